@@ -1,0 +1,47 @@
+# make train   set up .venv and run the main job (trains a language model on the Python manual; two to three minutes)
+# make test    set up .venv and run the tests
+# make lint    ruff (lint and format) and mypy
+# make bench   the benchmark grid, on this machine
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+ARGS ?=
+
+.PHONY: train test test-all lint format bench clean
+
+train: $(READY)
+	@echo "== grus train"
+	$(BIN)/grus train --out runs/manual $(ARGS)
+
+test: $(READY)
+	@echo "== tests"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not gpu" $(ARGS)
+
+test-all: $(READY)
+	@echo "== tests, the slow ones too"
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+lint: $(READY)
+	@echo "== ruff and mypy"
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)
+	$(BIN)/grus bench $(ARGS)
+
+# The stamp is older than what decides the environment only when there is something to install.
+$(READY): pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/grus/csrc/*)
+	@echo "== setting up $(VENV)"
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch numpy
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist

@@ -1,0 +1,1 @@
+"""One GRU for PyTorch."""
