@@ -1,0 +1,54 @@
+"""The ways to compute a GRU, in order of speed, and the choice among them.
+
+A backend is a module of this package with two functions:
+
+    refuse(problem) -> str | None        a reason that the user can act on, or None to accept
+    run(problem, input, h_0, weights, batch_sizes) -> (output, h_n)        see `reference.run`
+
+The first in `NAMES` that accepts a problem computes it. README.md beside this file tells how to add one.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from types import ModuleType
+
+from ..errors import ArgumentError, BackendError
+from .problem import Problem
+
+NAMES = ("cudnn", "aten", "reference")
+"""The backends, fastest first."""
+
+
+def load(name: str) -> ModuleType:
+    """The module of a backend, imported when first asked for.
+
+    Raises:
+        ArgumentError: no backend has this name.
+    """
+    if name not in NAMES:
+        raise ArgumentError(f"backend must be one of {', '.join(NAMES)} or None, got {name!r}")
+    return importlib.import_module(f".{name}", __name__)
+
+
+@functools.lru_cache(maxsize=4096)
+def choose(problem: Problem, name: str | None = None) -> ModuleType:
+    """The first backend that accepts the problem; with a name, that backend or an error.
+
+    Raises:
+        ArgumentError: no backend has this name.
+        BackendError: the named backend refuses; the message has its reason.
+    """
+    if name is None:
+        return next(backend for backend in map(load, NAMES) if backend.refuse(problem) is None)
+    backend = load(name)
+    reason = backend.refuse(problem)
+    if reason is not None:
+        raise BackendError(f"backend={name!r} cannot take this call: {reason}")
+    return backend
+
+
+def reasons(problem: Problem) -> dict[str, str | None]:
+    """Each backend's answer: None where it accepts, else why not."""
+    return {name: load(name).refuse(problem) for name in NAMES}

@@ -1,0 +1,43 @@
+"""torch's own GRU on the CPU: the way out where the native kernels are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from .problem import Problem
+
+
+def refuse(problem: Problem) -> str | None:
+    if problem.device_type != "cpu":
+        return f"it computes on the CPU, and the input is on {problem.device_type}"
+    return refuse_formula(problem)
+
+
+def refuse_formula(problem: Problem) -> str | None:
+    """What torch's own GRU cannot compute, on any device."""
+    if problem.formula.reset != "after":
+        return "torch's own GRU knows reset='after' only"
+    if not problem.formula.standard:
+        return "torch's own GRU knows sigmoid and tanh only"
+    if problem.empty:
+        return "torch's own GRU refuses empty batches and sequences"
+    if problem.transformed:
+        return "torch's own GRU does not run under torch.func transforms, dispatch modes or tensor subclasses"
+    return None
+
+
+def run(
+    problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """As `reference.run`."""
+    # cuDNN keeps what its backward needs in training mode alone; there is no dropout for that mode to switch on.
+    options = (problem.bias, problem.num_layers, 0.0, problem.needs_grad, problem.bidirectional)
+    if batch_sizes is None:
+        return torch._VF.gru(input, h_0, weights, *options, False)  # type: ignore[attr-defined]
+    running = int(batch_sizes[0])  # torch knows no sequences without a step: keep them aside
+    active = h_0 if running == h_0.shape[1] else h_0[:, :running].contiguous()
+    output, h_n = torch._VF.gru(input, batch_sizes, active, weights, *options)  # type: ignore[attr-defined]
+    return output, h_n if running == h_0.shape[1] else torch.cat((h_n, h_0[:, running:]), 1)

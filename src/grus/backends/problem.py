@@ -1,0 +1,41 @@
+"""The facts of one call on which a backend decides."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+
+from ..formula import Formula
+
+
+class Problem(NamedTuple):
+    """What a backend may look at to take or refuse a call. Hashable: choices are remembered by it.
+
+    Dropout between layers is not here: a call that needs it is run layer by layer by `functional.gru`, so that no backend
+    draws random numbers.
+    """
+
+    device_type: str
+    dtype: torch.dtype
+    num_layers: int
+    bidirectional: bool
+    bias: bool
+    formula: Formula
+    ragged: bool
+    """The input is packed rows [N, I] with batch sizes, not [T, B, I]."""
+    empty: bool
+    """No sequence, no step, or no feature: nothing to compute."""
+    needs_grad: bool
+    """A gradient will be asked of the result."""
+    transformed: bool
+    """Under torch.func (vmap, grad, jvp), forward-mode AD, a dispatch mode, or with tensors that are no plain storage."""
+
+    @property
+    def directions(self) -> int:
+        return 2 if self.bidirectional else 1
+
+    @property
+    def tensors_per_direction(self) -> int:
+        """How many tensors of the flat weight list belong to one direction of one layer."""
+        return 4 if self.bias else 2
