@@ -208,9 +208,10 @@ def _compute(
     layers: int,
     options: _Options,
 ) -> tuple[Tensor, Tensor]:
+    if torch.compiler.is_compiling():
+        facts = (options.bidirectional, options.bias, options.formula)
+        return tracing.run(input, h_0, weights, batch_sizes, *facts, options.backend)
     problem = make_problem(input, h_0, weights, batch_sizes, layers, options)
-    if torch.compiler.is_compiling() and tracing.can_trace(problem):
-        return tracing.run(problem, options.backend, input, h_0, weights, batch_sizes)
     return backends.choose(problem, options.backend).run(problem, input, h_0, weights, batch_sizes)
 
 

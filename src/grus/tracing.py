@@ -37,40 +37,35 @@ _library.define(
 )
 
 
-def can_trace(problem: Problem) -> bool:
-    """Whether a traced call can be one node: no transform around it, no callable that a schema could not name."""
-    formula = problem.formula
-    return (
-        torch._C._functorch.peek_interpreter_stack() is None
-        and isinstance(formula.gate_activation, str)
-        and isinstance(formula.activation, str)
-    )
-
-
 def run(
-    problem: Problem,
-    backend: str | None,
     input: Tensor,
     h_0: Tensor,
     weights: Sequence[Tensor],
     batch_sizes: Tensor | None,
+    bidirectional: bool,
+    bias: bool,
+    formula: Formula,
+    backend: str | None,
 ) -> tuple[Tensor, Tensor]:
-    """As a backend's `run`, as one node of the graph that is being traced."""
-    formula = problem.formula
-    output, h_n, _ = torch.ops.grus.gru(
-        input,
-        h_0,
-        list(weights),
-        batch_sizes,
-        problem.bidirectional,
-        problem.bias,
-        formula.reset,
-        formula.gate_activation,
-        formula.activation,
-        backend,
-        problem.needs_grad,
-    )
+    """As a backend's `run`, traced: as one node where that can be.
+
+    Under torch.func inside the compiled region, or with a callable for an activation, which no schema could name, the reference
+    is traced step by step instead.
+    """
+    named = isinstance(formula.gate_activation, str) and isinstance(formula.activation, str)
+    if not named or _under_transform() or backend == "reference":
+        layers = len(weights) // ((2 if bidirectional else 1) * (4 if bias else 2))
+        problem = Problem("", input.dtype, layers, bidirectional, bias, formula, batch_sizes is not None, False, True, True)
+        return reference.run(problem, input, h_0, weights, batch_sizes)
+    facts = (batch_sizes, bidirectional, bias, *formula, backend)
+    output, h_n, _ = torch.ops.grus.gru(input, h_0, list(weights), *facts, torch.is_grad_enabled())
     return output, h_n
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _under_transform() -> bool:
+    """Whether the traced code stands inside vmap, grad or jvp; the compiler enters these while it traces."""
+    return torch._C._functorch.maybe_current_level() is not None
 
 
 def _problem(
@@ -96,16 +91,12 @@ def _keeps(backend: ModuleType) -> bool:
     return hasattr(backend, "reserve_numel")
 
 
-def _backend_for(problem: Problem, name: str | None) -> ModuleType:
-    return backends.choose(problem, name)
-
-
 def _forward(
     input: Tensor, h_0: Tensor, weights: list[Tensor], batch_sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
     *facts, keep = rest
     problem = _problem(input, h_0, weights, batch_sizes, tuple(facts), keep)
-    backend = _backend_for(problem, facts[-1])
+    backend = backends.choose(problem, facts[-1])
     if keep and _keeps(backend):
         return backend.forward(problem, input, h_0, weights, batch_sizes, True)
     with torch.no_grad():
@@ -125,7 +116,7 @@ def _fake_forward(
     if keep:
         # Empty batches take another backend; a graph with symbolic sizes is traced for those that are not.
         problem = _problem_of_trace(input, h_0, weights, batch_sizes, tuple(facts), keep)
-        backend = _backend_for(problem, facts[-1])
+        backend = backends.choose(problem, facts[-1])
         if _keeps(backend):
             reserve = backend.reserve_numel(problem, input, h_0, weights, batch_sizes)
     return output, h_n, input.new_empty(reserve)
@@ -151,7 +142,7 @@ def _backward(
 ) -> list[Tensor]:
     *facts, needs = rest
     problem = _problem(input, h_0, weights, batch_sizes, tuple(facts), True)
-    backend = _backend_for(problem, facts[-1])
+    backend = backends.choose(problem, facts[-1])
     if _keeps(backend):
         found = backend.backward(
             problem, grad_output, grad_h_n, input, h_0, weights, batch_sizes, output, reserve, needs

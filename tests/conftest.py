@@ -1,0 +1,38 @@
+"""Seeds, one thread, and memory that is NaN until somebody writes it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+def _poisoned(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    def call(*args: Any, **kwargs: Any) -> torch.Tensor:
+        tensor = function(*args, **kwargs)
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        if caller.partition(".")[0] == "grus" and tensor.is_floating_point() and tensor.device.type == "cpu":
+            with torch.no_grad():
+                tensor.fill_(float("nan"))
+        return tensor
+
+    return call
+
+
+@pytest.fixture(autouse=True)
+def _poison(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch.empty and its kin give NaN to grus, so that an element which a kernel forgets is seen at once."""
+    if request.node.get_closest_marker("compiles"):
+        return  # torch's compiler cannot trace the patched functions
+    for owner, name in ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
+        monkeypatch.setattr(owner, name, _poisoned(getattr(owner, name)))

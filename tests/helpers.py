@@ -1,0 +1,145 @@
+"""What the tests share: an independent GRU in float64 NumPy, tolerances, and a table of problems."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+TOLERANCE = {
+    torch.float64: {"rtol": 1e-10, "atol": 1e-11},
+    torch.float32: {"rtol": 2e-5, "atol": 2e-6},
+    torch.float16: {"rtol": 4e-3, "atol": 4e-3},
+    torch.bfloat16: {"rtol": 3e-2, "atol": 3e-2},
+}
+"""For values and gradients of well-scaled problems, by the dtype of the tensors."""
+
+
+def close(actual: torch.Tensor, expected: torch.Tensor, **context: object) -> None:
+    """Asserts equality within the tolerance of `actual`'s dtype, NaN equal to NaN."""
+    expected = torch.as_tensor(expected)
+    assert actual.shape == expected.shape, (actual.shape, expected.shape, context)
+    torch.testing.assert_close(
+        actual.detach().double(),
+        expected.detach().double(),
+        equal_nan=True,
+        **TOLERANCE[actual.dtype],
+        msg=lambda message: f"{message}\n{context}" if context else message,
+    )
+
+
+class Case(NamedTuple):
+    """The sizes of a problem; lengths make it ragged."""
+
+    T: int = 5
+    B: int = 3
+    I: int = 4  # noqa: E741
+    H: int = 6
+    L: int = 1
+    bidirectional: bool = False
+    bias: bool = True
+    reset: str = "after"
+    lengths: tuple[int, ...] | None = None
+
+    @property
+    def D(self) -> int:
+        return 2 if self.bidirectional else 1
+
+    def weights(self, dtype: torch.dtype = torch.float64, scale: float = 0.6, seed: int = 0) -> list[torch.Tensor]:
+        """Flat weights in torch's order, requiring gradients."""
+        generator = torch.Generator().manual_seed(seed)
+        shapes = []
+        for layer in range(self.L):
+            features = self.I if layer == 0 else self.D * self.H
+            own = [(3 * self.H, features), (3 * self.H, self.H), (3 * self.H,), (3 * self.H,)]
+            shapes += (own if self.bias else own[:2]) * self.D
+        return [
+            (scale * torch.randn(shape, generator=generator, dtype=torch.float64)).to(dtype).requires_grad_()
+            for shape in shapes
+        ]
+
+    def input(self, dtype: torch.dtype = torch.float64, seed: int = 1) -> torch.Tensor:
+        """[T, B, I], requiring gradients."""
+        generator = torch.Generator().manual_seed(seed)
+        return torch.randn(self.T, self.B, self.I, generator=generator, dtype=torch.float64).to(dtype).requires_grad_()
+
+    def h_0(self, dtype: torch.dtype = torch.float64, seed: int = 2) -> torch.Tensor:
+        """[L*D, B, H], requiring gradients."""
+        generator = torch.Generator().manual_seed(seed)
+        shape = (self.L * self.D, self.B, self.H)
+        return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype).requires_grad_()
+
+    @property
+    def options(self) -> dict:
+        """The keyword arguments of `functional.gru`."""
+        lengths = {} if self.lengths is None else {"lengths": self.lengths}
+        return {"bidirectional": self.bidirectional, "bias": self.bias, "reset": self.reset, **lengths}
+
+
+CASES = {
+    "plain": Case(),
+    "one of each": Case(T=1, B=1, I=1, H=1),
+    "no bias": Case(bias=False),
+    "deep": Case(L=3, T=4),
+    "two directions": Case(bidirectional=True),
+    "deep, two directions, no bias": Case(L=2, bidirectional=True, bias=False),
+    "odd sizes": Case(T=7, B=5, I=13, H=17),
+    "wide": Case(T=2, B=33, I=3, H=67),
+    "no steps": Case(T=0, L=2),
+    "no sequences": Case(B=0, bidirectional=True),
+    "ragged": Case(T=6, B=5, lengths=(3, 6, 1, 6, 2)),
+    "ragged with empty ones": Case(T=5, B=4, L=2, bidirectional=True, lengths=(0, 5, 0, 2)),
+    "ragged, all empty": Case(T=3, B=2, lengths=(0, 0)),
+}
+CASES |= {f"{name}, reset before": case._replace(reset="before") for name, case in CASES.items()}
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return 1.0 / (1.0 + np.exp(-x))
+
+
+def numpy_sequence(
+    x: np.ndarray, h: np.ndarray, weights: list[np.ndarray], reset: str, reverse: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """One sequence [T, I] through one direction, gate by gate, in float64: outputs [T, H] and the last state [H]."""
+    w_ih, w_hh = weights[:2]
+    H = w_hh.shape[1]
+    b_ih, b_hh = weights[2:] if len(weights) == 4 else (np.zeros(3 * H), np.zeros(3 * H))
+    outputs = np.zeros((len(x), H))
+    for t in range(len(x))[::-1] if reverse else range(len(x)):
+        r = sigmoid(w_ih[:H] @ x[t] + b_ih[:H] + w_hh[:H] @ h + b_hh[:H])
+        z = sigmoid(w_ih[H : 2 * H] @ x[t] + b_ih[H : 2 * H] + w_hh[H : 2 * H] @ h + b_hh[H : 2 * H])
+        if reset == "after":
+            n = np.tanh(w_ih[2 * H :] @ x[t] + b_ih[2 * H :] + r * (w_hh[2 * H :] @ h + b_hh[2 * H :]))
+        else:
+            n = np.tanh(w_ih[2 * H :] @ x[t] + b_ih[2 * H :] + w_hh[2 * H :] @ (r * h) + b_hh[2 * H :])
+        h = (1 - z) * n + z * h
+        outputs[t] = h
+    return outputs, h
+
+
+def numpy_gru(case: Case, x: np.ndarray, h_0: np.ndarray, weights: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The whole case, each sequence alone: output [T, B, D*H] with zeros past a sequence's end, h_n [L*D, B, H]."""
+    per = 4 if case.bias else 2
+    lengths = case.lengths or (case.T,) * case.B
+    output = np.zeros((case.T, case.B, case.D * case.H))
+    h_n = np.array(h_0)
+    for b, length in enumerate(lengths):
+        below = x[:length, b]
+        for layer in range(case.L):
+            results = []
+            for direction in range(case.D):
+                k = layer * case.D + direction
+                own = weights[k * per : (k + 1) * per]
+                out, h_n[k, b] = numpy_sequence(below, h_0[k, b], own, case.reset, direction == 1)
+                results.append(out)
+            below = np.concatenate(results, -1)
+        output[:length, b] = below
+    return output, h_n
+
+
+def detached(tensors: list[torch.Tensor]) -> list[np.ndarray]:
+    """As float64 NumPy arrays."""
+    return [tensor.detach().double().numpy() for tensor in tensors]
