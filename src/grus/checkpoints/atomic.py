@@ -1,20 +1,18 @@
-"""Writing a file or a folder so that a crash, a kill or a full disk leaves the old one as it was."""
+"""Writing a file so that a crash, a kill or a full disk leaves the old one as it was."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["folder_for_replace", "open_for_replace"]
+__all__ = ["open_for_replace", "sync_folder"]
 
 #: What a new file may be read and written by before the process's own mask is taken off.
 _NEW_FILE_MODE = 0o666
-_NEW_FOLDER_MODE = 0o777
 
 
 @contextlib.contextmanager
@@ -42,81 +40,35 @@ def open_for_replace(path: str | os.PathLike[str], mode: str = "wb") -> Iterator
     target = Path(os.path.realpath(path))
     descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".tmp", dir=target.parent)
     try:
-        with os.fdopen(descriptor, mode, encoding=None if mode == "wb" else "utf-8") as file:
+        # readable as well, since HDF5 reads back what it wrote
+        with os.fdopen(descriptor, mode.replace("w", "w+"), encoding=None if mode == "wb" else "utf-8") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, _mode_of(target, _NEW_FILE_MODE))
+        os.chmod(temporary, _mode_of(target))
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
-@contextlib.contextmanager
-def folder_for_replace(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give an empty folder that takes the place of the folder `path` when the block ends without an error.
-
-    A folder cannot be renamed over a full one, so the old one steps aside for the instant between two renames; a
-    process killed in that instant leaves it whole under `.<name>.*.old`. Files written inside are fsynced here.
-
-    Raises:
-        NotADirectoryError: `path` is a file.
-        OSError: whatever the file system says; the old folder is untouched.
-    """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_dir():
-        raise NotADirectoryError(f"{path} is a file, and a folder is to be written there")
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}.", suffix=".tmp", dir=target.parent))
-    try:
-        yield temporary
-        for folder, _, names in os.walk(temporary):
-            for name in names:
-                _sync_file(os.path.join(folder, name))
-            _sync_folder(folder)
-        os.chmod(temporary, _mode_of(target, _NEW_FOLDER_MODE))
-        _swap_folders(temporary, target)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
-    _sync_folder(target.parent)
+def sync_folder(path: str | os.PathLike[str]) -> None:
+    """Make renames in a folder durable; where folders cannot be opened (Windows) the rename itself has to do."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
-def _swap_folders(new: Path, target: Path) -> None:
-    if not target.exists():
-        os.rename(new, target)
-        return
-    old = new.with_suffix(".old")
-    os.rename(target, old)
-    try:
-        os.rename(new, target)
-    except BaseException:
-        os.rename(old, target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _mode_of(target: Path, default: int) -> int:
+def _mode_of(target: Path) -> int:
     """The permissions of what is replaced, or those that a new file would have got."""
     try:
         return target.stat().st_mode & 0o7777
     except FileNotFoundError:
         mask = os.umask(0)
         os.umask(mask)
-        return default & ~mask
-
-
-def _sync_file(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_folder(path: str | os.PathLike[str]) -> None:
-    """Make a rename durable; where folders cannot be opened (Windows) the rename itself has to do."""
-    with contextlib.suppress(OSError):
-        _sync_file(os.fspath(path))
+        return _NEW_FILE_MODE & ~mask
