@@ -11,8 +11,8 @@ def environment(base: Mapping[str, str], *, accelerate: bool = False) -> dict[st
     """Give `base` plus what makes Python processes import the dialects by their original names.
 
     Python imports `sitecustomize` from PYTHONPATH when it starts; the folder in front of it holds one that installs the
-    import hook and then runs the one that it hides. `accelerate` also lets each process call `grus.accelerate()` as soon
-    as it has imported torch.
+    import hook and then runs the one that it hides. `accelerate` also lets each process call `grus.accelerate()` when
+    it has imported torch.
     """
     changed = dict(base)
     before = [entry for entry in base.get("PYTHONPATH", "").split(os.pathsep) if entry and Path(entry) != STARTUP]

@@ -88,7 +88,7 @@ def _find(actual: str) -> ModuleSpec | None:
 
 
 def _name_loaded_modules(name: str, actual: str) -> None:
-    """Give the modules that came in with `actual` their original names: `sys.modules["paddle.nn"]` after `import paddle`."""
+    """Give the modules that came in with `actual` their original names too: `import paddle` brings in `paddle.nn`."""
     for loaded, module in list(sys.modules.items()):
         if loaded.startswith(actual + ".") and not getattr(module.__spec__, "_initializing", False):
             sys.modules.setdefault(name + loaded[len(actual) :], module)

@@ -8,15 +8,18 @@ import importlib
 import importlib.util
 import os
 import sys
+from typing import Any
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+_GRUS = os.path.dirname(os.path.dirname(_HERE))
 
 
-def _load(file_name: str):  # type: ignore[no-untyped-def]
-    """A module of the folder above, loaded by its path: importing `grus` would import torch into every process."""
-    path = os.path.join(os.path.dirname(_HERE), file_name + ".py")
-    spec = importlib.util.spec_from_file_location("_grus" + file_name, path)
-    assert spec is not None and spec.loader is not None
+def _load(package: str, name: str) -> Any:
+    """A module of grus, loaded by its path: importing `grus` would import torch into every process."""
+    path = os.path.join(_GRUS, package, name + ".py")
+    spec = importlib.util.spec_from_file_location("_grus" + name, path)
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -24,9 +27,11 @@ def _load(file_name: str):  # type: ignore[no-untyped-def]
 
 def _start() -> None:
     if os.environ.get("GRUS_RUN"):
-        _load("_finder").install()
+        _load("dialects", "_finder").install()
     if os.environ.get("GRUS_ACCELERATE"):
-        _load("_accelerated").install()
+        _load("dialects", "_accelerated").install()
+    if os.environ.get("GRUS_LAUNCHER"):
+        _load("parallel", "_worker").install()
 
 
 def _run_the_next_sitecustomize() -> None:

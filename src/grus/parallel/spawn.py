@@ -1,0 +1,134 @@
+"""Start a function in several processes of this machine that can talk to each other."""
+
+import os
+import pickle
+import shutil
+import signal
+import sys
+import tempfile
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch.distributed as dist
+from torch.multiprocessing.spawn import (
+    ProcessException,
+    ProcessExitedException,
+    ProcessRaisedException,
+    start_processes,
+)
+
+from grus.errors import ArgumentError
+
+HOST = "127.0.0.1"
+
+
+class Workers:
+    """The running processes of one `spawn`."""
+
+    def __init__(self, context: Any, results: Path, store: Any) -> None:
+        self._context = context
+        self._results = results
+        self._store = store  # the meeting point lives as long as the workers
+        self._remove = weakref.finalize(self, shutil.rmtree, results, ignore_errors=True)
+
+    @property
+    def processes(self) -> list[Any]:
+        """The `multiprocessing.Process` of each rank."""
+        return self._context.processes
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait for the workers: True when all are done, False when `timeout` seconds have passed before.
+
+        If a worker fails the others are ended, and the error of the first to fail is raised with its rank and traceback
+        (torch's `ProcessRaisedException`, or `ProcessExitedException` for one that was killed).
+        """
+        try:
+            return self._context.join(timeout)
+        except ProcessException as error:
+            raise self._root_cause(error) from None
+
+    def result(self, rank: int) -> Any:
+        """What the function returned on this rank."""
+        with open(self._results / str(rank), "rb") as file:
+            return pickle.load(file)
+
+    def _root_cause(self, error: ProcessException) -> Exception:
+        """The first failure. The others lose their connection by it and may be noticed before it."""
+        for rank, process in enumerate(self.processes):
+            if process.exitcode is not None and process.exitcode < 0 and process.exitcode != -signal.SIGTERM:
+                name = signal.Signals(-process.exitcode).name
+                message = f"process {rank} (rank {rank}) terminated with signal {name}"
+                return ProcessExitedException(message, rank, process.pid, process.exitcode, name)
+        traces = {rank: Path(file) for rank, file in enumerate(self._context.error_files) if _has_content(file)}
+        if not traces:
+            return error
+        rank = min(traces, key=lambda rank: traces[rank].stat().st_mtime_ns)
+        text = pickle.loads(traces[rank].read_bytes())
+        message = f"\n\n-- Process {rank} (rank {rank}) terminated with the following error:\n{text}"
+        return ProcessRaisedException(message, rank, self.processes[rank].pid)
+
+
+def spawn(
+    function: Callable[..., Any],
+    args: Sequence[Any] = (),
+    nprocs: int = 1,
+    *,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> Workers:
+    """Call `function(*args)` in `nprocs` new processes that know their rank and find each other.
+
+    Args:
+        function: a function of a module (the new processes import it); it calls `grus.parallel.start()`, or what its
+            framework has for that, to connect.
+        args: its arguments, the same for all.
+        nprocs: how many processes, at least 1.
+        join: wait for all of them; otherwise the caller calls `join()` of what is returned.
+        daemon: let the processes end with this one.
+        start_method: "spawn", "fork" or "forkserver".
+
+    A process that dies takes the others down within seconds; see `Workers.join`.
+    """
+    if nprocs < 1:
+        raise ArgumentError(f"spawn: nprocs must be at least 1, got {nprocs}")
+    # The store is here rather than on rank 0: its port is taken when it is chosen, so that no other job can get it.
+    store = dist.TCPStore(HOST, 0, is_master=True, wait_for_workers=False)  # type: ignore[attr-defined]
+    results = Path(tempfile.mkdtemp(prefix="grus-spawn-"))
+    context = start_processes(
+        _work,
+        (function, tuple(args), nprocs, store.port, str(results)),
+        nprocs,
+        join=False,
+        daemon=daemon,
+        start_method=start_method,
+    )
+    workers = Workers(context, results, store)
+    while join and not workers.join():
+        pass
+    return workers
+
+
+def _work(rank: int, function: Callable[..., Any], args: tuple[Any, ...], nprocs: int, port: int, results: str) -> None:
+    """In the new process: describe the world as torchrun does, run, and keep the result."""
+    os.environ.update(
+        RANK=str(rank),
+        WORLD_SIZE=str(nprocs),
+        LOCAL_RANK=str(rank),
+        LOCAL_WORLD_SIZE=str(nprocs),
+        MASTER_ADDR=HOST,
+        MASTER_PORT=str(port),
+        TORCHELASTIC_USE_AGENT_STORE="True",  # rank 0 does not open a store, the parent has
+    )
+    result = function(*args)
+    with open(Path(results) / str(rank), "wb") as file:
+        pickle.dump(result, file)
+    sys.stdout.flush()
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def _has_content(file: str) -> bool:
+    return os.path.isfile(file) and os.path.getsize(file) > 0
