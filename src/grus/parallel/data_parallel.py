@@ -116,7 +116,7 @@ def synchronize(module: nn.Module, group: Group = None) -> None:
     source = dist.get_global_rank(group, 0) if group is not None else 0
     with torch.no_grad():
         for _, tensor in _shared_tensors(module):
-            dist.broadcast(tensor.detach(), source, group=group)
+            dist.broadcast(_plain(tensor), source, group=group)
 
 
 def average_gradients(parameters: Iterable[Tensor], group: Group = None, bucket_mb: float = 128) -> None:
@@ -131,7 +131,7 @@ def average_gradients(parameters: Iterable[Tensor], group: Group = None, bucket_
     """
     chosen = [parameter for parameter in parameters if parameter.requires_grad]
     _check_same_gradients(chosen, group)
-    gradients = [parameter.grad.detach() for parameter in chosen if parameter.grad is not None]
+    gradients = [_plain(gradient) for gradient in map(_gradient, chosen) if gradient is not None]
     size = dist.get_world_size(group)
     for bucket in _buckets(gradients, bucket_mb * 2**20):
         flat = torch.cat([gradient.reshape(-1) for gradient in bucket])
@@ -139,6 +139,15 @@ def average_gradients(parameters: Iterable[Tensor], group: Group = None, bucket_
         flat /= size
         for gradient, part in zip(bucket, flat.split([gradient.numel() for gradient in bucket]), strict=True):
             gradient.copy_(part.view_as(gradient))
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    """The tensor's memory as an ordinary tensor: a dialect's own class may answer torch's questions in other words."""
+    return torch.Tensor.detach(tensor).as_subclass(torch.Tensor)
+
+
+def _gradient(parameter: Tensor) -> Tensor | None:
+    return torch.Tensor.grad.__get__(parameter)  # type: ignore[attr-defined]
 
 
 def _check_size(name: str, value: Any) -> None:
@@ -161,11 +170,12 @@ def _shared_tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 def _description(module: nn.Module) -> dict[str, str]:
     """What must agree between the processes, by name: shape, dtype and whether it is trained."""
-    return {
-        name: f"{list(torch.Size(tensor.shape))} {str(tensor.dtype).removeprefix('torch.')}"
-        + ("" if tensor.requires_grad else " (not trained)")
-        for name, tensor in _shared_tensors(module)
-    }
+    description = {}
+    for name, tensor in _shared_tensors(module):
+        values = _plain(tensor)
+        trained = "" if tensor.requires_grad else " (not trained)"
+        description[name] = f"{list(values.shape)} {str(values.dtype).removeprefix('torch.')}{trained}"
+    return description
 
 
 def _differences(first: dict[str, str], other: dict[str, str], rank: int) -> Iterator[str]:
@@ -183,14 +193,14 @@ def _differences(first: dict[str, str], other: dict[str, str], rank: int) -> Ite
 
 
 def _check_same_gradients(parameters: list[Tensor], group: Group) -> None:
-    present = torch.tensor([parameter.grad is not None for parameter in parameters], dtype=torch.int64)
+    present = torch.tensor([_gradient(parameter) is not None for parameter in parameters], dtype=torch.int64)
     if dist.get_backend(group) == "nccl":
         present = present.cuda()
     dist.all_reduce(present, group=group)
     size = dist.get_world_size(group)
     for index, count in enumerate(present.tolist()):
         if count not in (0, size):
-            shape = list(torch.Size(parameters[index].shape))
+            shape = list(_plain(parameters[index]).shape)
             raise ModelMismatchError(
                 f"average_gradients: parameter {index}, of shape {shape}, has a gradient on {count} of {size} processes"
             )

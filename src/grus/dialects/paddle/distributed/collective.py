@@ -1,0 +1,39 @@
+"""New groups of processes."""
+
+from __future__ import annotations
+
+import warnings
+from datetime import timedelta
+from typing import Any
+
+import torch.distributed as dist
+
+from .communication.group import Group, add_group, is_initialized
+from .environment import place
+
+_TIMEOUT = timedelta(seconds=1800)
+
+
+def new_group(ranks: list[int] | None = None, backend: str | None = None, timeout: timedelta = _TIMEOUT) -> Group:
+    """A group of some of the job's processes. Every process of the job calls it, in the same order.
+
+    Args:
+        ranks: the global ranks; None for all.
+        backend: "gloo" or "nccl"; None for that of the global group.
+        timeout: how long a collective of the group waits.
+    """
+    here = place()
+    members = sorted(range(here.size) if ranks is None else ranks)
+    rank = members.index(here.rank) if here.rank in members else -1
+    if not is_initialized():
+        return add_group(members, None, -1)
+    process_group: Any = dist.new_group(members, timeout=timeout, backend=backend)
+    if rank < 0:
+        warnings.warn(f"Current global rank {here.rank} is not in group of ranks {members}", stacklevel=2)
+        process_group = None
+    return add_group(members, process_group, rank)
+
+
+def is_available() -> bool:
+    """Whether torch was built with torch.distributed."""
+    return dist.is_available()

@@ -1,0 +1,3 @@
+"""`python -m paddle.distributed.launch`: start the processes of a job."""
+
+from .main import launch as launch

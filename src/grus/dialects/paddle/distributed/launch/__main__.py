@@ -1,0 +1,5 @@
+"""Run by `python -m paddle.distributed.launch`."""
+
+from .main import launch
+
+launch()
