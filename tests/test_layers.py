@@ -1,0 +1,176 @@
+"""GRU and GRUCell against torch.nn: parameters, results, representation, laziness, every way to change a weight."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+import re
+
+import pytest
+import torch
+from helpers import close
+from torch import nn
+
+import grus
+
+ARGUMENTS = [
+    {},
+    {"num_layers": 3},
+    {"bias": False},
+    {"bidirectional": True},
+    {"batch_first": True},
+    {"num_layers": 2, "bidirectional": True, "dropout": 0.3, "bias": False},
+    {"dtype": torch.float64},
+]
+
+
+@pytest.mark.parametrize("arguments", ARGUMENTS, ids=str)
+def test_gru_is_torch_gru(arguments: dict) -> None:
+    torch.manual_seed(3)
+    expected_layer = nn.GRU(4, 6, **arguments)
+    torch.manual_seed(3)
+    layer = grus.GRU(4, 6, **arguments)
+    assert list(layer.state_dict()) == list(expected_layer.state_dict())
+    for own, theirs in zip(layer.parameters(), expected_layer.parameters(), strict=True):
+        assert torch.equal(own, theirs)
+    assert repr(layer) == repr(expected_layer).replace("dtype=torch.float64", "").replace(", )", ")")
+    x = torch.randn(5, 3, 4, dtype=arguments.get("dtype"))
+    torch.manual_seed(4)
+    expected, expected_h = expected_layer(x)
+    torch.manual_seed(4)
+    output, h_n = layer(x)
+    close(output, expected)
+    close(h_n, expected_h)
+    (output.sin().sum() + h_n.cos().sum()).backward()
+    (expected.sin().sum() + expected_h.cos().sum()).backward()
+    for own, theirs in zip(layer.parameters(), expected_layer.parameters(), strict=True):
+        close(own.grad, theirs.grad)
+    unbatched, unbatched_h = layer.eval()(x[0])
+    close(unbatched, expected_layer.eval()(x[0])[0])
+    close(unbatched_h, expected_layer(x[0])[1])
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_cell_is_torch_cell(bias: bool) -> None:
+    torch.manual_seed(3)
+    expected_cell = nn.GRUCell(4, 6, bias=bias)
+    torch.manual_seed(3)
+    cell = grus.GRUCell(4, 6, bias=bias)
+    assert repr(cell) == repr(expected_cell)
+    assert list(cell.state_dict()) == list(expected_cell.state_dict())
+    x, h = torch.randn(3, 4), torch.randn(3, 6)
+    close(cell(x, h), expected_cell(x, h))
+    close(cell(x), expected_cell(x))
+    close(cell(x[0], h[0]), expected_cell(x[0], h[0]))
+
+
+def test_repr_tells_what_torch_does_not_have() -> None:
+    layer = grus.GRU(4, 6, reset="before", activation="relu", backend="reference")
+    assert repr(layer) == "GRU(4, 6, reset='before', activation='relu', backend='reference')"
+    assert repr(grus.GRUCell(4, 6, gate_activation=torch.special.expit)).startswith("GRUCell(4, 6, reset='after', gate")
+
+
+def test_is_no_subclass_of_torch_gru() -> None:
+    assert not issubclass(grus.GRU, nn.RNNBase)  # torch's compiler breaks its graph on any
+
+
+def test_lazy_input_size() -> None:
+    layer = grus.GRU(None, 6, num_layers=2, bidirectional=True)
+    assert repr(layer) == "LazyGRU(None, 6, num_layers=2, bidirectional=True)"
+    assert isinstance(layer.state_dict()["weight_ih_l0"], nn.parameter.UninitializedParameter)
+    layer([torch.randn(3, 5), torch.randn(2, 5)])
+    assert type(layer) is grus.GRU
+    assert (layer.input_size, tuple(layer.weight_ih_l0_reverse.shape)) == (5, (18, 5))
+    assert layer.weight_ih_l0.abs().max() <= 1 / 6**0.5
+
+    loaded = grus.GRU(None, 6, num_layers=2, bidirectional=True)
+    loaded.load_state_dict(layer.state_dict())
+    x = torch.randn(2, 3, 5)
+    close(loaded(x)[0], layer(x)[0])
+    assert loaded.input_size == 5
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda layer: layer.weight_hh_l0.data.mul_(2), id="data"),
+        pytest.param(lambda layer: layer.weight_hh_l0.detach().numpy().fill(0.1), id="numpy view"),
+        pytest.param(lambda layer: setattr(layer, "weight_hh_l0", nn.Parameter(torch.ones(18, 6))), id="new parameter"),
+        pytest.param(lambda layer: layer.load_state_dict(grus.GRU(4, 6).state_dict()), id="load_state_dict"),
+        pytest.param(lambda layer: nn.utils.parametrizations.weight_norm(layer, "weight_hh_l0"), id="weight_norm"),
+        pytest.param(lambda layer: setattr(layer, "bias_ih_l0", layer.bias_hh_l0), id="tied"),
+    ],
+)
+def test_weights_are_never_stale(change) -> None:
+    layer, x = grus.GRU(4, 6), torch.randn(5, 3, 4)
+    layer(x)
+    change(layer)
+    names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    expected = torch._VF.gru(
+        x, torch.zeros(1, 3, 6), [getattr(layer, n) for n in names], True, 1, 0.0, False, False, False
+    )
+    close(layer(x)[0], expected[0])
+
+
+def test_to_half_double_meta_deepcopy_pickle() -> None:
+    layer, x = grus.GRU(4, 6), torch.randn(5, 3, 4)
+    expected = layer(x)[0]
+    close(copy.deepcopy(layer)(x)[0], expected)
+    close(pickle.loads(pickle.dumps(layer))(x)[0], expected)
+    buffer = io.BytesIO()
+    torch.save(layer.state_dict(), buffer)
+    buffer.seek(0)
+    fresh = nn.GRU(4, 6)
+    fresh.load_state_dict(torch.load(buffer, weights_only=True))
+    close(fresh(x)[0], expected)
+    assert layer.double()(x.double())[0].dtype is torch.float64
+    assert layer.half()(x.half())[0].dtype is torch.float16
+    assert grus.GRU(4, 6, device="meta")(x.to("meta"))[0].shape == (5, 3, 6)
+
+
+def test_empty_batches_and_sequences() -> None:
+    layer = grus.GRU(4, 6, num_layers=2)
+    output, h_n = layer(torch.zeros(0, 3, 4), torch.ones(2, 3, 6))
+    assert output.shape == (0, 3, 6)
+    assert torch.equal(h_n, torch.ones(2, 3, 6))
+    output, h_n = layer(torch.zeros(5, 0, 4))
+    assert (output.shape, h_n.shape) == ((5, 0, 6), (2, 0, 6))
+    h_n.sum().backward()
+
+
+BAD = [
+    (lambda: grus.GRU(4, 0), ValueError, "hidden_size must be at least 1, got 0"),
+    (lambda: grus.GRU(-1, 4), ValueError, "input_size must be at least 1, got -1"),
+    (lambda: grus.GRU(4, 6.0), TypeError, "hidden_size must be an int, got float"),
+    (lambda: grus.GRU(4, 6, 0), ValueError, "num_layers must be at least 1, got 0"),
+    (lambda: grus.GRU(4, 6, 2, dropout=-0.1), ValueError, "dropout must be a probability between 0 and 1, got -0.1"),
+    (lambda: grus.GRU(4, 6, reset="x"), ValueError, "reset must be 'after' or 'before', got 'x'"),
+    (lambda: grus.GRUCell(4, True), TypeError, "hidden_size must be an int, got bool"),
+    (lambda: grus.GRU(4, 6, backend="x")(torch.zeros(1, 1, 4)), ValueError, "backend must be one of"),
+    (lambda: grus.GRU(4, 6)(torch.zeros(5, 3, 5)), ValueError, "I is 5 from input"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "words"), BAD)
+def test_bad_arguments(call, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)):
+        call()
+
+
+def test_useless_dropout_warns() -> None:
+    with pytest.warns(UserWarning, match="has no effect with num_layers=1"):
+        grus.GRU(4, 6, dropout=0.5)
+
+
+def test_explain_names_the_choice_and_the_reasons() -> None:
+    explanation = grus.explain(grus.GRU(4, 6, activation="relu"), torch.zeros(5, 3, 4))
+    assert explanation.backend == "reference"
+    assert "sigmoid and tanh" in explanation.reasons["aten"]
+    assert "reference  computes this call" in str(explanation)
+    assert grus.explain(nn.GRUCell(4, 6), torch.zeros(3, 4)).reasons["aten"] is None
+    ragged = grus.explain(grus.GRU(4, 6, backend="reference"), [torch.zeros(5, 4)])
+    assert ragged.problem.ragged
+    assert ragged.backend == "reference"
+    with pytest.raises(TypeError, match="layer must be a GRU or GRUCell of grus or torch, got Linear"):
+        grus.explain(nn.Linear(3, 4), torch.zeros(3))

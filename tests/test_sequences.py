@@ -1,0 +1,149 @@
+"""A ragged batch equals each of its sequences alone: in any form, in any order, with gradients."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from helpers import Case, close
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch.nn.utils.rnn import PackedSequence, pack_sequence, pad_sequence
+
+from grus.functional import gru
+
+CASE = Case(I=3, H=4, L=2, bidirectional=True)
+WEIGHTS = CASE.weights()
+relaxed = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def run(input, h_0=None, **options):
+    return gru(input, h_0, WEIGHTS, bidirectional=True, **options)
+
+
+def batch(lengths: list[int]) -> tuple[list[torch.Tensor], torch.Tensor]:
+    generator = torch.Generator().manual_seed(sum(lengths))
+    sequences = [torch.randn(length, 3, generator=generator, dtype=torch.float64) for length in lengths]
+    return sequences, torch.randn(4, len(lengths), 4, generator=generator, dtype=torch.float64)
+
+
+def alone(sequences, h_0):
+    results = [run(sequence, h_0[:, b]) for b, sequence in enumerate(sequences)]
+    return [output for output, _ in results], torch.stack([h_n for _, h_n in results], 1)
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=7))
+@relaxed
+def test_list(lengths: list[int]) -> None:
+    sequences, h_0 = batch(lengths)
+    outputs, h_n = run(sequences, h_0)
+    expected, expected_h = alone(sequences, h_0)
+    assert isinstance(outputs, list)
+    for output, single in zip(outputs, expected, strict=True):
+        close(output, single)
+    close(h_n, expected_h)
+
+
+@given(st.lists(st.integers(0, 6), min_size=0, max_size=6), st.integers(0, 3), st.booleans())
+@relaxed
+def test_padded_with_lengths(lengths: list[int], extra: int, batch_first: bool) -> None:
+    sequences, h_0 = batch(lengths)
+    steps = max(lengths, default=0) + extra
+    padded = torch.full((steps, len(lengths), 3), float("nan"), dtype=torch.float64)  # padding is never read
+    for b, sequence in enumerate(sequences):
+        padded[: len(sequence), b] = sequence
+    padded = padded.transpose(0, 1) if batch_first else padded
+    output, h_n = run(padded, h_0, lengths=lengths, batch_first=batch_first)
+    assert output.shape == (*padded.shape[:2], 8)
+    output = output.transpose(0, 1) if batch_first else output
+    if lengths:
+        expected, expected_h = alone(sequences, h_0)
+        for b, single in enumerate(expected):
+            close(output[: len(single), b], single)
+            assert not output[len(single) :, b].any()
+        close(h_n, expected_h)
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=6), st.booleans())
+@relaxed
+def test_packed_sorted_or_not(lengths: list[int], is_sorted: bool) -> None:
+    sequences, h_0 = batch(sorted(lengths, reverse=True) if is_sorted else lengths)
+    packed = pack_sequence(sequences, enforce_sorted=is_sorted)
+    output, h_n = run(packed, h_0)
+    assert isinstance(output, PackedSequence)
+    assert output.batch_sizes is packed.batch_sizes
+    expected, expected_h = alone(sequences, h_0)
+    close(output.data, pack_sequence(expected, enforce_sorted=is_sorted).data)
+    close(h_n, expected_h)
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=6))
+@relaxed
+def test_nested_jagged(lengths: list[int]) -> None:
+    sequences, h_0 = batch(lengths)
+    nested = torch.nested.nested_tensor(sequences, layout=torch.jagged)
+    output, h_n = run(nested, h_0)
+    assert output.is_nested
+    assert output.offsets() is nested.offsets()  # so that it can be added to, or compared with, its input
+    expected, expected_h = alone(sequences, h_0)
+    for part, single in zip(output.unbind(), expected, strict=True):
+        close(part, single)
+    close(h_n, expected_h)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+def test_nested_strided_and_tuple_keep_their_form() -> None:
+    sequences, h_0 = batch([2, 4])
+    expected, _ = alone(sequences, h_0)
+    output, _ = run(torch.nested.nested_tensor(sequences), h_0)
+    assert output.layout is torch.strided
+    close(output.unbind()[1], expected[1])
+    output, _ = run(tuple(sequences), h_0)
+    assert isinstance(output, tuple)
+
+
+def test_order_does_not_matter() -> None:
+    sequences, h_0 = batch([3, 0, 5, 1, 5])
+    outputs, h_n = run(sequences, h_0)
+    order = [4, 1, 0, 3, 2]
+    shuffled, shuffled_h = run([sequences[b] for b in order], h_0[:, order])
+    for position, b in enumerate(order):
+        close(shuffled[position], outputs[b])
+    close(shuffled_h, h_n[:, order])
+
+
+@pytest.mark.parametrize("form", ["list", "padded", "packed", "nested"])
+def test_gradients_of_every_form_equal_those_of_each_alone(form: str) -> None:
+    lengths = [3, 5, 1, 5]
+    sequences, h_0 = batch(lengths)
+    found = []
+    for together in (True, False):
+        leaves = [sequence.clone().requires_grad_() for sequence in sequences]
+        state = h_0.clone().requires_grad_()
+        if not together:
+            outputs, h_n = alone(leaves, state)
+        elif form == "list":
+            outputs, h_n = run(leaves, state)
+        elif form == "padded":
+            padded, h_n = run(pad_sequence(leaves), state, lengths=torch.tensor(lengths))
+            outputs = [padded[:length, b] for b, length in enumerate(lengths)]
+        elif form == "packed":
+            packed, h_n = run(pack_sequence(leaves, enforce_sorted=False), state)
+            outputs = torch.nn.utils.rnn.unpack_sequence(packed)
+        else:
+            nested, h_n = run(torch.nested.as_nested_tensor(leaves, layout=torch.jagged), state)
+            outputs = nested.unbind()
+        loss = sum((output * (b + 1)).sin().sum() for b, output in enumerate(outputs)) + h_n.square().sum()
+        found.append(torch.autograd.grad(loss, [*leaves, state, *WEIGHTS]))
+    for grad, expected in zip(*found, strict=True):
+        close(grad, expected)
+
+
+def test_no_step_is_computed_for_padding(monkeypatch: pytest.MonkeyPatch) -> None:
+    from grus.backends import reference
+
+    rows = []
+    step = reference._step
+    monkeypatch.setattr(reference, "_step", lambda *args: rows.append(len(args[1])) or step(*args))
+    sequences, _ = batch([3, 0, 5, 1])
+    gru(sequences, None, WEIGHTS, bidirectional=True, backend="reference")
+    assert sum(rows) == 4 * (3 + 5 + 1)  # two layers, two directions

@@ -1,0 +1,87 @@
+"""A stream equals the layer over the whole sequence, however the sequence is cut."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from helpers import close
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import grus
+
+
+@given(st.lists(st.integers(0, 4), max_size=5), st.sampled_from([None, 1, 3]), st.sampled_from(["after", "before"]))
+@settings(deadline=None, max_examples=40)
+def test_chunks_equal_the_whole(chunks: list[int], batch: int | None, reset: str) -> None:
+    layer = grus.GRU(4, 6, num_layers=2, dropout=0.5, dtype=torch.float64, reset=reset)
+    x = torch.randn(sum(chunks), *([] if batch is None else [batch]), 4, dtype=torch.float64)
+    stream = layer.stream(batch)
+    parts = [stream.run(part) for part in x.split(chunks)]
+    expected, h_n = layer.eval()(x)
+    close(torch.cat([x.new_zeros(0, *expected.shape[1:]), *parts]), expected)
+    close(stream.state, h_n)
+
+
+def test_steps_equal_the_whole_without_gradients() -> None:
+    layer, x = grus.GRU(4, 6, batch_first=True), torch.randn(5, 3, 4)
+    stream = layer.stream(3)
+    steps = [stream.step(step) for step in x]
+    assert not steps[0].requires_grad
+    close(torch.stack(steps, 1), layer(x.transpose(0, 1))[0])
+    single = layer.stream()
+    close(torch.stack([single.step(step) for step in x[:, 0]]), layer(x[:, 0])[0])
+    assert single.state.shape == (1, 6)
+
+
+def test_state_is_read_set_saved_and_reset() -> None:
+    layer, x = grus.GRU(4, 6, num_layers=2), torch.randn(6, 3, 4)
+    stream = layer.stream(3)
+    stream.run(x[:3])
+    saved = stream.state
+    after = stream.run(x[3:])
+    saved_copy = saved.clone()
+    stream.state = saved
+    close(stream.run(x[3:]), after)
+    assert torch.equal(saved, saved_copy)  # what was given is not written to
+
+    stream.state = saved
+    stream.reset([0, 2])
+    assert not stream.state[:, [0, 2]].any()
+    assert torch.equal(stream.state[:, 1], saved[:, 1])
+    stream.state = saved
+    stream.reset(torch.tensor([False, True, False]))
+    assert not stream.state[:, 1].any()
+    assert torch.equal(stream.state[:, 0], saved[:, 0])
+    stream.reset()
+    close(stream.run(x), layer(x)[0])
+
+
+def test_refresh_takes_replaced_parameters() -> None:
+    layer, x = grus.GRU(4, 6), torch.randn(5, 3, 4)
+    stream = layer.stream(3)
+    layer.load_state_dict(grus.GRU(4, 6).state_dict())
+    stream.refresh()
+    close(stream.run(x), layer(x)[0])
+    layer.double()
+    stream.refresh()
+    stream.reset()
+    close(stream.run(x.double()), layer(x.double())[0])
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: grus.GRU(4, 6, bidirectional=True).stream(1), "one direction"),
+        (lambda: grus.GRU(None, 6).stream(1), "has seen no input yet"),
+        (lambda: grus.GRU(4, 6).stream(-1), "batch_size must be at least 0 or None, got -1"),
+        (lambda: grus.GRU(4, 6).stream(2).step(torch.zeros(4)), r"x must be \[B, I\], got \[4\]"),
+        (lambda: grus.GRU(4, 6).stream(2).step(torch.zeros(3, 4)), r"h_0 must be \[L\*D, B, H\] = \[1, 3, 6\]"),
+        (lambda: grus.GRU(4, 6).stream().run(torch.zeros(4)), r"chunk must be \[T, I\], got \[4\]"),
+        (lambda: setattr(grus.GRU(4, 6).stream(2), "state", torch.zeros(1, 3, 6)), r"state must be \[1, 2, 6\]"),
+        (lambda: grus.GRU(4, 6).stream(2).reset(torch.tensor([True])), r"mask must be \[B\] = \[2\], got \[1\]"),
+    ],
+)
+def test_bad_use(call, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        call()
