@@ -123,9 +123,7 @@ class _Options:
 
     __slots__ = ("backend", "bias", "bidirectional", "dropout", "formula")
 
-    def __init__(
-        self, formula: Formula, bidirectional: bool, bias: bool, dropout: float, backend: str | None
-    ) -> None:
+    def __init__(self, formula: Formula, bidirectional: bool, bias: bool, dropout: float, backend: str | None) -> None:
         self.formula = formula
         self.bidirectional = bidirectional
         self.bias = bias
@@ -162,8 +160,11 @@ def _run(
     options: _Options,
 ) -> tuple[Tensor, Tensor]:
     """[T, B, I], or packed rows with batch_sizes, through checks, choice and backend."""
-    if torch.is_autocast_enabled(input.device.type):
+    kind = input.device.type
+    if kind != "meta" and torch.is_autocast_enabled(kind):
         input, h_0, weights = _autocast(input, h_0, weights)
+        with torch.autocast(kind, enabled=False):  # what was cast is cast: products inside are not cast again
+            return _run(input, h_0, weights, batch, batch_sizes, options)
     layers = _check_weights(input, weights, options)
     if h_0 is None:
         h_0 = input.new_zeros((layers * (2 if options.bidirectional else 1), batch, weights[1].shape[1]))
@@ -225,7 +226,7 @@ def make_problem(
 ) -> Problem:
     """The facts of a checked call."""
     needs_grad = torch.is_grad_enabled() and (
-        input.requires_grad or h_0.requires_grad or any([weight.requires_grad for weight in weights])
+        input.requires_grad or h_0.requires_grad or any(weight.requires_grad for weight in weights)
     )
     transformed = (
         torch._C._functorch.peek_interpreter_stack() is not None
@@ -263,7 +264,7 @@ def _all_plain(*tensors: Tensor) -> bool:
 def _autocast(
     input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor]
 ) -> tuple[Tensor, Tensor | None, Sequence[Tensor]]:
-    """What torch's autocast does to its own GRU: on CUDA all is cast to the autocast dtype; on the CPU the weights' dtype rules."""
+    """The dtypes of torch's own GRU under autocast: on CUDA the autocast dtype, on the CPU that of the weights."""
     device = input.device.type
     dtype = torch.get_autocast_dtype(device) if device == "cuda" else weights[0].dtype
     if dtype is torch.float64 or input.dtype is torch.float64:

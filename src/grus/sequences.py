@@ -152,9 +152,9 @@ def check_lengths(lengths: Lengths, batch: int, steps: int) -> Tensor:
         ArgumentError: not one integer a sequence, or one is negative or more than `steps`.
     """
     checked = torch.as_tensor(lengths, device="cpu")
-    if checked.is_floating_point() or checked.is_complex() or checked.dtype is torch.bool:
-        if checked.numel():
-            raise ArgumentTypeError(f"lengths must be integers, got {checked.dtype}")
+    no_integers = checked.is_floating_point() or checked.is_complex() or checked.dtype is torch.bool
+    if no_integers and checked.numel():  # an empty list becomes an empty float tensor
+        raise ArgumentTypeError(f"lengths must be integers, got {checked.dtype}")
     if checked.shape != (batch,):
         raise ArgumentError(f"lengths must be [B] = [{batch}], got {list(checked.shape)}")
     checked = checked.to(torch.int64)

@@ -55,17 +55,22 @@ def run(
     named = isinstance(formula.gate_activation, str) and isinstance(formula.activation, str)
     if not named or _under_transform() or backend == "reference":
         layers = len(weights) // ((2 if bidirectional else 1) * (4 if bias else 2))
-        problem = Problem("", input.dtype, layers, bidirectional, bias, formula, batch_sizes is not None, False, True, True)
+        problem = Problem(
+            "", input.dtype, layers, bidirectional, bias, formula, batch_sizes is not None, False, True, True
+        )
         return reference.run(problem, input, h_0, weights, batch_sizes)
     facts = (batch_sizes, bidirectional, bias, *formula, backend)
     output, h_n, _ = torch.ops.grus.gru(input, h_0, list(weights), *facts, torch.is_grad_enabled())
     return output, h_n
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _under_transform() -> bool:
     """Whether the traced code stands inside vmap, grad or jvp; the compiler enters these while it traces."""
     return torch._C._functorch.maybe_current_level() is not None
+
+
+# What torch.compiler.assume_constant_result sets; the decorator itself would load the whole compiler with `import grus`.
+_under_transform._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def _problem(
