@@ -1,0 +1,40 @@
+"""Every example program, and every Python block of the README and the guides, runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DIALECT = re.compile(r"^\s*(?:import|from) (?:paddle|oneflow|mxnet|chainer)\b", re.MULTILINE)
+
+
+def run(command: list[str], folder: Path) -> str:
+    environment = dict(os.environ, OMP_NUM_THREADS="1", MPLBACKEND="agg", PYTHONPATH="")
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_example(path: Path, tmp_path: Path) -> None:
+    assert run([sys.executable, "-W", "error", str(path)], tmp_path).strip()
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+def test_python_blocks(page: Path, tmp_path: Path) -> None:
+    """The blocks of one page are one script; a page about a dialect runs as its readers would run it."""
+    script = tmp_path / "blocks.py"
+    script.write_text("\n".join(blocks(page, "python")))
+    runner = ["-m", "grus", "run"] if DIALECT.search(script.read_text()) else ["-W", "error"]
+    run([sys.executable, *runner, str(script)], tmp_path)
