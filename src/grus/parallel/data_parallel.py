@@ -46,6 +46,7 @@ class DataParallel(nn.Module):
         group: Group = None,
     ) -> None:
         super().__init__()
+        check_sizes(comm_buffer_size, last_comm_buffer_size)
         self.module = module
         engine = None
         if dist.is_initialized() and dist.get_world_size(group) > 1:
@@ -81,8 +82,7 @@ def distribute(
 
     Takes what `DataParallel` takes, and needs a process group. Call the result instead of `module`.
     """
-    _check_size("comm_buffer_size", comm_buffer_size)
-    _check_size("last_comm_buffer_size", last_comm_buffer_size)
+    check_sizes(comm_buffer_size, last_comm_buffer_size)
     check_same_model(module, group)
     synchronize(module, group)
     accepted = inspect.signature(DistributedDataParallel.__init__).parameters
@@ -99,6 +99,15 @@ def distribute(
         init_sync=False,  # done above
         **options,
     )
+
+
+def check_sizes(comm_buffer_size: float, last_comm_buffer_size: float) -> None:
+    """Raise unless both are numbers of MB above 0."""
+    for name, value in (("comm_buffer_size", comm_buffer_size), ("last_comm_buffer_size", last_comm_buffer_size)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise ArgumentTypeError(f"DataParallel: {name} must be a number of MB, got {type(value).__name__}")
+        if not value > 0:
+            raise ArgumentError(f"DataParallel: {name} must be above 0 MB, got {value}")
 
 
 def check_same_model(module: nn.Module, group: Group = None) -> None:
@@ -146,15 +155,11 @@ def _plain(tensor: Tensor) -> Tensor:
     return torch.Tensor.detach(tensor).as_subclass(torch.Tensor)
 
 
+_grad: Any = torch.Tensor.grad  # torch's own, where a subclass has another
+
+
 def _gradient(parameter: Tensor) -> Tensor | None:
-    return torch.Tensor.grad.__get__(parameter)  # type: ignore[attr-defined]
-
-
-def _check_size(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ArgumentTypeError(f"DataParallel: {name} must be a number of MB, got {type(value).__name__}")
-    if not value > 0:
-        raise ArgumentError(f"DataParallel: {name} must be above 0 MB, got {value}")
+    return _grad.__get__(parameter)
 
 
 def _shared_tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:

@@ -1,0 +1,39 @@
+"""spawn: processes that know their place, give their results back, and end together."""
+
+import time
+
+import programs
+import pytest
+import torch
+from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
+
+from grus import parallel
+from grus.errors import ArgumentError
+
+
+def test_large_results_do_not_block_and_join_can_wait():
+    workers = parallel.spawn(programs.answer, (7,), nprocs=1, join=False)
+    while not workers.join(timeout=0.05):
+        pass
+    assert torch.equal(workers.result(0), torch.full((200_000,), 7.0))
+
+
+@pytest.mark.parametrize("how", ["raise", "kill", "exit"])
+def test_a_dying_process_ends_the_others_and_is_named(how):
+    words = {
+        "raise": r"rank 1.*Traceback.*in fail.*ValueError: the data of rank 1 are bad",
+        "kill": "rank 1.*SIGKILL",
+        "exit": "process 1 terminated with exit code 7",
+    }
+    workers = parallel.spawn(programs.fail, (how,), nprocs=2, join=False)
+    kind = ProcessRaisedException if how == "raise" else ProcessExitedException
+    begin = time.monotonic()
+    with pytest.raises(kind, match="(?s)" + words[how]):
+        while not workers.join(timeout=1):
+            assert time.monotonic() - begin < 40, "still waiting"
+    assert not any(process.is_alive() for process in workers.processes)
+
+
+def test_number_of_processes_is_checked():
+    with pytest.raises(ArgumentError, match="nprocs must be at least 1, got 0"):
+        parallel.spawn(programs.answer, (1,), nprocs=0)
