@@ -10,20 +10,55 @@ import os
 import re
 import zipfile
 from collections.abc import Mapping
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
 from grus.checkpoints.archive import Archive
 from grus.checkpoints.atomic import open_for_replace
-from grus.checkpoints.hdf5 import load_hdf5, save_hdf5
+from grus.checkpoints.content import Content, Progress, flatten, no_progress
 from grus.checkpoints.known_types import make_array
+from grus.checkpoints.layout import Layout
 from grus.checkpoints.pickling import Call, Global, dump
 from grus.checkpoints.source import MAP_FROM, Bytes, Cursor
+from grus.checkpoints.stored import BITS, Stored
 from grus.checkpoints.unpickle import RestrictedUnpickler
 from grus.errors import CheckpointError
 
-__all__ = ["load_hdf5", "load_npz", "save_hdf5", "save_npz"]
+__all__ = ["LAYOUT", "load_hdf5", "load_npz", "read", "recognise", "save_hdf5", "save_npz", "write"]
+
+NESTED = False
+SUFFIXES = (".npz",)
+
+
+def _nstep(prefix: str) -> dict[str, Any]:
+    return {
+        "weight_ih": (prefix + "w0", prefix + "w1", prefix + "w2"),
+        "weight_hh": (prefix + "w3", prefix + "w4", prefix + "w5"),
+        "bias_ih": (prefix + "b0", prefix + "b1", prefix + "b2"),
+        "bias_hh": (prefix + "b3", prefix + "b4", prefix + "b5"),
+        "forbidden": (prefix + "w6",),
+    }
+
+
+LAYOUT = (
+    Layout(name="chainer.links.NStepGRU", cell=False, always_biased=True, **_nstep("{index}/"), separators="/."),
+    # one layer of an NStepGRU alone: the cell with the same formula
+    Layout(name="a layer of chainer.links.NStepGRU", cell=True, always_biased=True, **_nstep(""), separators="/."),
+    Layout(
+        name="chainer.links.GRU",
+        cell=True,
+        weight_ih=("W_r/W", "W_z/W", "W/W"),
+        weight_hh=("U_r/W", "U_z/W", "U/W"),
+        bias_ih=("W_r/b", "W_z/b", "W/b"),
+        bias_hh=("U_r/b", "U_z/b", "U/b"),
+        separators="/.",
+        reset="before",
+        blend="zn+(1-z)h",
+        always_biased=True,
+        remark="a StatefulGRU leaves the biases of U out of its first step after reset_state()",
+    ),
+)
 
 _NPY_MAGIC = b"\x93NUMPY"
 _HEADER = re.compile(
@@ -82,6 +117,65 @@ def save_npz(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray | Non
             array = np.asarray(value)
             with archive.open(name + ".npy", "w", force_zip64=True) as member:
                 _write_npy(member, array, name)
+
+
+def load_hdf5(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """Read what `save_hdf5` wrote; see `grus.checkpoints.hdf5.load`."""
+    from grus.checkpoints import hdf5
+
+    return hdf5.load(path)
+
+
+def save_hdf5(path: str | os.PathLike[str], arrays: Mapping[str, Any], compression: int | None = 4) -> None:
+    """Write arrays as `save_hdf5` does; see `grus.checkpoints.hdf5.save`."""
+    from grus.checkpoints import hdf5
+
+    hdf5.save(path, arrays, compression)
+
+
+def recognise(head: bytes) -> bool:
+    """Tell whether a file that begins so is an archive of NumPy arrays."""
+    if head[:4] == b"PK\x03\x04" and len(head) > 30:
+        return head[30 : 30 + int.from_bytes(head[26:28], "little")].endswith(b".npy")
+    return head[:4] == b"PK\x05\x06"
+
+
+def read(path: str | os.PathLike[str]) -> Content:
+    """Read a file for people and for conversion."""
+    return Content({name: stored_or_plain(array) for name, array in load_npz(path).items()})
+
+
+def write(path: str | os.PathLike[str], content: Content, progress: Progress = no_progress) -> None:
+    """Write tensors, numbers, texts and None by their flat names."""
+    save_npz(path, flat_arrays(content, path, progress))
+
+
+def flat_arrays(content: Content, path: str | os.PathLike[str], progress: Progress) -> dict[str, np.ndarray]:
+    """Give what a flat file of arrays holds, by name."""
+
+    def array(leaf: Any) -> np.ndarray:
+        if isinstance(leaf, Stored):
+            progress(leaf.nbytes)
+            return leaf.values
+        return np.asarray(leaf)
+
+    return {name: array(leaf) for name, leaf in flatten(content.tree, os.fspath(path)).items()}
+
+
+def stored_or_plain(array: np.ndarray) -> Any:
+    """Numbers as a tensor; text and None as themselves."""
+    return Stored.of(array) if array.dtype.kind in "biufc" else array.tolist()
+
+
+def problem(leaf: Any) -> str | None:
+    """Say why a value cannot be written, or None if it can."""
+    if isinstance(leaf, Stored):
+        return f"NumPy has no dtype {leaf.dtype}" if leaf.dtype in BITS else None
+    if leaf is None or isinstance(leaf, bool | float | complex | str):
+        return None
+    if isinstance(leaf, int):
+        return None if -(1 << 63) <= leaf < 1 << 63 else "the integer has more than 64 bits"
+    return "Chainer's files hold arrays, numbers, text and None"
 
 
 def _parse_npy(data: Bytes, place: str) -> np.ndarray:

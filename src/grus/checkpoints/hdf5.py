@@ -10,17 +10,22 @@ from typing import Any
 import numpy as np
 
 from grus.checkpoints.atomic import open_for_replace
+from grus.checkpoints.chainer import LAYOUT, flat_arrays, problem, stored_or_plain
+from grus.checkpoints.content import Content, Progress, no_progress
 from grus.checkpoints.source import Cursor, array_from, check_expansion, count_elements, open_bytes
 from grus.errors import CheckpointError
 
-__all__ = ["load_hdf5", "save_hdf5"]
+__all__ = ["LAYOUT", "load", "problem", "read", "recognise", "save", "write"]
+
+NESTED = False
+SUFFIXES = (".h5", ".hdf5")
 
 #: Deflate, shuffle and checksum: the filters that every HDF5 library has. Others would load plugins.
 _FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32"}
 _DEEPEST = 32
 
 
-def load_hdf5(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Read the datasets of an HDF5 file by their paths without the leading slash.
 
     Returns:
@@ -44,7 +49,7 @@ def load_hdf5(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     return reader.arrays
 
 
-def save_hdf5(path: str | os.PathLike[str], arrays: Mapping[str, Any], compression: int | None = 4) -> None:
+def save(path: str | os.PathLike[str], arrays: Mapping[str, Any], compression: int | None = 4) -> None:
     """Write arrays by path as Chainer's `save_hdf5` does; the file is replaced in one step.
 
     Args:
@@ -60,6 +65,21 @@ def save_hdf5(path: str | os.PathLike[str], arrays: Mapping[str, Any], compressi
     with open_for_replace(path) as file, h5py.File(file, "w") as target:
         for name, value in arrays.items():
             _write_dataset(h5py, target, name, np.asarray(value), compression)
+
+
+def recognise(head: bytes) -> bool:
+    """Tell whether a file that begins so is HDF5."""
+    return head[:8] == b"\x89HDF\r\n\x1a\n"
+
+
+def read(path: str | os.PathLike[str]) -> Content:
+    """Read a file for people and for conversion."""
+    return Content({name: stored_or_plain(array) for name, array in load(path).items()})
+
+
+def write(path: str | os.PathLike[str], content: Content, progress: Progress = no_progress) -> None:
+    """Write tensors, numbers, texts and None by their flat names."""
+    save(path, flat_arrays(content, path, progress))
 
 
 def _import_h5py() -> Any:

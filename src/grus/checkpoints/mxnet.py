@@ -14,15 +14,22 @@ import math
 import os
 import struct
 from collections.abc import Mapping, Sequence
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
 from grus.checkpoints.atomic import open_for_replace
+from grus.checkpoints.content import Content, Progress, flatten, no_progress
+from grus.checkpoints.layout import Layout
 from grus.checkpoints.source import Bytes, Cursor, array_from, check_expansion, count_elements, open_bytes
+from grus.checkpoints.stored import Stored
 from grus.errors import CheckpointError
 
-__all__ = ["Array", "dumps", "load", "loads", "parse", "save"]
+__all__ = ["LAYOUT", "Array", "dumps", "load", "loads", "parse", "read", "recognise", "save", "write"]
+
+NESTED = False
+LISTS = True
+SUFFIXES = (".params", ".nd")
 
 FILE_MAGIC = 0x112
 #: Magic numbers of an array, oldest first: with 64-bit axes; with a storage type; under NumPy's shape semantics.
@@ -45,6 +52,50 @@ _NAMES = [
 ]
 DTYPES = {number: np.dtype(name) for number, name in enumerate(_NAMES)}
 BFLOAT16 = 12
+
+_SCOPE = "._:/"
+_PARTS = {"weight_ih": "i2h_weight", "weight_hh": "h2h_weight", "bias_ih": "i2h_bias", "bias_hh": "h2h_bias"}
+
+
+#: The style of files whose names are those of the parameters, "encoder_gru0_l0_i2h_weight".
+_BY_PARAMETER = "mxnet.gluon.rnn.GRU (parameters' names)"
+
+
+def _named(form: str) -> dict[str, Any]:
+    return {part: (form + name,) for part, name in _PARTS.items()}
+
+
+LAYOUT = (
+    # Block.save_parameters, one direction and two
+    Layout(
+        name="mxnet.gluon.rnn.GRU",
+        cell=False,
+        **_named("_unfused.{layer}."),
+        always_biased=True,
+        sides=(1,),
+        separators=_SCOPE,
+    ),
+    Layout(
+        name="mxnet.gluon.rnn.GRU",
+        cell=False,
+        **_named("_unfused.{layer}.{direction}_cell."),
+        directions=("l", "r"),
+        sides=(2,),
+        always_biased=True,
+        separators=_SCOPE,
+    ),
+    # ParameterDict.save, export, and save_parameters before 1.5
+    Layout(
+        name=_BY_PARAMETER,
+        cell=False,
+        **_named("{direction}{layer}_"),
+        directions=("l", "r"),
+        separators="_.:/",
+        always_biased=True,
+    ),
+    Layout(name="mxnet.gluon.rnn.GRUCell", cell=True, always_biased=True, **_named(""), separators=_SCOPE),
+)
+
 _NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
 
 #: Storage type -> how many index arrays come with the data.
@@ -87,7 +138,7 @@ def loads(data: Bytes) -> list[np.ndarray] | dict[str, np.ndarray]:
     return _as_numpy(parse(data, "NDArray bytes"))
 
 
-def save(path: str | os.PathLike[str], arrays: Sequence[np.ndarray] | Mapping[str, np.ndarray]) -> None:
+def save(path: str | os.PathLike[str], arrays: Sequence[np.ndarray | Array] | Mapping[str, np.ndarray | Array]) -> None:
     """Write arrays as `nd.save` does, byte for byte; the file is replaced in one step.
 
     Args:
@@ -102,11 +153,54 @@ def save(path: str | os.PathLike[str], arrays: Sequence[np.ndarray] | Mapping[st
         _write(file, arrays)
 
 
-def dumps(arrays: Sequence[np.ndarray] | Mapping[str, np.ndarray]) -> bytes:
+def dumps(arrays: Sequence[np.ndarray | Array] | Mapping[str, np.ndarray | Array]) -> bytes:
     """Give the same as bytes."""
     file = io.BytesIO()
     _write(file, arrays)
     return file.getvalue()
+
+
+def recognise(head: bytes) -> bool:
+    """Tell whether a file that begins so is an NDArray file."""
+    return head[:8] == struct.pack("<Q", FILE_MAGIC)
+
+
+def read(path: str | os.PathLike[str]) -> Content:
+    """Read a file for people and for conversion."""
+    arrays = parse(open_bytes(path), os.fspath(path))
+    if isinstance(arrays, dict):
+        return Content({name: _stored(array) for name, array in arrays.items()})
+    return Content([_stored(array) for array in arrays])
+
+
+def write(path: str | os.PathLike[str], content: Content, progress: Progress = no_progress) -> None:
+    """Write tensors by their flat names (a list of tensors without names)."""
+
+    def array(leaf: Stored) -> Array:
+        progress(leaf.nbytes)
+        return Array(leaf.values, leaf.dtype == "bfloat16")
+
+    if isinstance(content.tree, list):
+        save(path, [array(leaf) for leaf in content.tree])
+    else:
+        save(path, {name: array(leaf) for name, leaf in flatten(content.tree, os.fspath(path)).items()})
+
+
+def problem(leaf: Any) -> str | None:
+    """Say why a value cannot be written, or None if it can."""
+    if not isinstance(leaf, Stored):
+        return "MXNet's files hold arrays only"
+    return None if leaf.dtype in {*_NAMES, "bfloat16"} else f"MXNet has no dtype {leaf.dtype}"
+
+
+def preferred_style(path: str, others: Sequence[str]) -> str | None:
+    """The style for a GRU among other tensors: MXNet takes names without any dot for the parameters' own."""
+    dots = any("." in name for name in (path, *others))
+    return _BY_PARAMETER if path and not dots else None
+
+
+def _stored(array: Array) -> Stored:
+    return Stored(array.values, "bfloat16" if array.bfloat16 else array.values.dtype.name)
 
 
 def parse(data: Bytes, where: str) -> list[Array] | dict[str, Array]:
@@ -251,7 +345,7 @@ def _read_names(cursor: Cursor, arrays: int) -> list[str]:
     return list(names)
 
 
-def _write(file: IO[bytes], arrays: Sequence[np.ndarray] | Mapping[str, np.ndarray]) -> None:
+def _write(file: IO[bytes], arrays: Sequence[np.ndarray | Array] | Mapping[str, np.ndarray | Array]) -> None:
     names = list(arrays) if isinstance(arrays, Mapping) else []
     values = list(arrays.values()) if isinstance(arrays, Mapping) else list(arrays)
     file.write(struct.pack("<QQQ", FILE_MAGIC, 0, len(values)))

@@ -21,12 +21,35 @@ from typing import Any
 import numpy as np
 
 from grus.checkpoints.atomic import open_for_replace, sync_folder
+from grus.checkpoints.content import Content, Progress, no_progress, plain_problem
+from grus.checkpoints.layout import PARTS, Layout
 from grus.checkpoints.pickling import Call, Global, dump
 from grus.checkpoints.source import array_from, open_bytes
+from grus.checkpoints.stored import BITS, Stored
 from grus.checkpoints.unpickle import Pending, RestrictedUnpickler
 from grus.errors import CheckpointError
 
-__all__ = ["Parameter", "Tensor", "load", "save"]
+__all__ = ["LAYOUT", "Parameter", "Tensor", "load", "read", "recognise", "save", "write"]
+
+NESTED = True
+SUFFIXES = ("",)
+
+_STACKED: dict[str, Any] = {part: (f"{part}_l{{layer}}{{direction}}",) for part in PARTS}
+_CELL: dict[str, Any] = {part: (part,) for part in PARTS}
+
+LAYOUT = (
+    Layout(
+        name="oneflow.nn.GRU",
+        cell=False,
+        **_STACKED,
+        directions=("", "_reverse"),
+        forbidden=("weight_hr_l{layer}{direction}",),
+    ),
+    Layout(name="oneflow.nn.GRUCell", cell=True, **_CELL),
+)
+
+#: What the registry gives as the head of a folder: this, and the names in it.
+FOLDER_HEAD = b"\0folder\0"
 
 PICKLE_NAME, VALUES_NAME, META_NAME, OLD_MARK = "pickled_data", "out", "meta", "snapshot_done"
 PROTOCOL_VERSION = 1
@@ -133,6 +156,55 @@ def save(
         for leftover in written:
             shutil.rmtree(leftover, ignore_errors=True)
         raise
+
+
+def recognise(head: bytes) -> bool:
+    """Tell whether a file or a folder (given as the list of its names) that begins so is OneFlow's."""
+    if head.startswith(FOLDER_HEAD):
+        names = head.split(b"\0")
+        return PICKLE_NAME.encode() in names or OLD_MARK.encode() in names
+    return head[:1] == b"\x80" and b"protocol_version" in head[:64]
+
+
+def read(path: str | os.PathLike[str]) -> Content:
+    """Read a saved state for people and for conversion."""
+
+    def stored(leaf: Any) -> Any:
+        if isinstance(leaf, Tensor):
+            return Stored(leaf.array, "bfloat16" if leaf.bfloat16 else leaf.array.dtype.name)
+        return Stored.of(leaf) if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biufc" else leaf
+
+    return Content(_map_tensors(load(path), stored))
+
+
+def write(path: str | os.PathLike[str], content: Content, progress: Progress = no_progress) -> None:
+    """Write a tree as a folder."""
+
+    def tensor(leaf: Any) -> Any:
+        if not isinstance(leaf, Stored):
+            return None
+        progress(leaf.nbytes)
+        return Tensor(leaf.values, leaf.dtype == "bfloat16")
+
+    save(content.tree, path, tensor)
+
+
+def problem(leaf: Any) -> str | None:
+    """Say why a value cannot be written, or None if it can."""
+    if isinstance(leaf, Stored):
+        known = leaf.dtype == "bfloat16" or (leaf.dtype not in BITS and leaf.values.dtype in _META_OF)
+        return None if known else f"OneFlow has no dtype {leaf.dtype}"
+    return plain_problem(leaf)
+
+
+def _map_tensors(tree: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            tree[key] = _map_tensors(value, change)
+        return tree
+    if isinstance(tree, list | tuple):
+        return type(tree)(_map_tensors(value, change) for value in tree)
+    return change(tree)
 
 
 def _load_pickle(path: Path, folder: Path | None, allowed: Mapping[tuple[str, str], Any] | None) -> Any:

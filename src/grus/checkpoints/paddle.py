@@ -14,18 +14,70 @@ from typing import Any
 import numpy as np
 
 from grus.checkpoints.atomic import open_for_replace
+from grus.checkpoints.content import Content, Progress, no_progress, plain_problem
+from grus.checkpoints.layout import PARTS, Layout
 from grus.checkpoints.pickling import dump
+from grus.checkpoints.stored import Stored, map_leaves
 from grus.checkpoints.unpickle import RestrictedUnpickler
 from grus.errors import CheckpointError
 
-__all__ = ["NAME_TABLE", "SLICE_TABLE", "load", "save"]
+__all__ = ["LAYOUT", "NAME_TABLE", "SLICE_TABLE", "load", "read", "recognise", "save", "write"]
+
+NESTED = True
+SUFFIXES = (".pdparams", ".pdopt", ".pdtensor")
 
 #: The key of the table from the names in the file to the names of the parameters.
 NAME_TABLE = "StructuredToParameterName@@"
 #: The key of the table of arrays that were cut in slices, to be joined again.
 SLICE_TABLE = "UnpackBigParamInfor@@"
+_DTYPES = {
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+}
 #: Protocols below 4 hold arrays up to this many bytes in one piece.
 SLICE_BYTES = (1 << 30) - 1
+
+_STACKED: dict[str, Any] = {part: (f"{part}_l{{layer}}{{direction}}",) for part in PARTS}
+_CELL: dict[str, Any] = {part: (part,) for part in PARTS}
+_OLD_CELL: dict[str, Any] = {part: (f"_{part}",) for part in PARTS}
+
+LAYOUT = (
+    Layout(
+        name="paddle.nn.GRU",
+        cell=False,
+        **_STACKED,
+        directions=("", "_reverse"),
+        # the layer's state dictionary also has every tensor under the name that its cells give it
+        aliases=(
+            tuple(f"{{layer}}.cell.{part}" for part in PARTS),
+            tuple(f"{{layer}}.cell_{{side}}.{part}" for part in PARTS),
+        ),
+    ),
+    Layout(name="paddle.nn.GRUCell", cell=True, **_CELL),
+    # fluid.dygraph.rnn.GRUCell(use_cudnn_impl=True) and (use_cudnn_impl=False)
+    Layout(name="paddle.fluid.dygraph.rnn.GRUCell", cell=True, always_biased=True, **_OLD_CELL),
+    Layout(
+        name="paddle.fluid.dygraph.rnn.GRUCell(use_cudnn_impl=False)",
+        cell=True,
+        weight_ih=("_gate_weight",),
+        weight_hh=("_candidate_weight",),
+        bias_ih=("_gate_bias",),
+        bias_hh=("_candidate_bias",),
+        reset="before",
+        concatenated=True,
+        always_biased=True,
+    ),
+)
 
 
 def _lod_tensor(source: Any, variables: Any = None) -> Any:
@@ -74,6 +126,56 @@ def save(obj: Any, path: str | os.PathLike[str], protocol: int = 4) -> None:
         obj = _cut_slices(obj)
     with open_for_replace(path) as file:
         dump(obj, file, protocol)
+
+
+def recognise(head: bytes) -> bool:
+    """Tell whether a file that begins so may be Paddle's: a pickle of protocol 2 to 4 that is nobody else's."""
+    return len(head) > 2 and head[0] == 0x80 and 2 <= head[1] <= 4
+
+
+def read(path: str | os.PathLike[str]) -> Content:
+    """Read a file for people and for conversion; see `load` for Paddle's own form."""
+    tree = load(path)
+    table = tree.pop(NAME_TABLE, {}) if isinstance(tree, dict) else {}
+    names = {str(key): str(name) for key, name in table.items()} if isinstance(table, dict) else {}
+    return Content(_store(tree), parameter_names=names)
+
+
+def write(path: str | os.PathLike[str], content: Content, progress: Progress = no_progress) -> None:
+    """Write a tree; parameter names that are known go into Paddle's name table."""
+
+    def array(leaf: Any) -> Any:
+        if isinstance(leaf, Stored):
+            progress(leaf.nbytes)
+        return leaf.values if isinstance(leaf, Stored) else leaf
+
+    tree = map_leaves(content.tree, array)
+    if isinstance(tree, dict):
+        table = {key: name for key, name in content.parameter_names.items() if key in tree}
+        tree = {**tree, NAME_TABLE: table} if table else tree
+    save(tree, path)
+
+
+def problem(leaf: Any) -> str | None:
+    """Say why a value cannot be written, or None if it can."""
+    if isinstance(leaf, Stored):
+        return None if leaf.dtype in _DTYPES else f"Paddle has no dtype {leaf.dtype}"
+    return plain_problem(leaf)
+
+
+def _store(tree: Any) -> Any:
+    """Turn arrays, and tuples (name, array), into `Stored`; Paddle's only use of uint16 is for bfloat16's bits."""
+    if isinstance(tree, tuple) and len(tree) == 2 and isinstance(tree[0], str) and isinstance(tree[1], np.ndarray):
+        return _store(tree[1])
+    if isinstance(tree, np.ndarray) and tree.dtype.kind in "biufc":
+        return Stored(tree, "bfloat16") if tree.dtype == np.uint16 else Stored.of(tree)
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            tree[key] = _store(value)
+        return tree
+    if isinstance(tree, list | tuple):
+        return type(tree)(_store(value) for value in tree)
+    return tree.item() if isinstance(tree, np.generic) else tree.tolist() if isinstance(tree, np.ndarray) else tree
 
 
 def _cut_slices(state: dict[Any, Any]) -> dict[Any, Any]:

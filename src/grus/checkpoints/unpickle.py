@@ -59,6 +59,8 @@ class RestrictedUnpickler:
         self._allowed = {**KNOWN_TYPES, **(allowed or {})}
         self._functions = {id(value) for value in self._allowed.values() if callable(value)}
         self._persistent_load = persistent_load
+        # what was set on OrderedDicts; torch keeps `_metadata` there
+        self.attributes: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
         self._opcode_at = 0
@@ -261,7 +263,7 @@ class RestrictedUnpickler:
                 self._memo[index] = final
             target = final
         elif type(target) is not dict and isinstance(target, dict) and isinstance(state, dict):
-            pass  # attributes of an OrderedDict: torch keeps `_metadata` there, which no tensor needs
+            self.attributes.append((target, state))
         else:
             self._fail(f"the pickle sets the state of a {type(target).__name__}")
         self._push(target)
