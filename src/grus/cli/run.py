@@ -1,5 +1,5 @@
-"""Run a Python program written for Paddle, OneFlow, MXNet or Chainer, unmodified: their import names give grus's dialects,
-in every process that the program starts too.
+"""Run a Python program written for Paddle, OneFlow, MXNet or Chainer, unmodified: their import names give grus's
+dialects, in every process that the program starts too.
 """
 
 import argparse
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="module",
         nargs=argparse.REMAINDER,
         metavar="MODULE [ARG...]",
-        help="run a module, as `python -m` does",
+        help="run a module, like python -m",
     )
     parser.add_argument("script", nargs="?", help="the program's file")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARG", help="the program's own arguments")

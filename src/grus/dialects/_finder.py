@@ -88,10 +88,18 @@ def _find(actual: str) -> ModuleSpec | None:
 
 
 def _name_loaded_modules(name: str, actual: str) -> None:
-    """Give the modules that came in with `actual` their original names too: `import paddle` brings in `paddle.nn`."""
+    """Give `actual` and the modules that came in with it their original names, and a refusal for what they lack.
+
+    `import paddle` brings in `paddle.nn` too. A module with hints of its own for what it lacks keeps them.
+    """
+    from grus.dialects._not_covered import refuser
+
     for loaded, module in list(sys.modules.items()):
-        if loaded.startswith(actual + ".") and not getattr(module.__spec__, "_initializing", False):
-            sys.modules.setdefault(name + loaded[len(actual) :], module)
+        if (loaded + ".").startswith(actual + ".") and not getattr(module.__spec__, "_initializing", False):
+            original = name + loaded[len(actual) :]
+            sys.modules.setdefault(original, module)
+            if "__getattr__" not in vars(module):
+                vars(module)["__getattr__"] = refuser(name.partition(".")[0], original)
 
 
 def _why_missing(fullname: str) -> str:

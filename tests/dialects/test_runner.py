@@ -1,0 +1,270 @@
+"""The import hook and the start-up file: what a script finds under the originals' names, and what it does not notice."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import torch
+
+import grus
+from grus import dialects
+from grus.dialects import _environment
+
+
+def run(code, *arguments, folder, variables=None, flags=(), plain=False):
+    """Run a program as the process that `grus run` becomes, or as plain Python."""
+    script = folder / "program.py"
+    script.write_text(textwrap.dedent(code))
+    base = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "GRUS_RUN")}
+    base |= variables or {}
+    return subprocess.run(
+        [sys.executable, *flags, str(script), *arguments],
+        env=base if plain else dialects.environment(base),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=folder,
+    )
+
+
+def output(code, *arguments, **options):
+    done = run(code, *arguments, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+SAME_AS_PLAIN_PYTHON = {
+    "arguments and path": "import sys; print(sys.argv, sys.path, sys.flags, __file__, __name__, __spec__)",
+    "module": "import sys; print(sorted(vars(sys.modules['__main__'])), type(__loader__).__name__)",
+    "exit status": "import sys; print('before'); sys.exit(7)",
+    "exit message": "import sys; sys.exit('no data')",
+    "traceback": "def load():\n    raise ValueError('bad file')\n\nload()",
+    "missing module": "import no_such_module",
+    "syntax error": "def (:",
+    "interrupt": "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nprint('not reached')",
+    "terminate": "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)",
+    "kill": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
+    "no torch": "import sys; print('torch' in sys.modules, 'grus' in sys.modules, 'numpy' in sys.modules)",
+}
+
+
+@pytest.mark.parametrize("code", SAME_AS_PLAIN_PYTHON.values(), ids=SAME_AS_PLAIN_PYTHON)
+def test_a_script_notices_nothing(code, tmp_path):
+    plain = run(code, "-x", "--help", folder=tmp_path, plain=True)
+    spoken = run(code, "-x", "--help", folder=tmp_path)
+    assert (spoken.returncode, spoken.stdout, spoken.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+
+
+@pytest.mark.parametrize("methods", [["spawn"], pytest.param(["fork", "forkserver"], marks=pytest.mark.slow)], ids=str)
+def test_every_spelling_gives_one_module_in_every_process(methods, tmp_path):
+    """The four dialects share one mechanism; this takes one that is there, and every way to start a process."""
+    code = """
+        import json, multiprocessing, subprocess, sys
+
+        CHILD = '''
+        import importlib, sys
+        import {name}
+        import {name} as again
+        from {name} import {part}
+        import {name}.{part} as other
+        assert again is {name} is importlib.import_module("{name}") is sys.modules["{name}"]
+        assert {part} is other is {name}.{part} is sys.modules["{name}.{part}"]
+        assert {name} is sys.modules["grus.dialects.{name}"]
+        assert {part} is sys.modules["grus.dialects.{name}.{part}"]
+        assert importlib.util.find_spec("{name}.{part}") is not None
+        '''
+
+        class Carried:
+            def __init__(self, value):
+                self.value = value
+
+        def work(carried):
+            names = {}
+            exec(CHILD, names)
+            return carried.value + 1
+
+        if __name__ == "__main__":
+            exec(CHILD)
+            subprocess.run([sys.executable, "-c", CHILD], check=True)
+            for method in sys.argv[1:]:
+                with multiprocessing.get_context(method).Pool(1) as pool:
+                    assert pool.map(work, [Carried(1)]) == [2]
+            print("done")
+    """
+    name, part = _present_dialect()
+    program = code.replace("{name}", name).replace("{part}", part)
+    assert output(program, *methods, folder=tmp_path) == "done\n"
+
+
+def _present_dialect():
+    import importlib
+
+    parts = {"mxnet": "gluon", "chainer": "links", "oneflow": "nn", "paddle": "nn"}
+    for name, part in parts.items():
+        try:
+            importlib.import_module(f"grus.dialects.{name}.{part}")
+        except ModuleNotFoundError:
+            continue
+        return name, part
+    raise AssertionError("no dialect is there")
+
+
+def test_the_dialect_wins_over_an_installed_original(tmp_path):
+    (tmp_path / "site" / "mxnet").mkdir(parents=True)
+    (tmp_path / "site" / "mxnet" / "__init__.py").write_text("print('the original')")
+    variables = {"PYTHONPATH": str(tmp_path / "site")}
+    name = "import mxnet; print(mxnet.__name__)"
+    assert run(name, folder=tmp_path, variables=variables, plain=True).stdout == "the original\nmxnet\n"
+    assert output(name, folder=tmp_path, variables=variables) == "grus.dialects.mxnet\n"
+
+
+def test_another_sitecustomize_still_runs(tmp_path):
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text("import sys; sys.customized = __file__")
+    code = "import sys, sitecustomize; print(sys.customized == sitecustomize.__file__, sys.path)"
+    variables = {"PYTHONPATH": str(site)}
+    spoken = output(code, folder=tmp_path, variables=variables)
+    assert spoken == run(code, folder=tmp_path, variables=variables, plain=True).stdout
+    assert spoken.startswith("True")
+
+
+def test_a_failing_sitecustomize_is_reported_as_by_python(tmp_path):
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text("import not_there_at_all")
+    variables = {"PYTHONPATH": str(site)}
+    plain = run("print(1)", folder=tmp_path, variables=variables, plain=True)
+    spoken = run("print(1)", folder=tmp_path, variables=variables)
+    assert "not_there_at_all" in plain.stderr
+    assert (spoken.stdout, spoken.stderr) == (plain.stdout, plain.stderr)
+
+
+def test_the_environment_is_changed_once():
+    once = dialects.environment({"PYTHONPATH": "/a" + os.pathsep + "/b"})
+    assert once["PYTHONPATH"].split(os.pathsep) == [str(_environment.STARTUP), "/a", "/b"]
+    assert dialects.environment(once) == once
+    assert "GRUS_ACCELERATE" not in once
+    assert dialects.environment({}, accelerate=True)["GRUS_ACCELERATE"] == "1"
+
+
+def test_an_interpreter_without_grus_keeps_its_own_packages(tmp_path):
+    """`find_spec("grus")` is what tells; here grus is hidden from the child."""
+    (tmp_path / "site" / "chainer").mkdir(parents=True)
+    (tmp_path / "site" / "chainer" / "__init__.py").write_text("")
+    (tmp_path / "site" / "sitecustomize.py").write_text(
+        "import sys\n"
+        "sys.meta_path[:] = [f for f in sys.meta_path if 'grus' not in getattr(f, 'known_source_files', {})"
+        " and 'grus' not in getattr(f, 'known_packages', ())]\n"
+        "sys.path[:] = [p for p in sys.path if not __import__('os').path.isdir(__import__('os').path.join(p, 'grus'))]\n"
+    )
+    code = "import chainer; print(chainer.__name__)"
+    assert output(code, folder=tmp_path, variables={"PYTHONPATH": str(tmp_path / "site")}) == "chainer\n"
+
+
+@pytest.fixture
+def small_dialect(monkeypatch):
+    """A module that refuses what it does not have, as the modules of the dialects do."""
+    import types
+
+    module = types.ModuleType("grus.dialects.paddle_like")
+    module.known = 1
+    module.__getattr__ = dialects.refuser("paddle", "paddle_like.nn", {"Fold": "torch.nn.Fold and a reshape"})
+    monkeypatch.setitem(sys.modules, "paddle_like", module)
+    return module
+
+
+def test_a_name_that_is_not_covered_names_the_torch_way(small_dialect):
+    refusal = r"paddle_like.nn.Fold is not covered by grus's Paddle dialect; the torch way: torch.nn.Fold and a reshape"
+    with pytest.raises(AttributeError, match=refusal) as caught:
+        _ = small_dialect.Fold
+    assert isinstance(caught.value, grus.GrusError)
+    assert caught.value.name == "Fold"
+    assert getattr(small_dialect, "Fold", None) is None
+    assert not hasattr(small_dialect, "Fold")
+    with pytest.raises(ImportError, match=refusal):
+        from paddle_like import Fold  # noqa: F401
+
+
+def test_torch_has_the_same_name(small_dialect):
+    with pytest.raises(AttributeError, match=r"the torch way: torch\.nn\.Conv2d$"):
+        _ = small_dialect.Conv2D
+    with pytest.raises(AttributeError, match="paddle_like.nn.Frobnicate is not covered by grus's Paddle dialect$"):
+        _ = small_dialect.Frobnicate
+
+
+def test_tools_may_probe_for_special_names(small_dialect):
+    with pytest.raises(AttributeError, match="has no attribute '__wrapped__'") as caught:
+        _ = small_dialect.__wrapped__
+    assert not isinstance(caught.value, grus.GrusError)
+
+
+def test_not_covered_submodules(tmp_path):
+    name, _ = _present_dialect()
+    code = f"""
+        import importlib.util
+        for statement in ("import {name}.no_such_part", "from {name} import no_such_part", "from {name} import NoSuchName"):
+            try:
+                exec(statement)
+            except ImportError as error:
+                print(error)
+        import {name}
+        try:
+            {name}.NoSuchName
+        except AttributeError as error:
+            print(error)
+    """
+    lines = output(code, folder=tmp_path).splitlines()
+    assert len(lines) == 4
+    for line, missing in zip(lines, ["no_such_part", "no_such_part", "NoSuchName", "NoSuchName"], strict=True):
+        assert line.startswith(f"{name}.{missing} is not covered by grus's ")
+
+
+def test_install_works_inside_a_process(monkeypatch):
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    dialects.install()
+    dialects.install()
+    assert [type(finder).__name__ for finder in sys.meta_path].count("DialectFinder") == 1
+
+
+ACCELERATED = """
+    import subprocess, sys
+    import numpy
+    assert "torch" not in sys.modules
+    {imports}
+    from grus import functional
+    gru, called = functional.gru, []
+    functional.gru = lambda *args, **keywords: called.append(True) or gru(*args, **keywords)
+    torch.nn.GRU(3, 4)(torch.zeros(2, 1, 3))
+    print("through grus:", bool(called))
+    if len(sys.argv) < 2:
+        subprocess.run([sys.executable, __file__, "child"], check=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "imports", ["import torch", pytest.param("import grus, torch", marks=pytest.mark.slow)], ids=["torch", "grus first"]
+)
+def test_accelerate_reaches_every_process(imports, tmp_path):
+    code = ACCELERATED.format(imports=imports)
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(code))
+    for accelerate, arguments in ((True, []), (False, ["child"])):
+        done = subprocess.run(
+            [sys.executable, "-u", str(script), *arguments],
+            env=dialects.environment(os.environ, accelerate=accelerate),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines() == [f"through grus: {accelerate}"] * (2 - len(arguments))
+
+
+def test_from_dialect_refuses_what_is_no_dialects_layer():
+    with pytest.raises(
+        TypeError, match=r"layer must be a GRU layer or cell of a dialect .* got torch\S*\.GRU; grus.acc"
+    ):
+        dialects.from_dialect(torch.nn.GRU(2, 3))
