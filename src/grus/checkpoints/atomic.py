@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,10 +14,13 @@ __all__ = ["open_for_replace", "sync_folder"]
 
 #: What a new file may be read and written by before the process's own mask is taken off.
 _NEW_FILE_MODE = 0o666
+_PIECE = 16 << 20
 
 
 @contextlib.contextmanager
-def open_for_replace(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
+def open_for_replace(
+    path: str | os.PathLike[str], mode: str = "wb", progress: Callable[[int], None] | None = None
+) -> Iterator[IO[Any]]:
     """Open a new file that takes the place of `path` when the block ends without an error.
 
     The bytes go to a temporary file in the same folder, are flushed and fsynced, and the file is renamed over `path`;
@@ -25,7 +29,8 @@ def open_for_replace(path: str | os.PathLike[str], mode: str = "wb") -> Iterator
 
     Args:
         path: the file to write; its folder must exist.
-        mode: "wb" or "w".
+        mode: "wb" (readable as well, since HDF5 reads back what it wrote) or "w".
+        progress: called with the number of bytes whenever some were written.
 
     Raises:
         ValueError: for another mode.
@@ -40,8 +45,8 @@ def open_for_replace(path: str | os.PathLike[str], mode: str = "wb") -> Iterator
     target = Path(os.path.realpath(path))
     descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".tmp", dir=target.parent)
     try:
-        # readable as well, since HDF5 reads back what it wrote
-        with os.fdopen(descriptor, mode.replace("w", "w+"), encoding=None if mode == "wb" else "utf-8") as file:
+        with io.BufferedRandom(_CountedFile(descriptor, progress)) as binary:
+            file: IO[Any] = binary if mode == "wb" else io.TextIOWrapper(binary, "utf-8")
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -52,6 +57,20 @@ def open_for_replace(path: str | os.PathLike[str], mode: str = "wb") -> Iterator
             os.unlink(temporary)
         raise
     sync_folder(target.parent)
+
+
+class _CountedFile(io.FileIO):
+    """A file that tells how much is written, and writes large pieces bit by bit so that there is something to tell."""
+
+    def __init__(self, descriptor: int, progress: Callable[[int], None] | None):
+        super().__init__(descriptor, "w+b")
+        self._progress = progress
+
+    def write(self, data: Any, /) -> int:
+        written = super().write(memoryview(data).cast("B")[:_PIECE])
+        if self._progress is not None:
+            self._progress(written)
+        return written
 
 
 def sync_folder(path: str | os.PathLike[str]) -> None:

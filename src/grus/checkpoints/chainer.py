@@ -16,7 +16,7 @@ import numpy as np
 
 from grus.checkpoints.archive import Archive
 from grus.checkpoints.atomic import open_for_replace
-from grus.checkpoints.content import Content, Progress, flatten, no_progress
+from grus.checkpoints.content import Content, Progress, flatten
 from grus.checkpoints.known_types import make_array
 from grus.checkpoints.layout import Layout
 from grus.checkpoints.pickling import Call, Global, dump
@@ -100,19 +100,25 @@ def load_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     return arrays
 
 
-def save_npz(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray | None], compression: bool = True) -> None:
+def save_npz(
+    path: str | os.PathLike[str],
+    arrays: Mapping[str, np.ndarray | None],
+    compression: bool = True,
+    progress: Progress | None = None,
+) -> None:
     """Write arrays as `save_npz` does; the file is replaced in one step.
 
     Args:
         path: the file; its name is taken as it is.
         arrays: arrays by name, of plain numbers or text; None, also as an array of one None, stays None.
         compression: deflate the arrays, as Chainer does unless told otherwise.
+        progress: called with the bytes written.
 
     Raises:
         TypeError: an array of Python objects.
     """
     method = zipfile.ZIP_DEFLATED if compression else zipfile.ZIP_STORED
-    with open_for_replace(path) as file, zipfile.ZipFile(file, "w", method) as archive:
+    with open_for_replace(path, progress=progress) as file, zipfile.ZipFile(file, "w", method) as archive:
         for name, value in arrays.items():
             array = np.asarray(value)
             with archive.open(name + ".npy", "w", force_zip64=True) as member:
@@ -145,21 +151,15 @@ def read(path: str | os.PathLike[str]) -> Content:
     return Content({name: stored_or_plain(array) for name, array in load_npz(path).items()})
 
 
-def write(path: str | os.PathLike[str], content: Content, progress: Progress = no_progress) -> None:
+def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
     """Write tensors, numbers, texts and None by their flat names."""
-    save_npz(path, flat_arrays(content, path, progress))
+    save_npz(path, flat_arrays(content, path), progress=progress)
 
 
-def flat_arrays(content: Content, path: str | os.PathLike[str], progress: Progress) -> dict[str, np.ndarray]:
+def flat_arrays(content: Content, path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Give what a flat file of arrays holds, by name."""
-
-    def array(leaf: Any) -> np.ndarray:
-        if isinstance(leaf, Stored):
-            progress(leaf.nbytes)
-            return leaf.values
-        return np.asarray(leaf)
-
-    return {name: array(leaf) for name, leaf in flatten(content.tree, os.fspath(path)).items()}
+    flat = flatten(content.tree, os.fspath(path))
+    return {name: leaf.values if isinstance(leaf, Stored) else np.asarray(leaf) for name, leaf in flat.items()}
 
 
 def stored_or_plain(array: np.ndarray) -> Any:

@@ -9,14 +9,10 @@ from typing import Any
 from grus.checkpoints.stored import flat_name, walk
 from grus.errors import CheckpointError
 
-__all__ = ["Content", "Progress", "flatten", "no_progress", "plain_problem"]
+__all__ = ["Content", "Progress", "flatten", "plain_problem"]
 
-#: Called with the number of bytes that have been dealt with since the last call.
+#: Called with the number of bytes that have been written since the last call.
 Progress = Callable[[int], None]
-
-
-def no_progress(count: int) -> None:
-    """Tell nobody."""
 
 
 @dataclass

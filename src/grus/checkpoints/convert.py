@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from grus.checkpoints import Checkpoint, format_module, load_checkpoint
-from grus.checkpoints.content import Content, Progress, no_progress
+from grus.checkpoints.content import Content, Progress
 from grus.checkpoints.finding import FoundGRU
 from grus.checkpoints.layout import Layout, split_prefix, translate_path
 from grus.checkpoints.stored import Path, Stored, flat_name, is_branch, walk
@@ -58,7 +58,7 @@ def convert(
     approximate: bool = False,
     bidirectional: Collection[str] = (),
     style: str | None = None,
-    progress: Progress = no_progress,
+    progress: Progress | None = None,
 ) -> Report:
     """Convert a checkpoint, and verify the result by reading it back.
 
@@ -112,7 +112,7 @@ def rewrite(
     approximate: bool = False,
     strict: bool = False,
     style: str | None = None,
-    progress: Progress = no_progress,
+    progress: Progress | None = None,
 ) -> Report:
     """Write a checkpoint in a format, its GRUs in that format's form; see `convert`.
 

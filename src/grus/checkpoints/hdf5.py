@@ -11,7 +11,7 @@ import numpy as np
 
 from grus.checkpoints.atomic import open_for_replace
 from grus.checkpoints.chainer import LAYOUT, flat_arrays, problem, stored_or_plain
-from grus.checkpoints.content import Content, Progress, no_progress
+from grus.checkpoints.content import Content, Progress
 from grus.checkpoints.source import Cursor, array_from, check_expansion, count_elements, open_bytes
 from grus.errors import CheckpointError
 
@@ -49,20 +49,26 @@ def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     return reader.arrays
 
 
-def save(path: str | os.PathLike[str], arrays: Mapping[str, Any], compression: int | None = 4) -> None:
+def save(
+    path: str | os.PathLike[str],
+    arrays: Mapping[str, Any],
+    compression: int | None = 4,
+    progress: Progress | None = None,
+) -> None:
     """Write arrays by path as Chainer's `save_hdf5` does; the file is replaced in one step.
 
     Args:
         path: the file.
         arrays: arrays by path; slashes make groups; None becomes an empty dataset.
         compression: the level of deflate for arrays of more than one value; None leaves them as they are.
+        progress: called with the bytes written.
 
     Raises:
         TypeError: an array of Python objects.
         ImportError: h5py is missing.
     """
     h5py = _import_h5py()
-    with open_for_replace(path) as file, h5py.File(file, "w") as target:
+    with open_for_replace(path, progress=progress) as file, h5py.File(file, "w") as target:
         for name, value in arrays.items():
             _write_dataset(h5py, target, name, np.asarray(value), compression)
 
@@ -77,9 +83,9 @@ def read(path: str | os.PathLike[str]) -> Content:
     return Content({name: stored_or_plain(array) for name, array in load(path).items()})
 
 
-def write(path: str | os.PathLike[str], content: Content, progress: Progress = no_progress) -> None:
+def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
     """Write tensors, numbers, texts and None by their flat names."""
-    save(path, flat_arrays(content, path, progress))
+    save(path, flat_arrays(content, path), progress=progress)
 
 
 def _import_h5py() -> Any:

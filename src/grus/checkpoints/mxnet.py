@@ -19,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 
 from grus.checkpoints.atomic import open_for_replace
-from grus.checkpoints.content import Content, Progress, flatten, no_progress
+from grus.checkpoints.content import Content, Progress, flatten
 from grus.checkpoints.layout import Layout
 from grus.checkpoints.source import Bytes, Cursor, array_from, check_expansion, count_elements, open_bytes
 from grus.checkpoints.stored import Stored
@@ -138,18 +138,23 @@ def loads(data: Bytes) -> list[np.ndarray] | dict[str, np.ndarray]:
     return _as_numpy(parse(data, "NDArray bytes"))
 
 
-def save(path: str | os.PathLike[str], arrays: Sequence[np.ndarray | Array] | Mapping[str, np.ndarray | Array]) -> None:
+def save(
+    path: str | os.PathLike[str],
+    arrays: Sequence[np.ndarray | Array] | Mapping[str, np.ndarray | Array],
+    progress: Progress | None = None,
+) -> None:
     """Write arrays as `nd.save` does, byte for byte; the file is replaced in one step.
 
     Args:
         path: the file.
         arrays: a list, or a dict by name, of arrays whose dtype is in `DTYPES`. If one has no
             axes, or an axis of 0, the file gets NumPy's shape semantics, which MXNet reads under `npx.set_np()`.
+        progress: called with the bytes written.
 
     Raises:
         TypeError: a dtype that MXNet has not, or something else than an array.
     """
-    with open_for_replace(path) as file:
+    with open_for_replace(path, progress=progress) as file:
         _write(file, arrays)
 
 
@@ -173,17 +178,16 @@ def read(path: str | os.PathLike[str]) -> Content:
     return Content([_stored(array) for array in arrays])
 
 
-def write(path: str | os.PathLike[str], content: Content, progress: Progress = no_progress) -> None:
+def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
     """Write tensors by their flat names (a list of tensors without names)."""
 
     def array(leaf: Stored) -> Array:
-        progress(leaf.nbytes)
         return Array(leaf.values, leaf.dtype == "bfloat16")
 
     if isinstance(content.tree, list):
-        save(path, [array(leaf) for leaf in content.tree])
+        save(path, [array(leaf) for leaf in content.tree], progress)
     else:
-        save(path, {name: array(leaf) for name, leaf in flatten(content.tree, os.fspath(path)).items()})
+        save(path, {name: array(leaf) for name, leaf in flatten(content.tree, os.fspath(path)).items()}, progress)
 
 
 def problem(leaf: Any) -> str | None:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from grus.checkpoints.atomic import open_for_replace, sync_folder
-from grus.checkpoints.content import Content, Progress, no_progress, plain_problem
+from grus.checkpoints.content import Content, Progress, plain_problem
 from grus.checkpoints.layout import PARTS, Layout
 from grus.checkpoints.pickling import Call, Global, dump
 from grus.checkpoints.source import array_from, open_bytes
@@ -119,7 +119,10 @@ def load(path: str | os.PathLike[str], allowed: Mapping[tuple[str, str], Any] | 
 
 
 def save(
-    obj: Any, path: str | os.PathLike[str], convert: Callable[[Any], Call | Global | Tensor | None] | None = None
+    obj: Any,
+    path: str | os.PathLike[str],
+    convert: Callable[[Any], Call | Global | Tensor | None] | None = None,
+    progress: Progress | None = None,
 ) -> None:
     """Write an object as a folder that `oneflow.load` reads.
 
@@ -130,6 +133,7 @@ def save(
         obj: nested containers and plain values with `Tensor` and `Parameter` (arrays are pickled as NumPy's).
         path: the folder, made if it is missing.
         convert: asked first about each value; gives the `Tensor` that it is or how to pickle it, or None.
+        progress: called with the bytes of tensors written.
 
     Raises:
         TypeError: a value that is no data, or a dtype that OneFlow has not.
@@ -144,7 +148,7 @@ def save(
         if not isinstance(tensor, Tensor):
             return node if isinstance(node, Call | Global) else None
         written.append(_new_tensor_folder(folder))
-        _write_tensor(written[-1], tensor)
+        _write_tensor(written[-1], tensor, progress)
         kind = Global("oneflow.nn", "Parameter") if isinstance(tensor, Parameter) else Global("oneflow", "Tensor")
         return Call(kind, (), {"path": written[-1].name}, new=True)
 
@@ -177,16 +181,15 @@ def read(path: str | os.PathLike[str]) -> Content:
     return Content(_map_tensors(load(path), stored))
 
 
-def write(path: str | os.PathLike[str], content: Content, progress: Progress = no_progress) -> None:
+def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
     """Write a tree as a folder."""
 
     def tensor(leaf: Any) -> Any:
         if not isinstance(leaf, Stored):
             return None
-        progress(leaf.nbytes)
         return Tensor(leaf.values, leaf.dtype == "bfloat16")
 
-    save(content.tree, path, tensor)
+    save(content.tree, path, tensor, progress)
 
 
 def problem(leaf: Any) -> str | None:
@@ -280,12 +283,12 @@ def _new_tensor_folder(folder: Path) -> Path:
             return candidate
 
 
-def _write_tensor(folder: Path, tensor: Tensor) -> None:
+def _write_tensor(folder: Path, tensor: Tensor, progress: Progress | None) -> None:
     array = np.asarray(tensor.array, order="C")
     name = "kBFloat16" if tensor.bfloat16 else _META_OF.get(array.dtype)
     if name is None:
         raise TypeError(f"OneFlow has no dtype {array.dtype}")
-    with open_for_replace(folder / VALUES_NAME) as file:
+    with open_for_replace(folder / VALUES_NAME, progress=progress) as file:
         if array.size:
             file.write(array.reshape(-1).view(np.uint8).data)
     dims = "".join(f"  dim: {axis}\n" for axis in array.shape)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from grus.checkpoints.atomic import open_for_replace
-from grus.checkpoints.content import Content, Progress, no_progress, plain_problem
+from grus.checkpoints.content import Content, Progress, plain_problem
 from grus.checkpoints.layout import PARTS, Layout
 from grus.checkpoints.pickling import dump
 from grus.checkpoints.stored import Stored, map_leaves
@@ -110,13 +110,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     return value
 
 
-def save(obj: Any, path: str | os.PathLike[str], protocol: int = 4) -> None:
+def save(obj: Any, path: str | os.PathLike[str], protocol: int = 4, progress: Progress | None = None) -> None:
     """Write nested dicts and lists of NumPy arrays and plain values so that `paddle.load` reads them.
 
     Args:
         obj: written as it is; whoever wants Paddle's name table or (name, array) tuples puts them in.
         path: the file, replaced in one step.
         protocol: 2, 3 or 4; below 4, arrays of 1 GiB and more at the top level of a dict are cut in slices.
+        progress: called with the bytes written.
 
     Raises:
         TypeError: a value that is no data.
@@ -124,7 +125,7 @@ def save(obj: Any, path: str | os.PathLike[str], protocol: int = 4) -> None:
     """
     if protocol in (2, 3) and isinstance(obj, dict):
         obj = _cut_slices(obj)
-    with open_for_replace(path) as file:
+    with open_for_replace(path, progress=progress) as file:
         dump(obj, file, protocol)
 
 
@@ -141,19 +142,13 @@ def read(path: str | os.PathLike[str]) -> Content:
     return Content(_store(tree), parameter_names=names)
 
 
-def write(path: str | os.PathLike[str], content: Content, progress: Progress = no_progress) -> None:
+def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
     """Write a tree; parameter names that are known go into Paddle's name table."""
-
-    def array(leaf: Any) -> Any:
-        if isinstance(leaf, Stored):
-            progress(leaf.nbytes)
-        return leaf.values if isinstance(leaf, Stored) else leaf
-
-    tree = map_leaves(content.tree, array)
+    tree = map_leaves(content.tree, lambda leaf: leaf.values if isinstance(leaf, Stored) else leaf)
     if isinstance(tree, dict):
         table = {key: name for key, name in content.parameter_names.items() if key in tree}
         tree = {**tree, NAME_TABLE: table} if table else tree
-    save(tree, path)
+    save(tree, path, progress=progress)
 
 
 def problem(leaf: Any) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from grus.checkpoints.atomic import open_for_replace
-from grus.checkpoints.content import Content, Progress, flatten, no_progress
+from grus.checkpoints.content import Content, Progress, flatten
 from grus.checkpoints.source import Cursor, array_from, open_bytes
 from grus.checkpoints.stored import Stored, holder
 from grus.checkpoints.torch import LAYOUT, MARKED_LAYOUT
@@ -78,7 +78,7 @@ def read(path: str | os.PathLike[str]) -> Content:
     return Content(tree, marks=marks, metadata=metadata)
 
 
-def write(path: str | os.PathLike[str], content: Content, progress: Progress = no_progress) -> None:
+def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
     """Write tensors by their flat names, without a copy of them all."""
     tensors: dict[str, Stored] = flatten(content.tree, os.fspath(path))
     metadata = dict(content.metadata)
@@ -95,13 +95,12 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress = n
         offset = end
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
-    with open_for_replace(path) as file:
+    with open_for_replace(path, progress=progress) as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for name in order:
             values = np.asarray(tensors[name].values, order="C")
             if values.size:
                 file.write(values.reshape(-1).view(np.uint8).data)
-            progress(values.nbytes)
 
 
 def problem(leaf: Any) -> str | None:

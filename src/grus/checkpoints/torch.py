@@ -17,7 +17,7 @@ import numpy as np
 
 from grus.checkpoints.archive import Archive
 from grus.checkpoints.atomic import open_for_replace
-from grus.checkpoints.content import Content, Progress, no_progress, plain_problem
+from grus.checkpoints.content import Content, Progress, plain_problem
 from grus.checkpoints.layout import PARTS, Layout
 from grus.checkpoints.source import MAP_FROM, count_elements, open_bytes
 from grus.checkpoints.stored import BITS, Path, Stored, flat_name, holder, map_leaves
@@ -96,21 +96,15 @@ def read(path: str | os.PathLike[str]) -> Content:
     return _read_old(path) if old else _read_zip(path)
 
 
-def write(path: str | os.PathLike[str], content: Content, progress: Progress = no_progress) -> None:
+def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
     """Write a tree with `torch.save`; formulas go into the `_metadata` of the outermost state_dict."""
     import torch
 
-    def tensor(leaf: Any) -> Any:
-        if isinstance(leaf, Stored):
-            progress(leaf.nbytes)
-            return leaf.tensor()
-        return leaf
-
-    tree = map_leaves(content.tree, tensor)
+    tree = map_leaves(content.tree, lambda leaf: leaf.tensor() if isinstance(leaf, Stored) else leaf)
     if content.marks and isinstance(tree, dict):
         tree = OrderedDict(tree)
         tree._metadata = {path: {MARK: dict(mark)} for path, mark in content.marks.items()}  # type: ignore[attr-defined]
-    with open_for_replace(path) as file:
+    with open_for_replace(path, progress=progress) as file:
         torch.save(tree, file)
 
 

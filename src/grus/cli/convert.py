@@ -1,0 +1,137 @@
+"""Write a checkpoint in another framework's form: GRUs in its layout, every other tensor as it is.
+
+The result is read back, and its GRUs are run against the source's on the same random input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..checkpoints import NAMES
+from ..errors import CheckpointError
+from .inspect import printable
+
+if TYPE_CHECKING:
+    from ..checkpoints.convert import Report
+
+#: From this many bytes on there is time to look at a progress bar.
+_LONG_WORK = 64 << 20
+_LONGEST_LIST = 12
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    formats = sorted(NAMES)
+    parser.add_argument("source", metavar="FROM", help="the checkpoint to read, of any framework")
+    parser.add_argument(
+        "target", metavar="TO", help="the file (or OneFlow's folder) to write; its ending tells the format"
+    )
+    parser.add_argument("--from", dest="source_format", choices=formats, help="the format of FROM")
+    parser.add_argument("--to", dest="target_format", choices=formats, help="the format of TO")
+    parser.add_argument(
+        "--map", dest="mapping", metavar="NAMES.json", help='new names by old ones: {"old": "new", ...}'
+    )
+    parser.add_argument("--style", metavar="NAME", help="the layout to write, where the target has several (see docs)")
+    parser.add_argument(
+        "--bidirectional", metavar="NAME", action="append", default=[], help="a GRU that has two directions (see docs)"
+    )
+    parser.add_argument("--approximate", action="store_true", help="write also what is not exact, and say so")
+    parser.add_argument("--all", action="store_true", help="list every tensor, however many there are")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Convert, and say what was done."""
+    from ..checkpoints.convert import convert
+
+    mapping = read_mapping(args.mapping) if args.mapping else None
+    with _progress(args.source) as progress:
+        report = convert(
+            args.source,
+            args.target,
+            source_format=args.source_format,
+            target_format=args.target_format,
+            mapping=mapping,
+            approximate=args.approximate,
+            bidirectional=args.bidirectional,
+            style=args.style,
+            progress=progress,
+        )
+    for line in describe(report, None if args.all else _LONGEST_LIST):
+        print(printable(line))
+    print(printable(f"wrote {args.target}"))
+    return 0
+
+
+def read_mapping(path: str) -> dict[str, str]:
+    """Read new names by old ones from a JSON file.
+
+    Raises:
+        CheckpointError: the file cannot be read or is no object of texts.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            mapping = json.load(file)
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: no mapping can be read from it: {error}") from error
+    if not isinstance(mapping, dict) or not all(isinstance(name, str) and old for old, name in mapping.items()):
+        raise CheckpointError(f'{path}: a mapping must be a JSON object of texts, {{"old": "new"}}')
+    return mapping
+
+
+def describe(report: Report, longest: int | None) -> Iterator[str]:
+    """Say what a conversion did, line by line; lists are cut to `longest` entries."""
+    yield f"{report.source} -> {report.target}"
+    for (gru, path, layout), verdict in zip(report.converted, report.verdicts, strict=True):
+        yield f"GRU {gru.path or '(the whole file)'}: {gru.describe()}"
+        yield f"  became {layout.name} {path or '(the whole file)'}"
+        agreement = "the same bits" if verdict.same_bits else f"at most {verdict.difference:.2g} apart"
+        yield f"  verified: source and result, run on the same random input, give {agreement}"
+        for note in gru.notes:
+            yield f"  note: {note}"
+    if not report.converted:
+        yield "no GRU found"
+    yield from _listing(f"{len(report.kept)} other tensors kept as they are", report.kept, longest)
+    renamed = [f"{old} -> {new}" for old, new in report.renamed.items()]
+    yield from _listing("renamed", renamed, longest) if renamed else ()
+    left_out = [f"{name}: {reason}" for name, reason in report.left_out.items()]
+    yield from _listing(f"LEFT OUT, {report.target} has no room for it", left_out, longest) if left_out else ()
+    yield from _listing("APPROXIMATED", report.approximated, longest) if report.approximated else ()
+    for note in report.notes:
+        yield f"note: {note}"
+
+
+def _listing(title: str, entries: list[str], longest: int | None) -> Iterator[str]:
+    yield title + (":" if entries else "")
+    shown = entries if longest is None else entries[:longest]
+    for entry in shown:
+        yield f"  {entry}"
+    if len(shown) < len(entries):
+        yield f"  ... and {len(entries) - len(shown)} more (--all lists them)"
+
+
+@contextmanager
+def _progress(source: str) -> Iterator[Callable[[int], None] | None]:
+    """A bar on standard error for work that takes a while, if somebody is there to see it."""
+    size = _size(source)
+    if size < _LONG_WORK or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (TextColumn("writing"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("writing", total=size)
+        yield lambda count: bars.advance(task, count)
+
+
+def _size(path: str) -> int:
+    if not os.path.isdir(path):
+        return os.path.getsize(path) if os.path.exists(path) else 0
+    return sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
