@@ -1,3 +1,263 @@
+// The native module: checks every size against every address, then computes. Tensors come as address and number of elements,
+// since that is what Python can hand over fastest; nothing is read or written before all of them fit the shape.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
-NB_MODULE(_native, m) { m.attr("__doc__") = "The native kernels of grus."; }
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "engine.hpp"
+#include "threads.hpp"
+#include "variants.hpp"
+
+namespace nb = nanobind;
+using grus::Index;
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("native kernel: " + what); }
+
+// The product of factors that are not negative, refused where it would not fit in 64 bits.
+Index multiply(std::initializer_list<Index> factors, const char* name) {
+    Index result = 1;
+    for (Index factor : factors)
+        if (__builtin_mul_overflow(result, factor, &result) || result > std::numeric_limits<Index>::max() / 16)
+            refuse(std::string(name) + " is too large to address");
+    return result;
+}
+
+// A tensor: its address and how many elements lie there.
+struct Operand {
+    std::uintptr_t address;
+    Index elements;
+};
+
+Operand operand(nb::handle pair, const char* name) {
+    if (!PyTuple_CheckExact(pair.ptr()) || PyTuple_GET_SIZE(pair.ptr()) != 2)
+        refuse(std::string(name) + " must be (address, elements)");
+    const std::size_t address = PyLong_AsSize_t(PyTuple_GET_ITEM(pair.ptr(), 0));
+    const Py_ssize_t elements = PyLong_AsSsize_t(PyTuple_GET_ITEM(pair.ptr(), 1));
+    if (PyErr_Occurred()) throw nb::python_error();
+    return {address, elements};
+}
+
+template <class Real>
+Real* tensor(const Operand& given, Index expected, const char* name) {
+    if (given.elements != expected)
+        refuse(std::string(name) + " must have " + std::to_string(expected) + " elements, got " +
+               std::to_string(given.elements));
+    if (expected == 0) return nullptr;
+    if (given.address == 0) refuse(std::string(name) + " has no memory");
+    if (given.address % alignof(Real)) refuse(std::string(name) + " is not aligned to its element size");
+    return reinterpret_cast<Real*>(given.address);
+}
+
+template <class Real>
+Real* tensor(nb::handle given, Index expected, const char* name) {
+    return tensor<Real>(operand(given, name), expected, name);
+}
+
+// The same for a tensor that may be None.
+template <class Real>
+Real* optional_tensor(nb::handle given, Index expected, const char* name) {
+    return given.is_none() ? nullptr : tensor<Real>(given, expected, name);
+}
+
+grus::Shape make_shape(Index steps, Index batch, Index input_size, Index hidden, Index layers, bool bidirectional, bool bias,
+                       bool reset_before, nb::handle sizes) {
+    if (steps < 0 || batch < 0 || input_size < 0) refuse("steps, batch and input_size must not be negative");
+    if (hidden < 1 || layers < 1 || layers > 100000) refuse("hidden and layers must be at least 1");
+    grus::Shape shape{};
+    shape.steps = steps;
+    shape.batch = batch;
+    shape.input_size = input_size;
+    shape.hidden = hidden;
+    shape.layers = int(layers);
+    shape.directions = bidirectional ? 2 : 1;
+    shape.bias = bias;
+    shape.reset_before = reset_before;
+    shape.rows = multiply({steps, batch}, "the batch");
+    if (!sizes.is_none()) {
+        const Index* values = tensor<const Index>(sizes, steps, "batch_sizes");
+        Index before = batch;
+        shape.rows = 0;
+        for (Index t = 0; t < steps; ++t) {
+            if (values[t] < 0 || values[t] > before)
+                refuse("batch_sizes must be between 0 and the batch size and never increase, got " +
+                       std::to_string(values[t]) + " at step " + std::to_string(t));
+            before = values[t];
+            shape.rows += values[t];
+        }
+        static const Index none = 0;
+        shape.sizes = steps ? values : &none;
+    }
+    // The largest arrays that any pass makes from this shape.
+    multiply({shape.rows + batch + 1, Index(shape.directions), layers, 5, hidden}, "hidden");
+    multiply({3, hidden + 64, hidden + 64}, "hidden");
+    multiply({3, hidden + 64, input_size + 64}, "input_size");
+    return shape;
+}
+
+// Rows of `width` values at strides that stay inside what was given.
+template <class Real>
+grus::Rows<Real> rows(const grus::Shape& shape, nb::handle given, Index step_stride, Index row_stride, Index width,
+                      const char* name) {
+    const Index expected = multiply({shape.rows, width}, name);
+    Real* data = tensor<Real>(given, expected, name);
+    if (shape.sizes) {
+        if (row_stride != width) refuse(std::string(name) + " must be packed rows without gaps");
+    } else if (expected > 0) {
+        if (step_stride < 0 || row_stride < 0) refuse(std::string(name) + " must not have negative strides");
+        const Index last = multiply({shape.steps, step_stride}, name) - step_stride +
+                           multiply({shape.batch, row_stride}, name) - row_stride + width;
+        if (last > expected || (shape.steps > 1 && step_stride < width) || (shape.batch > 1 && row_stride < width))
+            refuse(std::string(name) + " has strides that do not fit its shape");
+    }
+    return {data, step_stride, row_stride};
+}
+
+template <class Real>
+std::vector<const Real*> weight_list(const grus::Shape& shape, nb::list weights) {
+    const int each = shape.weights_a_direction();
+    const std::size_t expected = std::size_t(shape.layers) * shape.directions * each;
+    if (weights.size() != expected)
+        refuse("weights must be " + std::to_string(expected) + " tensors, got " + std::to_string(weights.size()));
+    std::vector<const Real*> result(expected);
+    for (std::size_t i = 0; i < expected; ++i) {
+        const int kind = int(i % each);
+        const Index width = kind == 0 ? shape.layer_input(int(i / each) / shape.directions) : kind == 1 ? shape.hidden : 1;
+        const char* name = kind == 0 ? "weight_ih" : kind == 1 ? "weight_hh" : kind == 2 ? "bias_ih" : "bias_hh";
+        result[i] = tensor<const Real>(nb::handle(PyList_GET_ITEM(weights.ptr(), Py_ssize_t(i))),
+                                       multiply({3, shape.hidden, width}, name), name);
+    }
+    return result;
+}
+
+int thread_count(Index threads) {
+    if (threads < 1) refuse("threads must be at least 1");
+    return int(threads < 1024 ? threads : 1024);
+}
+
+struct Stored {
+    virtual ~Stored() = default;
+};
+
+template <class Real>
+struct StoredWeights : Stored {
+    explicit StoredWeights(grus::Packed<Real>* weights) : packed(weights) {}
+    std::unique_ptr<grus::Packed<Real>> packed;
+};
+
+bool same_weights(const grus::Shape& a, const grus::Shape& b) {
+    return a.input_size == b.input_size && a.hidden == b.hidden && a.layers == b.layers && a.directions == b.directions &&
+           a.bias == b.bias && a.reset_before == b.reset_before;
+}
+
+template <class Real>
+void forward(const grus::Shape& shape, nb::handle input, Index step_stride, Index row_stride, nb::handle h_0,
+             nb::handle weights, nb::handle output, Index output_step_stride, Index output_row_stride, nb::handle h_n,
+             nb::handle reserve, Index threads) {
+    grus::ForwardArguments<Real> arguments{};
+    arguments.shape = shape;
+    const Index features = shape.directions * shape.hidden;
+    const Index states = multiply({shape.layers, features, shape.batch}, "h_0");
+    arguments.input = rows<const Real>(shape, input, step_stride, row_stride, shape.input_size, "input");
+    arguments.output = rows<Real>(shape, output, output_step_stride, output_row_stride, features, "output");
+    arguments.h_0 = tensor<const Real>(h_0, states, "h_0");
+    arguments.h_n = tensor<Real>(h_n, states, "h_n");
+    arguments.reserve = optional_tensor<Real>(reserve, grus::reserve_size(shape), "reserve");
+    arguments.threads = thread_count(threads);
+    if (nb::isinstance<Stored>(weights)) {
+        const auto* stored = dynamic_cast<const StoredWeights<Real>*>(&nb::cast<const Stored&>(weights));
+        if (!stored) refuse("packed weights have another dtype than the input");
+        if (!same_weights(stored->packed->shape, shape)) refuse("packed weights were made for another layer");
+        arguments.packed = stored->packed.get();
+        arguments.weights.resize(std::size_t(shape.layers) * shape.directions * shape.weights_a_direction());
+    } else {
+        if (!PyList_CheckExact(weights.ptr())) refuse("weights must be a list of (address, elements)");
+        arguments.weights = weight_list<Real>(shape, nb::borrow<nb::list>(weights));
+    }
+    nb::gil_scoped_release release;
+    grus::forward(arguments);
+}
+
+template <class Real>
+void backward(const grus::Shape& shape, nb::handle grad_output, Index grad_step_stride, Index grad_row_stride,
+              nb::handle grad_h_n, nb::handle output, Index step_stride, Index row_stride, nb::handle h_0, nb::handle kept,
+              nb::list weights_hh, nb::handle grad_gates, nb::handle previous, nb::handle grad_h_0, Index threads) {
+    if (shape.layers != 1) refuse("backward takes one layer at a time");
+    grus::BackwardArguments<Real> arguments{};
+    arguments.shape = shape;
+    const Index features = shape.directions * shape.hidden;
+    const Index states = multiply({features, shape.batch}, "h_0");
+    if (!grad_output.is_none())
+        arguments.grad_output =
+            rows<const Real>(shape, grad_output, grad_step_stride, grad_row_stride, features, "grad_output");
+    arguments.grad_h_n = optional_tensor<const Real>(grad_h_n, states, "grad_h_n");
+    arguments.output = rows<const Real>(shape, output, step_stride, row_stride, features, "output");
+    arguments.h_0 = tensor<const Real>(h_0, states, "h_0");
+    const Index unit_rows = multiply({shape.rows, features}, "grad_gates");
+    arguments.kept = tensor<const Real>(kept, 4 * unit_rows, "kept");
+    arguments.grad_gates = tensor<Real>(grad_gates, (shape.reset_before ? 3 : 4) * unit_rows, "grad_gates");
+    arguments.previous = optional_tensor<Real>(previous, unit_rows, "previous");
+    arguments.grad_h_0 = tensor<Real>(grad_h_0, states, "grad_h_0");
+    if (weights_hh.size() != std::size_t(shape.directions)) refuse("weights_hh must have one tensor a direction");
+    for (nb::handle weight : weights_hh)
+        arguments.weights_hh.push_back(tensor<const Real>(weight, multiply({3, shape.hidden, shape.hidden}, "weight_hh"), "weight_hh"));
+    arguments.threads = thread_count(threads);
+    nb::gil_scoped_release release;
+    grus::backward(arguments);
+}
+
+}  // namespace
+
+NB_MODULE(_native, m) {
+    m.attr("__doc__") = "The native kernels of grus.";
+
+    nb::class_<Stored>(m, "PackedWeights", "Weights in the order of the kernels, for a stream.");
+
+    m.def("forward",
+          [](int itemsize, Index steps, Index batch, Index input_size, Index hidden, Index layers, bool bidirectional,
+             bool bias, bool reset_before, nb::handle sizes, nb::handle input, Index step_stride, Index row_stride,
+             nb::handle h_0, nb::handle weights, nb::handle output, Index output_step_stride, Index output_row_stride,
+             nb::handle h_n, nb::handle reserve, Index threads) {
+              const grus::Shape shape =
+                  make_shape(steps, batch, input_size, hidden, layers, bidirectional, bias, reset_before, sizes);
+              if (itemsize != 4 && itemsize != 8) refuse("itemsize must be 4 or 8");
+              (itemsize == 4 ? &forward<float> : &forward<double>)(shape, input, step_stride, row_stride, h_0, weights, output,
+                                                                   output_step_stride, output_row_stride, h_n, reserve,
+                                                                   threads);
+          }, nb::arg("itemsize"), nb::arg("steps"), nb::arg("batch"), nb::arg("input_size"), nb::arg("hidden"), nb::arg("layers"), nb::arg("bidirectional"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("sizes").none(), nb::arg("input"), nb::arg("step_stride"), nb::arg("row_stride"), nb::arg("h_0"), nb::arg("weights"), nb::arg("output"), nb::arg("output_step_stride"), nb::arg("output_row_stride"), nb::arg("h_n"), nb::arg("reserve").none(), nb::arg("threads"));
+
+    m.def("backward",
+          [](int itemsize, Index steps, Index batch, Index hidden, bool bidirectional, bool reset_before, nb::handle sizes,
+             nb::handle grad_output, Index grad_step_stride, Index grad_row_stride, nb::handle grad_h_n, nb::handle output,
+             Index step_stride, Index row_stride, nb::handle h_0, nb::handle kept, nb::list weights_hh, nb::handle grad_gates,
+             nb::handle previous, nb::handle grad_h_0, Index threads) {
+              const grus::Shape shape = make_shape(steps, batch, 0, hidden, 1, bidirectional, false, reset_before, sizes);
+              if (itemsize != 4 && itemsize != 8) refuse("itemsize must be 4 or 8");
+              (itemsize == 4 ? &backward<float> : &backward<double>)(shape, grad_output, grad_step_stride, grad_row_stride,
+                                                                     grad_h_n, output, step_stride, row_stride, h_0, kept,
+                                                                     weights_hh, grad_gates, previous, grad_h_0, threads);
+          }, nb::arg("itemsize"), nb::arg("steps"), nb::arg("batch"), nb::arg("hidden"), nb::arg("bidirectional"), nb::arg("reset_before"), nb::arg("sizes").none(), nb::arg("grad_output").none(), nb::arg("grad_step_stride"), nb::arg("grad_row_stride"), nb::arg("grad_h_n").none(), nb::arg("output"), nb::arg("step_stride"), nb::arg("row_stride"), nb::arg("h_0"), nb::arg("kept"), nb::arg("weights_hh"), nb::arg("grad_gates"), nb::arg("previous").none(), nb::arg("grad_h_0"), nb::arg("threads"));
+
+    m.def("pack",
+          [](int itemsize, Index input_size, Index hidden, Index layers, bool bidirectional, bool bias, bool reset_before,
+             nb::list weights) -> Stored* {
+              const grus::Shape shape = make_shape(0, 0, input_size, hidden, layers, bidirectional, bias, reset_before, nb::none());
+              if (itemsize == 4) return new StoredWeights<float>(grus::pack<float>(shape, weight_list<float>(shape, weights)));
+              if (itemsize == 8) return new StoredWeights<double>(grus::pack<double>(shape, weight_list<double>(shape, weights)));
+              refuse("itemsize must be 4 or 8");
+          }, nb::rv_policy::take_ownership);
+
+    m.def("isa", [] { return grus::kernels().name; }, "The instruction set in use.");
+    m.def("variants", [] {
+        nb::list names;
+        for (const char* const* name = grus::executable_variants(); *name; ++name) names.append(*name);
+        return names;
+    }, "Instruction sets that this CPU executes, best first; GRUS_CPU_ISA chooses one before the first call.");
+    m.def("thread_pool", &grus::thread_pool, "Whose threads compute: \"openmp\" (PyTorch's) or \"own\".");
+}

@@ -1,0 +1,137 @@
+// What one call of a kernel gets: plain pointers and sizes, the same for every instruction set.
+#pragma once
+
+#include <cstdint>
+
+namespace grus {
+
+using Index = std::int64_t;
+
+// Compiled for every instruction set, so never left to the linker as functions of one name.
+#define GRUS_INLINE inline __attribute__((always_inline))
+
+class Barrier;
+class Progress;
+
+// Rows of a batch over time: (t, b) lies at data + start(t) + b * row_stride.
+// Dense batches step by step_stride; ragged ones are packed, so that step t starts at row offsets[t].
+template <class Real>
+struct Rows {
+    Real* data;
+    Index step_stride;
+    Index row_stride;
+};
+
+struct Sequence {
+    Index steps;             // T
+    Index batch;             // B
+    const Index* sizes;      // [T] sequences that are T > t steps long, never increasing; null: all B at every step
+    const Index* offsets;    // [T + 1] rows before step t; null where sizes is
+
+    GRUS_INLINE Index size(Index t) const { return sizes ? sizes[t] : batch; }
+    GRUS_INLINE Index first_row(Index t) const { return sizes ? offsets[t] : t * batch; }
+
+    template <class Real>
+    GRUS_INLINE Real* at(const Rows<Real>& rows, Index t) const {
+        return rows.data + (sizes ? offsets[t] * rows.row_stride : t * rows.step_stride);
+    }
+};
+
+// How the threads of one team share a layer: a grid of row groups times block groups. Threads of one row group exchange
+// h after every step; row groups never meet.
+struct Grid {
+    int row_groups;
+    int block_groups;
+    Barrier* team;        // all of them
+    Barrier* row_group;   // [row_groups]
+};
+
+// One direction of one layer. Every pointer belongs to the caller; tensors are contiguous where no stride is given.
+template <class Real>
+struct Forward {
+    Sequence sequence;
+    Index input_size;     // I
+    Index hidden;         // H
+    bool reverse;
+    bool reset_before;
+    Rows<const Real> input;      // I values a row
+    Rows<Real> output;           // H values a row
+    const Real* h_0;             // [B, H]
+    Real* h_n;                   // [B, H]
+    const Real* weight_ih;       // [3H, I]
+    const Real* weight_hh;       // [3H, H]
+    const Real* bias_ih;         // [3H] or null
+    const Real* bias_hh;         // [3H] or null
+    Real* kept;                  // [rows, 4, H]: r, z, n and W_hn h + b_hn (after) or r * h (before); null: inference
+
+    Grid grid;
+    Index chunk;                 // steps whose input projections are computed at once
+    Real* packed;                // weights in the order of the kernel, then biases; see Layout; null: read as they lie
+    bool packed_ready;           // a stream has packed them before
+    Real* bias;                  // [blocks, 4, lanes]
+    Real* state;                 // [2, B, pitch] h of the last step and of this one
+    Real* reset_state;           // [B, 2, pitch] r * h and z; reset_before only
+    Index pitch;
+    Real* scratch;               // [threads, scratch_size]
+    Index scratch_size;
+
+    Progress* input_ready;       // chunks of the input that are there, when another team computes it; null: all
+    Progress* output_ready;      // chunks finished
+};
+
+// Backward through the recurrence of one direction: from gradients of the outputs to gradients of the gates before their
+// activations. What is left are matrix products over all steps at once.
+template <class Real>
+struct Backward {
+    Sequence sequence;
+    Index hidden;
+    bool reverse;
+    bool reset_before;
+    Rows<const Real> grad_output;  // H values a row; data null: zero
+    const Real* grad_h_n;          // [B, H] or null: zero
+    Rows<const Real> output;
+    const Real* h_0;               // [B, H]
+    const Real* weight_hh;         // [3H, H]
+    const Real* kept;              // [rows, 4, H]
+    Real* grad_gates;              // after [rows, 4, H]: W_hn h, r, z, W_in x; before [rows, 3, H]: r, z, n
+    Real* previous;                // [rows, H] h before each step, or null
+    Real* grad_h_0;                // [B, H]
+
+    Grid grid;
+    Real* packed;                  // [blocks, 3H, lanes]
+    Real* carry;                   // [B, pitch]
+    Index pitch;
+    Real* scratch;
+    Index scratch_size;
+};
+
+
+template <class Real>
+struct KernelsOf {
+    void (*forward)(const Forward<Real>&, int member);
+    void (*backward)(const Backward<Real>&, int member);
+    void (*pack)(const Forward<Real>&, Index first, Index last);  // blocks first..last-1 into packed and bias
+    int lanes;
+};
+
+struct Kernels {
+    const char* name;
+    int tile_rows;
+    int depth_block;
+    KernelsOf<float> single;
+    KernelsOf<double> twice;
+
+    template <class Real>
+    const KernelsOf<Real>& of() const;
+};
+
+template <>
+inline const KernelsOf<float>& Kernels::of<float>() const {
+    return single;
+}
+template <>
+inline const KernelsOf<double>& Kernels::of<double>() const {
+    return twice;
+}
+
+}  // namespace grus

@@ -1,0 +1,83 @@
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "variants.hpp"
+
+namespace grus {
+
+extern const Kernels baseline_kernels, avx2_kernels, avx512_kernels, wide_kernels, neon_kernels;
+
+namespace {
+
+struct Variant {
+    const Kernels* kernels;
+    bool executable;
+    bool chosen;   // by itself; otherwise only by name
+};
+
+#if defined(__x86_64__)
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+bool has_avx512() { return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"); }
+
+const Variant* variants() {
+    static const Variant list[] = {{&avx512_kernels, has_avx512(), true},
+                                   {&avx2_kernels, has_avx2(), true},
+                                   {&wide_kernels, has_avx2(), false},
+                                   {&baseline_kernels, true, true},
+                                   {nullptr, false, false}};
+    return list;
+}
+#elif defined(__aarch64__)
+const Variant* variants() {
+    static const Variant list[] = {{&neon_kernels, true, true}, {nullptr, false, false}};
+    return list;
+}
+#else
+const Variant* variants() {
+    static const Variant list[] = {{&baseline_kernels, true, true}, {nullptr, false, false}};
+    return list;
+}
+#endif
+
+}  // namespace
+
+const char* const* executable_variants() {
+    static const char* names[8] = {};
+    if (!names[0]) {
+        const char** to = names;
+        for (const Variant* variant = variants(); variant->kernels; ++variant)
+            if (variant->executable) *to++ = variant->kernels->name;
+    }
+    return names;
+}
+
+const Kernels* kernels(const char* name) {
+    for (const Variant* variant = variants(); variant->kernels; ++variant)
+        if (variant->executable && std::strcmp(variant->kernels->name, name) == 0) return variant->kernels;
+    return nullptr;
+}
+
+const Kernels& kernels() {
+    static const Kernels* chosen = nullptr;
+    if (chosen) return *chosen;
+    const char* forced = std::getenv("GRUS_CPU_ISA");
+    if (forced && *forced) {
+        const Kernels* found = kernels(forced);
+        if (!found) {
+            std::string known;
+            for (const char* const* name = executable_variants(); *name; ++name)
+                known += std::string(known.empty() ? "" : ", ") + *name;
+            throw std::runtime_error("GRUS_CPU_ISA must be one of " + known + " on this machine, got " + forced);
+        }
+        chosen = found;
+    } else {
+        for (const Variant* variant = variants(); variant->kernels && !chosen; ++variant)
+            if (variant->executable && variant->chosen) chosen = variant->kernels;
+    }
+    return *chosen;
+}
+
+}  // namespace grus

@@ -1,0 +1,328 @@
+// The forward pass of one direction of one layer, for one vector width.
+//
+//   r  = sigmoid(W_ir x + b_ir + W_hr h + b_hr)
+//   z  = sigmoid(W_iz x + b_iz + W_hz h + b_hz)
+//   n  = tanh(W_in x + b_in + r * (W_hn h + b_hn))     reset after the product
+//   n  = tanh(W_in x + b_in + W_hn (r * h) + b_hn)     reset before it
+//   h' = (1 - z) * n + z * h
+//
+// Hidden units are handled in blocks of one vector; a thread owns some blocks and some rows of the batch. For a chunk of
+// steps it first multiplies the inputs with its blocks of W_ih, then walks through the steps.
+#pragma once
+
+#include "activations.hpp"
+#include "call.hpp"
+#include "partition.hpp"
+#include "threads.hpp"
+#include "tile.hpp"
+
+namespace grus {
+namespace GRUS_VARIANT {
+
+template <class Real>
+struct ForwardKernel {
+    using V = Vector<Real>;
+    static constexpr int L = lanes<Real>;
+
+    const Forward<Real>& call;
+    const Share share;
+    const Index blocks;
+    Weights<Real, 3> input_weights;
+    Weights<Real, 3> after_weights;    // all gates of W_hh
+    Weights<Real, 2> gate_weights;     // reset before: r and z ...
+    Weights<Real, 1> candidate_weights;  // ... and n
+    // This thread's scratch memory.
+    const Real** rows;       // pointers to rows of the matrix that is being multiplied
+    Real** projected_at;     // [own blocks] where the block's projections of this chunk begin ...
+    Index* projected_pitch;  // [own blocks] ... and how far apart its rows are
+    Real* projected;         // [groups of own blocks][rows of the chunk][S][3][L]
+    Real* sums;              // [own rows][S][W][L]
+
+    ForwardKernel(const Forward<Real>& forward, int member)
+        : call(forward), share(forward.grid, member, (forward.hidden + L - 1) / L, tile_rows), blocks(share.blocks) {
+        const Index hidden = call.hidden;
+        const ScratchLayout layout(call.sequence.batch, call.chunk, call.grid, blocks, L, tile_rows, depth_block);
+        char* memory = reinterpret_cast<char*>(call.scratch + member * call.scratch_size);
+        rows = reinterpret_cast<const Real**>(memory);
+        projected_at = reinterpret_cast<Real**>(memory + layout.projected_at);
+        projected_pitch = reinterpret_cast<Index*>(memory + layout.projected_pitch);
+        Real* panels = reinterpret_cast<Real*>(memory + layout.panels);
+        sums = panels + layout.panel_elements;
+        projected = sums + layout.sum_elements;
+        const Real* packed = call.packed;
+        const Real* recurrent = packed ? packed + blocks * 3 * L * call.input_size : nullptr;
+        input_weights = {packed, call.weight_ih, hidden, call.input_size, panels};
+        after_weights = {recurrent, call.weight_hh, hidden, hidden, panels};
+        gate_weights = {recurrent, call.weight_hh, hidden, hidden, panels};
+        candidate_weights = {packed ? recurrent + blocks * 2 * L * hidden : nullptr, call.weight_hh + 2 * hidden * hidden,
+                             hidden, hidden, panels};
+    }
+
+    static void run(const Forward<Real>& forward, int member) { ForwardKernel(forward, member).compute(); }
+
+    // Packs the weights and the biases of blocks first .. last - 1.
+    static void pack(const Forward<Real>& call, Index first, Index last) {
+        const Index hidden = call.hidden;
+        const Index blocks = (hidden + L - 1) / L;
+        for (Index block = first; block < last; ++block) {
+            pack_bias(call, block);
+            if (!call.packed) continue;
+            Real* input = call.packed + block * 3 * L * call.input_size;
+            pack_rows(call.weight_ih, hidden, 3, block * L, call.input_size, call.input_size, input);
+            Real* recurrent = call.packed + blocks * 3 * L * call.input_size;
+            if (!call.reset_before) {
+                pack_rows(call.weight_hh, hidden, 3, block * L, hidden, hidden, recurrent + block * 3 * L * hidden);
+            } else {
+                pack_rows(call.weight_hh, hidden, 2, block * L, hidden, hidden, recurrent + block * 2 * L * hidden);
+                pack_rows(call.weight_hh + 2 * hidden * hidden, hidden, 1, block * L, hidden, hidden,
+                          recurrent + (blocks * 2 + block) * L * hidden);
+            }
+        }
+    }
+
+    // [4][L]: b_ir + b_hr, b_iz + b_hz, b_in, b_hn; b_in + b_hn and zero when the reset comes before the product.
+    static void pack_bias(const Forward<Real>& call, Index block) {
+        Real* bias = call.bias + block * 4 * L;
+        for (Index lane = 0; lane < L; ++lane) {
+            const Index unit = block * L + lane;
+            Real in[3] = {}, out[3] = {};
+            for (int gate = 0; gate < 3 && unit < call.hidden; ++gate) {
+                if (call.bias_ih) in[gate] = call.bias_ih[gate * call.hidden + unit];
+                if (call.bias_hh) out[gate] = call.bias_hh[gate * call.hidden + unit];
+            }
+            bias[lane] = in[0] + out[0];
+            bias[L + lane] = in[1] + out[1];
+            bias[2 * L + lane] = call.reset_before ? in[2] + out[2] : in[2];
+            bias[3 * L + lane] = call.reset_before ? Real(0) : out[2];
+        }
+    }
+
+    void compute() {
+        prepare();
+        const Sequence& sequence = call.sequence;
+        Index parity = 0;
+        for (Index done = 0, chunk = 0; done < sequence.steps; done += call.chunk, ++chunk) {
+            const Index count = sequence.steps - done < call.chunk ? sequence.steps - done : call.chunk;
+            if (call.input_ready) call.input_ready->wait_for(chunk + 1);
+            project(done, count);
+            Index slot = 0;
+            for (Index i = 0; i < count; ++i, parity ^= 1) slot += step(step_at(done + i), parity, slot);
+            if (call.output_ready) call.output_ready->raise();
+        }
+    }
+
+    Index step_at(Index number) const { return call.reverse ? call.sequence.steps - 1 - number : number; }
+
+    Real* state(Index parity) const { return call.state + parity * call.sequence.batch * call.pitch; }
+
+    // Packed weights of this thread's blocks, and the initial state in both buffers: a sequence that starts later, as
+    // ragged ones do in reverse, then finds its h_0 in either.
+    void prepare() {
+        if (!call.packed_ready)
+            for (Index block = share.first_block + share.row_group; block < share.last_block; block += share.row_groups)
+                pack(call, block, block + 1);
+        const Index batch = call.sequence.batch;
+        for (Index b = share.member; b < batch; b += share.members) {
+            for (Index parity = 0; parity < 2; ++parity) {
+                Real* to = state(parity) + b * call.pitch;
+                std::memcpy(to, call.h_0 + b * call.hidden, sizeof(Real) * call.hidden);
+                std::memset(to + call.hidden, 0, sizeof(Real) * (blocks * L - call.hidden));
+            }
+            const bool empty = call.sequence.steps == 0 || b >= call.sequence.size(0);
+            if (empty) std::memcpy(call.h_n + b * call.hidden, call.h_0 + b * call.hidden, sizeof(Real) * call.hidden);
+        }
+        if (share.members > 1) call.grid.team->wait();
+    }
+
+    // W_ih x for this thread's rows and blocks in steps done .. done + count - 1.
+    void project(Index done, Index count) {
+        Index slots = 0;
+        for (Index i = 0; i < count; ++i) {
+            const Index t = step_at(done + i);
+            const Real* input = call.sequence.at(call.input, t);
+            for (OwnRows own(share, call.sequence.size(t)); own.next();)
+                for (Index b = own.first; b < own.last; ++b) rows[slots++] = input + b * call.input.row_stride;
+        }
+        Real* to = projected;
+        for (Index block = share.first_block; block < share.last_block;) {
+            const int panels = panels_for<3>(slots, share.last_block - block);
+            product<Real, 3>(rows, slots, input_weights, block, panels, to);
+            for (int s = 0; s < panels; ++s) {
+                projected_at[block - share.first_block + s] = to + s * 3 * L;
+                projected_pitch[block - share.first_block + s] = Index(panels) * 3 * L;
+            }
+            to += slots * panels * 3 * L;
+            block += panels;
+        }
+
+    }
+
+    // One step of this thread's rows and blocks; slot is the number of its first row in the chunk. Returns its rows.
+    Index step(Index t, Index parity, Index slot) {
+        const Index size = call.sequence.size(t);
+        const Real* previous = state(parity);
+        Real* next = state(parity ^ 1);
+        Index count = gather(previous, call.pitch, size);
+        if (call.reset_before) {
+            step_before(t, size, count, previous, next, parity, slot);
+        } else {
+            for_panels<3>(count, parity, [&](Index block, int panels) {
+                product<Real, 3>(rows, count, after_weights, block, panels, sums);
+                for (int s = 0; s < panels; ++s) finish_after(t, size, block + s, s, panels, previous, next, slot);
+            });
+        }
+        leave(t, size, next);
+        exchange();
+        return count;
+    }
+
+    void step_before(Index t, Index size, Index count, const Real* previous, Real* next, Index parity, Index slot) {
+        for_panels<2>(count, parity, [&](Index block, int panels) {
+            product<Real, 2>(rows, count, gate_weights, block, panels, sums);
+            for (int s = 0; s < panels; ++s) reset_before(t, size, block + s, s, panels, previous, slot);
+        });
+        exchange();
+        gather(call.reset_state, 2 * call.pitch, size);
+        for_panels<1>(count, parity, [&](Index block, int panels) {
+            product<Real, 1>(rows, count, candidate_weights, block, panels, sums);
+            for (int s = 0; s < panels; ++s) finish_before(t, size, block + s, s, panels, previous, next, slot);
+        });
+    }
+
+    // Threads of a row group hand their parts of h to one another.
+    void exchange() {
+        if (call.grid.block_groups > 1) call.grid.row_group[share.row_group].wait();
+    }
+
+    // Pointers to this thread's rows of a state buffer; returns their number.
+    Index gather(const Real* from, Index pitch, Index size) {
+        Index count = 0;
+        for (OwnRows own(share, size); own.next();)
+            for (Index b = own.first; b < own.last; ++b) rows[count++] = from + b * pitch;
+        return count;
+    }
+
+    // Calls work(block, panels) over the thread's blocks, backwards in every other step: what the last step used last is
+    // still in the cache.
+    template <int W, class Work>
+    GRUS_INLINE void for_panels(Index count, Index parity, const Work& work) {
+        if (parity == 0) {
+            for (Index block = share.first_block; block < share.last_block;) {
+                const int panels = panels_for<W>(count, share.last_block - block);
+                work(block, panels);
+                block += panels;
+            }
+        } else {
+            for (Index end = share.last_block; end > share.first_block;) {
+                const int panels = panels_for<W>(count, end - share.first_block);
+                end -= panels;
+                work(end, panels);
+            }
+        }
+    }
+
+    // Calls work(row of this thread in this step, b) for each of them.
+    template <class Work>
+    GRUS_INLINE void for_rows(Index size, const Work& work) {
+        Index i = 0;
+        for (OwnRows own(share, size); own.next();)
+            for (Index b = own.first; b < own.last; ++b) work(i++, b);
+    }
+
+    void finish_after(Index t, Index size, Index block, int s, int panels, const Real* previous, Real* next, Index slot) {
+        const Index at = block * L;
+        const Index width = call.hidden - at;
+        const Real* bias = call.bias + block * 4 * L;
+        const V bias_r = load(bias), bias_z = load(bias + L), bias_n = load(bias + 2 * L), bias_hn = load(bias + 3 * L);
+        const Real* x = projected_at[block - share.first_block];
+        const Index x_pitch = projected_pitch[block - share.first_block];
+        Real* output = call.sequence.at(call.output, t) + at;
+        Real* kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden + at : nullptr;
+        for_rows(size, [&](Index i, Index b) {
+            const Real* sum = sums + (i * panels + s) * 3 * L;
+            const Real* in = x + (slot + i) * x_pitch;
+            const V r = sigmoid<Real>(load(in) + load(sum) + bias_r);
+            const V z = sigmoid<Real>(load(in + L) + load(sum + L) + bias_z);
+            const V product_n = load(sum + 2 * L) + bias_hn;
+            const V n = tanh<Real>(fused(r, product_n, load(in + 2 * L) + bias_n));
+            const V h = load(previous + b * call.pitch + at);
+            const V result = fused(z, h - n, n);
+            store(next + b * call.pitch + at, result);
+            store(output + b * call.output.row_stride, result, width);
+            if (kept) keep(kept + b * 4 * call.hidden, width, r, z, n, product_n);
+        });
+    }
+
+    void keep(Real* kept, Index width, V r, V z, V n, V last) const {
+        store(kept, r, width);
+        store(kept + call.hidden, z, width);
+        store(kept + 2 * call.hidden, n, width);
+        store(kept + 3 * call.hidden, last, width);
+    }
+
+    // r * h and z, for the second half of the step.
+    void reset_before(Index t, Index size, Index block, int s, int panels, const Real* previous, Index slot) {
+        const Index at = block * L;
+        const Real* bias = call.bias + block * 4 * L;
+        const V bias_r = load(bias), bias_z = load(bias + L);
+        const Real* x = projected_at[block - share.first_block];
+        const Index x_pitch = projected_pitch[block - share.first_block];
+        Real* kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden + at : nullptr;
+        for_rows(size, [&](Index i, Index b) {
+            const Real* sum = sums + (i * panels + s) * 2 * L;
+            const Real* in = x + (slot + i) * x_pitch;
+            const V r = sigmoid<Real>(load(in) + load(sum) + bias_r);
+            const V z = sigmoid<Real>(load(in + L) + load(sum + L) + bias_z);
+            Real* state = call.reset_state + b * 2 * call.pitch + at;
+            store(state, r * load(previous + b * call.pitch + at));
+            store(state + call.pitch, z);
+            if (kept) store(kept + b * 4 * call.hidden, r, call.hidden - at);
+        });
+    }
+
+    void finish_before(Index t, Index size, Index block, int s, int panels, const Real* previous, Real* next, Index slot) {
+        const Index at = block * L;
+        const Index width = call.hidden - at;
+        const V bias_n = load(call.bias + (block * 4 + 2) * L);
+        const Real* x = projected_at[block - share.first_block];
+        const Index x_pitch = projected_pitch[block - share.first_block];
+        Real* output = call.sequence.at(call.output, t) + at;
+        Real* kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden + at : nullptr;
+        for_rows(size, [&](Index i, Index b) {
+            const Real* sum = sums + (i * panels + s) * L;
+            const Real* in = x + (slot + i) * x_pitch;
+            const Real* state = call.reset_state + b * 2 * call.pitch + at;
+            const V n = tanh<Real>(load(in + 2 * L) + load(sum) + bias_n);
+            const V z = load(state + call.pitch);
+            const V h = load(previous + b * call.pitch + at);
+            const V result = fused(z, h - n, n);
+            store(next + b * call.pitch + at, result);
+            store(output + b * call.output.row_stride, result, width);
+            if (kept) {
+                Real* to = kept + b * 4 * call.hidden;
+                store(to + call.hidden, z, width);
+                store(to + 2 * call.hidden, n, width);
+                store(to + 3 * call.hidden, load(state), width);
+            }
+        });
+    }
+
+    // Final states of the sequences that this step was the last of.
+    void leave(Index t, Index size, const Real* next) {
+        const Sequence& sequence = call.sequence;
+        Index stay = 0;
+        if (!call.reverse) stay = t + 1 < sequence.steps ? sequence.size(t + 1) : 0;
+        else if (t > 0) return;
+        if (stay == size) return;
+        const Index at = share.first_block * L;
+        const Index end = share.last_block * L < call.hidden ? share.last_block * L : call.hidden;
+        if (end <= at) return;
+        for_rows(size, [&](Index, Index b) {
+            if (b >= stay)
+                std::memcpy(call.h_n + b * call.hidden + at, next + b * call.pitch + at, sizeof(Real) * (end - at));
+        });
+    }
+};
+
+}  // namespace GRUS_VARIANT
+}  // namespace grus

@@ -1,0 +1,26 @@
+# The kernels without the Python module: GRUS_KERNEL_SOURCES, each variant with the flags of its instruction set.
+set(GRUS_CSRC ${CMAKE_CURRENT_LIST_DIR})
+set(GRUS_KERNEL_SOURCES ${GRUS_CSRC}/engine.cpp ${GRUS_CSRC}/threads.cpp ${GRUS_CSRC}/dispatch.cpp)
+
+function(grus_add_variant name)
+  set(source ${GRUS_CSRC}/variant_${name}.cpp)
+  # The bits of a result must not depend on what the compiler chooses to fuse; nanobind's size-minded flags are undone.
+  set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;${ARGN}")
+  set(GRUS_KERNEL_SOURCES ${GRUS_KERNEL_SOURCES} ${source} PARENT_SCOPE)
+endfunction()
+
+if(CMAKE_OSX_ARCHITECTURES)
+  set(GRUS_PROCESSOR ${CMAKE_OSX_ARCHITECTURES})
+else()
+  set(GRUS_PROCESSOR ${CMAKE_SYSTEM_PROCESSOR})
+endif()
+if(GRUS_PROCESSOR MATCHES "x86_64|AMD64")
+  grus_add_variant(baseline)
+  grus_add_variant(avx2 -mavx2 -mfma)
+  grus_add_variant(wide -mavx2 -mfma)
+  grus_add_variant(avx512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mprefer-vector-width=512)
+elseif(GRUS_PROCESSOR MATCHES "aarch64|arm64|ARM64")
+  grus_add_variant(neon)
+else()
+  grus_add_variant(baseline)
+endif()

@@ -1,0 +1,5 @@
+#define GRUS_VARIANT avx2
+#define GRUS_VECTOR_BYTES 32
+#include "variant.hpp"
+
+GRUS_DEFINE_VARIANT(avx2)
