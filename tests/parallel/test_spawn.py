@@ -18,6 +18,12 @@ def test_large_results_do_not_block_and_join_can_wait():
     assert torch.equal(workers.result(0), torch.full((200_000,), 7.0))
 
 
+def wait(workers):
+    begin = time.monotonic()
+    while not workers.join(timeout=1):
+        assert time.monotonic() - begin < 40, "still waiting"
+
+
 @pytest.mark.parametrize("how", ["raise", "kill", "exit"])
 def test_a_dying_process_ends_the_others_and_is_named(how):
     words = {
@@ -27,10 +33,8 @@ def test_a_dying_process_ends_the_others_and_is_named(how):
     }
     workers = parallel.spawn(programs.fail, (how,), nprocs=2, join=False)
     kind = ProcessRaisedException if how == "raise" else ProcessExitedException
-    begin = time.monotonic()
     with pytest.raises(kind, match="(?s)" + words[how]):
-        while not workers.join(timeout=1):
-            assert time.monotonic() - begin < 40, "still waiting"
+        wait(workers)
     assert not any(process.is_alive() for process in workers.processes)
 
 
