@@ -7,7 +7,7 @@ import struct
 import zipfile
 import zlib
 
-from grus.checkpoints.source import Cursor, check_expansion, open_bytes
+from grus.checkpoints.source import MAP_FROM, Cursor, check_expansion, open_bytes
 from grus.errors import CheckpointError
 
 __all__ = ["Archive"]
@@ -77,12 +77,15 @@ class Archive:
             raise CheckpointError(f"{self.where}: {name}: {len(data)} bytes came out, {self.size(name)} were announced")
         return data
 
-    def is_stored(self, name: str) -> bool:
-        """Tell whether a member lies in the file as it is."""
-        return self._entries[name].compress_type == zipfile.ZIP_STORED
+    def content(self, name: str) -> memoryview:
+        """Give a member's bytes: a large one where it lies in the file if it can, others with their checksum checked."""
+        entry = self._entries[name]
+        if entry.compress_type == zipfile.ZIP_STORED and entry.file_size >= MAP_FROM:
+            return self._view(name)
+        return memoryview(self.read(name))
 
-    def offset(self, name: str) -> int:
-        """Where a stored member's bytes begin in the file."""
+    def _view(self, name: str) -> memoryview:
+        """A stored member's bytes in the file, behind its header there."""
         entry = self._entries[name]
         cursor = Cursor(self._data, f"{self.where}: {name}")
         cursor.position = min(entry.header_offset, len(self._data))
@@ -94,12 +97,6 @@ class Archive:
         if written != entry.orig_filename.encode(encoding, "replace"):
             cursor.fail("the member's header has another name than the directory", entry.header_offset)
         cursor.take(header[10], "the member's extra field")
-        return cursor.position
-
-    def view(self, name: str) -> memoryview:
-        """Give a stored member's bytes where they lie in the file, without a copy and without its checksum."""
-        cursor = Cursor(self._data, f"{self.where}: {name}")
-        cursor.position = self.offset(name)
         return cursor.take(self.size(name), "the member")
 
     def _check_entry(self, entry: zipfile.ZipInfo) -> None:

@@ -20,7 +20,7 @@ from grus.checkpoints.content import Content, Progress, flatten
 from grus.checkpoints.known_types import make_array
 from grus.checkpoints.layout import Layout
 from grus.checkpoints.pickling import Call, Global, dump
-from grus.checkpoints.source import MAP_FROM, Bytes, Cursor
+from grus.checkpoints.source import Bytes, Cursor
 from grus.checkpoints.stored import BITS, Stored
 from grus.checkpoints.unpickle import RestrictedUnpickler
 from grus.errors import CheckpointError
@@ -94,9 +94,7 @@ def load_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     for name in archive.names:
         if not name.endswith(".npy"):
             raise CheckpointError(f"{archive.where}: member {name!r} is no array (.npy)")
-        large = archive.is_stored(name) and archive.size(name) >= MAP_FROM
-        data = archive.view(name) if large else archive.read(name)
-        arrays[name.removesuffix(".npy")] = _parse_npy(data, f"{archive.where}: {name}")
+        arrays[name.removesuffix(".npy")] = _parse_npy(archive.content(name), f"{archive.where}: {name}")
     return arrays
 
 

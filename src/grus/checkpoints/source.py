@@ -12,7 +12,16 @@ import numpy as np
 
 from grus.errors import CheckpointError
 
-__all__ = ["MAP_FROM", "Bytes", "Cursor", "array_from", "check_expansion", "count_elements", "open_bytes"]
+__all__ = [
+    "MAP_FROM",
+    "Bytes",
+    "Cursor",
+    "array_from",
+    "check_expansion",
+    "count_elements",
+    "empty_array",
+    "open_bytes",
+]
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 
@@ -111,11 +120,23 @@ def array_from(data: Bytes, dtype: np.dtype, shape: Sequence[int], place: str, *
             f"{place}: shape {tuple(int(axis) for axis in shape)} of {dtype} needs {expected} bytes, got {len(view)}"
         )
     if expected == 0:
-        return np.empty(tuple(shape), dtype)
+        return empty_array(tuple(shape), dtype, place)
     array = np.frombuffer(view, dtype).reshape(tuple(shape), order="F" if fortran else "C")
     if (not array.flags.aligned and expected < MAP_FROM) or not array.flags.writeable:
         array = array.copy(order="K")
     return array
+
+
+def empty_array(shape: tuple[int, ...], dtype: np.dtype, place: str) -> np.ndarray:
+    """Give an array without any value; NumPy bounds the other axes of such a shape, too.
+
+    Raises:
+        CheckpointError: an axis is beyond NumPy's bounds.
+    """
+    try:
+        return np.empty(shape, dtype)
+    except ValueError as error:
+        raise CheckpointError(f"{place}: the shape {shape} is impossible: {error}") from error
 
 
 def check_expansion(unfolded: int, stored: int, place: str) -> None:

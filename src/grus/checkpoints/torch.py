@@ -19,7 +19,7 @@ from grus.checkpoints.archive import Archive
 from grus.checkpoints.atomic import open_for_replace
 from grus.checkpoints.content import Content, Progress, plain_problem
 from grus.checkpoints.layout import PARTS, Layout
-from grus.checkpoints.source import MAP_FROM, count_elements, open_bytes
+from grus.checkpoints.source import MAP_FROM, count_elements, empty_array, open_bytes
 from grus.checkpoints.stored import BITS, Path, Stored, flat_name, holder, map_leaves
 from grus.checkpoints.unpickle import RestrictedUnpickler
 from grus.errors import CheckpointError
@@ -160,7 +160,7 @@ def _strided(storage: Any, offset: Any, size: Any, stride: Any, dtype: str | Non
     if not all(type(number) is int and 0 <= number < 1 << 62 for number in (offset, *stride)):
         raise CheckpointError(f"{place}: offset {offset} and strides {stride} must be numbers from 0 on")
     if count == 0:
-        return Stored(np.empty(size, plain), name)
+        return Stored(empty_array(size, plain, place), name)
     last = offset + sum((axis - 1) * step for axis, step in zip(size, stride, strict=True))
     held = len(storage.data) // plain.itemsize
     if last >= held or count > held:
@@ -283,7 +283,7 @@ def _read_zip(path: str | os.PathLike[str]) -> Content:
             name = f"{root}data/{key}"
             if name not in archive.names:
                 raise ValueError(f"the storage {key!r} is missing")
-            data = archive.view(name) if archive.is_stored(name) else memoryview(archive.read(name))
+            data = archive.content(name)
             storages[key] = _Storage(data, dtype or None)
         if len(storages[key].data) != count * _item_size(dtype):
             raise ValueError(f"the storage {key!r} has {len(storages[key].data)} bytes, {count} x {dtype} expected")

@@ -78,8 +78,10 @@ class RestrictedUnpickler:
         start = self.cursor.position
         try:
             result = self._run()
-        except CheckpointError:
-            raise
+        except CheckpointError as error:
+            if str(error).startswith(self.where):
+                raise
+            self._fail(str(error))
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, struct.error) as error:
             self._fail(f"damaged pickle: {type(error).__name__}: {error}")
         check_tree(result, self.where, file_size=self.cursor.position - start)
