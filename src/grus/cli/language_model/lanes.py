@@ -1,0 +1,158 @@
+"""Documents of unequal length as batches without padding.
+
+The batch has a fixed number of lanes. Each lane walks documents one after another, and every training step takes the
+next `window` symbols of every lane: truncated back-propagation, with the state carried on from window to window. Where
+a document ends inside a window, the lane's next one begins there, from a zero state. What lies between two such
+borders is a segment: a sequence of its own as far as the recurrence is concerned. A training step is therefore one
+ragged batch of segments, longest first, packed as `torch.nn.utils.rnn.PackedSequence` packs them: every step costs the
+same number of symbols, whatever the lengths of the documents, and nothing is computed for padding.
+
+A long document is cut into spans that may be walked by different lanes at the same time; a span that does not begin
+its document begins with a zero state all the same, but with the byte before it as its first input.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .corpus import Document
+
+BOUNDARY = 256  # the symbol before the first byte and after the last one of each document
+SYMBOLS = 257
+WINDOWS_PER_SPAN = 16
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Ragged sequences in packed form.
+
+    inputs, targets: int64 [N], rows of all sequences that are still running at time 0, then at time 1, ...
+    batch_sizes: int64 [T], how many run at each time; never increasing, since the longest sequence comes first.
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    batch_sizes: Tensor
+
+    @property
+    def rows(self) -> int:
+        return int(self.batch_sizes[0]) if len(self.batch_sizes) else 0
+
+
+@dataclass(frozen=True)
+class Segments:
+    """What the lanes do within one window; arrays [S], longest segment first.
+
+    carried: the state of the lane goes on into this segment (elsewhere it starts from zero).
+    last: the state after this segment is the one that the lane carries into the next window.
+    """
+
+    lane: np.ndarray
+    start: np.ndarray
+    length: np.ndarray
+    carried: np.ndarray
+    last: np.ndarray
+
+    def of_lanes(self, first: int, end: int) -> "Segments":
+        """The share of the lanes from `first` to before `end`, renumbered from zero."""
+        mine = (self.lane >= first) & (self.lane < end)
+        return Segments(
+            self.lane[mine] - first, self.start[mine], self.length[mine], self.carried[mine], self.last[mine]
+        )
+
+
+class Stream:
+    """Documents as one array of symbols: BOUNDARY, bytes, BOUNDARY, bytes, ..., BOUNDARY."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        boundary = np.array([BOUNDARY], dtype=np.int64)
+        parts = [boundary]
+        for document in documents:
+            parts += [np.frombuffer(document.data, dtype=np.uint8).astype(np.int64), boundary]
+        self.symbols = torch.from_numpy(np.concatenate(parts))
+        # A document of n bytes has n + 1 inputs: its opening boundary and its bytes. Targets are one place later.
+        self.lengths = np.array([len(document) + 1 for document in documents], dtype=np.int64)
+        self.starts = np.cumsum(self.lengths) - self.lengths
+
+    def pack(self, starts: np.ndarray, lengths: np.ndarray) -> Batch:
+        """The pieces `symbols[start : start + length]`, given longest first, as a packed batch."""
+        steps = np.arange(lengths[0] if len(lengths) else 0)[:, None]
+        running = steps < lengths[None, :]
+        places = torch.from_numpy((steps + starts[None, :])[running])
+        batch_sizes = torch.from_numpy(running.sum(axis=1))
+        return Batch(self.symbols[places], self.symbols[places + 1], batch_sizes)
+
+
+class Lanes:
+    """Endless walk of `count` lanes through the documents, every epoch in a new order drawn from `seed`."""
+
+    def __init__(self, stream: Stream, count: int, window: int, seed: int) -> None:
+        self.count, self.window, self._seed = count, window, seed
+        self._spans = _spans(stream, WINDOWS_PER_SPAN * window)
+        self._epoch, self._taken = 0, 0
+        self._order = self._shuffled()
+        self._place = np.zeros(count, dtype=np.int64)
+        self._end = np.zeros(count, dtype=np.int64)
+        self._carries = np.zeros(count, dtype=bool)
+
+    def next(self) -> Segments:
+        """Walk on by one window: `count * window` symbols."""
+        segments = [segment for lane in range(self.count) for segment in self._walk(lane)]
+        lane, start, length, carried, last = map(np.array, zip(*segments, strict=True))
+        longest_first = np.argsort(-length, kind="stable")
+        return Segments(*(column[longest_first] for column in (lane, start, length, carried, last)))
+
+    def _walk(self, lane: int) -> list[tuple[int, int, int, bool, bool]]:
+        segments = []
+        room = self.window
+        while room:
+            if self._place[lane] == self._end[lane]:
+                self._place[lane], self._end[lane] = self._take_span()
+                self._carries[lane] = False
+            start = int(self._place[lane])
+            length = min(room, int(self._end[lane]) - start)
+            room -= length
+            segments.append((lane, start, length, bool(self._carries[lane]), room == 0))
+            self._place[lane] += length
+            self._carries[lane] = True
+        return segments
+
+    def _take_span(self) -> tuple[int, int]:
+        if self._taken == len(self._spans):
+            self._epoch, self._taken = self._epoch + 1, 0
+            self._order = self._shuffled()
+        start, end = self._spans[self._order[self._taken]]
+        self._taken += 1
+        return start, end
+
+    def _shuffled(self) -> np.ndarray:
+        return np.random.default_rng([self._seed, self._epoch]).permutation(len(self._spans))
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that `load_state` needs to walk on from here."""
+        return {
+            "place": torch.from_numpy(self._place.copy()),
+            "end": torch.from_numpy(self._end.copy()),
+            "carries": torch.from_numpy(self._carries.copy()),
+            "queue": torch.tensor([self._epoch, self._taken]),
+        }
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        self._place = state["place"].numpy().copy()
+        self._end = state["end"].numpy().copy()
+        self._carries = state["carries"].numpy().copy()
+        self._epoch, self._taken = state["queue"].tolist()
+        self._order = self._shuffled()
+
+
+def _spans(stream: Stream, longest: int) -> list[tuple[int, int]]:
+    """Begin and end of the spans, in which no document is longer than `longest` and all pieces of one about equal."""
+    spans = []
+    for start, length in zip(stream.starts.tolist(), stream.lengths.tolist(), strict=True):
+        pieces = -(-length // longest)
+        borders = [start + length * i // pieces for i in range(pieces + 1)]
+        spans += list(zip(borders[:-1], borders[1:], strict=True))
+    return spans

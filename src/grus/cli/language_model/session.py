@@ -1,0 +1,214 @@
+"""A run from its first step, or from its last checkpoint, to its end: in one process, or as one of several."""
+
+import math
+import signal
+import statistics
+import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from types import FrameType, TracebackType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...checkpoints.atomic import open_for_replace
+from ...errors import CheckpointError
+from .. import Failure, UsageError
+from .checkpoint import Best, Progress, RunFolder, TensorFile
+from .corpus import Corpus
+from .options import Options
+from .progress import Display
+from .trainer import Group, Trainer, learning_rate
+
+TIMED_STEPS = 8
+VALIDATIONS = 12
+FINISHED = 0  # otherwise `run` returns the number of the signal that stopped it
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to train, and where: the same for every process."""
+
+    options: Options
+    texts: tuple[str, ...]
+    folder: str
+    resume: bool
+    bar: bool  # whether a progress bar is wanted
+
+
+@dataclass
+class History:
+    """The loss curve: bits per byte of every training step, and (step, bits per byte) of every validation."""
+
+    training: list[float] = field(default_factory=list)
+    held_out: list[tuple[int, float]] = field(default_factory=list)
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {
+            "history.training": torch.tensor(self.training, dtype=torch.float64),
+            "history.held_out": torch.tensor(self.held_out, dtype=torch.float64).reshape(-1, 2),
+        }
+
+    @classmethod
+    def of(cls, tensors: Mapping[str, Tensor]) -> "History":
+        held_out = [(int(step), bits) for step, bits in tensors["history.held_out"].tolist()]
+        return cls(tensors["history.training"].tolist(), held_out)
+
+    def write(self, folder: RunFolder) -> None:
+        """loss.csv: a line a step, with every digit of the numbers."""
+        held_out = dict(self.held_out)
+        with open_for_replace(folder.path / "loss.csv", "w") as out:
+            out.write("step,training,held_out\n")
+            for step, bits in enumerate(self.training, 1):
+                out.write(f"{step},{bits!r},{held_out[step]!r}\n" if step in held_out else f"{step},{bits!r},\n")
+
+
+class StopRequest(AbstractContextManager["StopRequest"]):
+    """Turns Ctrl-C and SIGTERM into a request that the loop looks at between two steps.
+
+    A second one stops at once, unless `patient`: worker processes get the signal twice, from the terminal and from
+    their parent.
+    """
+
+    def __init__(self, patient: bool) -> None:
+        self.signal = 0
+        self._patient = patient
+        self._old: dict[int, Any] = {}
+
+    def __enter__(self) -> "StopRequest":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._old[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for number, handler in self._old.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.signal and not self._patient:
+            raise KeyboardInterrupt
+        self.signal = number
+
+
+def run(job: Job, corpus: Corpus, group: Group, display: Display) -> int:
+    """Train to the end, or until a signal asks to stop; a checkpoint is written in both cases.
+
+    Returns:
+        FINISHED, or the number of the signal.
+
+    Raises:
+        UsageError, CheckpointError: the text or the checkpoint cannot be used.
+        Failure: the loss is no longer finite.
+    """
+    return Session(job, corpus, group, display).run()
+
+
+class Session:
+    """One process's part of a run."""
+
+    def __init__(self, job: Job, corpus: Corpus, group: Group, display: Display) -> None:
+        self.group, self.display = group, display
+        self.folder = RunFolder(job.folder)
+        if job.options.threads:
+            torch.set_num_threads(job.options.threads)
+        elif group.size > 1:
+            torch.set_num_threads(max(1, torch.get_num_threads() // group.size))
+        self.trainer = Trainer(job.options, corpus, group)
+        self.history = History()
+        if job.resume:
+            self.progress = self._resume(job.options, corpus.digest)
+        parameters = sum(weight.numel() for weight in self.trainer.parameters)
+        self.display.note(f"text: {corpus.describe()}")
+        self.display.note(f"model: {self.trainer.model.describe()}, {parameters:,} parameters")
+        if not job.resume:
+            self.progress = self._begin(job, corpus.digest)
+
+    def _begin(self, job: Job, digest: str) -> Progress:
+        steps = job.options.steps or self._steps_in(job.options.seconds)
+        every = job.options.every or math.ceil(steps / VALIDATIONS)
+        if self.group.rank == 0:
+            self.folder.set_aside()
+        progress = Progress(0, steps, every, 0.0, job.options, job.texts, digest)
+        return self._save(progress)
+
+    def _resume(self, options: Options, digest: str) -> Progress:
+        progress = self.folder.read()
+        if progress is None or progress.state is None:
+            raise UsageError(f"there is no run to resume in {str(self.folder.path)!r}")
+        if progress.corpus != digest:
+            raise UsageError("the text is not the one that the run was started with")
+        tensors = self.folder.read_tensors(progress.state)
+        try:
+            self.trainer.load_tensors(tensors, progress.step)
+            self.history = History.of(tensors)
+        except (KeyError, ValueError) as error:
+            raise CheckpointError(f"{progress.state.file} does not fit the model: {error}") from None
+        steps, every = options.steps or progress.steps, options.every or progress.every
+        return replace(progress, steps=steps, every=every, options=options)
+
+    def _steps_in(self, seconds: float) -> int:
+        """How many steps fit into the time, found by timing a few on a copy of everything that they change."""
+        self.display.note(f"timing a few steps, to fit the run into {seconds:g} s")
+        trainer, random = self.trainer, torch.get_rng_state()
+        self.trainer = deepcopy(trainer)
+        times = []
+        for _ in range(TIMED_STEPS):
+            start = time.perf_counter()
+            self.trainer.step(0.0)
+            times.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        self.trainer.validate()
+        validation = time.perf_counter() - start
+        self.trainer = trainer
+        torch.set_rng_state(random)
+        steps = (seconds - sum(times) - VALIDATIONS * validation) / statistics.median(times[1:])
+        agreed = torch.tensor(max(steps, 1.0) if self.group.rank == 0 else 0.0)
+        return int(self.group.add_up(agreed))
+
+    def run(self) -> int:
+        with StopRequest(patient=self.group.size > 1) as stop, self.display:
+            options, steps = self.progress.options, self.progress.steps
+            warmup = min(100, steps // 20) if options.warmup is None else options.warmup
+            self.display.start(self.progress.step, steps, options.batch * options.bptt, self.history.training)
+            while self.progress.step < steps:
+                start = time.perf_counter()
+                rate = learning_rate(self.progress.step, steps, options.lr, warmup)
+                result = self.trainer.step(rate, stop=stop.signal != 0)
+                step = self.progress.step + 1
+                if not math.isfinite(result.bits_per_byte):
+                    raise Failure(f"the loss is no longer finite at step {step}; try a lower --lr than {options.lr:g}")
+                self.history.training.append(result.bits_per_byte)
+                self.display.step(step, result.bits_per_byte)
+                seconds = self.progress.seconds + time.perf_counter() - start
+                self.progress = replace(self.progress, step=step, seconds=seconds)
+                if step % self.progress.every == 0 or step == steps:
+                    self._validate_and_save()
+                elif result.stop:
+                    self.progress = self._save(self.progress)
+                if result.stop and step < steps:
+                    return stop.signal or signal.SIGINT
+        return FINISHED
+
+    def _validate_and_save(self) -> None:
+        start = time.perf_counter()
+        bits = self.trainer.validate()
+        progress = self.progress
+        self.history.held_out.append((progress.step, bits))
+        progress = replace(progress, seconds=progress.seconds + time.perf_counter() - start)
+        best = progress.best is None or bits < progress.best.bits_per_byte
+        if best:
+            progress = replace(progress, best=Best(progress.step, bits, TensorFile("", 0, "")))
+        self.progress = self._save(progress, self.trainer.weights() if best else None)
+        self.display.validated(progress.step, bits, best)
+
+    def _save(self, progress: Progress, best_weights: Mapping[str, Tensor] | None = None) -> Progress:
+        """All processes give their part of the state; the first one writes."""
+        tensors = self.trainer.tensors() | self.history.tensors()
+        if self.group.rank > 0:
+            return progress
+        progress = self.folder.save(progress, tensors, best_weights)
+        self.history.write(self.folder)
+        return progress

@@ -1,0 +1,190 @@
+"""One training step and one validation, alone or together with other processes.
+
+Every process walks all lanes, since that costs next to nothing, and computes its share of them. The loss is divided by
+the symbols of the whole window before gradients are summed over the processes, so that shares of unequal size weigh
+what they should and the sum is the gradient that one process would have computed.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.distributed
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from .. import Failure
+from .corpus import Corpus
+from .lanes import BOUNDARY, Lanes, Stream
+from .model import LanguageModel, Shape
+from .options import Options
+
+VALIDATION_WINDOW = 512
+FINAL_LEARNING_RATE = 0.02  # of the peak
+ADAM = "exp_avg", "exp_avg_sq"
+
+
+class ConnectionLost(Failure):
+    """Another process is gone."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The processes that train together, and which of them this is."""
+
+    rank: int = 0
+    size: int = 1
+
+    def add_up(self, tensor: Tensor) -> Tensor:
+        """Sum of the tensor over all processes, in place."""
+        if self.size > 1:
+            try:
+                torch.distributed.all_reduce(tensor)
+            except RuntimeError as error:
+                raise ConnectionLost(f"the connection between the processes broke: {error}") from None
+        return tensor
+
+
+class Step(NamedTuple):
+    bits_per_byte: float
+    stop: bool  # whether any of the processes was asked to stop
+
+
+class Trainer:
+    """Model, optimizer, lanes and random state: all that a training step changes."""
+
+    def __init__(self, options: Options, corpus: Corpus, group: Group) -> None:
+        self.options, self.group = options, group
+        torch.manual_seed(options.seed)
+        self.model = LanguageModel(Shape.of(options), options.layer, options.backend, options.dropout)
+        self.model.probe()
+        self.parameters = list(self.model.parameters())
+        self.optimizer = torch.optim.AdamW(
+            [
+                {"params": [p for p in self.parameters if p.ndim > 1], "weight_decay": options.weight_decay},
+                {"params": [p for p in self.parameters if p.ndim == 1], "weight_decay": 0.0},
+            ],
+            betas=(0.9, 0.99),
+            fused=True,
+        )
+        self.stream = Stream(corpus.training)
+        self.lanes = Lanes(self.stream, options.batch, options.bptt, options.seed)
+        shares = np.array_split(np.arange(options.batch), group.size)
+        self.first_lane, self.end_lane = int(shares[group.rank][0]), int(shares[group.rank][-1]) + 1
+        self.state = self.model.initial_state(self.end_lane - self.first_lane)
+        self.held_out = Stream(corpus.held_out)
+        self.validated = range(group.rank, len(corpus.held_out), group.size)  # this process's held-out documents
+        torch.manual_seed(options.seed + group.rank)  # dropout differs between the processes
+
+    def step(self, learning_rate: float, stop: bool = False) -> Step:
+        """Train on the next window of every lane; `stop` tells the other processes that this one was asked to."""
+        self.model.train()
+        segments = self.lanes.next().of_lanes(self.first_lane, self.end_lane)
+        batch = self.stream.pack(segments.start, segments.length)
+        state = self.model.initial_state(batch.rows)
+        state[:, segments.carried] = self.state[:, segments.lane[segments.carried]]
+
+        logits, state = self.model(batch, state)
+        self.state[:, segments.lane[segments.last]] = state.detach()[:, segments.last]
+        loss = cross_entropy(logits, batch.targets, reduction="sum")
+        self.optimizer.zero_grad(set_to_none=True)
+        (loss / (self.options.batch * self.options.bptt)).backward()
+
+        facts = torch.stack([loss.detach(), (batch.targets != BOUNDARY).sum(), torch.tensor(float(stop))])
+        nats, size, stops = self._add_up_gradients(facts).tolist()
+        torch.nn.utils.clip_grad_norm_(self.parameters, self.options.clip)
+        for parameters in self.optimizer.param_groups:
+            parameters["lr"] = learning_rate
+        self.optimizer.step()
+        return Step(nats / math.log(2) / max(size, 1), stops > 0)
+
+    def _add_up_gradients(self, facts: Tensor) -> Tensor:
+        """Sum gradients and facts over the processes in one message; the sum of the facts."""
+        if self.group.size == 1:
+            return facts
+        gradients = [p.grad for p in self.parameters if p.grad is not None]
+        message = self.group.add_up(torch.cat([facts, *(gradient.flatten() for gradient in gradients)]))
+        place = len(facts)
+        for gradient in gradients:
+            gradient.copy_(message[place : place + gradient.numel()].view_as(gradient))
+            place += gradient.numel()
+        return message[: len(facts)]
+
+    @torch.no_grad()
+    def validate(self) -> float:
+        """Bits per byte on the held-out documents, each read from its beginning to its end from a zero state.
+
+        The bits include those for the end of each document.
+        """
+        self.model.eval()
+        mine = sorted(self.validated, key=lambda i: -self.held_out.lengths[i])
+        starts, lengths = self.held_out.starts[mine], self.held_out.lengths[mine]
+        state = self.model.initial_state(len(mine))
+        sums = torch.zeros(2, dtype=torch.float64)
+        while len(lengths):
+            batch = self.held_out.pack(starts, np.minimum(lengths, VALIDATION_WINDOW))
+            logits, state = self.model(batch, state)
+            sums[0] += cross_entropy(logits, batch.targets, reduction="sum")
+            sums[1] += (batch.targets != BOUNDARY).sum()
+            going_on = lengths > VALIDATION_WINDOW
+            starts, lengths = starts[going_on] + VALIDATION_WINDOW, lengths[going_on] - VALIDATION_WINDOW
+            state = state[:, : len(lengths)].contiguous()
+        nats, size = self.group.add_up(sums).tolist()
+        return nats / math.log(2) / size
+
+    def weights(self) -> dict[str, Tensor]:
+        return {name: weight.detach() for name, weight in self.model.state_dict().items()}
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything that `load_tensors` needs to go on to the same losses. All processes must call it together."""
+        tensors = {f"model.{name}": weight for name, weight in self.weights().items()}
+        for name, parameter in self.model.named_parameters():
+            if moments := self.optimizer.state.get(parameter):
+                tensors |= {f"optimizer.{kind}.{name}": moments[kind] for kind in ADAM}
+        tensors |= {f"lanes.{name}": value for name, value in self.lanes.state().items()}
+        state = self.model.initial_state(self.options.batch)
+        state[:, self.first_lane : self.end_lane] = self.state
+        tensors["lanes.state"] = self.group.add_up(state)
+        generator = torch.get_rng_state()
+        generators = torch.zeros(self.group.size, len(generator), dtype=torch.uint8)
+        generators[self.group.rank] = generator
+        tensors["random"] = self.group.add_up(generators)
+        return tensors
+
+    def load_tensors(self, tensors: Mapping[str, Tensor], step: int) -> None:
+        """Go on from `tensors`, saved after `step` steps. KeyError or ValueError if they are not of this model."""
+        for name, weight in self.model.state_dict().items():
+            weight.copy_(_like(tensors, f"model.{name}", weight))
+        for name, parameter in self.model.named_parameters():
+            if step:
+                self.optimizer.state[parameter] = {
+                    "step": torch.tensor(float(step)),
+                    **{kind: _like(tensors, f"optimizer.{kind}.{name}", parameter).clone() for kind in ADAM},
+                }
+        shapes = self.lanes.state()
+        self.lanes.load_state({name: _like(tensors, f"lanes.{name}", shapes[name]) for name in shapes})
+        state = _like(tensors, "lanes.state", self.model.initial_state(self.options.batch))
+        self.state = state[:, self.first_lane : self.end_lane].clone()
+        if len(tensors["random"]) == self.group.size:  # else the dropout is drawn by other processes, from the seed
+            generators = torch.get_rng_state().expand(self.group.size, -1)
+            torch.set_rng_state(_like(tensors, "random", generators)[self.group.rank])
+
+
+def _like(tensors: Mapping[str, Tensor], name: str, expected: Tensor) -> Tensor:
+    tensor = tensors[name]
+    if tensor.shape != expected.shape or tensor.dtype != expected.dtype:
+        raise ValueError(
+            f"{name} is {tensor.dtype} {list(tensor.shape)}, expected {expected.dtype} {list(expected.shape)}"
+        )
+    return tensor
+
+
+def learning_rate(step: int, steps: int, peak: float, warmup: int) -> float:
+    """Of training step number `step` (from 0): rising in a line over the warm-up, then falling along half a cosine."""
+    if step < warmup:
+        return peak * (step + 1) / warmup
+    progress = (step - warmup) / max(1, steps - warmup)
+    return peak * (FINAL_LEARNING_RATE + (1 - FINAL_LEARNING_RATE) * 0.5 * (1 + math.cos(math.pi * progress)))

@@ -1,0 +1,114 @@
+"""The parser: commands, help, and errors of one line."""
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+import grus.cli
+from grus.cli import COMMANDS, Failure, UsageError, main
+
+
+def test_help_names_every_command(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--help"])
+    assert end.value.code == 0
+    text = capsys.readouterr().out
+    for name, help_line in COMMANDS.items():
+        assert name in text
+        assert help_line in text
+
+
+def test_without_arguments_there_is_help(grus):
+    result = grus()
+    assert result.status == 0
+    assert "commands:" in result.out
+
+
+def test_version(capsys):
+    import grus
+
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"grus {grus.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["nonsense"], "grus: error: unknown command 'nonsense'; the commands are train, sample"),
+        (["--nonsense"], "grus: error: unrecognized arguments: --nonsense"),
+        (["train", "--nonsense"], "grus train: error: unrecognized arguments: --nonsense"),
+        (["train", "--hidden", "many"], "grus train: error: argument --hidden: invalid int value: 'many'"),
+        (["train", "--hid", "8"], "grus train: error: unrecognized arguments: --hid"),
+        (["sample"], "grus sample: error: the following arguments are required: MODEL"),
+    ],
+)
+def test_a_wrong_call_gets_one_line_and_status_2(grus, arguments, line):
+    result = grus(*arguments)
+    assert result.status == 2
+    assert result.error.startswith(line)
+    assert result.error.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_its_file_and_help(name, capsys):
+    if importlib.util.find_spec(f"grus.cli.{name}") is None:
+        pytest.fail(f"cli/{name}.py is missing")
+    with pytest.raises(SystemExit) as end:
+        main([name, "--help"])
+    assert end.value.code == 0
+    assert f"grus {name}" in capsys.readouterr().out
+
+
+def test_a_command_that_is_not_installed_says_so(grus, monkeypatch):
+    monkeypatch.setitem(COMMANDS, "absent", "")
+    result = grus("absent")
+    assert result.status == 2
+    assert result.error == "grus absent: error: this installation of grus has no `absent` command\n"
+
+
+class FakeCommand:
+    """What it does is raise."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def add_arguments(self, parser):
+        pass
+
+    def main(self, args):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (UsageError("two\nlines"), 2, "grus train: error: two lines\n"),
+        (Failure("died"), 1, "grus train: error: died\n"),
+        (OSError(28, "No space left on device"), 1, "grus train: error: [Errno 28] No space left on device\n"),
+        (KeyboardInterrupt(), 130, "grus train: interrupted\n"),
+    ],
+)
+def test_errors_become_a_line_and_a_status(grus, monkeypatch, error, status, line):
+    import grus.cli as cli
+
+    monkeypatch.setattr(cli, "_load", lambda name: FakeCommand(error))
+    assert grus_result(grus("train")) == (status, line)
+
+
+def grus_result(result):
+    return result.status, result.error
+
+
+def test_an_unknown_error_keeps_its_traceback(monkeypatch):
+    monkeypatch.setattr(grus.cli, "_load", lambda name: FakeCommand(ZeroDivisionError()))
+    with pytest.raises(ZeroDivisionError):
+        main(["train"])
+
+
+def test_importing_the_parser_imports_no_command():
+    program = "import sys, grus.cli; print([name for name in sys.modules if name.startswith('grus.cli.')])"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"
