@@ -17,7 +17,7 @@ from types import ModuleType
 from ..errors import ArgumentError, BackendError
 from .problem import Problem
 
-NAMES = ("cudnn", "aten", "reference")
+NAMES = ("cpu", "cudnn", "aten", "reference")
 """The backends, fastest first."""
 
 
