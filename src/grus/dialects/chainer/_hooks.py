@@ -1,0 +1,32 @@
+"""The hooks of the current thread: those for all functions and those for all links."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+_thread = threading.local()
+
+
+def _registry(kind: str) -> dict[str, Any]:
+    registry = getattr(_thread, kind, None)
+    if registry is None:
+        registry = {}
+        setattr(_thread, kind, registry)
+    return registry
+
+
+def get_function_hooks() -> dict[str, Any]:
+    """The hooks that see every function of this thread, by name."""
+    return _registry("function")
+
+
+def get_link_hooks() -> dict[str, Any]:
+    """The hooks that see every link of this thread, by name."""
+    return _registry("link")
+
+
+def of_function(function: Any) -> list[Any]:
+    """All hooks that see a function: the thread's, then its own."""
+    own = function._local_function_hooks
+    return list({**get_function_hooks(), **own}.values()) if own else list(get_function_hooks().values())

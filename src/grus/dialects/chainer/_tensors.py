@@ -1,0 +1,35 @@
+"""Between the dialect's arrays and torch tensors: views of the same memory wherever torch can make one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import torch
+
+from grus.dialects.chainer.backends import cuda
+
+Tensor = torch.Tensor
+
+
+def as_tensor(array: Any) -> Tensor:
+    """A tensor of an array's values: the same memory, unless the array is read-only or has negative strides."""
+    if isinstance(array, cuda.ndarray):
+        return array.tensor
+    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
+        array = array.copy()
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return torch.from_numpy(array)
+
+
+def as_array(tensor: Tensor) -> Any:
+    """An array on a tensor's memory: NumPy on the CPU, `backends.cuda.ndarray` on a GPU."""
+    if tensor.is_cuda:
+        return cuda.ndarray(tensor)
+    return tensor.numpy()
+
+
+def torch_dtype(dtype: Any) -> torch.dtype:
+    """The torch dtype of a NumPy dtype (TypeError if torch has none)."""
+    return torch.from_numpy(numpy.empty(0, dtype)).dtype

@@ -1,0 +1,121 @@
+"""`TorchFunction`: a function of the graph whose arithmetic and derivative are torch's.
+
+Each such function keeps the little torch graph between its own inputs and outputs; the big graph between functions is
+the dialect's, because users may cut it, hold on to parts of it and ask for what lies between.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from grus.dialects.chainer._tensors import as_array, as_tensor
+from grus.dialects.chainer.configuration import config
+from grus.dialects.chainer.function_node import FunctionNode
+from grus.dialects.chainer.variable import Variable
+
+Tensor = torch.Tensor
+
+
+class TorchFunction(FunctionNode):
+    """Subclass it and define `compute`, which takes tensors and returns a tensor or a tuple of tensors.
+
+    `compute` may be called again when the gradient is differentiated, so a random choice is made once and kept.
+    """
+
+    _leaves: tuple[Tensor, ...] = ()
+    _results: tuple[Tensor, ...] = ()
+    _in_arrays: tuple[Any, ...] = ()
+
+    def compute(self, *inputs: Tensor) -> Tensor | tuple[Tensor, ...]:
+        """The outputs of some inputs, differentiable by torch."""
+        raise NotImplementedError
+
+    def _forward(self, arrays: tuple[Any, ...], variables: list[Variable]) -> tuple[Any, ...]:
+        tensors = [as_tensor(array) for array in arrays]
+        record = config.enable_backprop and any([x.requires_grad for x in variables])
+        if record:
+            for tensor, x in zip(tensors, variables, strict=True):
+                if x.requires_grad and tensor.is_floating_point():
+                    tensor.requires_grad_()
+        with torch.set_grad_enabled(record):
+            results = self.compute(*tensors)
+        if isinstance(results, Tensor):
+            results = (results,)
+        if record:
+            self._leaves, self._results, self._in_arrays = tuple(tensors), results, arrays
+        return tuple([as_array(result.detach()) for result in results])
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The outputs of some arrays, without a graph."""
+        with torch.no_grad():
+            results = self.compute(*[as_tensor(array) for array in inputs])
+        return tuple([as_array(r) for r in ((results,) if isinstance(results, Tensor) else results)])
+
+    def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients by `torch.autograd.grad`; as functions of the graph themselves for double backprop."""
+        indexes = [i for i in target_input_indexes if self._leaves[i].requires_grad]
+        outputs = [
+            i for i, g in enumerate(grad_outputs) if g is not None and self._results[i].requires_grad
+        ]
+        found: dict[int, Variable] = {}
+        if indexes and outputs:
+            gys = [grad_outputs[i] for i in outputs]
+            if config.enable_backprop:
+                found = self._differentiable_backward(indexes, outputs, gys)
+            else:
+                grads = torch.autograd.grad(
+                    [self._results[i] for i in outputs],
+                    [self._leaves[i] for i in indexes],
+                    [as_tensor(gy.array) for gy in gys],
+                    retain_graph=True,
+                    allow_unused=True,
+                )
+                found = {
+                    i: Variable(as_array(g), requires_grad=False)
+                    for i, g in zip(indexes, grads, strict=True)
+                    if g is not None
+                }
+        return tuple([found.get(i) for i in target_input_indexes])
+
+    def _differentiable_backward(self, indexes: list[int], outputs: list[int], gys: list[Any]) -> dict[int, Variable]:
+        inputs = []
+        for node, array in zip(self.inputs, self._in_arrays, strict=True):
+            alive = node.get_variable_or_none()
+            inputs.append(node.rebuild(array) if alive is None else alive)
+        results = Gradient(self, indexes, outputs).apply((*inputs, *gys))
+        return dict(zip(indexes, results, strict=True))
+
+
+class Gradient(TorchFunction):
+    """The gradient of a TorchFunction, as a function of the same inputs and of the gradients of the outputs."""
+
+    def __init__(self, function: TorchFunction, indexes: list[int], outputs: list[int]) -> None:
+        self._function = function
+        self._indexes = indexes
+        self._outputs = outputs
+
+    @property
+    def label(self) -> str:
+        return f"{self._function.label} gradient"
+
+    def compute(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        recorded = torch.is_grad_enabled()
+        n_inputs = len(inputs) - len(self._outputs)
+        with torch.enable_grad():
+            xs = [
+                x if x.requires_grad or not x.is_floating_point() else x.detach().requires_grad_()
+                for x in inputs[:n_inputs]
+            ]
+            ys = self._function.compute(*xs)
+            ys = (ys,) if isinstance(ys, Tensor) else ys
+            targets = [xs[i] for i in self._indexes]
+            grads = torch.autograd.grad(
+                [ys[i] for i in self._outputs],
+                targets,
+                list(inputs[n_inputs:]),
+                create_graph=recorded,
+                allow_unused=True,
+            )
+        return tuple([torch.zeros_like(x) if g is None else g for x, g in zip(targets, grads, strict=True)])

@@ -1,0 +1,1 @@
+"""Where arrays live: NumPy on the CPU, torch CUDA tensors behind `backends.cuda` on a GPU."""

@@ -1,0 +1,87 @@
+"""Global and thread-local settings: `chainer.config`, `chainer.global_config`, `chainer.using_config`."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+
+class GlobalConfig:
+    """Settings shared by all threads; a thread overrides one by assigning to `chainer.config`."""
+
+    debug: Any = None
+    cudnn_deterministic: Any = None
+    warn_nondeterministic: Any = None
+    enable_backprop: Any = None
+    keep_graph_on_report: Any = None
+    train: Any = None
+    type_check: Any = None
+    use_cudnn: Any = None
+    use_cudnn_tensor_core: Any = None
+    autotune: Any = None
+    schedule_func: Any = None
+    use_ideep: Any = None
+    lazy_grad_sum: Any = None
+    cudnn_fast_batch_normalization: Any = None
+    dtype: Any = None
+    in_recomputing: Any = None
+    use_static_graph: Any = None
+    compute_mode: Any = None
+
+    def show(self, file: TextIO = sys.stdout) -> None:
+        """Print the settings, one `name value` line each."""
+        _show(self, sorted(self.__dict__), file)
+
+
+class LocalConfig:
+    """The current thread's settings; what the thread has not set comes from the global settings."""
+
+    _global: GlobalConfig
+    _local: threading.local
+
+    def __init__(self, global_config: GlobalConfig) -> None:
+        object.__setattr__(self, "_global", global_config)
+        object.__setattr__(self, "_local", threading.local())
+
+    def __getattr__(self, name: str) -> Any:
+        own = self._local.__dict__
+        return own[name] if name in own else getattr(self._global, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._local, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._local, name)
+
+    def show(self, file: TextIO = sys.stdout) -> None:
+        """Print the settings as this thread sees them, one `name value` line each."""
+        _show(self, sorted({*self._global.__dict__, *self._local.__dict__}), file)
+
+
+def _show(config: Any, names: list[str], file: TextIO) -> None:
+    width = max(len(name) for name in names)
+    for name in names:
+        file.write(f"{name:<{width}} {getattr(config, name)}\n")
+
+
+global_config: Any = GlobalConfig()
+config: Any = LocalConfig(global_config)
+
+
+@contextlib.contextmanager
+def using_config(name: str, value: Any, config: Any = config) -> Iterator[None]:
+    """Give a setting another value inside a `with` block of the current thread."""
+    own = config._local.__dict__
+    was_set = name in own
+    old = own.get(name)
+    setattr(config, name, value)
+    try:
+        yield
+    finally:
+        if was_set:
+            setattr(config, name, old)
+        else:
+            delattr(config, name)

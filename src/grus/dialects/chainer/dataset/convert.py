@@ -1,0 +1,104 @@
+"""From a list of examples to arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from grus.dialects.chainer import backend
+from grus.dialects.chainer.backends import cuda
+
+_ARRAYS = (numpy.ndarray, cuda.ndarray)
+
+
+class Converter:
+    """Makes arrays of a batch: subclass it and define `__call__(batch, device)`."""
+
+    def __call__(self, batch: Any, device: Any) -> Any:
+        raise NotImplementedError("Concrete class must implement __call__.")
+
+
+class _FunctionConverter(Converter):
+    """A converter around a function, which gets the device as a `backend.Device`."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        if not callable(function):
+            raise TypeError(f"Can only wrap a callable. Actual: {type(function)}")
+        self._function = function
+        self.__doc__ = function.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) >= 2:
+            args = (args[0], _device(args[1]), *args[2:])
+        elif "device" in kwargs:
+            kwargs["device"] = _device(kwargs["device"])
+        return self._function(*args, **kwargs)
+
+
+def converter() -> Callable[[Callable[..., Any]], Converter]:
+    """A decorator that makes a converter of a function `(batch, device)`."""
+    return _FunctionConverter
+
+
+def _device(spec: Any) -> Any:
+    return None if spec is None else backend.get_device(spec)
+
+
+def call_converter(converter: Any, batch: Any, device: Any) -> Any:
+    """Call a converter; a plain function gets the device as a number (-1: CPU) or None."""
+    if isinstance(converter, Converter):
+        return converter(batch, device)
+    if device is None:
+        return converter(batch, None)
+    return converter(batch, -1 if device.xp is numpy else device.device.id)
+
+
+def to_device(device: Any, x: Any) -> Any:
+    """An array on a device; the array as it is if the device is None."""
+    device = _device(device)
+    return x if device is None else device.send(x)
+
+
+def _concat_examples(batch: Any, device: Any = None, padding: Any = None) -> Any:
+    """Arrays of a list of examples: a tuple of them for tuples, a dictionary for dictionaries, else one array.
+
+    Args:
+        batch: the examples (ValueError if there is none).
+        device: where to put the arrays; None to leave them where they are.
+        padding: value behind the end of shorter arrays; one a column as a tuple or dictionary. Without it all arrays of a
+            column must have one shape.
+    """
+    if not len(batch):
+        raise ValueError("batch is empty")
+    first = batch[0]
+    if isinstance(first, tuple):
+        paddings = padding if isinstance(padding, tuple) else [padding] * len(first)
+        columns = [[example[i] for example in batch] for i in range(len(first))]
+        return tuple(to_device(device, _concat(c, p)) for c, p in zip(columns, paddings, strict=False))
+    if isinstance(first, dict):
+        by_key = padding if isinstance(padding, dict) else dict.fromkeys(first, padding)
+        return {key: to_device(device, _concat([example[key] for example in batch], by_key[key])) for key in first}
+    return to_device(device, _concat(batch, padding))
+
+
+def _concat(arrays: Any, padding: Any) -> Any:
+    if not isinstance(arrays[0], _ARRAYS):
+        arrays = numpy.asarray(arrays)
+    if padding is not None:
+        return _concat_padded(arrays, padding)
+    return backend.get_array_module(arrays[0]).concatenate([array[None] for array in arrays])
+
+
+def _concat_padded(arrays: Any, padding: Any) -> Any:
+    shape = tuple(numpy.max([array.shape for array in arrays], axis=0)) if arrays[0].ndim else ()
+    result = backend.get_array_module(arrays[0]).full(
+        (len(arrays), *map(int, shape)), padding, dtype=arrays[0].dtype
+    )
+    for i, array in enumerate(arrays):
+        result[(i, *map(slice, array.shape))] = array
+    return result
+
+
+concat_examples = _FunctionConverter(_concat_examples)

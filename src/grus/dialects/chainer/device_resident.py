@@ -1,0 +1,98 @@
+"""What moves between devices as a whole: links, and whatever users derive from `DeviceResident`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from grus.dialects.chainer import backend
+from grus.dialects.chainer.backends import cuda
+
+
+class DeviceResident:
+    """An object with a device; `to_device` sends a visitor through it that moves its arrays and variables."""
+
+    _device: backend.Device = backend.CpuDevice()
+
+    def device_resident_accept(self, visitor: Any) -> None:
+        """Let a visitor see this object; override it to show the arrays and variables that it holds."""
+        visitor.visit_device_resident(self)
+
+    @property
+    def device(self) -> backend.Device:
+        """Where it lives."""
+        return self._device
+
+    @property
+    def xp(self) -> Any:
+        """The module that makes arrays on its device: NumPy on the CPU."""
+        return self.device.xp
+
+    def to_cpu(self) -> Any:
+        """Move to the CPU. Deprecated: use `to_device("@numpy")`."""
+        _warn_deprecated("to_cpu", "@numpy")
+        return self._move(backend.CpuDevice())
+
+    def to_gpu(self, device: Any = None) -> Any:
+        """Move to a GPU, the current one by default. Deprecated: use `to_device("@cupy:N")`."""
+        target = cuda.GpuDevice(cuda.device_or_current(device))
+        _warn_deprecated("to_gpu", "@cupy:N")
+        return self._move(target)
+
+    def to_intel64(self) -> Any:
+        """iDeep does not exist here: RuntimeError."""
+        raise RuntimeError("iDeep is not available, and grus has its own CPU kernels: use to_device('@numpy')")
+
+    def to_chx(self) -> Any:
+        """ChainerX does not exist here: RuntimeError."""
+        raise RuntimeError("ChainerX is not available.")
+
+    to_chainerx = to_chx
+
+    def from_chx(self) -> Any:
+        """Nothing to do: no array can be one of ChainerX. Returns self."""
+        return self
+
+    from_chainerx = from_chx
+
+    def to_device(self, device: Any) -> Any:
+        """Move all arrays and variables to a device; see `chainer.get_device`. Returns self."""
+        return self._move(backend.get_device(device))
+
+    def _move(self, device: backend.Device) -> Any:
+        self.device_resident_accept(_MoveVisitor(device))
+        return self
+
+
+def _warn_deprecated(method: str, name: str) -> None:
+    warnings.warn(f"{method} is deprecated. Please use to_device('{name}') instead.", DeprecationWarning, stacklevel=3)
+
+
+class DeviceResidentsVisitor:
+    """Goes through device residents; see `DeviceResident.device_resident_accept`."""
+
+    def visit_device_resident(self, device_resident: DeviceResident) -> None:
+        """Called for each object."""
+        raise NotImplementedError
+
+    def visit_array(self, arr: Any) -> Any:
+        """Called for each array; gives the array to put in its place."""
+        raise NotImplementedError
+
+    def visit_variable(self, param: Any) -> None:
+        """Called for each variable."""
+        raise NotImplementedError
+
+
+class _MoveVisitor(DeviceResidentsVisitor):
+    def __init__(self, device: backend.Device) -> None:
+        self._device = device
+
+    def visit_device_resident(self, device_resident: DeviceResident) -> None:
+        device_resident._device = self._device
+
+    def visit_array(self, arr: Any) -> Any:
+        return self._device.send(arr)
+
+    def visit_variable(self, param: Any) -> None:
+        param.to_device(self._device)

@@ -1,0 +1,165 @@
+"""Functions in the old style, which cannot be differentiated twice, and the switches of backpropagation."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from grus.dialects.chainer import variable
+from grus.dialects.chainer.backends import cuda
+from grus.dialects.chainer.configuration import using_config
+from grus.dialects.chainer.function_node import FunctionNode
+
+
+def no_backprop_mode() -> Any:
+    """A context in which no graph is built."""
+    return using_config("enable_backprop", False)
+
+
+def force_backprop_mode() -> Any:
+    """A context in which the graph is built, even inside `no_backprop_mode`."""
+    return using_config("enable_backprop", True)
+
+
+class FunctionAdapter(FunctionNode):
+    """The node of an old-style function."""
+
+    is_adapter = True
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+
+    @property
+    def label(self) -> str:
+        return self.function.label
+
+    def check_type_forward(self, in_types: Any) -> None:
+        self.function.check_type_forward(in_types)
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        self.retain_inputs(range(len(inputs)))
+        return self.function.forward(inputs)
+
+    def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        arrays: list[Any] = [None] * len(self.inputs)
+        for i, retained in zip(self._input_indexes_to_retain, self.get_retained_inputs(), strict=True):
+            arrays[i] = None if retained is None else retained.array
+        grads = self.function.backward(tuple(arrays), tuple(None if g is None else g.array for g in grad_outputs))
+        results = []
+        for i in target_input_indexes:
+            gradient = None
+            if grads[i] is not None:
+                variable.check_grad_type(self, self.inputs[i], grads[i])
+                gradient = variable.Variable(grads[i])
+                gradient.node._old_style_function = self.function.label
+            results.append(gradient)
+        return tuple(results)
+
+
+class Function:
+    """A differentiable function whose `forward(inputs)` and `backward(inputs, grad_outputs)` take and return arrays.
+
+    An object is called once. New code derives from `FunctionNode`, which can be differentiated twice.
+    """
+
+    is_old_style = True
+    _node: weakref.ref[FunctionAdapter] | None = None
+    _owned_node: FunctionAdapter | None = None
+
+    def __call__(self, *inputs: Any) -> Any:
+        node = self.node
+        self._node, self._owned_node = weakref.ref(node), None
+        outputs = node.apply(inputs)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    @property
+    def node(self) -> FunctionAdapter:
+        """The function's node in the graph."""
+        node = self._owned_node or (self._node() if self._node is not None else None)
+        if node is None:
+            node = self._owned_node = FunctionAdapter(self)
+        return node
+
+    @property
+    def inputs(self) -> Any:
+        """The inputs' nodes."""
+        return self.node.inputs
+
+    @property
+    def outputs(self) -> Any:
+        """Weak references to the outputs' nodes."""
+        return self.node.outputs
+
+    @property
+    def output_data(self) -> Any:
+        """The retained output arrays."""
+        return self.node.output_data
+
+    @property
+    def rank(self) -> int:
+        """Length of the longest way from a leaf."""
+        return self.node.rank
+
+    @property
+    def stack(self) -> Any:
+        """The stack at the call, in debug mode."""
+        return self.node.stack
+
+    @property
+    def label(self) -> str:
+        """A short text for error messages."""
+        return self.__class__.__name__
+
+    @property
+    def local_function_hooks(self) -> Any:
+        """The hooks of this function alone."""
+        return self.node.local_function_hooks
+
+    def check_type_forward(self, in_types: Any) -> None:
+        """Check the inputs' types; every type passes by default."""
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The outputs, by default those of `forward_cpu` or `forward_gpu`."""
+        on_gpu = any(isinstance(x, cuda.ndarray) for x in inputs)
+        return self.forward_gpu(inputs) if on_gpu else self.forward_cpu(inputs)
+
+    def forward_cpu(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The outputs for NumPy arrays."""
+        raise NotImplementedError
+
+    def forward_gpu(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The outputs for GPU arrays."""
+        raise NotImplementedError
+
+    def backward(self, inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The inputs' gradients, by default those of `backward_cpu` or `backward_gpu`."""
+        on_gpu = any(isinstance(x, cuda.ndarray) for x in inputs + grad_outputs)
+        return self.backward_gpu(inputs, grad_outputs) if on_gpu else self.backward_cpu(inputs, grad_outputs)
+
+    def backward_cpu(self, inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The inputs' gradients for NumPy arrays; None by default."""
+        return (None,) * len(inputs)
+
+    def backward_gpu(self, inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The inputs' gradients for GPU arrays; None by default."""
+        return (None,) * len(inputs)
+
+    def unchain(self) -> None:
+        """Leave the graph."""
+        self.node.unchain()
+
+    def add_hook(self, hook: Any, name: str | None = None) -> None:
+        """Register a hook for this function."""
+        self.node.add_hook(hook, name)
+
+    def delete_hook(self, name: str) -> None:
+        """Remove a hook."""
+        self.node.delete_hook(name)
+
+    def retain_inputs(self, indexes: Any) -> None:
+        """Called in `forward`: keep only these inputs for `backward`."""
+        self.node.retain_inputs(indexes)
+
+    def retain_outputs(self, indexes: Any) -> None:
+        """Called in `forward`: keep these outputs for `backward`."""
+        self.node.retain_outputs(indexes)

@@ -1,0 +1,81 @@
+"""The time that functions take."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from grus.dialects.chainer.function_hook import FunctionHook
+
+
+class TimerHook(FunctionHook):
+    """Notes the time of each function, forward and backward, as (name, seconds) in `call_history`."""
+
+    name = "TimerHook"
+
+    def __init__(self) -> None:
+        self.call_history: list[tuple[str, float]] = []
+        self._running: list[float] = []
+
+    def forward_preprocess(self, function: Any, in_data: Any) -> None:
+        self._running.append(time.perf_counter())
+
+    def backward_preprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
+        self.forward_preprocess(function, in_data)
+
+    def forward_postprocess(self, function: Any, in_data: Any) -> None:
+        self.call_history.append((type(function).__name__, time.perf_counter() - self._running.pop()))
+
+    def backward_postprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
+        self.forward_postprocess(function, in_data)
+
+    def total_time(self) -> float:
+        """Seconds spent in all functions."""
+        return sum(elapsed for _, elapsed in self.call_history)
+
+    def summary(self) -> dict[str, dict[str, Any]]:
+        """Seconds ("elapsed_time") and number of runs ("occurrence") by name."""
+        return summarize(self.call_history)
+
+    def print_report(self, unit: str = "auto", file: Any = sys.stdout) -> None:
+        """Print the summary as a table."""
+        print_table("FunctionName", self.summary(), unit, file)
+
+
+def summarize(history: list[tuple[str, float]]) -> dict[str, dict[str, Any]]:
+    """Sums of (name, seconds) pairs by name."""
+    summary: dict[str, dict[str, Any]] = {}
+    for name, elapsed in history:
+        record = summary.setdefault(name, {"elapsed_time": 0.0, "occurrence": 0})
+        record["elapsed_time"] += elapsed
+        record["occurrence"] += 1
+    return summary
+
+
+_FACTORS = {"sec": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+
+def print_table(title: str, summary: dict[str, dict[str, Any]], unit: str, file: Any) -> None:
+    """Print name, time and number of runs, one line each.
+
+    Args:
+        unit: "sec", "ms", "us", "ns", "auto" (one for all) or "auto_foreach" (one for each line); ValueError otherwise.
+    """
+    if unit not in (*_FACTORS, "auto", "auto_foreach"):
+        raise ValueError(f"`unit` must be one of 'auto', 'auto_foreach', 'sec', 'ms', 'us', 'ns', got {unit!r}")
+    times = [record["elapsed_time"] for record in summary.values()]
+    common = _choose(max(times, default=0.0)) if unit == "auto" else unit
+    rows = [(title, "ElapsedTime", "Occurrence")]
+    for name, record in summary.items():
+        own = _choose(record["elapsed_time"]) if unit == "auto_foreach" else common
+        rows.append((name, f"{record['elapsed_time'] * _FACTORS[own]:3.2f}{own}", str(record["occurrence"])))
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    for row in rows:
+        file.write("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) + "\n")
+    if hasattr(file, "flush"):
+        file.flush()
+
+
+def _choose(seconds: float) -> str:
+    return next((unit for unit, factor in _FACTORS.items() if seconds * factor >= 1), "ns")

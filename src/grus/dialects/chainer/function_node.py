@@ -1,0 +1,223 @@
+"""`FunctionNode`: a function that takes part in the graph."""
+
+from __future__ import annotations
+
+import traceback
+import weakref
+from typing import Any
+
+from grus.dialects.chainer import _hooks, backend, variable
+from grus.dialects.chainer._backprop import grad
+from grus.dialects.chainer.backends import cuda
+from grus.dialects.chainer.configuration import config
+from grus.dialects.chainer.function_hook import FunctionHook
+from grus.dialects.chainer.utils import type_check
+
+__all__ = ["FunctionNode", "grad"]
+
+
+class FunctionNode:
+    """A differentiable function. Subclass it, define `forward` and `backward`, and call `apply`.
+
+    `forward(inputs)` takes and returns a tuple of arrays. `backward(target_input_indexes, grad_outputs)` takes and
+    returns a tuple of Variables, so that it can itself be differentiated; arrays that it needs are asked for in
+    `forward` by `retain_inputs` and `retain_outputs`.
+    """
+
+    inputs: Any = None
+    outputs: Any = None
+    rank: int = 0
+    stack: Any = None
+    lazy_grad_sum = False
+    is_elementwise = False
+    _input_indexes_to_retain: Any = None
+    _output_indexes_to_retain: Any = None
+    _retained_output_data: Any = None
+    _output_count = 0
+    _local_function_hooks: dict[str, FunctionHook] | None = None
+
+    @property
+    def local_function_hooks(self) -> dict[str, FunctionHook]:
+        """The hooks of this function alone, by name."""
+        if self._local_function_hooks is None:
+            self._local_function_hooks = {}
+        return self._local_function_hooks
+
+    @property
+    def label(self) -> str:
+        """A short text for error messages and drawn graphs."""
+        return self.__class__.__name__
+
+    @property
+    def output_data(self) -> tuple[Any, ...]:
+        """The retained output arrays, None in the place of the others."""
+        if self._retained_output_data is None:
+            raise RuntimeError("retained output data is gone")
+        data = [None] * self._output_count
+        for index, array in zip(self._output_indexes_to_retain, self._retained_output_data, strict=True):
+            data[index] = array
+        return tuple(data)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            f"A function class object ({self.__class__.__name__}) which is derived from chainer.FunctionNode has been "
+            "called as if it were a callable. Use apply() method instead."
+        )
+
+    def apply(self, inputs: Any) -> tuple[variable.Variable, ...]:
+        """Compute the outputs of Variables or arrays, and join the graph if one of them requires a gradient.
+
+        Raises:
+            chainer.utils.type_check.InvalidType: an input has a wrong shape or dtype.
+            TypeError: inputs on different devices, or `forward` gave something else than a tuple of arrays.
+        """
+        arrays = tuple([x.array if isinstance(x, variable.Variable) else x for x in inputs])
+        if any(isinstance(array, cuda.ndarray) for array in arrays):
+            self._check_one_device("input", arrays)
+        if config.debug:
+            self.stack = traceback.extract_stack()
+        variables = [variable.as_variable(x) for x in inputs]
+        if config.type_check:
+            type_check.check(self, arrays)
+        hooks = _hooks.of_function(self)
+        for hook in hooks:
+            hook.forward_preprocess(self, arrays)
+        self._input_indexes_to_retain = self._output_indexes_to_retain = None
+        outputs = self._forward(arrays, variables)
+        self._check_outputs(outputs)
+        for hook in hooks:
+            hook.forward_postprocess(self, arrays)
+        self._output_count = len(outputs)
+        requires_grad = any([x.requires_grad for x in variables])
+        results = tuple([variable.Variable(array, requires_grad=requires_grad) for array in outputs])
+        if config.enable_backprop:
+            self._join_graph(variables, results)
+        return results
+
+    def _forward(self, arrays: tuple[Any, ...], variables: list[variable.Variable]) -> tuple[Any, ...]:
+        return self.forward(arrays)
+
+    def _join_graph(self, variables: list[variable.Variable], results: tuple[variable.Variable, ...]) -> None:
+        self.rank = max((x.rank for x in variables), default=0)
+        for y in results:
+            y.creator_node = self
+        self.inputs = tuple([x.node for x in variables])
+        self.outputs = tuple([weakref.ref(y.node) for y in results])
+        for index in self._input_indexes_to_retain or ():
+            variables[index].retain_data()
+        if self._output_indexes_to_retain is not None:
+            for index in self._output_indexes_to_retain:
+                results[index].retain_data()
+            self._retained_output_data = tuple(results[index].array for index in self._output_indexes_to_retain)
+
+    def _check_one_device(self, which: str, arrays: tuple[Any, ...]) -> None:
+        if len({isinstance(array, cuda.ndarray) for array in arrays if array is not None}) > 1:
+            kinds = ", ".join(str(type(array)) for array in arrays)
+            raise TypeError(f"incompatible array types are mixed in the forward {which} ({self.label}).\nActual: {kinds}")
+
+    def _check_outputs(self, outputs: Any) -> None:
+        if not isinstance(outputs, tuple):
+            raise TypeError(f"forward output must be a tuple ({self.label})\nActual: {type(outputs)}")
+        for array in outputs:
+            if array is not None and not isinstance(array, variable._ARRAYS):
+                raise TypeError(
+                    f"forward output must be a tuple of ndarrays.\nFunction: {self.label}\n"
+                    f"Actual output types: {tuple(type(y) for y in outputs)}"
+                )
+            if config.debug and array is not None and backend.contains_nan(array):
+                raise RuntimeError(f"NaN is detected on forward computation of {self.label}")
+
+    def check_type_forward(self, in_types: Any) -> None:
+        """Check the inputs' types with `chainer.utils.type_check.expect`; every type passes by default."""
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The outputs, a tuple of arrays; by default those of `forward_cpu` or `forward_gpu`."""
+        if isinstance(inputs[0], cuda.ndarray):
+            return self.forward_gpu(inputs)
+        return self.forward_cpu(inputs)
+
+    def forward_cpu(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The outputs for NumPy arrays."""
+        raise NotImplementedError
+
+    def forward_gpu(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The outputs for GPU arrays."""
+        raise NotImplementedError
+
+    def retain_inputs(self, indexes: Any) -> None:
+        """Called in `forward`: keep these inputs for `backward`."""
+        self._input_indexes_to_retain = indexes
+
+    def retain_outputs(self, indexes: Any) -> None:
+        """Called in `forward`: keep these outputs for `backward`."""
+        self._output_indexes_to_retain = indexes
+
+    def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Gradients (Variables or None) of the inputs of the given numbers, or of all inputs.
+
+        Args:
+            target_input_indexes: the inputs that need a gradient.
+            grad_outputs: gradients of the outputs, None where there is none.
+        """
+        return (None,) * len(target_input_indexes)
+
+    def backward_accumulate(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], grad_inputs: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        """`backward`, added to the gradients that the inputs have already."""
+        results = self.backward(target_input_indexes, grad_outputs)
+        if len(results) == len(self.inputs):
+            results = tuple(results[i] for i in target_input_indexes)
+        return tuple(
+            new if old is None else old if new is None else new + old
+            for new, old in zip(results, grad_inputs, strict=True)
+        )
+
+    def get_retained_inputs(self) -> tuple[Any, ...]:
+        """The inputs kept by `retain_inputs`, as Variables."""
+        if self._input_indexes_to_retain is None or self.inputs is None:
+            return ()
+        nodes = [self.inputs[index] for index in self._input_indexes_to_retain]
+        return tuple([None if node.data is None else node.get_variable() for node in nodes])
+
+    def get_retained_outputs(self) -> tuple[Any, ...]:
+        """The outputs kept by `retain_outputs`, as Variables."""
+        if self._output_indexes_to_retain is None or self.outputs is None:
+            return ()
+        retained, outputs = [], list(self.outputs)
+        for index, array in zip(self._output_indexes_to_retain, self._retained_output_data, strict=True):
+            node = outputs[index]()
+            if node is None:
+                output = variable.Variable(array)
+                output.creator_node = self
+                outputs[index] = weakref.ref(output.node)
+            else:
+                output = node.get_variable()
+            retained.append(output)
+        self.outputs = tuple(outputs)
+        return tuple(retained)
+
+    def unchain(self) -> None:
+        """Leave the graph: the outputs become leaves."""
+        for reference in self.outputs or ():
+            node = reference()
+            if node is not None:
+                node.unchain()
+        self.inputs = None
+        self.outputs = None
+
+    def add_hook(self, hook: FunctionHook, name: str | None = None) -> None:
+        """Register a hook for this function (TypeError if it is none, KeyError if the name is taken)."""
+        if not isinstance(hook, FunctionHook):
+            raise TypeError("Hook must be of type FunctionHook")
+        name = hook.name if name is None else name
+        if name in self.local_function_hooks:
+            raise KeyError(f"Hook {name} already exists")
+        self.local_function_hooks[name] = hook
+        hook.added(self)
+
+    def delete_hook(self, name: str) -> None:
+        """Remove a hook (KeyError if there is none of this name)."""
+        if name not in self.local_function_hooks:
+            raise KeyError(f"Hook {name} does not exist")
+        self.local_function_hooks.pop(name).deleted(self)

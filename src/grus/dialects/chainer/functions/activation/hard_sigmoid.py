@@ -1,0 +1,20 @@
+"""The piecewise linear sigmoid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from grus.dialects.chainer.functions._checks import FloatFunction
+from grus.dialects.chainer.variable import Variable
+
+
+class HardSigmoid(FloatFunction):
+    def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return (0.2 * x + 0.5).clamp(0, 1)
+
+
+def hard_sigmoid(x: Any) -> Variable:
+    """`0.2 * x + 0.5`, held between 0 and 1."""
+    return HardSigmoid().apply((x,))[0]

@@ -1,0 +1,22 @@
+"""Left and right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grus.dialects.chainer.functions._checks import expect
+from grus.dialects.chainer.functions.array.flip import Flip
+from grus.dialects.chainer.variable import Variable
+
+
+class FlipLR(Flip):
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def check_type_forward(self, in_types: Any) -> None:
+        expect(in_types[0].ndim >= 2)
+
+
+def fliplr(a: Any) -> Variable:
+    """The array reversed along its second axis."""
+    return FlipLR().apply((a,))[0]

@@ -1,0 +1,22 @@
+"""Up and down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grus.dialects.chainer.functions._checks import expect
+from grus.dialects.chainer.functions.array.flip import Flip
+from grus.dialects.chainer.variable import Variable
+
+
+class FlipUD(Flip):
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def check_type_forward(self, in_types: Any) -> None:
+        expect(in_types[0].ndim >= 1)
+
+
+def flipud(a: Any) -> Variable:
+    """The array reversed along its first axis."""
+    return FlipUD().apply((a,))[0]

@@ -1,0 +1,27 @@
+"""Horizontal stacking."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from grus.dialects.chainer._torch_function import TorchFunction
+from grus.dialects.chainer.functions._checks import expect
+from grus.dialects.chainer.functions.array.concat import expect_alike
+from grus.dialects.chainer.utils import type_check
+from grus.dialects.chainer.variable import Variable
+
+
+class Hstack(TorchFunction):
+    def check_type_forward(self, in_types: Any) -> None:
+        expect(in_types.size() > 0)
+        expect_alike(in_types, 1 if type_check.eval(in_types[0].ndim) > 1 else 0)
+
+    def compute(self, *xs: torch.Tensor) -> torch.Tensor:
+        return torch.hstack(xs)
+
+
+def hstack(xs: Any) -> Variable:
+    """Join arrays along the second axis (along the first if they have one only)."""
+    return Hstack().apply(xs)[0]

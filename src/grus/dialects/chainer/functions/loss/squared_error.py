@@ -1,0 +1,23 @@
+"""Squared error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from grus.dialects.chainer.functions._checks import SameShapeFunction
+from grus.dialects.chainer.variable import Variable
+
+
+class SquaredError(SameShapeFunction):
+    def compute(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return (a - b).square()
+
+
+def squared_error(x0: Any, x1: Any) -> Variable:
+    """`(x0 - x1)^2`, elementwise."""
+    return SquaredError().apply((x0, x1))[0]
+
+
+squared_difference = squared_error

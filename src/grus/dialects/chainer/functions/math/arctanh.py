@@ -1,0 +1,22 @@
+"""The inverse hyperbolic tangent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from grus.dialects.chainer.functions._checks import FloatFunction
+from grus.dialects.chainer.variable import Variable
+
+
+class Arctanh(FloatFunction):
+    label = "arctanh"  # type: ignore[assignment]
+
+    def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return x.atanh()
+
+
+def arctanh(x: Any) -> Variable:
+    """Inverse hyperbolic tangent, elementwise."""
+    return Arctanh().apply((x,))[0]

@@ -1,0 +1,39 @@
+"""Tensor products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from grus.dialects.chainer._torch_function import TorchFunction
+from grus.dialects.chainer.functions._checks import expect
+from grus.dialects.chainer.utils import type_check
+from grus.dialects.chainer.variable import Variable
+
+
+class TensorDot(TorchFunction):
+    def __init__(self, axes: Any = 2) -> None:
+        if isinstance(axes, Sequence):
+            if len(axes) != 2:
+                raise ValueError("axes must be a pair of sequence of integers when it is a list or tuple.")
+            axes = [[a] if isinstance(a, int) else list(a) for a in axes]
+        elif not isinstance(axes, int):
+            raise TypeError("axes must be a pair of sequence of integers or an integer")
+        self.axes = axes
+
+    def check_type_forward(self, in_types: Any) -> None:
+        type_check._argname(in_types, ("a", "b"))
+        expect(in_types[0].dtype.kind == "f", in_types[1].dtype.kind == "f")
+
+    def compute(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        try:
+            return torch.tensordot(a, b, dims=self.axes)
+        except RuntimeError as error:
+            raise ValueError(f"tensordot of {tuple(a.shape)} and {tuple(b.shape)}: {error}") from error
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
+    """The sum of products over the last `axes` axes of `a` and the first of `b`, or over a pair of lists of axes."""
+    return TensorDot(axes).apply((a, b))[0]

@@ -1,0 +1,245 @@
+"""Comparing gradients with finite differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from grus.dialects.chainer import testing
+from grus.dialects.chainer._backprop import backward
+from grus.dialects.chainer.configuration import using_config
+from grus.dialects.chainer.variable import Variable, as_array, as_variable
+
+
+class NondifferentiableError(Exception):
+    """The function seems to have no derivative where it was to be checked."""
+
+
+def numerical_grad(
+    f: Callable[[], tuple[Any, ...]],
+    inputs: tuple[Any, ...],
+    grad_outputs: tuple[Any, ...],
+    eps: float = 1e-3,
+    detect_nondifferentiable: bool = False,
+    diff_atol: float = 0,
+    diff_rtol: float = 1e-2,
+    center_outputs: Any = None,
+) -> tuple[Any, ...]:
+    """Gradients of a function by central differences.
+
+    Args:
+        f: function without arguments that reads the arrays `inputs` and gives a tuple of arrays.
+        inputs: float arrays; they are changed in place and put back.
+        grad_outputs: gradients of the outputs, None for an output that does not count.
+        eps: half the step, positive (AssertionError).
+        detect_nondifferentiable: raise NondifferentiableError if the slopes on both sides differ.
+        diff_atol, diff_rtol: by how much they may differ.
+        center_outputs: the outputs at the point itself, if they are known.
+
+    Returns:
+        One array for each input, in its dtype.
+    """
+    if eps <= 0:
+        raise AssertionError(f"eps must be positive, got {eps}")
+    for x in inputs:
+        if x.dtype.kind != "f":
+            raise RuntimeError(f"The dtype of input arrays must be kind of float, got {x.dtype}")
+    center = None
+    if detect_nondifferentiable:
+        center = [_copy(y) for y in (f() if center_outputs is None else center_outputs)]
+    return tuple(
+        _difference(f, x, grad_outputs, eps, center, diff_atol, diff_rtol) for x in inputs
+    )
+
+
+def _copy(y: Any) -> Any:
+    return None if y is None else numpy.array(y, dtype=numpy.float64)
+
+
+def _difference(
+    f: Any, x: Any, grad_outputs: Any, eps: float, center: Any, diff_atol: float, diff_rtol: float
+) -> Any:
+    gradient = numpy.zeros(x.shape, numpy.float64)
+    for place in numpy.ndindex(x.shape):
+        original = x[place].item()
+        outputs = []
+        for value in (original - eps, original + eps):
+            x[place] = value
+            outputs.append([_copy(y) for y in f()])
+        x[place] = original
+        low, high = outputs
+        for i, gy in enumerate(grad_outputs):
+            if gy is None or low[i] is None:
+                continue
+            weights = numpy.asarray(gy, numpy.float64)
+            if center is not None:
+                _check_slopes(low[i], center[i], high[i], eps, diff_atol, diff_rtol)
+            gradient[place] += float(((high[i] - low[i]) * weights).sum()) / (2 * eps)
+    return gradient.astype(x.dtype)
+
+
+def _check_slopes(low: Any, center: Any, high: Any, eps: float, atol: float, rtol: float) -> None:
+    left, right = (center - low) / eps, (high - center) / eps
+    if not numpy.allclose(left, right, atol=atol, rtol=rtol, equal_nan=True):
+        raise NondifferentiableError(
+            f"Non-differentiable point detected: the slopes on both sides are {left} and {right}"
+        )
+
+
+def assert_allclose(x: Any, y: Any, atol: float = 1e-5, rtol: float = 1e-4, verbose: bool = True) -> None:
+    """Deprecated: `chainer.testing.assert_allclose`."""
+    testing.assert_allclose(x, y, atol, rtol, verbose)
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    if value is None:
+        return ()
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def _random_like(outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(numpy.random.uniform(-1, 1, as_array(y).shape).astype(as_array(y).dtype) for y in outputs)
+
+
+def check_backward(
+    func: Callable[..., Any],
+    x_data: Any,
+    y_grad: Any,
+    params: Any = (),
+    eps: float = 1e-3,
+    atol: float = 1e-5,
+    rtol: float = 1e-4,
+    no_grads: Any = None,
+    dtype: Any = None,
+    detect_nondifferentiable: bool = False,
+) -> None:
+    """Check that a function's `backward` agrees with finite differences along a random direction.
+
+    Args:
+        func: function of Variables that gives a Variable or a tuple of them.
+        x_data: array or tuple of arrays.
+        y_grad: gradients of the outputs; None for one if there is a single scalar output.
+        params: Variables that the function uses besides, whose gradients are checked as well.
+        eps: half the step of the difference.
+        atol, rtol: how far the two may differ.
+        no_grads: for each input whether to leave it out; by default those that are not float.
+        dtype: dtype in which to compute (float32 or wider), so that the difference is exact enough.
+        detect_nondifferentiable: raise NondifferentiableError where there is no derivative.
+
+    Raises:
+        AssertionError: the gradients differ.
+    """
+    xs = tuple(None if x is None else numpy.array(x) for x in map(as_array, _as_tuple(x_data)))
+    y_grads = _as_tuple(y_grad)
+    variables = tuple(_as_tuple(params))
+    skipped = [x.dtype.kind != "f" for x in xs] if no_grads is None else list(no_grads)
+    saved = [p.array for p in variables]
+    if dtype is not None:
+        if numpy.dtype(dtype).kind != "f" or numpy.dtype(dtype).itemsize < 4:
+            raise ValueError(f"`dtype` must be a float of 32 bits or more, got {dtype}")
+        xs = tuple(x.astype(dtype, copy=False) if x.dtype.kind == "f" else x for x in xs)
+        y_grads = tuple(None if g is None else g.astype(dtype, copy=False) for g in map(as_array, y_grads))
+        for p in variables:
+            p.array = p.array.astype(dtype)
+    try:
+        _check_direction(func, xs, y_grads, variables, skipped, eps, atol, rtol, detect_nondifferentiable)
+    finally:
+        for p, array in zip(variables, saved, strict=True):
+            p.cleargrad()
+            p.array = array
+
+
+def _check_direction(
+    func: Any, xs: Any, y_grads: Any, params: Any, skipped: Any, eps: float, atol: float, rtol: float, detect: bool
+) -> None:
+    inputs = tuple(Variable(x.copy(), requires_grad=x.dtype.kind == "f") for x in xs)
+    for p in params:
+        p.cleargrad()
+    outputs = _as_tuple(func(*inputs))
+    y_grads = y_grads or (None,) * len(outputs)
+    if len(y_grads) != len(outputs):
+        raise ValueError("`y_grad` must have the same length of output values")
+    if len(outputs) == 1 and y_grads[0] is None and outputs[0].array.size == 1:
+        y_grads = (numpy.ones_like(outputs[0].array),)
+    grads = [None if g is None else as_variable(as_array(g)) for g in y_grads]
+    center = tuple(y.array.copy() for y in outputs)
+    backward(list(outputs), grads)
+    checked = [x for x, skip in zip(inputs, skipped, strict=True) if not skip] + list(params)
+    for x, skip in zip(inputs, skipped, strict=True):
+        if skip and x.grad is not None:
+            raise RuntimeError("gradients of input variables that are left out (no_grads) must be None")
+    if not checked:
+        raise ValueError("there is nothing to check: every input is left out and there are no params")
+    directions = _unit_directions([x.array for x in checked])
+    starts = [x.array for x in checked]
+    delta = numpy.zeros((), numpy.float64)
+
+    def along() -> tuple[Any, ...]:
+        moved = [(s + delta.astype(s.dtype) * d).astype(s.dtype) for s, d in zip(starts, directions, strict=True)]
+        for x, array in zip(checked, moved, strict=True):
+            x.array = array
+        with using_config("enable_backprop", False):
+            results = _as_tuple(func(*[Variable(x.array, requires_grad=False) for x in inputs]))
+        for x, array in zip(checked, starts, strict=True):
+            x.array = array
+        return tuple(y.array for y in results)
+
+    (numeric,) = numerical_grad(
+        along, (delta,), tuple(None if g is None else g.array for g in grads), eps, detect, atol, rtol, center
+    )
+    analytic = sum(
+        float((numpy.asarray(x.grad, numpy.float64) * d).sum())
+        for x, d in zip(checked, directions, strict=True)
+        if x.grad is not None
+    )
+    testing.assert_allclose(numpy.float64(analytic), numpy.float64(numeric), atol=atol, rtol=rtol)
+
+
+def _unit_directions(arrays: list[Any]) -> list[Any]:
+    """Random directions of unit length over all arrays together, no element too small to be seen."""
+    raw = [numpy.random.normal(size=a.shape) for a in arrays]
+    norm = numpy.sqrt(sum(float((d * d).sum()) for d in raw)) or 1.0
+    return [d / norm for d in raw]
+
+
+def check_double_backward(
+    func: Callable[..., Any],
+    x_data: Any,
+    y_grad: Any,
+    x_grad_grad: Any,
+    params: Any = (),
+    params_grad_grad: Any = (),
+    eps: float = 1e-3,
+    atol: float = 1e-4,
+    rtol: float = 1e-3,
+    no_grads: Any = None,
+    dtype: Any = None,
+    detect_nondifferentiable: bool = False,
+) -> None:
+    """Check that the gradient of a function's gradient agrees with finite differences; see `check_backward`."""
+    from grus.dialects.chainer._backprop import grad
+
+    xs, gys = _as_tuple(x_data), _as_tuple(y_grad)
+    variables = tuple(_as_tuple(params))
+
+    def first_order(*inputs: Any) -> tuple[Any, ...]:
+        x_inputs = [x * 1 if x.dtype.kind == "f" else x for x in inputs[: len(xs)]]
+        outputs = _as_tuple(func(*x_inputs))
+        targets = [x for x in x_inputs if x.dtype.kind == "f"] + list(variables)
+        found = grad(list(outputs), targets, list(inputs[len(xs) :]), enable_double_backprop=True)
+        return tuple(g for g in found if g is not None)
+
+    check_backward(
+        first_order,
+        xs + gys,
+        _as_tuple(x_grad_grad) + _as_tuple(params_grad_grad),
+        params,
+        eps,
+        atol,
+        rtol,
+        None if no_grads is None else [*no_grads, *([False] * len(gys))],
+        dtype,
+        detect_nondifferentiable,
+    )

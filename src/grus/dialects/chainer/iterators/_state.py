@@ -1,0 +1,54 @@
+"""Where an iterator is, and what comes next."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy
+
+
+class IteratorState(NamedTuple):
+    """Position in the epoch, number of epochs done, whether the last batch ended one, order of the epoch."""
+
+    current_position: int
+    epoch: int
+    is_new_epoch: bool
+    order: Any
+
+
+def advance(
+    state: IteratorState, batch_size: int, repeat: bool, order_sampler: Any, dataset_len: int
+) -> tuple[IteratorState, Any]:
+    """The next state, and the indices of the next batch (None at the end of an iterator that does not repeat).
+
+    A batch that reaches the end of an epoch goes on with the next one (whose order is sampled then), or ends there.
+    """
+    position, epoch, _, order = state
+    if not repeat and epoch > 0:
+        return state, None
+    size = dataset_len if order is None else len(order)
+    if repeat and size == 0:
+        raise ValueError("Epoch size must be positive for an iterator that repeats.")
+    parts = []
+    end = position + batch_size
+    is_new_epoch = False
+    while end >= size:
+        parts.append(_indices(order, position, size))
+        if order is not None:
+            new_order = order_sampler(order, position)
+            if len(new_order) != len(order):
+                raise ValueError("The size of order does not match the size of the previous order.")
+            order = new_order
+        epoch += 1
+        is_new_epoch = True
+        position = 0
+        if not repeat:
+            end = 0
+            break
+        end -= size
+    parts.append(_indices(order, position, end))
+    return IteratorState(end, epoch, is_new_epoch, order), numpy.concatenate(parts)
+
+
+def _indices(order: Any, start: int, stop: int) -> Any:
+    return numpy.arange(start, stop, dtype=numpy.intp) if order is None else order[start:stop]

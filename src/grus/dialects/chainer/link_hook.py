@@ -1,0 +1,58 @@
+"""Hooks that see links being called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grus.dialects.chainer import _hooks
+
+
+class _ForwardPreprocessCallbackArgs:
+    """What a hook gets before a link runs."""
+
+    def __init__(self, link: Any, forward_name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.link = link
+        self.forward_name = forward_name
+        self.args = args
+        self.kwargs = kwargs
+
+    def __repr__(self) -> str:
+        content = " ".join(f"{name}={value}" for name, value in self.__dict__.items())
+        return f"<{type(self).__module__}.{type(self).__qualname__} {content}>"
+
+
+class _ForwardPostprocessCallbackArgs(_ForwardPreprocessCallbackArgs):
+    """What a hook gets after a link has run."""
+
+    def __init__(self, link: Any, forward_name: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
+        super().__init__(link, forward_name, args, kwargs)
+        self.out = out
+
+
+class LinkHook:
+    """Sees links being called: all of a thread inside `with hook:`, or one link after `link.add_hook(hook)`."""
+
+    name = "LinkHook"
+
+    def __enter__(self) -> Any:
+        hooks = _hooks.get_link_hooks()
+        if self.name in hooks:
+            raise KeyError(f"hook {self.name} already exists")
+        hooks[self.name] = self
+        self.added(None)
+        return self
+
+    def __exit__(self, *args: Any) -> None:
+        _hooks.get_link_hooks().pop(self.name).deleted(None)
+
+    def added(self, link: Any) -> None:
+        """Called when the hook is registered (with None for all links)."""
+
+    def deleted(self, link: Any) -> None:
+        """Called when the hook is removed (with None for all links)."""
+
+    def forward_preprocess(self, args: Any) -> None:
+        """Called before a link runs; `args` has link, forward_name, args and kwargs."""
+
+    def forward_postprocess(self, args: Any) -> None:
+        """Called after a link has run; `args` has link, forward_name, args, kwargs and out."""

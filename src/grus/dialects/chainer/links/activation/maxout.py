@@ -1,0 +1,37 @@
+"""Maxout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from grus.dialects.chainer.functions.activation.maxout import maxout
+from grus.dialects.chainer.link import Chain
+from grus.dialects.chainer.links.connection.linear import Linear
+from grus.dialects.chainer.variable import Variable
+
+
+class Maxout(Chain):
+    """The largest of `pool_size` linear maps for each of `out_size` outputs.
+
+    Args:
+        initialW: initializer, or array [pool_size * out_size, in_size].
+        initial_bias: scalar, or array [pool_size, out_size].
+    """
+
+    def __init__(
+        self, in_size: int, out_size: int, pool_size: int, initialW: Any = None, initial_bias: Any = 0
+    ) -> None:
+        super().__init__()
+        self.out_size = out_size
+        self.pool_size = pool_size
+        n_bias: Any = initial_bias
+        if initial_bias is not None and not numpy.isscalar(initial_bias):
+            n_bias = initial_bias.reshape(-1)
+        with self.init_scope():
+            self.linear = Linear(in_size, out_size * pool_size, nobias=n_bias is None, initialW=initialW, initial_bias=n_bias)
+
+    def forward(self, x: Any) -> Variable:
+        """[B, out_size] from x [B, in_size]."""
+        return maxout(self.linear(x), self.pool_size)

@@ -1,0 +1,22 @@
+"""The parametric rectified linear unit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grus.dialects.chainer.functions.activation.prelu import prelu
+from grus.dialects.chainer.link import Link
+from grus.dialects.chainer.variable import Parameter, Variable
+
+
+class PReLU(Link):
+    """`prelu(x, W)` with W of a given shape, 0.25 at first."""
+
+    def __init__(self, shape: Any = (), init: Any = 0.25) -> None:
+        super().__init__()
+        with self.init_scope():
+            self.W = Parameter(init, shape)
+
+    def forward(self, x: Any) -> Variable:
+        """`x` where it is positive, `W * x` elsewhere."""
+        return prelu(x, self.W)

@@ -1,0 +1,27 @@
+"""A learnt summand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grus.dialects.chainer import initializers
+from grus.dialects.chainer.functions.math import bias as function
+from grus.dialects.chainer.link import Link
+from grus.dialects.chainer.variable import Parameter, Variable
+
+
+class Bias(Link):
+    """`x + b` with the axes of b at `axis` of x; without a shape, b is the second argument of the call."""
+
+    def __init__(self, axis: int = 1, shape: Any = None) -> None:
+        super().__init__()
+        self.axis = axis
+        if shape is not None:
+            with self.init_scope():
+                self.b = Parameter(initializers.Zero(), shape)
+
+    def forward(self, *xs: Any) -> Variable:
+        """`x + b`, from x or from x and b (AssertionError if b comes twice or not at all)."""
+        if (len(xs) == 1) != hasattr(self, "b"):
+            raise AssertionError(f"Bias takes x alone if it has a parameter, else x and b; got {len(xs)} arguments")
+        return function.bias(xs[0], self.b if len(xs) == 1 else xs[1], self.axis)

@@ -1,0 +1,61 @@
+"""Bilinear maps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from grus.dialects.chainer import initializers
+from grus.dialects.chainer.functions.connection import bilinear as function
+from grus.dialects.chainer.link import Link
+from grus.dialects.chainer.variable import Parameter, Variable
+
+
+class Bilinear(Link):
+    """`e1 W e2 + e1 V1 + e2 V2 + b` with W [left, right, out].
+
+    Args:
+        left_size, right_size, out_size: sizes of e1, e2 and the output.
+        nobias: leave V1, V2 and b out.
+        initialW: LeCunNormal (over W as a matrix) by default.
+        initial_bias: a triple for V1, V2 and b; LeCunNormal and 0 by default.
+    """
+
+    def __init__(
+        self,
+        left_size: int,
+        right_size: int,
+        out_size: int,
+        nobias: bool = False,
+        initialW: Any = None,
+        initial_bias: Any = None,
+    ) -> None:
+        super().__init__()
+        self.in_sizes = (left_size, right_size)
+        self.nobias = nobias
+        with self.init_scope():
+            shape = (left_size, right_size, out_size)
+            self.W = Parameter(_over_first_axis(initializers._get_initializer(initialW)), shape)
+            if not nobias:
+                v1, v2, b = (None, None, 0) if initial_bias is None else initial_bias
+                if numpy.isscalar(initial_bias):
+                    v1 = v2 = b = initial_bias
+                self.V1 = Parameter(initializers._get_initializer(v1), (left_size, out_size))
+                self.V2 = Parameter(initializers._get_initializer(v2), (right_size, out_size))
+                self.b = Parameter(initializers._get_initializer(b), out_size)
+
+    def forward(self, e1: Any, e2: Any) -> Variable:
+        """[B, out] from e1 [B, left] and e2 [B, right]."""
+        rest = () if self.nobias else (self.V1, self.V2, self.b)
+        return function.bilinear(e1, e2, self.W, *rest)
+
+
+def _over_first_axis(initializer: Any) -> Any:
+    """The initializer applied to a 3-dimensional array as a matrix, so that its fans are those of a matrix."""
+
+    def initialize(array: Any) -> None:
+        initializer(array.reshape(array.shape[0], -1))
+
+    initialize.dtype = getattr(initializer, "dtype", None)  # type: ignore[attr-defined]
+    return initialize

@@ -1,0 +1,23 @@
+"""A parameter as a link."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grus.dialects.chainer import variable
+from grus.dialects.chainer.link import Link
+
+
+class Parameter(Link):
+    """A link whose call gives its only parameter W, which starts as a given array."""
+
+    def __init__(self, array: Any) -> None:
+        super().__init__()
+        self.add_param("W", array.shape, dtype=array.dtype)
+        self.W.array = array
+
+    W: Any
+
+    def forward(self, volatile: Any = None) -> variable.Variable:
+        """W."""
+        return self.W

@@ -1,0 +1,40 @@
+"""A learnt factor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grus.dialects.chainer import initializers
+from grus.dialects.chainer.functions.math import scale as function
+from grus.dialects.chainer.link import Chain
+from grus.dialects.chainer.links.connection.bias import Bias
+from grus.dialects.chainer.variable import Parameter, Variable
+
+
+class Scale(Chain):
+    """`x * W (+ b)` with the axes of W at `axis` of x; without a shape, W is the second argument of the call.
+
+    Args:
+        axis: where the axes of W are.
+        W_shape: shape of W; None for no parameter.
+        bias_term: add a Bias.
+        bias_shape: shape of the bias, by default that of W.
+    """
+
+    def __init__(self, axis: int = 1, W_shape: Any = None, bias_term: bool = False, bias_shape: Any = None) -> None:
+        super().__init__()
+        self.axis = axis
+        with self.init_scope():
+            if W_shape is not None:
+                self.W = Parameter(initializers.One(), W_shape)
+            elif bias_term and bias_shape is None:
+                raise ValueError("bias_shape should be given if W is not learnt parameter and bias_term is True.")
+            if bias_term:
+                self.bias = Bias(axis, W_shape if W_shape is not None else bias_shape)
+
+    def forward(self, *xs: Any) -> Variable:
+        """`x * W`, from x or from x and W (AssertionError if W comes twice or not at all)."""
+        if (len(xs) == 1) != hasattr(self, "W"):
+            raise AssertionError(f"Scale takes x alone if it has a parameter, else x and W; got {len(xs)} arguments")
+        y = function.scale(xs[0], self.W if len(xs) == 1 else xs[1], self.axis)
+        return self.bias(y) if hasattr(self, "bias") else y

@@ -1,0 +1,41 @@
+"""Layer normalization."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grus.dialects.chainer.functions.normalization.layer_normalization import layer_normalization
+from grus.dialects.chainer.link import Link
+from grus.dialects.chainer.utils import size_of_shape
+from grus.dialects.chainer.variable import Parameter, Variable
+
+
+class LayerNormalization(Link):
+    """Layer normalization of rows with a learnt scale gamma and shift beta.
+
+    Args:
+        size: size of a row; None to take it from the first input.
+        eps: added to the variance.
+        initial_gamma, initial_beta: 1 and 0 by default.
+    """
+
+    def __init__(
+        self, size: int | None = None, eps: float = 1e-6, initial_gamma: Any = None, initial_beta: Any = None
+    ) -> None:
+        super().__init__()
+        with self.init_scope():
+            self.gamma = Parameter(1 if initial_gamma is None else initial_gamma)
+            self.beta = Parameter(0 if initial_beta is None else initial_beta)
+            self.eps = eps
+        if size is not None:
+            self._initialize_params(size)
+
+    def _initialize_params(self, size: int) -> None:
+        self.gamma.initialize(size)
+        self.beta.initialize(size)
+
+    def forward(self, x: Any) -> Variable:
+        """The normalized x [B, N]."""
+        if self.gamma.array is None:
+            self._initialize_params(size_of_shape(x.shape[1:]))
+        return layer_normalization(x, self.gamma, self.beta, self.eps)

@@ -1,0 +1,70 @@
+"""The minimal gated unit (Zhou et al., 2016): a GRU with one gate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grus.dialects.chainer.configuration import config
+from grus.dialects.chainer.functions.activation.sigmoid import sigmoid
+from grus.dialects.chainer.functions.activation.tanh import tanh
+from grus.dialects.chainer.functions.array.concat import concat
+from grus.dialects.chainer.functions.math.linear_interpolate import linear_interpolate
+from grus.dialects.chainer.link import Chain
+from grus.dialects.chainer.links.connection.linear import Linear
+from grus.dialects.chainer.variable import Variable
+
+
+class MGUBase(Chain):
+    """Two linear links on the concatenation of state and input: W_f for the gate, W_h for the candidate."""
+
+    def __init__(self, n_inputs: int, n_units: int) -> None:
+        super().__init__()
+        with self.init_scope():
+            self.W_f = Linear(n_inputs + n_units, n_units)
+            self.W_h = Linear(n_inputs + n_units, n_units)
+
+    def _call_mgu(self, h: Any, x: Any) -> Variable:
+        f = sigmoid(self.W_f(concat([h, x])))
+        candidate = tanh(self.W_h(concat([f * h, x])))
+        return linear_interpolate(f, candidate, h)
+
+
+class StatelessMGU(MGUBase):
+    """One step of a minimal gated unit, from a state that the caller keeps."""
+
+    def forward(self, h: Any, x: Any) -> Variable:
+        """The state [B, N] after x [B, I] from h [B, N]."""
+        return self._call_mgu(h, x)
+
+
+class StatefulMGU(MGUBase):
+    """A minimal gated unit that keeps its state `h`."""
+
+    def __init__(self, in_size: int, out_size: int) -> None:
+        super().__init__(in_size, out_size)
+        self._state_size = out_size
+        self.h: Variable | None = None
+
+    def device_resident_accept(self, visitor: Any) -> None:
+        super().device_resident_accept(visitor)
+        if self.h is not None:
+            visitor.visit_variable(self.h)
+
+    def set_state(self, h: Variable) -> None:
+        """Set the state (AssertionError unless it is a Variable)."""
+        if not isinstance(h, Variable):
+            raise AssertionError(f"h must be a Variable, got {type(h)}")
+        h.to_device(self.device)
+        self.h = h
+
+    def reset_state(self) -> None:
+        """Forget the state: the next step starts from zeros."""
+        self.h = None
+
+    def forward(self, x: Any) -> Variable:
+        """The new state after x."""
+        h = self.h
+        if h is None:
+            h = Variable(self.xp.zeros((x.shape[0], self._state_size), dtype=config.dtype))
+        self.h = self._call_mgu(h, x)
+        return self.h

@@ -1,0 +1,200 @@
+"""`Sequential`: layers that are applied one after the other."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from grus.dialects.chainer.link import ChainList, Link
+
+
+def _type_name(layer: Any) -> str:
+    return type(layer).__name__ if isinstance(layer, Link) else layer.__name__
+
+
+class Sequential(ChainList):
+    """A list of callables, links and functions alike; calling it applies them in order.
+
+    Its links are its children, numbered among themselves: in `Sequential(F.relu, link)` the link's path is "/0".
+
+    Args:
+        layers: the callables (ValueError if one is not).
+    """
+
+    def __init__(self, *layers: Callable[..., Any]) -> None:
+        super().__init__()
+        self._layers: list[Any] = []
+        for layer in layers:
+            self.append(layer)
+
+    def __len__(self) -> int:
+        return len(self._layers)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._layers[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._layers)
+
+    def __reversed__(self) -> Iterator[Any]:
+        return reversed(self._layers)
+
+    def __contains__(self, layer: object) -> bool:
+        return layer in self._layers
+
+    def __setitem__(self, index: Any, layer: Any) -> None:
+        if index >= len(self):
+            raise ValueError(f"{index} should be less than {len(self)}")
+        _check_callable(layer)
+        if self._layers[index] is not layer:
+            del self[index]
+            self.insert(index, layer)
+
+    def __delitem__(self, index: Any) -> None:
+        layer = self._layers.pop(index)
+        if isinstance(layer, Link):
+            names = [child.name for child in self._children]
+            if layer.name in names:
+                del self._children[names.index(layer.name)]
+            self._rename()
+
+    def __add__(self, other: Any) -> Sequential:
+        _check_sequential(other)
+        return Sequential(*self, *other)
+
+    def __iadd__(self, other: Any) -> Any:
+        _check_sequential(other)
+        for layer in other:
+            self.append(layer)
+        return self
+
+    def forward(self, *x: Any) -> Any:
+        """Apply the layers in order; a tuple is handed to the next layer as its arguments.
+
+        Raises:
+            RuntimeError: there is no layer.
+        """
+        if not self._layers:
+            raise RuntimeError("Sequential does not have any layer.")
+        out: Any = x
+        for layer in self._layers:
+            out = layer(*out) if isinstance(out, tuple) else layer(out)
+        return out
+
+    def __reduce__(self) -> Any:
+        if any(getattr(layer, "__name__", None) == "<lambda>" for layer in self._layers):
+            raise ValueError(
+                "This Sequential object has at least one lambda function as its component. Lambda function can not be "
+                "pickled: use functools.partial or a named function instead."
+            )
+        return super().__reduce__()
+
+    def __str__(self) -> str:
+        lines = []
+        for index, layer in enumerate(self):
+            is_lambda = getattr(layer, "__name__", None) == "<lambda>"
+            text = inspect.getsource(layer).strip().rstrip(",") if is_lambda else str(layer)
+            lines += [f"  {line}\n" for line in f"({index}): {text},".splitlines()]
+        content = "\n" + "".join(lines) if lines else ""
+        return f"{type(self).__name__}({content})"
+
+    def append(self, layer: Any) -> None:
+        """Add a layer at the end."""
+        self.insert(len(self), layer)
+
+    def extend(self, sequential: Any) -> None:
+        """Add the layers of another Sequential (or any iterable) at the end."""
+        for layer in sequential:
+            self.append(layer)
+
+    def insert(self, index: int, layer: Any) -> None:
+        """Put a layer before the one at `index` (IndexError if there is no such place)."""
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"Index out of range: {index}")
+        _check_callable(layer)
+        index = index + len(self) if index < 0 else index
+        self._layers.insert(index, layer)
+        if isinstance(layer, Link):
+            self._children.insert(self._child_place(index), layer)
+            self._rename()
+
+    def _child_place(self, index: int) -> int:
+        """Where the link at `index` of the layers goes among the children: behind the first of the links before it.
+
+        So links that are appended one by one are numbered 0, n-1, ..., 2, 1. That is how the original numbers them, and
+        saved files depend on it.
+        """
+        before = [place for place, layer in enumerate(self._layers[:index]) if isinstance(layer, Link)]
+        return (before[0] if before else 0) + 1 if index else 0
+
+    def remove(self, layer: Any) -> None:
+        """Remove the first occurrence of a layer (ValueError if it is absent)."""
+        if layer not in self:
+            raise ValueError(f"There is no layer object that is same as {layer}")
+        del self[self.index(layer)]
+
+    def remove_by_layer_type(self, type_name: str) -> None:
+        """Remove all layers whose class (links) or name (functions) is `type_name`."""
+        for layer in list(self):
+            if _type_name(layer) == type_name:
+                self.remove(layer)
+
+    def pop(self, index: int = -1) -> Any:
+        """Remove and return a layer."""
+        layer = self._layers[index]
+        del self[index]
+        return layer
+
+    def clear(self) -> None:
+        """Remove all layers. As in the original, every other link stays among the children."""
+        self._layers = []
+        del self._children[::2]
+
+    def index(self, layer: Any, start: int | None = None, end: int | None = None) -> int:  # type: ignore[override]
+        """Place of a layer, counted from `start` (ValueError if it is absent)."""
+        return self._layers[start:end].index(layer)
+
+    def count(self, layer: Any) -> int:
+        """How often a layer occurs."""
+        return self._layers.count(layer)
+
+    def count_by_layer_type(self, type_name: str) -> int:
+        """How many layers have the class (links) or name (functions) `type_name`."""
+        return sum(_type_name(layer) == type_name for layer in self._layers)
+
+    def copy(self, mode: str = "share") -> Any:
+        """A Sequential of copies of the layers; `mode` as in `Link.copy`."""
+        copied = Sequential()
+        for layer in self:
+            copied.append(layer.copy(mode) if isinstance(layer, Link) else copy.copy(layer))
+        return copied
+
+    def copyparams(self, link: Any, copy_persistent: bool = True) -> None:
+        """Copy the parameters of another Sequential of the same structure (ValueError for anything else)."""
+        if not isinstance(link, Sequential):
+            raise ValueError("Objects other than Sequential object cannot be copied to a Sequential object.")
+        for index, layer in enumerate(self):
+            if isinstance(layer, Link):
+                layer.copyparams(link[index], copy_persistent)
+
+    def flatten(self) -> Sequential:
+        """A Sequential in which nested ones are replaced by their layers."""
+        flat = Sequential()
+        for layer in self:
+            if isinstance(layer, Sequential):
+                flat.extend(layer.flatten())
+            else:
+                flat.append(layer)
+        return flat
+
+
+def _check_callable(layer: Any) -> None:
+    if not callable(layer):
+        raise ValueError(f"All elements of the argument should be callable. But given {layer} is not callable.")
+
+
+def _check_sequential(other: Any) -> None:
+    if not isinstance(other, Sequential):
+        raise ValueError(f"add (+) operator supports only objects of Sequential class, but {type(other)} is given.")

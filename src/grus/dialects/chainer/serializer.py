@@ -1,0 +1,31 @@
+"""The base classes of serializers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class AbstractSerializer:
+    """Goes through an object's values by name: `serializer(key, value)`, and `serializer[key]` for what lies inside."""
+
+    def __getitem__(self, key: str) -> Any:
+        raise NotImplementedError
+
+    def __call__(self, key: str, value: Any) -> Any:
+        raise NotImplementedError
+
+
+class Serializer(AbstractSerializer):
+    """Writes values down; calling it gives the value back."""
+
+    def save(self, obj: Any) -> None:
+        """Save an object: `obj.serialize(self)`."""
+        obj.serialize(self)
+
+
+class Deserializer(AbstractSerializer):
+    """Reads values; calling it gives what was stored."""
+
+    def load(self, obj: Any) -> None:
+        """Load into an object: `obj.serialize(self)`."""
+        obj.serialize(self)

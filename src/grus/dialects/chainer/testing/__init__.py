@@ -1,0 +1,7 @@
+"""What tests of models use."""
+
+from grus.dialects import refuser
+from grus.dialects.chainer.testing.array import assert_allclose
+
+__all__ = ["assert_allclose"]
+__getattr__ = refuser("chainer", "chainer.testing", {"parameterize": "pytest.mark.parametrize"})

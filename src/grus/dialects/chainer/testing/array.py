@@ -1,0 +1,17 @@
+"""Comparing arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from grus.dialects.chainer.backends import _cpu
+from grus.dialects.chainer.utils import force_array
+from grus.dialects.chainer.variable import as_array
+
+
+def assert_allclose(x: Any, y: Any, atol: float = 1e-5, rtol: float = 1e-4, verbose: bool = True) -> None:
+    """Raise AssertionError unless two arrays or Variables are close, with both in the message."""
+    x, y = (_cpu.array_to_cpu(force_array(as_array(value))) for value in (x, y))
+    numpy.testing.assert_allclose(x, y, atol=atol, rtol=rtol, verbose=verbose)

@@ -1,0 +1,69 @@
+"""Extensions of the training loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from grus.dialects.chainer.utils import argument
+
+PRIORITY_WRITER = 300
+PRIORITY_EDITOR = 200
+PRIORITY_READER = 100
+_REMOVED = "invoke_before_training has been removed since Chainer v2.0.0. Use initializer= instead."
+
+
+class Extension:
+    """Called by the trainer whenever its trigger fires. Subclass it and define `__call__(trainer)`.
+
+    `trigger` says when (a trigger or a pair), `priority` in which order (higher first), `name` under which name.
+    """
+
+    trigger: Any = (1, "iteration")
+    priority = PRIORITY_READER
+    name: str | None = None
+
+    @property
+    def default_name(self) -> str:
+        """The name if none is given: that of the class."""
+        return type(self).__name__
+
+    def __call__(self, trainer: Any) -> Any:
+        raise NotImplementedError("Extension implementation must override __call__.")
+
+    def initialize(self, trainer: Any) -> None:
+        """Called before the loop starts."""
+
+    def finalize(self) -> None:
+        """Called after the loop has ended."""
+
+    def on_error(self, trainer: Any, exc: Exception, tb: Any) -> None:
+        """Called when the loop has failed, before `finalize`."""
+
+    def serialize(self, serializer: Any) -> None:
+        """Save or load the state; nothing by default."""
+
+
+def make_extension(
+    trigger: Any = None,
+    default_name: str | None = None,
+    priority: int | None = None,
+    finalizer: Callable[[], None] | None = None,
+    initializer: Callable[[Any], None] | None = None,
+    on_error: Callable[..., None] | None = None,
+    **kwargs: Any,
+) -> Callable[[Any], Any]:
+    """A decorator that gives a function of the trainer the attributes of an extension."""
+    argument.check_unexpected_kwargs(kwargs, invoke_before_training=_REMOVED)
+    argument.assert_kwargs_empty(kwargs)
+
+    def decorate(function: Any) -> Any:
+        function.trigger = Extension.trigger if trigger is None else trigger
+        function.default_name = default_name or function.__name__
+        function.priority = Extension.priority if priority is None else priority
+        function.finalize = finalizer
+        function.on_error = on_error
+        function.initialize = initializer
+        return function
+
+    return decorate

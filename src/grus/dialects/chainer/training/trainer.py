@@ -1,0 +1,187 @@
+"""The training loop."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+from typing import Any, NamedTuple
+
+from grus.dialects.chainer.reporter import Reporter
+from grus.dialects.chainer.serializer import Serializer
+from grus.dialects.chainer.training import extension as extension_module
+from grus.dialects.chainer.training.util import get_trigger
+from grus.dialects.chainer.utils import argument
+
+
+class _Entry(NamedTuple):
+    extension: Any
+    priority: int
+    trigger: Any
+    call_before_training: bool
+
+
+class Trainer:
+    """Updates models until a trigger says stop, and calls extensions in between.
+
+    Args:
+        updater: does one update at a time.
+        stop_trigger: when to stop: a trigger, or a pair such as (20, "epoch"); None for never.
+        out: folder for results, made if it is missing.
+        extensions: extensions to start with.
+    """
+
+    def __init__(self, updater: Any, stop_trigger: Any = None, out: str = "result", extensions: Any = None) -> None:
+        self.updater = updater
+        self.stop_trigger = get_trigger(stop_trigger)
+        self.observation: dict[str, Any] = {}
+        self.out = out
+        self.reporter = Reporter()
+        for name, optimizer in updater.get_all_optimizers().items():
+            self.reporter.add_observer(name, optimizer.target)
+            self.reporter.add_observers(name, optimizer.target.namedlinks(skipself=True))
+        self._done = False
+        self._extensions: dict[str, _Entry] = {}
+        self._start_at: float | None = None
+        self._snapshot_elapsed_time = 0.0
+        self._final_elapsed_time = 0.0
+        updater.connect_trainer(self)
+        for one in extensions or ():
+            self.extend(one)
+
+    @property
+    def is_before_training(self) -> bool:
+        """Whether no update has been done."""
+        return self.updater.iteration == 0
+
+    @property
+    def elapsed_time(self) -> float:
+        """Seconds of training, those before a resumed snapshot included (RuntimeError before `run`)."""
+        if self._done:
+            return self._final_elapsed_time
+        if self._start_at is None:
+            raise RuntimeError("training has not been started yet")
+        return time.perf_counter() - self._start_at + self._snapshot_elapsed_time
+
+    def extend(
+        self,
+        extension: Any,
+        name: str | None = None,
+        trigger: Any = None,
+        priority: int | None = None,
+        *,
+        call_before_training: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """Register an extension.
+
+        Args:
+            extension: an Extension, or any function of the trainer.
+            name: by default its `name`, `default_name` or `__name__` (TypeError if it has none); "_1", "_2", ... is added
+                if it is taken.
+            trigger: when to call it; by default its own, or each iteration.
+            priority: order of the calls, higher first; by default its own.
+            call_before_training: call it once before the first update.
+        """
+        argument.check_unexpected_kwargs(
+            kwargs,
+            invoke_before_training="invoke_before_training has been removed since Chainer v2.0.0. Use initializer= "
+            "instead.",
+        )
+        argument.assert_kwargs_empty(kwargs)
+        if name is None:
+            names = (getattr(extension, attribute, None) for attribute in ("name", "default_name", "__name__"))
+            name = next((found for found in names if found is not None), None)
+            if name is None:
+                raise TypeError("name is not given for the extension")
+        if name == "training":
+            raise ValueError('the name "training" is prohibited as an extension name')
+        if trigger is None:
+            trigger = getattr(extension, "trigger", (1, "iteration"))
+        if priority is None:
+            priority = getattr(extension, "priority", extension_module.PRIORITY_READER)
+        unique, ordinal = name, 0
+        while unique in self._extensions:
+            ordinal += 1
+            unique = f"{name}_{ordinal}"
+        extension.name = unique
+        self._extensions[unique] = _Entry(extension, priority, get_trigger(trigger), call_before_training)
+
+    def get_extension(self, name: str) -> Any:
+        """The extension of a name (ValueError if there is none)."""
+        if name not in self._extensions:
+            raise ValueError(f"extension {name} not found")
+        return self._extensions[name].extension
+
+    def run(self, show_loop_exception_msg: bool = True) -> None:
+        """Train until the stop trigger fires (RuntimeError if it has been run before).
+
+        Args:
+            show_loop_exception_msg: write an exception of the loop to stderr before the extensions end.
+        """
+        if self._done:
+            raise RuntimeError("cannot run training loop multiple times")
+        os.makedirs(self.out, exist_ok=True)
+        entries = sorted(self._extensions.values(), key=lambda entry: -entry.priority)
+        self._start_at = time.perf_counter()
+        for entry in entries:
+            initialize = getattr(entry.extension, "initialize", None)
+            if initialize and not getattr(entry.trigger, "finished", False):
+                initialize(self)
+        if self.is_before_training:
+            self._call_extensions(entries, before_training=True)
+        try:
+            while not self.stop_trigger(self):
+                self._call_extensions(entries, before_training=False)
+        except Exception as error:
+            self._handle_error(error, entries, show_loop_exception_msg)
+            raise
+        finally:
+            for entry in entries:
+                finalize = getattr(entry.extension, "finalize", None)
+                if finalize:
+                    finalize()
+            self.updater.finalize()
+        self._final_elapsed_time = self.elapsed_time
+        self._done = True
+
+    def _call_extensions(self, entries: list[_Entry], before_training: bool) -> None:
+        """One turn of the loop: an update (unless before training) and the extensions whose time has come."""
+        self.observation = {}
+        with self.reporter.scope(self.observation):
+            if not before_training:
+                self.updater.update()
+            for entry in entries:
+                if entry.call_before_training if before_training else entry.trigger(self):
+                    entry.extension(self)
+
+    def _handle_error(self, error: Exception, entries: list[_Entry], show: bool) -> None:
+        if show:
+            sys.stderr.write(f"Exception in main training loop: {error}\nTraceback (most recent call last):\n")
+            traceback.print_tb(error.__traceback__)
+            sys.stderr.write("Will finalize trainer extensions and updater before reraising the exception.\n")
+        for entry in entries:
+            handler = getattr(entry.extension, "on_error", None)
+            if handler:
+                try:
+                    handler(self, error, error.__traceback__)
+                except Exception as another:
+                    sys.stderr.write(f"Exception in error handler: {another}\nTraceback (most recent call last):\n")
+                    traceback.print_tb(another.__traceback__)
+
+    def serialize(self, serializer: Any) -> None:
+        """Save or load the updater, the triggers and the extensions."""
+        self.updater.serialize(serializer["updater"])
+        if hasattr(self.stop_trigger, "serialize"):
+            self.stop_trigger.serialize(serializer["stop_trigger"])
+        extensions, triggers = serializer["extensions"], serializer["extension_triggers"]
+        for name, entry in self._extensions.items():
+            if hasattr(entry.extension, "serialize"):
+                entry.extension.serialize(extensions[name])
+            if hasattr(entry.trigger, "serialize"):
+                entry.trigger.serialize(triggers[name])
+        if isinstance(serializer, Serializer):
+            serializer("_snapshot_elapsed_time", self.elapsed_time)
+        else:
+            self._snapshot_elapsed_time = serializer("_snapshot_elapsed_time", 0.0)

@@ -1,0 +1,130 @@
+"""The updater for one model on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from grus.dialects.chainer import backend
+from grus.dialects.chainer.dataset import convert
+from grus.dialects.chainer.dataset.iterator import Iterator
+from grus.dialects.chainer.training._updater import Updater
+from grus.dialects.chainer.utils import argument
+
+
+class StandardUpdater(Updater):
+    """Takes a batch, makes arrays of it, and lets the optimizer update its target by the loss.
+
+    Args:
+        iterator: iterator of the training set, or a dictionary of them with "main".
+        optimizer: optimizer, or a dictionary of them with "main".
+        converter: makes arrays of a batch.
+        device: where models and arrays go; None to leave them where they are.
+        loss_func: gives the loss instead of the optimizer's target.
+        loss_scale: see `Optimizer.set_loss_scale`.
+        auto_new_epoch: call the optimizer's `new_epoch` at the end of each epoch.
+        input_device: where the arrays go, if not to `device`.
+    """
+
+    def __init__(
+        self,
+        iterator: Any,
+        optimizer: Any,
+        converter: Any = convert.concat_examples,
+        device: Any = None,
+        loss_func: Callable[..., Any] | None = None,
+        loss_scale: float | None = None,
+        auto_new_epoch: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        (input_device,) = argument.parse_kwargs(kwargs, ("input_device", None))
+        self._device = None if device is None else backend.get_device(device)
+        self._input_device = self._device if input_device is None else backend.get_device(input_device)
+        self._iterators = {"main": iterator} if isinstance(iterator, Iterator) else iterator
+        self._optimizers = optimizer if isinstance(optimizer, dict) else {"main": optimizer}
+        for one in self._optimizers.values():
+            if self._device is not None:
+                one.target.to_device(self._device)
+            if loss_scale is not None:
+                one.set_loss_scale(loss_scale)
+            if auto_new_epoch:
+                one.use_auto_new_epoch = True
+        self.converter = converter
+        self.loss_func = loss_func
+        self.loss_scale = loss_scale
+        self.auto_new_epoch = auto_new_epoch
+        self.iteration = 0
+
+    @property
+    def device(self) -> Any:
+        """Where the models are; None if they were left where they are."""
+        return self._device
+
+    @property
+    def input_device(self) -> Any:
+        """Where the arrays go; None if they are left where they are."""
+        return self._input_device
+
+    @property
+    def epoch(self) -> int:
+        """Number of epochs done."""
+        return self._iterators["main"].epoch
+
+    @property
+    def epoch_detail(self) -> float:
+        """Number of epochs done, with the fraction of the present one."""
+        return self._iterators["main"].epoch_detail
+
+    @property
+    def previous_epoch_detail(self) -> float | None:
+        """`epoch_detail` before the last update; None before the first."""
+        return self._iterators["main"].previous_epoch_detail
+
+    @property
+    def is_new_epoch(self) -> bool:
+        """Whether the last update ended an epoch."""
+        return self._iterators["main"].is_new_epoch
+
+    def finalize(self) -> None:
+        for iterator in self._iterators.values():
+            iterator.finalize()
+
+    def get_optimizer(self, name: str) -> Any:
+        return self._optimizers[name]
+
+    def get_all_optimizers(self) -> dict[str, Any]:
+        return dict(self._optimizers)
+
+    def get_iterator(self, name: str) -> Any:
+        """The iterator of a name."""
+        return self._iterators[name]
+
+    def update(self) -> None:
+        self.update_core()
+        self.iteration += 1
+
+    def update_core(self) -> None:
+        """One update; override it for other procedures."""
+        iterator = self._iterators["main"]
+        arrays = convert.call_converter(self.converter, iterator.next(), self.input_device)
+        optimizer = self._optimizers["main"]
+        lossfun = self.loss_func or optimizer.target
+        args, kwargs = as_arguments(arrays)
+        optimizer.update(lossfun, *args, **kwargs)
+        if self.auto_new_epoch and iterator.is_new_epoch:
+            optimizer.new_epoch(auto=True)
+
+    def serialize(self, serializer: Any) -> None:
+        for name, iterator in self._iterators.items():
+            iterator.serialize(serializer["iterator:" + name])
+        for name, optimizer in self._optimizers.items():
+            optimizer.serialize(serializer["optimizer:" + name])
+            optimizer.target.serialize(serializer["model:" + name])
+        self.iteration = serializer("iteration", self.iteration)
+
+
+def as_arguments(arrays: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """How a converter's result is handed over: a tuple as arguments, a dictionary as keywords."""
+    if isinstance(arrays, dict):
+        return (), arrays
+    return (arrays if isinstance(arrays, tuple) else (arrays,)), {}

@@ -1,0 +1,50 @@
+"""Small helpers that users import from `chainer.utils`."""
+
+from __future__ import annotations
+
+import collections.abc as collections_abc
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+from grus.dialects.chainer.utils import argument, type_check
+from grus.dialects.chainer.utils.array import size_of_shape, sum_to
+from grus.dialects.chainer.utils.experimental import experimental
+
+__all__ = [
+    "argument",
+    "collections_abc",
+    "experimental",
+    "force_array",
+    "force_type",
+    "size_of_shape",
+    "sum_to",
+    "tempdir",
+    "type_check",
+]
+
+
+def force_array(x: Any, dtype: Any = None) -> Any:
+    """`x` as an array: a scalar becomes a 0-dimensional one; cast where `dtype` is given."""
+    if numpy.isscalar(x):
+        return numpy.array(x, dtype)
+    return x if dtype is None else x.astype(dtype, copy=False)
+
+
+def force_type(dtype: Any, value: Any) -> Any:
+    """A scalar or an array cast to `dtype`."""
+    return dtype.type(value) if numpy.isscalar(value) else value.astype(dtype, copy=False)
+
+
+@contextlib.contextmanager
+def tempdir(*, ignore_errors: bool = False, **kwargs: Any) -> Iterator[str]:
+    """A temporary folder that is removed at the end of the `with` block; keywords go to `tempfile.mkdtemp`."""
+    path = tempfile.mkdtemp(**kwargs)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=ignore_errors)

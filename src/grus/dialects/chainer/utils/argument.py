@@ -1,0 +1,33 @@
+"""Checks of keyword arguments, with the messages for keywords of earlier releases."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+
+def check_unexpected_kwargs(kwargs: dict[str, Any], **unexpected: str) -> None:
+    """Raise ValueError with the given message if one of the named (removed) keywords was passed."""
+    for name, message in unexpected.items():
+        if name in kwargs:
+            raise ValueError(message)
+
+
+def parse_kwargs(kwargs: dict[str, Any], *name_and_values: tuple[str, Any], **unexpected: str) -> tuple[Any, ...]:
+    """Take the named keywords out of `kwargs`, with defaults.
+
+    Raises ValueError for a removed keyword and TypeError for any other that is left over.
+    """
+    values = tuple(kwargs.pop(name, default) for name, default in name_and_values)
+    if kwargs:
+        check_unexpected_kwargs(kwargs, **unexpected)
+        names = ", ".join(repr(name) for name in sorted(kwargs))
+        frame = inspect.currentframe()
+        caller = frame.f_back.f_code.co_name if frame is not None and frame.f_back is not None else "function"
+        raise TypeError(f"{caller}() got unexpected keyword argument(s) {names}")
+    return values
+
+
+def assert_kwargs_empty(kwargs: dict[str, Any]) -> None:
+    """Raise TypeError if any keyword is left."""
+    parse_kwargs(kwargs)
