@@ -69,6 +69,22 @@ def test_refresh_takes_replaced_parameters() -> None:
     close(stream.run(x.double()), layer(x.double())[0])
 
 
+def test_half_precision() -> None:
+    layer, x = grus.GRU(4, 6, dtype=torch.bfloat16), torch.randn(5, 3, 4, dtype=torch.bfloat16)
+    close(layer.stream(3).run(x), layer(x)[0])
+
+
+def test_a_stream_keeps_its_copy_until_refreshed() -> None:
+    layer, x = grus.GRU(4, 6), torch.randn(5, 3, 4)
+    before, stream = layer(x)[0], layer.stream(3)
+    with torch.no_grad():
+        layer.weight_hh_l0.mul_(2)
+    close(stream.run(x), before)
+    stream.refresh()
+    stream.reset()
+    close(stream.run(x), layer(x)[0])
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -77,6 +93,7 @@ def test_refresh_takes_replaced_parameters() -> None:
         (lambda: grus.GRU(4, 6).stream(-1), "batch_size must be at least 0 or None, got -1"),
         (lambda: grus.GRU(4, 6).stream(2).step(torch.zeros(4)), r"x must be \[B, I\], got \[4\]"),
         (lambda: grus.GRU(4, 6).stream(2).step(torch.zeros(3, 4)), r"h_0 must be \[L\*D, B, H\] = \[1, 3, 6\]"),
+        (lambda: grus.GRU(4, 6).stream(2).step(torch.zeros(2, 5)), "I is 5 from input"),
         (lambda: grus.GRU(4, 6).stream().run(torch.zeros(4)), r"chunk must be \[T, I\], got \[4\]"),
         (lambda: setattr(grus.GRU(4, 6).stream(2), "state", torch.zeros(1, 3, 6)), r"state must be \[1, 2, 6\]"),
         (lambda: grus.GRU(4, 6).stream(2).reset(torch.tensor([True])), r"mask must be \[B\] = \[2\], got \[1\]"),

@@ -12,7 +12,7 @@ from . import backends
 from .backends.problem import Problem
 from .errors import ArgumentTypeError
 from .formula import Formula
-from .functional import _Options, make_problem
+from .functional import Options, make_problem
 from .layers import GRU, GRUCell
 from .sequences import Batch, Lengths, enter
 
@@ -61,7 +61,7 @@ def explain(layer: nn.Module, input: Batch, lengths: Lengths | None = None) -> E
         bidirectional = layer.bidirectional
     formula = layer.formula if isinstance(layer, (GRU, GRUCell)) else Formula()
     name = layer.backend if isinstance(layer, (GRU, GRUCell)) else None
-    options = _Options(formula, bidirectional, bool(layer.bias), 0.0, name)
+    options = Options(formula, bidirectional, bool(layer.bias), 0.0, name)
 
     batch_sizes = None
     if not isinstance(input, Tensor) or input.is_nested or lengths is not None:

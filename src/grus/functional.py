@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -72,7 +72,7 @@ def gru(
         formula = make_formula(reset, gate_activation, activation)
     if not 0.0 <= dropout <= 1.0:
         raise ArgumentError(f"dropout must be a probability between 0 and 1, got {dropout}")
-    options = _Options(formula, bidirectional, bias, dropout if training else 0.0, backend)
+    options = Options(formula, bidirectional, bias, dropout if training else 0.0, backend)
     if lengths is None and isinstance(input, Tensor) and not input.is_nested:
         return _dense(input, h_0, weights, batch_first, options)
     rows = sequences.enter(input, lengths, batch_first)
@@ -118,21 +118,18 @@ def gru_cell(
     return h_n.squeeze(0)
 
 
-class _Options:
+class Options(NamedTuple):
     """The arguments that travel together; dropout is 0 unless training."""
 
-    __slots__ = ("backend", "bias", "bidirectional", "dropout", "formula")
-
-    def __init__(self, formula: Formula, bidirectional: bool, bias: bool, dropout: float, backend: str | None) -> None:
-        self.formula = formula
-        self.bidirectional = bidirectional
-        self.bias = bias
-        self.dropout = dropout
-        self.backend = backend
+    formula: Formula
+    bidirectional: bool
+    bias: bool
+    dropout: float
+    backend: str | None
 
 
 def _dense(
-    input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], batch_first: bool, options: _Options
+    input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], batch_first: bool, options: Options
 ) -> tuple[Tensor, Tensor]:
     """Sequences of one length, in one tensor."""
     dimensions = input.dim()
@@ -157,7 +154,7 @@ def _run(
     weights: Sequence[Tensor],
     batch: int,
     batch_sizes: Tensor | None,
-    options: _Options,
+    options: Options,
 ) -> tuple[Tensor, Tensor]:
     """[T, B, I], or packed rows with batch_sizes, through checks, choice and backend."""
     kind = input.device.type
@@ -185,7 +182,7 @@ def _layer_by_layer(
     weights: Sequence[Tensor],
     batch_sizes: Tensor | None,
     layers: int,
-    options: _Options,
+    options: Options,
 ) -> tuple[Tensor, Tensor]:
     """With dropout between the layers, drawn as torch draws it."""
     directions = 2 if options.bidirectional else 1
@@ -207,7 +204,7 @@ def _compute(
     weights: Sequence[Tensor],
     batch_sizes: Tensor | None,
     layers: int,
-    options: _Options,
+    options: Options,
 ) -> tuple[Tensor, Tensor]:
     if torch.compiler.is_compiling():
         facts = (options.bidirectional, options.bias, options.formula)
@@ -222,7 +219,7 @@ def make_problem(
     weights: Sequence[Tensor],
     batch_sizes: Tensor | None,
     layers: int,
-    options: _Options,
+    options: Options,
 ) -> Problem:
     """The facts of a checked call."""
     needs_grad = torch.is_grad_enabled() and (
@@ -273,7 +270,7 @@ def _autocast(
     return input.to(dtype), None if h_0 is None else h_0.to(dtype), cast
 
 
-def _check_state(h_0: Tensor, weights: Sequence[Tensor], options: _Options, batch: int) -> Tensor:
+def _check_state(h_0: Tensor, weights: Sequence[Tensor], options: Options, batch: int) -> Tensor:
     directions = 2 if options.bidirectional else 1
     tensors = directions * (4 if options.bias else 2)
     layers, hidden_size = len(weights) // tensors, weights[1].shape[-1]
@@ -284,7 +281,7 @@ def _check_state(h_0: Tensor, weights: Sequence[Tensor], options: _Options, batc
     return h_0
 
 
-def _check_weights(input: Tensor, weights: Sequence[Tensor], options: _Options) -> int:
+def _check_weights(input: Tensor, weights: Sequence[Tensor], options: Options) -> int:
     """The number of layers; raises if a weight does not fit the input or the others."""
     dtype, device = input.dtype, input.device
     if dtype not in _DTYPES:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from .errors import ArgumentError
-from .functional import gru
+from . import backends
+from .errors import ArgumentError, ArgumentTypeError
+from .functional import Options, gru, make_problem
 
 if TYPE_CHECKING:
     from .layers import GRU
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 class Stream:
     """The state of B sequences that arrive bit by bit, and the layer that reads them.
 
-    `step` and `run` give what the layer would give for the whole sequence, in inference (no dropout, no gradient). The
-    weights are held as they were when the stream was made; after the layer's parameters were replaced (`load_state_dict`
-    changes them in place and needs nothing, `to()` and assignment replace them) call `refresh()`.
+    `step` and `run` give what the layer would give for the whole sequence, in inference (no dropout, no gradient).
+
+    Unlike a layer, a stream does not read the parameters at every call: it keeps a copy, packed in the order in which the
+    kernel reads it. After any change to the layer's parameters call `refresh()`.
 
     Arguments:
         layer: a `GRU` with one direction (the other would have to know the future).
@@ -44,9 +46,16 @@ class Stream:
 
     def refresh(self) -> None:
         """Takes the layer's present parameters; the state stays, on their device and in their dtype."""
-        self._weights = [weight.detach() for weight in self.layer.flat_weights]
+        layer = self.layer
+        self._weights = [weight.detach().clone() for weight in layer.flat_weights]
         if hasattr(self, "_state"):
             self._state = self._state.to(self._weights[0])
+        options = Options(layer.formula, False, layer.bias, 0.0, layer.backend)
+        one = self._weights[0].new_zeros((1, 1, layer.input_size))
+        problem = make_problem(one, one, self._weights, None, layer.num_layers, options)
+        backend = backends.choose(problem, layer.backend)
+        packs = hasattr(backend, "Prepared") and problem.dtype in (torch.float32, torch.float64)
+        self._prepared = backend.Prepared(problem, self._weights) if packs else None
 
     @property
     def state(self) -> Tensor:
@@ -95,7 +104,16 @@ class Stream:
 
     @torch.no_grad()
     def _advance(self, steps: Tensor) -> Tensor:
-        layer = self.layer
+        layer, weight = self.layer, self._weights[0]
+        if steps.dtype is not weight.dtype or steps.device != weight.device:
+            raise ArgumentTypeError(
+                f"the input must be {weight.dtype} on {weight.device} as the weights are, "
+                f"got {steps.dtype} on {steps.device}"
+            )
+        fits = steps.shape[2] == layer.input_size and steps.shape[1] == self._state.shape[1]
+        if self._prepared is not None and fits and steps.numel():
+            output, self._state = self._prepared.run(steps, self._state)
+            return output
         output, self._state = gru(
             steps,
             self._state,
