@@ -123,7 +123,7 @@ def test_lanes_go_on_from_their_state(texts, before, seed):
     other.load_state(state)
     for _ in range(20):
         expected, found = one.next(), other.next()
-        for column in ("lane", "start", "length", "carried", "last"):
+        for column in ("lane", "start", "length", "slot", "carried", "last"):
             assert np.array_equal(getattr(expected, column), getattr(found, column))
 
 
@@ -133,6 +133,20 @@ def test_the_order_depends_on_seed_and_epoch():
     assert len(orders) == 3
     lanes = Lanes(stream, 1, 6 * 20, 0)
     assert tuple(lanes.next().start) != tuple(lanes.next().start)
+
+
+@settings(max_examples=20)
+@given(texts, st.integers(1, 5), st.integers(1, 9))
+def test_each_symbol_of_a_window_has_a_slot_of_its_own(texts, count, window):
+    stream = Stream(documents(texts))
+    lanes = Lanes(stream, count, window, 0)
+    for _ in range(5):
+        segments = lanes.next()
+        batch = stream.pack(segments.start, segments.length, segments.slot)
+        assert sorted(batch.slots.tolist()) == list(range(count * window))
+        assert (segments.slot // window == segments.lane).all()
+        part = segments.of_lanes(1, count)
+        assert (part.slot // window == part.lane + 1).all()
 
 
 def test_shares_of_the_lanes_make_the_whole():

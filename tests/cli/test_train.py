@@ -274,7 +274,7 @@ def test_ctrl_c_in_a_terminal(tmp_path, text):
 
 
 def test_two_processes_train_as_one_does(train, tmp_path, text):
-    options = ["--steps", 8, "--every", 3, "--layers", 2]
+    options = ["--steps", 8, "--every", 3, "--layers", 2, "--dropout", 0.3]
     assert train(*options).status == 0
     process = start("train", text, *TINY, *options, "--nproc", 2, "--out", tmp_path / "two")
     _, error = process.communicate(timeout=120)

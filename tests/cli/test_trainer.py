@@ -51,7 +51,7 @@ def test_validation_reads_each_document_whole(layer, monkeypatch):
 def test_the_state_is_carried_over_windows_and_starts_from_zero_with_each_document():
     mine = trainer(batch=2, bptt=5)
     stream = mine.stream.symbols.tolist()
-    spans = {start: end for start, end in mine.lanes._spans}
+    spans = dict(mine.lanes._spans)
     walked = {lane: [] for lane in range(2)}  # what each lane has read, as (start, length so far) of its spans
     bits = 0.0
     size = 0
@@ -59,9 +59,7 @@ def test_the_state_is_carried_over_windows_and_starts_from_zero_with_each_docume
 
     def watched():
         segments = original()
-        for lane, start, length, carried in zip(
-            segments.lane, segments.start, segments.length, segments.carried, strict=True
-        ):
+        for lane, start, carried in zip(segments.lane, segments.start, segments.carried, strict=True):
             if not carried:
                 walked[lane].append([start, 0])
         for lane in range(2):

@@ -18,8 +18,8 @@ from .model import LanguageModel, Shape
 
 def build(shape: Shape, weights: Mapping[str, Tensor], source: Path | str, backend: str | None = None) -> LanguageModel:
     """The model of these weights, ready to generate. Raises CheckpointError, naming `source`, if they do not fit."""
-    with torch.device("meta"):  # sizes first: a damaged file must not make us allocate what it claims to hold
-        model = LanguageModel(shape, backend=backend)
+    # Sizes first, on a device without memory: a damaged file must not make us allocate what it claims to hold.
+    model = LanguageModel(shape, backend=backend, device="meta")
     expected = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
     found = {name: tuple(weight.shape) for name, weight in weights.items()}
     if expected != found:

@@ -31,11 +31,14 @@ class Batch:
 
     inputs, targets: int64 [N], rows of all sequences that are still running at time 0, then at time 1, ...
     batch_sizes: int64 [T], how many run at each time; never increasing, since the longest sequence comes first.
+    slots: int64 [N], the place of each row in the window of all lanes, where it is what it is however many processes
+        share the lanes; None outside training.
     """
 
     inputs: Tensor
     targets: Tensor
     batch_sizes: Tensor
+    slots: Tensor | None = None
 
     @property
     def rows(self) -> int:
@@ -46,6 +49,7 @@ class Batch:
 class Segments:
     """What the lanes do within one window; arrays [S], longest segment first.
 
+    slot: lane * window + steps before the segment in its window, counted over all lanes.
     carried: the state of the lane goes on into this segment (elsewhere it starts from zero).
     last: the state after this segment is the one that the lane carries into the next window.
     """
@@ -53,15 +57,15 @@ class Segments:
     lane: np.ndarray
     start: np.ndarray
     length: np.ndarray
+    slot: np.ndarray
     carried: np.ndarray
     last: np.ndarray
 
     def of_lanes(self, first: int, end: int) -> "Segments":
         """The share of the lanes from `first` to before `end`, renumbered from zero."""
         mine = (self.lane >= first) & (self.lane < end)
-        return Segments(
-            self.lane[mine] - first, self.start[mine], self.length[mine], self.carried[mine], self.last[mine]
-        )
+        columns = (self.start, self.length, self.slot, self.carried, self.last)
+        return Segments(self.lane[mine] - first, *(column[mine] for column in columns))
 
 
 class Stream:
@@ -77,13 +81,14 @@ class Stream:
         self.lengths = np.array([len(document) + 1 for document in documents], dtype=np.int64)
         self.starts = np.cumsum(self.lengths) - self.lengths
 
-    def pack(self, starts: np.ndarray, lengths: np.ndarray) -> Batch:
+    def pack(self, starts: np.ndarray, lengths: np.ndarray, slots: np.ndarray | None = None) -> Batch:
         """The pieces `symbols[start : start + length]`, given longest first, as a packed batch."""
         steps = np.arange(lengths[0] if len(lengths) else 0)[:, None]
         running = steps < lengths[None, :]
         places = torch.from_numpy((steps + starts[None, :])[running])
         batch_sizes = torch.from_numpy(running.sum(axis=1))
-        return Batch(self.symbols[places], self.symbols[places + 1], batch_sizes)
+        packed_slots = None if slots is None else torch.from_numpy((steps + slots[None, :])[running])
+        return Batch(self.symbols[places], self.symbols[places + 1], batch_sizes, packed_slots)
 
 
 class Lanes:
@@ -101,11 +106,11 @@ class Lanes:
     def next(self) -> Segments:
         """Walk on by one window: `count * window` symbols."""
         segments = [segment for lane in range(self.count) for segment in self._walk(lane)]
-        lane, start, length, carried, last = map(np.array, zip(*segments, strict=True))
-        longest_first = np.argsort(-length, kind="stable")
-        return Segments(*(column[longest_first] for column in (lane, start, length, carried, last)))
+        columns = list(map(np.array, zip(*segments, strict=True)))
+        longest_first = np.argsort(-columns[2], kind="stable")
+        return Segments(*(column[longest_first] for column in columns))
 
-    def _walk(self, lane: int) -> list[tuple[int, int, int, bool, bool]]:
+    def _walk(self, lane: int) -> list[tuple[int, int, int, int, bool, bool]]:
         segments = []
         room = self.window
         while room:
@@ -114,8 +119,9 @@ class Lanes:
                 self._carries[lane] = False
             start = int(self._place[lane])
             length = min(room, int(self._end[lane]) - start)
+            slot = (lane + 1) * self.window - room
             room -= length
-            segments.append((lane, start, length, bool(self._carries[lane]), room == 0))
+            segments.append((lane, start, length, slot, bool(self._carries[lane]), room == 0))
             self._place[lane] += length
             self._carries[lane] = True
         return segments

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout
 from torch.nn.utils.rnn import PackedSequence
 
 import grus
@@ -42,17 +41,17 @@ class Shape:
 class LanguageModel(nn.Module):
     """Embedding, GRU and head over 257 symbols: the bytes and the boundary between documents."""
 
-    def __init__(self, shape: Shape, layer: str = "grus", backend: str | None = None, dropout: float = 0.0) -> None:
+    def __init__(
+        self, shape: Shape, layer: str = "grus", backend: str | None = None, device: str | torch.device = "cpu"
+    ) -> None:
         super().__init__()
         self.shape = shape
-        self.dropout = dropout
-        self.embed = nn.Embedding(SYMBOLS, shape.embedding)
-        between = dropout if shape.layers > 1 else 0.0
+        self.embed = nn.Embedding(SYMBOLS, shape.embedding, device=device)
         if layer == "torch":
-            self.gru: grus.GRU | nn.GRU = nn.GRU(shape.embedding, shape.hidden, shape.layers, dropout=between)
+            self.gru: grus.GRU | nn.GRU = nn.GRU(shape.embedding, shape.hidden, shape.layers, device=device)
         else:
-            self.gru = grus.GRU(shape.embedding, shape.hidden, shape.layers, dropout=between, backend=backend)
-        self.head = nn.Linear(shape.hidden, SYMBOLS)
+            self.gru = grus.GRU(shape.embedding, shape.hidden, shape.layers, device=device, backend=backend)
+        self.head = nn.Linear(shape.hidden, SYMBOLS, device=device)
 
     def describe(self) -> str:
         shape = self.shape
@@ -66,8 +65,12 @@ class LanguageModel(nn.Module):
     def initial_state(self, rows: int) -> Tensor:
         return torch.zeros(self.shape.layers, rows, self.shape.hidden)
 
-    def forward(self, batch: Batch, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits [N, 257] of the packed rows, and the state [layers, rows, hidden] in which each sequence ends."""
+    def forward(self, batch: Batch, state: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Logits [N, 257] of the packed rows, and the state [layers, rows, hidden] in which each sequence ends.
+
+        The GRU's outputs are multiplied by `mask` [N, hidden], for dropout.
+        """
         packed = PackedSequence(self.embed(batch.inputs), batch.batch_sizes)
         output, state = self.gru(packed, state)
-        return self.head(dropout(output.data, self.dropout, self.training)), state
+        features = output.data if mask is None else output.data * mask
+        return self.head(features), state

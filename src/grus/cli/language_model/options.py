@@ -25,7 +25,7 @@ class Options:
     layers: int = _option(1, int, "stacked GRU layers", least=1, most=64)
     hidden: int = _option(384, int, "features of the state", least=1, most=1 << 16)
     embedding: int = _option(128, int, "features that a byte is embedded in", least=1, most=1 << 16)
-    dropout: float = _option(0.0, float, "dropout between layers and before the head", least=0, most=0.99)
+    dropout: float = _option(0.0, float, "dropout of the outputs that the head reads", least=0, most=0.99)
     layer: str = _option("grus", str, "which GRU computes", choices=("grus", "torch"))
     backend: str | None = _option(None, str, "backend of the grus layer (default: the fastest that fits)")
     batch: int = _option(32, int, "lanes: documents that are read side by side", least=1, most=1 << 20)

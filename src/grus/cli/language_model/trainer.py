@@ -18,7 +18,7 @@ from torch.nn.functional import cross_entropy
 
 from .. import Failure
 from .corpus import Corpus
-from .lanes import BOUNDARY, Lanes, Stream
+from .lanes import BOUNDARY, Batch, Lanes, Stream
 from .model import LanguageModel, Shape
 from .options import Options
 
@@ -59,7 +59,7 @@ class Trainer:
     def __init__(self, options: Options, corpus: Corpus, group: Group) -> None:
         self.options, self.group = options, group
         torch.manual_seed(options.seed)
-        self.model = LanguageModel(Shape.of(options), options.layer, options.backend, options.dropout)
+        self.model = LanguageModel(Shape.of(options), options.layer, options.backend)
         self.model.probe()
         self.parameters = list(self.model.parameters())
         self.optimizer = torch.optim.AdamW(
@@ -77,17 +77,16 @@ class Trainer:
         self.state = self.model.initial_state(self.end_lane - self.first_lane)
         self.held_out = Stream(corpus.held_out)
         self.validated = range(group.rank, len(corpus.held_out), group.size)  # this process's held-out documents
-        torch.manual_seed(options.seed + group.rank)  # dropout differs between the processes
 
     def step(self, learning_rate: float, stop: bool = False) -> Step:
         """Train on the next window of every lane; `stop` tells the other processes that this one was asked to."""
         self.model.train()
         segments = self.lanes.next().of_lanes(self.first_lane, self.end_lane)
-        batch = self.stream.pack(segments.start, segments.length)
+        batch = self.stream.pack(segments.start, segments.length, segments.slot)
         state = self.model.initial_state(batch.rows)
         state[:, segments.carried] = self.state[:, segments.lane[segments.carried]]
 
-        logits, state = self.model(batch, state)
+        logits, state = self.model(batch, state, self._dropout_mask(batch))
         self.state[:, segments.lane[segments.last]] = state.detach()[:, segments.last]
         loss = cross_entropy(logits, batch.targets, reduction="sum")
         self.optimizer.zero_grad(set_to_none=True)
@@ -100,6 +99,14 @@ class Trainer:
             parameters["lr"] = learning_rate
         self.optimizer.step()
         return Step(nats / math.log(2) / max(size, 1), stops > 0)
+
+    def _dropout_mask(self, batch: Batch) -> Tensor | None:
+        """Drawn for all lanes, from a generator that is in the same state in every process; then cut to our rows."""
+        options = self.options
+        if options.dropout == 0:
+            return None
+        kept = torch.rand(options.batch * options.bptt, options.hidden) >= options.dropout
+        return kept[batch.slots] / (1 - options.dropout)
 
     def _add_up_gradients(self, facts: Tensor) -> Tensor:
         """Sum gradients and facts over the processes in one message; the sum of the facts."""
@@ -148,10 +155,7 @@ class Trainer:
         state = self.model.initial_state(self.options.batch)
         state[:, self.first_lane : self.end_lane] = self.state
         tensors["lanes.state"] = self.group.add_up(state)
-        generator = torch.get_rng_state()
-        generators = torch.zeros(self.group.size, len(generator), dtype=torch.uint8)
-        generators[self.group.rank] = generator
-        tensors["random"] = self.group.add_up(generators)
+        tensors["random"] = torch.get_rng_state()
         return tensors
 
     def load_tensors(self, tensors: Mapping[str, Tensor], step: int) -> None:
@@ -168,9 +172,7 @@ class Trainer:
         self.lanes.load_state({name: _like(tensors, f"lanes.{name}", shapes[name]) for name in shapes})
         state = _like(tensors, "lanes.state", self.model.initial_state(self.options.batch))
         self.state = state[:, self.first_lane : self.end_lane].clone()
-        if len(tensors["random"]) == self.group.size:  # else the dropout is drawn by other processes, from the seed
-            generators = torch.get_rng_state().expand(self.group.size, -1)
-            torch.set_rng_state(_like(tensors, "random", generators)[self.group.rank])
+        torch.set_rng_state(_like(tensors, "random", torch.get_rng_state()))
 
 
 def _like(tensors: Mapping[str, Tensor], name: str, expected: Tensor) -> Tensor:

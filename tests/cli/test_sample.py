@@ -1,0 +1,190 @@
+"""`grus sample` and what it is made of."""
+
+import subprocess
+
+import pytest
+import safetensors.torch
+import torch
+from cli.command_line import start
+
+import grus as package
+from grus.cli.language_model.checkpoint import RunFolder, read_model
+from grus.cli.language_model.generate import build, generate, write_text
+from grus.cli.language_model.lanes import BOUNDARY
+from grus.cli.language_model.model import LanguageModel, Shape
+
+
+def model(seed=0, sharpness=8.0):
+    """A model with random weights, scaled up so that its next byte is rarely a matter of chance."""
+    torch.manual_seed(seed)
+    made = LanguageModel(Shape(layers=2, hidden=12, embedding=6))
+    with torch.no_grad():
+        made.head.weight *= sharpness
+    return made.eval()
+
+
+def likeliest_by_torch(made, prompt, length):
+    """Greedy continuation that computes the whole text anew for every byte, with torch.nn.GRU."""
+    peer = torch.nn.GRU(6, 12, 2)
+    peer.load_state_dict(made.gru.state_dict())
+    text = list(prompt)
+    out = b""
+    while length:
+        with torch.no_grad():
+            output, _ = peer(made.embed(torch.tensor([BOUNDARY, *text])))
+            logits = made.head(output[-1])
+        if not text:
+            logits[BOUNDARY] = -torch.inf
+        symbol = int(logits.argmax())
+        if symbol == BOUNDARY:
+            text, out = [], out + b"\n\n"
+        else:
+            text, out, length = [*text, symbol], out + bytes([symbol]), length - 1
+    return out
+
+
+@pytest.mark.parametrize("prompt", [b"", b"green", bytes([0, 255])])
+def test_a_stream_gives_what_the_whole_text_gives(prompt):
+    for seed in range(3):
+        made = model(seed)
+        assert b"".join(generate(made, prompt, 40, 0, 0)) == likeliest_by_torch(made, prompt, 40)
+
+
+def test_where_a_document_ends_the_next_begins_from_zero():
+    made = model()
+    with torch.no_grad():
+        made.head.bias[BOUNDARY] = 100.0  # a document of one byte, always
+    text = b"".join(generate(made, b"", 6, 0, 0))
+    byte = text[:1]
+    assert text == b"\n\n".join([byte] * 6)
+    assert text == likeliest_by_torch(made, b"", 6)
+
+
+def test_draws_follow_the_softmax():
+    made = model(sharpness=0.0)
+    with torch.no_grad():
+        made.head.bias.fill_(-50.0)
+        made.head.bias[[65, 66]] = torch.tensor([0.0, 0.7])
+    for temperature in (0.5, 1.0, 2.0):
+        text = b"".join(generate(made, b"", 4000, temperature, 1))
+        expected = torch.sigmoid(torch.tensor(0.7 / temperature))
+        assert text.count(b"B") / 4000 == pytest.approx(float(expected), abs=0.03)
+
+
+def test_a_seed_gives_the_same_text_again():
+    made = model(sharpness=1.0)
+    one, again, other = (b"".join(generate(made, b"", 50, 1.0, seed)) for seed in (1, 1, 2))
+    assert one == again != other
+
+
+def test_bytes_come_one_at_a_time():
+    parts = generate(model(), b"", 10**9, 1.0, 0)
+    assert [len(next(parts)) for _ in range(3)] <= [2, 2, 2]
+
+
+def test_text_for_a_terminal_cannot_steer_it(capfd):
+    write_text([b"a\x1b[2J", "é".encode()[:1], "é".encode()[1:], b"\xff\r\tb\n", "é".encode()[:1]])
+    assert capfd.readouterr().out == "a�[2Jé��\tb\n�"
+
+
+def test_weights_are_the_best_models(finished):
+    shape, weights = read_model(finished)
+    best = RunFolder(finished).read().best
+    assert shape == Shape(layers=1, hidden=8, embedding=4)
+    file = finished / best.file.file
+    assert {name: weight.shape for name, weight in weights.items()} == {
+        name: weight.shape for name, weight in safetensors.torch.load_file(file).items()
+    }
+    for other in (file, finished / "checkpoint.json"):
+        again = read_model(other)
+        assert again[0] == shape
+        assert all(torch.equal(again[1][name], weights[name]) for name in weights)
+    assert isinstance(build(shape, weights, file).gru, package.GRU)
+
+
+def test_a_process_streams_bytes_and_prints_its_speed(finished):
+    arguments = ["sample", finished, "--prompt", "ten green", "--length", 30, "--seed", 5, "--temperature", 1]
+    process = start(*arguments, errors="surrogateescape")
+    out, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error
+    shape, weights = read_model(finished)
+    expected = b"".join(generate(build(shape, weights, finished), b"ten green", 30, 1.0, 5))
+    assert out.encode("utf-8", "surrogateescape") == b"ten green" + expected + b"\n"
+    assert error.startswith("30 bytes in ")
+    assert "bytes/s; seed 5" in error
+
+
+def test_a_reader_that_leaves_is_no_error(finished):
+    process = start("sample", finished, "--length", 1_000_000)
+    process.stdout.buffer.read(10)
+    process.stdout.close()
+    process.stdout = None
+    try:
+        _, error = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    assert process.returncode == 0
+    assert "Traceback" not in error
+    assert "Exception" not in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--length", -1], "--length must be at least 0, got -1"),
+        (["--temperature", -0.5], "--temperature must be at least 0, got -0.5"),
+        (["--temperature", "nan"], "--temperature must be at least 0, got nan"),
+        (["--seed", -1], "--seed must be from 0"),
+        (["--threads", 0], "--threads must be from 1"),
+        (["--backend", "abacus"], "backend must be one of"),
+    ],
+)
+def test_a_bad_option_is_named(grus, finished, arguments, words):
+    only_line(grus("sample", finished, *arguments), words)
+
+
+def only_line(result, words):
+    assert result.status == 2
+    assert result.error.startswith("grus sample: error: ")
+    assert result.error.count("\n") == 1
+    assert words in result.error
+
+
+def test_a_model_that_is_none_is_named(grus, finished, copy, tmp_path):
+    only_line(grus("sample", tmp_path / "absent"), "there is no file")
+    only_line(grus("sample", tmp_path), "holds no run of `grus train`")
+    text = tmp_path / "text.txt"
+    text.write_text("not a model, but long enough for a header")
+    only_line(grus("sample", text), "damaged or no safetensors file")
+    other = tmp_path / "other.safetensors"
+    safetensors.torch.save_file({"weight": torch.zeros(3)}, other)
+    only_line(grus("sample", other), "is not a model of `grus train`")
+    state = RunFolder(finished).read().state
+    only_line(grus("sample", finished / state.file), "is not a model of `grus train`")
+    best = RunFolder(copy).read().best
+    file = copy / best.file.file
+    data = file.read_bytes()
+    for damaged in (data[:-1], data[:20], b""):
+        file.write_bytes(damaged)
+        only_line(grus("sample", copy), "damaged")
+        only_line(grus("sample", file), "damaged")
+
+
+@pytest.mark.parametrize("shape", ['{"layers": 1, "hidden": 65536, "embedding": 65536}', '{"layers": 1}', "7", "{"])
+def test_a_shape_that_does_not_fit_is_refused_before_memory_is_taken(grus, finished, tmp_path, shape):
+    _, weights = read_model(finished)
+    path = tmp_path / "model.safetensors"
+    safetensors.torch.save_file(weights, path, metadata={"grus language model": shape})
+    result = grus("sample", path)
+    assert result.status == 2
+    assert result.error.count("\n") == 1
+
+
+def test_weights_that_are_not_finite_are_refused(grus, finished, tmp_path):
+    _, weights = read_model(finished)
+    weights["head.bias"][3] = torch.nan
+    path = tmp_path / "model.safetensors"
+    metadata = {"grus language model": '{"layers": 1, "hidden": 8, "embedding": 4}'}
+    safetensors.torch.save_file(weights, path, metadata=metadata)
+    only_line(grus("sample", path), "not finite")
