@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -68,9 +69,13 @@ def save(
         ImportError: h5py is missing.
     """
     h5py = _import_h5py()
-    with open_for_replace(path, progress=progress) as file, h5py.File(file, "w") as target:
-        for name, value in arrays.items():
-            _write_dataset(h5py, target, name, np.asarray(value), compression)
+    with open_for_replace(path, progress=progress) as file:
+        keeper = _ErrorKeeper(cast(io.BufferedRandom, file).raw)
+        with h5py.File(keeper, "w") as target:
+            for name, value in arrays.items():
+                _write_dataset(h5py, target, name, np.asarray(value), compression)
+                keeper.raise_error()
+        keeper.raise_error()
 
 
 def recognise(head: bytes) -> bool:
@@ -86,6 +91,39 @@ def read(path: str | os.PathLike[str]) -> Content:
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
     """Write tensors, numbers, texts and None by their flat names."""
     save(path, flat_arrays(content, path), progress=progress)
+
+
+class _ErrorKeeper:
+    """A file whose write errors wait until HDF5 is done with it: HDF5 crashes the process on a full disk otherwise."""
+
+    def __init__(self, file: io.RawIOBase):
+        self._file = file
+        self._error: OSError | None = None
+        self.seek, self.tell, self.flush = file.seek, file.tell, file.flush
+        self.read, self.readinto = file.read, file.readinto  # type: ignore[attr-defined]
+
+    def write(self, data: memoryview) -> int:
+        """Write all of it, or pretend to after an error."""
+        rest = memoryview(data).cast("B")
+        try:
+            while len(rest) and self._error is None:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            self._error = error
+        return len(data)
+
+    def truncate(self, size: int) -> int:
+        """Cut or lengthen the file, likewise."""
+        try:
+            return self._file.truncate(size) if self._error is None else size
+        except OSError as error:
+            self._error = error
+            return size
+
+    def raise_error(self) -> None:
+        """Raise what was kept."""
+        if self._error is not None:
+            raise self._error
 
 
 def _import_h5py() -> Any:

@@ -200,7 +200,7 @@ def problem(leaf: Any) -> str | None:
 def preferred_style(path: str, others: Sequence[str]) -> str | None:
     """The style for a GRU among other tensors: MXNet takes names without any dot for the parameters' own."""
     dots = any("." in name for name in (path, *others))
-    return _BY_PARAMETER if path and not dots else None
+    return _BY_PARAMETER if path and others and not dots else None
 
 
 def _stored(array: Array) -> Stored:

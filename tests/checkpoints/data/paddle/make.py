@@ -1,0 +1,87 @@
+"""Writes Paddle's checkpoints in this folder; needs Paddle 2."""
+
+import os
+
+import numpy as np
+import paddle
+from paddle import nn
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+random = np.random.RandomState(1)
+expected = {}
+
+
+def path(name):
+    return os.path.join(HERE, name)
+
+
+def fill(layer):
+    for parameter in layer.parameters():
+        parameter.set_value(random.uniform(-0.7, 0.7, parameter.shape).astype("float32"))
+
+
+def draw(*shape):
+    return random.uniform(-1, 1, shape).astype("float32")
+
+
+class Model(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(5, 3)
+        self.gru = nn.GRU(3, 4, num_layers=2, direction="bidirect")
+        self.head = nn.Linear(8, 2)
+
+
+class BasicCell(nn.Layer):
+    """The second kind of fluid's GRUCell: one matrix for both gates, one for the candidate."""
+
+    def __init__(self, hidden_size, input_size):
+        super().__init__()
+        self.hidden_size = hidden_size
+        self._gate_weight = self.create_parameter([input_size + hidden_size, 2 * hidden_size])
+        self._candidate_weight = self.create_parameter([input_size + hidden_size, hidden_size])
+        self._gate_bias = self.create_parameter([2 * hidden_size], is_bias=True)
+        self._candidate_bias = self.create_parameter([hidden_size], is_bias=True)
+
+    def forward(self, x, h):
+        gates = nn.functional.sigmoid(paddle.concat([x, h], 1) @ self._gate_weight + self._gate_bias)
+        r, u = paddle.split(gates, 2, axis=1)
+        c = paddle.tanh(paddle.concat([x, r * h], 1) @ self._candidate_weight + self._candidate_bias)
+        return u * h + (1 - u) * c
+
+
+model = Model()
+fill(model)
+x, h = draw(2, 6, 3), draw(4, 2, 4)
+y, hy = model.gru(paddle.to_tensor(x), paddle.to_tensor(h))
+expected.update({"model/x": x, "model/h": h, "model/y": y.numpy(), "model/hy": hy.numpy()})
+paddle.save(model.state_dict(), path("model.pdparams"))
+paddle.save(model.state_dict(), path("model_protocol2.pdparams"), protocol=2)
+
+optimizer = paddle.optimizer.Adam(paddle.optimizer.lr.StepDecay(0.1, 2), parameters=model.parameters())
+model.head(y).sum().backward()
+optimizer.step()
+paddle.save(optimizer.state_dict(), path("model.pdopt"))
+paddle.save({"net": model.gru.state_dict(), "epoch": 3, "history": [1.5, 2.5]}, path("nested.pdparams"))
+y, hy = model.gru(paddle.to_tensor(x), paddle.to_tensor(h))
+expected.update({"nested/y": y.numpy(), "nested/hy": hy.numpy()})
+
+cell = nn.GRUCell(3, 4)
+fill(cell)
+x, h = draw(2, 3), draw(2, 4)
+expected.update({"cell/x": x, "cell/h": h, "cell/y": cell(paddle.to_tensor(x), paddle.to_tensor(h))[1].numpy()})
+paddle.save(cell.state_dict(), path("cell.pdparams"))
+
+basic = nn.Sequential(BasicCell(4, 3))
+fill(basic)
+expected["basic/y"] = basic[0](paddle.to_tensor(x), paddle.to_tensor(h)).numpy()
+paddle.save(basic.state_dict(), path("basic.pdparams"))
+
+paddle.save({"half": paddle.ones([3]).astype("bfloat16"), "wide": paddle.ones([2]).astype("float64")}, path("dtypes.pdparams"))
+
+paddle.enable_static()
+weight = paddle.static.create_global_var([2], 1.5, "float32", persistable=True, name="weight")
+executor = paddle.static.Executor(paddle.CPUPlace())
+executor.run(paddle.static.default_startup_program())
+paddle.save({"nested": {"weight": paddle.static.global_scope().find_var("weight").get_tensor()}, "e": 1}, path("static.pdparams"))
+np.savez(path("expected.npz"), **expected)
