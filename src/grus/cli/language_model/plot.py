@@ -8,6 +8,8 @@ from ...checkpoints.atomic import open_for_replace
 from .session import History
 
 INK, GRAY, BLUE, ORANGE = "#222222", "#8a8a8a", "#2f6fb5", "#d9622b"
+DASHES = ((6, 3), (2, 2), (1, 4))
+TICKS = (0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 7, 8)
 
 
 def draw(path: str | os.PathLike[str], history: History, references: dict[str, float], title: str) -> None:
@@ -16,7 +18,7 @@ def draw(path: str | os.PathLike[str], history: History, references: dict[str, f
     Args:
         path: the picture's file.
         history: what was measured.
-        references: levels to compare with, in bits per byte, by name.
+        references: up to three levels to compare with, in bits per byte, by name.
         title: in the picture.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -30,36 +32,23 @@ def draw(path: str | os.PathLike[str], history: History, references: dict[str, f
     steps = np.arange(1, len(training) + 1)
     axes.plot(steps, training, color=BLUE, alpha=0.22, linewidth=0.8)
     axes.plot(steps, _smooth(training), color=BLUE, linewidth=1.8, label="training")
-    last = len(training)
+    levels = [*_smooth(training), *references.values()]
     if history.held_out:
         at, bits = np.array(history.held_out).T
-        axes.plot(at, bits, color=ORANGE, linewidth=1.8, marker="o", markersize=4.5, label="held-out documents")
         best = int(bits.argmin())
-        axes.annotate(
-            f"best: {bits[best]:.3f}",
-            (at[best], bits[best]),
-            xytext=(0, 12),
-            textcoords="offset points",
-            ha="right" if at[best] > last / 2 else "left",
-            color=ORANGE,
-            weight="bold",
-        )
-    for name, level in references.items():
-        axes.axhline(level, color=GRAY, linewidth=1, linestyle=(0, (5, 4)))
-        axes.annotate(
-            f"{name}: {level:.2f}",
-            (1, level),
-            xycoords=("axes fraction", "data"),
-            xytext=(-4, 3),
-            textcoords="offset points",
-            ha="right",
-            color=GRAY,
-            fontsize=9,
-        )
-    levels = [*_smooth(training), *(bits for _, bits in history.held_out), *references.values()]
-    axes.set_ylim(min(levels) - 0.25, min(max(levels) + 0.25, 8.5))
-    axes.set_xlim(0, last * 1.01)
+        label = f"held-out documents, best {bits[best]:.3f}"
+        axes.plot(at, bits, color=ORANGE, linewidth=1.8, marker="o", markersize=4, label=label)
+        axes.plot(at[best], bits[best], color=ORANGE, marker="o", markersize=9, markerfacecolor="white", linestyle="")
+        levels += bits.tolist()
+    for (name, level), dashes in zip(references.items(), DASHES, strict=False):
+        axes.axhline(level, color=GRAY, linewidth=1.1, linestyle=(0, dashes), label=f"{name}, {level:.3f}")
+    axes.set_yscale("log")  # most of the run is spent on the last bits
+    axes.set_ylim(0.93 * min(levels), min(1.05 * max(levels), 9))
+    axes.set_yticks([tick for tick in TICKS if axes.get_ylim()[0] <= tick <= axes.get_ylim()[1]])
+    axes.set_yticks([], minor=True)
+    axes.set_xlim(0, 1.01 * len(training))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.set_xlabel("training step", color=INK)
     axes.set_ylabel("bits per byte", color=INK)
     axes.set_title(title, loc="left", color=INK, fontsize=11)
