@@ -1,0 +1,1 @@
+"""Starting a job of several processes."""

@@ -1,0 +1,1 @@
+"""Tensors, their types, and their files."""

@@ -1,0 +1,185 @@
+"""`oneflow.save` and `oneflow.load`: the files of `grus.checkpoints.oneflow` with this dialect's tensors and modules."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from grus.checkpoints import oneflow as files
+from grus.checkpoints.pickling import Call, Global
+from grus.checkpoints.unpickle import Pending
+from grus.dialects.oneflow import sbp as sbp_module
+from grus.dialects.oneflow.framework.dtype import dtype
+from grus.dialects.oneflow.framework.placement import placement
+from grus.dialects.oneflow.framework.tensor import Parameter, Tensor, dress
+from grus.dialects.oneflow.nn.modules.module import Module
+from grus.parallel import world
+
+HERE = "grus.dialects.oneflow"
+# What torch's modules keep beside what OneFlow's do.
+_TORCH_ONLY = tuple(name for name in vars(torch.nn.Module()) if name.endswith("_hooks") or "_hooks_" in name)
+
+
+def save(obj: Any, path: str | os.PathLike[str], global_dst_rank: int | None = None) -> None:
+    """Save tensors, modules and plain values, nested at will, as a folder that OneFlow reads.
+
+    Args:
+        global_dst_rank: the one process that writes; needed where a tensor is global.
+
+    Raises:
+        AssertionError: a global tensor without global_dst_rank.
+        TypeError: a value of another kind.
+    """
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            assert value.is_local or global_dst_rank is not None, (
+                "global_dst_rank must be given to save a global tensor"
+            )
+            return _file_tensor(value)
+        if isinstance(value, Module):
+            return _module_call(value)
+        if isinstance(value, dtype):
+            return Call(Global("builtins", "getattr"), (Global("oneflow", "dtype"), value.name))
+        return None
+
+    if global_dst_rank is None:
+        files.save(obj, path, convert)
+        return
+    whole = _gathered(obj)  # by all processes together
+    if world().rank == global_dst_rank:
+        files.save(whole, path, convert)
+
+
+def load(path: str | os.PathLike[str], global_src_rank: int | None = None, map_location: Any = None) -> Any:
+    """Load what `save` or OneFlow wrote. Never runs code from the files.
+
+    Args:
+        global_src_rank: give global tensors on all processes, which have this process's values.
+        map_location: a device for the tensors, "cpu" by default.
+
+    Raises:
+        FileNotFoundError: nothing is there.
+        CheckpointError: it is damaged, or names a class that is no module of OneFlow or of this program.
+    """
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"Cannot find oneflow checkpoint at {os.fspath(path)}")
+    saved = files.load(path, dict(_known_modules()))
+
+    def dressed(array: files.Tensor) -> Tensor:
+        values = torch.as_tensor(np.array(array.array))
+        if array.bfloat16:
+            values = values.view(torch.bfloat16)
+        tensor: Any = dress(values)
+        if global_src_rank is not None:
+            tensor = tensor.to_global(placement.all("cpu"), sbp_module.broadcast)
+        if map_location is not None:
+            tensor = tensor.to_global(map_location) if isinstance(map_location, placement) else tensor.to(map_location)
+        return Parameter(tensor) if isinstance(array, files.Parameter) else tensor
+
+    return _mapped(saved, files.Tensor, dressed)
+
+
+def _file_tensor(tensor: Tensor) -> files.Tensor:
+    kind = files.Parameter if isinstance(tensor, Parameter) else files.Tensor
+    values = tensor._whole().cpu().as_subclass(torch.Tensor)
+    if values.dtype == torch.bfloat16:
+        return kind(values.view(torch.uint16).numpy(), bfloat16=True)
+    return kind(values.numpy())
+
+
+def _gathered(value: Any) -> Any:
+    """The same object with every global tensor as a whole local one."""
+    return _mapped(value, Tensor, lambda tensor: dress(tensor._whole()) if tensor.is_global else tensor)
+
+
+def _mapped(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:
+    """The object with every leaf of a kind replaced, in containers and in modules."""
+    if isinstance(value, kind):
+        return change(value)
+    if isinstance(value, Module):
+        for name, part in vars(value).items():
+            vars(value)[name] = _mapped(part, kind, change)
+        return value
+    if isinstance(value, dict):
+        return type(value)((name, _mapped(part, kind, change)) for name, part in value.items())
+    if type(value) in (list, tuple, set):
+        return type(value)(_mapped(part, kind, change) for part in value)
+    return value
+
+
+def _module_call(module: Module) -> Call:
+    """A module as a pickle makes it: its class, then its attributes."""
+    kind = type(module)
+    state = {name: value for name, value in vars(module).items() if name not in _TORCH_ONLY}
+    return Call(Global(_original(kind.__module__), kind.__qualname__), (), state, new=True)
+
+
+def _known_modules() -> Iterator[tuple[tuple[str, str], Callable[[], Pending]]]:
+    """The classes of modules that this program has, under the names that files give them."""
+    waiting: list[type] = [Module]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        for home in {kind.__module__, _original(kind.__module__), *_HOMES.get(kind.__name__, ())}:
+            yield (home, kind.__qualname__), lambda kind=kind: _PendingModule(kind)
+
+
+class _PendingModule(Pending):
+    """A module whose attributes are still to come. Nothing of its class is called."""
+
+    def __init__(self, kind: type[Module]) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def build(self, state: Any) -> Module:
+        if not isinstance(state, dict) or not all(isinstance(name, str) for name in state):
+            raise ValueError(f"a {self.kind.__name__} without its attributes")
+        module = torch.nn.Module.__new__(self.kind)
+        vars(module).update(vars(torch.nn.Module()))
+        vars(module).update({name: value for name, value in state.items() if name not in _TORCH_ONLY})
+        return module
+
+
+def _original(home: str) -> str:
+    """The original's name of a module of this dialect."""
+    return "oneflow" + home[len(HERE) :] if home == HERE or home.startswith(HERE + ".") else home
+
+
+# Where OneFlow keeps the classes that stand in `oneflow.nn` here.
+_HOMES = {
+    "Linear": ("oneflow.nn.modules.linear",),
+    "Identity": ("oneflow.nn.modules.linear",),
+    "Embedding": ("oneflow.nn.modules.sparse",),
+    "Dropout": ("oneflow.nn.modules.dropout",),
+    "LayerNorm": ("oneflow.nn.modules.normalization",),
+    "BatchNorm1d": ("oneflow.nn.modules.batchnorm",),
+    "Flatten": ("oneflow.nn.modules.flatten",),
+    "Conv1d": ("oneflow.nn.modules.conv",),
+    "Sequential": ("oneflow.nn.modules.container",),
+    "ModuleDict": ("oneflow.nn.modules.container",),
+    "ParameterList": ("oneflow.nn.modules.container",),
+    "ParameterDict": ("oneflow.nn.modules.container",),
+    **dict.fromkeys(
+        [
+            "ELU",
+            "GELU",
+            "Hardtanh",
+            "LeakyReLU",
+            "LogSigmoid",
+            "LogSoftmax",
+            "ReLU",
+            "ReLU6",
+            "SiLU",
+            "Sigmoid",
+            "Softmax",
+            "Softplus",
+            "Tanh",
+        ],
+        ("oneflow.nn.modules.activation",),
+    ),
+}

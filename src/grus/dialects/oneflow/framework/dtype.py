@@ -1,0 +1,126 @@
+"""OneFlow's data types, devices and sizes: what they are called and how they print. Underneath they are torch's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import torch
+
+
+class dtype:
+    """A data type, such as `oneflow.float32`; `torch` is torch's."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.torch: torch.dtype = getattr(torch, name)
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self.torch.is_floating_point
+
+    @property
+    def is_complex(self) -> bool:
+        return self.torch.is_complex
+
+    @property
+    def is_signed(self) -> bool:
+        return self.torch.is_signed
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes a value takes."""
+        return self.torch.itemsize
+
+    def __repr__(self) -> str:
+        return f"oneflow.{self.name}"
+
+    def __reduce__(self) -> str:
+        return f"{self.name}_"
+
+
+bool_ = dtype("bool")
+uint8_ = dtype("uint8")
+int8_ = dtype("int8")
+int32_ = dtype("int32")
+int64_ = dtype("int64")
+float16_ = dtype("float16")
+bfloat16_ = dtype("bfloat16")
+float32_ = dtype("float32")
+float64_ = dtype("float64")
+
+_OF_TORCH = {
+    known.torch: known for known in (bool_, uint8_, int8_, int32_, int64_, float16_, bfloat16_, float32_, float64_)
+}
+
+
+def of_torch(known: torch.dtype) -> dtype:
+    """OneFlow's name for torch's type.
+
+    Raises:
+        TypeError: OneFlow 0.9 has no such type.
+    """
+    if known not in _OF_TORCH:
+        raise TypeError(f"OneFlow has no data type for {known}")
+    return _OF_TORCH[known]
+
+
+class Size(tuple[int, ...]):
+    """A shape."""
+
+    def numel(self) -> int:
+        """The number of elements of such a tensor."""
+        return torch.Size(self).numel()
+
+    def __repr__(self) -> str:
+        return f"oneflow.Size({list(self)})"
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return Size(found) if isinstance(index, slice) else found
+
+    def __add__(self, other: Any) -> Size:
+        return Size(super().__add__(tuple(other)))
+
+    def __mul__(self, times: Any) -> Size:
+        return Size(super().__mul__(times))
+
+    __rmul__ = __mul__
+
+
+class _DeviceType(type):
+    def __call__(cls, kind: Any, index: int | None = None) -> torch.device:
+        if isinstance(kind, torch.device):
+            return indexed(kind)
+        name, _, number = str(kind).partition(":")
+        if name not in ("cpu", "cuda"):
+            raise RuntimeError(f"Expected one of cpu, cuda device type at start of device string: {kind}")
+        return torch.device(name, int(number) if number else index or 0)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, torch.device)
+
+
+class device(metaclass=_DeviceType):
+    """`device("cuda", 1)` or `device("cuda:1")`: a torch.device that always has an index."""
+
+
+def indexed(place: torch.device) -> torch.device:
+    """The device as OneFlow shows it: `cpu` is `cpu:0`."""
+    return place if place.index is not None else torch.device(place.type, 0)
+
+
+def plain(value: Any) -> Any:
+    """The value as torch takes it."""
+    return value.torch if isinstance(value, dtype) else value
+
+
+def translated(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of torch that takes OneFlow's data types."""
+
+    @wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        return function(*map(plain, arguments), **{name: plain(value) for name, value in keywords.items()})
+
+    return call

@@ -1,0 +1,145 @@
+"""The functions that make tensors: torch's, with OneFlow's types and with layouts over processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+import torch
+
+from grus.dialects.oneflow import sbp as sbp_module
+from grus.dialects.oneflow.framework.dtype import dtype, plain
+from grus.dialects.oneflow.framework.placement import placement
+from grus.dialects.oneflow.framework.tensor import Tensor, copied, dress
+from grus.parallel import global_tensor
+
+Maker = Callable[..., Tensor]
+
+
+def making(function: Callable[..., torch.Tensor]) -> Maker:
+    """A torch function that makes a tensor, with the arguments `placement` and `sbp` beside its own.
+
+    With them, every process computes the whole, rank 0's counts, and each keeps its piece.
+    """
+
+    @wraps(function)
+    def make(
+        *arguments: Any,
+        placement: placement | None = None,
+        sbp: Any = None,
+        requires_grad: bool = False,
+        **keywords: Any,
+    ) -> Tensor:
+        made = function(*map(plain, arguments), **{name: plain(value) for name, value in keywords.items()})
+        return placed(made, placement, sbp).requires_grad_(requires_grad)  # type: ignore[return-value]
+
+    return make
+
+
+def placed(whole: torch.Tensor, place: placement | None, sbp: Any) -> Tensor:
+    """A local tensor as it is, or laid out over the processes of a placement."""
+    if place is None and sbp is None:
+        return dress(whole)
+    if place is None or sbp is None:
+        raise TypeError("a global tensor needs both placement and sbp")
+    mesh = place.mesh
+    return dress(global_tensor.from_whole(whole, mesh, sbp_module.placements(sbp, mesh.ndim)))
+
+
+zeros = making(torch.zeros)
+ones = making(torch.ones)
+full = making(torch.full)
+empty = making(torch.empty)
+eye = making(torch.eye)
+arange = making(torch.arange)
+linspace = making(torch.linspace)
+logspace = making(torch.logspace)
+rand = making(torch.rand)
+randn = making(torch.randn)
+randint = making(torch.randint)
+randperm = making(torch.randperm)
+normal = making(torch.normal)
+zeros_like = making(torch.zeros_like)
+ones_like = making(torch.ones_like)
+full_like = making(torch.full_like)
+empty_like = making(torch.empty_like)
+randn_like = making(torch.randn_like)
+
+
+def tensor(
+    data: Any,
+    *,
+    dtype: dtype | None = None,
+    device: Any = None,
+    placement: placement | None = None,
+    sbp: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor with these values, copied. Python's and NumPy's numbers give float32 or int64; arrays keep their type."""
+    known: Any = plain(dtype)
+    values = copied(data)
+    if known is None and not isinstance(values, (np.ndarray, torch.Tensor)) and _is_floating(values):
+        known = torch.float32
+    made = torch.as_tensor(values, dtype=known, device=device)
+    return placed(made, placement, sbp).requires_grad_(requires_grad)  # type: ignore[return-value]
+
+
+def _is_floating(values: Any) -> bool:
+    """Whether nested lists of numbers or arrays hold floating point."""
+    return np.asarray(values).dtype.kind == "f"
+
+
+def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Tensor:
+    """The data as a tensor, without a copy where that is possible."""
+    if isinstance(data, Tensor):
+        return data if dtype is None and device is None else data.to(device, dtype)
+    if isinstance(data, np.ndarray):
+        return dress(torch.as_tensor(data, dtype=plain(dtype), device=device))
+    return tensor(data, dtype=dtype, device=device)
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """A tensor that shares the array's memory."""
+    return dress(torch.from_numpy(array))
+
+
+def typed(known: dtype) -> Maker:
+    """`oneflow.LongTensor` and the like: a maker of tensors of one type, from values or sizes."""
+
+    def make(*values: Any) -> Tensor:
+        return Tensor(*values).to(known) if not values or isinstance(values[0], int) else tensor(values[0], dtype=known)
+
+    return make
+
+
+def to_global(input: Tensor, placement: placement | None = None, sbp: Any = None, **keywords: Any) -> Tensor:
+    """As the tensor's method."""
+    return input.to_global(placement, sbp, **keywords)
+
+
+def local_to_global(input: Tensor, placement: placement | None = None, sbp: Any = None, **keywords: Any) -> Tensor:
+    """As the tensor's method."""
+    return input.local_to_global(placement, sbp, **keywords)
+
+
+def global_to_global(input: Tensor, placement: placement | None = None, sbp: Any = None, **keywords: Any) -> Tensor:
+    """As the tensor's method."""
+    return input.global_to_global(placement, sbp, **keywords)
+
+
+def to_local(input: Tensor) -> Tensor:
+    """As the tensor's method."""
+    return input.to_local()
+
+
+def cast(input: Tensor, dtype: dtype) -> Tensor:
+    """As the tensor's method."""
+    return input.to(dtype)
+
+
+def is_tensor(input: Any) -> bool:
+    """Whether it is one of OneFlow's tensors."""
+    return isinstance(input, Tensor)

@@ -1,0 +1,333 @@
+"""`oneflow.Tensor`: torch's tensor under OneFlow's names for types, sizes and layouts.
+
+The classes are subclasses of torch.Tensor without state of their own, so `dress` may turn a result of torch into one by
+assigning its class: the tensor, its gradient and its place in the autograd graph stay the same object. Every operator of
+torch called on them gives them again. A global tensor is torch's DTensor in the same way.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from torch.distributed.tensor import DTensor
+
+from grus.dialects.oneflow import sbp as sbp_module
+from grus.dialects.oneflow.framework import tensor_str
+from grus.dialects.oneflow.framework.dtype import Size, dtype, indexed, of_torch, plain, translated
+from grus.dialects.oneflow.framework.placement import of_mesh, placement
+from grus.parallel import global_tensor
+
+_TYPE_NAMES = {
+    torch.float32: "Float",
+    torch.float64: "Double",
+    torch.float16: "Half",
+    torch.bfloat16: "BFloat16",
+    torch.int64: "Long",
+    torch.int32: "Int",
+    torch.int8: "Char",
+    torch.uint8: "Byte",
+    torch.bool: "Bool",
+}
+
+
+class Tensor(torch.Tensor):
+    """A local or global tensor. `Tensor(values)` has float32; `Tensor(2, 3)` has that shape."""
+
+    def __new__(cls, *values: Any) -> Tensor:
+        if values and all(isinstance(value, (int, np.integer)) for value in values):
+            return dress(torch.zeros(values))
+        if len(values) > 1:
+            raise TypeError(f"Tensor() takes values or the sizes of a shape, got {values}")
+        return dress(torch.as_tensor(copied(values[0]) if values else [], dtype=torch.float32))
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Iterable[type], args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            return dress(function(*args, **(kwargs or {})))
+
+    # Names of types and places
+
+    def type(self, target: Any = None) -> Any:
+        if target is None:
+            prefix = "" if self.is_global or self.device.type == "cpu" else "cuda."
+            return f"oneflow.{prefix}{_TYPE_NAMES[torch_dtype(self)]}Tensor"
+        if isinstance(target, str):
+            names = {f"oneflow.{name}Tensor": known for known, name in _TYPE_NAMES.items()}
+            if target not in names:
+                raise ValueError(f"type: {target!r} is no tensor type of OneFlow, such as {', '.join(names)}")
+            return self.to(of_torch(names[target]))
+        return self.to(target)
+
+    def to(self, *args: Any, **kwargs: Any) -> Tensor:
+        given = [plain(value) for value in args if value is not None]
+        named = {name: plain(value) for name, value in kwargs.items() if value is not None}
+        return super().to(*given, **named)
+
+    def cast(self, target: dtype) -> Tensor:
+        return self.to(target)
+
+    # Values
+
+    def numpy(self) -> np.ndarray:  # type: ignore[override]
+        """The values, of all processes for a global tensor; of a local one on the CPU they are shared, not copied."""
+        return torch.Tensor.numpy(self._whole().cpu().as_subclass(torch.Tensor))
+
+    to_numpy = numpy
+
+    def __array__(self, dtype: Any = None) -> np.ndarray:
+        return np.asarray(self.numpy(), dtype=dtype)
+
+    def tolist(self) -> Any:
+        return self.numpy().tolist()
+
+    def item(self) -> Any:
+        return super().item() if self.is_local else self._whole().item()
+
+    def __floordiv__(self, other: Any) -> Tensor:
+        return floor_divide(self, other)
+
+    def __mod__(self, other: Any) -> Tensor:
+        return torch.fmod(self, other)
+
+    floor_divide = __floordiv__
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        with torch.no_grad():
+            return tensor_str.text(self)
+
+    __str__ = __repr__
+
+    def __format__(self, specification: str) -> str:
+        return format(self.item(), specification) if self.dim() == 0 and specification else str(self)
+
+    # The autograd graph
+
+    def register_hook(self, hook: Callable[[Tensor], Any]) -> Any:
+        return super().register_hook(lambda gradient: hook(dress(gradient)))
+
+    def _zero_grad_(self, set_to_none: bool = False) -> None:
+        if self.grad is not None:
+            self.grad = None if set_to_none else self.grad.detach().zero_()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if not self.is_leaf:
+            raise RuntimeError("only leaf tensors can be copied deeply; detach() this one first")
+        twin = self.detach().clone()
+        twin.__class__ = type(self)
+        twin.requires_grad_(self.requires_grad)
+        memo[id(self)] = twin
+        if self.grad is not None:
+            twin.grad = copy.deepcopy(self.grad, memo)
+        return twin
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        if self.is_global:
+            raise RuntimeError("a global tensor is saved by oneflow.save(..., global_dst_rank=0)")
+        values = torch.Tensor.detach(self).as_subclass(torch.Tensor)
+        return _rebuilt, (type(self), values, self.requires_grad)
+
+    # Layout over processes
+
+    @property
+    def is_global(self) -> bool:
+        return isinstance(self, DTensor)
+
+    @property
+    def is_local(self) -> bool:
+        return not isinstance(self, DTensor)
+
+    is_consistent = is_global
+    is_lazy = property(lambda self: False)
+    is_eager = property(lambda self: True)
+
+    @property
+    def placement(self) -> placement:
+        return of_mesh(self._layout("placement").device_mesh)
+
+    @property
+    def sbp(self) -> tuple[sbp_module.sbp, ...]:
+        return tuple(map(sbp_module.of_placement, self._layout("sbp").placements))
+
+    def _layout(self, attribute: str) -> DTensor:
+        if not isinstance(self, DTensor):
+            raise RuntimeError(f"Only global tensors have '{attribute}'; to_global(placement, sbp) makes one")
+        return self
+
+    def _whole(self) -> torch.Tensor:
+        """The detached values as one local tensor on this process."""
+        values = self.detach()
+        return values.full_tensor() if isinstance(values, DTensor) else values
+
+    def to_global(
+        self, placement: placement | None = None, sbp: Any = None, *, grad_sbp: Any = None, **_unsupported: Any
+    ) -> Tensor:
+        """The global tensor of which this is the process's piece, or a global tensor laid out anew.
+
+        Raises:
+            ValueError: a local tensor without placement or sbp.
+            RuntimeError: a keyword that is not OneFlow's or not honoured.
+        """
+        if unknown := [name for name in _unsupported if name not in ("check_meta", "copy")]:
+            raise RuntimeError(f"to_global has no argument {', '.join(unknown)}")
+        if isinstance(self, DTensor):
+            mesh = self.device_mesh if placement is None else placement.mesh
+            layout = self.placements if sbp is None else sbp_module.placements(sbp, mesh.ndim)
+            return dress(global_tensor.relayout(self, mesh, layout))
+        if placement is None or sbp is None:
+            missing = "placement" if placement is None else "sbp"
+            raise ValueError(f"to_global of a local tensor needs a placement and an sbp, and {missing} was not given")
+        mesh = placement.mesh
+        layout = sbp_module.placements(sbp, mesh.ndim)
+        return dress(global_tensor.from_local(self.as_subclass(torch.Tensor), mesh, layout))
+
+    def local_to_global(self, placement: placement | None = None, sbp: Any = None, **keywords: Any) -> Tensor:
+        if self.is_global:
+            raise RuntimeError("local_to_global takes a local tensor; global_to_global a global one")
+        return self.to_global(placement, sbp, **keywords)
+
+    def global_to_global(self, placement: placement | None = None, sbp: Any = None, **keywords: Any) -> Tensor:
+        if self.is_local:
+            raise RuntimeError("global_to_global takes a global tensor; local_to_global a local one")
+        return self.to_global(placement, sbp, **keywords)
+
+    def to_local(self, **_keywords: Any) -> Tensor:
+        """This process's piece."""
+        if not isinstance(self, DTensor):
+            raise RuntimeError("Expected global tensor for to_local but got local tensor!")
+        return dress(global_tensor.to_local(self))
+
+    def to_consistent(self, *_arguments: Any, **_keywords: Any) -> Tensor:
+        raise RuntimeError(".to_consistent has been removed, please use .to_global instead")
+
+
+def torch_dtype(tensor: torch.Tensor) -> torch.dtype:
+    """torch's type of any tensor."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return tensor.dtype
+
+
+# The methods that take a data type, beside `to`.
+for _name in [
+    "sum",
+    "mean",
+    "prod",
+    "cumsum",
+    "cumprod",
+    "softmax",
+    "log_softmax",
+    "new_tensor",
+    "new_empty",
+    "new_full",
+    "new_ones",
+    "new_zeros",
+    "all",
+    "any",
+    "std",
+    "var",
+]:
+    setattr(Tensor, _name, translated(getattr(torch.Tensor, _name)))
+
+
+class Parameter(Tensor):
+    """A tensor that a Module lists among its parameters."""
+
+    # By this torch.nn.Module knows a parameter.
+    _is_param = True
+
+    def __new__(cls, data: torch.Tensor, requires_grad: bool = True) -> Parameter:
+        if not isinstance(data, torch.Tensor):
+            raise TypeError(f"Parameter needs a tensor, got {type(data).__name__}")
+        return as_parameter(torch.nn.Parameter(dress_as_torch(data.detach()), requires_grad))
+
+
+class _Global:
+    """What only global tensors have."""
+
+    @property
+    def device(self) -> torch.device:
+        if torch._C._is_torch_function_enabled():
+            raise RuntimeError("Only local tensors have 'device'. Please use '.placement' for global tensors.")
+        return _DEVICE(self)
+
+
+class _GlobalTensor(_Global, Tensor, DTensor):
+    """A tensor over several processes."""
+
+
+class _GlobalParameter(_Global, Parameter, DTensor):
+    """A parameter over several processes."""
+
+
+_DEVICE = torch.Tensor.device.__get__  # type: ignore[attr-defined]
+
+
+for _kind, _name in ((_GlobalTensor, "Tensor"), (_GlobalParameter, "Parameter")):
+    _kind.__name__ = _name
+
+_DRESSED: dict[type, type] = {torch.Tensor: Tensor, DTensor: _GlobalTensor}
+
+
+def dress(value: Any) -> Any:
+    """What torch gave, as OneFlow gives it: tensors (in place, in tuples and lists too), shapes, types, devices."""
+    kind = type(value)
+    if kind in _DRESSED:
+        value.__class__ = _DRESSED[kind]
+    elif kind is torch.Size:
+        return Size(value)
+    elif kind is torch.dtype:
+        return of_torch(value)
+    elif kind is torch.device:
+        return indexed(value)
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            dress(part)
+    return value
+
+
+def dress_as_torch(value: torch.Tensor) -> torch.Tensor:
+    """An alias in torch's own class."""
+    if isinstance(value, DTensor):
+        value.__class__ = DTensor
+        return value
+    return value.as_subclass(torch.Tensor)
+
+
+def as_parameter(parameter: torch.nn.Parameter) -> Parameter:
+    """torch's parameter object as OneFlow's."""
+    if isinstance(parameter, DTensor):
+        parameter.__class__ = _GlobalParameter
+        global_tensor.keep_gradient_layout(parameter)
+    else:
+        parameter.__class__ = Parameter
+    return parameter  # type: ignore[return-value]
+
+
+def copied(values: Any) -> Any:
+    """Nested lists of tensors or numbers, arrays or a tensor, as torch.tensor takes them, sharing nothing."""
+    if isinstance(values, torch.Tensor):
+        return values.detach().clone().as_subclass(torch.Tensor)
+    if isinstance(values, np.ndarray):
+        return values.copy()
+    if isinstance(values, (list, tuple)) and any(isinstance(value, torch.Tensor) for value in values):
+        return [value.tolist() for value in values]
+    return values
+
+
+def floor_divide(input: Any, other: Any) -> Tensor:
+    """`input // other`: rounded down for floating point, toward zero for integers."""
+    quotient = torch.div(input, other, rounding_mode="floor")
+    if torch_dtype(quotient).is_floating_point:
+        return quotient  # type: ignore[return-value]
+    return torch.div(input, other, rounding_mode="trunc")  # type: ignore[return-value]
+
+
+def _rebuilt(kind: type, values: torch.Tensor, requires_grad: bool) -> Tensor:
+    tensor = values.detach()
+    tensor.__class__ = kind
+    return tensor.requires_grad_(requires_grad)  # type: ignore[return-value]

@@ -1,0 +1,55 @@
+"""How OneFlow prints a tensor: torch's digits, with the data type always shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import _tensor_str
+
+if TYPE_CHECKING:
+    from grus.dialects.oneflow.framework.tensor import Tensor
+
+PREFIX = "tensor("
+
+
+def text(tensor: Tensor) -> str:
+    """What `repr` shows."""
+    suffixes = []
+    if tensor.is_global:
+        suffixes += [f"placement={tensor.placement}", f"sbp={tensor.sbp}"]
+    elif tensor.device.type != "cpu":
+        suffixes.append(f"device='{tensor.device}'")
+    if tensor.numel():
+        values = tensor._whole().cpu()
+        digits = _tensor_str._tensor_str(values.as_subclass(torch.Tensor), len(PREFIX))
+    else:
+        digits = "[]"
+        if tensor.dim() != 1:
+            suffixes.append(f"size={tuple(tensor.shape)}")
+    suffixes.append(f"dtype={tensor.dtype}")
+    if tensor.grad_fn is not None:
+        suffixes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
+    elif tensor.requires_grad:
+        suffixes.append("requires_grad=True")
+    return _tensor_str._add_suffixes(PREFIX + digits, suffixes, len(PREFIX), force_newline=False)
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """As torch.set_printoptions, which it sets."""
+    options: dict[str, Any] = {
+        "precision": precision,
+        "threshold": threshold,
+        "edgeitems": edgeitems,
+        "linewidth": linewidth,
+        "profile": profile,
+        "sci_mode": sci_mode,
+    }
+    torch.set_printoptions(**options)

@@ -1,0 +1,90 @@
+"""`oneflow.nn`: torch's layers as `oneflow.nn.Module`, and OneFlow's own around them."""
+
+import torch
+
+from grus.dialects import refuser
+from grus.dialects.oneflow.nn import functional as functional
+from grus.dialects.oneflow.nn import init as init
+from grus.dialects.oneflow.nn import parallel as parallel
+from grus.dialects.oneflow.nn import utils as utils
+from grus.dialects.oneflow.nn.graph import Graph as Graph
+from grus.dialects.oneflow.nn.modules.adopted import adopt
+from grus.dialects.oneflow.nn.modules.container import ModuleDict as ModuleDict
+from grus.dialects.oneflow.nn.modules.container import ModuleList as ModuleList
+from grus.dialects.oneflow.nn.modules.container import ParameterDict as ParameterDict
+from grus.dialects.oneflow.nn.modules.container import ParameterList as ParameterList
+from grus.dialects.oneflow.nn.modules.container import Sequential as Sequential
+from grus.dialects.oneflow.nn.modules.loss import BCELoss as BCELoss
+from grus.dialects.oneflow.nn.modules.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
+from grus.dialects.oneflow.nn.modules.loss import CrossEntropyLoss as CrossEntropyLoss
+from grus.dialects.oneflow.nn.modules.loss import CTCLoss as CTCLoss
+from grus.dialects.oneflow.nn.modules.loss import KLDivLoss as KLDivLoss
+from grus.dialects.oneflow.nn.modules.loss import L1Loss as L1Loss
+from grus.dialects.oneflow.nn.modules.loss import MarginRankingLoss as MarginRankingLoss
+from grus.dialects.oneflow.nn.modules.loss import MSELoss as MSELoss
+from grus.dialects.oneflow.nn.modules.loss import NLLLoss as NLLLoss
+from grus.dialects.oneflow.nn.modules.loss import SmoothL1Loss as SmoothL1Loss
+from grus.dialects.oneflow.nn.modules.loss import TripletMarginLoss as TripletMarginLoss
+from grus.dialects.oneflow.nn.modules.module import Module as Module
+from grus.dialects.oneflow.nn.modules.rnn import GRU as GRU
+from grus.dialects.oneflow.nn.modules.rnn import LSTM as LSTM
+from grus.dialects.oneflow.nn.modules.rnn import RNN as RNN
+from grus.dialects.oneflow.nn.modules.rnn import GRUCell as GRUCell
+from grus.dialects.oneflow.nn.modules.rnn import LSTMCell as LSTMCell
+from grus.dialects.oneflow.nn.modules.rnn import RNNBase as RNNBase
+from grus.dialects.oneflow.nn.modules.rnn import RNNCell as RNNCell
+from grus.dialects.oneflow.nn.modules.rnn import RNNCellBase as RNNCellBase
+from grus.dialects.oneflow.nn.parameter import Parameter as Parameter
+
+AdaptiveAvgPool1d = adopt(torch.nn.AdaptiveAvgPool1d)
+AdaptiveAvgPool2d = adopt(torch.nn.AdaptiveAvgPool2d)
+AvgPool1d = adopt(torch.nn.AvgPool1d)
+AvgPool2d = adopt(torch.nn.AvgPool2d)
+BatchNorm1d = adopt(torch.nn.BatchNorm1d)
+BatchNorm2d = adopt(torch.nn.BatchNorm2d)
+CELU = adopt(torch.nn.CELU)
+Conv1d = adopt(torch.nn.Conv1d)
+Conv2d = adopt(torch.nn.Conv2d)
+CosineSimilarity = adopt(torch.nn.CosineSimilarity)
+Dropout = adopt(torch.nn.Dropout)
+Dropout1d = adopt(torch.nn.Dropout1d)
+Dropout2d = adopt(torch.nn.Dropout2d)
+ELU = adopt(torch.nn.ELU)
+Embedding = adopt(
+    torch.nn.Embedding, "num_embeddings embedding_dim padding_idx max_norm norm_type scale_grad_by_freq sparse _weight"
+)
+Flatten = adopt(torch.nn.Flatten)
+GELU = adopt(torch.nn.GELU, "approximate")
+GLU = adopt(torch.nn.GLU)
+GroupNorm = adopt(torch.nn.GroupNorm)
+Hardshrink = adopt(torch.nn.Hardshrink)
+Hardsigmoid = adopt(torch.nn.Hardsigmoid)
+Hardswish = adopt(torch.nn.Hardswish)
+Hardtanh = adopt(torch.nn.Hardtanh)
+Identity = adopt(torch.nn.Identity)
+LayerNorm = adopt(torch.nn.LayerNorm)
+LeakyReLU = adopt(torch.nn.LeakyReLU)
+Linear = adopt(torch.nn.Linear)
+LogSigmoid = adopt(torch.nn.LogSigmoid)
+LogSoftmax = adopt(torch.nn.LogSoftmax)
+MaxPool1d = adopt(torch.nn.MaxPool1d)
+MaxPool2d = adopt(torch.nn.MaxPool2d)
+Mish = adopt(torch.nn.Mish)
+PReLU = adopt(torch.nn.PReLU)
+PairwiseDistance = adopt(torch.nn.PairwiseDistance)
+ReLU = adopt(torch.nn.ReLU)
+ReLU6 = adopt(torch.nn.ReLU6)
+SELU = adopt(torch.nn.SELU)
+SiLU = adopt(torch.nn.SiLU)
+Sigmoid = adopt(torch.nn.Sigmoid)
+Softmax = adopt(torch.nn.Softmax)
+Softplus = adopt(torch.nn.Softplus)
+Softshrink = adopt(torch.nn.Softshrink)
+Softsign = adopt(torch.nn.Softsign)
+Tanh = adopt(torch.nn.Tanh)
+Threshold = adopt(torch.nn.Threshold)
+Unfold = adopt(torch.nn.Unfold)
+Upsample = adopt(torch.nn.Upsample)
+ZeroPad2d = adopt(torch.nn.ZeroPad2d)
+
+__getattr__ = refuser("oneflow", "oneflow.nn")

@@ -1,0 +1,1 @@
+"""The layers, in files as in OneFlow."""

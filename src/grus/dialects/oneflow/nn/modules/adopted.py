@@ -1,0 +1,48 @@
+"""How a layer of torch becomes OneFlow's: the same class, beside `oneflow.nn.Module`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import torch
+
+from grus.dialects.oneflow.framework.dtype import plain, translated
+from grus.dialects.oneflow.nn.modules.module import Module
+
+
+def adopt(layer: type[torch.nn.Module], positional: str | None = None) -> Any:
+    """A subclass of a torch layer that is a `oneflow.nn.Module` and takes OneFlow's data types.
+
+    Args:
+        positional: OneFlow's arguments, in its order, where torch has others.
+    """
+    return type(
+        layer.__name__,
+        (layer, Module),
+        {
+            "__init__": translated(layer.__init__)
+            if positional is None
+            else named(layer.__init__, "self " + positional),
+            "__doc__": f"As torch.nn.{layer.__name__}.",
+            "__module__": "grus.dialects.oneflow.nn",
+        },
+    )
+
+
+def named(function: Callable[..., Any], positional: str) -> Callable[..., Any]:
+    """A torch function called with OneFlow's arguments, which have these names in OneFlow's order."""
+    names = positional.split()
+
+    @wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        if len(arguments) > len(names) or not keywords.keys() <= set(names):
+            raise TypeError(
+                f"{function.__name__}() takes {', '.join(names)}; got {len(arguments)} and {list(keywords)}"
+            )
+        given = {**dict(zip(names, arguments, strict=False)), **keywords}
+        first = [given.pop("self")] if "self" in given else []
+        return function(*first, **{name: plain(value) for name, value in given.items()})
+
+    return call

@@ -1,0 +1,171 @@
+"""`oneflow.nn.Module`: torch's, with OneFlow's parameters, state_dict, errors and layouts over processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from grus.dialects.oneflow.framework.dtype import dtype, plain, translated
+from grus.dialects.oneflow.framework.placement import placement
+from grus.dialects.oneflow.framework.tensor import Parameter, Tensor, as_parameter, dress
+
+
+class Module(torch.nn.Module):
+    """The base of all layers and models."""
+
+    # Registration: what torch's layers create becomes OneFlow's, in place.
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:  # type: ignore[override]
+        if type(param) is torch.nn.Parameter:
+            as_parameter(param)
+        super().register_parameter(name, param)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:  # type: ignore[override]
+        super().register_buffer(name, dress(tensor), persistent)
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> None:  # type: ignore[override]
+        """`hook(module, arguments)` sees the positional arguments and may give others."""
+        super().register_forward_pre_hook(hook)
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> None:  # type: ignore[override]
+        """`hook(module, arguments, result)` may give another result."""
+        super().register_forward_hook(hook)
+
+    # State: the values of state_dict are the parameters and buffers themselves.
+
+    def state_dict(  # type: ignore[override]
+        self, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Tensor]:
+        """The parameters and persistent buffers by name; `keep_vars` makes no difference in OneFlow."""
+        if destination is not None and not hasattr(destination, "_metadata"):
+            state = super().state_dict(prefix=prefix, keep_vars=True)
+            destination.update(state)
+            return destination
+        return super().state_dict(destination=destination, prefix=prefix, keep_vars=True)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> Any:  # type: ignore[override]
+        """Copy the values of a state, tensors or NumPy arrays, into this module.
+
+        Returns:
+            The names that were missing and unexpected.
+
+        Raises:
+            RuntimeError: names that are missing or unexpected, if strict; values of another shape; local values for a
+                global module, or the reverse.
+        """
+        return super().load_state_dict(state_dict, strict)
+
+    def _load_from_state_dict(  # type: ignore[override]
+        self,
+        state_dict: Mapping[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        saved = {name: tensor for name, tensor in self._buffers.items() if name not in self._non_persistent_buffers_set}
+        own = {name: tensor for name, tensor in [*self._parameters.items(), *saved.items()] if tensor is not None}
+        for name, tensor in own.items():
+            key = prefix + name
+            if key not in state_dict:
+                missing_keys.append(key)
+            elif error := _copy(state_dict[key], tensor, key):
+                error_msgs.append(error)
+        for key in state_dict:
+            name = key[len(prefix) :].split(".", 1)[0]
+            if key.startswith(prefix) and name not in self._modules and name not in own:
+                unexpected_keys.append(key)
+
+    def zero_grad(self, set_to_none: bool = False) -> None:
+        for parameter in self.parameters():
+            parameter._zero_grad_(set_to_none)  # type: ignore[attr-defined]
+
+    # Types, devices, layouts
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """`to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`, in place.
+
+        Raises:
+            ValueError: nothing, or something else, was asked for.
+            TypeError: a data type that is no floating-point one.
+        """
+        given = {name: value for name, value in kwargs.items() if name in ("device", "dtype", "tensor")}
+        known = (str, int, torch.device, dtype, torch.Tensor)
+        if not 1 <= len(args) + len(given) <= 2 or not all(isinstance(value, known) for value in args):
+            raise ValueError(f"Unsupported parameters in module.to: {args} and {kwargs}")
+        wanted = next((value for value in [*args, *given.values()] if isinstance(value, dtype)), None)
+        if wanted is not None and not wanted.is_floating_point:
+            raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={wanted}")
+        like = next((value for value in [*args, *given.values()] if isinstance(value, torch.Tensor)), None)
+        if like is not None:
+            return super().to(like.device, plain(like.dtype))
+        return translated(super().to)(*args, **given)
+
+    def to_global(self, placement: placement | None = None, sbp: Any = None) -> Any:
+        """Make every parameter and buffer global, or lay global ones out anew, in place."""
+        return self._each(lambda tensor: tensor.to_global(placement=placement, sbp=sbp))
+
+    def to_local(self) -> Any:
+        """Keep of every parameter and buffer this process's piece, in place."""
+        return self._each(lambda tensor: tensor.to_local())
+
+    def to_consistent(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError(".to_consistent has been removed, please use .to_global instead")
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Any:
+        """Replace every parameter and buffer, a shared one by the same new one."""
+        changed: dict[Any, Any] = {}
+        with torch.no_grad():
+            for module in self.modules():
+                for table in (module._parameters, module._buffers):
+                    for name, tensor in table.items():
+                        if tensor is None:
+                            continue
+                        if tensor not in changed:
+                            new: Any = change(tensor.detach())  # type: ignore[arg-type]
+                            if isinstance(tensor, Parameter):
+                                new = Parameter(new, tensor.requires_grad)
+                                new.grad = None if tensor.grad is None else change(tensor.grad)
+                            changed[tensor] = new
+                        setattr(module, name, changed[tensor]) if table is module._parameters else table.update(
+                            {name: changed[tensor]}
+                        )
+        return self
+
+    def _shallow_repr(self) -> str:
+        """`repr` without the children."""
+        lines = self.extra_repr().split("\n")
+        inside = lines[0] if len(lines) == 1 else "\n  " + "\n  ".join(lines) + "\n"
+        return f"{self._get_name()}({inside})"
+
+
+def _copy(value: Any, tensor: Any, key: str) -> str | None:
+    """Copy one value of a state into a parameter or buffer; tells what stands against it."""
+    if tuple(value.shape) != tuple(tensor.shape):
+        return (
+            f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
+            f"the shape in current model is {tensor.shape}."
+        )
+    kinds = {True: "global", False: "local"}
+    is_global = isinstance(value, Tensor) and value.is_global
+    if isinstance(value, Tensor) and is_global != tensor.is_global:
+        help = (
+            "Maybe you need to convert the checkpoint param to global, or set global_src_rank=0 when using flow.load to "
+            "load model's state_dict"
+            if tensor.is_global
+            else "Maybe you need to convert your model to global."
+        )
+        return (
+            f'local / global mismatch for "{key}":  param from checkpoint is {kinds[is_global]} tensor, but the param in '
+            f"current model is {kinds[tensor.is_global]} tensor. {help}"
+        )
+    with torch.no_grad():
+        source = value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
+        if tensor.is_global and not is_global:
+            source = dress(source).to_global(placement=tensor.placement, sbp=tensor.sbp)
+        tensor.copy_(source)
+    return None

@@ -1,0 +1,142 @@
+"""`oneflow.nn.GRU`, `GRUCell` and the other recurrent layers. The GRUs compute through `grus.functional`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+import grus
+from grus import functional
+from grus.dialects.oneflow.framework.dtype import translated
+from grus.dialects.oneflow.framework.tensor import Tensor, dress
+from grus.dialects.oneflow.nn.modules.adopted import adopt
+from grus.dialects.oneflow.nn.modules.module import Module
+from grus.dialects.oneflow.nn.utils.rnn import PackedSequence
+from grus.parallel import global_tensor
+
+RNNBase = adopt(torch.nn.RNNBase)
+RNN = adopt(torch.nn.RNN)
+LSTM = adopt(torch.nn.LSTM)
+RNNCellBase = adopt(torch.nn.RNNCellBase)
+RNNCell = adopt(torch.nn.RNNCell)
+LSTMCell = adopt(torch.nn.LSTMCell)
+
+
+class GRU(torch.nn.GRU, Module):
+    """A GRU of one or more layers and one or two directions over a batch of sequences.
+
+    Args:
+        input_size, hidden_size: features of the input and of the state.
+        num_layers, bias, batch_first, dropout, bidirectional: as in torch.
+
+    Call it with input [T, B, I] ([B, T, I] if batch_first), one sequence [T, I] or a PackedSequence, and perhaps hx
+    [D*L, B, H]; it gives (output, h_n). Local and global tensors both do; of a global layer, the weights may be split over
+    their rows and the input over its batch.
+
+    Raises:
+        ValueError, TypeError: from the constructor, for arguments out of range.
+        RuntimeError: input or hx of another size; local tensors among global ones.
+    """
+
+    __init__ = translated(torch.nn.GRU.__init__)
+
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:  # type: ignore[override]
+        expected = 3 if batch_sizes is None else 2
+        if input.dim() != expected:
+            raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
+        if self.input_size != input.size(-1):
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
+            )
+
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:  # type: ignore[override]
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
+        batched = input.dim() == 3
+        if hx is not None and hx.dim() != (3 if batched else 2):
+            kind, wanted = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)
+            raise RuntimeError(f"For {kind} input, hx should also be {wanted}-D but got {hx.dim()}-D tensor")
+        batch_dim = 0 if self.batch_first else 1
+        whole = input if batched else input.unsqueeze(batch_dim)
+        self.check_input(whole, None)
+        if hx is not None:
+            state = hx if batched else hx.unsqueeze(1)
+            self.check_hidden_size(state, self.get_expected_hidden_size(whole, None))
+        return self._run(input, hx, self.batch_first)
+
+    def _packed(self, input: PackedSequence, hx: Tensor | None) -> tuple[PackedSequence, Tensor]:
+        data, batch_sizes, sorted_indices, unsorted_indices = input
+        self.check_input(data, batch_sizes)
+        if hx is not None:
+            self.check_hidden_size(hx, self.get_expected_hidden_size(data, batch_sizes))
+        return self._run(input, hx, False)
+
+    def _run(self, input: Any, hx: Tensor | None, batch_first: bool) -> tuple[Any, Tensor]:
+        weights = [getattr(self, name) for name in self._flat_weights_names]
+        compute: Any = functional.gru
+        if any(isinstance(tensor, Tensor) and tensor.is_global for tensor in (input, hx, *weights)):
+            compute = global_tensor.gru
+            if not all(isinstance(tensor, Tensor) and tensor.is_global for tensor in (input, *weights)):
+                raise RuntimeError(
+                    "nn.GRU got local and global tensors together: make input, hx and the layer global by to_global"
+                )
+        with torch._C.DisableTorchFunctionSubclass():
+            return dress(
+                compute(
+                    input,
+                    hx,
+                    weights,
+                    batch_first=batch_first,
+                    bidirectional=self.bidirectional,
+                    bias=self.bias,
+                    dropout=self.dropout,
+                    training=self.training,
+                )
+            )
+
+    def flatten_parameters(self) -> None:
+        """Does nothing: the kernels read the weights where they are."""
+
+    def _init_flat_weights(self) -> None:
+        self._flat_weights = []
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        Module.__setattr__(self, name, value)
+
+    def __to_grus__(self) -> grus.GRU:
+        """The same layer as `grus.GRU`, with these parameters."""
+        layer = grus.GRU(
+            self.input_size,
+            self.hidden_size,
+            self.num_layers,
+            self.bias,
+            self.batch_first,
+            self.dropout,
+            self.bidirectional,
+            device="meta",
+        )
+        for name in self._flat_weights_names:
+            setattr(layer, name, getattr(self, name))
+        return layer.train(self.training)
+
+
+class GRUCell(torch.nn.GRUCell, Module):
+    """One step of a GRU: the state after input [B, I] or [I] from state hx [B, H] or [H] (None: zeros)."""
+
+    __init__ = translated(torch.nn.GRUCell.__init__)
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:  # type: ignore[override]
+        if input.dim() not in (1, 2):
+            raise RuntimeError(f"GRUCell: Expected input to be 1-D or 2-D but received {input.dim()}-D tensor")
+        if hx is not None and hx.is_global != input.is_global or input.is_global != self.weight_ih.is_global:
+            raise RuntimeError("nn.GRUCell got local and global tensors together")
+        with torch._C.DisableTorchFunctionSubclass():
+            return dress(functional.gru_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh))
+
+    def __to_grus__(self) -> grus.GRUCell:
+        """The same cell as `grus.GRUCell`, with these parameters."""
+        cell = grus.GRUCell(self.input_size, self.hidden_size, self.bias, device="meta")
+        for name, parameter in self.named_parameters():
+            setattr(cell, name, parameter)
+        return cell.train(self.training)

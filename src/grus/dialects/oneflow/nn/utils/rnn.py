@@ -1,0 +1,45 @@
+"""Packed sequences: torch's, under OneFlow 0.9's narrower contract."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.nn.utils import rnn
+from torch.nn.utils.rnn import PackedSequence as PackedSequence
+
+from grus.dialects.oneflow.framework.tensor import Tensor, dress
+
+__all__ = ["PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence"]
+
+
+def pack_padded_sequence(
+    input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
+    """Pack a padded batch [T, B, ...] whose lengths (in steps, [B]) never increase.
+
+    Raises:
+        AssertionError: enforce_sorted=False, which OneFlow 0.9 has not.
+    """
+    assert enforce_sorted, "Only support enforce_sorted == True for now. Please sort the input by decreasing length."
+    return dress(rnn.pack_padded_sequence(input, torch.as_tensor(lengths), batch_first, enforce_sorted))
+
+
+def pad_packed_sequence(
+    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """Undo `pack_padded_sequence`: the padded batch, and the lengths as float32."""
+    padded, lengths = rnn.pad_packed_sequence(sequence, batch_first, padding_value, total_length)
+    return dress(padded), dress(lengths.to(torch.float32))
+
+
+def pad_sequence(sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0) -> Tensor:
+    """Put sequences of different lengths into one padded batch."""
+    return dress(rnn.pad_sequence(list(sequences), batch_first, padding_value))
+
+
+def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
+    """Pack sequences given by decreasing length."""
+    lengths = [len(sequence) for sequence in sequences]
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)

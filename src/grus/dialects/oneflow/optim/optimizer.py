@@ -1,0 +1,138 @@
+"""What all optimizers share: OneFlow's parameter groups and states around torch's."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+
+from grus.dialects.oneflow.framework.tensor import Parameter, Tensor, dress
+from grus.dialects.oneflow.nn.utils.clip_grad import clip_grad_norm_
+
+_CLIP = ("clip_grad_max_norm", "clip_grad_norm_type")
+
+
+class ParamGroup(dict[str, Any]):
+    """torch's parameter group, with OneFlow's attributes."""
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        return self["params"]
+
+    _parameters = parameters
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {name: value for name, value in self.items() if name not in ("params", *_TORCH_ONLY)}
+
+
+_TORCH_ONLY = ("foreach", "differentiable", "capturable", "decoupled_weight_decay")
+
+
+class Optimizer(torch.optim.Optimizer):
+    """The base of the optimizers; beside it, each inherits from torch's of the same name.
+
+    Class attributes:
+        OPTIONS: options that OneFlow has and torch has not, with the one value that is honoured.
+        STATE: torch's names of the tensors that belong to a parameter, and OneFlow's.
+    """
+
+    OPTIONS: dict[str, Any] = {}
+    STATE: dict[str, str] = {}
+    steps = 0
+
+    def __init__(self, parameters: Any, options: dict[str, Any]) -> None:
+        options = {"lr": 0.001, **options}
+        super().__init__(parameters, options)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        super().add_param_group(param_group)
+        self.param_groups[-1] = ParamGroup(self.param_groups[-1])
+        for name, value in self.OPTIONS.items():
+            self.param_groups[-1].setdefault(name, value)
+
+    def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:  # type: ignore[override]
+        """Change the parameters by their gradients. A closure runs without gradients, unless it enables them."""
+        with torch.no_grad():
+            loss = None if closure is None else closure()
+        for group in self.param_groups:
+            for name, value in self.OPTIONS.items():
+                if value is not None and group[name] != value:
+                    raise NotImplementedError(f"{type(self).__name__}: {name} can only be {value}, got {group[name]}")
+        with torch._C.DisableTorchFunctionSubclass():
+            self._change_parameters()
+        self.steps += 1
+        return loss
+
+    def _change_parameters(self) -> None:
+        super().step()
+
+    def zero_grad(self, set_to_none: bool = False) -> None:
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter._zero_grad_(set_to_none)
+
+    def clip_grad(self, error_if_nonfinite: bool = False) -> None:
+        """Limit the gradients of each group that was made with `clip_grad_max_norm` and `clip_grad_norm_type`."""
+        for group in self.param_groups:
+            if all(name in group for name in _CLIP):
+                clip_grad_norm_(group["params"], *(group[name] for name in _CLIP), error_if_nonfinite)
+            else:
+                warnings.warn(
+                    "To enable clip_grad, passing the `clip_grad_max_norm` and `clip_grad_norm_type` parameters when "
+                    "instantializing the Optimizer."
+                )
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state in OneFlow's form: {"state": {"step": n, 0: {...}}, "param_groups": [{"_options": ...}]}."""
+        numbers = {id(parameter): number for number, parameter in enumerate(self._all_parameters())}
+        state: dict[Any, Any] = {"step": self.steps}
+        for parameter in self._all_parameters():
+            own = self.state.get(parameter, {})
+            state[numbers[id(parameter)]] = {
+                name: dress(own[theirs]) for theirs, name in self.STATE.items() if own.get(theirs) is not None
+            }
+        groups = [
+            {
+                "_options": copy.deepcopy(group.options),
+                "_enable_clip_grad": all(name in group for name in _CLIP),
+                "params": [numbers[id(parameter)] for parameter in group["params"]],
+            }
+            for group in self.param_groups
+        ]
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:  # type: ignore[override]
+        """Take over a state that `state_dict` gave, here or in OneFlow.
+
+        Raises:
+            ValueError: another number of groups, or of parameters in a group.
+        """
+        saved = state_dict["param_groups"]
+        if len(saved) != len(self.param_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(new["params"]) != len(old["params"]) for new, old in zip(saved, self.param_groups, strict=True)):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
+        self.steps = state_dict["state"].get("step", 0)
+        for new, group in zip(saved, self.param_groups, strict=True):
+            group.update(copy.deepcopy(dict(new["_options"])))
+            for number, parameter in zip(new["params"], group["params"], strict=True):
+                self._load_state_of(parameter, state_dict["state"].get(number, {}))
+
+    def _load_state_of(self, parameter: Parameter, saved: Mapping[str, Any]) -> None:
+        own = {theirs: saved[name] for theirs, name in self.STATE.items() if name in saved}
+        if not own:
+            self.state.pop(parameter, None)
+            return
+        for name, value in own.items():
+            own[name] = value.detach().clone() if parameter.is_global else value.detach().to(parameter.device).clone()  # type: ignore[attr-defined]
+        own["step"] = torch.tensor(float(self.steps))
+        self.state[parameter] = own
+
+    def _all_parameters(self) -> Iterable[Parameter]:
+        return (parameter for group in self.param_groups for parameter in group["params"])

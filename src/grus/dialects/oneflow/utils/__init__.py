@@ -1,0 +1,3 @@
+"""Helpers."""
+
+from grus.dialects.oneflow.utils import data as data
