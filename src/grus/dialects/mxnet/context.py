@@ -1,0 +1,135 @@
+"""Devices as MXNet names them: `mx.cpu(0)`, `mx.gpu(1)` and the current one.
+
+CPU contexts of different numbers are one memory, as in MXNet, and keep their numbers: a parameter may live on
+`cpu(0)` and `cpu(1)` as two copies.  Of MXNet 1.9's `mxnet.context`.
+"""
+
+import threading
+from typing import Any
+
+import torch
+
+from .base import MXNetError
+
+__all__ = ["Context", "cpu", "cpu_pinned", "current_context", "gpu", "gpu_memory_info", "num_gpus"]
+
+
+class _Current(threading.local):
+    def __init__(self) -> None:
+        self.context: Context | None = None
+
+
+class Context:
+    """A device: type "cpu", "gpu", "cpu_pinned" or "cpu_shared", and a number.  `with ctx:` makes it the current one."""
+
+    devtype2str = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
+    devstr2type = {"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5}
+
+    __slots__ = ("_before", "_device", "device_id", "device_typeid")
+
+    def __init__(self, device_type: "str | Context", device_id: int = 0) -> None:
+        if isinstance(device_type, Context):
+            self.device_typeid = device_type.device_typeid
+            self.device_id = device_type.device_id
+        else:
+            self.device_typeid = self.devstr2type[device_type]
+            self.device_id = device_id
+        self._before: list[Context | None] = []
+        self._device: torch.device | None = None
+
+    @property
+    def device_type(self) -> str:
+        """The kind of device, as a word."""
+        return self.devtype2str[self.device_typeid]
+
+    @property
+    def device(self) -> torch.device:
+        """The torch device behind the context.
+
+        Raises:
+            MXNetError: for a GPU that this machine does not have.
+        """
+        if self._device is None:
+            if self.device_typeid == 2:
+                if self.device_id >= num_gpus():
+                    raise MXNetError(f"{self}: this machine has {num_gpus()} GPUs that torch can use")
+                self._device = torch.device("cuda", self.device_id)
+            else:
+                self._device = torch.device("cpu")
+        return self._device
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Context)
+            and self.device_typeid == other.device_typeid
+            and self.device_id == other.device_id
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.device_typeid, self.device_id))
+
+    def __repr__(self) -> str:
+        return f"{self.device_type}({self.device_id})"
+
+    def __enter__(self) -> "Context":
+        self._before.append(_current.context)
+        _current.context = self
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        _current.context = self._before.pop()
+
+    def __reduce__(self) -> tuple:
+        return (Context, (self.device_type, self.device_id))
+
+    def empty_cache(self) -> None:
+        """Give the cached memory of a GPU back."""
+        if self.device_typeid == 2:
+            torch.cuda.empty_cache()
+
+
+_current = _Current()
+_first_cpu = Context("cpu", 0)
+
+
+def cpu(device_id: int = 0) -> Context:
+    """A CPU context."""
+    return Context("cpu", device_id)
+
+
+def cpu_pinned(device_id: int = 0) -> Context:
+    """A CPU context whose memory a GPU would copy from quickly."""
+    return Context("cpu_pinned", device_id)
+
+
+def gpu(device_id: int = 0) -> Context:
+    """A GPU context."""
+    return Context("gpu", device_id)
+
+
+def num_gpus() -> int:
+    """How many GPUs torch can use."""
+    return torch.cuda.device_count()
+
+
+def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
+    """Free and total memory of a GPU, in bytes."""
+    return torch.cuda.mem_get_info(gpu(device_id).device)
+
+
+def current_context() -> Context:
+    """The context of the innermost `with`, else `cpu(0)`."""
+    return _current.context or _first_cpu
+
+
+def as_context(ctx: Any) -> Context:
+    """A context from what users give: None for the current one, a context, or its text as in a symbol's file."""
+    if ctx is None:
+        return current_context()
+    if isinstance(ctx, Context):
+        return ctx
+    if isinstance(ctx, str):
+        kind, _, number = ctx.rstrip(")").partition("(")
+        if kind in Context.devstr2type and (number or "0").isdigit():
+            return Context(kind, int(number or 0))
+    raise TypeError(f"ctx must be a Context such as mx.cpu(), got {ctx!r}")

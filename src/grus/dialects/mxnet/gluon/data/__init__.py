@@ -1,0 +1,14 @@
+"""`gluon.data`: datasets, samplers, loaders."""
+
+from grus.dialects import refuser
+
+from . import batchify
+from .dataloader import *
+from .dataset import *
+from .sampler import *
+
+__getattr__ = refuser(
+    "mxnet",
+    "mxnet.gluon.data",
+    {"vision": "torchvision.datasets", "RecordFileDataset": "torch.utils.data.Dataset"},
+)

@@ -1,0 +1,112 @@
+"""Batches of samples."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from ... import ndarray
+from ...context import cpu_pinned
+from ...ndarray.ndarray import NDArray
+from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+
+__all__ = ["DataLoader", "default_batchify_fn"]
+
+
+def default_batchify_fn(data: list) -> Any:
+    """One array of many samples; of tuples, a list of one array an element."""
+    if isinstance(data[0], NDArray):
+        return ndarray.stack(*data)
+    if isinstance(data[0], tuple):
+        return [default_batchify_fn(list(column)) for column in zip(*data, strict=True)]
+    values = np.asarray(data)
+    return ndarray.array(values, dtype=values.dtype)
+
+
+class DataLoader:
+    """Batches of a dataset, one iteration a round.
+
+    Args:
+        dataset: the samples.
+        batch_size: samples in a batch.
+        shuffle: whether their order is random.
+        sampler: their order.
+        last_batch: "keep", "discard" or "rollover" a shorter last batch.
+        batch_sampler: the positions of each batch, instead of all these.
+        batchify_fn: makes a batch of a list of samples.
+        num_workers: how many threads make batches ahead (MXNet would start as many processes).
+        pin_memory: put batches into a `cpu_pinned` context.
+        pin_device_id: the number of that context.
+        prefetch: batches to make ahead; twice `num_workers` by default.
+        thread_pool, auto_reload: kept for MXNet's signature.
+        timeout: seconds to wait for a batch of a worker.
+
+    Raises:
+        ValueError: for arguments that exclude each other.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = None,
+        shuffle: bool = False,
+        sampler: Sampler | None = None,
+        last_batch: str | None = None,
+        batch_sampler: Any = None,
+        batchify_fn: Callable | None = None,
+        num_workers: int = 0,
+        pin_memory: bool = False,
+        pin_device_id: int = 0,
+        prefetch: int | None = None,
+        thread_pool: bool = False,
+        timeout: float = 120,
+        auto_reload: bool = False,
+    ) -> None:
+        assert timeout > 0, f"timeout must be positive, given {timeout}"
+        if batch_sampler is None:
+            if batch_size is None:
+                raise ValueError("batch_size must be specified unless batch_sampler is specified")
+            if sampler is None:
+                sampler = RandomSampler(len(dataset)) if shuffle else SequentialSampler(len(dataset))
+            elif shuffle:
+                raise ValueError("shuffle must not be specified if sampler is specified")
+            batch_sampler = BatchSampler(sampler, batch_size, last_batch or "keep")
+        elif batch_size is not None or shuffle or sampler is not None or last_batch is not None:
+            raise ValueError(
+                "batch_size, shuffle, sampler and last_batch must not be specified if batch_sampler is specified."
+            )
+        self._dataset = dataset
+        self._batch_sampler = batch_sampler
+        self._batchify_fn = default_batchify_fn if batchify_fn is None else batchify_fn
+        self._num_workers = max(num_workers, 0)
+        self._prefetch = max(0, 2 * self._num_workers if prefetch is None else int(prefetch))
+        self._pinned = cpu_pinned(pin_device_id) if pin_memory else None
+        self._timeout = timeout
+
+    def _batch(self, places: list) -> Any:
+        batch = self._batchify_fn([self._dataset[place] for place in places])
+        return batch if self._pinned is None else _on(batch, self._pinned)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._num_workers == 0:
+            for places in self._batch_sampler:
+                yield self._batch(places)
+            return
+        with ThreadPoolExecutor(self._num_workers) as workers:
+            waiting: list[Future] = []
+            for places in self._batch_sampler:
+                waiting.append(workers.submit(self._batch, places))
+                if len(waiting) > max(self._prefetch, 1):
+                    yield waiting.pop(0).result(self._timeout)
+            for future in waiting:
+                yield future.result(self._timeout)
+
+    def __len__(self) -> int:
+        return len(self._batch_sampler)
+
+
+def _on(batch: Any, context: Any) -> Any:
+    if isinstance(batch, NDArray):
+        return batch.as_in_context(context)
+    return [_on(part, context) for part in batch] if isinstance(batch, (list, tuple)) else batch

@@ -1,0 +1,76 @@
+"""Nested lists of arrays as flat ones, with a description of the nesting: 0 an array, -1 None, a list its parts."""
+
+from typing import Any
+
+from ..context import Context
+from ..ndarray.ndarray import NDArray
+from ..symbol import Symbol
+
+
+def flatten(value: Any, what: str) -> tuple[list, Any]:
+    """The arrays (or symbols) inside, and how they were nested.
+
+    Raises:
+        ValueError: for anything that is no array, symbol, None, list or tuple.
+    """
+    if isinstance(value, NDArray):
+        return [value], 0
+    if isinstance(value, Symbol):
+        return [value], len(value) if len(value) > 1 else 0
+    if value is None:
+        return [None], -1
+    if not isinstance(value, (list, tuple)):
+        raise ValueError(
+            f"When hybridized, the input of HybridBlock {what} must be (nested) list of Symbol or NDArray, but got {value} "
+            f"of type {type(value)}"
+        )
+    flat, form = [], []
+    for part in value:
+        inner, inner_form = flatten(part, what)
+        flat.extend(inner)
+        form.append(inner_form)
+    return flat, form
+
+
+def regroup(flat: list, form: Any) -> Any:
+    """The nested value again."""
+    value, _ = _take(list(flat), form)
+    return value
+
+
+def _take(flat: list, form: Any) -> tuple[Any, list]:
+    if isinstance(form, int):
+        if form <= 0:
+            if form == -1 and flat[0] is not None:
+                raise ValueError(
+                    "We do not support passing types that are not None when the initial HybridBlock has received NoneType "
+                    f"and has been hybridized. Received arg = {flat[0]}, fmt = {form}."
+                )
+            return flat[0], flat[1:]
+        return flat[:form], flat[form:]
+    parts = []
+    for inner in form:
+        part, flat = _take(flat, inner)
+        parts.append(part)
+    return parts, flat
+
+
+def same_form(stored: list, given: list) -> bool:
+    """Whether two descriptions agree but for Nones at the end."""
+    shorter, longer = sorted((stored, given), key=len)
+    return longer[: len(shorter)] == shorter and all(form == -1 for form in longer[len(shorter) :])
+
+
+def look(value: Any, contexts: list[Context]) -> tuple[bool, bool]:
+    """Whether symbols and whether arrays are inside; the arrays' contexts are appended."""
+    if isinstance(value, NDArray):
+        contexts.append(value._ctx)
+        return False, True
+    if isinstance(value, Symbol):
+        return True, False
+    symbols = arrays = False
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            has_symbol, has_array = look(part, contexts)
+            symbols, arrays = symbols or has_symbol, arrays or has_array
+    return symbols, arrays

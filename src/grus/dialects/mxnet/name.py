@@ -1,0 +1,55 @@
+"""Names for symbols that the user gives none: a hint and a counter, behind the prefix of the block that is being traced."""
+
+import threading
+from typing import Any
+
+__all__ = ["NameManager", "Prefix", "current"]
+
+
+class NameManager:
+    """Counts names; `with manager:` makes it the one that symbols ask."""
+
+    def __init__(self) -> None:
+        self._counter: dict[str, int] = {}
+        self._before: list[NameManager] = []
+
+    def get(self, name: str | None, hint: str) -> str:
+        """The name itself, or the hint with the next number."""
+        if name:
+            return name
+        number = self._counter.get(hint, 0)
+        self._counter[hint] = number + 1
+        return f"{hint}{number}"
+
+    def __enter__(self) -> "NameManager":
+        self._before.append(current())
+        _local.manager = self
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        _local.manager = self._before.pop()
+
+
+class Prefix(NameManager):
+    """Puts a prefix before every name."""
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__()
+        self._prefix = prefix
+
+    def get(self, name: str | None, hint: str) -> str:
+        """The prefixed name."""
+        return self._prefix + super().get(name, hint)
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.manager = NameManager()
+
+
+_local = _Local()
+
+
+def current() -> NameManager:
+    """The manager in force in this thread."""
+    return _local.manager

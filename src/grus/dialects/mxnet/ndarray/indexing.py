@@ -1,0 +1,169 @@
+"""Reading and writing parts of an array: NumPy's indexing with MXNet's results.
+
+Integers in every axis give an array of shape (1,); a contiguous part shares memory, any other is a copy; a boolean is the
+number 0 or 1.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..base import integer_types, numeric_types
+
+_ARRAYS = (Tensor, np.ndarray, list, tuple, range)
+
+
+def _unwrapped(index: Any) -> Any:
+    """The tensor behind an array used as an index."""
+    return getattr(index, "_t", index)
+
+
+def _expand(key: Any, shape: tuple[int, ...]) -> list:
+    """The key as one index an axis (and None for new axes), `...` and missing axes filled with whole slices.
+
+    Raises:
+        IndexError: for more indices than axes, or two ellipses.
+        ValueError: for an index of a type that MXNet does not take.
+    """
+    parts = [_unwrapped(part) for part in (key if isinstance(key, tuple) else (key,))]
+    for part in parts:
+        if not (part is None or part is Ellipsis or isinstance(part, (slice, *_ARRAYS, *integer_types))):
+            raise ValueError(f"NDArray does not support slicing with key {part} of type {type(part)}.")
+    where = [i for i, part in enumerate(parts) if part is Ellipsis]
+    if len(where) > 1:
+        raise IndexError("Cannot use more than one ellipsis (`...`) for indexing")
+    named = sum(part is not None and part is not Ellipsis for part in parts)
+    if named > len(shape):
+        raise IndexError(f"too many indices ({named}) for array with {len(shape)} dimensions")
+    whole = [slice(None)] * (len(shape) - named)
+    at = where[0] if where else len(parts)
+    return parts[:at] + whole + parts[at + 1 :]
+
+
+def _as_index(index: Any, size: int, axis: int, device: torch.device) -> Any:
+    """One index as torch takes it, checked against the axis."""
+    if isinstance(index, (bool, *integer_types)):
+        place = int(index)
+        if not -size <= place < size:
+            raise IndexError(f"index {place} is out of bounds for axis {axis} with size {size}")
+        return place
+    if isinstance(index, slice) or index is None:
+        if isinstance(index, slice) and index.step == 0:
+            raise ValueError("slice step cannot be zero")
+        return index
+    if not isinstance(index, Tensor):
+        index = torch.as_tensor(np.asarray([_scalar(i) for i in index] if isinstance(index, (list, tuple)) else index))
+    places = index.to(device, torch.int64)
+    if places.numel() and not bool(((places >= -size) & (places < size)).all()):
+        raise IndexError(f"an index is out of bounds for axis {axis} with size {size}")
+    return places
+
+
+def _scalar(item: Any) -> Any:
+    item = _unwrapped(item)
+    return item.numpy() if isinstance(item, Tensor) else item
+
+
+def _resolve(tensor: Tensor, key: Any) -> list:
+    """The key as torch indices, one an axis and None for new ones."""
+    resolved, axis = [], 0
+    for part in _expand(key, tuple(tensor.shape)):
+        size = tensor.shape[axis] if part is not None else 0
+        resolved.append(_as_index(part, size, axis, tensor.device))
+        axis += part is not None
+    return resolved
+
+
+def _turn(tensor: Tensor, parts: list) -> Tensor:
+    """Cut the axes whose slices run backwards, which torch's indexing lacks; their parts become whole slices."""
+    axis = 0
+    for place, part in enumerate(parts):
+        if isinstance(part, slice) and part.step is not None and part.step < 0:
+            picks = torch.arange(*part.indices(tensor.shape[axis]), device=tensor.device)
+            tensor = tensor.index_select(axis, picks)
+            parts[place] = slice(None)
+        axis += part is not None
+    return tensor
+
+
+def get(tensor: Tensor, key: Any) -> Tensor:
+    """`array[key]`, for a tensor.
+
+    Raises:
+        IndexError: for an index outside the array or too many of them.
+        ValueError: for an index of a type that MXNet does not take.
+    """
+    if type(key) is int:
+        size = tensor.shape[0]
+        if not -size <= key < size:
+            raise IndexError(f"index {key} is out of bounds for axis 0 with size {size}")
+        part = tensor[key]
+        return part.reshape(1) if part.dim() == 0 else part
+    if type(key) is slice and key.step in (None, 1):
+        return tensor[key]
+    parts = _resolve(tensor, key)
+    part = _turn(tensor, parts)[tuple(parts)]
+    if part.dim() == 0:
+        part = part.reshape(1)
+    return part if part.is_contiguous() else part.contiguous()
+
+
+def _values(tensor: Tensor, value: Any) -> Tensor:
+    if isinstance(value, Tensor):
+        return value.to(tensor.device, tensor.dtype)
+    try:
+        array = np.asarray(value if isinstance(value, np.ndarray) else [_scalar(v) for v in value])
+        return torch.as_tensor(array.astype(_numpy_dtype(tensor))).to(tensor.device)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"NDArray does not support assignment with non-array-like object {value} of type {type(value)}"
+        ) from error
+
+
+def _numpy_dtype(tensor: Tensor) -> np.dtype:
+    return torch.empty(0, dtype=tensor.dtype).numpy().dtype
+
+
+def _fit(values: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Values without superfluous leading axes, broadcast to a shape.
+
+    Raises:
+        ValueError: when they do not broadcast to it.
+    """
+    given = tuple(values.shape)
+    while values.dim() > len(shape) and values.shape[0] == 1:
+        values = values.squeeze(0)
+    try:
+        return values.broadcast_to(shape)
+    except RuntimeError:
+        raise ValueError(
+            "operands could not be broadcast together with remapped shapes[original->remapped]: "
+            f"{given} and requested shape {shape}"
+        ) from None
+
+
+def put(tensor: Tensor, key: Any, value: Any) -> None:
+    """`array[key] = value`, for a tensor.
+
+    Raises:
+        IndexError: for an index outside the array.
+        TypeError: for a value that is no array or number.
+        ValueError: for a value whose shape does not fit.
+    """
+    if tensor.numel() == 0:
+        return
+    parts = _resolve(tensor, key)
+    backwards = any(isinstance(p, slice) and p.step is not None and p.step < 0 for p in parts)
+    if backwards:
+        places = torch.arange(tensor.numel(), device=tensor.device).reshape(tensor.shape)
+        places = _turn(places, parts)[tuple(parts)]
+        values = torch.full_like(tensor.detach(), value) if isinstance(value, numeric_types) else _values(tensor, value)
+        values = values.reshape(-1)[:1] if isinstance(value, numeric_types) else values
+        tensor.put_(places, _fit(values, tuple(places.shape)).contiguous())
+    elif isinstance(value, numeric_types):
+        tensor[tuple(parts)] = tensor.new_tensor(value)
+    else:
+        target = tuple(tensor.detach()[tuple(parts)].shape)
+        tensor[tuple(parts)] = _fit(_values(tensor, value), target)

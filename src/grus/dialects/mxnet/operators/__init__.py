@@ -1,0 +1,6 @@
+"""Every operator of the dialect, one topic a file."""
+
+from . import elementwise, index, neural, random, recurrent, reduce, shape
+from .registry import OPERATORS, Operator
+
+__all__ = ["OPERATORS", "Operator", "elementwise", "index", "neural", "random", "recurrent", "reduce", "shape"]

@@ -1,0 +1,230 @@
+"""Layers as operators: FullyConnected, Dropout, normalisations, convolution, pooling, and losses."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ..base import MXNetError
+from ..state import state
+from .elementwise import same_dtype
+from .registry import one_axis, operator, truth
+
+
+def _without_bias(attributes: Any) -> list[str]:
+    return ["data", "weight"] if truth(attributes.get("no_bias", False)) else ["data", "weight", "bias"]
+
+
+def _fully_connected_shapes(attributes: Any, shapes: list) -> list:
+    data, hidden = shapes[0], int(attributes["num_hidden"])
+    if data is not None:
+        flatten = truth(attributes.get("flatten", True))
+        features = 1
+        for size in data[1:] if flatten else data[-1:]:
+            features *= size
+        shapes = [data, (hidden, features), *shapes[2:]]
+    return shapes[:2] + [(hidden,)] * (len(shapes) - 2)
+
+
+@operator("FullyConnected", inputs=3, needs=_without_bias, infer=_fully_connected_shapes)
+def _fully_connected(
+    data: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    num_hidden: int | None = None,
+    no_bias: bool = False,
+    flatten: bool = True,
+) -> Tensor:
+    if data.dtype != weight.dtype:
+        same_dtype(data, weight)
+    if truth(flatten) and data.dim() != 2:
+        data = data.reshape(data.shape[0], -1)
+    if num_hidden is not None and weight.shape[0] != int(num_hidden):
+        raise MXNetError(f"FullyConnected: weight must have num_hidden={num_hidden} rows, got {tuple(weight.shape)}")
+    if data.shape[-1] != weight.shape[1]:
+        raise MXNetError(
+            f"FullyConnected: weight {tuple(weight.shape)} needs {weight.shape[1]} features, data has {data.shape[-1]}"
+        )
+    return functional.linear(data, weight, None if truth(no_bias) else bias)
+
+
+@operator("Dropout", copies=True, hidden=1)
+def _dropout(data: Tensor, p: float = 0.5, mode: str = "training", axes: Any = (), cudnn_off: bool = False) -> Tensor:
+    if not 0 <= p < 1:
+        raise MXNetError(f"Dropout: p must be at least 0 and below 1, got {p}")
+    if p == 0 or not (state.training or mode == "always"):
+        return data
+    if not axes:
+        return functional.dropout(data, p, True)
+    shared = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
+    shape = [1 if axis in shared else size for axis, size in enumerate(data.shape)]
+    return data * functional.dropout(torch.ones(shape, dtype=data.dtype, device=data.device), p, True)
+
+
+def _per_channel(axis_default: int, count: int) -> Any:
+    def infer(attributes: Any, shapes: list) -> list:
+        if shapes[0] is None:
+            return shapes
+        return [shapes[0], *[(shapes[0][int(attributes.get("axis", axis_default))],)] * (len(shapes) - 1)]
+
+    return infer
+
+
+def _along(vector: Tensor, axis: int, ndim: int) -> Tensor:
+    return vector.reshape([-1 if a == axis else 1 for a in range(ndim)])
+
+
+@operator("LayerNorm", inputs=3, hidden=2, infer=_per_channel(-1, 2))
+def _layer_norm(
+    data: Tensor, gamma: Tensor, beta: Tensor, axis: int = -1, eps: float = 1e-5, output_mean_var: bool = False
+) -> Tensor:
+    axis = one_axis(int(axis), data.dim())
+    if axis == data.dim() - 1:
+        return functional.layer_norm(data, (data.shape[-1],), gamma, beta, eps)
+    variance, mean = torch.var_mean(data, axis, correction=0, keepdim=True)
+    scaled = (data - mean) / torch.sqrt(variance + eps)
+    return scaled * _along(gamma, axis, data.dim()) + _along(beta, axis, data.dim())
+
+
+@operator(
+    "BatchNorm",
+    inputs=5,
+    hidden=2,
+    auxiliary=("moving_mean", "moving_var"),
+    infer=_per_channel(1, 4),
+)
+def _batch_norm(
+    data: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    moving_mean: Tensor,
+    moving_var: Tensor,
+    eps: float = 1e-3,
+    momentum: float = 0.9,
+    fix_gamma: bool = True,
+    use_global_stats: bool = False,
+    output_mean_var: bool = False,
+    axis: int = 1,
+) -> Tensor:
+    axis = one_axis(int(axis), data.dim())
+    others = tuple(a for a in range(data.dim()) if a != axis)
+    if state.training and not truth(use_global_stats):
+        variance, mean = torch.var_mean(data, others, correction=0)
+        moving_mean.data.mul_(momentum).add_(mean.detach(), alpha=1 - momentum)
+        moving_var.data.mul_(momentum).add_(variance.detach(), alpha=1 - momentum)
+    else:
+        mean, variance = moving_mean, moving_var
+    scaled = (data - _along(mean, axis, data.dim())) / torch.sqrt(_along(variance, axis, data.dim()) + eps)
+    if not truth(fix_gamma):
+        scaled = scaled * _along(gamma, axis, data.dim())
+    return scaled + _along(beta, axis, data.dim())
+
+
+@operator("InstanceNorm", inputs=3, infer=_per_channel(1, 2))
+def _instance_norm(data: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-3) -> Tensor:
+    variance, mean = torch.var_mean(data, tuple(range(2, data.dim())), correction=0, keepdim=True)
+    scaled = (data - mean) / torch.sqrt(variance + eps)
+    return scaled * _along(gamma, 1, data.dim()) + _along(beta, 1, data.dim())
+
+
+def _tuple_of(value: Any, count: int, default: int) -> tuple[int, ...]:
+    if value in (None, ()):
+        return (default,) * count
+    return tuple(int(v) for v in value) if isinstance(value, (tuple, list)) else (int(value),) * count
+
+
+def _convolution_shapes(attributes: Any, shapes: list) -> list:
+    data, filters = shapes[0], int(attributes["num_filter"])
+    if data is None:
+        return shapes
+    kernel = attributes["kernel"]
+    kernel = tuple(kernel) if isinstance(kernel, (tuple, list)) else (kernel,)
+    weight = (filters, data[1] // int(attributes.get("num_group", 1)), *kernel)
+    return [data, weight, *[(filters,)] * (len(shapes) - 2)]
+
+
+@operator("Convolution", inputs=3, needs=_without_bias, infer=_convolution_shapes)
+def _convolution(
+    data: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    kernel: Any = None,
+    stride: Any = (),
+    dilate: Any = (),
+    pad: Any = (),
+    num_filter: int = 0,
+    num_group: int = 1,
+    no_bias: bool = False,
+    layout: str | None = None,
+    workspace: int = 1024,
+) -> Tensor:
+    spatial = data.dim() - 2
+    if layout not in (None, "NCW", "NCHW", "NCDHW"):
+        raise MXNetError(f"Convolution: layout must be NCW, NCHW or NCDHW, got {layout!r}")
+    function = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}[spatial]
+    return function(
+        data,
+        weight,
+        None if truth(no_bias) else bias,
+        _tuple_of(stride, spatial, 1),
+        _tuple_of(pad, spatial, 0),
+        _tuple_of(dilate, spatial, 1),
+        int(num_group),
+    )
+
+
+@operator("Pooling")
+def _pooling(
+    data: Tensor,
+    kernel: Any = (),
+    pool_type: str = "max",
+    global_pool: bool = False,
+    stride: Any = (),
+    pad: Any = (),
+    pooling_convention: str = "valid",
+    count_include_pad: bool = True,
+    layout: str | None = None,
+) -> Tensor:
+    spatial = data.dim() - 2
+    if truth(global_pool):
+        axes = tuple(range(2, data.dim()))
+        return data.amax(axes, keepdim=True) if pool_type == "max" else data.mean(axes, keepdim=True)
+    if pool_type not in ("max", "avg"):
+        raise MXNetError(f"Pooling: pool_type must be max or avg, got {pool_type!r}")
+    window, step, edge = _tuple_of(kernel, spatial, 1), _tuple_of(stride, spatial, 1), _tuple_of(pad, spatial, 0)
+    ceil = pooling_convention == "full"
+    if pool_type == "max":
+        largest = {1: functional.max_pool1d, 2: functional.max_pool2d, 3: functional.max_pool3d}[spatial]
+        return largest(data, window, step, edge, ceil_mode=ceil)
+    average = {1: functional.avg_pool1d, 2: functional.avg_pool2d, 3: functional.avg_pool3d}[spatial]
+    return average(data, window, step, edge, ceil_mode=ceil, count_include_pad=truth(count_include_pad))
+
+
+@operator("softmax_cross_entropy", inputs=2)
+def _softmax_cross_entropy(data: Tensor, label: Tensor) -> Tensor:
+    return functional.cross_entropy(data, label.long(), reduction="sum").reshape(1)
+
+
+@operator("CTCLoss", "ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss", inputs=4, needs=lambda attributes: ["data", "label"])
+def _ctc_loss(
+    data: Tensor,
+    label: Tensor,
+    data_lengths: Tensor | None = None,
+    label_lengths: Tensor | None = None,
+    use_data_lengths: bool = False,
+    use_label_lengths: bool = False,
+    blank_label: str = "first",
+) -> Tensor:
+    steps, batch, classes = data.shape
+    blank, padding = (0, 0) if blank_label == "first" else (classes - 1, -1)
+    if truth(use_data_lengths) and data_lengths is not None:
+        input_lengths = data_lengths.long()
+    else:
+        input_lengths = torch.full((batch,), steps, dtype=torch.int64, device=data.device)
+    if truth(use_label_lengths):
+        target_lengths = (label_lengths if label_lengths is not None else data_lengths).long()  # type: ignore[union-attr]
+    else:
+        target_lengths = ((label != padding).long().cumprod(1)).sum(1)
+    scores = torch.log_softmax(data, -1)
+    return functional.ctc_loss(scores, label.long().clamp(min=0), input_lengths, target_lengths, blank, "none")

@@ -1,0 +1,155 @@
+"""The one list of operators behind `mx.nd`, `mx.sym` and the methods of arrays and symbols.
+
+An operator is a function on torch tensors.  Its first parameters are its inputs, the others its attributes, both under
+MXNet's names, so that a call, a node of a symbol and a line of an exported file all mean the same thing.
+"""
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..base import MXNetError
+
+Shape = tuple[int, ...] | None
+
+OPERATORS: dict[str, "Operator"] = {}
+
+# Attributes that only tune MXNet's own kernels, or that a file repeats: they change no result.
+_WITHOUT_EFFECT = frozenset({"num_args", "workspace", "cudnn_tune", "cudnn_off", "sparse_grad", "cudnn_algo_verbose"})
+
+
+class Operator:
+    """One operator: how to compute it and how a symbol holds it.
+
+    Attributes:
+        name: MXNet's own name, as in exported files.
+        compute: the function on tensors.
+        inputs: names of the tensor arguments; for a variadic operator the one name of them all.
+        variadic: whether it takes any number of tensors.
+        required: the inputs that have no default.
+        attributes: names of the other arguments.
+        copies: whether the result may share memory with an input, so that `mx.nd` has to copy it.
+        visible: number of results, or a function of the attributes.
+        hidden: results that MXNet counts in a file but shows nobody.
+        auxiliary: inputs that are states rather than arguments (running means).
+        needs: the inputs that a symbol creates as variables when they are left out, given the attributes.
+        infer: fills unknown input shapes, given attributes and the shapes known so far.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        compute: Callable[..., Any],
+        inputs: int,
+        copies: bool,
+        visible: int | Callable[[Mapping[str, Any]], int],
+        hidden: int,
+        auxiliary: tuple[str, ...],
+        needs: Callable[[Mapping[str, Any]], list[str]] | None,
+        infer: Callable[[Mapping[str, Any], list[Shape]], list[Shape]] | None,
+    ) -> None:
+        parameters = list(inspect.signature(compute).parameters.values())
+        self.name = name
+        self.compute = compute
+        self.variadic = bool(parameters) and parameters[0].kind is inspect.Parameter.VAR_POSITIONAL
+        count = 1 if self.variadic else inputs
+        self.inputs = tuple(p.name for p in parameters[:count])
+        self.required = tuple(p.name for p in parameters[:count] if p.default is inspect.Parameter.empty)
+        self.defaults = {p.name: p.default for p in parameters[count:]}
+        self.attributes = frozenset(self.defaults)
+        self.copies = copies
+        self.visible = visible
+        self.hidden = hidden
+        self.auxiliary = auxiliary
+        self.needs = needs or (lambda attributes: list(self.required))
+        self.infer = infer
+
+    def outputs(self, attributes: Mapping[str, Any]) -> int:
+        """How many results a call with these attributes has."""
+        return self.visible if isinstance(self.visible, int) else self.visible(attributes)
+
+    def check(self, attributes: Mapping[str, Any]) -> None:
+        """Refuse an attribute that the operator does not have.
+
+        Raises:
+            MXNetError: naming the attribute and those that exist.
+        """
+        for key in attributes:
+            if key not in self.attributes and key not in _WITHOUT_EFFECT:
+                raise MXNetError(
+                    f"{self.name}: Cannot find argument '{key}', Possible Arguments: {', '.join(sorted(self.attributes))}"
+                )
+
+    def parse(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """The attributes of a node as values, from the texts that a symbol file holds."""
+        given = {key: value for key, value in texts.items() if not key.startswith("__")}
+        self.check(given)
+        return {key: _value(text) for key, text in given.items() if key in self.attributes}
+
+    def complain(self, error: TypeError) -> Exception:
+        """The error for a call that did not fit the operator's parameters."""
+        return MXNetError(f"{self.name}: {str(error).replace(self.compute.__name__, self.name)}")
+
+
+def _value(text: Any) -> Any:
+    if not isinstance(text, str):
+        return text
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def operator(
+    name: str,
+    *aliases: str,
+    inputs: int = 1,
+    copies: bool = False,
+    visible: int | Callable[[Mapping[str, Any]], int] = 1,
+    hidden: int = 0,
+    auxiliary: tuple[str, ...] = (),
+    needs: Callable[[Mapping[str, Any]], list[str]] | None = None,
+    infer: Callable[[Mapping[str, Any], list[Shape]], list[Shape]] | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function on tensors as the operator `name`, known under the aliases too."""
+
+    def register(compute: Callable[..., Any]) -> Callable[..., Any]:
+        entry = Operator(name, compute, inputs, copies, visible, hidden, auxiliary, needs, infer)
+        for known in (name, *aliases):
+            if known in OPERATORS:
+                raise ValueError(f"operator {known} is registered twice")
+            OPERATORS[known] = entry
+        return compute
+
+    return register
+
+
+def truth(value: Any) -> bool:
+    """A flag that may have come as a bool, a number or a text."""
+    return value.lower() in ("true", "1") if isinstance(value, str) else bool(value)
+
+
+def axes_of(axis: Any, ndim: int, exclude: bool = False) -> tuple[int, ...]:
+    """Non-negative axes from None, a number or a tuple; all of them for None or an empty tuple.
+
+    Raises:
+        MXNetError: for an axis that the array does not have.
+    """
+    if axis is None or axis == ():
+        chosen = tuple(range(ndim))
+        return () if exclude and axis is None else chosen
+    given = (axis,) if not isinstance(axis, (tuple, list)) else axis
+    chosen = tuple(one_axis(int(a), ndim) for a in given)
+    return tuple(a for a in range(ndim) if a not in chosen) if exclude else chosen
+
+
+def one_axis(axis: int, ndim: int) -> int:
+    """A non-negative axis.
+
+    Raises:
+        MXNetError: for an axis that the array does not have.
+    """
+    if not -ndim <= axis < ndim:
+        raise MXNetError(f"axis {axis} is out of bounds for an array of {ndim} dimensions")
+    return axis % ndim

@@ -1,0 +1,412 @@
+"""Operators on shapes: reshape with MXNet's codes, transposes, slices, joins, repeats, products of matrices."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..base import MXNetError, torch_dtype
+from ..context import as_context
+from .elementwise import same_dtype
+from .registry import axes_of, one_axis, operator, truth
+
+
+def _as_tuple(value: Any) -> tuple:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def new_shape(old: tuple[int, ...], codes: tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
+    """The shape that MXNet's codes stand for.
+
+    0 keeps the dimension, -1 is inferred, -2 keeps all that remain, -3 multiplies two, -4 splits one into the two that
+    follow (one of them may be -1).  `reverse` reads shape and codes from the right.
+
+    Raises:
+        MXNetError: for codes that do not fit the shape.
+    """
+    if reverse:
+        return tuple(reversed(new_shape(tuple(reversed(old)), tuple(reversed(codes)))))
+    result: list[int] = []
+    at = 0  # the dimension of `old` that the next code speaks of
+    i = 0
+    try:
+        while i < len(codes):
+            code = int(codes[i])
+            if code > 0:
+                result.append(code)
+                at += 1
+            elif code == 0:
+                result.append(old[at])
+                at += 1
+            elif code == -1:
+                result.append(-1)
+                at += 1
+            elif code == -2:
+                result.extend(old[at:])
+                at = len(old)
+            elif code == -3:
+                result.append(old[at] * old[at + 1])
+                at += 2
+            elif code == -4:
+                left, right = int(codes[i + 1]), int(codes[i + 2])
+                left = old[at] // right if left == -1 else left
+                right = old[at] // left if right == -1 else right
+                if left * right != old[at]:
+                    raise MXNetError(f"reshape: -4 cannot split {old[at]} into {left} and {right}")
+                result.extend((left, right))
+                at += 1
+                i += 2
+            else:
+                raise MXNetError(f"reshape: {code} in {codes} is no code that MXNet knows")
+            i += 1
+    except IndexError:
+        raise MXNetError(f"reshape: {codes} asks for more dimensions than {old} has") from None
+    return _infer_one(old, codes, result)
+
+
+def _infer_one(old: tuple[int, ...], codes: tuple[int, ...], result: list[int]) -> tuple[int, ...]:
+    if result.count(-1) > 1:
+        raise MXNetError(f"reshape: only one dimension of {codes} can be inferred")
+    if -1 in result:
+        known = -math.prod(result)
+        result[result.index(-1)] = math.prod(old) // known if known else 0
+    return tuple(result)
+
+
+@operator("Reshape", "reshape", copies=True)
+def _reshape(data: Tensor, shape: Any = None, reverse: bool = False) -> Tensor:
+    wanted = new_shape(tuple(data.shape), _as_tuple(shape), truth(reverse))
+    if math.prod(wanted) != data.numel():
+        raise MXNetError(f"Reshape: target shape {wanted} has another size than the input's {tuple(data.shape)}")
+    return data.reshape(wanted)
+
+
+@operator("reshape_like", inputs=2, copies=True)
+def _reshape_like(
+    lhs: Tensor,
+    rhs: Tensor,
+    lhs_begin: int | None = None,
+    lhs_end: int | None = None,
+    rhs_begin: int | None = None,
+    rhs_end: int | None = None,
+) -> Tensor:
+    begin, end, _ = slice(lhs_begin, lhs_end).indices(lhs.dim())
+    shape = tuple(lhs.shape[:begin]) + tuple(rhs.shape[rhs_begin:rhs_end]) + tuple(lhs.shape[end:])
+    return lhs.reshape(shape)
+
+
+@operator("Flatten", "flatten", copies=True)
+def _flatten(data: Tensor) -> Tensor:
+    return data.reshape(data.shape[0], -1)
+
+
+@operator("transpose", copies=True)
+def _transpose(data: Tensor, axes: Any = None) -> Tensor:
+    order = tuple(reversed(range(data.dim()))) if axes in (None, ()) else axes_of(axes, data.dim())
+    return data.permute(order)
+
+
+@operator("SwapAxis", "swapaxes", copies=True)
+def _swapaxes(data: Tensor, dim1: int = 0, dim2: int = 0) -> Tensor:
+    return data.transpose(one_axis(dim1, data.dim()), one_axis(dim2, data.dim()))
+
+
+@operator("expand_dims", copies=True)
+def _expand_dims(data: Tensor, axis: int) -> Tensor:
+    return data.unsqueeze(axis)
+
+
+@operator("squeeze", copies=True)
+def _squeeze(data: Tensor, axis: Any = None) -> Tensor:
+    axes = tuple(a for a, n in enumerate(data.shape) if n == 1) if axis is None else axes_of(axis, data.dim())
+    for one in axes:
+        if data.shape[one] != 1:
+            raise MXNetError(f"squeeze: axis {one} must be of size 1, got {data.shape[one]}")
+    shape = [n for a, n in enumerate(data.shape) if a not in axes]
+    return data.reshape(shape or [1])
+
+
+@operator("broadcast_to", copies=True)
+def _broadcast_to(data: Tensor, shape: Any = ()) -> Tensor:
+    wanted = _as_tuple(shape)
+    if len(wanted) == data.dim():
+        wanted = tuple(n or have for n, have in zip(wanted, data.shape, strict=True))
+    return data.broadcast_to(wanted)
+
+
+@operator("broadcast_axis", "broadcast_axes", copies=True)
+def _broadcast_axis(data: Tensor, axis: Any = (), size: Any = ()) -> Tensor:
+    shape = list(data.shape)
+    for one, count in zip(axes_of(_as_tuple(axis), data.dim()), _as_tuple(size), strict=True):
+        if shape[one] != 1:
+            raise MXNetError(f"broadcast_axis: axis {one} must be of size 1, got {shape[one]}")
+        shape[one] = int(count)
+    return data.broadcast_to(shape)
+
+
+@operator("broadcast_like", inputs=2, copies=True)
+def _broadcast_like(lhs: Tensor, rhs: Tensor, lhs_axes: Any = None, rhs_axes: Any = None) -> Tensor:
+    if lhs_axes is None:
+        return lhs.broadcast_to(rhs.shape)
+    shape = list(lhs.shape)
+    for left, right in zip(axes_of(lhs_axes, lhs.dim()), axes_of(rhs_axes, rhs.dim()), strict=True):
+        shape[left] = rhs.shape[right]
+    return lhs.broadcast_to(shape)
+
+
+def cut(data: Tensor, keys: list[slice]) -> Tensor:
+    """Slice the leading axes; torch has no negative steps, so those axes are turned round and cut forwards."""
+    for axis, key in enumerate(keys):
+        step = 1 if key.step is None else key.step
+        if step == 0:
+            raise MXNetError("slice: step cannot be 0")
+        if step < 0:
+            start, stop, step = key.indices(data.shape[axis])
+            picks = torch.arange(start, stop, step, device=data.device)
+            data = data.index_select(axis, picks)
+        elif key != slice(None):
+            data = data[(slice(None),) * axis + (key,)]
+    return data
+
+
+@operator("slice", "crop", copies=True)
+def _slice(data: Tensor, begin: Any, end: Any, step: Any = ()) -> Tensor:
+    begins, ends = _as_tuple(begin), _as_tuple(end)
+    steps = () if step is None else _as_tuple(step)
+    steps = steps + (None,) * (len(begins) - len(steps))
+    keys = [slice(b, e, s) for b, e, s in zip(begins, ends, steps, strict=True)]
+    result = cut(data, keys)
+    if 0 in result.shape and 0 not in data.shape:
+        raise MXNetError(f"slice: begin={begins}, end={ends}, step={steps} leaves nothing of {tuple(data.shape)}")
+    return result
+
+
+@operator("slice_axis", copies=True)
+def _slice_axis(data: Tensor, axis: int, begin: int, end: int | None) -> Tensor:
+    axis = one_axis(int(axis), data.dim())
+    size = data.shape[axis]
+    first = begin + size if begin < 0 else begin
+    last = size if end is None else end + size if end < 0 else end
+    if not 0 <= first < last <= size:
+        raise MXNetError(f"slice_axis: begin={begin}, end={end} is no range of axis {axis}, of size {size}")
+    return data.narrow(axis, first, last - first)
+
+
+@operator("slice_like", inputs=2, copies=True)
+def _slice_like(data: Tensor, shape_like: Tensor, axes: Any = ()) -> Tensor:
+    for axis in axes_of(axes, data.dim()):
+        if shape_like.shape[axis] > data.shape[axis]:
+            raise MXNetError(f"slice_like: axis {axis} has only {data.shape[axis]} of {shape_like.shape[axis]} items")
+        data = data.narrow(axis, 0, shape_like.shape[axis])
+    return data
+
+
+@operator("Concat", "concat")
+def _concat(*data: Tensor, dim: int = 1) -> Tensor:
+    same_dtype(*data)
+    return torch.cat(data, one_axis(int(dim), data[0].dim()))
+
+
+@operator("_rnn_param_concat")
+def _rnn_param_concat(*data: Tensor, dim: int = 0) -> Tensor:
+    return torch.cat(data, int(dim))
+
+
+@operator("stack")
+def _stack(*data: Tensor, axis: int = 0) -> Tensor:
+    if not data:
+        raise MXNetError("stack: needs at least one array")
+    same_dtype(*data)
+    return torch.stack(data, int(axis))
+
+
+@operator("add_n", "ElementWiseSum", "element_wise_sum")
+def _add_n(*args: Tensor) -> Tensor:
+    same_dtype(*args)
+    total = args[0].clone()
+    for other in args[1:]:
+        if other.shape != total.shape:
+            raise MXNetError(f"add_n: all shapes must be equal, got {tuple(total.shape)} and {tuple(other.shape)}")
+        total = total + other
+    return total
+
+
+@operator(
+    "SliceChannel", "split", copies=True, visible=lambda attributes: int(attributes["num_outputs"])
+)
+def _split(
+    data: Tensor, num_outputs: int, axis: int = 1, squeeze_axis: bool = False
+) -> Tensor | tuple[Tensor, ...]:
+    axis = one_axis(int(axis), data.dim())
+    count = int(num_outputs)
+    if count < 1 or data.shape[axis] % count:
+        raise MXNetError(f"split: axis {axis} of size {data.shape[axis]} cannot be split into {count} equal parts")
+    if truth(squeeze_axis):
+        if data.shape[axis] != count:
+            raise MXNetError(f"split: squeeze_axis needs {data.shape[axis]} parts along axis {axis}, got {count}")
+        parts = data.unbind(axis)
+    else:
+        parts = data.split(data.shape[axis] // count, axis)
+    return parts if count > 1 else parts[0]
+
+
+@operator("_split_v2", copies=True, visible=lambda attributes: max(len(attributes["indices"]), 1))
+def _split_v2(
+    data: Tensor, indices: Any = (), axis: int = 0, squeeze_axis: bool = False, sections: int = 0
+) -> Tensor | tuple[Tensor, ...]:
+    axis = one_axis(int(axis), data.dim())
+    if sections:
+        return _split(data, sections, axis, squeeze_axis)
+    parts = torch.tensor_split(data, tuple(int(i) for i in indices)[1:], axis)
+    parts = tuple(p.squeeze(axis) for p in parts) if truth(squeeze_axis) else parts
+    return parts if len(parts) > 1 else parts[0]
+
+
+@operator("tile")
+def _tile(data: Tensor, reps: Any) -> Tensor:
+    return torch.tile(data, tuple(int(r) for r in _as_tuple(reps)))
+
+
+@operator("repeat")
+def _repeat(data: Tensor, repeats: int, axis: int | None = None) -> Tensor:
+    return torch.repeat_interleave(data, int(repeats), axis)
+
+
+@operator("reverse", "flip")
+def _reverse(data: Tensor, axis: Any) -> Tensor:
+    return torch.flip(data, axes_of(axis, data.dim()))
+
+
+@operator("Pad", "pad")
+def _pad(data: Tensor, mode: str, pad_width: Any, constant_value: float = 0.0) -> Tensor:
+    widths = tuple(int(w) for w in _as_tuple(pad_width))
+    if len(widths) != 2 * data.dim() or any(widths[:4]):
+        raise MXNetError(f"pad: pad_width must have {2 * data.dim()} numbers, the first four 0; got {widths}")
+    inner = [(widths[2 * a], widths[2 * a + 1]) for a in range(data.dim())]
+    flat = [w for pair in reversed(inner[2:]) for w in pair]
+    if mode == "constant":
+        return torch.nn.functional.pad(data, flat, "constant", constant_value)
+    names = {"edge": "replicate", "reflect": "reflect"}
+    if mode not in names:
+        raise MXNetError(f"pad: mode must be constant, edge or reflect, got {mode!r}")
+    return torch.nn.functional.pad(data, flat, names[mode])
+
+
+@operator("where", inputs=3)
+def _where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    same_dtype(x, y)
+    if x.shape != y.shape:
+        raise MXNetError(f"where: x and y must have one shape, got {tuple(x.shape)} and {tuple(y.shape)}")
+    if condition.shape != x.shape:
+        if condition.dim() != 1 or condition.shape[0] != x.shape[0]:
+            raise MXNetError(f"where: condition must be of shape {tuple(x.shape)} or ({x.shape[0]},)")
+        condition = condition.reshape((-1,) + (1,) * (x.dim() - 1))
+    return torch.where(condition != 0, x, y)
+
+
+@operator("diag")
+def _diag(data: Tensor, k: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    if data.dim() == 1:
+        return torch.diag(data, int(k))
+    return torch.diagonal(data, int(k), int(axis1), int(axis2)).clone()
+
+
+@operator("dot", inputs=2)
+def _dot(
+    lhs: Tensor, rhs: Tensor, transpose_a: bool = False, transpose_b: bool = False, forward_stype: Any = None
+) -> Tensor:
+    same_dtype(lhs, rhs)
+    if lhs.dim() == 1 and rhs.dim() == 1:
+        return torch.dot(lhs, rhs).reshape(1)
+    if truth(transpose_a):
+        lhs = lhs.permute((*range(1, lhs.dim()), 0))
+    if truth(transpose_b):
+        rhs = rhs.permute((rhs.dim() - 1, *range(rhs.dim() - 1)))
+    if lhs.shape[-1] != rhs.shape[0]:
+        raise MXNetError(f"dot: {tuple(lhs.shape)} and {tuple(rhs.shape)} do not fit each other")
+    return torch.tensordot(lhs, rhs, 1)
+
+
+@operator("batch_dot", inputs=2)
+def _batch_dot(
+    lhs: Tensor, rhs: Tensor, transpose_a: bool = False, transpose_b: bool = False, forward_stype: Any = None
+) -> Tensor:
+    same_dtype(lhs, rhs)
+    lhs = lhs.transpose(-1, -2) if truth(transpose_a) else lhs
+    rhs = rhs.transpose(-1, -2) if truth(transpose_b) else rhs
+    if lhs.shape[:-2] != rhs.shape[:-2] or lhs.shape[-1] != rhs.shape[-2]:
+        raise MXNetError(f"batch_dot: {tuple(lhs.shape)} and {tuple(rhs.shape)} do not fit each other")
+    return torch.matmul(lhs, rhs)
+
+
+@operator("_linalg_gemm2", "linalg_gemm2", inputs=2)
+def _gemm2(
+    A: Tensor, B: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, axis: int = -2
+) -> Tensor:
+    left = A.transpose(-1, -2) if truth(transpose_a) else A
+    right = B.transpose(-1, -2) if truth(transpose_b) else B
+    return torch.matmul(left, right) * alpha
+
+
+@operator("_zeros", inputs=0)
+def _zeros(*, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
+    return _filled(shape, 0, ctx, dtype)
+
+
+@operator("_ones", inputs=0)
+def _ones(*, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
+    return _filled(shape, 1, ctx, dtype)
+
+
+@operator("_full", inputs=0)
+def _full(*, shape: Any = None, value: float = 0.0, ctx: Any = None, dtype: Any = None) -> Tensor:
+    return _filled(shape, value, ctx, dtype)
+
+
+def _filled(shape: Any, value: float, ctx: Any, dtype: Any) -> Tensor:
+    sizes = tuple(int(n) for n in _as_tuple(shape))
+    return torch.full(sizes, value, dtype=torch_dtype(dtype), device=as_context(ctx).device)
+
+
+@operator("_arange", inputs=0)
+def _arange(
+    *,
+    start: float = 0,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    infer_range: bool = False,
+    ctx: Any = None,
+    dtype: Any = None,
+) -> Tensor:
+    if stop is None:
+        start, stop = 0, start
+    count = max(0, math.ceil((stop - start) / step))
+    steps = torch.arange(count, dtype=torch.float64, device=as_context(ctx).device) * step + start
+    return torch.repeat_interleave(steps.to(torch_dtype(dtype)), int(repeat))
+
+
+@operator("_linspace", inputs=0)
+def _linspace(
+    *, start: float, stop: float, step: float = 1.0, num: int = 50, endpoint: bool = True, ctx: Any = None, dtype: Any = None
+) -> Tensor:
+    count = num if truth(endpoint) else num + 1
+    points = torch.linspace(start, stop, count, dtype=torch.float64, device=as_context(ctx).device)
+    return points[:num].to(torch_dtype(dtype))
+
+
+@operator("_eye", inputs=0)
+def _eye(*, N: int, M: int = 0, k: int = 0, ctx: Any = None, dtype: Any = None) -> Tensor:
+    columns = M or N
+    ones = torch.ones(N, columns, dtype=torch_dtype(dtype), device=as_context(ctx).device)
+    return torch.triu(torch.tril(ones, k), k)
+
+
+@operator("_contrib_arange_like", copies=True)
+def _arange_like(
+    data: Tensor, start: float = 0.0, step: float = 1.0, repeat: int = 1, ctx: Any = None, axis: int | None = None
+) -> Tensor:
+    count = data.numel() if axis is None else data.shape[axis]
+    steps = torch.arange(count, dtype=data.dtype, device=data.device) // repeat * step + start
+    return steps.reshape(data.shape) if axis is None else steps

@@ -1,0 +1,15 @@
+"""`mx.optimizer`: update rules under MXNet's rescaling, clipping and weight decay."""
+
+from grus.dialects import refuser
+
+from .optimizer import *
+from .rules import *
+from .updater import *
+
+opt_registry = Optimizer.opt_registry
+
+__getattr__ = refuser(
+    "mxnet",
+    "mxnet.optimizer",
+    {"LARS": "torch.optim.SGD", "FTML": "torch.optim.Adam", "DCASGD": "torch.optim.SGD", "LBSGD": "torch.optim.SGD"},
+)

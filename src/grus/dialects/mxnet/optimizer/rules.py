@@ -1,0 +1,368 @@
+"""The update rules, on torch tensors; gradients are rescaled, then clipped, and weight decay added, as MXNet does each."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..ndarray.ndarray import NDArray, wrap
+from .optimizer import Optimizer, register
+
+__all__ = [
+    "NAG",
+    "SGD",
+    "SGLD",
+    "AdaDelta",
+    "AdaGrad",
+    "Adam",
+    "Adamax",
+    "Ftrl",
+    "LAMB",
+    "Nadam",
+    "RMSProp",
+    "Signum",
+    "ccSGD",
+]
+
+
+class _Rule(Optimizer):
+    """A rule whose arithmetic is `_change(weight, gradient, state, lr, wd, count)` on tensors."""
+
+    # Whether weight decay joins the gradient before it is clipped.
+    _decay_first = False
+
+    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+        """Change a weight in place."""
+        assert isinstance(weight, NDArray)
+        assert isinstance(grad, NDArray)
+        self._update_count(index)
+        rate, decay = self._get_lr(index), self._get_wd(index)
+        with torch.no_grad():
+            tensor = weight._t.data
+            gradient = grad._t.detach()
+            if self.rescale_grad != 1.0:
+                gradient = gradient * self.rescale_grad
+            if self._decay_first and decay:
+                gradient = gradient + decay * tensor
+            if self.clip_gradient is not None and self.clip_gradient > 0:
+                gradient = gradient.clamp(-self.clip_gradient, self.clip_gradient)
+            self._change(tensor, gradient, _tensors(state), rate, decay, self._index_update_count[index])
+
+    def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
+        raise NotImplementedError
+
+
+def _tensors(state: Any) -> Any:
+    if isinstance(state, NDArray):
+        return state._t.data
+    if isinstance(state, (tuple, list)):
+        return tuple(_tensors(part) for part in state)
+    return state
+
+
+def _blank(weight: NDArray) -> NDArray:
+    return wrap(torch.zeros_like(weight._t.detach()), weight._ctx)
+
+
+@register
+class SGD(_Rule):
+    """w -= lr (g + wd w), with a momentum of these steps."""
+
+    def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.momentum = momentum
+        self.lazy_update = lazy_update
+        self.aggregate_num = 4
+
+    def create_state(self, index: Any, weight: NDArray) -> NDArray | None:
+        """The momentum, if there is one."""
+        return _blank(weight) if self.momentum != 0.0 else None
+
+    def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
+        if state is None:
+            if wd:
+                weight.mul_(1 - lr * wd)
+            weight.add_(gradient, alpha=-lr)
+            return
+        state.mul_(self.momentum).add_(gradient, alpha=-lr)
+        if wd:
+            state.add_(weight, alpha=-lr * wd)
+        weight.add_(state)
+
+
+@register
+class ccSGD(SGD):
+    """SGD under its old name."""
+
+
+@register
+class NAG(SGD):
+    """SGD with Nesterov's momentum."""
+
+    def __init__(self, momentum: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(momentum=momentum, **kwargs)
+        self.aggregate_num = 0
+
+    def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
+        if state is None:
+            super()._change(weight, gradient, state, lr, wd, count)
+            return
+        step = gradient + wd * weight
+        state.mul_(self.momentum).add_(step, alpha=-lr)
+        weight.add_(state, alpha=self.momentum).add_(step, alpha=-lr)
+
+
+@register
+class Signum(_Rule):
+    """The sign of a momentum (Bernstein et al. 2018)."""
+
+    def __init__(self, learning_rate: float = 0.01, momentum: float = 0.9, wd_lh: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.momentum = momentum
+        self.wd_lh = wd_lh
+
+    def create_state(self, index: Any, weight: NDArray) -> NDArray | None:
+        """The momentum, if there is one."""
+        return _blank(weight) if self.momentum != 0.0 else None
+
+    def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
+        if state is None:
+            weight.mul_(1 - lr * wd).add_(torch.sign(gradient), alpha=-lr)
+            return
+        state.mul_(self.momentum).add_(gradient + wd * weight, alpha=-(1 - self.momentum))
+        weight.mul_(1 - lr * self.wd_lh).add_(torch.sign(state), alpha=lr)
+
+
+@register
+class SGLD(_Rule):
+    """Langevin dynamics: half a step and noise (Welling, Teh 2011)."""
+
+    def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
+        weight.add_(gradient + wd * weight, alpha=-lr / 2)
+        weight.add_(torch.randn_like(weight), alpha=math.sqrt(lr))
+
+
+class _TwoMoments(_Rule):
+    """Rules that remember a mean and a second quantity of each gradient."""
+
+    def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray, ...]:
+        """The two quantities."""
+        return (_blank(weight), _blank(weight))
+
+
+@register
+class Adam(_TwoMoments):
+    """Adam (Kingma, Ba 2015), epsilon added to the square root before the correction of the bias."""
+
+    _decay_first = True
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        lazy_update: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.lazy_update = lazy_update
+
+    def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
+        lr *= math.sqrt(1.0 - self.beta2**count) / (1.0 - self.beta1**count)
+        mean, variance = state
+        mean.mul_(self.beta1).add_(gradient, alpha=1 - self.beta1)
+        variance.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
+        weight.addcdiv_(mean, variance.sqrt().add_(self.epsilon), value=-lr)
+
+
+@register
+class AdaGrad(_Rule):
+    """AdaGrad (Duchi et al. 2011)."""
+
+    def __init__(self, eps: float = 1e-7, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.float_stable_eps = eps
+
+    def create_state(self, index: Any, weight: NDArray) -> NDArray:
+        """The sum of squares."""
+        return _blank(weight)
+
+    def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
+        state.addcmul_(gradient, gradient)
+        weight.add_(gradient / torch.sqrt(state + self.float_stable_eps) + weight * wd, alpha=-lr)
+
+
+@register
+class RMSProp(_Rule):
+    """RMSProp (Tieleman, Hinton 2012); centered after Graves 2013."""
+
+    _decay_first = True
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        gamma1: float = 0.9,
+        gamma2: float = 0.9,
+        epsilon: float = 1e-8,
+        centered: bool = False,
+        clip_weights: float | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.gamma1 = gamma1
+        self.gamma2 = gamma2
+        self.centered = centered
+        self.epsilon = epsilon
+        self.clip_weights = clip_weights
+
+    def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray, ...]:
+        """The mean square, and when centered the mean and the last step."""
+        return tuple(_blank(weight) for _ in range(3 if self.centered else 1))
+
+    def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
+        square = state[0]
+        square.mul_(self.gamma1).addcmul_(gradient, gradient, value=1 - self.gamma1)
+        if self.centered:
+            _, mean, delta = state
+            mean.mul_(self.gamma1).add_(gradient, alpha=1 - self.gamma1)
+            spread = torch.sqrt(square - mean * mean + self.epsilon)
+            delta.mul_(self.gamma2).sub_(lr * gradient / spread)
+            weight.add_(delta)
+        else:
+            weight.sub_(lr * gradient / torch.sqrt(square + self.epsilon))
+        if self.clip_weights:
+            weight.clamp_(-self.clip_weights, self.clip_weights)
+
+
+@register
+class AdaDelta(_TwoMoments):
+    """AdaDelta (Zeiler 2012); it has no learning rate."""
+
+    def __init__(self, rho: float = 0.9, epsilon: float = 1e-5, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.rho = rho
+        self.epsilon = epsilon
+
+    def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
+        gradients, steps = state
+        gradients.mul_(self.rho).addcmul_(gradient, gradient, value=1 - self.rho)
+        step = torch.sqrt(steps + self.epsilon) / torch.sqrt(gradients + self.epsilon) * gradient
+        steps.mul_(self.rho).addcmul_(step, step, value=1 - self.rho)
+        weight.sub_(step + wd * weight)
+
+
+@register
+class Adamax(_TwoMoments):
+    """Adam with the largest gradient for the second moment (Kingma, Ba 2015)."""
+
+    _decay_first = True
+
+    def __init__(self, learning_rate: float = 0.002, beta1: float = 0.9, beta2: float = 0.999, **kwargs: Any) -> None:
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+
+    def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
+        mean, largest = state
+        mean.mul_(self.beta1).add_(gradient, alpha=1 - self.beta1)
+        torch.maximum(largest.mul_(self.beta2), gradient.abs(), out=largest)
+        weight.sub_(lr / (1.0 - self.beta1**count) * mean / largest)
+
+
+@register
+class Nadam(_TwoMoments):
+    """Adam with Nesterov's momentum (Dozat 2016)."""
+
+    _decay_first = True
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        schedule_decay: float = 0.004,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.schedule_decay = schedule_decay
+        self.m_schedule = 1.0
+
+    def _momentum(self, count: int) -> float:
+        return self.beta1 * (1.0 - 0.5 * 0.96 ** (count * self.schedule_decay))
+
+    def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
+        now, following = self._momentum(count), self._momentum(count + 1)
+        self.m_schedule *= now
+        mean, variance = state
+        mean.mul_(self.beta1).add_(gradient, alpha=1 - self.beta1)
+        variance.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
+        ahead = following * mean / (1.0 - self.m_schedule * following)
+        step = (1.0 - now) * gradient / (1.0 - self.m_schedule) + ahead
+        weight.sub_(lr * step / (torch.sqrt(variance / (1.0 - self.beta2**count)) + self.epsilon))
+
+
+@register
+class Ftrl(_TwoMoments):
+    """Follow the regularized leader (McMahan et al. 2013)."""
+
+    def __init__(self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.lamda1 = lamda1
+        self.beta = beta
+        self.lr = learning_rate
+
+    def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
+        z, n = state
+        squares = n + gradient * gradient
+        z.add_(gradient - (torch.sqrt(squares) - torch.sqrt(n)) * weight / lr)
+        n.copy_(squares)
+        shrunk = torch.sign(z) * self.lamda1 - z
+        weight.copy_(torch.where(z.abs() > self.lamda1, shrunk / ((self.beta + torch.sqrt(n)) / lr + wd), 0.0))
+
+
+@register
+class LAMB(_TwoMoments):
+    """Adam's steps scaled by the norm of each weight (You et al. 2019)."""
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-6,
+        lower_bound: float | None = None,
+        upper_bound: float | None = None,
+        bias_correction: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.lower_bound = lower_bound
+        self.upper_bound = upper_bound
+        self.bias_correction = bias_correction
+
+    def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
+        mean, variance = state
+        mean.mul_(self.beta1).add_(gradient, alpha=1 - self.beta1)
+        variance.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
+        first, second = mean, variance
+        if self.bias_correction:
+            first, second = mean / (1.0 - self.beta1**count), variance / (1.0 - self.beta2**count)
+        step = first / (torch.sqrt(second) + self.epsilon) + wd * weight
+        size = torch.linalg.vector_norm(weight).clamp(self.lower_bound, self.upper_bound) if (
+            self.lower_bound is not None or self.upper_bound is not None
+        ) else torch.linalg.vector_norm(weight)
+        other = torch.linalg.vector_norm(step)
+        ratio = torch.where((size > 0) & (other > 0), size / other, torch.ones_like(size))
+        weight.sub_(lr * ratio * step)

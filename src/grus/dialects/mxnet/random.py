@@ -1,0 +1,21 @@
+"""`mx.random`: the seed, and `mx.nd.random` under its shorter name."""
+
+from typing import Any
+
+import torch
+
+from .ndarray.random import *
+from .ndarray.random import __all__ as _draws
+
+__all__ = ["seed", *_draws]
+
+
+def seed(seed_state: int, ctx: Any = "all") -> None:
+    """Begin the random numbers of every device anew; layers, initializers and dropout follow.
+
+    Raises:
+        ValueError: for a seed that is no whole number.
+    """
+    if not isinstance(seed_state, int):
+        raise ValueError("seed_state must be int")
+    torch.manual_seed(seed_state)

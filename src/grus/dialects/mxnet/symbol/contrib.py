@@ -1,0 +1,11 @@
+"""`mx.sym.contrib`: what GRU users take from it."""
+
+from grus.dialects import refuser
+
+from .register import FUNCTIONS
+
+boolean_mask = FUNCTIONS["_contrib_boolean_mask"]
+arange_like = FUNCTIONS["_contrib_arange_like"]
+ctc_loss = CTCLoss = FUNCTIONS["CTCLoss"]
+
+__getattr__ = refuser("mxnet", "mxnet.symbol.contrib", {"foreach": "a Python loop in a Block that is not hybridized"})

@@ -1,0 +1,69 @@
+"""Functions and methods of `mx.sym`, made from the list of operators."""
+
+import keyword
+from collections.abc import Callable
+from typing import Any
+
+from ..ndarray.register import METHODS
+from ..operators import OPERATORS, Operator
+from .symbol import Symbol, apply
+
+
+def call(operator: Operator, hint: str, args: tuple, name: str | None, attributes: dict[str, Any]) -> Symbol:
+    """Apply an operator to symbols and attributes, given by place or by name.
+
+    Raises:
+        TypeError: for a value in the place of an input that is no symbol.
+    """
+    inputs = [value for value in args if isinstance(value, Symbol)]
+    places = list(operator.inputs) + list(operator.defaults)
+    named: dict[str, Any] = {}
+    if operator.variadic:
+        if len(inputs) != len(args):
+            raise TypeError(f"{operator.name}: inputs must be Symbols, got {args}")
+    else:
+        by_name = {}
+        for place, value in enumerate(args):
+            if place >= len(places):
+                raise TypeError(f"{operator.name} takes {len(places)} arguments, got {len(args)}")
+            (by_name if places[place] in operator.inputs else named)[places[place]] = value
+        for key in operator.inputs:
+            if key in attributes:
+                by_name[key] = attributes.pop(key)
+        inputs = [by_name[key] for key in operator.inputs if by_name.get(key) is not None]
+    named.update(attributes)
+    kept = {key: value for key, value in named.items() if key not in operator.inputs or operator.variadic}
+    return apply(operator, inputs, kept, name, hint)
+
+
+def function_of(operator: Operator, known_as: str) -> Callable[..., Symbol]:
+    """The operator as a function of symbols."""
+    hint = known_as.lower()
+
+    def function(*args: Any, name: str | None = None, **attributes: Any) -> Symbol:
+        return call(operator, hint, args, name, attributes)
+
+    function.__name__ = function.__qualname__ = known_as
+    function.__doc__ = f"The operator {operator.name} on symbols: {', '.join(operator.inputs)}; then its attributes."
+    return function
+
+
+FUNCTIONS = {name: function_of(operator, name) for name, operator in OPERATORS.items() if not keyword.iskeyword(name)}
+PUBLIC = {name: function for name, function in FUNCTIONS.items() if not name.startswith("_")}
+
+
+def method_of(known_as: str) -> Callable[..., Symbol]:
+    """An operator as a method: the symbol is its first input."""
+    operator = OPERATORS[known_as]
+
+    def method(self: Symbol, *args: Any, name: str | None = None, **attributes: Any) -> Symbol:
+        return call(operator, known_as.lower(), (self, *args), name, attributes)
+
+    method.__name__ = known_as
+    method.__qualname__ = f"Symbol.{known_as}"
+    method.__doc__ = f"`mx.sym.{known_as}` of this symbol."
+    return method
+
+
+for _name in METHODS:
+    setattr(Symbol, _name, method_of(_name))
