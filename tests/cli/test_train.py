@@ -195,7 +195,7 @@ def test_a_finished_run_is_kept_when_another_starts_in_its_place(grus, train, co
     before = losses(copy)
     result = train("--steps", 2, "--out", copy)
     assert result.status == 0
-    assert "holds a finished run: starting a new one" in result.out
+    assert "holds a run: starting a new one" in result.out
     assert losses(copy / "previous") == before
     assert len(losses(copy)) == 1 + 2
     assert grus("sample", copy / "previous", "--length", 5).status == 0
@@ -327,7 +327,7 @@ def test_a_worker_that_dies_takes_the_job_down(tmp_path, text):
 def test_workers_end_with_their_parent(tmp_path, text):
     process, workers = started_in_two(tmp_path, text)
     process.kill()
-    process.wait()
+    process.communicate(timeout=30)
     assert all_gone(workers)
 
 

@@ -86,8 +86,8 @@ def _job(args: argparse.Namespace, folder: "RunFolder") -> "Job":
         texts = texts or progress.texts
     else:
         options = options_module.check(options_module.Options(**given))
-        if progress is not None:
-            print(f"{args.out} holds a finished run: starting a new one; the old one goes to {args.out}/previous")
+        if folder.holds_a_run():
+            print(f"{args.out} holds a run: starting a new one; the old one goes to {args.out}/previous")
     if options.backend is not None:
         backends.load(options.backend)
     return Job(options, texts, args.out, resume, bar=not args.no_progress)

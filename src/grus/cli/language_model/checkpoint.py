@@ -106,6 +106,10 @@ class RunFolder:
                 raise UsageError(f"another training is writing into {str(self.path)!r}") from None
             yield
 
+    def holds_a_run(self) -> bool:
+        """Whether there is an index, damaged or not."""
+        return (self.path / INDEX).exists()
+
     def read(self) -> Progress | None:
         """The index, or None where there is no run. Raises CheckpointError if it is damaged."""
         path = self.path / INDEX
@@ -172,7 +176,7 @@ class RunFolder:
 
     def set_aside(self) -> None:
         """Move the run that is here, if any, into the folder `previous`, in place of what was moved there before."""
-        if not (self.path / INDEX).exists():
+        if not self.holds_a_run():
             return
         previous = self.path / PREVIOUS
         shutil.rmtree(previous, ignore_errors=True)

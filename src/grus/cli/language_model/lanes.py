@@ -72,10 +72,10 @@ class Stream:
     """Documents as one array of symbols: BOUNDARY, bytes, BOUNDARY, bytes, ..., BOUNDARY."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
-        boundary = np.array([BOUNDARY], dtype=np.int64)
+        boundary = np.array([BOUNDARY], dtype=np.int16)  # two bytes a symbol, since texts may be large
         parts = [boundary]
         for document in documents:
-            parts += [np.frombuffer(document.data, dtype=np.uint8).astype(np.int64), boundary]
+            parts += [np.frombuffer(document.data, dtype=np.uint8).astype(np.int16), boundary]
         self.symbols = torch.from_numpy(np.concatenate(parts))
         # A document of n bytes has n + 1 inputs: its opening boundary and its bytes. Targets are one place later.
         self.lengths = np.array([len(document) + 1 for document in documents], dtype=np.int64)
@@ -88,7 +88,8 @@ class Stream:
         places = torch.from_numpy((steps + starts[None, :])[running])
         batch_sizes = torch.from_numpy(running.sum(axis=1))
         packed_slots = None if slots is None else torch.from_numpy((steps + slots[None, :])[running])
-        return Batch(self.symbols[places], self.symbols[places + 1], batch_sizes, packed_slots)
+        inputs, targets = self.symbols[places].long(), self.symbols[places + 1].long()
+        return Batch(inputs, targets, batch_sizes, packed_slots)
 
 
 class Lanes:
