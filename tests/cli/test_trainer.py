@@ -24,7 +24,7 @@ CORPUS = Corpus(
 
 
 def trainer(**changes):
-    options = {"hidden": 12, "embedding": 5, "layers": 2, "batch": 3, "bptt": 7, "steps": 10} | changes
+    options = {"hidden": 12, "embedding": 5, "layers": 2, "batch": 3, "bptt": 7, "dropout": 0.0} | changes
     return Trainer(Options(**options), CORPUS, Group())
 
 
