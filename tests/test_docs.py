@@ -1,9 +1,10 @@
-"""Every example program, and every Python block of the README and the guides, runs."""
+"""Every example program, every Python block of the README and the guides, and the README's commands run."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 DIALECT = re.compile(r"^\s*(?:import|from) (?:paddle|oneflow|mxnet|chainer)\b", re.MULTILINE)
 
 
@@ -38,3 +39,14 @@ def test_python_blocks(page: Path, tmp_path: Path) -> None:
     script.write_text("\n".join(blocks(page, "python")))
     runner = ["-m", "grus", "run"] if DIALECT.search(script.read_text()) else ["-W", "error"]
     run([sys.executable, *runner, str(script)], tmp_path)
+
+
+def test_readme(tmp_path: Path) -> None:
+    """Its Python blocks, and then its commands in the same folder, since these read what those wrote."""
+    test_python_blocks(ROOT / "README.md", tmp_path)
+    commands = [line for block in blocks(ROOT / "README.md", "sh") for line in block.splitlines()]
+    assert len(commands) >= 5
+    for command in commands:
+        program, *arguments = shlex.split(command)
+        assert program == "grus"
+        assert run([sys.executable, "-m", "grus", *arguments], tmp_path).strip(), command
