@@ -90,10 +90,7 @@ def reduce(
     value = raw(tensor, "tensor")
     if dist.get_rank() != dst:
         value = value.clone()  # torch leaves intermediate sums in it
-    return finish(
-        _reduce_with(lambda tensor, op, **keywords: dist.reduce(tensor, dst, op, **keywords), value, op, members),
-        sync_op,
-    )
+    return finish(_reduce_with(functools.partial(dist.reduce, dst=dst), value, op, members), sync_op)
 
 
 def _reduce_with(call: Callable[..., Any], value: torch.Tensor, op: int, members: Group) -> Task:

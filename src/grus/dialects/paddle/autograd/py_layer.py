@@ -1,0 +1,173 @@
+"""Functions with gradients of their own: Paddle's PyLayer on torch's autograd.Function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..tensor.operation import wrap
+
+
+class PyLayerContext:
+    """What `forward` and `backward` share: the tensors saved, and any attribute set on it."""
+
+    def __init__(self) -> None:
+        self._saved: tuple[Any, ...] = ()
+        self._not_differentiable: tuple[Any, ...] = ()
+        self._materialize = True
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors for `backward`; a second call takes the place of the first."""
+        self._saved = tensors
+
+    def saved_tensor(self) -> Any:
+        """The tensors that `forward` saved."""
+        return self._saved
+
+    def mark_not_inplace(self, *args: Any) -> None:
+        """Nothing to do: an output that is an input is never changed in place here."""
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Outputs that get no gradient."""
+        self._not_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """False gives `backward` None, not zeros, for outputs that the loss does not depend on."""
+        self._materialize = bool(value)
+
+
+class _Call:
+    """One call of `apply`: the layer, its context, and where the tensors stood among the arguments."""
+
+    def __init__(self, layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.layer = layer
+        self.context = PyLayerContext()
+        self.args, self.kwargs = list(args), dict(kwargs)
+        self.places: list[int | str] = [place for place, each in enumerate(args) if isinstance(each, torch.Tensor)]
+        self.places += [key for key, each in kwargs.items() if isinstance(each, torch.Tensor)]
+        self.outputs: Any = None
+        self.tensor_outputs: list[int] = []
+
+    def tensors(self) -> list[torch.Tensor]:
+        return [self.kwargs[place] if isinstance(place, str) else self.args[place] for place in self.places]
+
+    def forward(self) -> Any:
+        return self.layer.forward(self.context, *self.args, **self.kwargs)
+
+
+class _Bridge(torch.autograd.Function):
+    """The torch function behind every PyLayer."""
+
+    @staticmethod
+    def forward(ctx: Any, call: _Call, *tensors: torch.Tensor) -> Any:
+        outputs = call.forward()
+        several = isinstance(outputs, (tuple, list))
+        values = list(outputs) if several else [outputs]
+        call.tensor_outputs = [place for place, each in enumerate(values) if isinstance(each, torch.Tensor)]
+        if not call.tensor_outputs:
+            raise ValueError("(InvalidArgument) At least one output of `PyLayer.forward` is a `Tensor`.")
+        call.outputs = values if several else outputs
+        results = []
+        for place in call.tensor_outputs:
+            value = values[place]
+            # An output that is an input, or a view of one, would drag torch's rules for views in; give a fresh tensor.
+            results.append(value.view_as(value) if any(value is each for each in tensors) else value)
+        saved = call.context._saved
+        call.context._saved = ()
+        ctx.plan = [isinstance(each, torch.Tensor) for each in saved]
+        replaced = {id(values[place]): result for place, result in zip(call.tensor_outputs, results, strict=True)}
+        ctx.save_for_backward(*(replaced.get(id(each), each) for each in saved if isinstance(each, torch.Tensor)))
+        ctx.others = [each for each in saved if not isinstance(each, torch.Tensor)]
+        ctx.layer, ctx.context = call.layer, call.context
+        ctx.inputs = [(list(each.shape), torch.Tensor.dtype.__get__(each), each.device) for each in tensors]  # type: ignore[attr-defined]
+        ctx.set_materialize_grads(call.context._materialize)
+        if call.context._not_differentiable:
+            ctx.mark_non_differentiable(
+                *(replaced.get(id(each), each) for each in call.context._not_differentiable)
+            )
+        call.context._not_differentiable = ()
+        return tuple(results)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        others, tensors = iter(ctx.others), iter(ctx.saved_tensors)
+        ctx.context._saved = tuple(wrap(next(tensors)) if is_tensor else next(others) for is_tensor in ctx.plan)
+        try:
+            found = ctx.layer.backward(ctx.context, *(None if grad is None else wrap(grad) for grad in grads))
+        finally:
+            ctx.context._saved = ()
+        return (None, *_gradients(ctx.layer.__name__, found, ctx.needs_input_grad[1:], ctx.inputs))
+
+
+def _gradients(name: str, found: Any, needed: Any, inputs: list[Any]) -> list[Any]:
+    """What the user's `backward` gave, checked against the inputs of `forward`."""
+    values = list(found) if isinstance(found, tuple) else [found]
+    for each in values:
+        if each is not None and not isinstance(each, torch.Tensor):
+            raise ValueError(
+                "(InvalidArgument) We can only support Tensor or None for backward output, but got "
+                f"{type(each).__name__}, please check your PyLayer code and make it fits"
+            )
+    if len(values) > len(inputs):
+        raise ValueError(
+            f"(InvalidArgument) {name}.backward should return {len(inputs)} gradients, one for each tensor that forward "
+            f"was given, but it returned {len(values)}"
+        )
+    out = []
+    for place, (shape, dtype, device) in enumerate(inputs):
+        value = values[place] if place < len(values) else None
+        if not needed[place]:
+            if value is not None:
+                raise ValueError(
+                    f"(InvalidArgument) {name}'s backward function should return None at {place} position, because its "
+                    "forward Tensor's stop_gradient is true."
+                )
+        elif place >= len(values):
+            raise ValueError(f"(InvalidArgument) {name}'s backward function should not return empty at {place} position.")
+        elif value is None:
+            value = torch.zeros(shape, dtype=dtype, device=device)
+        elif list(value.shape) != shape:
+            raise ValueError(
+                f"(InvalidArgument) {name}'s backward function should return shape {shape} at {place} position, got "
+                f"{list(value.shape)}"
+            )
+        out.append(value)
+    return out
+
+
+class PyLayer:
+    """A function with a gradient of its own.
+
+    Subclasses give two static methods: `forward(ctx, *args, **kwargs)`, and `backward(ctx, *gradients)`, which returns a
+    gradient (or None) for each tensor that `forward` was given. Call it by `apply`.
+    """
+
+    @staticmethod
+    def forward(ctx: PyLayerContext, *args: Any, **kwargs: Any) -> Any:
+        """The function; to be given by subclasses."""
+        raise NotImplementedError("You must implement the forward function for PyLayer.")
+
+    @staticmethod
+    def backward(ctx: PyLayerContext, *args: Any) -> Any:
+        """Its gradient; to be given by subclasses."""
+        raise NotImplementedError("You must implement the backward function for PyLayer.")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Call `forward`, and remember `backward` for the tensors among the arguments.
+
+        Raises:
+            ValueError: if `forward` gives no tensor; in the backward pass, if `backward` gives gradients that do not fit.
+        """
+        call = _Call(cls, args, kwargs)
+        results = [wrap(each) for each in _Bridge.apply(call, *call.tensors())]
+        if not isinstance(call.outputs, list):
+            return results[0]
+        outputs = list(call.outputs)
+        for place, result in zip(call.tensor_outputs, results, strict=True):
+            outputs[place] = result
+        return tuple(outputs)
+
+
+LegacyPyLayer = PyLayer

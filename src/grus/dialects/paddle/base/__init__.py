@@ -1,0 +1,1 @@
+"""Places, names, parameters: what the rest of the dialect stands on."""

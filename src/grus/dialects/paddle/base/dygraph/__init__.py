@@ -1,0 +1,1 @@
+"""Dynamic graphs: gradients on and off, operators of tensors."""

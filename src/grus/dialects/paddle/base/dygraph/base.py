@@ -1,0 +1,145 @@
+"""Gradients on and off, and gradients of tensors by other tensors."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ...tensor.operation import wrap
+from ...tensor.tensor import Tensor
+from .. import core, unique_name
+
+
+class no_grad(torch.no_grad):  # noqa: N801 - Paddle's own spelling
+    """Within the block, or the decorated function, results have `stop_gradient`."""
+
+
+class enable_grad(torch.enable_grad):  # noqa: N801
+    """Within the block, or the decorated function, gradients are recorded again."""
+
+
+class set_grad_enabled(torch.set_grad_enabled):  # noqa: N801
+    """Record gradients or not, from now on or within a block."""
+
+
+no_grad_ = no_grad
+
+
+def is_grad_enabled() -> bool:
+    """Whether gradients are recorded."""
+    return torch.is_grad_enabled()
+
+
+def _tensors(value: Any, name: str) -> list[torch.Tensor]:
+    values = list(value) if isinstance(value, (list, tuple)) else [value]
+    if not all(isinstance(each, torch.Tensor) for each in values):
+        raise AssertionError(f"{name} must be Tensor or list of Tensor")
+    return values
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool = False,
+    no_grad_vars: Any = None,
+) -> list[Tensor | None]:
+    """Gradients of the sum of `outputs` by `inputs`; no tensor's `.grad` changes.
+
+    Args:
+        outputs, inputs: tensors or lists of them.
+        grad_outputs: weights of the outputs, None for ones.
+        retain_graph: keep the graph for another use; as `create_graph` unless given.
+        create_graph: make the result differentiable.
+        only_inputs: must be True.
+        allow_unused: None for an input that outputs do not depend on, instead of an error.
+        no_grad_vars: not covered.
+
+    Raises:
+        ValueError: for an input that outputs do not depend on.
+        AssertionError: for arguments that are no tensors.
+    """
+    ys, xs = _tensors(outputs, "outputs"), _tensors(inputs, "inputs")
+    if not only_inputs:
+        raise AssertionError("only_inputs=False is not supported yet")
+    if no_grad_vars is not None and _tensors(no_grad_vars, "no_grad_vars"):
+        raise NotImplementedError("paddle.grad: no_grad_vars is not covered; detach() those tensors instead")
+    weights: list[Any] = [None] * len(ys)
+    if grad_outputs is not None:
+        weights = list(grad_outputs) if isinstance(grad_outputs, (list, tuple)) else [grad_outputs]
+        if len(weights) != len(ys):
+            raise AssertionError("The length of grad_outputs must be equal to outputs")
+    weights = [torch.ones_like(y) if weight is None else weight for y, weight in zip(ys, weights, strict=True)]
+    used = [(y, weight) for y, weight in zip(ys, weights, strict=True) if y.requires_grad]
+    places = [place for place, x in enumerate(xs) if x.requires_grad]
+    found: list[Any] = [None] * len(xs)
+    if used and places:
+        try:
+            gradients = torch.autograd.grad(
+                [y for y, _ in used], [xs[place] for place in places], [weight for _, weight in used],
+                create_graph if retain_graph is None else retain_graph, create_graph, allow_unused=True,
+            )  # fmt: skip
+        except RuntimeError as error:
+            raise SystemError(f"(Fatal) paddle.grad: {error}") from error
+        for place, gradient in zip(places, gradients, strict=True):
+            found[place] = None if gradient is None else wrap(gradient)
+    for place, gradient in enumerate(found):
+        if gradient is None and not allow_unused:
+            raise ValueError(
+                f"(InvalidArgument) The {place}-th input does not appear in the backward graph. Please check the input "
+                "tensor or set allow_unused=True to get None result."
+            )
+    return found
+
+
+@contextlib.contextmanager
+def guard(place: Any = None) -> Iterator[None]:
+    """Compute on `place` (the current one without it) and number names from 0 within the block."""
+    before = core.set_expected_place(core.expected_place() if place is None else core.as_place(place, "place"))
+    try:
+        with unique_name.guard():
+            yield
+    finally:
+        core.set_expected_place(before)
+
+
+def enabled() -> bool:
+    """True: the dialect always computes at once."""
+    return True
+
+
+def disable_static(place: Any = None) -> None:
+    """Nothing to switch off; `place` becomes the place of new tensors."""
+    if place is not None:
+        core.set_expected_place(core.as_place(place, "place"))
+
+
+def enable_static() -> None:
+    """Static graphs are not covered.
+
+    Raises:
+        NotImplementedError: always.
+    """
+    raise NotImplementedError("paddle.enable_static is not covered: the dialect computes at once; torch.compile is the torch way")
+
+
+def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None, dtype: Any = None) -> Tensor:
+    """An array (or number, list, tensor) as a tensor; arrays keep their dtype.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    from ...tensor.creation import to_tensor
+
+    if isinstance(value, Tensor) and dtype is None:
+        return value
+    tensor = to_tensor(value, dtype)
+    if name is not None:
+        tensor.name = name
+    return tensor

@@ -1,0 +1,98 @@
+"""Parameters, and the questions about mode and build that scripts ask."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+
+from ..tensor.tensor import Tensor
+from .core import is_compiled_with_cinn as is_compiled_with_cinn
+from .core import is_compiled_with_cuda as is_compiled_with_cuda
+from .core import is_compiled_with_distribute as is_compiled_with_distribute
+from .core import is_compiled_with_rocm as is_compiled_with_rocm
+from .core import is_compiled_with_xpu as is_compiled_with_xpu
+
+
+class EagerParamBase(Tensor):
+    """A trainable tensor: torch takes it for an `nn.Parameter`, Paddle gives it a name and optimizer attributes."""
+
+    _is_param = True  # what torch.nn.Parameter's isinstance check reads
+    optimize_attr: dict[str, Any]
+    regularizer: Any
+    need_clip: bool
+    is_distributed: bool
+    do_model_average: Any
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers change the parameter: the opposite of `stop_gradient`."""
+        return not self.stop_gradient
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise ValueError(f"The type of trainable MUST be bool, but the type is {type(value).__name__}")
+        self.stop_gradient = not value
+
+    def __repr__(self, *_: Any, **__: Any) -> str:  # type: ignore[override]
+        return "Parameter containing:\n" + Tensor.__repr__(self)
+
+    __str__ = __repr__
+
+    def __copy__(self) -> EagerParamBase:
+        return copy.deepcopy(self)
+
+
+Parameter = EagerParamBase
+
+
+def make_parameter(
+    value: torch.Tensor,
+    name: str,
+    trainable: bool = True,
+    learning_rate: float = 1.0,
+    regularizer: Any = None,
+    need_clip: bool = True,
+    do_model_average: Any = None,
+) -> EagerParamBase:
+    """Turn a fresh tensor into a parameter, in place."""
+    value.__class__ = EagerParamBase
+    value.name = name  # type: ignore[attr-defined]
+    value.persistable = True  # type: ignore[attr-defined]
+    value.stop_gradient = not trainable  # type: ignore[attr-defined]
+    value.optimize_attr = {"learning_rate": learning_rate}  # type: ignore[attr-defined]
+    value.regularizer = regularizer  # type: ignore[attr-defined]
+    value.need_clip = need_clip  # type: ignore[attr-defined]
+    value.is_distributed = False  # type: ignore[attr-defined]
+    value.do_model_average = do_model_average  # type: ignore[attr-defined]
+    return value  # type: ignore[return-value]
+
+
+def in_dygraph_mode() -> bool:
+    """True: the dialect computes at once, it has no static graph."""
+    return True
+
+
+in_dynamic_mode = in_dynamic_or_pir_mode = in_dygraph_mode
+
+
+def _current_expected_place() -> Any:
+    from .core import expected_place
+
+    return expected_place()
+
+
+def cpu_places(device_count: int | None = None) -> list[Any]:
+    """`device_count` CPU places, one unless given."""
+    from .core import CPUPlace
+
+    return [CPUPlace() for _ in range(device_count or 1)]
+
+
+def cuda_places(device_ids: list[int] | None = None) -> list[Any]:
+    """A place for each CUDA device, or for those given."""
+    from .core import CUDAPlace, get_cuda_device_count
+
+    return [CUDAPlace(number) for number in (range(get_cuda_device_count()) if device_ids is None else device_ids)]

@@ -1,0 +1,71 @@
+"""What a user wants of a parameter: name, initial values, learning rate, regularizer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..regularizer import WeightDecayRegularizer
+
+
+class ParamAttr:
+    """Wishes for a parameter, accepted wherever a layer takes `weight_attr`, `bias_attr` or `param_attr`.
+
+    Args:
+        name: the parameter's name, used once; made up from the layer's name without it.
+        initializer: gives the initial values; the layer's default without it.
+        learning_rate: factor on the optimizer's learning rate.
+        regularizer: weight decay of this parameter alone, in place of the optimizer's.
+        trainable: False keeps the parameter as it is.
+        do_model_average: kept for scripts; model averaging is not covered.
+        need_clip: False exempts the parameter from gradient clipping.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        initializer: Any = None,
+        learning_rate: float = 1.0,
+        regularizer: Any = None,
+        trainable: bool = True,
+        do_model_average: bool = True,
+        need_clip: bool = True,
+    ) -> None:
+        self.name = name
+        self.initializer = initializer
+        self.learning_rate = learning_rate
+        self.regularizer = regularizer
+        self.trainable = trainable
+        self.do_model_average = do_model_average
+        self.need_clip = need_clip
+
+    def with_name(self, name: str | None) -> ParamAttr:
+        """The same wishes under another name."""
+        return ParamAttr(
+            name, self.initializer, self.learning_rate, self.regularizer, self.trainable, self.do_model_average,
+            self.need_clip,
+        )  # fmt: skip
+
+    @staticmethod
+    def _to_attr(value: Any) -> Any:
+        """What a layer's `..._attr` argument means: False means no parameter, all else becomes a ParamAttr.
+
+        Raises:
+            TypeError: for anything but None, a bool, a name, an initializer, a regularizer or a ParamAttr.
+        """
+        from ..nn.initializer.initializer import Initializer
+
+        if isinstance(value, (list, tuple)):
+            return [ParamAttr._to_attr(each) for each in value]
+        if value is None or value is True:
+            return ParamAttr()
+        if isinstance(value, ParamAttr):
+            return value
+        if isinstance(value, str):
+            return ParamAttr(name=value)
+        if isinstance(value, Initializer):
+            return ParamAttr(initializer=value)
+        if isinstance(value, WeightDecayRegularizer):
+            return ParamAttr(regularizer=value)
+        if value is False:
+            return False
+        raise TypeError(f"{type(value)} cast to ParamAttr")

@@ -1,0 +1,3 @@
+"""`paddle.fluid.param_attr`."""
+
+from ..base.param_attr import ParamAttr as ParamAttr

@@ -1,0 +1,1 @@
+"""Dtypes, random numbers, saving and loading."""

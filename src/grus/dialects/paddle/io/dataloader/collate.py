@@ -1,0 +1,65 @@
+"""Samples put together to a batch: in NumPy, which crosses processes cheaply, then as tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...tensor.creation import to_tensor
+
+
+def collate_arrays(batch: Sequence[Any]) -> Any:
+    """The batch of samples, field by field, as NumPy arrays.
+
+    Raises:
+        TypeError: for samples of a kind that cannot be put together.
+        RuntimeError: for samples with different numbers of fields.
+    """
+    sample = batch[0]
+    if isinstance(sample, np.ndarray):
+        return np.stack(batch, axis=0)
+    if isinstance(sample, torch.Tensor):
+        return np.stack([each.detach().cpu().numpy() for each in batch], axis=0)
+    if isinstance(sample, (bool, int, float, np.number, np.bool_)):
+        return np.array(batch)
+    if isinstance(sample, (str, bytes)):
+        return list(batch)
+    if isinstance(sample, Mapping):
+        return {key: collate_arrays([each[key] for each in batch]) for key in sample}
+    if isinstance(sample, Sequence):
+        if not all(len(each) == len(sample) for each in batch):
+            raise RuntimeError("fields number not same among samples")
+        return [collate_arrays(fields) for fields in zip(*batch, strict=True)]
+    raise TypeError(
+        "batch data con only contains: tensor, numpy.ndarray, dict, list, number, but got " + str(type(sample))
+    )
+
+
+def as_tensors(value: Any) -> Any:
+    """Arrays within nested lists, tuples and dicts as tensors."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+        return to_tensor(value)
+    if isinstance(value, dict):
+        return {key: as_tensors(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return type(value)(as_tensors(each) for each in value)
+    return value
+
+
+def default_collate_fn(batch: Sequence[Any]) -> Any:
+    """The batch of samples, field by field, as tensors."""
+    return as_tensors(collate_arrays(batch))
+
+
+def as_arrays(value: Any) -> Any:
+    """Tensors within nested lists, tuples and dicts as arrays: how a worker sends what a user's collate_fn made."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().cpu().numpy()
+    if isinstance(value, dict):
+        return {key: as_arrays(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return type(value)(as_arrays(each) for each in value)
+    return value

@@ -1,0 +1,80 @@
+"""Gradient clipping, for the `grad_clip` of optimizers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+Pairs = list[tuple[Any, torch.Tensor]]
+
+
+class ClipGradBase:
+    """What optimizers call with (parameter, gradient) pairs before a step."""
+
+    def __call__(self, params_grads: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        """The pairs with clipped gradients; those of parameters with `need_clip=False`, and None, as they are."""
+        pairs = list(params_grads)
+        chosen = [index for index, (param, grad) in enumerate(pairs) if grad is not None and getattr(param, "need_clip", True)]
+        with torch.no_grad():
+            clipped = self._clip([(pairs[index][0], pairs[index][1]) for index in chosen])
+        for index, grad in zip(chosen, clipped, strict=True):
+            pairs[index] = (pairs[index][0], grad)
+        return pairs
+
+    def _clip(self, pairs: Pairs) -> list[torch.Tensor]:
+        raise NotImplementedError
+
+
+class ClipGradByValue(ClipGradBase):
+    """Every element held between `min` (-max) and `max`."""
+
+    def __init__(self, max: float, min: float | None = None) -> None:
+        if min is None:
+            if max <= 0:
+                raise AssertionError(f"ClipGradByValue: max must be above 0 where min is not given, got {max}")
+            min = -max
+        self.max, self.min = float(max), float(min)
+
+    def _clip(self, pairs: Pairs) -> list[torch.Tensor]:
+        return [torch.clamp(grad, self.min, self.max) for _, grad in pairs]
+
+    def __str__(self) -> str:
+        return f"Clip Gradient By Value, min = {self.min:f}, max={self.max:f}"
+
+
+class ClipGradByNorm(ClipGradBase):
+    """Every gradient whose norm is above `clip_norm` scaled down to it."""
+
+    def __init__(self, clip_norm: float) -> None:
+        self.clip_norm = float(clip_norm)
+
+    def _clip(self, pairs: Pairs) -> list[torch.Tensor]:
+        out = []
+        for _, grad in pairs:
+            norm = torch.linalg.vector_norm(grad)
+            out.append(torch.where(norm > self.clip_norm, torch.mul(grad, self.clip_norm / norm), grad))
+        return out
+
+    def __str__(self) -> str:
+        return f"Gradient Clip By Norm, clip_norm={self.clip_norm:f}"
+
+
+class ClipGradByGlobalNorm(ClipGradBase):
+    """All gradients scaled down together if the norm of all is above `clip_norm`."""
+
+    def __init__(self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False) -> None:
+        if not isinstance(auto_skip_clip, bool):
+            raise AssertionError(f"auto_skip_clip must be a bool, got {type(auto_skip_clip).__name__}")
+        self.clip_norm, self.group_name, self.auto_skip_clip = float(clip_norm), group_name, auto_skip_clip
+
+    def _clip(self, pairs: Pairs) -> list[torch.Tensor]:
+        if not pairs:
+            return []
+        norm = torch.sqrt(sum((torch.sum(torch.square(grad)) for _, grad in pairs), torch.zeros(())))
+        factor = self.clip_norm / torch.clamp(norm, min=self.clip_norm)
+        return [torch.mul(grad, factor) for _, grad in pairs]
+
+    def __str__(self) -> str:
+        return f"Gradient Clip By GlobalNorm, global_norm={self.clip_norm:f}"

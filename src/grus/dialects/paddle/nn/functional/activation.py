@@ -1,0 +1,195 @@
+"""Activation functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ...framework.dtype import torch_dtype
+from ...framework.random import default_generator
+from ...tensor.inplace import overwrite
+from ...tensor.operation import need_float, operation
+from ...tensor.ops import sigmoid as sigmoid
+from ...tensor.ops import tanh as tanh
+from ...tensor.tensor import Tensor
+
+_nn = torch._C._nn
+
+
+def _plain(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def function(x: torch.Tensor, name: str | None = None) -> Tensor:
+        need_float(x, function.__name__)
+        return compute(x)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = what
+    return operation(function)
+
+
+relu = _plain("relu", torch.relu, "max(x, 0).")
+relu6 = _plain("relu6", lambda x: torch.clamp(x, 0, 6), "x held between 0 and 6.")
+silu = _plain("silu", _nn.silu, "x * sigmoid(x).")
+swish = _plain("swish", _nn.silu, "x * sigmoid(x).")
+mish = _plain("mish", _nn.mish, "x * tanh(softplus(x)).")
+log_sigmoid = _plain("log_sigmoid", _nn.log_sigmoid, "log(sigmoid(x)).")
+hardswish = _plain("hardswish", _nn.hardswish, "x * relu6(x + 3) / 6.")
+softsign = _plain("softsign", lambda x: torch.div(x, torch.add(torch.abs(x), 1)), "x / (1 + |x|).")
+tanhshrink = _plain("tanhshrink", lambda x: torch.sub(x, torch.tanh(x)), "x - tanh(x).")
+
+
+@operation
+def hardsigmoid(x: torch.Tensor, slope: float = 0.1666667, offset: float = 0.5, name: str | None = None) -> Tensor:
+    """slope * x + offset held between 0 and 1."""
+    need_float(x, "hardsigmoid")
+    return torch.clamp(torch.add(torch.mul(x, slope), offset), 0, 1)
+
+
+@operation
+def hardtanh(x: torch.Tensor, min: float = -1.0, max: float = 1.0, name: str | None = None) -> Tensor:
+    """x held between `min` and `max`."""
+    need_float(x, "hardtanh")
+    return torch.clamp(x, min, max)
+
+
+@operation
+def leaky_relu(x: torch.Tensor, negative_slope: float = 0.01, name: str | None = None) -> Tensor:
+    """x, or negative_slope * x below 0."""
+    need_float(x, "leaky_relu")
+    return _nn.leaky_relu(x, negative_slope)
+
+
+@operation
+def prelu(x: torch.Tensor, weight: torch.Tensor, data_format: str = "NCHW", name: str | None = None) -> Tensor:
+    """x, or weight * x below 0; the weight is one number or one a channel."""
+    if weight.ndim != 1:
+        raise AssertionError(f"The dim count of weight shape should be 1 in prelu(), got {weight.ndim}")
+    factor = weight
+    if list(weight.shape) != [1]:
+        shape = [1] * x.ndim
+        shape[-1 if data_format in ("NLC", "NHWC", "NDHWC") else 1] = -1
+        factor = torch.reshape(weight, shape)  # type: ignore[assignment]
+    return torch.where(torch.gt(x, 0), x, torch.mul(x, factor))
+
+
+@operation
+def elu(x: torch.Tensor, alpha: float = 1.0, name: str | None = None) -> Tensor:
+    """x, or alpha * (exp(x) - 1) below 0."""
+    need_float(x, "elu")
+    return _nn.elu(x, alpha)
+
+
+@operation
+def selu(
+    x: torch.Tensor, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, name: str | None = None
+) -> Tensor:
+    """scale * elu(x, alpha)."""
+    if scale <= 1.0:
+        raise ValueError(f"The scale must be greater than 1.0. Received: {scale}.")
+    if alpha < 0:
+        raise ValueError(f"The alpha must be no less than zero. Received: {alpha}.")
+    return _nn.elu(x, alpha, scale)
+
+
+@operation
+def celu(x: torch.Tensor, alpha: float = 1.0, name: str | None = None) -> Tensor:
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
+    if alpha == 0:
+        raise ZeroDivisionError("alpha cannot be 0 for celu")
+    return torch.celu(x, alpha)
+
+
+@operation
+def gelu(x: torch.Tensor, approximate: bool = False, name: str | None = None) -> Tensor:
+    """x * the normal distribution function of x, or its approximation by tanh."""
+    need_float(x, "gelu")
+    return _nn.gelu(x, approximate="tanh" if approximate else "none")
+
+
+@operation
+def softplus(x: torch.Tensor, beta: float = 1, threshold: float = 20, name: str | None = None) -> Tensor:
+    """log(1 + exp(beta * x)) / beta; x itself where beta * x is above `threshold`."""
+    need_float(x, "softplus")
+    return _nn.softplus(x, beta, threshold)
+
+
+@operation
+def softshrink(x: torch.Tensor, threshold: float = 0.5, name: str | None = None) -> Tensor:
+    """x moved towards 0 by `threshold`, 0 where it is nearer."""
+    if threshold < 0:
+        raise ValueError(f"The threshold must be no less than zero. Received: {threshold}.")
+    return _nn.softshrink(x, threshold)
+
+
+@operation
+def hardshrink(x: torch.Tensor, threshold: float = 0.5, name: str | None = None) -> Tensor:
+    """x, 0 where |x| is at most `threshold`."""
+    return torch.hardshrink(x, threshold)
+
+
+@operation
+def thresholded_relu(x: torch.Tensor, threshold: float = 1.0, name: str | None = None) -> Tensor:
+    """x, 0 where it is at most `threshold`."""
+    return torch.where(torch.gt(x, threshold), x, torch.zeros_like(x))
+
+
+@operation
+def glu(x: torch.Tensor, axis: int = -1, name: str | None = None) -> Tensor:
+    """The first half along an axis times the sigmoid of the second."""
+    need_float(x, "glu")
+    return _nn.glu(x, axis)
+
+
+@operation
+def maxout(x: torch.Tensor, groups: int, axis: int = 1, name: str | None = None) -> Tensor:
+    """The largest of every `groups` channels."""
+    axis = axis % x.ndim
+    return torch.amax(torch.unflatten(x, axis, [-1, groups]), dim=axis + 1)
+
+
+def _cast(x: torch.Tensor, dtype: Any) -> torch.Tensor:
+    return x if dtype is None else torch.Tensor.to(x, torch_dtype(dtype))
+
+
+@operation
+def softmax(x: torch.Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:
+    """exp(x) / sum(exp(x)) along an axis."""
+    x = _cast(x, dtype)
+    need_float(x, "softmax")
+    return torch.softmax(x, axis)
+
+
+@operation
+def log_softmax(x: torch.Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:
+    """log(softmax(x)) along an axis."""
+    x = _cast(x, dtype)
+    need_float(x, "log_softmax")
+    return torch.log_softmax(x, axis)
+
+
+@operation
+def gumbel_softmax(
+    x: torch.Tensor, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: str | None = None
+) -> Tensor:
+    """A sample from the categories with logits x; `hard` gives ones and zeros with the gradient of the soft sample."""
+    draws = torch.from_numpy(default_generator.uniform(torch.Tensor.numel(x), 1e-10, 1.0)).reshape(list(x.shape))
+    noise = -torch.log(-torch.log(draws))
+    soft = torch.softmax((torch.add(x, noise)) / temperature, axis)
+    if not hard:
+        return soft
+    chosen = torch.zeros_like(soft).scatter_(axis, soft.argmax(axis, keepdim=True), 1.0)
+    return chosen - soft.detach() + soft
+
+
+def _inplace(function: Callable[..., Any]) -> Callable[..., Tensor]:
+    def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return overwrite(x, function(x, *args, **kwargs))
+
+    method.__name__ = method.__qualname__ = function.__name__ + "_"
+    method.__doc__ = f"`{function.__name__}`, the result put in place of x."
+    return method
+
+
+relu_, tanh_, softmax_, elu_ = _inplace(relu), _inplace(tanh), _inplace(softmax), _inplace(elu)
+leaky_relu_, hardtanh_, thresholded_relu_ = _inplace(leaky_relu), _inplace(hardtanh), _inplace(thresholded_relu)

@@ -1,0 +1,163 @@
+"""linear, dropout, pad and other functions of everyday layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ...framework.random import default_generator, use_exact
+from ...tensor.operation import as_sizes, need_same_dtype, need_tensor, operation
+from ...tensor.tensor import Tensor, plain
+
+
+@operation
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, name: str | None = None) -> Tensor:
+    """x @ weight + bias, the weight [in, out]."""
+    need_same_dtype(x, weight, "linear")
+    out = torch.matmul(x, weight)
+    return out if bias is None else torch.add(out, bias)
+
+
+def _mask(shape: list[int], p: float, like: torch.Tensor) -> torch.Tensor:
+    """Ones that stay, zeros with probability p: Paddle's own draws where they are few, torch's where they are many."""
+    count = 1
+    for length in shape:
+        count *= length
+    if use_exact(count):
+        kept = torch.from_numpy(default_generator.canonical(count) >= p).reshape(shape)
+        return kept.to(device=like.device, dtype=torch.Tensor.dtype.__get__(like))  # type: ignore[attr-defined]
+    kept = torch.empty(shape, device=like.device, dtype=torch.Tensor.dtype.__get__(like))  # type: ignore[attr-defined]
+    return kept.bernoulli_(1 - p)
+
+
+@operation
+def dropout(
+    x: torch.Tensor,
+    p: Any = 0.5,
+    axis: Any = None,
+    training: bool = True,
+    mode: str = "upscale_in_train",
+    name: str | None = None,
+) -> Tensor:
+    """Zeros in place of elements, each with probability p.
+
+    Args:
+        x: the tensor.
+        p: the probability, from 0 to 1.
+        axis: axes along which the draws differ; along the others the same elements go.
+        training: False computes what evaluation computes.
+        mode: 'upscale_in_train' multiplies what stays by 1 / (1 - p) in training; 'downscale_in_infer' multiplies all by
+            1 - p in evaluation.
+
+    Raises:
+        TypeError: if p is no number.
+        ValueError: if p is not from 0 to 1 or `mode` is unknown.
+    """
+    if isinstance(p, torch.Tensor):
+        p = p.item()
+    if not isinstance(p, (int, float)):
+        raise TypeError("p argument should be a number or Variable")
+    if not 0 <= p <= 1:
+        raise ValueError("p argument should between 0 and 1")
+    if mode not in ("downscale_in_infer", "upscale_in_train"):
+        raise ValueError("mode argument should be 'downscale_in_infer' or 'upscale_in_train'")
+    need_tensor(x, "x", "dropout")
+    upscale = mode == "upscale_in_train"
+    if not training:
+        return torch.clone(x) if upscale or p == 0 else torch.mul(x, 1 - p)
+    if p == 0:
+        return torch.clone(x)
+    if p == 1:
+        return torch.mul(x, 0.0)
+    shape = list(x.shape)
+    if axis is not None:
+        axes = [axis] if isinstance(axis, int) else list(axis)
+        if any(not -x.ndim <= each < x.ndim for each in axes) or len(axes) > x.ndim:
+            raise ValueError(f"dropout: axis must name axes of a tensor with {x.ndim}, got {axis}")
+        shape = [length if index in [each % x.ndim for each in axes] else 1 for index, length in enumerate(shape)]
+    mask = _mask(shape, p, x)
+    return torch.mul(x, mask.mul_(1 / (1 - p)) if upscale else mask)
+
+
+def dropout2d(x: torch.Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCHW", name: Any = None) -> Tensor:
+    """Whole channels of images dropped."""
+    if data_format not in ("NCHW", "NHWC"):
+        raise ValueError(f"Attr(data_format) should be 'NCHW' or 'NHWC'. Received Attr(data_format): {data_format}.")
+    return dropout(x, p, [0, 1] if data_format == "NCHW" else [0, 3], training)
+
+
+def dropout3d(x: torch.Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCDHW", name: Any = None) -> Tensor:
+    """Whole channels of volumes dropped."""
+    if data_format not in ("NCDHW", "NDHWC"):
+        raise ValueError(f"Attr(data_format) should be 'NCDHW' or 'NDHWC'. Received Attr(data_format): {data_format}.")
+    return dropout(x, p, [0, 1] if data_format == "NCDHW" else [0, 4], training)
+
+
+@operation
+def alpha_dropout(x: torch.Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> Tensor:
+    """Dropout that keeps mean and variance after selu."""
+    return torch.nn.functional.alpha_dropout(plain(x), p, training)
+
+
+@operation
+def pad(
+    x: torch.Tensor,
+    pad: Any,
+    mode: str = "constant",
+    value: float = 0.0,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Tensor:
+    """`x` with elements added at the ends of axes.
+
+    Args:
+        x: the tensor.
+        pad: two lengths an axis. For all axes they begin with the first axis; for fewer, with the last of the axes that
+            `data_format` calls L, W, H, D.
+        mode: 'constant', 'reflect', 'replicate' or 'circular'.
+        value: what 'constant' adds.
+        data_format: which axis holds the channels.
+    """
+    need_tensor(x, "x", "pad")
+    if mode not in ("constant", "reflect", "replicate", "circular"):
+        raise AssertionError(f"mode should be one of constant, reflect, replicate, circular, but got {mode}.")
+    widths = as_sizes(pad)
+    if mode == "constant" and len(widths) == 2 * x.ndim:
+        pairs = [widths[place : place + 2] for place in range(0, len(widths), 2)][::-1]
+        return torch.constant_pad_nd(x, [width for pair in pairs for width in pair], value)
+    channels_last = data_format in ("NLC", "NHWC", "NDHWC")
+    inner = torch.movedim(x, -1, 1) if channels_last else x
+    out = torch.nn.functional.pad(plain(inner), widths, mode, value if mode == "constant" else None)
+    return torch.movedim(out, 1, -1) if channels_last else out
+
+
+@operation
+def cosine_similarity(x1: torch.Tensor, x2: torch.Tensor, axis: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along an axis."""
+    dot = torch.sum(torch.mul(x1, x2), dim=axis)
+    squares = torch.mul(torch.sum(torch.mul(x1, x1), dim=axis), torch.sum(torch.mul(x2, x2), dim=axis))
+    return torch.div(dot, torch.sqrt(torch.clamp(squares, min=eps * eps)))
+
+
+@operation
+def normalize(x: torch.Tensor, p: float = 2, axis: int = 1, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
+    """`x` divided by its p-norm along an axis."""
+    axis = 0 if x.ndim == 1 else axis
+    return torch.div(x, torch.clamp(torch.linalg.vector_norm(x, p, axis, True), min=epsilon))
+
+
+@operation
+def label_smooth(label: torch.Tensor, prior_dist: Any = None, epsilon: float = 0.1, name: str | None = None) -> Tensor:
+    """(1 - epsilon) * label + epsilon * the prior distribution (an even one without it)."""
+    if not 0 <= epsilon <= 1:
+        raise ValueError("The value of epsilon must be between 0 and 1.")
+    prior = 1.0 / int(label.shape[-1]) if prior_dist is None else prior_dist
+    return torch.add(torch.mul(label, 1 - epsilon), epsilon * prior)
+
+
+@operation
+def bilinear(x1: torch.Tensor, x2: torch.Tensor, weight: torch.Tensor, bias: Any = None, name: Any = None) -> Tensor:
+    """x1 @ weight[k] @ x2 for every k, plus bias."""
+    out = torch.einsum("bi,kij,bj->bk", x1, weight, x2)
+    return out if bias is None else torch.add(out, bias)

@@ -1,0 +1,49 @@
+"""embedding and one_hot."""
+
+from __future__ import annotations
+
+import torch
+
+from ...tensor.operation import need_tensor, operation
+from ...tensor.tensor import Tensor
+
+
+@operation
+def embedding(
+    x: torch.Tensor, weight: torch.Tensor, padding_idx: int | None = None, sparse: bool = False, name: str | None = None
+) -> Tensor:
+    """Rows of `weight` at the positions x; zeros, and no gradient, for `padding_idx`.
+
+    Raises:
+        ValueError: if a position is not a row, or `padding_idx` is none.
+    """
+    need_tensor(x, "x", "embedding")
+    rows = int(weight.shape[0])
+    if x.is_floating_point():
+        raise ValueError(f"(InvalidArgument) embedding(): x must hold integers, got {x.dtype}")
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise ValueError(f"padding_idx must be within [-{rows}, {rows}), but got {padding_idx}")
+    index = torch.Tensor.to(x, torch.int64)
+    if torch.Tensor.numel(index) and not (int(index.min()) >= 0 and int(index.max()) < rows):
+        raise ValueError(
+            f"(InvalidArgument) Variable value (input) of OP(embedding) expected >= 0 and < {rows}, but got values from "
+            f"{int(index.min())} to {int(index.max())}. Please check input value."
+        )
+    if padding_idx is None:
+        return torch.embedding(weight, index)
+    padding = padding_idx % rows
+    out = torch.embedding(weight, index, padding)
+    return torch.where(torch.eq(index, padding).unsqueeze(-1), torch.zeros([], dtype=torch.Tensor.dtype.__get__(out)), out)  # type: ignore[attr-defined]
+
+
+@operation
+def one_hot(x: torch.Tensor, num_classes: int, name: str | None = None) -> Tensor:
+    """Ones at the positions x along a new last axis, in float32."""
+    need_tensor(x, "x", "one_hot")
+    index = torch.Tensor.to(x, torch.int64)
+    if torch.Tensor.numel(index) and not (int(index.min()) >= 0 and int(index.max()) < num_classes):
+        raise ValueError(
+            f"(InvalidArgument) Illegal index value, Input(input) value should be at least 0 and less than {num_classes}"
+        )
+    places = index.unsqueeze(-1).as_subclass(torch.Tensor)
+    return torch.zeros([*index.shape, num_classes], dtype=torch.float32).scatter_(-1, places, 1.0)

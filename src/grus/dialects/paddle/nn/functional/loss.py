@@ -1,0 +1,358 @@
+"""Loss functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ...framework.dtype import torch_dtype
+from ...tensor.operation import need_tensor, operation
+from ...tensor.tensor import Tensor, plain
+
+
+def check_reduction(reduction: str, name: str) -> None:
+    """Raise ValueError unless `reduction` is 'sum', 'mean' or 'none'."""
+    if reduction not in ("sum", "mean", "none"):
+        raise ValueError(
+            f"The value of 'reduction' in {name} should be 'sum', 'mean' or 'none', but received {reduction}, "
+            "which is not allowed."
+        )
+
+
+def _reduced(loss: torch.Tensor, reduction: str) -> torch.Tensor:
+    return torch.mean(loss) if reduction == "mean" else torch.sum(loss) if reduction == "sum" else loss
+
+
+@operation
+def square_error_cost(input: torch.Tensor, label: torch.Tensor) -> Tensor:
+    """(input - label) squared."""
+    return torch.square(torch.sub(input, label))
+
+
+@operation
+def mse_loss(input: torch.Tensor, label: torch.Tensor, reduction: str = "mean", name: str | None = None) -> Tensor:
+    """(input - label) squared."""
+    check_reduction(reduction, "mse_loss")
+    return _reduced(torch.square(torch.sub(input, label)), reduction)
+
+
+@operation
+def l1_loss(input: torch.Tensor, label: torch.Tensor, reduction: str = "mean", name: str | None = None) -> Tensor:
+    """|input - label|."""
+    check_reduction(reduction, "L1Loss")
+    return _reduced(torch.abs(torch.sub(input, label)), reduction)
+
+
+@operation
+def smooth_l1_loss(
+    input: torch.Tensor, label: torch.Tensor, reduction: str = "mean", delta: float = 1.0, name: str | None = None
+) -> Tensor:
+    """Half the squared difference up to `delta`, linear beyond: delta * (|difference| - delta / 2)."""
+    check_reduction(reduction, "smooth_l1_loss")
+    return _reduced(torch._C._nn.huber_loss(input, label, 0, delta), reduction)
+
+
+@operation
+def kl_div(input: torch.Tensor, label: torch.Tensor, reduction: str = "mean", name: str | None = None) -> Tensor:
+    """label * (log(label) - input), `input` being log-probabilities."""
+    if reduction not in ("sum", "mean", "none", "batchmean"):
+        raise ValueError(f"The value of 'reduction' in kl_div should be 'sum', 'mean', 'batchmean' or 'none', but received {reduction}.")
+    loss = torch.sub(torch.xlogy(label, label), torch.mul(label, input))
+    loss = torch.where(torch.gt(label, 0), loss, torch.zeros_like(loss))
+    if reduction == "batchmean":
+        return torch.div(torch.sum(loss), int(input.shape[0]) if input.ndim else 1)
+    return _reduced(loss, reduction)
+
+
+def _weighted(loss: torch.Tensor, weight: Any) -> torch.Tensor:
+    return loss if weight is None else torch.mul(loss, weight)
+
+
+def _same_shape(x: torch.Tensor, y: torch.Tensor, name: str) -> None:
+    need_tensor(x, "input", name)
+    need_tensor(y, "label", name)
+    if list(x.shape) != list(y.shape):
+        raise ValueError(f"(InvalidArgument) {name}: input and label must have one shape, got {list(x.shape)} and {list(y.shape)}")
+
+
+@operation
+def binary_cross_entropy(
+    input: torch.Tensor, label: torch.Tensor, weight: Any = None, reduction: str = "mean", name: str | None = None
+) -> Tensor:
+    """-label * log(input) - (1 - label) * log(1 - input), the logarithms held above -100."""
+    check_reduction(reduction, "binary_cross_entropy")
+    _same_shape(input, label, "binary_cross_entropy")
+    if torch.Tensor.numel(input) and not (float(input.min()) >= 0 and float(input.max()) <= 1):
+        raise ValueError("(InvalidArgument) binary_cross_entropy: input must be within [0, 1]; apply a sigmoid first")
+    return _reduced(_weighted(torch._C._nn.binary_cross_entropy(input, label, None, 0), weight), reduction)
+
+
+@operation
+def binary_cross_entropy_with_logits(
+    logit: torch.Tensor,
+    label: torch.Tensor,
+    weight: Any = None,
+    reduction: str = "mean",
+    pos_weight: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """`binary_cross_entropy` of sigmoid(logit)."""
+    check_reduction(reduction, "binary_cross_entropy_with_logits")
+    _same_shape(logit, label, "binary_cross_entropy_with_logits")
+    loss = torch.binary_cross_entropy_with_logits(logit, label, None, pos_weight, 0)
+    return _reduced(_weighted(loss, weight), reduction)
+
+
+@operation
+def nll_loss(
+    input: torch.Tensor,
+    label: torch.Tensor,
+    weight: Any = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Tensor:
+    """-input at the label along axis 1, `input` being log-probabilities [N, C, ...]."""
+    check_reduction(reduction, "nll_loss")
+    if input.ndim < 2:
+        raise ValueError(f"Expected 2 or more dimensions (got {input.ndim})")
+    if int(input.shape[1]) < 1:
+        raise ValueError(f"Expected 1 or more classes (got num classes {input.shape[1]})")
+    reductions = {"none": 0, "mean": 1, "sum": 2}
+    try:
+        function = torch._C._nn.nll_loss if input.ndim == 2 else torch._C._nn.nll_loss_nd
+        return function(input, torch.Tensor.to(label, torch.int64), weight, reductions[reduction], ignore_index)
+    except IndexError as error:
+        raise ValueError(f"(InvalidArgument) nll_loss: {error}") from error
+
+
+# -- cross entropy -----------------------------------------------------------------------------------------------------
+
+
+def _hard(log_p: torch.Tensor, label: torch.Tensor, axis: int, ignore_index: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """-log_p at the labels (0 where ignored) with the class axis kept, and the labels in that shape."""
+    if label.ndim == log_p.ndim - 1:
+        label = torch.unsqueeze(label, axis)
+    expected = list(log_p.shape)
+    expected[axis] = 1
+    if list(label.shape) != expected:
+        raise ValueError(
+            f"(InvalidArgument) cross_entropy: label must have shape {expected} or that without the 1, got {list(label.shape)}"
+        )
+    label = plain(torch.Tensor.to(label, torch.int64))
+    ignored = label == ignore_index
+    classes = int(log_p.shape[axis])
+    safe = torch.where(ignored, 0, label)
+    if safe.numel() and not (int(safe.min()) >= 0 and int(safe.max()) < classes):
+        raise ValueError(
+            f"(InvalidArgument) Target must be within [0, {classes}) or ignore_index {ignore_index}, got values from "
+            f"{int(safe.min())} to {int(safe.max())}"
+        )
+    loss = torch.neg(torch.gather(plain(log_p), axis, safe))
+    return torch.where(ignored, torch.zeros((), dtype=loss.dtype), loss), label
+
+
+def _log_probabilities(input: torch.Tensor, axis: int, use_softmax: bool) -> torch.Tensor:
+    return torch.log_softmax(input, axis) if use_softmax else torch.log(input)
+
+
+@operation
+def softmax_with_cross_entropy(
+    logits: torch.Tensor,
+    label: torch.Tensor,
+    soft_label: bool = False,
+    ignore_index: int = -100,
+    numeric_stable_mode: bool = True,
+    return_softmax: bool = False,
+    axis: int = -1,
+) -> Any:
+    """The cross entropy of softmax(logits), the class axis kept with length 1; with `return_softmax` the softmax too."""
+    axis %= logits.ndim
+    log_p = torch.log_softmax(logits, axis)
+    if soft_label:
+        loss = torch.neg(torch.sum(torch.mul(label, log_p), dim=axis, keepdim=True))
+    else:
+        loss = _hard(log_p, label, axis, ignore_index)[0]
+    return (loss, torch.exp(log_p)) if return_softmax else loss
+
+
+@operation
+def cross_entropy(
+    input: torch.Tensor,
+    label: torch.Tensor,
+    weight: Any = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    soft_label: bool = False,
+    axis: int = -1,
+    use_softmax: bool = True,
+    label_smoothing: float = 0.0,
+    name: str | None = None,
+) -> Tensor:
+    """The cross entropy of class scores and labels.
+
+    Args:
+        input: scores, the classes along `axis`; probabilities with `use_softmax=False`.
+        label: class numbers in the shape of `input` without the class axis (or with length 1 there), or probabilities in
+            the shape of `input` (`soft_label=True`).
+        weight: a weight a class, [C].
+        ignore_index: a label that counts nothing.
+        reduction: 'mean' (over weights and labels that count), 'sum' or 'none'.
+        soft_label: whether labels are probabilities.
+        axis: the class axis.
+        use_softmax: whether `input` still needs a softmax.
+        label_smoothing: how much of each label is spread over all classes.
+
+    Raises:
+        ValueError: for shapes that do not fit or a label that is no class.
+    """
+    if reduction not in ("sum", "mean", "none"):
+        check_reduction(reduction, "softmax_cross_entropy")
+    need_tensor(input, "input", "cross_entropy")
+    need_tensor(label, "label", "cross_entropy")
+    if ignore_index > 0 and soft_label:
+        raise ValueError(
+            "When soft_label == True, the value of 'ignore_index' in softmax_cross_entropy should be '-100', "
+            f"but received {ignore_index}, which is not allowed."
+        )
+    if input.ndim == 0:
+        raise ValueError("The dimention of input should be larger than zero!")
+    if label.ndim not in (input.ndim, input.ndim - 1):
+        raise ValueError(f"Expected nput_dims - 1 = label_dims or input_dims == label_dims (got nput_dims{input.ndim}, label_dims{label.ndim})")
+    axis %= input.ndim
+    if label_smoothing > 0:
+        soft_label, label = True, _smoothed(input, label, axis, label_smoothing, soft_label)
+    log_p = _log_probabilities(input, axis, use_softmax)
+    if soft_label:
+        return _soft_cross_entropy(log_p, label, weight, reduction, axis)
+    loss, labels = _hard(log_p, label, axis, ignore_index)
+    counts = (labels != ignore_index).to(loss.dtype)
+    if weight is not None:
+        if int(weight.shape[-1]) != int(input.shape[axis]):
+            raise ValueError(
+                f"input's class_dimension({input.shape[axis]}) must equal to weight's class_dimension({weight.shape[-1]}) "
+                "when weight is provided"
+            )
+        factors = plain(weight)[torch.where(labels == ignore_index, 0, labels)] * counts
+        loss, counts = loss * factors, factors
+    if reduction == "mean":
+        total = counts.sum()
+        return torch.div(loss.sum(), torch.where(total == 0, torch.ones_like(total), total))
+    if reduction == "sum":
+        return torch.sum(loss)
+    return torch.squeeze(loss, axis) if label.ndim == input.ndim - 1 else loss
+
+
+def _smoothed(input: torch.Tensor, label: torch.Tensor, axis: int, smoothing: float, soft: bool) -> torch.Tensor:
+    classes = int(input.shape[axis])
+    if not soft:
+        flat = torch.squeeze(label, axis) if label.ndim == input.ndim else label
+        one_hot = torch.nn.functional.one_hot(plain(torch.Tensor.to(flat, torch.int64)), classes)
+        label = torch.movedim(one_hot.to(torch_dtype(input.dtype)), -1, axis)
+    return torch.add(torch.mul(label, 1 - smoothing), smoothing / classes)
+
+
+def _soft_cross_entropy(log_p: torch.Tensor, label: torch.Tensor, weight: Any, reduction: str, axis: int) -> torch.Tensor:
+    if list(label.shape) != list(log_p.shape):
+        raise ValueError(f"(InvalidArgument) cross_entropy: soft labels must have shape {list(log_p.shape)}, got {list(label.shape)}")
+    loss = torch.neg(torch.sum(torch.mul(label, log_p), dim=axis, keepdim=True))
+    if weight is None:
+        return _reduced(loss, reduction)
+    shape = [1] * log_p.ndim
+    shape[axis] = -1
+    factors = torch.sum(torch.mul(label, torch.reshape(weight, shape)), dim=axis, keepdim=True)
+    loss = torch.mul(loss, factors)
+    if reduction == "mean":
+        return torch.div(torch.sum(loss), torch.sum(factors))
+    return torch.sum(loss) if reduction == "sum" else loss
+
+
+# -- losses of pairs ---------------------------------------------------------------------------------------------------
+
+
+@operation
+def margin_ranking_loss(
+    input: torch.Tensor, other: torch.Tensor, label: torch.Tensor, margin: float = 0.0, reduction: str = "mean", name: Any = None
+) -> Tensor:
+    """max(0, -label * (input - other) + margin)."""
+    check_reduction(reduction, "MarginRankingLoss")
+    loss = torch.relu(torch.add(torch.mul(torch.neg(label), torch.sub(input, other)), margin))
+    return _reduced(loss, reduction)
+
+
+@operation
+def hinge_embedding_loss(
+    input: torch.Tensor, label: torch.Tensor, margin: float = 1.0, reduction: str = "mean", name: Any = None
+) -> Tensor:
+    """The input where the label is 1, max(0, margin - input) where it is -1."""
+    check_reduction(reduction, "hinge_embedding_loss")
+    return _reduced(torch.hinge_embedding_loss(input, label, margin, 0), reduction)
+
+
+@operation
+def cosine_embedding_loss(
+    input1: torch.Tensor, input2: torch.Tensor, label: torch.Tensor, margin: float = 0, reduction: str = "mean", name: Any = None
+) -> Tensor:
+    """1 - cosine where the label is 1, max(0, cosine - margin) where it is -1."""
+    check_reduction(reduction, "cosine_embedding_loss")
+    return _reduced(torch.cosine_embedding_loss(input1, input2, torch.Tensor.to(label, torch_dtype(input1.dtype)), margin, 0), reduction)
+
+
+@operation
+def triplet_margin_loss(
+    input: torch.Tensor,
+    positive: torch.Tensor,
+    negative: torch.Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    epsilon: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+    name: Any = None,
+) -> Tensor:
+    """max(0, distance to positive - distance to negative + margin)."""
+    check_reduction(reduction, "triplet_margin_loss")
+    if margin < 0:
+        raise ValueError(f"The margin between positive samples and negative samples should be greater than 0, got {margin}.")
+    return _reduced(torch.triplet_margin_loss(input, positive, negative, margin, p, epsilon, swap, 0), reduction)
+
+
+@operation
+def log_loss(input: torch.Tensor, label: torch.Tensor, epsilon: float = 1e-4, name: str | None = None) -> Tensor:
+    """-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)."""
+    first = torch.mul(label, torch.log(torch.add(input, epsilon)))
+    second = torch.mul(torch.sub(1, label), torch.log(torch.add(torch.sub(1, input), epsilon)))
+    return torch.neg(torch.add(first, second))
+
+
+@operation
+def ctc_loss(
+    log_probs: torch.Tensor,
+    labels: torch.Tensor,
+    input_lengths: torch.Tensor,
+    label_lengths: torch.Tensor,
+    blank: int = 0,
+    reduction: str = "mean",
+    norm_by_times: bool = False,
+) -> Tensor:
+    """The connectionist temporal classification loss.
+
+    Args:
+        log_probs: scores before the softmax, [T, B, C].
+        labels: [B, longest label].
+        input_lengths: steps of each sequence, [B].
+        label_lengths: length of each label, [B].
+        blank: the class that stands for nothing.
+        reduction: 'mean' divides each loss by its label's length first.
+        norm_by_times: not covered.
+    """
+    check_reduction(reduction, "ctc_loss")
+    if norm_by_times:
+        raise NotImplementedError("ctc_loss: norm_by_times=True is not covered; divide the gradients by the lengths instead")
+    lengths = plain(torch.Tensor.to(label_lengths, torch.int64))
+    loss = torch.ctc_loss(
+        torch.log_softmax(plain(log_probs), -1), plain(torch.Tensor.to(labels, torch.int64)),
+        plain(torch.Tensor.to(input_lengths, torch.int64)), lengths, blank, 0, False,
+    )  # fmt: skip
+    return torch.mean(loss / lengths.clamp(min=1)) if reduction == "mean" else _reduced(loss, reduction)

@@ -1,0 +1,71 @@
+"""Normalization."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ...tensor.operation import need_float, operation
+from ...tensor.tensor import Tensor
+
+
+@operation
+def layer_norm(
+    x: torch.Tensor,
+    normalized_shape: Any,
+    weight: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    epsilon: float = 1e-5,
+    name: str | None = None,
+) -> Tensor:
+    """(x - mean) / sqrt(variance + epsilon) over the last axes, times weight, plus bias."""
+    need_float(x, "layer_norm")
+    shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+    if list(x.shape)[-len(shape) :] != shape:
+        raise ValueError(f"Given normalized_shape is {shape}, expected input with shape [*, {str(shape)[1:]}, but got input shape {list(x.shape)}")
+    weight = None if weight is None else torch.reshape(weight, shape)
+    bias = None if bias is None else torch.reshape(bias, shape)
+    return torch.layer_norm(x, shape, weight, bias, epsilon)
+
+
+@operation
+def batch_norm(
+    x: torch.Tensor,
+    running_mean: torch.Tensor,
+    running_var: torch.Tensor,
+    weight: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.9,
+    epsilon: float = 1e-5,
+    data_format: str = "NCHW",
+    use_global_stats: bool | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Normalization by the statistics of the batch (training) or the running ones.
+
+    In training the running statistics become momentum * old + (1 - momentum) * those of the batch (the biased variance),
+    in place.
+    """
+    need_float(x, "batch_norm")
+    by_batch = training if use_global_stats is None else not use_global_stats
+    channels_last = data_format in ("NLC", "NHWC", "NDHWC") and x.ndim > 2
+    inner = torch.movedim(x, -1, 1) if channels_last else x
+    axes = [axis for axis in range(inner.ndim) if axis != 1]
+    shape = [1, -1] + [1] * (inner.ndim - 2)
+    if by_batch:
+        mean = torch.mean(inner, dim=axes)
+        var = torch.var(inner, dim=axes, correction=0)
+        with torch.no_grad():
+            for running, value in ((running_mean, mean), (running_var, var)):
+                old = torch.Tensor.mul(running.detach(), momentum)
+                torch.Tensor.copy_(running.detach(), torch.add(old, torch.mul(value.detach(), 1 - momentum)))
+    else:
+        mean, var = running_mean, running_var
+    out = torch.sub(inner, torch.reshape(mean, shape)) * torch.rsqrt(torch.add(torch.reshape(var, shape), epsilon))
+    if weight is not None:
+        out = torch.mul(out, torch.reshape(weight, shape))
+    if bias is not None:
+        out = torch.add(out, torch.reshape(bias, shape))
+    return torch.movedim(out, 1, -1) if channels_last else out

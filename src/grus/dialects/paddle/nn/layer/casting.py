@@ -1,0 +1,122 @@
+"""Moving and casting a layer in place: what `to`, `astype`, `float` and their kin share."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+
+from ...base.core import Place, as_place, is_compiled_with_cuda
+from ...framework.dtype import as_dtype, dtype, torch_dtype
+from ...tensor.tensor import Tensor, plain
+
+AnyLayer = TypeVar("AnyLayer", bound=torch.nn.Module)
+
+
+def checked_device(device: Any) -> torch.device | None:
+    """The torch device that `device` means, None for None.
+
+    Raises:
+        ValueError: for anything that is no device.
+    """
+    if device is None or isinstance(device, torch.device):
+        return device
+    if not isinstance(device, (str, Place)):
+        raise ValueError(
+            "device value error, must be str, paddle.CPUPlace(), paddle.CUDAPlace(), paddle.CUDAPinnedPlace() or "
+            f"paddle.XPUPlace(), but the type of device is {type(device).__name__}"
+        )
+    return as_place(device).device
+
+
+def checked_dtype(value: Any) -> dtype:
+    """The dtype that `astype` is given: a name, a Paddle dtype or a NumPy dtype.
+
+    Raises:
+        ValueError: for anything else, NumPy's scalar types included.
+    """
+    if isinstance(value, (str, dtype, np.dtype, torch.dtype)):
+        try:
+            return as_dtype(value)
+        except TypeError:
+            pass
+    raise ValueError(
+        "dtype value error, must be 'bfloat16', 'float16', 'float32', 'float64', 'int8', 'int16', 'int32', 'int64', "
+        f"'uint8', 'complex64', 'complex128', 'bool', or paddle.dtype, numpy.dtype, but recieve {value}"
+    )
+
+
+def spelled(value: Any) -> Any:
+    """How a layer prints the dtype that `to` was given."""
+    return str(value) if isinstance(value, np.dtype) else value
+
+
+def checked_classes(excluded: Any, norms: bool = False) -> tuple[type, ...]:
+    """The classes that `excluded_layers` names; batch normalization if it names none and `norms` is set.
+
+    Raises:
+        TypeError: for anything but a layer class or a list or tuple of them.
+    """
+    from .norm import _BatchNormBase
+
+    if excluded is None:
+        return (_BatchNormBase,) if norms else ()
+    if isinstance(excluded, type):
+        return (excluded,)
+    if isinstance(excluded, (list, tuple)):
+        return tuple(each for each in excluded if isinstance(each, type))
+    raise TypeError(f"excluded_layers should be type nn.Layer or list, but got {type(excluded).__name__}.")
+
+
+def _convert(tensor: Tensor, device: torch.device | None, wanted: torch.dtype | None, floating_only: bool) -> None:
+    """Move and cast one tensor in place, its gradient too."""
+    if floating_only and not tensor.is_floating_point():
+        return
+    new = torch.Tensor.to(plain(tensor.detach()), device=device, dtype=wanted)
+    stop_gradient, grad = tensor.stop_gradient, tensor.grad
+    if tensor.is_leaf:
+        torch.Tensor.grad.__set__(tensor, None)  # type: ignore[attr-defined]
+        tensor.requires_grad_(False)
+    tensor.data = new
+    tensor.stop_gradient = stop_gradient
+    if grad is not None and new.is_floating_point():
+        tensor.grad = torch.Tensor.to(plain(grad.detach()), device=device, dtype=wanted)
+
+
+def cast(
+    layer: torch.nn.Module,
+    device: torch.device | None,
+    wanted: dtype | None,
+    floating_only: bool = False,
+    excluded: tuple[type, ...] = (),
+) -> None:
+    """Move and cast the parameters and buffers of a layer and all below it, shared ones once."""
+    seen: set[int] = set()
+    for module in layer.modules():
+        if isinstance(module, excluded):
+            continue
+        for tensor in (*module._parameters.values(), *module._buffers.values()):
+            if tensor is not None and id(tensor) not in seen:
+                seen.add(id(tensor))
+                with torch.no_grad():
+                    _convert(tensor, device, None if wanted is None else torch_dtype(wanted), floating_only)  # type: ignore[arg-type]
+
+
+def rename_dtype(layer: torch.nn.Module, spelling: Any, excluded: tuple[type, ...] = ()) -> None:
+    """Make a layer and all below it print this dtype."""
+    for module in layer.modules():
+        if hasattr(module, "_dtype") and not isinstance(module, excluded):
+            module._dtype = spelling
+
+
+def to_floating(layer: AnyLayer, name: str, excluded: tuple[type, ...]) -> AnyLayer:
+    """Cast the floating-point tensors of a layer; half precision needs a GPU."""
+    if name != "float32" and not is_compiled_with_cuda():
+        warnings.warn(f"Paddle compiled by the user does not support {name}, so keep original data type.", UserWarning, stacklevel=3)
+        return layer
+    kind = as_dtype(name)
+    cast(layer, None, kind, floating_only=True, excluded=excluded)
+    rename_dtype(layer, kind, excluded)
+    return layer

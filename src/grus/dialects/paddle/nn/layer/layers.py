@@ -1,0 +1,436 @@
+"""`paddle.nn.Layer`: a torch module that answers in Paddle's words.
+
+torch's own machinery (hooks, `__call__`, optimizers, DistributedDataParallel, pickling) works on it unchanged: parameters
+live in `_parameters`, buffers in `_buffers`, sublayers in torch's `_modules`. Where torch calls a method that Paddle spells
+with other arguments (`named_parameters(recurse=...)`, `state_dict(prefix=...)`, `train(mode)`), both spellings are taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from ...base import unique_name
+from ...base.framework import EagerParamBase
+from ...base.layer_helper import create_parameter
+from ...framework.dtype import as_dtype
+from ...framework.framework import get_default_dtype
+from ...tensor.creation import create_tensor
+from ...tensor.tensor import Tensor
+from . import casting
+from .state import load_state, state_of
+
+__all__ = ["HookRemoveHelper", "Layer"]
+
+
+def _snake_case(name: str) -> str:
+    """GRUCell -> gru_cell, HTTPNet2D -> http_net2d."""
+    parts = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", parts).lower().replace("__", "_")
+
+
+class HookRemoveHelper:
+    """Takes a forward hook off again; a second `remove` does nothing."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+
+    def remove(self) -> None:
+        """Remove the hook."""
+        self._handle.remove()
+
+
+class _StateDictHook:
+    """One entry of `_state_dict_hooks`, under Paddle's numbering."""
+
+    _next = 0
+
+    def __init__(self, hooks: OrderedDict[int, Any], hook: Callable[..., Any]) -> None:
+        self._hooks = hooks
+        self._number = _StateDictHook._next
+        _StateDictHook._next += 1
+        hooks[self._number] = hook
+
+    def remove(self) -> None:
+        """Remove the hook."""
+        self._hooks.pop(self._number, None)
+
+
+class Layer(torch.nn.Module):
+    """The base of all layers.
+
+    Args:
+        name_scope: the stem of the layer's name; the class's name in snake case without it.
+        dtype: what the layer says its dtype is; parameters have the default dtype unless they are given one.
+    """
+
+    training: bool
+
+    def __init__(self, name_scope: str | None = None, dtype: Any = "float32") -> None:
+        super().__init__()
+        set_plainly = super().__setattr__
+        set_plainly("_full_name", unique_name.generate(name_scope or _snake_case(type(self).__name__)))
+        set_plainly("_dtype", dtype)
+        set_plainly("_paddle_state_hooks", OrderedDict())
+
+    # -- attributes ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _sub_layers(self) -> dict[str, Any]:
+        return self._modules
+
+    @property
+    def _forward_post_hooks(self) -> dict[int, Callable[..., Any]]:
+        return self._forward_hooks
+
+    @property
+    def _non_persistable_buffer_names_set(self) -> set[str]:
+        return self._non_persistent_buffers_set
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(getattr(type(self), name, None), property):
+            object.__setattr__(self, name, value)
+            return
+        tables = self.__dict__
+        parameters, modules, buffers = tables.get("_parameters"), tables.get("_modules"), tables.get("_buffers")
+        if parameters is None or modules is None or buffers is None:
+            if isinstance(value, (EagerParamBase, torch.nn.Module)):
+                raise ValueError("super().__init__() should be called first")
+            object.__setattr__(self, name, value)
+        elif isinstance(value, EagerParamBase):
+            _forget(name, tables, modules, buffers)
+            parameters[name] = value
+        elif name in parameters:
+            if value is not None:
+                raise TypeError(
+                    f"assignment to parameter '{name}' should be of type Parameter or None, but got '{type(value).__name__}'"
+                )
+            parameters[name] = None
+        elif isinstance(value, torch.nn.Module):
+            _forget(name, tables, parameters, buffers)
+            modules[name] = value
+        elif name in modules:
+            if value is not None:
+                raise TypeError(
+                    f"assignment to sublayer '{name}' should be of type Layer or None, but got '{type(value).__name__}'"
+                )
+            modules[name] = None
+        elif name in buffers:
+            if value is not None and not isinstance(value, torch.Tensor):
+                raise TypeError(
+                    f"assignment to buffers '{name}' should be of type core.Tensor or None, but got '{type(value).__name__}'"
+                )
+            buffers[name] = value
+        elif isinstance(value, torch.Tensor):
+            tables.pop(name, None)
+            self._non_persistent_buffers_set.add(name)
+            buffers[name] = value
+        else:
+            object.__setattr__(self, name, value)
+
+    # -- parameters ----------------------------------------------------------------------------------------------------
+
+    def create_parameter(
+        self,
+        shape: Any,
+        attr: Any = None,
+        dtype: Any = None,
+        is_bias: bool = False,
+        default_initializer: Any = None,
+    ) -> Any:
+        """A new parameter named after this layer, to be assigned to an attribute; None if `attr` is False.
+
+        Args:
+            shape: lengths of the axes, all above 0.
+            attr: a ParamAttr, a name, an initializer, a regularizer or None.
+            dtype: the default dtype unless given.
+            is_bias: makes zeros the default and `.b_K` the name.
+            default_initializer: used where `attr` names none; Xavier's uniform values unless given.
+
+        Raises:
+            ValueError: if the name of `attr` is taken.
+        """
+        kind = get_default_dtype() if dtype is None else dtype
+        return create_parameter(attr, shape, kind, is_bias, default_initializer, self._full_name)
+
+    def create_variable(self, name: str | None = None, persistable: bool | None = None, dtype: Any = None) -> Tensor:
+        """An empty tensor named after this layer, float32 unless a dtype is given."""
+        stem = f"{self._full_name}.{name}" if name is not None else unique_name.generate(f"{self._full_name}._generated_var")
+        return create_tensor("float32" if dtype is None else dtype, stem, bool(persistable))
+
+    create_tensor = create_variable
+
+    def add_parameter(self, name: str, parameter: Any) -> Any:
+        """Register `parameter` (or None) as the attribute `name`, and return it.
+
+        Raises:
+            TypeError: for a name that is no str or a value that is no parameter.
+            KeyError: for a name that is empty, dotted or taken.
+        """
+        self._check_name(name, "parameter", self._parameters)
+        if parameter is not None and not isinstance(parameter, EagerParamBase):
+            raise TypeError(f"The parameter to be added should be a Parameter, but received {type(parameter)}.")
+        if parameter is None:
+            self._parameters[name] = None
+        else:
+            setattr(self, name, parameter)
+        return parameter
+
+    def _check_name(self, name: Any, kind: str, table: Any) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"The name of {kind} should be a string, but received {type(name)}.")
+        if "." in name:
+            raise KeyError(f"The name of {kind} can not contain `.`, because when you access the newly added {kind} in the "
+                           "form of `self.**.**`, it will cause AttributeError.")  # fmt: skip
+        if name == "":
+            raise KeyError(f"The name of {kind} can not be empty.")
+        if hasattr(self, name) and name not in table:
+            raise KeyError(f"The {kind} '{name}' already exists.")
+
+    def parameters(self, include_sublayers: bool = True, recurse: bool | None = None) -> list[Any]:  # type: ignore[override]
+        """The parameters of this layer and its sublayers, each once; `recurse` is torch's name for `include_sublayers`."""
+        return [parameter for _, parameter in self.named_parameters("", include_sublayers, recurse)]
+
+    def named_parameters(  # type: ignore[override]
+        self,
+        prefix: str = "",
+        include_sublayers: bool = True,
+        recurse: bool | None = None,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Any]]:
+        """Names and parameters, each parameter once."""
+        deep = include_sublayers if recurse is None else recurse
+        yield from self._named_members(
+            lambda layer: layer._parameters.items(), prefix=prefix, recurse=deep, remove_duplicate=remove_duplicate
+        )
+
+    def clear_gradients(self) -> None:
+        """Make the gradients of all trainable parameters zeros."""
+        for parameter in self.parameters():
+            if parameter.trainable:
+                parameter.clear_gradient()
+
+    # -- buffers -------------------------------------------------------------------------------------------------------
+
+    def register_buffer(self, name: str, tensor: Any, persistable: bool = True) -> None:  # type: ignore[override]
+        """Register a tensor that is no parameter; a persistable one is part of the state_dict.
+
+        Raises:
+            TypeError: for a name that is no str or a value that is no tensor.
+            KeyError: for a name that is empty, dotted or taken.
+        """
+        self._check_name(name, "buffer", self._buffers)
+        if tensor is not None and not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"The registered buffer should be a Paddle.Tensor, but received {type(tensor)}.")
+        self._buffers[name] = tensor
+        if persistable:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+
+    def buffers(self, include_sublayers: bool = True, recurse: bool | None = None) -> list[Any]:  # type: ignore[override]
+        """The buffers of this layer and its sublayers, each once."""
+        return [buffer for _, buffer in self.named_buffers("", include_sublayers, recurse)]
+
+    def named_buffers(  # type: ignore[override]
+        self,
+        prefix: str = "",
+        include_sublayers: bool = True,
+        recurse: bool | None = None,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Any]]:
+        """Names and buffers, each buffer once."""
+        deep = include_sublayers if recurse is None else recurse
+        yield from self._named_members(
+            lambda layer: layer._buffers.items(), prefix=prefix, recurse=deep, remove_duplicate=remove_duplicate
+        )
+
+    # -- sublayers -----------------------------------------------------------------------------------------------------
+
+    def add_sublayer(self, name: Any, sublayer: Any) -> Any:
+        """Register `sublayer` (or None) as the attribute `name`, and return it.
+
+        Raises:
+            AssertionError: if it is no layer.
+        """
+        if sublayer is not None and not isinstance(sublayer, torch.nn.Module):
+            raise AssertionError(f"add_sublayer: sublayer must be a Layer or None, got {type(sublayer).__name__}")
+        self._modules[name] = sublayer
+        return sublayer
+
+    def sublayers(self, include_self: bool = False) -> list[Any]:
+        """All layers below this one, each once, parents first."""
+        return [layer for _, layer in self.named_sublayers(include_self=include_self)]
+
+    def named_sublayers(
+        self, prefix: str = "", include_self: bool = False, layers_set: set[Any] | None = None
+    ) -> Iterator[tuple[str, Any]]:
+        """Names and layers below this one, each once; those in `layers_set` are left out and those seen are added."""
+        seen = set() if layers_set is None else layers_set
+        if include_self and self not in seen:
+            seen.add(self)
+            yield prefix, self
+        for key, layer in self.named_children():
+            if layer in seen:
+                continue
+            inner = f"{prefix}.{key}" if prefix else key
+            if isinstance(layer, Layer):
+                yield from layer.named_sublayers(prefix=inner, include_self=True, layers_set=seen)
+            else:
+                yield from layer.named_modules(seen, inner)
+
+    # -- naming and printing -------------------------------------------------------------------------------------------
+
+    def full_name(self) -> str:
+        """The layer's own name, such as gru_cell_0."""
+        return self._full_name
+
+    def extra_repr(self) -> str:
+        """What stands in the brackets when the layer is printed; for subclasses to give."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr().split("\n") if self.extra_repr() else []
+        text = type(self).__name__ + "("
+        text += "\n  " + "\n  ".join(extra) + "\n" if len(extra) > 1 else "".join(extra)
+        inner = [f"({name}): " + repr(layer).replace("\n", "\n  ") for name, layer in self._modules.items()]
+        if inner:
+            text += "\n  " + "\n  ".join(inner) + "\n"
+        return text + ")"
+
+    # -- running -------------------------------------------------------------------------------------------------------
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any], **torch_options: Any) -> Any:  # type: ignore[override]
+        """Call `hook(layer, inputs)` before forward; what it returns, unless None, becomes the inputs."""
+        return HookRemoveHelper(super().register_forward_pre_hook(hook, **torch_options))
+
+    def register_forward_post_hook(self, hook: Callable[..., Any]) -> HookRemoveHelper:
+        """Call `hook(layer, inputs, output)` after forward; what it returns, unless None, becomes the output."""
+        return HookRemoveHelper(super().register_forward_hook(hook))
+
+    def train(self, mode: bool = True) -> None:  # type: ignore[override]
+        """Set this layer and all below it to training; torch calls it with a mode."""
+        self.training = mode
+        for layer in self._modules.values():
+            if layer is not None:
+                layer.train(mode)
+
+    def eval(self) -> None:  # type: ignore[override]
+        """Set this layer and all below it to evaluation."""
+        Layer.train(self, False)
+
+    def backward(self, *inputs: Any) -> None:
+        """Not for layers: gradients come from `loss.backward()`."""
+        raise ValueError("Layer shouldn't implement backward")
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def state_dict(  # type: ignore[override]
+        self,
+        destination: Any = None,
+        include_sublayers: bool = True,
+        structured_name_prefix: str = "",
+        use_hook: bool = True,
+        *,
+        prefix: str | None = None,
+        keep_vars: bool = True,
+    ) -> Any:
+        """Live parameters and persistable buffers by name; `prefix` is torch's name for `structured_name_prefix`.
+
+        `destination` receives only this layer's own entries when there are sublayers; the returned dict has all.
+        """
+        name_prefix = structured_name_prefix if prefix is None else prefix
+        return state_of(self, destination, include_sublayers, name_prefix, False, use_hook)
+
+    def to_static_state_dict(
+        self,
+        destination: Any = None,
+        include_sublayers: bool = True,
+        structured_name_prefix: str = "",
+        use_hook: bool = True,
+    ) -> Any:
+        """As `state_dict`, with the buffers that are not persistable."""
+        return state_of(self, destination, include_sublayers, structured_name_prefix, True, use_hook)
+
+    def register_state_dict_hook(self, hook: Callable[..., Any]) -> _StateDictHook:
+        """Call `hook(state)` on every state_dict made; what it returns, unless None, takes the state's place."""
+        return _StateDictHook(self._paddle_state_hooks, hook)
+
+    def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> tuple[list[str], list[str]]:
+        """Overwrite parameters and persistable buffers with the tensors or arrays of the same name.
+
+        Args:
+            state_dict: names and values.
+            use_structured_name: look values up by attribute path (`0.weight`), else by tensor name (`linear_0.w_0`).
+
+        Returns:
+            The names that were missing (or had another shape) and the names that were not wanted. Each missing one also
+            gives a UserWarning.
+
+        Raises:
+            AssertionError: for a value of another dtype.
+        """
+        return load_state(self, state_dict, use_structured_name)
+
+    set_dict = load_dict = set_state_dict
+
+    # -- dtype and device ----------------------------------------------------------------------------------------------
+
+    def to(self, device: Any = None, dtype: Any = None, blocking: Any = None, **torch_options: Any) -> Layer:  # type: ignore[override]
+        """Move parameters and buffers to a device and cast all of them (integers too) to a dtype, in place.
+
+        Args:
+            device: 'cpu', 'gpu', 'gpu:x' or a place.
+            dtype: a dtype, its name, or a NumPy dtype.
+            blocking: True, False or None, for copies between devices.
+
+        Raises:
+            ValueError: for an unknown device.
+            TypeError: for an unknown dtype.
+            AssertionError: for another kind of `blocking`.
+        """
+        if isinstance(device, (torch.dtype, torch.Tensor)):
+            super().to(device, **torch_options)
+            return self
+        target = casting.checked_device(device)
+        if not isinstance(blocking, (bool, type(None))):
+            raise AssertionError("blocking value error, must be the True, False or None")
+        casting.cast(self, target, None if dtype is None else as_dtype(dtype))
+        if device is None and dtype is None:
+            return self
+        casting.rename_dtype(self, casting.spelled(dtype))
+        return self
+
+    def astype(self, dtype: Any = None) -> Layer:
+        """Cast all parameters and buffers (integers too), in place.
+
+        Raises:
+            ValueError: unless `dtype` is a dtype's name, a Paddle dtype or a NumPy dtype.
+        """
+        kind = casting.checked_dtype(dtype)
+        casting.cast(self, None, kind)
+        casting.rename_dtype(self, kind)
+        return self
+
+    def float(self, excluded_layers: Any = None) -> Layer:
+        """Cast floating-point parameters and buffers to float32, in place, except in layers of the classes given."""
+        return casting.to_floating(self, "float32", casting.checked_classes(excluded_layers))
+
+    def float16(self, excluded_layers: Any = None) -> Layer:
+        """As `float`, to float16; on a CPU a UserWarning and no change. Batch normalization is left as it is."""
+        return casting.to_floating(self, "float16", casting.checked_classes(excluded_layers, norms=True))
+
+    def bfloat16(self, excluded_layers: Any = None) -> Layer:  # type: ignore[override]
+        """As `float`, to bfloat16; on a CPU a UserWarning and no change. Batch normalization is left as it is."""
+        return casting.to_floating(self, "bfloat16", casting.checked_classes(excluded_layers, norms=True))
+
+
+def _forget(name: str, *tables: Any) -> None:
+    """Take an attribute out of the tables that it is in."""
+    for table in tables:
+        if name in table:
+            del table[name]

@@ -1,0 +1,53 @@
+"""Questions about a tensor: shape, rank, kind of numbers."""
+
+from __future__ import annotations
+
+import torch
+
+from .operation import need_tensor, operation, wrap
+from .tensor import Tensor
+
+
+def shape(input: torch.Tensor) -> Tensor:
+    """The shape as an int32 tensor."""
+    need_tensor(input, "input", "shape")
+    return wrap(torch.tensor(list(input.shape), dtype=torch.int32))
+
+
+def rank(input: torch.Tensor) -> Tensor:
+    """The number of axes as an int32 tensor."""
+    need_tensor(input, "input", "rank")
+    return wrap(torch.tensor(input.ndim, dtype=torch.int32))
+
+
+def is_complex(x: torch.Tensor) -> bool:
+    """Whether the elements are complex."""
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"Expected Tensor, but received type of x: {type(x)}")
+    return torch.is_complex(x)
+
+
+def is_floating_point(x: torch.Tensor) -> bool:
+    """Whether the elements are floating-point numbers."""
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"Expected Tensor, but received type of x: {type(x)}")
+    return torch.is_floating_point(x)
+
+
+def is_integer(x: torch.Tensor) -> bool:
+    """Whether the elements are integers."""
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"Expected Tensor, but received type of x: {type(x)}")
+    return not (torch.is_floating_point(x) or torch.is_complex(x)) and x.dtype != torch.bool
+
+
+@operation
+def real(x: torch.Tensor, name: str | None = None) -> Tensor:
+    """The real part."""
+    return torch.real(x) if torch.is_complex(x) else torch.clone(x)
+
+
+@operation
+def imag(x: torch.Tensor, name: str | None = None) -> Tensor:
+    """The imaginary part."""
+    return torch.imag(x)

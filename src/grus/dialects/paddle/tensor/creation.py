@@ -1,0 +1,301 @@
+"""Making tensors: to_tensor, zeros, ones, full, arange ..."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..base.core import as_place, expected_place
+from ..framework.dtype import as_dtype, torch_dtype
+from ..framework.framework import default_torch_dtype
+from .operation import as_sizes, need_tensor, operation, wrap
+from .tensor import Tensor, as_torch
+
+
+_Complex = type(1j)  # `complex` is a function of this module
+
+
+def _from_python(data: Any) -> torch.Tensor:
+    """Numbers and nested lists as a tensor: ints are int64, floats the default dtype (even out of float64 arrays)."""
+    if isinstance(data, (list, tuple)) and any(isinstance(each, torch.Tensor) for each in data):
+        return torch.stack([_from_python(each) for each in data])
+    if isinstance(data, torch.Tensor):
+        return data.detach()
+    array = np.array(data)
+    if array.dtype.kind in "OUS":
+        raise ValueError(
+            "to_tensor: the nested list holds something other than numbers, or its rows differ in length; "
+            f"NumPy makes {array.dtype} of it"
+        )
+    if array.dtype.kind == "f" and array.dtype != np.float16:
+        return torch.from_numpy(array).to(default_torch_dtype())
+    if array.dtype.kind == "c":
+        return torch.from_numpy(array).to(torch.complex64 if default_torch_dtype() == torch.float32 else torch.complex128)
+    return torch.as_tensor(array)
+
+
+def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:
+    """A copy of `data` (number, nested list or tuple, NumPy array, tensor) as a tensor.
+
+    Args:
+        data: what to copy. Python floats get the default dtype, Python ints int64; arrays keep theirs.
+        dtype: another element type.
+        place: a place, or 'cpu', 'gpu', 'gpu:1'; the current device unless given.
+        stop_gradient: False for a tensor that shall get a gradient.
+
+    Raises:
+        TypeError: for data of another kind or an unknown dtype.
+        ValueError: for rows of different lengths or an unknown place.
+    """
+    wanted = None if dtype is None else torch_dtype(dtype)
+    device = (expected_place() if place is None else as_place(place, "place")).device
+    if isinstance(data, torch.Tensor):
+        value = data.detach().clone()
+    elif isinstance(data, (np.ndarray, np.generic)):
+        if data.dtype.kind in "OUS":
+            raise TypeError(f"to_tensor: cannot make a tensor of a NumPy array of dtype {data.dtype}")
+        value = torch.from_numpy(np.array(data, copy=True, ndmin=data.ndim))
+    elif isinstance(data, (bool, int, float, _Complex, list, tuple)):
+        value = _from_python(data)
+    else:
+        raise TypeError(
+            f"Can't constructs a 'paddle.Tensor' with data type {type(data)}, "
+            "data type must be scalar|list|tuple|np.ndarray|paddle.Tensor"
+        )
+    tensor = wrap(torch.Tensor.to(value, device=device, dtype=wanted))
+    if type(tensor) is not Tensor:
+        tensor = wrap(tensor.detach().as_subclass(torch.Tensor))
+    tensor.stop_gradient = bool(stop_gradient)
+    return tensor
+
+
+def _dtype_or_default(dtype: Any) -> torch.dtype:
+    return default_torch_dtype() if dtype is None else torch_dtype(dtype)
+
+
+def _options(dtype: Any) -> dict[str, Any]:
+    return {"dtype": _dtype_or_default(dtype), "device": expected_place().device}
+
+
+@operation
+def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Zeros of `shape`."""
+    return torch.zeros(as_sizes(shape), **_options(dtype))
+
+
+@operation
+def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Ones of `shape`."""
+    return torch.ones(as_sizes(shape), **_options(dtype))
+
+
+@operation
+def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """`fill_value` everywhere; the default float dtype unless the value is a bool or complex or `dtype` is given."""
+    if isinstance(fill_value, torch.Tensor):
+        fill_value = fill_value.item()
+    if dtype is None and isinstance(fill_value, bool):
+        dtype = "bool"
+    if dtype is None and isinstance(fill_value, _Complex):
+        dtype = "complex64"
+    if isinstance(fill_value, str):
+        fill_value = float(fill_value)
+    return torch.full(as_sizes(shape), fill_value, **_options(dtype))
+
+
+@operation
+def empty(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """A tensor whose values are yet to be written; zeros, so that a mistake repeats itself."""
+    return torch.zeros(as_sizes(shape), **_options(dtype))
+
+
+def _like(x: torch.Tensor, dtype: Any) -> torch.dtype:
+    need_tensor(x, "x", "zeros_like / ones_like / full_like")
+    return torch_dtype(x.dtype if dtype is None else dtype)
+
+
+@operation
+def zeros_like(x: torch.Tensor, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Zeros of the shape and dtype of `x`."""
+    return torch.zeros_like(x, dtype=_like(x, dtype))
+
+
+@operation
+def ones_like(x: torch.Tensor, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Ones of the shape and dtype of `x`."""
+    return torch.ones_like(x, dtype=_like(x, dtype))
+
+
+@operation
+def full_like(x: torch.Tensor, fill_value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """`fill_value` in the shape and dtype of `x`."""
+    return torch.full_like(x, fill_value, dtype=_like(x, dtype))
+
+
+@operation
+def empty_like(x: torch.Tensor, dtype: Any = None, name: str | None = None) -> Tensor:
+    """As `empty`, in the shape and dtype of `x`."""
+    return torch.zeros_like(x, dtype=_like(x, dtype))
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, (torch.Tensor, np.generic)) else value
+
+
+@operation
+def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Numbers from `start` up to, not including, `end`; int64 if all three are ints, else the default float dtype."""
+    given = [start, step] if end is None else [start, end, step]
+    if end is None:
+        start, end = 0, start
+    if dtype is None:
+        tensors = [each for each in given if isinstance(each, torch.Tensor)]
+        if any(isinstance(_number(each), float) for each in given):
+            dtype = tensors[0].dtype if tensors and tensors[0].is_floating_point() else None
+        else:
+            dtype = "int64"
+    values = torch.arange(_number(start), _number(end), _number(step), dtype=torch.float64, device=expected_place().device)
+    return values.to(_dtype_or_default(dtype))
+
+
+@operation
+def linspace(start: Any, stop: Any, num: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """`num` numbers from `start` to `stop`, both included."""
+    return torch.linspace(_number(start), _number(stop), int(_number(num)), **_options(dtype))
+
+
+@operation
+def logspace(
+    start: Any, stop: Any, num: Any, base: Any = 10.0, dtype: Any = None, name: str | None = None
+) -> Tensor:
+    """`num` powers of `base`, the exponents evenly from `start` to `stop`."""
+    return torch.logspace(_number(start), _number(stop), int(_number(num)), _number(base), **_options(dtype))
+
+
+@operation
+def eye(num_rows: int, num_columns: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Ones on the diagonal, zeros elsewhere."""
+    return torch.eye(num_rows, num_rows if num_columns is None else num_columns, **_options(dtype))
+
+
+@operation
+def diag(x: torch.Tensor, offset: int = 0, padding_value: float = 0, name: str | None = None) -> Tensor:
+    """The diagonal of a matrix, or the matrix with the vector `x` on its diagonal and `padding_value` elsewhere."""
+    out = torch.diag(x, offset)
+    if x.ndim == 1 and padding_value != 0:
+        on_diagonal = torch.diag(torch.ones_like(x, dtype=torch.bool), offset)
+        out = out.masked_fill(~on_diagonal, padding_value)
+    return out
+
+
+@operation
+def diagflat(x: torch.Tensor, offset: int = 0, name: str | None = None) -> Tensor:
+    """The matrix with the elements of `x` on its diagonal."""
+    return torch.diagflat(x, offset)
+
+
+@operation
+def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Matrices with the last axis of `input` on their diagonals."""
+    return torch.diag_embed(as_torch(input), offset, dim1, dim2)
+
+
+@operation
+def tril(x: torch.Tensor, diagonal: int = 0, name: str | None = None) -> Tensor:
+    """The lower triangle, zeros above."""
+    return torch.tril(x, diagonal)
+
+
+@operation
+def triu(x: torch.Tensor, diagonal: int = 0, name: str | None = None) -> Tensor:
+    """The upper triangle, zeros below."""
+    return torch.triu(x, diagonal)
+
+
+@operation
+def tril_indices(row: int, col: int | None, offset: int = 0, dtype: Any = "int64") -> Tensor:
+    """Positions of the lower triangle, [2, count]."""
+    return torch.tril_indices(row, row if col is None else col, offset, dtype=torch_dtype(dtype))
+
+
+@operation
+def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype: Any = "int64") -> Tensor:
+    """Positions of the upper triangle, [2, count]."""
+    return torch.triu_indices(row, row if col is None else col, offset, dtype=torch_dtype(dtype))
+
+
+@operation
+def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
+    """The coordinate grids of 1-D tensors, first tensor along the first axis."""
+    if set(kwargs) - {"name"}:
+        raise TypeError(f"meshgrid() got an unexpected keyword argument {sorted(set(kwargs) - {'name'})[0]!r}")
+    tensors = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
+    return list(torch.meshgrid(*tensors, indexing="ij"))
+
+
+def assign(x: Any, output: torch.Tensor | None = None) -> Tensor:
+    """A copy of a tensor, array or list; written into `output` if that is given.
+
+    Raises:
+        TypeError: if `x` is none of these.
+    """
+    if not isinstance(x, (torch.Tensor, np.ndarray, np.generic, list, tuple, int, float, bool)):
+        raise TypeError(
+            "The type of 'input' in assign must be <class 'paddle.Tensor'>, <class 'numpy.ndarray'>, <class 'list'>, "
+            f"<class 'tuple'>, <class 'float'>, <class 'int'> or <class 'bool'>, but received {type(x)}."
+        )
+    value = x if isinstance(x, torch.Tensor) else to_tensor(x)
+    if output is None:
+        return clone(value)
+    with torch.no_grad():
+        if list(output.shape) != list(value.shape) or output.dtype != value.dtype:
+            output.data = torch.empty_like(value.detach().as_subclass(torch.Tensor))
+        torch.Tensor.copy_(output.detach(), value)
+    if isinstance(output, Tensor) and value.requires_grad and not output.requires_grad:
+        _follow(output, value)
+    return output  # type: ignore[return-value]
+
+
+def _follow(output: Tensor, value: torch.Tensor) -> None:
+    """Let `output`, which has just received the values of `value`, pass gradients on to it."""
+    torch.Tensor.copy_(output, value)
+
+
+@operation
+def clone(x: torch.Tensor, name: str | None = None) -> Tensor:
+    """A copy that passes gradients on to `x`."""
+    need_tensor(x, "x", "clone")
+    return torch.clone(x)
+
+
+@operation
+def complex(real: torch.Tensor, imag: torch.Tensor, name: str | None = None) -> Tensor:
+    """real + imag * j, element by element."""
+    return torch.complex(*torch.broadcast_tensors(real, imag))
+
+
+def create_parameter(
+    shape: Any,
+    dtype: Any,
+    name: str | None = None,
+    attr: Any = None,
+    is_bias: bool = False,
+    default_initializer: Any = None,
+) -> Tensor:
+    """A parameter outside any layer; see `Layer.create_parameter`."""
+    from ..base.layer_helper import create_parameter as create
+
+    return create(
+        attr, shape, as_dtype(dtype), is_bias, default_initializer, prefix="create_parameter", name=name
+    )
+
+
+def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> Tensor:
+    """An empty variable: shape [0] until something is assigned to it."""
+    tensor = wrap(torch.zeros([0], dtype=torch_dtype(dtype)))
+    if name is not None:
+        tensor.name = name
+    tensor.persistable = persistable
+    return tensor

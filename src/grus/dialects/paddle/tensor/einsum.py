@@ -1,0 +1,3 @@
+"""`paddle.einsum` at its own path."""
+
+from .linalg import einsum as einsum

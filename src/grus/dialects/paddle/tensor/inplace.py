@@ -1,0 +1,121 @@
+"""Operations that overwrite their tensor: `x.add_(y)`, `x.zero_()` ...
+
+Each computes what the function without the underscore computes. A leaf that gets gradients cannot be overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..framework.dtype import torch_dtype
+from . import creation, linalg, logic, manipulation, math, ops, random, search
+from .operation import need_tensor, translate
+from .tensor import Tensor, as_torch
+
+
+def overwrite(x: Tensor, value: torch.Tensor) -> Tensor:
+    """Put `value` into the place of `x`, shape and gradient graph included."""
+    if x.is_leaf and x.requires_grad and torch.is_grad_enabled():
+        raise ValueError(f"(InvalidArgument) Leaf Tensor ({x.name}) that doesn't stop gradient can't use inplace strategy.")
+    try:
+        if list(value.shape) == x.shape and value.dtype == x.dtype:
+            torch.Tensor.copy_(x, value)
+        else:
+            x.data = value.detach().as_subclass(torch.Tensor)
+            if value.requires_grad and torch.is_grad_enabled():
+                torch.Tensor.copy_(x, value)
+    except RuntimeError as error:
+        raise translate(error, "overwrite") from error
+    return x
+
+
+def _inplace(function: Callable[..., Any]) -> Callable[..., Tensor]:
+    def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        need_tensor(x, "x", method.__name__)
+        return overwrite(x, function(x, *args, **kwargs))
+
+    method.__name__ = method.__qualname__ = function.__name__ + "_"
+    method.__doc__ = f"`{function.__name__}`, the result put in place of the tensor."
+    return method
+
+
+_FUNCTIONS: tuple[Callable[..., Any], ...] = (
+    *(getattr(ops, name) for name in (
+        "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "digamma", "erf", "erfinv", "exp",
+        "expm1", "floor", "frac", "i0", "lgamma", "log", "log2", "log10", "log1p", "neg", "reciprocal", "round", "rsqrt",
+        "sigmoid", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
+    )),
+    *(getattr(math, name) for name in (
+        "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "pow", "scale", "clip", "lerp", "cumsum",
+        "cumprod", "addmm", "hypot", "gcd", "lcm", "ldexp", "logit", "nan_to_num", "renorm",
+    )),
+    *(getattr(logic, name) for name in (
+        "equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal", "logical_and", "logical_or",
+        "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
+    )),
+    *(getattr(manipulation, name) for name in (
+        "cast", "reshape", "transpose", "squeeze", "unsqueeze", "flatten", "scatter", "index_add", "index_fill", "index_put",
+        "masked_fill", "put_along_axis",
+    ) if hasattr(manipulation, name)),
+    linalg.t, creation.tril, creation.triu,
+)
+INPLACE: dict[str, Callable[..., Tensor]] = {function.__name__ + "_": _inplace(function) for function in _FUNCTIONS}
+INPLACE["transpose_"] = _inplace(manipulation.transpose)
+INPLACE["mod_"] = INPLACE["floor_mod_"] = INPLACE["remainder_"]
+
+
+def _add(x: Tensor, y: Any, name: str | None = None, *, alpha: Any = 1) -> Tensor:
+    """x + y in place; torch's optimizers call it too."""
+    if torch.is_grad_enabled() or not isinstance(y, torch.Tensor):
+        return overwrite(x, math.add(x, y, alpha=alpha))
+    torch.Tensor.add_(x, y, alpha=alpha)
+    return x
+
+
+def _where(condition: torch.Tensor, x: Tensor, y: Any, name: str | None = None) -> Tensor:
+    """`where`, the result put in place of x."""
+    return overwrite(x, search.where(condition, x, y))
+
+
+def zero_(x: Tensor) -> Tensor:
+    """Zeros in place."""
+    return fill_(x, 0)
+
+
+def fill_(x: Tensor, value: Any) -> Tensor:
+    """One value everywhere, in place."""
+    number = value.item() if isinstance(value, torch.Tensor) else value
+    return overwrite(x, torch.full_like(x, number, dtype=torch_dtype(x.dtype)))
+
+
+def fill_diagonal_(x: Tensor, value: float, offset: int = 0, wrap: bool = False, name: str | None = None) -> Tensor:
+    """One value along the diagonal, in place."""
+    if offset:
+        torch.Tensor.diagonal(x.detach(), offset).fill_(value)
+    else:
+        torch.Tensor.fill_diagonal_(x.detach(), value, wrap)
+    return x
+
+
+def uniform_(x: Tensor, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None) -> Tensor:
+    """Numbers evenly from `min` to `max`, in place."""
+    return overwrite(x, random.uniform(x.shape, x.dtype, min, max, seed))
+
+
+def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> Tensor:
+    """Normal numbers, in place."""
+    return overwrite(x, random.normal_values(x.shape, mean, std, torch_dtype(x.dtype)))
+
+
+def exponential_(x: Tensor, lam: float = 1.0, name: str | None = None) -> Tensor:
+    """Exponentially distributed numbers of rate `lam`, in place."""
+    draws = random.uniform_values(x.shape, 0.0, 1.0, torch_dtype(x.dtype))
+    return overwrite(x, as_torch(-np.log1p(-draws.numpy()) / np.asarray(lam, draws.numpy().dtype)))
+
+
+INPLACE.update(add_=_add, where_=_where, zero_=zero_, fill_=fill_, fill_diagonal_=fill_diagonal_, uniform_=uniform_,
+               normal_=normal_, exponential_=exponential_)

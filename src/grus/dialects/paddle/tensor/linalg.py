@@ -1,0 +1,158 @@
+"""Matrix products, norms and decompositions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .operation import NoKernelError, as_axis, need_same_dtype, need_tensor, operation
+from .tensor import Tensor, as_torch
+
+
+@operation
+def matmul(
+    x: torch.Tensor, y: torch.Tensor, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None
+) -> Tensor:
+    """The matrix product over the last two axes; `transpose_x` and `transpose_y` swap those of x and y first."""
+    need_same_dtype(x, y, "matmul")
+    if x.dtype == torch.bool:
+        raise NoKernelError("(NotFound) matmul() is not implemented for bool; cast to a number first")
+    if transpose_x and x.ndim > 1:
+        x = torch.transpose(x, -1, -2)
+    if transpose_y and y.ndim > 1:
+        y = torch.transpose(y, -1, -2)
+    return torch.matmul(x, y)
+
+
+@operation
+def bmm(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tensor:
+    """The products of two batches of matrices."""
+    need_same_dtype(x, y, "bmm")
+    return torch.bmm(x, y)
+
+
+@operation
+def mv(x: torch.Tensor, vec: torch.Tensor, name: str | None = None) -> Tensor:
+    """A matrix times a vector."""
+    need_same_dtype(x, vec, "mv")
+    return torch.mv(x, vec)
+
+
+@operation
+def dot(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tensor:
+    """The sum of products over the last axis."""
+    need_same_dtype(x, y, "dot")
+    return torch.sum(torch.mul(x, y), dim=-1)
+
+
+@operation
+def t(input: torch.Tensor, name: str | None = None) -> Tensor:
+    """The transpose of a matrix; a vector or number stays as it is."""
+    need_tensor(input, "input", "t")
+    if input.ndim > 2:
+        raise ValueError(f"Input(input) only support N-D (N<=2) tensor, but received length of Input(input) is {input.ndim}.")
+    return torch.t(input)
+
+
+def _full_shape(out: torch.Tensor, x: torch.Tensor, keepdim: bool) -> torch.Tensor:
+    return torch.reshape(out, [1] * x.ndim) if keepdim else out
+
+
+@operation
+def norm(x: torch.Tensor, p: Any = "fro", axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """The p-norm of vectors, or the Frobenius norm of matrices, along axes; of all elements without an axis."""
+    need_tensor(x, "x", "norm")
+    axis = as_axis(axis)
+    if p in ("fro", "nuc"):
+        if p == "nuc":
+            return torch.linalg.matrix_norm(x, "nuc", (-2, -1) if axis is None else axis, keepdim)
+        p = 2
+    if not isinstance(p, (int, float)):
+        raise ValueError(f"norm: p must be 'fro' or a number, got {p!r}")
+    if axis is None:
+        return _full_shape(torch.linalg.vector_norm(torch.flatten(x), float(p)), x, keepdim)
+    return torch.linalg.vector_norm(x, float(p), axis, keepdim)
+
+
+@operation
+def dist(x: torch.Tensor, y: torch.Tensor, p: float = 2, name: str | None = None) -> Tensor:
+    """The p-norm of x - y."""
+    return torch.dist(x, y, float(p))
+
+
+@operation
+def cdist(x: torch.Tensor, y: torch.Tensor, p: float = 2.0, compute_mode: str = "", name: str | None = None) -> Tensor:
+    """The p-norm distance of every row of x to every row of y."""
+    return torch.cdist(x, y, p)
+
+
+@operation
+def cross(x: torch.Tensor, y: torch.Tensor, axis: int = 9, name: str | None = None) -> Tensor:
+    """The cross product along an axis of length 3, the first such axis by default."""
+    if axis == 9:
+        lengths = list(x.shape)
+        if 3 not in lengths:
+            raise ValueError(f"(InvalidArgument) cross(): no axis of length 3 in shape {lengths}")
+        axis = lengths.index(3)
+    return torch.linalg.cross(x, y, dim=axis)
+
+
+@operation
+def cholesky(x: torch.Tensor, upper: bool = False, name: str | None = None) -> Tensor:
+    """The Cholesky factor."""
+    return torch.linalg.cholesky(x, upper=upper)
+
+
+inv = operation(lambda x, name=None: torch.linalg.inv(x))
+det = operation(lambda x, name=None: torch.linalg.det(x))
+inv.__name__, inv.__doc__ = "inv", "The inverse matrix."
+det.__name__, det.__doc__ = "det", "The determinant."
+
+
+@operation
+def qr(x: torch.Tensor, mode: str = "reduced", name: str | None = None) -> Any:
+    """The QR decomposition."""
+    return tuple(torch.linalg.qr(x, mode))
+
+
+@operation
+def svd(x: torch.Tensor, full_matrices: bool = False, name: str | None = None) -> Any:
+    """The singular value decomposition: U, S and the conjugate transpose of V."""
+    return tuple(torch.linalg.svd(x, full_matrices))
+
+
+@operation
+def eigh(x: torch.Tensor, UPLO: str = "L", name: str | None = None) -> Any:
+    """Eigenvalues and eigenvectors of a symmetric matrix."""
+    return tuple(torch.linalg.eigh(x, UPLO))
+
+
+@operation
+def solve(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tensor:
+    """The solution of x @ out = y."""
+    return torch.linalg.solve(x, y)
+
+
+@operation
+def matrix_power(x: torch.Tensor, n: int, name: str | None = None) -> Tensor:
+    """The n-th power of a matrix."""
+    return torch.linalg.matrix_power(x, n)
+
+
+@operation
+def bincount(x: torch.Tensor, weights: Any = None, minlength: int = 0, name: str | None = None) -> Tensor:
+    """How often each non-negative integer occurs, or the sum of its weights."""
+    return torch.bincount(x, weights, minlength)
+
+
+@operation
+def histogram(input: torch.Tensor, bins: int = 100, min: float = 0, max: float = 0, name: str | None = None) -> Tensor:
+    """How many elements fall into each of `bins` equal intervals from min to max (those of the tensor if both are 0)."""
+    return torch.histc(torch.Tensor.to(input, torch.float64), bins, min, max).to(torch.int64)
+
+
+@operation
+def einsum(equation: str, *operands: Any) -> Tensor:
+    """Sums of products in Einstein's notation."""
+    return torch.einsum(equation, *(as_torch(each) for each in operands))

@@ -1,0 +1,122 @@
+"""Comparisons and logic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .operation import NoKernelError, need_same_dtype, need_tensor, operation
+from .tensor import Tensor
+
+
+def _compare(name: str, compute: Callable[..., Any], what: str, numbers: bool = False) -> Callable[..., Any]:
+    def function(x: torch.Tensor, y: Any, name: str | None = None) -> Tensor:
+        need_tensor(x, "x", function.__name__)
+        if numbers and isinstance(y, (bool, int, float)):
+            return compute(x, torch.full([], y, dtype=torch.Tensor.dtype.__get__(x)))  # type: ignore[attr-defined]
+        need_same_dtype(x, y, function.__name__)
+        return compute(x, y)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = what + " Both tensors must have one dtype."
+    return operation(function)
+
+
+equal = _compare("equal", torch.eq, "Where x is y.", numbers=True)
+not_equal = _compare("not_equal", torch.ne, "Where x is not y.")
+less_than = _compare("less_than", torch.lt, "Where x is below y.")
+less_equal = _compare("less_equal", torch.le, "Where x is y or below.")
+greater_than = _compare("greater_than", torch.gt, "Where x is above y.")
+greater_equal = _compare("greater_equal", torch.ge, "Where x is y or above.")
+
+
+@operation
+def equal_all(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tensor:
+    """Whether two tensors have the same shape and values."""
+    need_tensor(x, "x", "equal_all")
+    need_tensor(y, "y", "equal_all")
+    return torch.tensor(list(x.shape) == list(y.shape) and bool(torch.all(torch.eq(x, y))))
+
+
+@operation
+def isclose(
+    x: torch.Tensor, y: torch.Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False, name: str | None = None
+) -> Tensor:
+    """Where |x - y| is at most atol + rtol * |y|."""
+    need_same_dtype(x, y, "isclose")
+    return torch.isclose(x, y, float(rtol), float(atol), equal_nan)
+
+
+@operation
+def allclose(
+    x: torch.Tensor, y: torch.Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False, name: str | None = None
+) -> Tensor:
+    """Whether |x - y| is at most atol + rtol * |y| everywhere."""
+    need_same_dtype(x, y, "allclose")
+    return torch.all(torch.isclose(x, y, float(rtol), float(atol), equal_nan))
+
+
+def _write(value: torch.Tensor, out: Any) -> torch.Tensor:
+    if out is None:
+        return value
+    with torch.no_grad():
+        torch.Tensor.copy_(out, value)
+    return out
+
+
+def _logic(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def function(x: torch.Tensor, y: torch.Tensor, out: Any = None, name: str | None = None) -> Tensor:
+        need_tensor(x, "x", function.__name__)
+        need_tensor(y, "y", function.__name__)
+        return _write(compute(x, y), out)  # type: ignore[return-value]
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = what
+    return operation(function)
+
+
+def _bits(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def function(x: torch.Tensor, y: torch.Tensor, out: Any = None, name: str | None = None) -> Tensor:
+        need_same_dtype(x, y, function.__name__)
+        if x.is_floating_point():
+            raise NoKernelError(f"(NotFound) {function.__name__}() is not implemented for {x.dtype}")
+        return _write(compute(x, y), out)  # type: ignore[return-value]
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = what + " Integers and bools of one dtype."
+    return operation(function)
+
+
+logical_and = _logic("logical_and", torch.logical_and, "Where both are true.")
+logical_or = _logic("logical_or", torch.logical_or, "Where one or both are true.")
+logical_xor = _logic("logical_xor", torch.logical_xor, "Where exactly one is true.")
+bitwise_and = _bits("bitwise_and", torch.bitwise_and, "The bits set in both.")
+bitwise_or = _bits("bitwise_or", torch.bitwise_or, "The bits set in one or both.")
+bitwise_xor = _bits("bitwise_xor", torch.bitwise_xor, "The bits set in exactly one.")
+
+
+@operation
+def logical_not(x: torch.Tensor, out: Any = None, name: str | None = None) -> Tensor:
+    """Where x is false."""
+    need_tensor(x, "x", "logical_not")
+    return _write(torch.logical_not(x), out)  # type: ignore[return-value]
+
+
+@operation
+def bitwise_not(x: torch.Tensor, out: Any = None, name: str | None = None) -> Tensor:
+    """The bits that are not set."""
+    need_tensor(x, "x", "bitwise_not")
+    return _write(torch.bitwise_not(x), out)  # type: ignore[return-value]
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether x is a tensor."""
+    return isinstance(x, torch.Tensor)
+
+
+@operation
+def is_empty(x: torch.Tensor, name: str | None = None) -> Tensor:
+    """Whether x has no elements, as a bool tensor."""
+    return torch.tensor(torch.Tensor.numel(x) == 0)

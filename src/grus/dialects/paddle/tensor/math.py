@@ -1,0 +1,443 @@
+"""Arithmetic of two tensors, sums and products along axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..framework.dtype import torch_dtype
+from .operation import NoKernelError, as_axis, float_of_int, need_float, need_same_dtype, need_tensor, operation
+from .tensor import Tensor, as_torch
+
+
+def _no_bools(x: torch.Tensor, operation_name: str) -> None:
+    if x.dtype == torch.bool:
+        raise NoKernelError(f"(NotFound) {operation_name}() is not implemented for bool; cast to a number first")
+
+
+def _both(x: torch.Tensor, y: torch.Tensor, operation_name: str) -> None:
+    """Two tensors of one dtype, except that add, subtract and multiply take a float32 and a float64."""
+    need_tensor(x, "x", operation_name)
+    need_tensor(y, "y", operation_name)
+    if not (x.is_floating_point() and y.is_floating_point()):
+        need_same_dtype(x, y, operation_name)
+        _no_bools(x, operation_name)
+
+
+@operation
+def add(x: torch.Tensor, y: Any, name: str | None = None, *, alpha: Any = 1) -> Tensor:
+    """x + y."""
+    _both(x, y, "add")
+    return torch.add(x, y, alpha=alpha)
+
+
+@operation
+def subtract(x: torch.Tensor, y: Any, name: str | None = None) -> Tensor:
+    """x - y."""
+    _both(x, y, "subtract")
+    return torch.sub(x, y)
+
+
+@operation
+def multiply(x: torch.Tensor, y: Any, name: str | None = None) -> Tensor:
+    """x * y."""
+    need_tensor(x, "x", "multiply")
+    need_tensor(y, "y", "multiply")
+    if not (x.is_floating_point() and y.is_floating_point()):
+        need_same_dtype(x, y, "multiply")
+    return torch.mul(x, y)
+
+
+@operation
+def divide(x: torch.Tensor, y: Any, name: str | None = None) -> Tensor:
+    """x / y; for two integer tensors the integer part of it."""
+    need_same_dtype(x, y, "divide")
+    if x.is_floating_point() or x.is_complex():
+        return torch.div(x, y)
+    if bool((as_torch(y) == 0).any()):
+        raise ValueError("(InvalidArgument) Integer division by zero encountered in (floor) divide.")
+    return torch.div(x, y, rounding_mode="trunc")
+
+
+def _pair(name: str, compute: Callable[..., Any], what: str, bools: bool = False) -> Callable[..., Any]:
+    def function(x: torch.Tensor, y: Any, name: str | None = None) -> Tensor:
+        need_same_dtype(x, y, function.__name__)
+        if not bools:
+            _no_bools(x, function.__name__)
+        return compute(x, y)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = what + " Both tensors must have one dtype."
+    return operation(function)
+
+
+def _floor_division(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    if not x.is_floating_point() and bool(torch.any(torch.eq(y, 0))):
+        raise ValueError("(InvalidArgument) Integer division by zero encountered in (floor) divide.")
+    return torch.floor_divide(x, y)
+
+
+floor_divide = _pair("floor_divide", _floor_division, "The quotient rounded down.")
+remainder = _pair("remainder", torch.remainder, "The remainder, with the sign of y.")
+mod = floor_mod = remainder
+maximum = _pair("maximum", torch.maximum, "The larger of the two.")
+minimum = _pair("minimum", torch.minimum, "The smaller of the two.")
+fmax = _pair("fmax", torch.fmax, "The larger of the two, leaving out nan.")
+fmin = _pair("fmin", torch.fmin, "The smaller of the two, leaving out nan.")
+atan2 = _pair("atan2", torch.atan2, "The angle of the point (y, x).")
+hypot = _pair("hypot", torch.hypot, "sqrt(x * x + y * y).")
+logaddexp = _pair("logaddexp", torch.logaddexp, "log(exp(x) + exp(y)).")
+heaviside = _pair("heaviside", torch.heaviside, "The step function, y where x is 0.")
+nextafter = _pair("nextafter", torch.nextafter, "The next floating-point number from x towards y.")
+gcd = _pair("gcd", torch.gcd, "Greatest common divisor.")
+lcm = _pair("lcm", torch.lcm, "Least common multiple.")
+
+
+@operation
+def pow(x: torch.Tensor, y: Any, name: str | None = None) -> Tensor:
+    """x to the power y, a number or a tensor of the same dtype."""
+    need_tensor(x, "x", "pow")
+    _no_bools(x, "pow")
+    if isinstance(y, torch.Tensor):
+        need_same_dtype(x, y, "pow")
+        return torch.pow(x, y)
+    if not isinstance(y, (int, float)):
+        raise TypeError(f"y must be scalar or tensor type, but received: {type(y)} ")
+    return torch.Tensor.to(torch.pow(x, y), torch_dtype(x.dtype))
+
+
+@operation
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
+    """The sum of a list of tensors."""
+    if isinstance(inputs, torch.Tensor):
+        return torch.clone(inputs)
+    total = torch.clone(inputs[0])
+    for each in inputs[1:]:
+        need_same_dtype(total, each, "add_n")
+        if list(total.shape) != list(each.shape):
+            raise ValueError(f"(InvalidArgument) add_n(): shapes differ, {list(total.shape)} and {list(each.shape)}")
+        total = torch.add(total, each)
+    return total
+
+
+@operation
+def addmm(
+    input: torch.Tensor, x: torch.Tensor, y: torch.Tensor, beta: float = 1.0, alpha: float = 1.0, name: str | None = None
+) -> Tensor:
+    """beta * input + alpha * x @ y."""
+    return torch.addmm(input, x, y, beta=beta, alpha=alpha)
+
+
+@operation
+def mm(input: torch.Tensor, mat2: torch.Tensor, name: str | None = None) -> Tensor:
+    """The matrix product."""
+    need_same_dtype(input, mat2, "mm")
+    return torch.matmul(input, mat2)
+
+
+@operation
+def inner(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tensor:
+    """The inner product over the last axis."""
+    return torch.inner(x, y)
+
+
+@operation
+def outer(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tensor:
+    """The outer product of the flattened tensors."""
+    return torch.outer(torch.flatten(x), torch.flatten(y))
+
+
+@operation
+def kron(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tensor:
+    """The Kronecker product."""
+    return torch.kron(x, y)
+
+
+@operation
+def lerp(x: torch.Tensor, y: torch.Tensor, weight: Any, name: str | None = None) -> Tensor:
+    """x + weight * (y - x)."""
+    return torch.lerp(x, y, weight)
+
+
+@operation
+def scale(
+    x: torch.Tensor,
+    scale: Any = 1.0,
+    bias: float = 0.0,
+    bias_after_scale: bool = True,
+    act: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """scale * x + bias, or scale * (x + bias)."""
+    need_tensor(x, "x", "scale")
+    if act is not None:
+        raise NotImplementedError(f"scale: act={act!r} is not covered; apply the activation to the result")
+    out = torch.add(torch.mul(x, scale), bias) if bias_after_scale else torch.mul(torch.add(x, bias), scale)
+    return torch.Tensor.to(out, torch_dtype(x.dtype))
+
+
+@operation
+def stanh(x: torch.Tensor, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> Tensor:
+    """scale_b * tanh(scale_a * x)."""
+    return scale_b * torch.tanh(torch.mul(x, scale_a))
+
+
+@operation
+def clip(x: torch.Tensor, min: Any = None, max: Any = None, name: str | None = None) -> Tensor:
+    """x held between `min` and `max`."""
+    need_tensor(x, "x", "clip")
+    low, high = (each.item() if isinstance(each, torch.Tensor) else each for each in (min, max))
+    if low is None and high is None:
+        return torch.clone(x)
+    return torch.Tensor.to(torch.clamp(x, low, high), torch_dtype(x.dtype))
+
+
+@operation
+def nan_to_num(
+    x: torch.Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None, name: str | None = None
+) -> Tensor:
+    """x with nan and infinities replaced."""
+    return torch.nan_to_num(x, nan, posinf, neginf)
+
+
+@operation
+def logit(x: torch.Tensor, eps: float | None = None, name: str | None = None) -> Tensor:
+    """log(x / (1 - x)), x held between eps and 1 - eps."""
+    return torch.logit(x, eps)
+
+
+@operation
+def increment(x: torch.Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
+    """Add `value` to the one element of `x`, in place."""
+    if torch.Tensor.numel(x) != 1:
+        raise ValueError(f"(InvalidArgument) increment(): x must have one element, got shape {list(x.shape)}")
+    with torch.no_grad():
+        torch.Tensor.add_(x, value if x.is_floating_point() else int(value))
+    return x  # type: ignore[return-value]
+
+
+# -- along axes --------------------------------------------------------------------------------------------------------
+
+
+def _axes(axis: Any) -> Any:
+    """A reduction's axis: an empty list means all axes."""
+    axis = as_axis(axis)
+    return None if axis == () else axis
+
+
+@operation
+def sum(x: torch.Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """The sum along axes (all of them by default); of bools and int32 in int64."""
+    need_tensor(x, "x", "sum")
+    wanted = torch_dtype(dtype) if dtype is not None else (torch.int64 if x.dtype in (torch.bool, torch.int32) else None)
+    axis = _axes(axis)
+    out = torch.sum(x, dim=axis, keepdim=keepdim, dtype=wanted) if axis is not None else torch.sum(x, dtype=wanted)
+    if axis is None and keepdim:
+        out = torch.reshape(out, [1] * x.ndim)
+    return out if wanted is not None else torch.Tensor.to(out, torch_dtype(x.dtype))
+
+
+@operation
+def nansum(
+    x: torch.Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None
+) -> Tensor:
+    """The sum along axes, leaving out nan."""
+    return torch.nansum(x, dim=_axes(axis), keepdim=keepdim, dtype=None if dtype is None else torch_dtype(dtype))
+
+
+@operation
+def nanmean(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """The mean along axes, leaving out nan."""
+    return torch.nanmean(x, dim=_axes(axis), keepdim=keepdim)
+
+
+@operation
+def prod(
+    x: torch.Tensor, axis: Any = None, keepdim: bool = False, dtype: Any = None, name: str | None = None
+) -> Tensor:
+    """The product along axes (all of them by default)."""
+    need_tensor(x, "x", "prod")
+    out = x if dtype is None else torch.Tensor.to(x, torch_dtype(dtype))
+    kind = torch_dtype(out.dtype)
+    axis = _axes(axis)
+    axes = range(x.ndim) if axis is None else sorted((a % x.ndim for a in ([axis] if isinstance(axis, int) else axis)))
+    for each in reversed(list(axes)):
+        out = torch.prod(out, dim=each, keepdim=keepdim, dtype=kind)
+    return torch.clone(out) if out is x else out
+
+
+def _extreme(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def function(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+        need_tensor(x, "x", function.__name__)
+        axis = _axes(axis)
+        return compute(x, dim=() if axis is None else axis, keepdim=keepdim)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = what
+    return operation(function)
+
+
+def _first_extreme(compute: Callable[..., Any], spread: Callable[..., Any]) -> Callable[..., Any]:
+    """max and min send the whole gradient to one element, amax and amin share it among equals."""
+
+    def reduce(x: torch.Tensor, dim: Any, keepdim: bool) -> torch.Tensor:
+        if not (x.requires_grad and torch.is_grad_enabled()):
+            return spread(x, dim=dim, keepdim=keepdim)
+        if isinstance(dim, int):
+            return compute(x, dim, keepdim)[0]
+        return spread(x, dim=dim, keepdim=keepdim)
+
+    return reduce
+
+
+max = _extreme("max", _first_extreme(torch.max, torch.amax), "The largest element along axes (all by default).")
+min = _extreme("min", _first_extreme(torch.min, torch.amin), "The smallest element along axes (all by default).")
+amax = _extreme("amax", torch.amax, "The largest element along axes; equal ones share the gradient.")
+amin = _extreme("amin", torch.amin, "The smallest element along axes; equal ones share the gradient.")
+
+
+@operation
+def all(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """Whether all elements along axes are true."""
+    axis = _axes(axis)
+    out = torch.all(x) if axis is None else torch.all(x, dim=axis, keepdim=keepdim)
+    out = torch.Tensor.to(out, torch.bool)
+    return torch.reshape(out, [1] * x.ndim) if axis is None and keepdim else out
+
+
+@operation
+def any(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """Whether any element along axes is true."""
+    axis = _axes(axis)
+    out = torch.any(x) if axis is None else torch.any(x, dim=axis, keepdim=keepdim)
+    out = torch.Tensor.to(out, torch.bool)
+    return torch.reshape(out, [1] * x.ndim) if axis is None and keepdim else out
+
+
+@operation
+def count_nonzero(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """How many elements along axes are not zero."""
+    out = torch.ne(x, 0)
+    axis = _axes(axis)
+    return torch.sum(out) if axis is None else torch.sum(out, dim=axis, keepdim=keepdim)
+
+
+@operation
+def logsumexp(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """log(sum(exp(x))) along axes (all by default)."""
+    need_float(x, "logsumexp")
+    axis = _axes(axis)
+    return torch.logsumexp(x, dim=tuple(range(x.ndim)) if axis is None else axis, keepdim=keepdim)
+
+
+def _running(x: torch.Tensor, axis: int | None) -> tuple[torch.Tensor, int]:
+    need_tensor(x, "x", "cumsum")
+    return (torch.flatten(x), 0) if axis is None else (x, int(axis))
+
+
+@operation
+def cumsum(x: torch.Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+    """The running sum along an axis; of the flattened tensor without one."""
+    x, axis = _running(x, axis)
+    return torch.cumsum(x, axis, dtype=torch_dtype(x.dtype if dtype is None else dtype))
+
+
+@operation
+def cumprod(x: torch.Tensor, dim: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+    """The running product along an axis."""
+    x, dim = _running(x, dim)
+    return torch.cumprod(x, dim, dtype=torch_dtype(x.dtype if dtype is None else dtype))
+
+
+@operation
+def logcumsumexp(x: torch.Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+    """The running log-sum-exp along an axis."""
+    x, axis = _running(x, axis)
+    return torch.logcumsumexp(x if dtype is None else torch.Tensor.to(x, torch_dtype(dtype)), axis)
+
+
+@operation
+def cummax(x: torch.Tensor, axis: int | None = None, dtype: Any = "int64", name: str | None = None) -> Any:
+    """The running maximum and its positions."""
+    x, axis = _running(x, axis)
+    values, positions = torch.cummax(x, axis)
+    return values, positions.to(torch_dtype(dtype))
+
+
+@operation
+def cummin(x: torch.Tensor, axis: int | None = None, dtype: Any = "int64", name: str | None = None) -> Any:
+    """The running minimum and its positions."""
+    x, axis = _running(x, axis)
+    values, positions = torch.cummin(x, axis)
+    return values, positions.to(torch_dtype(dtype))
+
+
+@operation
+def diff(
+    x: torch.Tensor, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None, name: str | None = None
+) -> Tensor:
+    """Differences of neighbours along an axis."""
+    return torch.diff(x, n, axis, prepend, append)
+
+
+@operation
+def trace(x: torch.Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Tensor:
+    """The sum of the diagonal."""
+    return torch.sum(torch.diagonal(x, offset, axis1, axis2), dim=-1)
+
+
+@operation
+def diagonal(x: torch.Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Tensor:
+    """The diagonal over two axes."""
+    return torch.diagonal(x, offset, axis1, axis2)
+
+
+@operation
+def inverse(x: torch.Tensor, name: str | None = None) -> Tensor:
+    """The inverse matrix."""
+    return torch.linalg.inv(x)
+
+
+@operation
+def renorm(x: torch.Tensor, p: float, axis: int, max_norm: float) -> Tensor:
+    """Slices along `axis` whose p-norm is above `max_norm` scaled down to it."""
+    return torch.renorm(x, p, axis, max_norm)
+
+
+@operation
+def take(x: torch.Tensor, index: torch.Tensor, mode: str = "raise", name: str | None = None) -> Tensor:
+    """Elements of the flattened tensor; positions out of range raise, wrap round or are held at the ends."""
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"'mode' in 'take' should be 'raise', 'wrap', 'clip', but received {mode}.")
+    count = torch.Tensor.numel(x)
+    flat, index = torch.flatten(x), torch.Tensor.to(index, torch.int64)
+    if mode == "wrap":
+        index = torch.remainder(index, count)
+    elif mode == "clip":
+        index = torch.clamp(index, 0, count - 1)
+    else:
+        if bool(torch.any((index < -count) | (index >= count))):
+            raise ValueError(f"(InvalidArgument) take(): index out of range for {count} elements")
+        index = torch.where(torch.lt(index, 0), torch.add(index, count), index)
+    return torch.take(flat, index)
+
+
+def broadcast_shape(x_shape: Any, y_shape: Any) -> list[int]:
+    """The shape to which two shapes broadcast."""
+    return list(torch.broadcast_shapes(tuple(x_shape), tuple(y_shape)))
+
+
+@operation
+def multiplex(inputs: Any, index: torch.Tensor, name: str | None = None) -> Tensor:
+    """Row i of tensor number index[i]."""
+    stacked = torch.stack(list(inputs))
+    rows = torch.Tensor.to(torch.flatten(index), torch.int64)
+    return stacked[rows, torch.arange(len(rows))]
+
+
+@operation
+def ldexp(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tensor:
+    """x * 2 ** y, in floating point."""
+    return torch.mul(float_of_int(x), torch.pow(2.0, float_of_int(y)))

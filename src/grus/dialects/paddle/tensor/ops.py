@@ -1,0 +1,99 @@
+"""Functions of one tensor, element by element: exp, tanh, sqrt ...
+
+Paddle's kernels differ in what they do with integers: some keep them, some compute in float32, most refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .operation import float_of_int, need_float, need_tensor, operation
+from .tensor import Tensor
+
+Unary = Callable[..., Any]
+
+
+def _named(function: Unary, name: str, what: str) -> Unary:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = what
+    return operation(function)
+
+
+def _floats(name: str, compute: Unary, what: str) -> Unary:
+    def function(x: torch.Tensor, name: str | None = None) -> Tensor:
+        need_float(x, function.__name__)
+        return compute(x)
+
+    return _named(function, name, what + " Floating-point tensors only.")
+
+
+def _widening(name: str, compute: Unary, what: str) -> Unary:
+    def function(x: torch.Tensor, name: str | None = None) -> Tensor:
+        need_tensor(x, "x", function.__name__)
+        return compute(float_of_int(x))
+
+    return _named(function, name, what + " Integers are computed in float32.")
+
+
+def _any(name: str, compute: Unary, what: str) -> Unary:
+    def function(x: torch.Tensor, name: str | None = None) -> Tensor:
+        need_tensor(x, "x", function.__name__)
+        return compute(x)
+
+    return _named(function, name, what)
+
+
+sin = _floats("sin", torch.sin, "Sine.")
+cos = _floats("cos", torch.cos, "Cosine.")
+tan = _floats("tan", torch.tan, "Tangent.")
+asin = _floats("asin", torch.asin, "Inverse sine.")
+acos = _floats("acos", torch.acos, "Inverse cosine.")
+atan = _floats("atan", torch.atan, "Inverse tangent.")
+sinh = _floats("sinh", torch.sinh, "Hyperbolic sine.")
+cosh = _floats("cosh", torch.cosh, "Hyperbolic cosine.")
+tanh = _floats("tanh", torch.tanh, "Hyperbolic tangent.")
+asinh = _floats("asinh", torch.asinh, "Inverse hyperbolic sine.")
+acosh = _floats("acosh", torch.acosh, "Inverse hyperbolic cosine.")
+atanh = _floats("atanh", torch.atanh, "Inverse hyperbolic tangent.")
+sigmoid = _floats("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).")
+sqrt = _floats("sqrt", torch.sqrt, "Square root.")
+rsqrt = _floats("rsqrt", torch.rsqrt, "1 / square root.")
+erf = _floats("erf", torch.erf, "Error function.")
+erfinv = _floats("erfinv", torch.erfinv, "Inverse of the error function.")
+floor = _floats("floor", torch.floor, "The next integer below.")
+ceil = _floats("ceil", torch.ceil, "The next integer above.")
+reciprocal = _floats("reciprocal", torch.reciprocal, "1 / x.")
+digamma = _floats("digamma", torch.digamma, "Derivative of the logarithm of the gamma function.")
+lgamma = _floats("lgamma", torch.lgamma, "Logarithm of the gamma function.")
+i0 = _floats("i0", torch.special.i0, "Modified Bessel function, first kind, order 0.")
+i1 = _floats("i1", torch.special.i1, "Modified Bessel function, first kind, order 1.")
+exp = _widening("exp", torch.exp, "e to the power x.")
+expm1 = _widening("expm1", torch.expm1, "exp(x) - 1.")
+log = _widening("log", torch.log, "Natural logarithm.")
+log2 = _widening("log2", torch.log2, "Logarithm to base 2.")
+log10 = _widening("log10", torch.log10, "Logarithm to base 10.")
+log1p = _widening("log1p", torch.log1p, "Natural logarithm of 1 + x.")
+deg2rad = _widening("deg2rad", torch.deg2rad, "Degrees to radians.")
+rad2deg = _widening("rad2deg", torch.rad2deg, "Radians to degrees.")
+abs = _any("abs", torch.abs, "Absolute value.")
+square = _any("square", torch.square, "x * x.")
+neg = _any("neg", torch.neg, "-x.")
+sign = _any("sign", torch.sign, "-1, 0 or 1 by the sign of x.")
+sgn = _any("sgn", torch.sgn, "The sign of x; for complex numbers x / |x|.")
+trunc = _any("trunc", torch.trunc, "The integer part.")
+frac = _any("frac", torch.frac, "The part after the point.")
+isnan = _any("isnan", torch.isnan, "Where x is not a number.")
+isinf = _any("isinf", torch.isinf, "Where x is infinite.")
+isfinite = _any("isfinite", torch.isfinite, "Where x is finite.")
+conj = _any("conj", torch.conj_physical, "Complex conjugate.")
+angle = _any("angle", torch.angle, "Angle of the complex number.")
+
+
+@operation
+def round(x: torch.Tensor, name: str | None = None) -> Tensor:
+    """The nearest integer; halves go away from zero, as in C."""
+    need_float(x, "round")
+    return torch.where(torch.frac(x).abs() == 0.5, torch.trunc(x) + torch.sign(x), torch.round(x))

@@ -1,0 +1,128 @@
+"""Random tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..base.core import expected_place
+from ..framework.dtype import torch_dtype
+from ..framework.framework import default_torch_dtype
+from ..framework.random import default_generator
+from .operation import as_sizes, need_tensor, operation, wrap
+from .tensor import Tensor
+
+
+def _kind(dtype: torch.dtype) -> type[np.floating]:
+    return np.float64 if dtype == torch.float64 else np.float32
+
+
+def _shaped(values: np.ndarray, sizes: list[int], dtype: torch.dtype) -> Tensor:
+    return wrap(torch.from_numpy(values.reshape(sizes)).to(device=expected_place().device, dtype=dtype))
+
+
+def _float_dtype(dtype: Any, operation_name: str) -> torch.dtype:
+    wanted = default_torch_dtype() if dtype is None else torch_dtype(dtype)
+    if not wanted.is_floating_point:
+        raise TypeError(f"{operation_name}: dtype must be a floating-point type, but received {dtype}")
+    return wanted
+
+
+def uniform_values(sizes: list[int], low: float, high: float, dtype: torch.dtype) -> Tensor:
+    """Numbers evenly from `low` to `high`, drawn as Paddle draws them."""
+    return _shaped(default_generator.uniform(int(np.prod(sizes)), low, high, _kind(dtype)), sizes, dtype)
+
+
+def normal_values(sizes: list[int], mean: float, std: float, dtype: torch.dtype) -> Tensor:
+    """Normal numbers, drawn as Paddle draws them."""
+    return _shaped(default_generator.normal(int(np.prod(sizes)), mean, std, _kind(dtype)), sizes, dtype)
+
+
+@operation
+def uniform(
+    shape: Any, dtype: Any = None, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
+) -> Tensor:
+    """Numbers evenly from `min` to `max`; a `seed` other than 0 starts a stream of its own."""
+    wanted = _float_dtype(dtype, "uniform")
+    if seed:
+        from ..framework.random import Generator
+
+        sizes = as_sizes(shape)
+        values = Generator(seed).uniform(int(np.prod(sizes)), float(min), float(max), _kind(wanted))
+        return _shaped(values, sizes, wanted)
+    return uniform_values(as_sizes(shape), float(min), float(max), wanted)
+
+
+@operation
+def rand(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Numbers evenly from 0 to 1."""
+    return uniform_values(as_sizes(shape), 0.0, 1.0, _float_dtype(dtype, "rand"))
+
+
+@operation
+def randn(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Normal numbers of mean 0 and standard deviation 1."""
+    return normal_values(as_sizes(shape), 0.0, 1.0, _float_dtype(dtype, "randn"))
+
+
+standard_normal = randn
+
+
+@operation
+def normal(mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None = None) -> Tensor:
+    """Normal numbers; the shape is that of `mean` or `std` where one of them is a tensor."""
+    for each in (mean, std):
+        if isinstance(each, torch.Tensor):
+            out = normal_values(list(each.shape), 0.0, 1.0, torch_dtype(each.dtype))
+            return torch.add(torch.mul(out, std), mean)
+    return normal_values(as_sizes(shape), float(mean), float(std), default_torch_dtype())
+
+
+@operation
+def randint(low: int = 0, high: int | None = None, shape: Any = (1,), dtype: Any = None, name: str | None = None) -> Tensor:
+    """Integers from `low` up to, not including, `high` (from 0 up to `low` without it)."""
+    if high is None:
+        if low <= 0:
+            raise ValueError(f"If high is None, low must be greater than 0, but received low = {low}.")
+        low, high = 0, low
+    if low >= high:
+        raise ValueError(f"randint's low must less then high, but received low = {low}, high = {high}")
+    sizes = as_sizes(shape)
+    wanted = torch.int64 if dtype is None else torch_dtype(dtype)
+    return _shaped(default_generator.integers(int(np.prod(sizes)), int(low), int(high)), sizes, wanted)
+
+
+@operation
+def randint_like(x: torch.Tensor, low: int = 0, high: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+    """As `randint`, in the shape (and dtype) of `x`."""
+    need_tensor(x, "x", "randint_like")
+    return randint(low, high, list(x.shape), x.dtype if dtype is None else dtype)
+
+
+@operation
+def randperm(n: int, dtype: Any = "int64", name: str | None = None) -> Tensor:
+    """0 .. n - 1 in random order."""
+    return _shaped(default_generator.permutation(int(n)), [int(n)], torch_dtype(dtype))
+
+
+@operation
+def bernoulli(x: torch.Tensor, name: str | None = None) -> Tensor:
+    """1 with the probability given, else 0."""
+    need_tensor(x, "x", "bernoulli")
+    draws = uniform_values(list(x.shape), 0.0, 1.0, torch_dtype(x.dtype))
+    return torch.Tensor.to(torch.lt(draws, x), torch_dtype(x.dtype))
+
+
+@operation
+def multinomial(x: torch.Tensor, num_samples: int = 1, replacement: bool = False, name: str | None = None) -> Tensor:
+    """Positions drawn with the weights of the last axis."""
+    need_tensor(x, "x", "multinomial")
+    return torch.multinomial(x, num_samples, replacement)
+
+
+@operation
+def poisson(x: torch.Tensor, name: str | None = None) -> Tensor:
+    """Poisson numbers of the given rates."""
+    return torch.poisson(x)

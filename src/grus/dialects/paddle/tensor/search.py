@@ -1,0 +1,133 @@
+"""Finding elements: argmax, sort, topk, where ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..framework.dtype import torch_dtype
+from .operation import as_axis, need_same_dtype, need_tensor, operation
+from .tensor import Tensor
+
+
+def _position(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def function(
+        x: torch.Tensor, axis: Any = None, keepdim: bool = False, dtype: Any = "int64", name: str | None = None
+    ) -> Tensor:
+        need_tensor(x, "x", function.__name__)
+        if dtype is None:
+            raise ValueError(f"{function.__name__}: dtype must be 'int32' or 'int64', but received None")
+        out = compute(x, as_axis(axis), keepdim) if axis is not None else compute(x)
+        if axis is None and keepdim:
+            out = torch.reshape(out, [1] * x.ndim)
+        return torch.Tensor.to(out, torch_dtype(dtype))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = what
+    return operation(function)
+
+
+argmax = _position("argmax", torch.argmax, "The position of the largest element along an axis, or in the flattened tensor.")
+argmin = _position("argmin", torch.argmin, "The position of the smallest element along an axis, or in the flattened tensor.")
+
+
+@operation
+def argsort(x: torch.Tensor, axis: int = -1, descending: bool = False, name: str | None = None) -> Tensor:
+    """The positions that sort an axis."""
+    need_tensor(x, "x", "argsort")
+    return torch.argsort(x, dim=axis, descending=descending, stable=True)
+
+
+@operation
+def sort(x: torch.Tensor, axis: int = -1, descending: bool = False, name: str | None = None) -> Tensor:
+    """The elements in order along an axis."""
+    need_tensor(x, "x", "sort")
+    return torch.sort(x, dim=axis, descending=descending, stable=True)[0]
+
+
+@operation
+def topk(
+    x: torch.Tensor, k: Any, axis: int | None = None, largest: bool = True, sorted: bool = True, name: str | None = None
+) -> Any:
+    """The k largest (smallest) elements along an axis (the last) and their positions."""
+    need_tensor(x, "x", "topk")
+    return tuple(torch.topk(x, int(k), -1 if axis is None else axis, largest, sorted))
+
+
+@operation
+def kthvalue(x: torch.Tensor, k: int, axis: int | None = None, keepdim: bool = False, name: str | None = None) -> Any:
+    """The k-th smallest element along an axis (the last) and its position."""
+    return tuple(torch.kthvalue(x, k, -1 if axis is None else axis, keepdim))
+
+
+@operation
+def mode(x: torch.Tensor, axis: int = -1, keepdim: bool = False, name: str | None = None) -> Any:
+    """The most frequent element along an axis and its position."""
+    return tuple(torch.mode(x, axis, keepdim))
+
+
+def where(condition: torch.Tensor, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """x where the condition holds, y elsewhere; without x and y the positions where it holds."""
+    if x is None and y is None:
+        return nonzero(condition, as_tuple=True)
+    if x is None or y is None:
+        raise ValueError("either both or neither of x and y should be given")
+    return _choose(condition, x, y)
+
+
+@operation
+def _choose(condition: torch.Tensor, x: Any, y: Any) -> Tensor:
+    need_tensor(condition, "condition", "where")
+    if not isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor):
+        x = torch.full([1], x, dtype=torch.Tensor.dtype.__get__(y))  # type: ignore[attr-defined]
+    if not isinstance(y, torch.Tensor) and isinstance(x, torch.Tensor):
+        y = torch.full([1], y, dtype=torch.Tensor.dtype.__get__(x))  # type: ignore[attr-defined]
+    if not isinstance(x, torch.Tensor):
+        x, y = torch.tensor(x), torch.tensor(y)
+    need_same_dtype(x, y, "where")
+    return torch.where(torch.Tensor.to(condition, torch.bool), x, y)
+
+
+@operation
+def nonzero(x: torch.Tensor, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not zero: [count, axes], or a [count, 1] tensor for each axis."""
+    need_tensor(x, "x", "nonzero")
+    found = torch.nonzero(x)
+    return tuple(torch.split(found, 1, 1)) if as_tuple else found
+
+
+@operation
+def masked_select(x: torch.Tensor, mask: torch.Tensor, name: str | None = None) -> Tensor:
+    """The elements where the mask is true, 1-D."""
+    return torch.masked_select(x, mask)
+
+
+@operation
+def index_select(x: torch.Tensor, index: torch.Tensor, axis: int = 0, name: str | None = None) -> Tensor:
+    """Slices of `x` along an axis at the positions `index`."""
+    need_tensor(x, "x", "index_select")
+    return torch.index_select(x, axis, index)
+
+
+@operation
+def index_sample(x: torch.Tensor, index: torch.Tensor) -> Tensor:
+    """From row i of `x` the elements at positions index[i]."""
+    return torch.gather(x, 1, torch.Tensor.to(index, torch.int64))
+
+
+@operation
+def searchsorted(
+    sorted_sequence: torch.Tensor, values: torch.Tensor, out_int32: bool = False, right: bool = False, name: str | None = None
+) -> Tensor:
+    """Where `values` would be put into a sorted sequence."""
+    return torch.searchsorted(sorted_sequence, values, out_int32=out_int32, right=right)
+
+
+@operation
+def bucketize(
+    x: torch.Tensor, sorted_sequence: torch.Tensor, out_int32: bool = False, right: bool = False, name: str | None = None
+) -> Tensor:
+    """Where the elements of `x` would be put into a sorted sequence."""
+    return torch.bucketize(x, sorted_sequence, out_int32=out_int32, right=right)

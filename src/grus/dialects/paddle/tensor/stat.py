@@ -1,0 +1,79 @@
+"""Means, variances, medians and quantiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..framework.dtype import torch_dtype
+from .operation import as_axis, need_same_dtype, need_tensor, operation
+from .tensor import Tensor
+
+
+@operation
+def mean(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """The mean along axes (all by default); of integers the integer part of it."""
+    need_tensor(x, "x", "mean")
+    axis = as_axis(axis)
+    axis = None if axis == () else axis
+    values = x if x.is_floating_point() or x.is_complex() else torch.Tensor.to(x, torch.float64)
+    out = torch.mean(values) if axis is None else torch.mean(values, dim=axis, keepdim=keepdim)
+    if axis is None and keepdim:
+        out = torch.reshape(out, [1] * x.ndim)
+    return out if values is x else torch.Tensor.to(out, torch_dtype(x.dtype))
+
+
+def _spread(x: torch.Tensor, axis: Any, unbiased: bool, keepdim: bool) -> torch.Tensor:
+    need_tensor(x, "x", "var")
+    if not x.is_floating_point():
+        need_same_dtype(x, torch.zeros([]), "var")
+    axis = as_axis(axis)
+    axes = tuple(range(x.ndim)) if axis is None or axis == () else axis
+    return torch.var(x, dim=axes, correction=int(unbiased), keepdim=keepdim)
+
+
+@operation
+def var(x: torch.Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """The variance along axes (all by default), divided by count - 1 unless `unbiased` is False."""
+    return _spread(x, axis, unbiased, keepdim)  # type: ignore[return-value]
+
+
+@operation
+def std(x: torch.Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """The standard deviation along axes; see `var`."""
+    return torch.sqrt(_spread(x, axis, unbiased, keepdim))
+
+
+def numel(x: torch.Tensor, name: str | None = None) -> Tensor:
+    """The number of elements, as an int64 tensor."""
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"x must be a Tensor in numel, got {type(x)}")
+    from .operation import wrap
+
+    return wrap(torch.tensor(torch.Tensor.numel(x)))
+
+
+@operation
+def median(x: torch.Tensor, axis: int | None = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """The middle element along an axis; of an even number of elements the mean of the two middle ones."""
+    need_tensor(x, "x", "median")
+    values = torch.Tensor.to(x, torch.float32) if not x.is_floating_point() else x
+    if axis is None:
+        out = torch.quantile(torch.flatten(values), 0.5)
+        return torch.reshape(out, [1] * x.ndim) if keepdim else out
+    return torch.quantile(values, 0.5, dim=axis, keepdim=keepdim)
+
+
+@operation
+def nanmedian(x: torch.Tensor, axis: int | None = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """The median, leaving out nan."""
+    values = torch.flatten(x) if axis is None else x
+    return torch.nanquantile(values, 0.5, dim=0 if axis is None else axis, keepdim=keepdim)
+
+
+@operation
+def quantile(x: torch.Tensor, q: Any, axis: Any = None, keepdim: bool = False) -> Tensor:
+    """The q-quantiles along an axis, in float64."""
+    values = torch.Tensor.to(x, torch.float64)
+    return torch.quantile(values, torch.tensor(q, dtype=torch.float64), dim=as_axis(axis), keepdim=keepdim)

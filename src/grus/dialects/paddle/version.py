@@ -1,0 +1,22 @@
+"""The version of Paddle that the dialect follows."""
+
+full_version = "2.6.2"
+major, minor, patch = full_version.split(".")
+rc = "0"
+cuda_version = "False"
+cudnn_version = "False"
+
+
+def show() -> None:
+    """Print the version."""
+    print("full_version:", full_version)
+
+
+def cuda() -> str:
+    """The version of CUDA that Paddle would name; 'False' for none."""
+    return cuda_version
+
+
+def cudnn() -> str:
+    """The version of cuDNN that Paddle would name; 'False' for none."""
+    return cudnn_version
