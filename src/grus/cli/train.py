@@ -87,7 +87,7 @@ def _job(args: argparse.Namespace, folder: "RunFolder") -> "Job":
     else:
         options = options_module.check(options_module.Options(**given))
         if folder.holds_a_run():
-            print(f"{args.out} holds a run: starting a new one; the old one goes to {args.out}/previous")
+            print(f"{args.out} holds a run: starting a new one; the old one goes to {args.out}/previous", flush=True)
     if options.backend is not None:
         backends.load(options.backend)
     return Job(options, texts, args.out, resume, bar=not args.no_progress)
@@ -110,7 +110,7 @@ def _resumed_options(
     options = options_module.check(dataclasses.replace(progress.options, **free))
     if options.steps is not None and options.steps < progress.step:
         raise UsageError(f"--steps {options.steps} is less than the {progress.step} steps that the run has made")
-    print(f"going on from {at} in {args.out}" + ("" if args.resume else " (--fresh would start over)"))
+    print(f"going on from {at} in {args.out}" + ("" if args.resume else " (--fresh would start over)"), flush=True)
     return options
 
 
