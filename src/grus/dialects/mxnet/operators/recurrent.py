@@ -69,14 +69,16 @@ def run_gru(
     dropout: float,
     lengths: Tensor | None = None,
     batch_first: bool = False,
+    state_for_any: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The GRU of every layer, cell and symbol of this dialect.
 
     Args:
         data: [T, N, C], or [N, T, C] if batch_first.
-        initial: [layers * directions, N, H]; None, or one of batch size 0 or 1 standing for any, begins from zeros.
+        initial: [layers * directions, N, H]; None begins from zeros.
         weights: as `grus.functional.gru` takes them.
         lengths: [N] valid steps of each sequence, or None.
+        state_for_any: whether `initial` is of batch size 1 and stands for any: a graph's state of unknown size.
     """
     batch = data.shape[0 if batch_first else 1]
     hidden = weights[1].shape[1]
@@ -87,8 +89,12 @@ def run_gru(
         raise MXNetError("RNN: float16 is not supported on the CPU; cast to float32")
     if initial is not None:
         same_dtype(data, initial)
-        if initial.shape[1] != batch:
-            initial = initial.expand(-1, batch, -1) if initial.shape[1] == 1 else None
+        if state_for_any:
+            initial = initial.expand(-1, batch, -1)
+        if tuple(initial.shape) != (len(weights) // 4, batch, hidden):
+            raise MXNetError(
+                f"RNN: state must be of shape {(len(weights) // 4, batch, hidden)}, got {tuple(initial.shape)}"
+            )
     same_dtype(data, weights[0])
     return functional.gru(
         data,
@@ -114,6 +120,7 @@ def _rnn_inputs(attributes: Any) -> list[str]:
     inputs=4,
     needs=_rnn_inputs,
     visible=lambda attributes: 2 if truth(attributes.get("state_outputs", False)) else 1,
+    output_names=("output", "state_output"),
 )
 def _rnn(
     data: Tensor,
@@ -131,6 +138,7 @@ def _rnn(
     lstm_state_clip_max: float | None = None,
     lstm_state_clip_nan: bool = False,
     use_sequence_length: bool = False,
+    state_for_any: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
     only_gru(mode)
     if state_size is None or num_layers is None:
@@ -140,5 +148,5 @@ def _rnn(
     directions = 2 if truth(bidirectional) else 1
     weights = unpack(parameters, data.shape[2], int(state_size), int(num_layers), directions)
     lengths = sequence_length if truth(use_sequence_length) else None
-    output, last = run_gru(data, state, weights, directions == 2, float(p), lengths)
+    output, last = run_gru(data, state, weights, directions == 2, float(p), lengths, state_for_any=state_for_any)
     return (output, last) if truth(state_outputs) else output

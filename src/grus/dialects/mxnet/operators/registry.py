@@ -35,6 +35,7 @@ class Operator:
         auxiliary: inputs that are states rather than arguments (running means).
         needs: the inputs that a symbol creates as variables when they are left out, given the attributes.
         infer: fills unknown input shapes, given attributes and the shapes known so far.
+        output_names: names of the results where they are more than numbers.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Operator:
         auxiliary: tuple[str, ...],
         needs: Callable[[Mapping[str, Any]], list[str]] | None,
         infer: Callable[[Mapping[str, Any], list[Shape]], list[Shape]] | None,
+        output_names: tuple[str, ...] = (),
     ) -> None:
         parameters = list(inspect.signature(compute).parameters.values())
         self.name = name
@@ -64,6 +66,7 @@ class Operator:
         self.auxiliary = auxiliary
         self.needs = needs or (lambda attributes: list(self.required))
         self.infer = infer
+        self.output_names = output_names
 
     def outputs(self, attributes: Mapping[str, Any]) -> int:
         """How many results a call with these attributes has."""
@@ -111,11 +114,12 @@ def operator(
     auxiliary: tuple[str, ...] = (),
     needs: Callable[[Mapping[str, Any]], list[str]] | None = None,
     infer: Callable[[Mapping[str, Any], list[Shape]], list[Shape]] | None = None,
+    output_names: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function on tensors as the operator `name`, known under the aliases too."""
 
     def register(compute: Callable[..., Any]) -> Callable[..., Any]:
-        entry = Operator(name, compute, inputs, copies, visible, hidden, auxiliary, needs, infer)
+        entry = Operator(name, compute, inputs, copies, visible, hidden, auxiliary, needs, infer, output_names)
         for known in (name, *aliases):
             if known in OPERATORS:
                 raise ValueError(f"operator {known} is registered twice")

@@ -63,6 +63,7 @@ def _run_rnn(attributes: dict[str, Any], others: int, *tensors: Tensor) -> Tenso
         truth(attributes.get("bidirectional", False)),
         float(attributes.get("p", 0.0)),
         lengths,
+        state_for_any=attributes.get("state_for_any", False),
     )
     return (output, last) if truth(attributes.get("state_outputs", False)) else output
 
@@ -88,7 +89,7 @@ class Program:
     def __init__(self, heads: list[Entry]) -> None:
         nodes = topological((node for node, _ in heads), running_inputs)
         self.variables = [node.name for node in nodes if node.operator is None]
-        self._lenient = any(_unknown_size(node) for node in nodes)
+        self._lenient = any(unknown_size(node) for node in nodes)
         slots: dict[tuple[int, int], int] = {}
         for node in nodes:
             if node.operator is None:
@@ -113,6 +114,8 @@ class Program:
             operator, _, attributes = node.fused
             return partial(operator.compute, **attributes)
         attributes = node.operator.parse(node.attrs)
+        if node.operator.name == "RNN" and len(node.inputs) > 2:
+            attributes["state_for_any"] = unknown_size(node.inputs[2][0])
         parameters = flattened_parameters(node)
         if parameters is not None:
             return partial(_run_rnn, attributes, len(node.inputs) - 2)
@@ -167,7 +170,8 @@ class Program:
         return [slots[slot] for slot in self._heads]
 
 
-def _unknown_size(node: Node) -> bool:
+def unknown_size(node: Node) -> bool:
+    """Whether a node makes an array of which a size is 0, which means that the graph implies it."""
     if node.operator is None or node.operator.name not in _CREATORS:
         return False
     shape = node.operator.parse(node.attrs).get("shape", ())

@@ -38,6 +38,8 @@ class Node:
         """The name of one output, as `list_outputs` gives it."""
         if self.operator is None:
             return self.name
+        if self.operator.output_names:
+            return f"{self.name}_{self.operator.output_names[index]}"
         return f"{self.name}_output" if self.outputs() == 1 else f"{self.name}_output{index}"
 
 

@@ -13,14 +13,15 @@ def call(operator: Operator, hint: str, args: tuple, name: str | None, attribute
     """Apply an operator to symbols and attributes, given by place or by name.
 
     Raises:
-        TypeError: for a value in the place of an input that is no symbol.
+        AssertionError: for a value in the place of an input that is no symbol.
+        TypeError: for too many arguments.
     """
     inputs = [value for value in args if isinstance(value, Symbol)]
     places = list(operator.inputs) + list(operator.defaults)
     named: dict[str, Any] = {}
     if operator.variadic:
         if len(inputs) != len(args):
-            raise TypeError(f"{operator.name}: inputs must be Symbols, got {args}")
+            raise AssertionError(f"{operator.name}: inputs must be Symbols, got {args}")
     else:
         by_name = {}
         for place, value in enumerate(args):

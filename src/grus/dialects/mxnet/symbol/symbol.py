@@ -137,8 +137,7 @@ class Symbol:
         if args:
             known = dict(zip(self.list_arguments(), args, strict=False))
         found = infer.shapes(self._entries, known)
-        missing = [name for name in self.list_inputs() if found.variables.get(name) is None]
-        if missing:
+        if not all(shape is not None and 0 not in shape for shape in found.variables.values()):
             return None, None, None
         return (
             [found.variables[name] for name in self.list_arguments()],
@@ -290,18 +289,27 @@ class Symbol:
         """Repeated to another symbol's shape."""
         return apply(OPERATORS["broadcast_like"], [self, other], {}, None, "broadcast_like")
 
-    def detach(self) -> "Symbol":
-        """The same values without gradients."""
-        return apply(OPERATORS["BlockGrad"], [self], {}, None, "blockgrad")
-
 
 class NotImplementedForSymbol(MXNetError):
     """What only arrays can do."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f'Function __{name}__ (namely operator "{name}") is not implemented for Symbol and only available in NDArray.'
+            f"Function {name} is not implemented for Symbol and only available in NDArray."
         )
+
+
+def _only_of_arrays(name: str) -> Any:
+    def method(self: Symbol, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedForSymbol(name)
+
+    method.__name__ = name
+    method.__doc__ = "Refused: only arrays have values."
+    return method
+
+
+for _name in ("asnumpy", "asscalar", "as_in_context", "attach_grad", "backward", "copy", "detach", "wait_to_read"):
+    setattr(Symbol, _name, _only_of_arrays(_name))
 
 
 def _moved(copies: dict[int, Any], entry: Entry) -> Entry:
@@ -326,14 +334,14 @@ def apply(operator: Operator, inputs: list[Symbol], attributes: dict[str, Any], 
 
     Raises:
         MXNetError: for an attribute that the operator does not have.
-        TypeError: for an input that is no symbol.
+        AssertionError: for an input that is no symbol.
     """
     operator.check({key: value for key, value in attributes.items() if not key.startswith("__")})
     given = current_names().get(name, hint)
     entries: list[Entry] = []
     for symbol in inputs:
         if not isinstance(symbol, Symbol):
-            raise TypeError(f"{operator.name}: inputs must be Symbols, got {type(symbol)}")
+            raise AssertionError(f"{operator.name}: inputs must be Symbols, got {type(symbol)}")
         entries.extend(symbol._entries if operator.variadic else symbol._entries[:1])
     attrs = {key: text_of(value) for key, value in attributes.items()}
     if operator.variadic and "num_args" not in attrs:

@@ -13,6 +13,7 @@ from ...ndarray.ndarray import NDArray, run, wrap
 from ...operators.elementwise import same_dtype
 from ...operators.recurrent import run_gru
 from ...operators.registry import Operator
+from ...symbol.graph import unknown_size
 from ..block import Block
 from ..hybrid import HybridBlock
 from ..parameter import tensor_types
@@ -129,14 +130,22 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
         raise NotImplementedError
 
 
-def _step(data: Any, state: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any, h2h_bias: Any) -> Any:
-    """One step on tensors: [N, C] and [N, H] to [N, H]."""
+def _step(
+    data: Any,
+    state: Any,
+    i2h_weight: Any,
+    h2h_weight: Any,
+    i2h_bias: Any,
+    h2h_bias: Any,
+    state_for_any: bool = False,
+) -> Any:
+    """One step on tensors: [N, C] and [N, H] (or [1, H] for any N) to [N, H]."""
     if data.dim() != 2:
         data = data.reshape(data.shape[0], -1)
     if data.device.type == "meta":
         return data.new_empty(data.shape[0], h2h_weight.shape[1])
     same_dtype(data, state, i2h_weight)
-    if state.shape[0] == 1 != data.shape[0]:
+    if state_for_any:
         state = state.expand(data.shape[0], -1)
     return functional.gru_cell(data, state, i2h_weight, h2h_weight, i2h_bias, h2h_bias)
 
@@ -227,7 +236,8 @@ class GRUCell(HybridRecurrentCell):
             name=at + "out",
         )
         node = result._entries[0][0]
-        node.fused = (_STEP, [part._entries[0] for part in (inputs, state, i2h_w, h2h_w, i2h_b, h2h_b)], {})
+        unknown = unknown_size(state._entries[0][0])
+        node.fused = (_STEP, [part._entries[0] for part in (inputs, state, i2h_w, h2h_w, i2h_b, h2h_b)], {"state_for_any": unknown})
         return result
 
     def unroll(
@@ -241,7 +251,7 @@ class GRUCell(HybridRecurrentCell):
     ) -> tuple[Any, list]:
         """Run the cell over a sequence: on arrays all steps at once."""
         plain = type(self) is GRUCell and not (self._forward_hooks or self._forward_pre_hooks)
-        first = inputs if isinstance(inputs, tensor_types) else inputs[0]
+        first = inputs[0] if isinstance(inputs, (list, tuple)) and inputs else inputs
         if not plain or not isinstance(first, NDArray):
             return super().unroll(length, inputs, begin_state, layout, merge_outputs, valid_length)
         self.reset()

@@ -188,12 +188,12 @@ class GRU(HybridBlock):
             if state.shape != expected:
                 raise ValueError(f"Invalid recurrent state shape. Expecting {expected}, got {state.shape}.")
         if len(states) != 1:
-            raise ValueError(f"GRU: states must be one array or a list of one, got {len(states)}")
+            raise MXNetError(f"GRU: states must be one array or a list of one, got {len(states)}")
         try:
             output, last = run(
                 run_gru,
                 inputs._t,
-                None if self.skip_states else states[0]._t,
+                states[0]._t,
                 [params[key]._t for key in self._keys],
                 self._dir == 2,
                 self._dropout,
