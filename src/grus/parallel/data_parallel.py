@@ -30,6 +30,9 @@ class DataParallel(nn.Module):
         find_unused_parameters: look, in each forward, for parameters that do not take part; costs time.
         group: the processes among which to average; None for all.
 
+    Keep the object for as long as you train: where it is dropped, as in `DataParallel(module)(x)`, gradients are no longer
+    averaged (as with torch's own).
+
     `state_dict` and `load_state_dict` are the module's own, without a prefix. Where no process group exists (a world of
     one) the module runs as it is. Raises `ModelMismatchError`, on every process and naming the parameter, if a process
     built another model.

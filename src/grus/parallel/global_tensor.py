@@ -64,12 +64,13 @@ def from_local(local: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
             shape[dim] = whole
     if shape != list(local.shape):
         stride = torch.empty(shape, device="meta").stride()
-    # Replicas are made equal to the first process's by a broadcast.
+    # Replicas are made equal to the first process's by a broadcast into them: not into the caller's tensor.
     replicated = any(kind.is_replicate() for kind in layout) and mesh.size() > 1
+    local = local.clone(memory_format=torch.contiguous_format) if replicated else local.contiguous()
     if stride is None:
-        return DTensor.from_local(local.contiguous(), mesh, layout, run_check=replicated)
+        return DTensor.from_local(local, mesh, layout, run_check=replicated)
     size = torch.Size(shape)
-    return DTensor.from_local(local.contiguous(), mesh, layout, run_check=replicated, shape=size, stride=stride)
+    return DTensor.from_local(local, mesh, layout, run_check=replicated, shape=size, stride=stride)
 
 
 def _sizes(local: Tensor, mesh: DeviceMesh, axis: int) -> list[list[int]]:
@@ -87,7 +88,7 @@ def from_whole(whole: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
 def relayout(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
     """The same global tensor laid out otherwise; differentiable."""
     if mesh is not tensor.device_mesh and mesh != tensor.device_mesh:
-        whole = tensor.redistribute(placements=[Replicate()] * tensor.device_mesh.ndim).to_local()
+        whole = DTensor.to_local(tensor.redistribute(placements=[Replicate()] * tensor.device_mesh.ndim))
         return from_whole(whole.to(mesh.device_type), mesh, layout)
     becomes_partial = [
         new.is_partial() and not old.is_partial() for new, old in zip(layout, tensor.placements, strict=True)
@@ -96,7 +97,7 @@ def relayout(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
         return tensor.redistribute(placements=layout)
     # A sum of which the first process holds all and the others nothing.
     before = [Replicate() if partial else kind for kind, partial in zip(layout, becomes_partial, strict=True)]
-    local = tensor.redistribute(placements=before).to_local()
+    local = DTensor.to_local(tensor.redistribute(placements=before))
     coordinate = mesh.get_coordinate() or []
     holds = all(place == 0 for place, partial in zip(coordinate, becomes_partial, strict=True) if partial)
     return DTensor.from_local(local if holds else local * 0, mesh, layout)
@@ -105,7 +106,7 @@ def relayout(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
 def to_local(tensor: DTensor) -> Tensor:
     """This process's piece; differentiable."""
     averaged = [axis for axis, kind in enumerate(tensor.placements) if _is_average(kind)]
-    local = tensor.to_local()
+    local = DTensor.to_local(tensor)
     for axis in averaged:  # torch keeps a mean as an average over processes, where a sum is meant
         local = local / tensor.device_mesh.size(axis)
     return local
@@ -188,12 +189,10 @@ def _with_whole_weights(
     of_input, of_state = _over_batch(split, batch_dim), _over_batch(split, 1)
     # Each process that has another part of the batch adds to the gradient of the weights.
     gradients = [Partial() if over_batch else Replicate() for over_batch in split]
-    own = [
-        weight.redistribute(placements=[Replicate()] * len(split)).to_local(grad_placements=gradients)
-        for weight in weights
-    ]
-    state = None if h_0 is None else h_0.redistribute(placements=of_state).to_local()
-    output, h_n = functional.gru(input.redistribute(placements=of_input).to_local(), state, own, **options)
+    whole = [weight.redistribute(placements=[Replicate()] * len(split)) for weight in weights]
+    own = [DTensor.to_local(weight, grad_placements=gradients) for weight in whole]
+    state = None if h_0 is None else DTensor.to_local(h_0.redistribute(placements=of_state))
+    output, h_n = functional.gru(DTensor.to_local(input.redistribute(placements=of_input)), state, own, **options)
     sizes = () if batch_dim is None else (input.shape[batch_dim],)
     return (
         _assembled(output, input.device_mesh, of_input, (*input.shape[:-1], output.shape[-1])),

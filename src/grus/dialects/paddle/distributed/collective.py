@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from datetime import timedelta
 from typing import Any
 
@@ -29,7 +28,6 @@ def new_group(ranks: list[int] | None = None, backend: str | None = None, timeou
         return add_group(members, None, -1)
     process_group: Any = dist.new_group(members, timeout=timeout, backend=backend)
     if rank < 0:
-        warnings.warn(f"Current global rank {here.rank} is not in group of ranks {members}", stacklevel=2)
         process_group = None
     return add_group(members, process_group, rank)
 

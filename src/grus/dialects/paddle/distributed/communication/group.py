@@ -35,11 +35,6 @@ class Group:
         return len(self.ranks) if self.rank >= 0 else -1
 
     @property
-    def process_ids(self) -> list[int]:
-        """The global rank of each process."""
-        return self.ranks
-
-    @property
     def backend(self) -> str:
         """ "GLOO" or "NCCL"."""
         return backend_name(self.process_group)

@@ -40,6 +40,9 @@ def torchrun_arguments(options: argparse.Namespace) -> list[str]:
             raise SystemExit(f"paddle.distributed.launch: --{name} is not covered by grus; collective training is")
     if options.run_mode not in (None, "collective"):
         raise SystemExit(f"paddle.distributed.launch: --run_mode must be collective, got {options.run_mode}")
+    if options.ips and "," in options.ips and options.master is None:
+        machines = options.ips.split(",")
+        options.nnodes, options.master = str(len(machines)), f"{machines[0]}:{options.start_port}"
     arguments = ["--nnodes", options.nnodes, "--nproc-per-node", str(_processes(options)), "--rdzv-id", options.job_id]
     arguments += _meeting_point(options)
     arguments += ["--max-restarts", str(_restarts(options))]
@@ -62,11 +65,8 @@ def _restarts(options: argparse.Namespace) -> int:
 
 
 def _meeting_point(options: argparse.Namespace) -> list[str]:
-    """Where several machines meet: `--master`, or the first of `--ips`."""
+    """Where several machines meet."""
     master = options.master
-    if master is None and options.ips and len(options.ips.split(",")) > 1:
-        master = f"{options.ips.split(',')[0]}:{options.start_port}"
-        options.nnodes = str(len(options.ips.split(",")))
     if master is None:
         if options.nnodes not in ("1", "1:1"):
             raise SystemExit("paddle.distributed.launch: several machines need --master host:port")
