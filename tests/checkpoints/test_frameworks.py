@@ -175,5 +175,3 @@ def test_safetensors_itself_reads_our_file(tmp_path: Path) -> None:
     state = load_file(tmp_path / "a.safetensors")
     assert torch.equal(state["weight"], net.weight)
     assert torch.equal(state["bias"], net.bias)
-
-

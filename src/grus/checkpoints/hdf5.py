@@ -100,7 +100,7 @@ class _ErrorKeeper:
         self._file = file
         self._error: OSError | None = None
         self.seek, self.tell, self.flush = file.seek, file.tell, file.flush
-        self.read, self.readinto = file.read, file.readinto  # type: ignore[attr-defined]
+        self.read, self.readinto = file.read, file.readinto
 
     def write(self, data: memoryview) -> int:
         """Write all of it, or pretend to after an error."""

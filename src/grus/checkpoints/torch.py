@@ -19,7 +19,7 @@ from grus.checkpoints.archive import Archive
 from grus.checkpoints.atomic import open_for_replace
 from grus.checkpoints.content import Content, Progress, plain_problem
 from grus.checkpoints.layout import PARTS, Layout
-from grus.checkpoints.source import MAP_FROM, count_elements, empty_array, open_bytes
+from grus.checkpoints.source import MAP_FROM, check_expansion, count_elements, empty_array, open_bytes
 from grus.checkpoints.stored import BITS, Path, Stored, flat_name, holder, map_leaves
 from grus.checkpoints.unpickle import RestrictedUnpickler
 from grus.errors import CheckpointError
@@ -146,7 +146,7 @@ def _strided(storage: Any, offset: Any, size: Any, stride: Any, dtype: str | Non
     """View a part of a storage as a tensor.
 
     Raises:
-        CheckpointError: the view reaches outside of the storage, or is larger than it (which would unfold).
+        CheckpointError: the view reaches outside of the storage, or unfolds to far more than is there.
     """
     if not isinstance(storage, _Storage):
         raise CheckpointError(f"{place}: a tensor without a storage")
@@ -163,7 +163,8 @@ def _strided(storage: Any, offset: Any, size: Any, stride: Any, dtype: str | Non
         return Stored(empty_array(size, plain, place), name)
     last = offset + sum((axis - 1) * step for axis, step in zip(size, stride, strict=True))
     held = len(storage.data) // plain.itemsize
-    if last >= held or count > held:
+    check_expansion(count * plain.itemsize, len(storage.data), place)
+    if last >= held:
         raise CheckpointError(f"{place}: a tensor of {size} reaches element {last} of a storage of {held}")
     values = np.frombuffer(storage.data, plain, held)
     steps = tuple(step * plain.itemsize for step in stride)

@@ -27,7 +27,11 @@ def draw(*shape):
 
 net = nn.HybridSequential(prefix="model_")
 with net.name_scope():
-    net.add(nn.Embedding(5, 3), rnn.GRU(4, 2, layout="NTC", bidirectional=True, input_size=3), nn.Dense(2, in_units=8, flatten=False))
+    net.add(
+        nn.Embedding(5, 3),
+        rnn.GRU(4, 2, layout="NTC", bidirectional=True, input_size=3),
+        nn.Dense(2, in_units=8, flatten=False),
+    )
 net.initialize()
 fill(net)
 x, h = draw(2, 6, 3), draw(4, 2, 4)

@@ -77,11 +77,16 @@ fill(basic)
 expected["basic/y"] = basic[0](paddle.to_tensor(x), paddle.to_tensor(h)).numpy()
 paddle.save(basic.state_dict(), path("basic.pdparams"))
 
-paddle.save({"half": paddle.ones([3]).astype("bfloat16"), "wide": paddle.ones([2]).astype("float64")}, path("dtypes.pdparams"))
+paddle.save(
+    {"half": paddle.ones([3]).astype("bfloat16"), "wide": paddle.ones([2]).astype("float64")}, path("dtypes.pdparams")
+)
 
 paddle.enable_static()
 weight = paddle.static.create_global_var([2], 1.5, "float32", persistable=True, name="weight")
 executor = paddle.static.Executor(paddle.CPUPlace())
 executor.run(paddle.static.default_startup_program())
-paddle.save({"nested": {"weight": paddle.static.global_scope().find_var("weight").get_tensor()}, "e": 1}, path("static.pdparams"))
+paddle.save(
+    {"nested": {"weight": paddle.static.global_scope().find_var("weight").get_tensor()}, "e": 1},
+    path("static.pdparams"),
+)
 np.savez(path("expected.npz"), **expected)

@@ -16,6 +16,6 @@ else:
     layers, directions = (int(digit) for digit in kind.split("x"))
     layer = nn.GRU(x.shape[-1], h.shape[-1], layers, "bidirect" if directions == 2 else "forward", time_major=True)
 missing, unexpected = layer.set_state_dict(state)
-assert not missing and not unexpected, (missing, unexpected)
+assert not missing + unexpected, missing + unexpected
 y, hy = layer(x, h)
 np.savez(target, y=y.numpy(), hy=hy.numpy())
