@@ -10,6 +10,8 @@ from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
+from torch.nn.parallel import DistributedDataParallel
+
 from grus import parallel
 from grus.parallel.data_parallel import distribute
 
@@ -147,6 +149,9 @@ class DataParallel(Layer):
         RuntimeError: if `init_parallel_env` has not been called.
     """
 
+    _layers: Layer
+    _engine: DistributedDataParallel | None
+
     def __init__(
         self,
         layers: Layer,
@@ -207,14 +212,23 @@ class DataParallel(Layer):
         """Nothing. Deprecated: `backward` does it."""
 
     def state_dict(
-        self, destination: Any = None, include_sublayers: bool = True, structured_name_prefix: str = ""
+        self,
+        destination: Any = None,
+        include_sublayers: bool = True,
+        structured_name_prefix: str = "",
+        use_hook: bool = True,
+        *,
+        prefix: str | None = None,
+        keep_vars: bool = True,
     ) -> Any:
         """The layer's own `state_dict`: its keys have no prefix for this wrapper."""
-        return self._layers.state_dict(destination, include_sublayers, structured_name_prefix)
+        return self._layers.state_dict(
+            destination, include_sublayers, structured_name_prefix, use_hook, prefix=prefix, keep_vars=keep_vars
+        )
 
-    def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> None:
-        """Load what `state_dict` of this or of the plain layer gave."""
+    def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> None:  # type: ignore[override]
+        """Load what `state_dict` of this or of the plain layer gave. Gives None, where a layer tells what was missing."""
         self._layers.set_state_dict(state_dict, use_structured_name=use_structured_name)
 
-    set_dict = set_state_dict
-    load_dict = set_state_dict
+    set_dict = set_state_dict  # type: ignore[assignment]
+    load_dict = set_state_dict  # type: ignore[assignment]
