@@ -9,7 +9,6 @@ import numpy
 
 from grus.dialects.chainer import testing
 from grus.dialects.chainer._backprop import backward
-from grus.dialects.chainer.configuration import using_config
 from grus.dialects.chainer.variable import Variable, as_array, as_variable
 
 
@@ -180,8 +179,7 @@ def _check_direction(
         moved = [(s + delta.astype(s.dtype) * d).astype(s.dtype) for s, d in zip(starts, directions, strict=True)]
         for x, array in zip(checked, moved, strict=True):
             x.array = array
-        with using_config("enable_backprop", False):
-            results = _as_tuple(func(*[Variable(x.array, requires_grad=False) for x in inputs]))
+        results = _as_tuple(func(*[Variable(x.array, requires_grad=x.requires_grad) for x in inputs]))
         for x, array in zip(checked, starts, strict=True):
             x.array = array
         return tuple(y.array for y in results)

@@ -507,8 +507,12 @@ class ChainList(_Parent, collections.abc.MutableSequence):  # type: ignore[type-
 
     def insert(self, index: int, link: Any) -> None:
         """Put a child link before the one at `index`."""
+        at_end = index == len(self._children)
         self._children.insert(index, link)
-        self._rename()
+        if at_end:
+            link.name = str(index)
+        else:
+            self._rename()
 
     def add_link(self, link: Any) -> None:
         """Add a child link at the end."""

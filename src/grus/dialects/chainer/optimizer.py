@@ -392,7 +392,7 @@ class GradientMethod(Optimizer):
             loss.backward(loss_scale=self._loss_scale)
             del loss
         if self.target is None:
-            raise RuntimeError("Optimizer is not set up. Call `setup` method.")
+            raise AttributeError("Optimizer has no target: call `setup` first.")
         self.reallocate_cleared_grads()
         self.check_nan_in_grads()
         self.call_hooks("pre")

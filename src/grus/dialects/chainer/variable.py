@@ -417,6 +417,11 @@ class Variable:
             if loss_scale is not None:
                 self.grad *= loss_scale
         start = self.grad_var
+        if start is None and self.creator_node is not None:
+            raise TypeError(
+                f"backward: a variable of shape {self.shape} needs a gradient to start from; set its `grad`, or make it a "
+                "scalar (a 0-dimensional array) first"
+            )
         self.grad_var = None
         with using_config("enable_backprop", enable_double_backprop):
             backprop_to_all([(self.node, start)], retain_grad, loss_scale)

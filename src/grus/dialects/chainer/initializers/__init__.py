@@ -57,9 +57,7 @@ def _get_initializer(initializer: Any) -> Any:
     """An initializer from None (LeCunNormal), a scalar, an array or a callable; TypeError for anything else."""
     if initializer is None:
         return LeCunNormal()
-    if isinstance(initializer, (numpy.ndarray, cuda.ndarray)) or (
-        numpy.isscalar(initializer) and not isinstance(initializer, (str, bytes))
-    ):
+    if isinstance(initializer, (numpy.ndarray, cuda.ndarray)) or numpy.isscalar(initializer):
         return Constant(initializer)
     if not callable(initializer):
         raise TypeError(f"invalid type of initializer: {type(initializer)}; give a callable, a scalar or an array")

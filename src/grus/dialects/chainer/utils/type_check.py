@@ -89,7 +89,7 @@ class Comparison(Expression):
     """A comparison that `expect` can test."""
 
     def __init__(self, left: Any, right: Any, sign: str, inverse: str, function: Callable[[Any, Any], Any]) -> None:
-        super().__init__(bool(function(_value(left), _value(right))), f"{_text(left)} {sign} {_text(right)}", -1)
+        super().__init__(bool(function(_value(left), _value(right))), f"{left} {sign} {right}", -1)
         self.actual = f"{_value(left)} {inverse} {_value(right)}"
 
     def expect(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer.functions._checks import FloatFunction, expect
+from grus.dialects.chainer.functions._checks import FloatFunction, as_runtime_error, expect
 from grus.dialects.chainer.utils import type_check
 from grus.dialects.chainer.variable import Variable
 
@@ -18,9 +18,10 @@ class AlongAxis(FloatFunction):
         self.axis = axis
 
     def check_type_forward(self, in_types: Any) -> None:
-        super().check_type_forward(in_types)
-        axis = type_check.make_variable(self.axis, "axis")
-        expect(-in_types[0].ndim <= axis, axis < in_types[0].ndim)
+        with as_runtime_error():
+            super().check_type_forward(in_types)
+            axis = type_check.make_variable(self.axis, "axis")
+            expect(-in_types[0].ndim <= axis, axis < in_types[0].ndim)
 
 
 class Softmax(AlongAxis):

@@ -31,7 +31,7 @@ class Concat(TorchFunction):
     def check_type_forward(self, in_types: Any) -> None:
         expect(in_types.size() > 0)
         axis = type_check.make_variable(self.axis, "axis")
-        expect(in_types[0].ndim > axis, -in_types[0].ndim <= axis)
+        expect(in_types[0].ndim > axis, -in_types[0].ndim <= self.axis)
         expect_alike(in_types, self.axis % type_check.eval(in_types[0].ndim))
 
     def compute(self, *xs: torch.Tensor) -> torch.Tensor:

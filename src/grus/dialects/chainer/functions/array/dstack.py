@@ -16,6 +16,7 @@ from grus.dialects.chainer.variable import Variable
 class Dstack(TorchFunction):
     def check_type_forward(self, in_types: Any) -> None:
         expect(in_types.size() > 0)
+        type_check._argname(in_types, [f"x{i}" for i in range(len(in_types))])
         expect_alike(in_types, 2 if type_check.eval(in_types[0].ndim) > 2 else None)
 
     def compute(self, *xs: torch.Tensor) -> torch.Tensor:

@@ -41,6 +41,8 @@ def _flip_backward_slices(x: torch.Tensor, slices: tuple[Any, ...]) -> torch.Ten
             x, key = x.index_select(axis, places), slice(None)
         keys.append(_as_key(key, x.device))
         axis += width
+    if any(isinstance(key, torch.Tensor) for key in keys):  # beside an array NumPy takes an int for an array, too
+        keys = [torch.tensor([key], device=x.device) if type(key) is int else key for key in keys]
     return x[tuple(keys)]
 
 
@@ -62,6 +64,8 @@ def _as_key(key: Any, device: torch.device) -> Any:
         if key.dtype.kind not in "iub":
             raise IndexError(f"arrays used as indices must be of integer (or boolean) type, got {key.dtype}")
         return as_tensor(key if key.dtype == bool else key.astype(numpy.int64)).to(device)
+    if isinstance(key, str):
+        raise IndexError(f"only integers, slices, `...`, None and arrays of ints or booleans are indices, got {key!r}")
     return key.item() if isinstance(key, numpy.generic) else key
 
 

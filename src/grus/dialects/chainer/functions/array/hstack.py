@@ -16,6 +16,7 @@ from grus.dialects.chainer.variable import Variable
 class Hstack(TorchFunction):
     def check_type_forward(self, in_types: Any) -> None:
         expect(in_types.size() > 0)
+        type_check._argname(in_types, [f"x{i}" for i in range(len(in_types))])
         expect_alike(in_types, 1 if type_check.eval(in_types[0].ndim) > 1 else 0)
 
     def compute(self, *xs: torch.Tensor) -> torch.Tensor:

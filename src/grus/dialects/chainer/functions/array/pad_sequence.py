@@ -23,7 +23,7 @@ class PadSequence(TorchFunction):
             type_check._argname((in_type,), (f"x{i}",))
             expect(in_type.ndim > 0, in_type.shape[1:] == in_types[0].shape[1:], in_type.dtype == in_types[0].dtype)
             if self.length is not None:
-                expect(in_type.shape[0] <= type_check.make_variable(self.length, "length"))
+                expect(in_type.shape[0] <= self.length)
 
     def compute(self, *xs: torch.Tensor) -> torch.Tensor:
         length = max(len(x) for x in xs) if self.length is None else self.length

@@ -8,7 +8,6 @@ import torch
 
 from grus.dialects.chainer._torch_function import TorchFunction
 from grus.dialects.chainer.functions._checks import expect
-from grus.dialects.chainer.utils import type_check
 from grus.dialects.chainer.variable import Variable
 
 
@@ -18,8 +17,7 @@ class Stack(TorchFunction):
 
     def check_type_forward(self, in_types: Any) -> None:
         expect(in_types.size() > 0)
-        axis = type_check.make_variable(self.axis, "axis")
-        expect(-in_types[0].ndim - 1 <= axis, axis <= in_types[0].ndim)
+        expect(-in_types[0].ndim - 1 <= self.axis, self.axis <= in_types[0].ndim)
         for in_type in in_types[1:]:
             expect(in_type.dtype == in_types[0].dtype, in_type.shape == in_types[0].shape)
 

@@ -9,7 +9,7 @@ import torch
 from grus.dialects.chainer._tensors import as_tensor
 from grus.dialects.chainer._torch_function import TorchFunction
 from grus.dialects.chainer.configuration import config
-from grus.dialects.chainer.functions._checks import expect
+from grus.dialects.chainer.functions._checks import as_runtime_error, expect
 from grus.dialects.chainer.utils import type_check
 from grus.dialects.chainer.variable import Variable
 
@@ -54,11 +54,12 @@ class SoftmaxCrossEntropy(TorchFunction):
     def check_type_forward(self, in_types: Any) -> None:
         type_check._argname(in_types, ("x", "t"))
         x, t = in_types
-        if type_check.eval(t.dtype.kind) == "i":
-            expect(x.dtype.kind == "f", t.dtype.kind == "i", t.ndim == x.ndim - 1)
-            expect(x.shape[0] == t.shape[0], x.shape[2:] == t.shape[1:])
-        else:
-            expect(x.dtype.kind == "f", t.dtype.kind == "f", x.shape == t.shape)
+        with as_runtime_error():
+            if type_check.eval(t.dtype.kind) == "i":
+                expect(x.dtype.kind == "f", t.dtype.kind == "i", t.ndim == x.ndim - 1)
+                expect(x.shape[0] == t.shape[0], x.shape[2:] == t.shape[1:])
+            else:
+                expect(x.dtype.kind == "f", t.dtype.kind == "f", x.shape == t.shape)
 
     def compute(self, x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         log_p = torch.log_softmax(x.float() if x.dtype is torch.float16 else x, 1)

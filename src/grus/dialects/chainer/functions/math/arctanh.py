@@ -11,8 +11,6 @@ from grus.dialects.chainer.variable import Variable
 
 
 class Arctanh(FloatFunction):
-    label = "arctanh"  # type: ignore[assignment]
-
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return x.atanh()
 

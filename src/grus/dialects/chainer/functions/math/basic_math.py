@@ -66,6 +66,8 @@ class _WithConstant:
 
     def constant(self, x: torch.Tensor) -> Any:
         """The scalar, rounded to what the array's dtype can hold."""
+        if isinstance(self.value, (str, bytes)):
+            raise TypeError(f"the other operand must be a number, an array or a Variable, got {self.value!r}")
         if x.is_floating_point():
             return float(self.value)
         return int(self.value) if x.dtype is not torch.bool else bool(self.value)

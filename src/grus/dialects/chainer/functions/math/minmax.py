@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer.functions._checks import FloatFunction, ReductionFunction, expect_axes
+from grus.dialects.chainer.functions._checks import FloatFunction, ReductionFunction, expect, expect_axes
 from grus.dialects.chainer.variable import Variable
 
 
@@ -64,7 +64,7 @@ class IndexSelectorBase(FloatFunction):
         self.axis = axis
 
     def check_type_forward(self, in_types: Any) -> None:
-        super().check_type_forward(in_types)
+        expect(in_types.size() == 1, in_types[0].dtype.kind == "f")
         expect_axes(None if self.axis is None else (self.axis,), in_types[0])
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
 import torch
 from torch.nn.utils.rnn import PackedSequence
 
@@ -55,16 +56,17 @@ class NStepGRU(TorchFunction):
         expect(hx.ndim == 3, hx.dtype == ws[0].dtype, hx.shape[2] == ws[3].shape[1])
         for i, x in enumerate(xs):
             type_check._argname((x,), (f"xs[{i}]",))
-            expect(x.dtype.kind == "f", x.dtype == ws[0].dtype, x.ndim == 2, x.shape[1] == ws[0].shape[1])
+            expect(x.dtype.kind == "f", x.dtype == ws[0].dtype, x.ndim >= 2)
+            expect(type_check.prod(x.shape[1:]) == ws[0].shape[1])
         if self.time_major:
             for x, following in zip(xs, xs[1:], strict=False):
                 expect(x.shape[0] >= following.shape[0])
-        batch = xs[0].shape[0] if self.time_major else type_check.make_variable(len(xs), "len(xs)")
-        expect(hx.shape[0] == type_check.make_variable(self._n_cells, "n_layers * directions"), hx.shape[1] == batch)
 
     def compute(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         n_weights = 12 * self._n_cells
-        hx, xs = inputs[0], inputs[1 + n_weights :]
+        xs = tuple([x.flatten(1) for x in inputs[1 + n_weights :]])
+        batch = len(xs[0]) if self.time_major else len(xs)
+        hx, rest = inputs[0][: self._n_cells, :batch], inputs[0][: self._n_cells, batch:]
         weights = _stacked(inputs[1 : 1 + n_weights])
         if self.dropout > 0 and self.n_layers > 1:
             hy, ys = self._with_dropout(hx, weights, xs)
@@ -73,6 +75,8 @@ class NStepGRU(TorchFunction):
             ys = packed.data.split([len(x) for x in xs])
         else:
             ys, hy = functional.gru(list(xs), hx, weights, bidirectional=self.bidirectional)
+        if self.time_major and rest.shape[1]:  # sequences without a step keep their state
+            hy = torch.cat((hy, rest), 1)
         return hy, *ys
 
     def _with_dropout(self, hx: Tensor, weights: list[Tensor], xs: Sequence[Tensor]) -> tuple[Tensor, Sequence[Tensor]]:
@@ -156,8 +160,32 @@ def run(
     """(hy, ys) of a stacked GRU; see `NStepGRU` and `n_step_gru`."""
     cells = n_layers * (2 if bidirectional else 1)
     parameters = [p for cell in range(cells) for p in (*ws[cell][:6], *bs[cell][:6])]
+    batch = len(xs[0]) if time_major else len(xs)
+    for i, x in enumerate(xs):
+        if len(getattr(x, "shape", (0, 0))) < 2:
+            raise IndexError(f"xs[{i}] must be [L, I] with I = {parameters[0].shape[1]}, got {tuple(x.shape)}")
+    if len(hx.shape) == 3 and (hx.shape[0] < cells or hx.shape[1] < batch):
+        raise IndexError(
+            f"hx must be [S, B, N] with S = {cells} (layers times directions) and B = {batch}, got {tuple(hx.shape)}"
+        )
+    if n_layers > 1 and config.train:
+        _check_dropout(dropout)
+        if dropout == 0:
+            directions = cells // n_layers
+            _draw_unused(sum(len(x) for x in xs) * hx.shape[2] * directions**2, n_layers - 1)
     hy, *ys = NStepGRU(n_layers, dropout, bidirectional, time_major).apply((hx, *parameters, *xs))
     return hy, tuple(ys)
+
+
+def _check_dropout(dropout: float) -> None:
+    if not 0.0 <= dropout < 1.0:
+        raise ValueError(f"dropout_ratio must be in the range [0, 1), got {dropout}")
+
+
+def _draw_unused(size: int, times: int) -> None:
+    """Draw the masks that Chainer draws even where nothing is dropped, so that a seed goes on as it does there."""
+    for _ in range(times):
+        numpy.random.rand(size)
 
 
 def n_step_gru(
