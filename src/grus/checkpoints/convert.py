@@ -285,6 +285,9 @@ class _Writer:
             self._report.notes.append(
                 f"{full_path or 'the GRU'}: only {layout.name} computes it, torch has no such GRU"
             )
+        if layout.concatenated and gru.bias and not gru.layout.concatenated:
+            words = "its two biases became one, their sum, which under this formula is always what counts"
+            self._report.notes.append(f"{full_path or 'the GRU'}: {words}")
         self._report.converted.append((gru, full_path, layout))
         for name, stored in tensors.items():
             yield self._names.rename(name), self._fit(name, stored)

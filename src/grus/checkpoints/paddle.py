@@ -62,6 +62,8 @@ LAYOUT = (
             tuple(f"{{layer}}.cell.{part}" for part in PARTS),
             tuple(f"{{layer}}.cell_{{side}}.{part}" for part in PARTS),
         ),
+        # the same names as torch's, whose LSTM with a projection can have a GRU's shapes
+        forbidden=("weight_hr_l{layer}{direction}",),
     ),
     Layout(name="paddle.nn.GRUCell", cell=True, **_CELL),
     # fluid.dygraph.rnn.GRUCell(use_cudnn_impl=True) and (use_cudnn_impl=False)
