@@ -113,6 +113,11 @@ def torch_dtype(value: Any) -> torch.dtype:
     return as_dtype(value).torch
 
 
+def single(value: float) -> float:
+    """`value` rounded to single precision: how Paddle's kernels take most options, even for float64 tensors."""
+    return float(np.float32(value))
+
+
 def iinfo(dtype: Any) -> torch.iinfo:
     """Limits of an integer type: `min`, `max`, `bits`."""
     return torch.iinfo(torch_dtype(dtype))

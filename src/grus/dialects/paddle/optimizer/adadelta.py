@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ..framework.dtype import single
 from .optimizer import Optimizer
 
 
@@ -37,4 +38,4 @@ class Adadelta(Optimizer):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     def _make(self, groups: list[dict[str, Any]]) -> Any:
-        return torch.optim.Adadelta(groups, lr=0.0, rho=self._rho, eps=self._epsilon)
+        return torch.optim.Adadelta(groups, lr=0.0, rho=single(self._rho), eps=single(self._epsilon))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..framework.dtype import single
 from . import rules
 from .adam import check_betas
 from .optimizer import Optimizer
@@ -36,4 +37,4 @@ class Adamax(Optimizer):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     def _make(self, groups: list[dict[str, Any]]) -> Any:
-        return rules.Adamax(groups, 0.0, betas=(self._beta1, self._beta2), epsilon=self._epsilon)
+        return rules.Adamax(groups, 0.0, betas=(self._beta1, self._beta2), epsilon=single(self._epsilon))

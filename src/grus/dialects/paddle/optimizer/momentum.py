@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ..framework.dtype import single
 from .optimizer import Optimizer
 
 
@@ -43,7 +44,7 @@ class Momentum(Optimizer):
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     def _torch_options(self, parameter: Any, group: dict[str, Any]) -> dict[str, Any]:
-        momentum = float(group.get("momentum", self._momentum))
+        momentum = single(group.get("momentum", self._momentum))
         return {"momentum": momentum, "nesterov": bool(group.get("use_nesterov", self._use_nesterov)) and momentum > 0}
 
     def _treated(self, params_grads: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:

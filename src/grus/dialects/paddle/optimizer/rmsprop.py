@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..framework.dtype import single
 from . import rules
 from .optimizer import Optimizer
 
@@ -44,5 +45,6 @@ class RMSProp(Optimizer):
 
     def _make(self, groups: list[dict[str, Any]]) -> Any:
         return rules.RMSProp(
-            groups, 0.0, rho=self._rho, epsilon=self._epsilon, momentum=self._momentum, centered=self._centered
-        )
+            groups, 0.0, rho=single(self._rho), epsilon=single(self._epsilon), momentum=single(self._momentum),
+            centered=self._centered,
+        )  # fmt: skip

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from ..framework.dtype import single
+
 
 class _Rule(torch.optim.Optimizer):
     """A torch optimizer whose rule changes one parameter: `update(parameter, gradient, state, group)`."""
@@ -63,11 +65,12 @@ class Adamax(_Rule):
 
     def update(self, p: torch.Tensor, g: torch.Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Change `p` in place."""
-        beta1, beta2 = group["betas"]
+        exact = group["betas"][0]
+        beta1, beta2 = (single(beta) for beta in group["betas"])
         moment = state["moment"].mul_(beta1).add_(g, alpha=1 - beta1)
         norm = torch.maximum(g.abs(), state["inf_norm"] * beta2 + group["epsilon"])
         state["inf_norm"].copy_(norm)
-        p.addcdiv_(moment, norm, value=-group["lr"] / (1 - beta1 ** float(state["step"])))
+        p.addcdiv_(moment, norm, value=-group["lr"] / (1 - exact ** float(state["step"])))
 
 
 class Lamb(_Rule):
@@ -77,10 +80,11 @@ class Lamb(_Rule):
 
     def update(self, p: torch.Tensor, g: torch.Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Change `p` in place."""
-        beta1, beta2 = group["betas"]
+        exact1, exact2 = group["betas"]
+        beta1, beta2 = single(exact1), single(exact2)
         step = float(state["step"])
-        first = state["moment1"].mul_(beta1).add_(g, alpha=1 - beta1) / (1 - beta1**step)
-        second = state["moment2"].mul_(beta2).addcmul_(g, g, value=1 - beta2) / (1 - beta2**step)
+        first = state["moment1"].mul_(beta1).add_(g, alpha=1 - beta1) / (1 - exact1**step)
+        second = state["moment2"].mul_(beta2).addcmul_(g, g, value=1 - beta2) / (1 - exact2**step)
         change = first / (second.sqrt() + group["epsilon"]) + group["decay"] * p
         size, length = p.norm(), change.norm()
         ratio = torch.where((size > 0) & (length > 0), size / length, torch.ones_like(size))

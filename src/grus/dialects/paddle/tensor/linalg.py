@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .operation import NoKernelError, as_axis, need_same_dtype, need_tensor, operation
+from .operation import no_kernel, as_axis, need_same_dtype, need_tensor, operation
 from .tensor import Tensor, as_torch
 
 
@@ -17,7 +17,7 @@ def matmul(
     """The matrix product over the last two axes; `transpose_x` and `transpose_y` swap those of x and y first."""
     need_same_dtype(x, y, "matmul")
     if x.dtype == torch.bool:
-        raise NoKernelError("(NotFound) matmul() is not implemented for bool; cast to a number first")
+        raise no_kernel("(NotFound) matmul() is not implemented for bool; cast to a number first")
     if transpose_x and x.ndim > 1:
         x = torch.transpose(x, -1, -2)
     if transpose_y and y.ndim > 1:

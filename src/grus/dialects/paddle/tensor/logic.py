@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .operation import NoKernelError, need_same_dtype, need_tensor, operation
+from .operation import no_kernel, need_same_dtype, need_tensor, operation
 from .tensor import Tensor
 
 
@@ -81,7 +81,7 @@ def _bits(name: str, compute: Callable[..., Any], what: str) -> Callable[..., An
     def function(x: torch.Tensor, y: torch.Tensor, out: Any = None, name: str | None = None) -> Tensor:
         need_same_dtype(x, y, function.__name__)
         if x.is_floating_point():
-            raise NoKernelError(f"(NotFound) {function.__name__}() is not implemented for {x.dtype}")
+            raise no_kernel(f"(NotFound) {function.__name__}() is not implemented for {x.dtype}")
         return _write(compute(x, y), out)  # type: ignore[return-value]
 
     function.__name__ = function.__qualname__ = name

@@ -89,14 +89,14 @@ def split(x: torch.Tensor, num_or_sections: Any, axis: Any = 0, name: str | None
             sections[sections.index(-1)] = length - sum(each for each in sections if each != -1)
         if sum(sections) != length or min(sections, default=0) < 0:
             raise ValueError(f"(InvalidArgument) split(): sections {list(num_or_sections)} do not sum to {length}")
-        return list(torch.split(x, sections, axis))
+        return list(torch.Tensor.split(x, sections, axis))
     if not isinstance(num_or_sections, int):
         raise TypeError(f"The type of 'num_or_sections' in split must be int, list or tuple, but received {type(num_or_sections)}.")
     if num_or_sections <= 0 or length % num_or_sections:
         raise ValueError(
             f"(InvalidArgument) split(): an axis of {length} elements cannot be split into {num_or_sections} equal parts"
         )
-    return list(torch.split(x, length // num_or_sections or 1, axis))
+    return list(torch.Tensor.split(x, length // num_or_sections or 1, axis))
 
 
 @operation

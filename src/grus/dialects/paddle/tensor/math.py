@@ -8,13 +8,13 @@ from typing import Any
 import torch
 
 from ..framework.dtype import torch_dtype
-from .operation import NoKernelError, as_axis, float_of_int, need_float, need_same_dtype, need_tensor, operation
+from .operation import no_kernel, as_axis, float_of_int, need_float, need_same_dtype, need_tensor, operation
 from .tensor import Tensor, as_torch
 
 
 def _no_bools(x: torch.Tensor, operation_name: str) -> None:
     if x.dtype == torch.bool:
-        raise NoKernelError(f"(NotFound) {operation_name}() is not implemented for bool; cast to a number first")
+        raise no_kernel(f"(NotFound) {operation_name}() is not implemented for bool; cast to a number first")
 
 
 def _both(x: torch.Tensor, y: torch.Tensor, operation_name: str) -> None:

@@ -7,18 +7,26 @@ has no kernel for a dtype, where torch raises RuntimeError, TypeError and NotImp
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import torch
 
+from grus.errors import ArgumentError, ArgumentTypeError
+
 from .tensor import Tensor
 
+# What torch's argument parser says: "tanh(): argument 'input' (position 1) must be Tensor, not list".
+_TORCHS_TYPE_ERROR = re.compile(r"\(\): argument '|received an invalid combination of arguments|could not be converted")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class NoKernelError(RuntimeError):
-    """Paddle has no such operation for this dtype."""
+def no_kernel(message: str) -> RuntimeError:
+    """The RuntimeError for an operation that Paddle does not have for a dtype."""
+    error = RuntimeError(message)
+    error.is_paddles = True  # type: ignore[attr-defined]
+    return error
 
 
 def wrap(value: torch.Tensor) -> Tensor:
@@ -43,10 +51,14 @@ def wrap_all(value: Any) -> Any:
 def translate(error: Exception, name: str) -> Exception:
     """The error that Paddle raises where torch raised `error` inside the operation `name`."""
     message = str(error)
-    if isinstance(error, torch.OutOfMemoryError):
+    if isinstance(error, torch.OutOfMemoryError) or getattr(error, "is_paddles", False):
         return error
-    if isinstance(error, NotImplementedError) or "not implemented for" in message:
-        return NoKernelError(f"(NotFound) {name}(): {message}")
+    if "not implemented for" in message:
+        return no_kernel(f"(NotFound) {name}(): {message}")
+    if isinstance(error, (NotImplementedError, TypeError)) and not _TORCHS_TYPE_ERROR.search(message):
+        return error  # raised by the dialect itself, or by a call that does not fit a signature
+    if isinstance(error, IndexError) and not message.startswith("Dimension out of range"):
+        return error
     return ValueError(f"(InvalidArgument) {name}(): {message}")
 
 
@@ -57,20 +69,25 @@ def operation(function: Function) -> Function:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             result = function(*args, **kwargs)
-        except NoKernelError:
-            raise
-        except (RuntimeError, NotImplementedError) as error:
-            raise translate(error, function.__name__) from error
-        except TypeError as error:
-            if error.__traceback__ is None or error.__traceback__.tb_next is None:
-                raise  # the call itself did not fit the signature
-            raise translate(error, function.__name__) from error
+        except (RuntimeError, TypeError, IndexError) as error:
+            translated = translate(error, function.__name__)
+            if translated is error:
+                raise
+            raise translated from error
         if type(result) is torch.Tensor:
             result.__class__ = Tensor
             return result
         return wrap_all(result) if isinstance(result, (tuple, list)) else result
 
     return call  # type: ignore[return-value]
+
+
+def core_call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call one of grus's own functions; what it refuses becomes Paddle's ValueError."""
+    try:
+        return function(*args, **kwargs)
+    except (ArgumentError, ArgumentTypeError) as error:
+        raise ValueError(f"(InvalidArgument) {error}") from error
 
 
 def need_tensor(value: Any, name: str, operation_name: str) -> None:
@@ -85,7 +102,7 @@ def need_float(x: torch.Tensor, operation_name: str) -> None:
     """Raise where Paddle has a kernel for floating-point tensors only."""
     need_tensor(x, "x", operation_name)
     if not (x.is_floating_point() or x.is_complex()):
-        raise NoKernelError(f"(NotFound) {operation_name}() is not implemented for {x.dtype}; cast to a float dtype first")
+        raise no_kernel(f"(NotFound) {operation_name}() is not implemented for {x.dtype}; cast to a float dtype first")
 
 
 def float_of_int(x: torch.Tensor) -> torch.Tensor:

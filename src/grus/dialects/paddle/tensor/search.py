@@ -95,7 +95,7 @@ def nonzero(x: torch.Tensor, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero: [count, axes], or a [count, 1] tensor for each axis."""
     need_tensor(x, "x", "nonzero")
     found = torch.nonzero(x)
-    return tuple(torch.split(found, 1, 1)) if as_tuple else found
+    return tuple(torch.Tensor.split(found, 1, 1)) if as_tuple else found
 
 
 @operation

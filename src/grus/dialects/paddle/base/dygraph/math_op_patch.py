@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...tensor.operation import NoKernelError, translate, wrap
+from ...tensor.operation import no_kernel, translate, wrap
 from ...tensor.tensor import Tensor
 
 _dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
@@ -76,7 +76,7 @@ def _operator(
             x = _to(x, torch.float32)
             y = _to(y, torch.float32) if isinstance(y, torch.Tensor) else y
         if mine == torch.bool and not (compares or bools or divides) and x is self and isinstance(y, torch.Tensor):
-            raise NoKernelError(f"(NotFound) {symbol} is not implemented for bool tensors; cast to a number first")
+            raise no_kernel(f"(NotFound) {symbol} is not implemented for bool tensors; cast to a number first")
         try:
             out = compute(y, x) if swapped else compute(x, y)
         except (RuntimeError, TypeError) as error:
@@ -141,7 +141,7 @@ def _bitwise(symbol: str, compute: Binary) -> Callable[[Tensor, Any], Tensor]:
                 f"(InvalidArgument) {symbol}(): argument 'y' (position 1) must be Tensor, but got {type(other).__name__}"
             )
         if self.is_floating_point():
-            raise NoKernelError(f"(NotFound) {symbol} is not implemented for {self.dtype}")
+            raise no_kernel(f"(NotFound) {symbol} is not implemented for {self.dtype}")
         if _dtype(self) != _dtype(other):
             raise ValueError(f"(InvalidArgument) {symbol}(): dtypes differ, {self.dtype} and {other.dtype}")
         try:
@@ -159,7 +159,7 @@ def _negative(self: Tensor) -> Tensor:
 
 def _invert(self: Tensor) -> Tensor:
     if self.is_floating_point():
-        raise NoKernelError(f"(NotFound) bitwise_not is not implemented for {self.dtype}")
+        raise no_kernel(f"(NotFound) bitwise_not is not implemented for {self.dtype}")
     return wrap(torch.bitwise_not(self))
 
 

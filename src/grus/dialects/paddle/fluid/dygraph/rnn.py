@@ -19,7 +19,7 @@ from ...nn import functional as F
 from ...nn.initializer import Constant
 from ...nn.layer.layers import Layer
 from ...tensor import ops
-from ...tensor.operation import need_tensor, wrap
+from ...tensor.operation import core_call, need_tensor, wrap
 from ...tensor.tensor import Tensor, plain
 from .. import layers as fluid_layers
 
@@ -124,8 +124,8 @@ class GRUCell(Layer):
             if _dtype(tensor) != kind:
                 raise ValueError(f"(InvalidArgument) GRUCell: {name} must be {self._dtype}, got {tensor.dtype}")
         return wrap(
-            functional.gru_cell(
-                plain(input), plain(pre_hidden), *self._weights(), reset="after" if self._use_cudnn_impl else "before",
+            core_call(
+                functional.gru_cell, plain(input), plain(pre_hidden), *self._weights(), reset="after" if self._use_cudnn_impl else "before",
                 gate_activation=self._gate, activation=self._node,
             )
         )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ...framework.dtype import torch_dtype
+from ...framework.dtype import single, torch_dtype
 from ...framework.random import default_generator
 from ...tensor.inplace import overwrite
 from ...tensor.operation import need_float, operation
@@ -43,21 +43,21 @@ tanhshrink = _plain("tanhshrink", lambda x: torch.sub(x, torch.tanh(x)), "x - ta
 def hardsigmoid(x: torch.Tensor, slope: float = 0.1666667, offset: float = 0.5, name: str | None = None) -> Tensor:
     """slope * x + offset held between 0 and 1."""
     need_float(x, "hardsigmoid")
-    return torch.clamp(torch.add(torch.mul(x, slope), offset), 0, 1)
+    return torch.clamp(torch.add(torch.mul(x, single(slope)), single(offset)), 0, 1)
 
 
 @operation
 def hardtanh(x: torch.Tensor, min: float = -1.0, max: float = 1.0, name: str | None = None) -> Tensor:
     """x held between `min` and `max`."""
     need_float(x, "hardtanh")
-    return torch.clamp(x, min, max)
+    return torch.clamp(x, single(min), single(max))
 
 
 @operation
 def leaky_relu(x: torch.Tensor, negative_slope: float = 0.01, name: str | None = None) -> Tensor:
     """x, or negative_slope * x below 0."""
     need_float(x, "leaky_relu")
-    return _nn.leaky_relu(x, negative_slope)
+    return _nn.leaky_relu(x, single(negative_slope))
 
 
 @operation
@@ -77,7 +77,7 @@ def prelu(x: torch.Tensor, weight: torch.Tensor, data_format: str = "NCHW", name
 def elu(x: torch.Tensor, alpha: float = 1.0, name: str | None = None) -> Tensor:
     """x, or alpha * (exp(x) - 1) below 0."""
     need_float(x, "elu")
-    return _nn.elu(x, alpha)
+    return _nn.elu(x, single(alpha))
 
 
 @operation
@@ -89,7 +89,7 @@ def selu(
         raise ValueError(f"The scale must be greater than 1.0. Received: {scale}.")
     if alpha < 0:
         raise ValueError(f"The alpha must be no less than zero. Received: {alpha}.")
-    return _nn.elu(x, alpha, scale)
+    return _nn.elu(x, single(alpha), single(scale))
 
 
 @operation
@@ -97,7 +97,7 @@ def celu(x: torch.Tensor, alpha: float = 1.0, name: str | None = None) -> Tensor
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
     if alpha == 0:
         raise ZeroDivisionError("alpha cannot be 0 for celu")
-    return torch.celu(x, alpha)
+    return torch.celu(x, single(alpha))
 
 
 @operation
@@ -111,7 +111,7 @@ def gelu(x: torch.Tensor, approximate: bool = False, name: str | None = None) ->
 def softplus(x: torch.Tensor, beta: float = 1, threshold: float = 20, name: str | None = None) -> Tensor:
     """log(1 + exp(beta * x)) / beta; x itself where beta * x is above `threshold`."""
     need_float(x, "softplus")
-    return _nn.softplus(x, beta, threshold)
+    return _nn.softplus(x, single(beta), single(threshold))
 
 
 @operation
@@ -119,19 +119,19 @@ def softshrink(x: torch.Tensor, threshold: float = 0.5, name: str | None = None)
     """x moved towards 0 by `threshold`, 0 where it is nearer."""
     if threshold < 0:
         raise ValueError(f"The threshold must be no less than zero. Received: {threshold}.")
-    return _nn.softshrink(x, threshold)
+    return _nn.softshrink(x, single(threshold))
 
 
 @operation
 def hardshrink(x: torch.Tensor, threshold: float = 0.5, name: str | None = None) -> Tensor:
     """x, 0 where |x| is at most `threshold`."""
-    return torch.hardshrink(x, threshold)
+    return torch.hardshrink(x, single(threshold))
 
 
 @operation
 def thresholded_relu(x: torch.Tensor, threshold: float = 1.0, name: str | None = None) -> Tensor:
     """x, 0 where it is at most `threshold`."""
-    return torch.where(torch.gt(x, threshold), x, torch.zeros_like(x))
+    return torch.where(torch.gt(x, single(threshold)), x, torch.zeros_like(x))
 
 
 @operation

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ...framework.dtype import single
 from ...framework.random import default_generator, use_exact
 from ...tensor.operation import as_sizes, need_same_dtype, need_tensor, operation
 from ...tensor.tensor import Tensor, plain
@@ -65,7 +66,7 @@ def dropout(
     need_tensor(x, "x", "dropout")
     upscale = mode == "upscale_in_train"
     if not training:
-        return torch.clone(x) if upscale or p == 0 else torch.mul(x, 1 - p)
+        return torch.clone(x) if upscale or p == 0 else torch.mul(x, single(1 - p))
     if p == 0:
         return torch.clone(x)
     if p == 1:
@@ -123,6 +124,8 @@ def pad(
     if mode not in ("constant", "reflect", "replicate", "circular"):
         raise AssertionError(f"mode should be one of constant, reflect, replicate, circular, but got {mode}.")
     widths = as_sizes(pad)
+    if x.ndim not in (3, 4, 5) and len(widths) != 2 * x.ndim:
+        raise AssertionError(f"input tesor dimension must be in [3, 4, 5] but got {x.ndim}")
     if mode == "constant" and len(widths) == 2 * x.ndim:
         pairs = [widths[place : place + 2] for place in range(0, len(widths), 2)][::-1]
         return torch.constant_pad_nd(x, [width for pair in pairs for width in pair], value)
@@ -153,7 +156,7 @@ def label_smooth(label: torch.Tensor, prior_dist: Any = None, epsilon: float = 0
     if not 0 <= epsilon <= 1:
         raise ValueError("The value of epsilon must be between 0 and 1.")
     prior = 1.0 / int(label.shape[-1]) if prior_dist is None else prior_dist
-    return torch.add(torch.mul(label, 1 - epsilon), epsilon * prior)
+    return torch.add(torch.mul(label, single(1 - epsilon)), single(epsilon * prior) if prior_dist is None else epsilon * prior)
 
 
 @operation

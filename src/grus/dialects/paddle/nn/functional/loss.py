@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ...framework.dtype import torch_dtype
+from ...framework.dtype import single, torch_dtype
 from ...tensor.operation import need_tensor, operation
 from ...tensor.tensor import Tensor, plain
 
@@ -50,7 +50,7 @@ def smooth_l1_loss(
 ) -> Tensor:
     """Half the squared difference up to `delta`, linear beyond: delta * (|difference| - delta / 2)."""
     check_reduction(reduction, "smooth_l1_loss")
-    return _reduced(torch._C._nn.huber_loss(input, label, 0, delta), reduction)
+    return _reduced(torch._C._nn.huber_loss(input, label, 0, single(delta)), reduction)
 
 
 @operation
@@ -145,8 +145,8 @@ def _hard(log_p: torch.Tensor, label: torch.Tensor, axis: int, ignore_index: int
     classes = int(log_p.shape[axis])
     safe = torch.where(ignored, 0, label)
     if safe.numel() and not (int(safe.min()) >= 0 and int(safe.max()) < classes):
-        raise ValueError(
-            f"(InvalidArgument) Target must be within [0, {classes}) or ignore_index {ignore_index}, got values from "
+        raise IndexError(
+            f"(OutOfRange) label value must be within [0, {classes}) or ignore_index {ignore_index}, got values from "
             f"{int(safe.min())} to {int(safe.max())}"
         )
     loss = torch.neg(torch.gather(plain(log_p), axis, safe))
@@ -250,7 +250,7 @@ def _smoothed(input: torch.Tensor, label: torch.Tensor, axis: int, smoothing: fl
         flat = torch.squeeze(label, axis) if label.ndim == input.ndim else label
         one_hot = torch.nn.functional.one_hot(plain(torch.Tensor.to(flat, torch.int64)), classes)
         label = torch.movedim(one_hot.to(torch_dtype(input.dtype)), -1, axis)
-    return torch.add(torch.mul(label, 1 - smoothing), smoothing / classes)
+    return torch.add(torch.mul(label, single(1 - smoothing)), single(smoothing / classes))
 
 
 def _soft_cross_entropy(log_p: torch.Tensor, label: torch.Tensor, weight: Any, reduction: str, axis: int) -> torch.Tensor:

@@ -269,14 +269,15 @@ class Layer(torch.nn.Module):
     def named_sublayers(
         self, prefix: str = "", include_self: bool = False, layers_set: set[Any] | None = None
     ) -> Iterator[tuple[str, Any]]:
-        """Names and layers below this one, each once; those in `layers_set` are left out and those seen are added."""
+        """Names and layers below this one, each once.
+
+        Those in `layers_set` are left out themselves, not what lies below them; those seen are added to it.
+        """
         seen = set() if layers_set is None else layers_set
         if include_self and self not in seen:
             seen.add(self)
             yield prefix, self
         for key, layer in self.named_children():
-            if layer in seen:
-                continue
             inner = f"{prefix}.{key}" if prefix else key
             if isinstance(layer, Layer):
                 yield from layer.named_sublayers(prefix=inner, include_self=True, layers_set=seen)

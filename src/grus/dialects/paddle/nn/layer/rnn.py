@@ -15,7 +15,7 @@ import torch
 from grus import functional, layers
 
 from ...tensor import creation, manipulation
-from ...tensor.operation import NoKernelError, need_tensor, wrap
+from ...tensor.operation import core_call, need_tensor, no_kernel, wrap
 from ...tensor.tensor import Tensor, plain
 from ..initializer import Constant, Uniform
 from .container import LayerList
@@ -147,7 +147,7 @@ class GRUCell(RNNCellBase):
         _need_dtype(x, self.weight_ih, "GRUCell: inputs")
         if states is not None:
             _need_dtype(states, self.weight_ih, "GRUCell: states")
-        h = wrap(functional.gru_cell(x, None if states is None else plain(states), *self.weights))
+        h = wrap(core_call(functional.gru_cell, x, None if states is None else plain(states), *self.weights))
         return h, h.view_as(h)  # type: ignore[return-value]
 
     @property
@@ -179,7 +179,7 @@ def _need_dtype(x: torch.Tensor, weight: torch.Tensor, what: str) -> None:
     if mine == theirs:
         return
     if not mine.is_floating_point:
-        raise NoKernelError(f"(NotFound) {what} must be floating-point, got {x.dtype}; cast with astype")
+        raise no_kernel(f"(NotFound) {what} must be floating-point, got {x.dtype}; cast with astype")
     raise ValueError(
         f"(InvalidArgument) {what} must have the parameters' dtype {weight.dtype}, got {x.dtype}; cast one with astype".replace(
             "torch.", "paddle."
@@ -304,8 +304,8 @@ class GRU(LayerList):
         if state is not None:
             state = self._checked_state(state, x, len(cells))
         weights = [each for cell in cells for each in cell.weights]
-        output, h_n = functional.gru(
-            x, state, weights, lengths=lengths, batch_first=not self.time_major,
+        output, h_n = core_call(
+            functional.gru, x, state, weights, lengths=lengths, batch_first=not self.time_major,
             bidirectional=self.num_directions == 2, dropout=float(self.dropout), training=self.training,
         )  # fmt: skip
         return wrap(output), wrap(h_n)
@@ -415,7 +415,7 @@ def _gru_along(
     h_0 = plain(state)
     weights = cell.weights
     if lengths is None:
-        output, h_n = functional.gru(x.flip(0) if reverse else x, h_0.unsqueeze(0), weights)
+        output, h_n = core_call(functional.gru, x.flip(0) if reverse else x, h_0.unsqueeze(0), weights)
         output = output.flip(0) if reverse else output
     else:
         output, h_n = _ragged(x, h_0, weights, lengths, reverse)
@@ -428,13 +428,13 @@ def _ragged(
     """Sequences [T, B, I] of different lengths; past its end a sequence puts out the cell's step from a state that stays."""
     steps = torch.arange(x.shape[0], device=x.device).unsqueeze(1)
     if reverse:  # the core's second direction begins at each sequence's own end
-        both = functional.gru(
-            x, h_0.expand(2, *h_0.shape), [*weights, *weights], lengths=lengths.cpu(), bidirectional=True
+        both = core_call(
+            functional.gru, x, h_0.expand(2, *h_0.shape), [*weights, *weights], lengths=lengths.cpu(), bidirectional=True
         )
         hidden = h_0.shape[-1]
         output, h_n = both[0][..., hidden:], both[1][1:]
     else:
-        output, h_n = functional.gru(x, h_0.unsqueeze(0), weights, lengths=lengths.cpu())
+        output, h_n = core_call(functional.gru, x, h_0.unsqueeze(0), weights, lengths=lengths.cpu())
     past = steps >= lengths.to(x.device)
     if bool(past.any()):
         resting = h_0 if reverse else h_n[0]
