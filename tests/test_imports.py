@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
@@ -69,3 +70,7 @@ def test_importing_upwards_would_be_seen(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(Path, "read_text", lambda self: "from .cli import main\nfrom . import dialects")
     with pytest.raises(AssertionError, match="imports upwards"):
         test_imports_point_down(bad)
+
+
+def test_version_is_the_installed_one() -> None:
+    assert importlib.metadata.version("grus") == grus.__version__
