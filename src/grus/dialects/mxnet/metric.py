@@ -90,7 +90,8 @@ class EvalMetric:
         self.reset()
 
     def __str__(self) -> str:
-        return f"EvalMetric: {dict(self.get_name_value())}"
+        plain = {name: value.item() if isinstance(value, numpy.generic) else value for name, value in self.get_name_value()}
+        return f"EvalMetric: {plain}"
 
     def get_config(self) -> dict[str, Any]:
         """What the metric was made with."""
@@ -113,6 +114,7 @@ class EvalMetric:
         raise NotImplementedError
 
     def _add(self, total: Any, count: Any) -> None:
+        total = float(total)
         self.sum_metric += total
         self.num_inst += count
         self.global_sum_metric += total
@@ -426,7 +428,9 @@ class Perplexity(_Global):
             rows = scores.reshape(-1, scores.shape[-1])
             chosen = rows[numpy.arange(len(wanted)), wanted.clip(0, rows.shape[1] - 1)]
             counted = numpy.ones(len(wanted), bool) if self.ignore_label is None else wanted != self.ignore_label
-            loss -= float(numpy.log(numpy.maximum(1e-10, chosen[counted])).sum())
+            # float32 as MXNet's arrays, whose sums lose next to nothing
+            logs = numpy.log(numpy.maximum(1e-10, chosen[counted]).astype("float64")).astype(scores.dtype)
+            loss -= float(logs.sum(dtype="float64").astype(scores.dtype))
             count += int(counted.sum())
         self._add(loss, count)
 
@@ -535,9 +539,11 @@ class PearsonCorrelation(_Global):
         for label, pred in zip(labels, preds, strict=False):
             check_label_shapes(label, pred, False, True)
             wanted, found = (a.asnumpy().ravel().astype(numpy.float64) for a in (label, pred))
-            if self.average != "macro":
+            if self.average == "macro":
+                self._add(numpy.corrcoef(found, wanted)[0, 1], 1)
+            else:
                 self._seen.append((wanted, found))
-            self._add(numpy.corrcoef(found, wanted)[0, 1], 1)
+                self._add(0.0, 1)
 
     def get(self) -> tuple[Any, Any]:
         """Name and value."""
@@ -557,7 +563,8 @@ class Loss(_Global):
     def update(self, _: Any, preds: Any) -> None:
         """Take a batch."""
         for pred in [preds] if isinstance(preds, NDArray) else preds:
-            self._add(pred.sum().asscalar(), pred.size)
+            values = pred.asnumpy()
+            self._add(values.sum(dtype="float64").astype(values.dtype), values.size)
 
 
 @register

@@ -29,7 +29,7 @@ class Trainer:
     Raises:
         ValueError: for params that are no parameters, an unknown optimizer.
         RuntimeError: for parameters that are not initialized.
-        TypeError: for an unknown option of the optimizer.
+        TypeError: for no parameters, an unknown option of the optimizer.
     """
 
     def __init__(
@@ -50,6 +50,8 @@ class Trainer:
                 raise ValueError(
                     f"First argument must be a list or dict of Parameters, got list of {type(parameter)}."
                 )
+        if not params:
+            raise TypeError("Trainer: params must hold at least one parameter")
         if compression_params:
             raise NotImplementedError(
                 f"Trainer: compression_params={compression_params} is not covered; in PyTorch: DDP communication hooks"

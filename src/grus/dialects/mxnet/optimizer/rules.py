@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -26,11 +27,18 @@ __all__ = [
 ]
 
 
+def single(number: float) -> float:
+    """A number in float32, in which MXNet's operators take rates and factors; it shows in float64 training."""
+    return float(np.float32(number))
+
+
 class _Rule(Optimizer):
     """A rule whose arithmetic is `_change(weight, gradient, state, lr, wd, count)` on tensors."""
 
     # Whether weight decay joins the gradient before it is clipped.
     _decay_first = False
+    # Whether the numbers are those of one of MXNet's operators, which take them in float32.
+    _in_single = True
 
     def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
         """Change a weight in place."""
@@ -41,11 +49,16 @@ class _Rule(Optimizer):
         with torch.no_grad():
             tensor = weight._t.data
             gradient = grad._t.detach()
-            if self.rescale_grad != 1.0:
-                gradient = gradient * self.rescale_grad
+            clips = self.clip_gradient is not None and self.clip_gradient > 0
+            scale = self.rescale_grad
+            if self._in_single:
+                rate, decay, scale = single(rate), single(decay), single(scale)
+            if scale != 1.0:
+                gradient = gradient * scale
             if self._decay_first and decay:
                 gradient = gradient + decay * tensor
-            if self.clip_gradient is not None and self.clip_gradient > 0:
+            if clips:
+                assert self.clip_gradient is not None
                 gradient = gradient.clamp(-self.clip_gradient, self.clip_gradient)
             self._change(tensor, gradient, _tensors(state), rate, decay, self._index_update_count[index])
 
@@ -85,7 +98,7 @@ class SGD(_Rule):
                 weight.mul_(1 - lr * wd)
             weight.add_(gradient, alpha=-lr)
             return
-        state.mul_(self.momentum).add_(gradient, alpha=-lr)
+        state.mul_(single(self.momentum)).add_(gradient, alpha=-lr)
         if wd:
             state.add_(weight, alpha=-lr * wd)
         weight.add_(state)
@@ -108,9 +121,12 @@ class NAG(SGD):
         if state is None:
             super()._change(weight, gradient, state, lr, wd, count)
             return
+        momentum = single(self.momentum)
+        state.mul_(momentum)
         step = gradient + wd * weight
-        state.mul_(self.momentum).add_(step, alpha=-lr)
-        weight.add_(state, alpha=self.momentum).add_(step, alpha=-lr)
+        weight.add_(state - lr * step, alpha=momentum).add_(step, alpha=-lr)
+        # What is remembered has the weight decay of the new weight, as MXNet's operator leaves it.
+        state.add_(gradient + wd * weight, alpha=-lr)
 
 
 @register
@@ -137,6 +153,8 @@ class Signum(_Rule):
 @register
 class SGLD(_Rule):
     """Langevin dynamics: half a step and noise (Welling, Teh 2011)."""
+
+    _in_single = False
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         weight.add_(gradient + wd * weight, alpha=-lr / 2)
@@ -175,14 +193,17 @@ class Adam(_TwoMoments):
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         lr *= math.sqrt(1.0 - self.beta2**count) / (1.0 - self.beta1**count)
         mean, variance = state
-        mean.mul_(self.beta1).add_(gradient, alpha=1 - self.beta1)
-        variance.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
-        weight.addcdiv_(mean, variance.sqrt().add_(self.epsilon), value=-lr)
+        beta1, beta2 = single(self.beta1), single(self.beta2)
+        mean.mul_(beta1).add_(gradient, alpha=single(1 - beta1))
+        variance.mul_(beta2).addcmul_(gradient, gradient, value=single(1 - beta2))
+        weight.addcdiv_(mean, variance.sqrt().add_(single(self.epsilon)), value=-single(lr))
 
 
 @register
 class AdaGrad(_Rule):
     """AdaGrad (Duchi et al. 2011)."""
+
+    _in_single = False
 
     def __init__(self, eps: float = 1e-7, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -243,6 +264,8 @@ class RMSProp(_Rule):
 class AdaDelta(_TwoMoments):
     """AdaDelta (Zeiler 2012); it has no learning rate."""
 
+    _in_single = False
+
     def __init__(self, rho: float = 0.9, epsilon: float = 1e-5, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.rho = rho
@@ -259,6 +282,8 @@ class AdaDelta(_TwoMoments):
 @register
 class Adamax(_TwoMoments):
     """Adam with the largest gradient for the second moment (Kingma, Ba 2015)."""
+
+    _in_single = False
 
     _decay_first = True
 
@@ -277,6 +302,8 @@ class Adamax(_TwoMoments):
 @register
 class Nadam(_TwoMoments):
     """Adam with Nesterov's momentum (Dozat 2016)."""
+
+    _in_single = False
 
     _decay_first = True
 
