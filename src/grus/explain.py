@@ -57,7 +57,7 @@ def explain(layer: nn.Module, input: Batch, lengths: Lengths | None = None) -> E
         weights = [tensor for tensor in tensors if tensor is not None]
         bidirectional = False
     else:
-        weights = list(layer.flat_weights) if isinstance(layer, GRU) else list(layer._flat_weights)
+        weights = layer.flat_weights if isinstance(layer, GRU) else [w for w in layer._flat_weights if w is not None]
         bidirectional = layer.bidirectional
     formula = layer.formula if isinstance(layer, (GRU, GRUCell)) else Formula()
     name = layer.backend if isinstance(layer, (GRU, GRUCell)) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -136,7 +136,7 @@ class GRU(_Recurrent):
                 for kind, shape in shapes.items():
                     name = f"{kind}_l{layer}{suffix}"
                     if kind == "weight_ih" and features == 0:
-                        parameter: nn.Parameter = UninitializedParameter(device=device, dtype=dtype)
+                        parameter = cast(nn.Parameter, UninitializedParameter(device=device, dtype=dtype))  # type: ignore[call-arg]
                     else:
                         parameter = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
                     setattr(self, name, parameter)
@@ -205,7 +205,7 @@ class GRU(_Recurrent):
 class LazyGRU(LazyModuleMixin, GRU):
     """What `GRU(None, H)` is until its first input, or a state_dict, tells the input size; then it becomes a GRU."""
 
-    cls_to_become = GRU  # type: ignore[assignment]
+    cls_to_become = GRU
 
     def initialize_parameters(self, input: Batch, *args: Any, **kwargs: Any) -> None:
         if isinstance(input, PackedSequence):
@@ -218,7 +218,7 @@ class LazyGRU(LazyModuleMixin, GRU):
 
     def _settle(self, features: int) -> None:
         if not self.has_uninitialized_params():
-            self.input_size = self.weight_ih_l0.shape[1]  # type: ignore[union-attr,assignment]
+            self.input_size = cast(Tensor, self.weight_ih_l0).shape[1]
             return
         self.input_size = _check_size("the input's last dimension", features)
         with torch.no_grad():

@@ -9,7 +9,7 @@ of a step lie together, and those still running are always the first. It is what
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 import torch
 from torch import Tensor
@@ -85,7 +85,6 @@ def _from_packed(packed: PackedSequence) -> Rows:
 
 
 def _from_list(sequences: Sequence[Tensor]) -> Rows:
-    kind = type(sequences)
     for index, sequence in enumerate(sequences):
         if not isinstance(sequence, Tensor):
             raise ArgumentTypeError(f"input[{index}] must be a tensor, got {type(sequence).__name__}")
@@ -103,7 +102,7 @@ def _from_list(sequences: Sequence[Tensor]) -> Rows:
 
     def restore(rows: Tensor) -> Batch:
         parts = rows.split(lengths)
-        return kind(parts) if kind in (list, tuple) else list(parts)
+        return parts if isinstance(sequences, tuple) else list(parts)
 
     return _from_joined(torch.cat(tuple(sequences)), torch.tensor(lengths), restore)
 
@@ -113,14 +112,16 @@ def _from_nested(nested: Tensor) -> Rows:
         rows = _from_list(nested.unbind())
 
         def restore_strided(output: Tensor) -> Batch:
-            return torch.nested.as_nested_tensor(list(rows.restore(output)), layout=torch.strided)
+            return torch.nested.as_nested_tensor(
+                list(cast(Sequence[Tensor], rows.restore(output))), layout=torch.strided
+            )
 
         return rows._replace(restore=restore_strided)
     if nested.dim() != 3 or nested._ragged_idx != 1:  # type: ignore[attr-defined]
         raise ArgumentError(f"a nested input must be [B, (L), I], got {list(nested.shape)}")
     if nested.lengths() is not None:  # type: ignore[attr-defined]
         raise ArgumentError("a nested input must be contiguous, with no holes between its sequences")
-    offsets = nested.offsets()
+    offsets = nested.offsets()  # type: ignore[attr-defined]
     bounds = {"min_seqlen": nested._min_seqlen, "max_seqlen": nested._max_seqlen}  # type: ignore[attr-defined]
 
     def restore(rows: Tensor) -> Batch:

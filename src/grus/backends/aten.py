@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from torch import _VF, Tensor
 
 from .problem import Problem
 
@@ -34,10 +34,10 @@ def run(
 ) -> tuple[Tensor, Tensor]:
     """As `reference.run`."""
     # cuDNN keeps what its backward needs in training mode alone; there is no dropout for that mode to switch on.
-    options = (problem.bias, problem.num_layers, 0.0, problem.needs_grad, problem.bidirectional)
+    options = (list(weights), problem.bias, problem.num_layers, 0.0, problem.needs_grad, problem.bidirectional)
     if batch_sizes is None:
-        return torch._VF.gru(input, h_0, weights, *options, False)  # type: ignore[attr-defined]
+        return _VF.gru(input, h_0, *options, False)
     running = int(batch_sizes[0])  # torch knows no sequences without a step: keep them aside
     active = h_0 if running == h_0.shape[1] else h_0[:, :running].contiguous()
-    output, h_n = torch._VF.gru(input, batch_sizes, active, weights, *options)  # type: ignore[attr-defined]
+    output, h_n = _VF.gru(input, batch_sizes, active, *options)
     return output, h_n if running == h_0.shape[1] else torch.cat((h_n, h_0[:, running:]), 1)

@@ -51,5 +51,5 @@ class _FusedGRU(torch.autograd.Function):
             )
             return (None, None, *found)
         wanted = [tensor for tensor, need in zip(ctx.own, needs, strict=True) if need]
-        found = iter(torch.autograd.grad(ctx.results, wanted, (grad_output, grad_h_n), retain_graph=True))
-        return (None, None, *(next(found) if need else None for need in needs))
+        fused = iter(torch.autograd.grad(ctx.results, wanted, (grad_output, grad_h_n), retain_graph=True))
+        return (None, None, *(next(fused) if need else None for need in needs))

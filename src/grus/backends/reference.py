@@ -92,7 +92,8 @@ def _one_direction(
     reverse: bool,
 ) -> tuple[Tensor, Tensor]:
     """Output rows, shaped as the input but for the last dimension, and the final state [B, H]."""
-    weight_ih, weight_hh, bias_ih, bias_hh = weights if len(weights) == 4 else (*weights, None, None)
+    weight_ih, weight_hh = weights[:2]
+    bias_ih, bias_hh = weights[2:] if len(weights) == 4 else (None, None)
     from_input = F.linear(input, weight_ih, bias_ih)  # [T, B, 3H] or [N, 3H]: one product for all steps
     steps = from_input.unbind(0) if sizes is None else from_input.split(sizes)
     outputs = []
