@@ -104,7 +104,8 @@ class Summary:
         self._n: Any = 0
 
     def add(self, value: Any, weight: Any = 1) -> None:
-        """Take a scalar in, `weight` times."""
+        """Take a scalar in, `weight` times. The sums are kept in float64."""
+        value, weight = _wide(value), _wide(weight)
         self._x += weight * value
         self._x2 += weight * value * value
         self._n += weight
@@ -126,6 +127,11 @@ class Summary:
             self._n = serializer("_n", self._n)
         except KeyError:
             warnings.warn("The previous statistics are not saved.")
+
+
+def _wide(value: Any) -> Any:
+    """A NumPy scalar in float64, so that sums of float32 losses do not lose digits."""
+    return numpy.float64(value) if isinstance(value, (numpy.ndarray, numpy.floating)) else value
 
 
 class DictSummary:

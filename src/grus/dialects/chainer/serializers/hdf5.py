@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy
@@ -127,8 +128,10 @@ def load_hdf5(filename: str, obj: Any) -> None:
     """Load an object from HDF5.
 
     Raises:
+        FileNotFoundError: there is no such file.
         KeyError, ValueError: a dataset or a group is absent. TypeError: an array of another shape.
         grus.errors.CheckpointError: a damaged file.
     """
     _h5py()
+    os.stat(filename)  # FileNotFoundError
     HDF5Deserializer(_FlatGroup(files.load_hdf5(filename))).load(obj)

@@ -134,10 +134,12 @@ def load_npz(file: Any, obj: Any, path: str = "", strict: bool = True, ignore_na
         ignore_names: what to leave as it is; see `NpzDeserializer`.
 
     Raises:
+        FileNotFoundError: there is no such file.
         KeyError: a name is absent. ValueError: an array of another shape.
         grus.errors.CheckpointError: a damaged file, or one that holds Python objects.
     """
     if isinstance(file, (str, os.PathLike)):
+        os.stat(file)  # FileNotFoundError
         arrays = files.load_npz(file)
     else:
         with tempfile.TemporaryDirectory() as folder:

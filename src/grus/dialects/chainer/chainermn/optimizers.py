@@ -1,0 +1,65 @@
+"""Optimizers for several processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class MultiNodeOptimizer:
+    """An optimizer that averages the gradients over all processes before each update; the rest is the original's.
+
+    The first update only gives the parameters of process 0 to all.
+    """
+
+    def __init__(self, actual_optimizer: Any, communicator: Any, zero_fill: bool) -> None:
+        self.__dict__["communicator"] = communicator
+        self.__dict__["actual_optimizer"] = actual_optimizer
+        self.__dict__["zero_fill"] = zero_fill
+        self.__dict__["_is_synchronized"] = False
+
+    def setup(self, link: Any) -> Any:
+        """Set the link to update. Returns self."""
+        self.actual_optimizer.setup(link)
+        self.__dict__["_is_synchronized"] = False
+        return self
+
+    def update(self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any) -> None:
+        """Compute the gradients (of `lossfun`, if it is given), average them and update."""
+        target = self.target
+        if lossfun is not None:
+            loss = lossfun(*args, **kwds)
+            target.cleargrads()
+            loss.backward(loss_scale=self.actual_optimizer._loss_scale)
+            del loss
+        if not self._is_synchronized:
+            self.communicator.bcast_data(target)
+            self.__dict__["_is_synchronized"] = True
+            return
+        self.communicator.multi_node_mean_grad(target, self.zero_fill)
+        self.actual_optimizer.update()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["actual_optimizer"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.actual_optimizer, name, value)
+
+
+def create_multi_node_optimizer(
+    actual_optimizer: Any, communicator: Any, double_buffering: bool = False, zero_fill: bool = True
+) -> MultiNodeOptimizer:
+    """An optimizer that averages gradients over all processes.
+
+    Args:
+        actual_optimizer: the optimizer to wrap.
+        communicator: see `create_communicator`.
+        double_buffering: must be False (NotImplementedError): it delays gradients by a step.
+        zero_fill: take missing gradients for zeros.
+    """
+    if double_buffering:
+        raise NotImplementedError(
+            "create_multi_node_optimizer: double_buffering=True is not covered; "
+            "torch.nn.parallel.DistributedDataParallel overlaps communication with computation"
+        )
+    return MultiNodeOptimizer(actual_optimizer, communicator, zero_fill)
