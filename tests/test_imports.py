@@ -15,7 +15,7 @@ import grus
 SOURCE = Path(grus.functional.__file__).parent
 
 # Each group may import itself and what stands to its right.
-ORDER = ("cli", "dialects", "parallel", "checkpoints", "accelerate rerouting explain", "layers streaming", "functional",
+ORDER = ("cli", "dialects", "parallel", "checkpoints", "acceleration rerouting explanation", "layers streaming", "functional",
          "sequences tracing", "backends", "gates formula errors _native")  # fmt: skip
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names.split()}
 
@@ -24,13 +24,26 @@ def run(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
-def test_import_loads_torch_and_numpy_only() -> None:
-    code = "import torch, numpy, sys; before = set(sys.modules); import grus; print(sorted(set(sys.modules) - before))"
-    loaded = {name.partition(".")[0] for name in ast.literal_eval(run(code))}
-    # nanobind's stub package and torch's own lazily loaded parts come with what grus uses of them
-    assert loaded - {"torch"} == {"grus"}
-    lazy = run("import grus, sys; print(*[name for name in sys.modules if name.startswith('grus.')])").split()
-    assert not [name for name in lazy if name.split(".")[1] in ("cli", "dialects", "checkpoints", "parallel")]
+def test_import_loads_nothing_until_a_name_is_used() -> None:
+    assert run("import grus, sys; print('torch' in sys.modules, 'numpy' in sys.modules)").split() == ["False", "False"]
+
+
+def test_the_layers_load_torch_and_numpy_only() -> None:
+    code = "import torch, numpy, sys; before = set(sys.modules); import grus; grus.GRU, grus.accelerate, grus.explain; "
+    loaded = ast.literal_eval(run(code + "print(sorted(set(sys.modules) - before))"))
+    assert {name.partition(".")[0] for name in loaded} == {"grus"}
+    assert not [
+        name for name in loaded if name.split(".")[1:2] in (["cli"], ["dialects"], ["checkpoints"], ["parallel"])
+    ]
+
+
+def test_every_public_name_is_there() -> None:
+    for name in grus.__all__:
+        assert getattr(grus, name) is not None
+        assert name in dir(grus)
+    assert not set(grus._HOME) & {path.stem for path in SOURCE.iterdir()}, "a module would hide a function"
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        grus.nothing  # noqa: B018
 
 
 def imports(path: Path) -> set[str]:
@@ -56,7 +69,7 @@ def test_imports_point_down(path: Path) -> None:
     for name in imports(path):
         parts = name.split(".")
         if parts[0] not in LEVEL:
-            assert parts[0] in ("__version__", "functional", *grus.__dict__), f"{own} imports grus.{name}"
+            assert parts[0] in grus.__all__, f"{own} imports grus.{name}"
             continue
         assert LEVEL[parts[0]] >= LEVEL[own[0]], f"{'.'.join(own)} imports upwards: grus.{name}"
         if own[0] == parts[0] == "dialects" and len(own) > 2 and len(parts) > 2:

@@ -1,36 +1,64 @@
-"""grus: one GRU for PyTorch, fast on CPUs, at home with ragged batches, fluent in other frameworks' dialects."""
+"""grus: one GRU for PyTorch, fast on CPUs, at home with ragged batches, fluent in other frameworks' dialects.
+
+Every public name is imported when it is first used, so that `grus --help` or `grus inspect` need not wait for torch. A module
+must not have the name of a public function: importing the one would hide the other.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from . import functional as functional
-from .accelerate import accelerate as accelerate
-from .accelerate import restore as restore
-from .errors import ArgumentError as ArgumentError
-from .errors import ArgumentTypeError as ArgumentTypeError
-from .errors import BackendError as BackendError
-from .errors import CheckpointError as CheckpointError
-from .errors import GrusError as GrusError
-from .explain import Explanation as Explanation
-from .explain import explain as explain
-from .layers import GRU as GRU
-from .layers import GRUCell as GRUCell
-from .streaming import Stream as Stream
+if TYPE_CHECKING:
+    from .acceleration import accelerate as accelerate
+    from .acceleration import restore as restore
+    from .checkpoints import load_checkpoint as load_checkpoint
+    from .checkpoints import save_checkpoint as save_checkpoint
+    from .dialects import from_dialect as from_dialect
+    from .errors import ArgumentError as ArgumentError
+    from .errors import ArgumentTypeError as ArgumentTypeError
+    from .errors import BackendError as BackendError
+    from .errors import CheckpointError as CheckpointError
+    from .errors import GrusError as GrusError
+    from .explanation import Explanation as Explanation
+    from .explanation import explain as explain
+    from .layers import GRU as GRU
+    from .layers import GRUCell as GRUCell
+    from .streaming import Stream as Stream
 
 __version__ = "0.1.0"
 
-_LAZY = {
+_HOME = {
+    "GRU": "layers",
+    "GRUCell": "layers",
+    "Stream": "streaming",
+    "accelerate": "acceleration",
+    "restore": "acceleration",
+    "explain": "explanation",
+    "Explanation": "explanation",
     "load_checkpoint": "checkpoints",
     "save_checkpoint": "checkpoints",
     "from_dialect": "dialects",
+    "GrusError": "errors",
+    "ArgumentError": "errors",
+    "ArgumentTypeError": "errors",
+    "BackendError": "errors",
+    "CheckpointError": "errors",
 }
+_MODULES = ("backends", "checkpoints", "dialects", "errors", "formula", "functional", "gates", "layers", "parallel")
+
+__all__ = ["__version__", "functional", *_HOME]
 
 
 def __getattr__(name: str) -> Any:
-    """What needs more than torch and NumPy is imported when first used."""
-    if name in _LAZY:
-        import importlib
-
-        return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+    if name in _HOME:
+        value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME, *_MODULES})
