@@ -17,7 +17,6 @@ from torch import amax as amax
 from torch import amin as amin
 from torch import argmax as argmax
 from torch import argmin as argmin
-from torch import argsort as argsort
 from torch import argwhere as argwhere
 from torch import asin as asin
 from torch import asinh as asinh
@@ -141,7 +140,6 @@ from torch import sigmoid as sigmoid
 from torch import sign as sign
 from torch import sin as sin
 from torch import sinh as sinh
-from torch import sort as sort
 from torch import split as split
 from torch import sqrt as sqrt
 from torch import square as square
@@ -236,7 +234,9 @@ from grus.dialects.oneflow.framework.functions import zeros as zeros
 from grus.dialects.oneflow.framework.functions import zeros_like as zeros_like
 from grus.dialects.oneflow.framework.placement import placement as placement
 from grus.dialects.oneflow.framework.tensor import Tensor as Tensor
+from grus.dialects.oneflow.framework.tensor import argsort as argsort
 from grus.dialects.oneflow.framework.tensor import floor_divide as floor_divide
+from grus.dialects.oneflow.framework.tensor import sort as sort
 from grus.dialects.oneflow.framework.tensor_str import set_printoptions as set_printoptions
 
 __version__ = "0.9.0"

@@ -34,7 +34,7 @@ partial_sum = sbp("partial_sum", Partial("sum"))
 def split(dim: int) -> sbp:
     """The dimension `dim` is cut into one piece a process."""
     if not isinstance(dim, int) or dim < 0:
-        raise ValueError(f"sbp.split: dim must be a dimension counted from 0, got {dim!r}")
+        raise RuntimeError(f"sbp.split: dim must be a dimension counted from 0, got {dim!r}")
     return sbp(f"split(dim={dim})", Shard(dim))
 
 
@@ -45,16 +45,26 @@ def of_placement(known: Placement) -> sbp:
     return partial_sum if known.is_partial() else broadcast
 
 
-def placements(layout: sbp | Sequence[sbp], dimensions: int) -> list[Placement]:
+def placements(layout: sbp | Sequence[sbp], dimensions: int, tensor_dim: int) -> list[Placement]:
     """torch's placements for an `sbp=` argument.
 
+    Args:
+        dimensions: of the placement's ranks.
+        tensor_dim: how many dimensions the tensor has.
+
     Raises:
-        ValueError: it is no sbp, or not one for each dimension of the placement.
+        TypeError: it is no sbp.
+        RuntimeError: it is not one for each dimension of the placement, or splits a dimension that is not there.
     """
     layouts = [layout] if isinstance(layout, sbp) else list(layout)
     for known in layouts:
         if not isinstance(known, sbp):
-            raise ValueError(f"sbp must be oneflow.sbp.split(dim), broadcast or partial_sum, got {known!r}")
+            raise TypeError(f"sbp must be oneflow.sbp.split(dim), broadcast or partial_sum, got {known!r}")
     if len(layouts) != dimensions:
-        raise ValueError(f"sbp must have {dimensions} entries, one a dimension of the placement, got {len(layouts)}")
+        raise RuntimeError(f"sbp must have {dimensions} entries, one a dimension of the placement, got {len(layouts)}")
+    for known in layouts:
+        if isinstance(known.placement, Shard) and known.placement.dim >= tensor_dim:
+            raise RuntimeError(
+                f"Split axis out of range (expected to be in range of [0, {tensor_dim}), but got {known.placement.dim}!)"
+            )
     return [known.placement for known in layouts]

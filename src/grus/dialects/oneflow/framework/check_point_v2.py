@@ -63,11 +63,11 @@ def load(path: str | os.PathLike[str], global_src_rank: int | None = None, map_l
         map_location: a device for the tensors, "cpu" by default.
 
     Raises:
-        FileNotFoundError: nothing is there.
+        NotImplementedError: nothing is there (OneFlow's class for it).
         CheckpointError: it is damaged, or names a class that is no module of OneFlow or of this program.
     """
     if not os.path.exists(path):
-        raise FileNotFoundError(f"Cannot find oneflow checkpoint at {os.fspath(path)}")
+        raise NotImplementedError(f"No valid load method found for {os.fspath(path)}: there is no file or folder")
     saved = files.load(path, dict(_known_modules()))
 
     def dressed(array: files.Tensor) -> Tensor:

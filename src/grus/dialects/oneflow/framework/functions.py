@@ -42,10 +42,9 @@ def placed(whole: torch.Tensor, place: placement | None, sbp: Any) -> Tensor:
     """A local tensor as it is, or laid out over the processes of a placement."""
     if place is None and sbp is None:
         return dress(whole)
-    if place is None or sbp is None:
-        raise TypeError("a global tensor needs both placement and sbp")
+    assert place is not None and sbp is not None, "a global tensor needs both placement and sbp"
     mesh = place.mesh
-    return dress(global_tensor.from_whole(whole, mesh, sbp_module.placements(sbp, mesh.ndim)))
+    return dress(global_tensor.from_whole(whole, mesh, sbp_module.placements(sbp, mesh.ndim, whole.dim())))
 
 
 zeros = making(torch.zeros)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import Any
 
 import numpy as np
 import torch
-from torch.distributed.tensor import DTensor
+from torch.distributed.tensor import DTensor, Partial, Placement, Replicate
 
 from grus.dialects.oneflow import sbp as sbp_module
 from grus.dialects.oneflow.framework import tensor_str
@@ -65,7 +66,7 @@ class Tensor(torch.Tensor):
         return self.to(target)
 
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
-        given = [plain(value) for value in args if value is not None]
+        given = [plain(value) for value in args if value is not None or len(args) > 2]  # more are torch's own calls
         named = {name: plain(value) for name, value in kwargs.items() if value is not None}
         return super().to(*given, **named)
 
@@ -104,7 +105,19 @@ class Tensor(torch.Tensor):
     __str__ = __repr__
 
     def __format__(self, specification: str) -> str:
-        return format(self.item(), specification) if self.dim() == 0 and specification else str(self)
+        return format(self.item(), specification) if self.dim() == 0 else object.__format__(self, specification)
+
+    def sort(self, dim: int = -1, descending: bool = False) -> Any:  # type: ignore[override]
+        return sort(self, dim, descending)
+
+    def argsort(self, dim: int = -1, descending: bool = False) -> Tensor:  # type: ignore[override]
+        return sort(self, dim, descending)[1]
+
+    def gelu(self) -> Tensor:
+        return torch.nn.functional.gelu(self)  # type: ignore[return-value]
+
+    def silu(self) -> Tensor:
+        return torch.nn.functional.silu(self)  # type: ignore[return-value]
 
     # The autograd graph
 
@@ -130,7 +143,7 @@ class Tensor(torch.Tensor):
         if self.is_global:
             raise RuntimeError("a global tensor is saved by oneflow.save(..., global_dst_rank=0)")
         values = torch.Tensor.detach(self).as_subclass(torch.Tensor)
-        return _rebuilt, (type(self), values, self.requires_grad)
+        return _rebuilt, (isinstance(self, Parameter), values, self.requires_grad)
 
     # Layout over processes
 
@@ -165,25 +178,29 @@ class Tensor(torch.Tensor):
         return values.full_tensor() if isinstance(values, DTensor) else values
 
     def to_global(
-        self, placement: placement | None = None, sbp: Any = None, *, grad_sbp: Any = None, **_unsupported: Any
+        self,
+        placement: placement | None = None,
+        sbp: Any = None,
+        *,
+        grad_sbp: Any = None,
+        check_meta: bool = True,
+        copy: bool = False,
     ) -> Tensor:
         """The global tensor of which this is the process's piece, or a global tensor laid out anew.
 
         Raises:
-            ValueError: a local tensor without placement or sbp.
-            RuntimeError: a keyword that is not OneFlow's or not honoured.
+            RuntimeError: a local tensor without placement or sbp; a split over a dimension that is not there.
+            TypeError: an sbp of another kind.
         """
-        if unknown := [name for name in _unsupported if name not in ("check_meta", "copy")]:
-            raise RuntimeError(f"to_global has no argument {', '.join(unknown)}")
         if isinstance(self, DTensor):
             mesh = self.device_mesh if placement is None else placement.mesh
-            layout = self.placements if sbp is None else sbp_module.placements(sbp, mesh.ndim)
+            layout = self.placements if sbp is None else sbp_module.placements(sbp, mesh.ndim, self.dim())
             return dress(global_tensor.relayout(self, mesh, layout))
         if placement is None or sbp is None:
             missing = "placement" if placement is None else "sbp"
-            raise ValueError(f"to_global of a local tensor needs a placement and an sbp, and {missing} was not given")
+            raise RuntimeError(f"to_global of a local tensor needs a placement and an sbp, and {missing} was not given")
         mesh = placement.mesh
-        layout = sbp_module.placements(sbp, mesh.ndim)
+        layout = sbp_module.placements(sbp, mesh.ndim, self.dim())
         return dress(global_tensor.from_local(self.as_subclass(torch.Tensor), mesh, layout))
 
     def local_to_global(self, placement: placement | None = None, sbp: Any = None, **keywords: Any) -> Tensor:
@@ -267,8 +284,10 @@ class _GlobalParameter(_Global, Parameter, DTensor):
 _DEVICE = torch.Tensor.device.__get__  # type: ignore[attr-defined]
 
 
-for _kind, _name in ((_GlobalTensor, "Tensor"), (_GlobalParameter, "Parameter")):
-    _kind.__name__ = _name
+# By the names that OneFlow prints.
+Tensor.__module__, Parameter.__module__ = "oneflow", "oneflow.nn"
+for _kind, _like in ((_GlobalTensor, Tensor), (_GlobalParameter, Parameter)):
+    _kind.__name__, _kind.__qualname__, _kind.__module__ = _like.__name__, _like.__name__, _like.__module__
 
 _DRESSED: dict[type, type] = {torch.Tensor: Tensor, DTensor: _GlobalTensor}
 
@@ -276,6 +295,11 @@ _DRESSED: dict[type, type] = {torch.Tensor: Tensor, DTensor: _GlobalTensor}
 def dress(value: Any) -> Any:
     """What torch gave, as OneFlow gives it: tensors (in place, in tuples and lists too), shapes, types, devices."""
     kind = type(value)
+    if kind is DTensor and any(_is_extremum(layout) for layout in value.placements):
+        # OneFlow has open sums, and no open maxima.
+        value = value.redistribute(
+            placements=[Replicate() if _is_extremum(kind) else kind for kind in value.placements]
+        )
     if kind in _DRESSED:
         value.__class__ = _DRESSED[kind]
     elif kind is torch.Size:
@@ -288,6 +312,22 @@ def dress(value: Any) -> Any:
         for part in value:
             dress(part)
     return value
+
+
+def inside_torch(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, in which OneFlow's tensors are torch's: it sees torch's types, and is not entered at each step."""
+
+    @wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            result = function(*arguments, **keywords)
+        return dress(result)
+
+    return call
+
+
+def _is_extremum(layout: Placement) -> bool:
+    return isinstance(layout, Partial) and layout.reduce_op not in ("sum", "avg")
 
 
 def dress_as_torch(value: torch.Tensor) -> torch.Tensor:
@@ -327,7 +367,18 @@ def floor_divide(input: Any, other: Any) -> Tensor:
     return torch.div(input, other, rounding_mode="trunc")  # type: ignore[return-value]
 
 
-def _rebuilt(kind: type, values: torch.Tensor, requires_grad: bool) -> Tensor:
+def sort(input: Tensor, dim: int = -1, descending: bool = False) -> Any:
+    """The sorted values, and their places as int32, as OneFlow counts here."""
+    values, places = torch.sort(input, dim=dim, descending=descending)
+    return values, places.to(torch.int32)
+
+
+def argsort(input: Tensor, dim: int = -1, descending: bool = False) -> Any:
+    """The places of the sorted values, as int32."""
+    return sort(input, dim, descending)[1]
+
+
+def _rebuilt(is_parameter: bool, values: torch.Tensor, requires_grad: bool) -> Tensor:
     tensor = values.detach()
-    tensor.__class__ = kind
+    tensor.__class__ = Parameter if is_parameter else Tensor
     return tensor.requires_grad_(requires_grad)  # type: ignore[return-value]

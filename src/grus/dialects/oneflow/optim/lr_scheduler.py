@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torch.optim.lr_scheduler import CosineAnnealingWarmRestarts as CosineAnnealingWarmRestarts
 from torch.optim.lr_scheduler import ReduceLROnPlateau as ReduceLROnPlateau
 
 from grus.dialects import refuser
@@ -138,6 +137,46 @@ class CosineAnnealingLR(LRScheduler):
 
     def get_lr(self, base_lr: float, step: int) -> float:
         return self.eta_min + (base_lr - self.eta_min) * 0.5 * (1 + math.cos(math.pi * step / self.T_max))
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Down to eta_min along a cosine, over T_0 steps and then over T_mult times as many, from a rate times decay_rate.
+
+    After restart_limit rounds (0: no limit) it stays at eta_min.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
+        decay_rate: float = 1.0,
+        restart_limit: int = 0,
+        last_step: int = -1,
+        verbose: bool = False,
+    ) -> None:
+        if not isinstance(T_0, int) or T_0 <= 0:
+            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
+        if not isinstance(T_mult, int) or T_mult < 1:
+            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        self.T_0 = T_0
+        self.T_mult = T_mult
+        self.eta_min = eta_min
+        self.decay_rate = decay_rate
+        self.restart_limit = restart_limit
+        super().__init__(optimizer, last_step, verbose)
+
+    def get_lr(self, base_lr: float, step: int) -> float:
+        rounds, length = 0, self.T_0
+        while step >= length:
+            step -= length
+            length *= self.T_mult
+            rounds += 1
+        if 0 < self.restart_limit <= rounds:
+            return self.eta_min
+        highest = base_lr * self.decay_rate**rounds
+        return self.eta_min + (highest - self.eta_min) * 0.5 * (1 + math.cos(math.pi * step / length))
 
 
 class CosineDecayLR(LRScheduler):

@@ -26,17 +26,21 @@ class ParamGroup(dict[str, Any]):
 
     @property
     def options(self) -> dict[str, Any]:
-        return {name: value for name, value in self.items() if name not in ("params", *_TORCH_ONLY)}
+        """The options in OneFlow's order, then what the user or a scheduler added."""
+        known = {name: self[name] for name in self.order if name in self}
+        return known | {name: self[name] for name in self if name not in (*known, *_TORCH_ONLY)}
+
+    order: tuple[str, ...] = ()
 
 
-_TORCH_ONLY = ("foreach", "differentiable", "capturable", "decoupled_weight_decay")
+_TORCH_ONLY = ("params", "foreach", "differentiable", "capturable", "decoupled_weight_decay", "maximize", "fused")
 
 
 class Optimizer(torch.optim.Optimizer):
     """The base of the optimizers; beside it, each inherits from torch's of the same name.
 
     Class attributes:
-        OPTIONS: options that OneFlow has and torch has not, with the one value that is honoured.
+        OPTIONS: OneFlow's options in its order, with a value for each that torch has not.
         STATE: torch's names of the tensors that belong to a parameter, and OneFlow's.
     """
 
@@ -45,23 +49,27 @@ class Optimizer(torch.optim.Optimizer):
     steps = 0
 
     def __init__(self, parameters: Any, options: dict[str, Any]) -> None:
-        options = {"lr": 0.001, **options}
-        super().__init__(parameters, options)
+        self._make(torch.optim.Optimizer, parameters, {"lr": 0.001, **options})
+
+    def _make(self, kind: type[torch.optim.Optimizer], *arguments: Any, **keywords: Any) -> None:
+        """Call torch's constructor; numbers out of range are AssertionErrors in OneFlow."""
+        try:
+            kind.__init__(self, *arguments, **keywords)
+        except ValueError as error:
+            raise AssertionError(str(error)) if str(error).startswith("Invalid") else error from None
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         super().add_param_group(param_group)
-        self.param_groups[-1] = ParamGroup(self.param_groups[-1])
+        group = self.param_groups[-1] = ParamGroup(self.param_groups[-1])
+        group.order = tuple(self.OPTIONS)
         for name, value in self.OPTIONS.items():
-            self.param_groups[-1].setdefault(name, value)
+            if group.get(name) is None:
+                group[name] = value
 
     def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:  # type: ignore[override]
         """Change the parameters by their gradients. A closure runs without gradients, unless it enables them."""
         with torch.no_grad():
             loss = None if closure is None else closure()
-        for group in self.param_groups:
-            for name, value in self.OPTIONS.items():
-                if value is not None and group[name] != value:
-                    raise NotImplementedError(f"{type(self).__name__}: {name} can only be {value}, got {group[name]}")
         with torch._C.DisableTorchFunctionSubclass():
             self._change_parameters()
         self.steps += 1

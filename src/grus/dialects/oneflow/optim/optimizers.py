@@ -12,7 +12,7 @@ from grus.dialects.oneflow.optim.optimizer import Optimizer
 class SGD(Optimizer, torch.optim.SGD):
     """Stochastic gradient descent, with momentum or without."""
 
-    OPTIONS = {"fused": None}
+    OPTIONS = dict.fromkeys(("lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize")) | {"fused": False}
     STATE = {"momentum_buffer": "momentum_buf"}
 
     def __init__(
@@ -26,17 +26,50 @@ class SGD(Optimizer, torch.optim.SGD):
         maximize: bool = False,
         fused: bool = False,
     ) -> None:
-        torch.optim.SGD.__init__(
-            self, params, lr, momentum, dampening, weight_decay, nesterov, maximize=maximize, foreach=False
+        self._make(
+            torch.optim.SGD, params, lr, momentum, dampening, weight_decay, nesterov, maximize=maximize, foreach=False
         )
 
+    def _change_parameters(self) -> None:
+        for group in self.param_groups:
+            for parameter in group["params"] if group["momentum"] else ():
+                if parameter.grad is not None:  # OneFlow's momentum begins at zero, torch's at the first gradient
+                    self.state[parameter].setdefault("momentum_buffer", torch.zeros_like(parameter))
+        super()._change_parameters()
 
-class Adam(Optimizer, torch.optim.Adam):
-    """Adam."""
 
-    OPTIONS = {"do_bias_correction": True, "bias_correction1": None, "bias_correction2": None, "fused": None}
+class _AdamOptions(Optimizer):
+    """What Adam and AdamW have beside torch's: a bias correction that can be left out."""
+
     STATE = {"exp_avg": "exp_avg", "exp_avg_sq": "exp_avg_sq", "max_exp_avg_sq": "max_exp_avg_sq"}
 
+    def _change_parameters(self) -> None:
+        plain = []
+        for group in self.param_groups:
+            corrections = [1 - beta ** (self.steps + 1) for beta in group["betas"]]
+            group["bias_correction1"], group["bias_correction2"] = corrections
+            if not group["do_bias_correction"]:
+                plain.append((group, {name: group[name] for name in ("lr", "eps", "weight_decay")}))
+                # Rates with which torch's corrections cancel out.
+                group["lr"] *= corrections[0] / corrections[1] ** 0.5
+                group["eps"] /= corrections[1] ** 0.5
+                if group.get("decoupled_weight_decay"):
+                    group["weight_decay"] /= corrections[0] / corrections[1] ** 0.5
+        super()._change_parameters()
+        for group, options in plain:
+            group.update(options)
+
+
+class Adam(_AdamOptions, torch.optim.Adam):
+    """Adam."""
+
+    OPTIONS = dict.fromkeys(("lr", "eps", "betas", "weight_decay", "amsgrad")) | {
+        "bias_correction1": 1.0,
+        "bias_correction2": 1.0,
+        "do_bias_correction": True,
+        "fused": False,
+    }
+
     def __init__(
         self,
         params: Any,
@@ -48,15 +81,21 @@ class Adam(Optimizer, torch.optim.Adam):
         do_bias_correction: bool = True,
         fused: bool = False,
     ) -> None:
-        _only(self, do_bias_correction=(do_bias_correction, True))
-        torch.optim.Adam.__init__(self, params, lr, betas, eps, weight_decay, amsgrad, foreach=False)
+        self._make(torch.optim.Adam, params, lr, betas, eps, weight_decay, amsgrad, foreach=False)
+        for group in self.param_groups:
+            group["do_bias_correction"] = do_bias_correction
 
 
-class AdamW(Optimizer, torch.optim.AdamW):
+class AdamW(_AdamOptions, torch.optim.AdamW):
     """Adam with the weights' decay apart from their gradients."""
 
-    OPTIONS = Adam.OPTIONS
-    STATE = Adam.STATE
+    OPTIONS = dict.fromkeys(("lr", "eps", "betas", "weight_decay")) | {
+        "bias_correction1": 1.0,
+        "bias_correction2": 1.0,
+        "do_bias_correction": True,
+        "amsgrad": None,
+        "fused": False,
+    }
 
     def __init__(
         self,
@@ -69,13 +108,16 @@ class AdamW(Optimizer, torch.optim.AdamW):
         do_bias_correction: bool = True,
         fused: bool = False,
     ) -> None:
-        _only(self, do_bias_correction=(do_bias_correction, True))
-        torch.optim.AdamW.__init__(self, params, lr, betas, eps, weight_decay, amsgrad, foreach=False)
+        self._make(torch.optim.AdamW, params, lr, betas, eps, weight_decay, amsgrad, foreach=False)
+        for group in self.param_groups:
+            group["do_bias_correction"] = do_bias_correction
+            group["decoupled_weight_decay"] = True
 
 
 class Adagrad(Optimizer, torch.optim.Adagrad):
     """Adagrad."""
 
+    OPTIONS = dict.fromkeys(("lr", "initial_accumulator_value", "lr_decay", "weight_decay", "eps"))
     STATE = {"sum": "sum"}
 
     def __init__(
@@ -87,14 +129,15 @@ class Adagrad(Optimizer, torch.optim.Adagrad):
         initial_accumulator_value: float = 0.0,
         eps: float = 1e-10,
     ) -> None:
-        torch.optim.Adagrad.__init__(
-            self, params, lr, lr_decay, weight_decay, initial_accumulator_value, eps, foreach=False
+        self._make(
+            torch.optim.Adagrad, params, lr, lr_decay, weight_decay, initial_accumulator_value, eps, foreach=False
         )
 
 
 class Adadelta(Optimizer, torch.optim.Adadelta):
     """Adadelta."""
 
+    OPTIONS = dict.fromkeys(("lr", "rho", "eps", "maximize", "weight_decay"))
     STATE = {"square_avg": "square_avgs", "acc_delta": "acc_deltas"}
 
     def __init__(
@@ -106,13 +149,14 @@ class Adadelta(Optimizer, torch.optim.Adadelta):
         weight_decay: float = 0,
         maximize: bool = False,
     ) -> None:
-        _only(self, maximize=(maximize, False))
-        torch.optim.Adadelta.__init__(self, params, lr, rho, eps, weight_decay, foreach=False)
+        assert not maximize, "Adadelta: OneFlow takes no maximize=True"
+        self._make(torch.optim.Adadelta, params, lr, rho, eps, weight_decay, foreach=False)
 
 
 class RMSprop(Optimizer):
     """RMSprop whose eps stands inside the square root, as OneFlow has it; torch has it outside."""
 
+    OPTIONS = dict.fromkeys(("lr", "alpha", "eps", "weight_decay", "centered"))
     STATE = {"square_avg": "square_avg", "grad_avg": "grad_avg"}
 
     def __init__(
@@ -150,9 +194,3 @@ class RMSprop(Optimizer):
             mean.mul_(group["alpha"]).add_(gradient, alpha=1 - group["alpha"])
             variance = square - mean * mean
         parameter.addcdiv_(gradient, (variance + group["eps"]).sqrt(), value=-group["lr"])
-
-
-def _only(optimizer: Optimizer, **options: tuple[Any, Any]) -> None:
-    for name, (given, honoured) in options.items():
-        if given != honoured:
-            raise NotImplementedError(f"{type(optimizer).__name__}: {name} can only be {honoured}, got {given}")

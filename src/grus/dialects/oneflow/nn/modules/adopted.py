@@ -9,26 +9,28 @@ from typing import Any
 import torch
 
 from grus.dialects.oneflow.framework.dtype import plain, translated
+from grus.dialects.oneflow.framework.tensor import inside_torch
 from grus.dialects.oneflow.nn.modules.module import Module
 
 
-def adopt(layer: type[torch.nn.Module], positional: str | None = None) -> Any:
+def adopt(
+    layer: type[torch.nn.Module], positional: str | None = None, base: type = Module, shown: str | None = None
+) -> Any:
     """A subclass of a torch layer that is a `oneflow.nn.Module` and takes OneFlow's data types.
 
     Args:
         positional: OneFlow's arguments, in its order, where torch has others.
+        base: the class of OneFlow that it inherits from.
+        shown: what stands between the parentheses when it is printed, with its attributes in braces, if not torch's text.
     """
-    return type(
-        layer.__name__,
-        (layer, Module),
-        {
-            "__init__": translated(layer.__init__)
-            if positional is None
-            else named(layer.__init__, "self " + positional),
-            "__doc__": f"As torch.nn.{layer.__name__}.",
-            "__module__": "grus.dialects.oneflow.nn",
-        },
-    )
+    make = translated(layer.__init__) if positional is None else named(layer.__init__, "self " + positional)
+    own: dict[str, Any] = {"__init__": make}
+    if "forward" in vars(layer) and not issubclass(layer, torch.nn.Sequential):
+        own["forward"] = inside_torch(layer.forward)
+    if shown is not None:
+        own["extra_repr"] = lambda self: shown.format(**vars(self))
+    about = {"__doc__": f"As torch.nn.{layer.__name__}.", "__module__": "grus.dialects.oneflow.nn"}
+    return type(layer.__name__, (layer, base), {**own, **about})
 
 
 def named(function: Callable[..., Any], positional: str) -> Callable[..., Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from grus.dialects.oneflow.nn.modules.adopted import adopt
@@ -9,11 +11,29 @@ from grus.dialects.oneflow.nn.modules.module import Module
 
 Sequential = adopt(torch.nn.Sequential)
 ModuleDict = adopt(torch.nn.ModuleDict)
-ParameterList = adopt(torch.nn.ParameterList)
-ParameterDict = adopt(torch.nn.ParameterDict)
 
 
 class ModuleList(torch.nn.ModuleList, Module):
     """As torch.nn.ModuleList, printed without folding repeated modules."""
 
     __repr__ = torch.nn.Module.__repr__
+
+
+class ParameterList(torch.nn.ParameterList, Module):
+    """As torch.nn.ParameterList."""
+
+    def __repr__(self) -> str:
+        lines = "\n".join(f"    ({name}): {_brief(parameter)}" for name, parameter in self._parameters.items())
+        return f"ParameterList(\n{lines}\n)"
+
+
+class ParameterDict(torch.nn.ParameterDict, Module):
+    """As torch.nn.ParameterDict."""
+
+    def __repr__(self) -> str:
+        lines = "\n".join(f"  ({name}): {_brief(parameter)}" for name, parameter in self._parameters.items())
+        return f"ParameterDict({lines})"
+
+
+def _brief(parameter: Any) -> str:
+    return f"Parameter containing: [{type(parameter)} of size {'x'.join(map(str, parameter.shape))}]"

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 from grus.dialects.oneflow.framework.dtype import dtype, plain, translated
 from grus.dialects.oneflow.framework.placement import placement
 from grus.dialects.oneflow.framework.tensor import Parameter, Tensor, as_parameter, dress
+
+
+@contextlib.contextmanager
+def _worded(message: str) -> Iterator[None]:
+    """Give a TypeError of torch OneFlow's words."""
+    try:
+        yield
+    except TypeError as error:
+        raise TypeError(message) from error
+
+
+def _name_checked(name: Any, kind: str) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"{kind} name should be a string. Got {type(name)}")
+
+
+_TABLES = (
+    ("_parameters", "parameter", "nn.Parameter"),
+    ("_modules", "child module", "nn.Module"),
+    ("_buffers", "buffer", "Tensor"),
+)
 
 
 class Module(torch.nn.Module):
@@ -20,10 +43,27 @@ class Module(torch.nn.Module):
     def register_parameter(self, name: str, param: Parameter | None) -> None:  # type: ignore[override]
         if type(param) is torch.nn.Parameter:
             as_parameter(param)
-        super().register_parameter(name, param)
+        _name_checked(name, "parameter")
+        with _worded(f"cannot assign '{type(param)}' object to parameter '{name}' (nn.Parameter or None required)"):
+            super().register_parameter(name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:  # type: ignore[override]
-        super().register_buffer(name, dress(tensor), persistent)
+        _name_checked(name, "buffer")
+        with _worded(f"cannot assign '{type(tensor)}' object to buffer '{name}' (Tensor or None required)"):
+            super().register_buffer(name, dress(tensor), persistent)
+
+    def add_module(self, name: str, module: torch.nn.Module | None) -> None:
+        if module is None or isinstance(module, torch.nn.Module):
+            _name_checked(name, "module")
+        with _worded(f"{type(module)} is not a Module subclass"):
+            super().add_module(name, module)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        for table, kind, wanted in _TABLES:
+            if name in self.__dict__.get(table, ()):
+                with _worded(f"cannot assign '{type(value)}' as {kind} '{name}' ({wanted} or None expected)"):
+                    return super().__setattr__(name, value)
+        super().__setattr__(name, value)
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> None:  # type: ignore[override]
         """`hook(module, arguments)` sees the positional arguments and may give others."""
@@ -45,7 +85,7 @@ class Module(torch.nn.Module):
             return destination
         return super().state_dict(destination=destination, prefix=prefix, keep_vars=True)
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> Any:  # type: ignore[override]
+    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True) -> Any:  # type: ignore[override]
         """Copy the values of a state, tensors or NumPy arrays, into this module.
 
         Returns:
@@ -55,7 +95,7 @@ class Module(torch.nn.Module):
             RuntimeError: names that are missing or unexpected, if strict; values of another shape; local values for a
                 global module, or the reverse.
         """
-        return super().load_state_dict(state_dict, strict)
+        return super().load_state_dict(state_dict.copy(), strict)
 
     def _load_from_state_dict(  # type: ignore[override]
         self,
@@ -163,6 +203,8 @@ def _copy(value: Any, tensor: Any, key: str) -> str | None:
             f'local / global mismatch for "{key}":  param from checkpoint is {kinds[is_global]} tensor, but the param in '
             f"current model is {kinds[tensor.is_global]} tensor. {help}"
         )
+    if isinstance(value, np.ndarray) and value.dtype != tensor.detach().cpu().numpy().dtype:
+        return f'While copying the parameter "{key}": an array of {value.dtype} cannot be copied into {tensor.dtype}.'
     with torch.no_grad():
         source = value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
         if tensor.is_global and not is_global:

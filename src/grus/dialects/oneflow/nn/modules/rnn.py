@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 import grus
 from grus import functional
-from grus.dialects.oneflow.framework.dtype import translated
+from grus.dialects.oneflow.framework.dtype import plain, translated
 from grus.dialects.oneflow.framework.tensor import Tensor, dress
 from grus.dialects.oneflow.nn.modules.adopted import adopt
 from grus.dialects.oneflow.nn.modules.module import Module
 from grus.dialects.oneflow.nn.utils.rnn import PackedSequence
+from grus.errors import ArgumentError, ArgumentTypeError
 from grus.parallel import global_tensor
 
 RNNBase = adopt(torch.nn.RNNBase)
-RNN = adopt(torch.nn.RNN)
-LSTM = adopt(torch.nn.LSTM)
+RNN = adopt(torch.nn.RNN, base=RNNBase)
+LSTM = adopt(torch.nn.LSTM, base=RNNBase)
 RNNCellBase = adopt(torch.nn.RNNCellBase)
-RNNCell = adopt(torch.nn.RNNCell)
-LSTMCell = adopt(torch.nn.LSTMCell)
+RNNCell = adopt(torch.nn.RNNCell, base=RNNCellBase)
+LSTMCell = adopt(torch.nn.LSTMCell, base=RNNCellBase)
 
 
-class GRU(torch.nn.GRU, Module):
+@contextlib.contextmanager
+def _oneflow_errors() -> Iterator[None]:
+    """Sizes, types and devices that do not fit are RuntimeErrors in OneFlow."""
+    try:
+        yield
+    except (ArgumentError, ArgumentTypeError) as error:
+        raise RuntimeError(str(error)) from error
+
+
+class GRU(torch.nn.GRU, RNNBase):  # type: ignore[misc, valid-type]
     """A GRU of one or more layers and one or two directions over a batch of sequences.
 
     Args:
@@ -39,7 +51,11 @@ class GRU(torch.nn.GRU, Module):
         RuntimeError: input or hx of another size; local tensors among global ones.
     """
 
-    __init__ = translated(torch.nn.GRU.__init__)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        flags = {3: "bias", 4: "batch_first"}  # any truth value does
+        given = [bool(value) if place in flags else plain(value) for place, value in enumerate(args)]
+        named = {name: bool(value) if name in flags.values() else plain(value) for name, value in kwargs.items()}
+        super().__init__(*given, **named)
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:  # type: ignore[override]
         expected = 3 if batch_sizes is None else 2
@@ -73,7 +89,7 @@ class GRU(torch.nn.GRU, Module):
         return self._run(input, hx, False)
 
     def _run(self, input: Any, hx: Tensor | None, batch_first: bool) -> tuple[Any, Tensor]:
-        weights = [getattr(self, name) for name in self._flat_weights_names]
+        weights = self._flat_weights
         compute: Any = functional.gru
         if any(isinstance(tensor, Tensor) and tensor.is_global for tensor in (input, hx, *weights)):
             compute = global_tensor.gru
@@ -81,28 +97,43 @@ class GRU(torch.nn.GRU, Module):
                 raise RuntimeError(
                     "nn.GRU got local and global tensors together: make input, hx and the layer global by to_global"
                 )
-        with torch._C.DisableTorchFunctionSubclass():
-            return dress(
-                compute(
-                    input,
-                    hx,
-                    weights,
-                    batch_first=batch_first,
-                    bidirectional=self.bidirectional,
-                    bias=self.bias,
-                    dropout=self.dropout,
-                    training=self.training,
-                )
+        with torch._C.DisableTorchFunctionSubclass(), _oneflow_errors():
+            results = compute(
+                input,
+                hx,
+                weights,
+                batch_first=batch_first,
+                bidirectional=self.bidirectional,
+                bias=self.bias,
+                dropout=self.dropout,
+                training=self.training,
             )
+        return dress(results)
 
-    def flatten_parameters(self) -> None:
-        """Does nothing: the kernels read the weights where they are."""
+    # The weights are read by name at every call; what torch keeps beside them for cuDNN has no use here.
+
+    @property
+    def _flat_weights(self) -> list[Any]:  # type: ignore[override]
+        return [getattr(self, name) for name in self._flat_weights_names]
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Any]) -> None:
+        pass
 
     def _init_flat_weights(self) -> None:
-        self._flat_weights = []
+        pass
+
+    def _update_flat_weights(self) -> None:
+        pass
 
     def __setattr__(self, name: str, value: Any) -> None:
         Module.__setattr__(self, name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__.copy()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        torch.nn.Module.__setstate__(self, state)
 
     def __to_grus__(self) -> grus.GRU:
         """The same layer as `grus.GRU`, with these parameters."""
@@ -121,17 +152,16 @@ class GRU(torch.nn.GRU, Module):
         return layer.train(self.training)
 
 
-class GRUCell(torch.nn.GRUCell, Module):
+class GRUCell(torch.nn.GRUCell, RNNCellBase):  # type: ignore[misc, valid-type]
     """One step of a GRU: the state after input [B, I] or [I] from state hx [B, H] or [H] (None: zeros)."""
 
     __init__ = translated(torch.nn.GRUCell.__init__)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:  # type: ignore[override]
-        if input.dim() not in (1, 2):
-            raise RuntimeError(f"GRUCell: Expected input to be 1-D or 2-D but received {input.dim()}-D tensor")
+        assert input.dim() in (1, 2), f"GRUCell: Expected input to be 1-D or 2-D but received {input.dim()}-D tensor"
         if hx is not None and hx.is_global != input.is_global or input.is_global != self.weight_ih.is_global:
             raise RuntimeError("nn.GRUCell got local and global tensors together")
-        with torch._C.DisableTorchFunctionSubclass():
+        with torch._C.DisableTorchFunctionSubclass(), _oneflow_errors():
             return dress(functional.gru_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh))
 
     def __to_grus__(self) -> grus.GRUCell:

@@ -1,4 +1,8 @@
-"""Limits for gradients."""
+"""Limits for gradients: torch's functions."""
 
-from torch.nn.utils import clip_grad_norm_ as clip_grad_norm_
-from torch.nn.utils import clip_grad_value_ as clip_grad_value_
+from torch.nn import utils as _torch
+
+from grus.dialects.oneflow.framework.tensor import inside_torch
+
+clip_grad_norm_ = inside_torch(_torch.clip_grad_norm_)
+clip_grad_value_ = inside_torch(_torch.clip_grad_value_)

@@ -21,8 +21,12 @@ def pack_padded_sequence(
 
     Raises:
         AssertionError: enforce_sorted=False, which OneFlow 0.9 has not.
+        RuntimeError: a length of 0, one beyond the input's steps, or one greater than the one before it.
     """
     assert enforce_sorted, "Only support enforce_sorted == True for now. Please sort the input by decreasing length."
+    steps, longest = input.shape[1 if batch_first else 0], int(max(lengths))
+    if longest > steps:  # torch would read past the end
+        raise RuntimeError(f"lengths must be at most the {steps} steps of input, got {longest}")
     return dress(rnn.pack_padded_sequence(input, torch.as_tensor(lengths), batch_first, enforce_sorted))
 
 
