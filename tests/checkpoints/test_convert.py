@@ -15,7 +15,6 @@ from grus.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from grus.checkpoints.convert import convert
 from grus.errors import CheckpointError
 
-
 _INPUT, _STATE = ["W_r", "W_z", "W"], ["U_r", "U_z", "U"]
 
 

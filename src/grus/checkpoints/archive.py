@@ -78,9 +78,8 @@ class Archive:
         return data
 
     def content(self, name: str) -> memoryview:
-        """Give a member's bytes: a large one where it lies in the file if it can, others with their checksum checked."""
-        entry = self._entries[name]
-        if entry.compress_type == zipfile.ZIP_STORED and entry.file_size >= MAP_FROM:
+        """Give a member's bytes: where they lie in a large file if they can, else with their checksum checked."""
+        if self._entries[name].compress_type == zipfile.ZIP_STORED and len(self._data) >= MAP_FROM:
             return self._view(name)
         return memoryview(self.read(name))
 

@@ -20,7 +20,7 @@ from grus.checkpoints.content import Content, Progress, flatten
 from grus.checkpoints.known_types import make_array
 from grus.checkpoints.layout import Layout
 from grus.checkpoints.pickling import Call, Global, dump
-from grus.checkpoints.source import Bytes, Cursor
+from grus.checkpoints.source import COMPRESS_BELOW, Bytes, Cursor
 from grus.checkpoints.stored import BITS, Stored
 from grus.checkpoints.unpickle import RestrictedUnpickler
 from grus.errors import CheckpointError
@@ -109,7 +109,7 @@ def save_npz(
     Args:
         path: the file; its name is taken as it is.
         arrays: arrays by name, of plain numbers or text; None, also as an array of one None, stays None.
-        compression: deflate the arrays, as Chainer does unless told otherwise.
+        compression: deflate arrays of less than 16 MiB, as Chainer does with all unless told otherwise.
         progress: called with the bytes written.
 
     Raises:
@@ -119,7 +119,10 @@ def save_npz(
     with open_for_replace(path, progress=progress) as file, zipfile.ZipFile(file, "w", method) as archive:
         for name, value in arrays.items():
             array = np.asarray(value)
-            with archive.open(name + ".npy", "w", force_zip64=True) as member:
+            entry = zipfile.ZipInfo(name + ".npy")
+            # what a reader will map must lie in the file as it is
+            entry.compress_type = zipfile.ZIP_STORED if array.nbytes >= COMPRESS_BELOW else method
+            with archive.open(entry, "w", force_zip64=True) as member:
                 _write_npy(member, array, name)
 
 

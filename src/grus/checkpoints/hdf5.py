@@ -13,7 +13,7 @@ import numpy as np
 from grus.checkpoints.atomic import open_for_replace
 from grus.checkpoints.chainer import LAYOUT, flat_arrays, problem, stored_or_plain
 from grus.checkpoints.content import Content, Progress
-from grus.checkpoints.source import Cursor, array_from, check_expansion, count_elements, open_bytes
+from grus.checkpoints.source import COMPRESS_BELOW, Cursor, array_from, check_expansion, count_elements, open_bytes
 from grus.errors import CheckpointError
 
 __all__ = ["LAYOUT", "load", "problem", "read", "recognise", "save", "write"]
@@ -61,7 +61,7 @@ def save(
     Args:
         path: the file.
         arrays: arrays by path; slashes make groups; None becomes an empty dataset.
-        compression: the level of deflate for arrays of more than one value; None leaves them as they are.
+        compression: the level of deflate for arrays of more than one value and less than 16 MiB; None leaves them as they are.
         progress: called with the bytes written.
 
     Raises:
@@ -143,7 +143,9 @@ def _write_dataset(h5py: Any, target: Any, name: str, array: np.ndarray, compres
     if array.dtype.kind == "U":
         encoded = np.char.encode(array, "utf-8")
         array = encoded.astype(h5py.string_dtype("utf-8", max(encoded.dtype.itemsize, 1)))
-    target.create_dataset(name, data=array, compression=None if array.size <= 1 else compression)
+    # what a reader will map must lie in the file as it is
+    plain = array.size <= 1 or array.nbytes >= COMPRESS_BELOW
+    target.create_dataset(name, data=array, compression=None if plain else compression)
 
 
 class _Reader:

@@ -13,6 +13,7 @@ import numpy as np
 from grus.errors import CheckpointError
 
 __all__ = [
+    "COMPRESS_BELOW",
     "MAP_FROM",
     "Bytes",
     "Cursor",
@@ -21,6 +22,7 @@ __all__ = [
     "count_elements",
     "empty_array",
     "open_bytes",
+    "usable",
 ]
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
@@ -28,6 +30,9 @@ Bytes: TypeAlias = bytes | bytearray | memoryview
 #: Files from this size on are mapped rather than read: 64 MiB. Mapping keeps a large file out of memory; reading
 #: keeps arrays valid when somebody shortens a small one.
 MAP_FROM = 64 << 20
+
+#: Arrays from this size on are never written compressed, so that a reader can map them: 16 MiB.
+COMPRESS_BELOW = 16 << 20
 
 #: What compressed or sparse data may unfold to: always this much, and beyond it this many times the bytes stored.
 FREE_EXPANSION = 64 << 20
@@ -108,7 +113,7 @@ def count_elements(shape: Sequence[int], place: str) -> int:
 def array_from(data: Bytes, dtype: np.dtype, shape: Sequence[int], place: str, *, fortran: bool = False) -> np.ndarray:
     """View bytes as an array of exactly that size; copied only where the bytes are not aligned or not writable.
 
-    Large data stay where they are even when not aligned, since a copy is what mapping avoids.
+    In a mapped file they stay even when not aligned, since a copy is what mapping avoids.
 
     Raises:
         CheckpointError: the bytes are not as many as dtype and shape say.
@@ -122,9 +127,13 @@ def array_from(data: Bytes, dtype: np.dtype, shape: Sequence[int], place: str, *
     if expected == 0:
         return empty_array(tuple(shape), dtype, place)
     array = np.frombuffer(view, dtype).reshape(tuple(shape), order="F" if fortran else "C")
-    if (not array.flags.aligned and expected < MAP_FROM) or not array.flags.writeable:
-        array = array.copy(order="K")
-    return array
+    return usable(array, view)
+
+
+def usable(array: np.ndarray, data: memoryview) -> np.ndarray:
+    """Give an array on some bytes that can be written to, and is aligned unless the bytes are a mapped file's."""
+    in_place = array.flags.aligned or isinstance(data.obj, mmap.mmap)
+    return array if in_place and array.flags.writeable else array.copy(order="K")
 
 
 def empty_array(shape: tuple[int, ...], dtype: np.dtype, place: str) -> np.ndarray:

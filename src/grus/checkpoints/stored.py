@@ -31,6 +31,8 @@ def holder(dtype: str) -> np.dtype:
     return BITS[dtype] if dtype in BITS else np.dtype(dtype)
 
 
+_PIECE = 4 << 20
+
 #: The keys that lead to a value in nested containers.
 Path = tuple[Any, ...]
 
@@ -99,7 +101,10 @@ class Stored:
         mine, others = np.asarray(self.values, order="C"), np.asarray(other.values, order="C")
         if not mine.size:
             return True
-        return bool(np.array_equal(mine.reshape(-1).view(np.uint8), others.reshape(-1).view(np.uint8)))
+        one, two = mine.reshape(-1).view(np.uint8), others.reshape(-1).view(np.uint8)
+        # piece by piece, since a comparison takes as much memory as what it compares
+        starts = range(0, len(one), _PIECE)
+        return all(np.array_equal(one[start : start + _PIECE], two[start : start + _PIECE]) for start in starts)
 
 
 def is_branch(tree: Any) -> bool:

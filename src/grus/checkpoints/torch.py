@@ -19,7 +19,7 @@ from grus.checkpoints.archive import Archive
 from grus.checkpoints.atomic import open_for_replace
 from grus.checkpoints.content import Content, Progress, plain_problem
 from grus.checkpoints.layout import PARTS, Layout
-from grus.checkpoints.source import MAP_FROM, check_expansion, count_elements, empty_array, open_bytes
+from grus.checkpoints.source import check_expansion, count_elements, empty_array, open_bytes, usable
 from grus.checkpoints.stored import BITS, Path, Stored, flat_name, holder, map_leaves
 from grus.checkpoints.unpickle import RestrictedUnpickler
 from grus.errors import CheckpointError
@@ -169,8 +169,7 @@ def _strided(storage: Any, offset: Any, size: Any, stride: Any, dtype: str | Non
     values = np.frombuffer(storage.data, plain, held)
     steps = tuple(step * plain.itemsize for step in stride)
     view = np.lib.stride_tricks.as_strided(values[offset:], size, steps)
-    aligned = view.flags.aligned or view.nbytes >= MAP_FROM
-    return Stored(view if aligned and view.flags.writeable else view.copy(), name)
+    return Stored(usable(view, storage.data), name)
 
 
 def _tensor(where: str) -> Callable[..., Stored]:
