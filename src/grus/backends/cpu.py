@@ -6,7 +6,8 @@ float32 and float64 go to them as they are; bfloat16 and float16 are converted, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -25,6 +26,23 @@ else:
 
 _DTYPES = (torch.float32, torch.float64)
 _HALF_DTYPES = (torch.bfloat16, torch.float16)
+
+_outputs_only = False
+
+
+@contextmanager
+def keep_outputs_only(enabled: bool = True) -> Iterator[None]:
+    """Forward passes inside keep no gates for backward, which computes them again from the outputs: less memory, more time.
+
+    A row of a layer then costs H values instead of 5 H, and backward one more product of the size of forward's. The setting is
+    read when the forward pass runs, and it is one for the process. bfloat16 and float16 keep their gates all the same.
+    """
+    global _outputs_only
+    before, _outputs_only = _outputs_only, enabled
+    try:
+        yield
+    finally:
+        _outputs_only = before
 
 
 def refuse(problem: Problem) -> str | None:
@@ -126,6 +144,24 @@ def backward(
     return _Backward(problem, input, h_0, weights, batch_sizes, output, reserve, needs).compute(grad_output, grad_h_n)
 
 
+def _forward_outputs_only(
+    problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """As `forward`, keeping [L - 1, rows, D * H]: the outputs of all layers but the last."""
+    directions, layers = problem.directions, problem.num_layers
+    shape = (*input.shape[:-1], h_0.shape[2] * directions)
+    reserve = input.new_empty((layers - 1, *shape))
+    h_n, output = h_0.new_empty(h_0.shape), input.new_empty(shape)
+    each = directions * problem.tensors_per_direction
+    single = problem._replace(num_layers=1)
+    for layer, own in enumerate((*reserve, output)):
+        states = slice(layer * directions, (layer + 1) * directions)
+        own_weights = weights[layer * each : (layer + 1) * each]
+        _compute(single, input, h_0[states], own_weights, batch_sizes, own, h_n[states], None)
+        input = own
+    return output, h_n, reserve.view(-1)
+
+
 class Prepared:
     """A layer's weights in the order in which the kernels read them, for calls that follow one another.
 
@@ -156,12 +192,12 @@ class Prepared:
 
 
 def _address(tensor: Tensor, dtype: torch.dtype) -> tuple[int, int]:
-    """Address and number of elements of a contiguous tensor, as the native module takes it."""
+    """Address and number of bytes of a contiguous tensor, as the native module takes it."""
     if tensor.dtype is not dtype or not tensor.is_cpu or not tensor.is_contiguous():
         raise RuntimeError(
             f"the kernel needs a contiguous CPU tensor of {dtype}, got {tensor.dtype} on {tensor.device}"
         )
-    return tensor.data_ptr(), tensor.numel()
+    return tensor.data_ptr(), tensor.numel() * dtype.itemsize
 
 
 def _compute(
@@ -187,7 +223,11 @@ def _compute(
         if not input.is_contiguous() and not input.transpose(0, 1).is_contiguous():
             input = input.contiguous()
         step_stride, row_stride, _ = input.stride()
-        given = (input.data_ptr(), input.numel()) if input.dtype is dtype and input.is_cpu else _address(input, dtype)
+        if input.dtype is not dtype or not input.is_cpu:
+            raise RuntimeError(
+                f"the kernel needs a contiguous CPU tensor of {dtype}, got {input.dtype} on {input.device}"
+            )
+        given = input.data_ptr(), input.numel() * input.dtype.itemsize
         sizes, output_step_stride = None, batch * output.shape[-1]
     else:
         input = input.contiguous()
@@ -211,10 +251,10 @@ def _compute(
         row_stride,
         _address(h_0, dtype),
         addresses,
-        (output.data_ptr(), output.numel()),
+        _address(output, dtype),
         output_step_stride,
         output.shape[-1],
-        (h_n.data_ptr(), h_n.numel()),
+        _address(h_n, dtype),
         None if reserve is None else _address(reserve, dtype),
         torch.get_num_threads(),
     )
@@ -244,8 +284,12 @@ class _Backward:
         self.rows = output.numel() // self.features
         self.steps = output.shape[0] if batch_sizes is None else batch_sizes.shape[0]
         kept = problem.num_layers * problem.directions * self.rows * 4 * self.hidden
-        self.kept = reserve[:kept].view(problem.num_layers, problem.directions, self.rows, 4, self.hidden)
-        inner = reserve[kept:].view(problem.num_layers - 1, self.rows, self.features)
+        inner_numel = (problem.num_layers - 1) * self.rows * self.features
+        self.kept = None
+        if reserve.numel() != inner_numel or kept == 0:
+            self.kept = reserve[:kept].view(problem.num_layers, problem.directions, self.rows, 4, self.hidden)
+            reserve = reserve[kept:]
+        inner = reserve.view(problem.num_layers - 1, self.rows, self.features)
         flat = input.reshape(self.rows, input.shape[-1])
         self.layer_inputs = [flat, *inner]
         self.layer_outputs = [*inner, output.reshape(self.rows, self.features)]
@@ -285,6 +329,8 @@ class _Backward:
         if grad_output is not None:
             grad_output = grad_output.contiguous()
         batch = h_0.shape[1]
+        kept = self._recomputed(layer) if self.kept is None else self.kept[layer]
+        self.layer_kept = kept
         native.backward(
             dtype.itemsize,
             self.steps,
@@ -301,7 +347,7 @@ class _Backward:
             batch * self.features,
             self.features,
             _address(states, dtype),
-            _address(self.kept[layer], dtype),
+            _address(kept, dtype),
             [_address(weight, dtype) for weight in recurrent],
             _address(gates, dtype),
             _address(previous, dtype),
@@ -309,6 +355,37 @@ class _Backward:
             torch.get_num_threads(),
         )
         return gates, previous
+
+    def _recomputed(self, layer: int) -> Tensor:
+        """The gates that the forward pass did not keep [D, N, 4, H]: all rows as one step, from the states that are known."""
+        problem, directions = self.problem, self.problem.directions
+        kept = self.h_0.new_empty((directions, self.rows, 4, self.hidden))
+        cell = problem._replace(num_layers=1, bidirectional=False)
+        input = self.layer_inputs[layer].unsqueeze(0)
+        for direction in range(directions):
+            place = layer * directions + direction
+            each = problem.tensors_per_direction
+            previous = self._previous_states(layer, direction).unsqueeze(0)
+            output, h_n = torch.empty_like(previous), torch.empty_like(previous)
+            weights = self.weights[place * each : (place + 1) * each]
+            _compute(cell, input, previous, weights, None, output, h_n, kept[direction].view(-1))
+        return kept
+
+    def _previous_states(self, layer: int, direction: int) -> Tensor:
+        """h before each row's step [N, H]: an earlier row of the output, or the initial state."""
+        first = direction * self.hidden
+        output = self.layer_outputs[layer][:, first : first + self.hidden]
+        start = self.h_0[layer * self.problem.directions + direction]
+        sizes = self.batch_sizes
+        if sizes is None:
+            sizes = torch.full((self.steps,), start.shape[0])
+        offsets = sizes.cumsum(0) - sizes
+        step = torch.repeat_interleave(torch.arange(self.steps), sizes)
+        sequence = torch.arange(self.rows) - offsets[step]
+        before = step - 1 if direction == 0 else step + 1
+        inside = before.clamp(0, max(self.steps - 1, 0))
+        started = (before == inside) & (sequence < sizes[inside])
+        return torch.cat((output, start))[torch.where(started, offsets[inside], self.rows) + sequence]
 
     def _input_gates(self, gates: Tensor) -> Tensor:
         """The columns r, z, n as the input's product sees them."""
@@ -332,7 +409,7 @@ class _Backward:
         if needs[1]:
             grads[place + 1] = grad = gates.new_empty((3 * hidden, hidden))
             if before:
-                reset_state = self.kept[layer, direction, :, 3]
+                reset_state = self.layer_kept[direction, :, 3]
                 torch.mm(gates[:, : 2 * hidden].t(), previous, out=grad[: 2 * hidden])
                 torch.mm(gates[:, 2 * hidden :].t(), reset_state, out=grad[2 * hidden :])
             else:
@@ -355,7 +432,10 @@ class _Recurrence(torch.autograd.Function):
     def forward(
         ctx: Any, problem: Problem, batch_sizes: Tensor | None, input: Tensor, h_0: Tensor, *weights: Tensor
     ) -> tuple[Tensor, Tensor]:
-        output, h_n, reserve = forward(problem, input, h_0, weights, batch_sizes, True)
+        if _outputs_only and problem.dtype in _DTYPES:
+            output, h_n, reserve = _forward_outputs_only(problem, input, h_0, weights, batch_sizes)
+        else:
+            output, h_n, reserve = forward(problem, input, h_0, weights, batch_sizes, True)
         ctx.problem = problem
         ctx.batch_sizes = batch_sizes
         ctx.save_for_backward(input, h_0, output, reserve, *weights)

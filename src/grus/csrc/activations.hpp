@@ -79,13 +79,18 @@ GRUS_INLINE Vector<Real> sigmoid(Vector<Real> x) {
     return (x < 0 ? power : one) / (one + power);
 }
 
-// (1 - e^-2|x|) / (1 + e^-2|x|) with the sign of x.
+// With e = e^-2|x|, the magnitude is (1 - e) / (1 + e); but where e is small, 1 - 2 e / (1 + e) loses less in rounding. One
+// division serves both.
 template <class Real>
 GRUS_INLINE Vector<Real> tanh(Vector<Real> x) {
-    const Exponential<Real> e = exponential<Real>(Real(2) * minus_magnitude<Real>(x));
+    const Vector<Real> y = Real(2) * minus_magnitude<Real>(x);
+    const Exponential<Real> e = exponential<Real>(y);
     const Vector<Real> one = broadcast<Real>(Real(1));
+    const auto near = y > Real(-1.1);
+    const Vector<Real> power = fused(e.scale, e.fraction_m1, e.scale);
     const Vector<Real> power_m1 = fused(e.scale, e.fraction_m1, e.scale - one);
-    const Vector<Real> magnitude = -power_m1 / (Real(2) + power_m1);
+    const Vector<Real> ratio = (near ? -power_m1 : power + power) / (near ? Real(2) + power_m1 : one + power);
+    const Vector<Real> magnitude = near ? ratio : one - ratio;
     return x < 0 ? -magnitude : magnitude;
 }
 

@@ -1,4 +1,4 @@
-// The native module: checks every size against every address, then computes. Tensors come as address and number of elements,
+// The native module: checks every size against every address, then computes. Tensors come as address and number of bytes,
 // since that is what Python can hand over fastest; nothing is read or written before all of them fit the shape.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -29,26 +29,26 @@ Index multiply(std::initializer_list<Index> factors, const char* name) {
     return result;
 }
 
-// A tensor: its address and how many elements lie there.
+// A tensor: its address and how many bytes lie there.
 struct Operand {
     std::uintptr_t address;
-    Index elements;
+    Index bytes;
 };
 
 Operand operand(nb::handle pair, const char* name) {
     if (!PyTuple_CheckExact(pair.ptr()) || PyTuple_GET_SIZE(pair.ptr()) != 2)
-        refuse(std::string(name) + " must be (address, elements)");
+        refuse(std::string(name) + " must be (address, bytes)");
     const std::size_t address = PyLong_AsSize_t(PyTuple_GET_ITEM(pair.ptr(), 0));
-    const Py_ssize_t elements = PyLong_AsSsize_t(PyTuple_GET_ITEM(pair.ptr(), 1));
+    const Py_ssize_t bytes = PyLong_AsSsize_t(PyTuple_GET_ITEM(pair.ptr(), 1));
     if (PyErr_Occurred()) throw nb::python_error();
-    return {address, elements};
+    return {address, bytes};
 }
 
 template <class Real>
 Real* tensor(const Operand& given, Index expected, const char* name) {
-    if (given.elements != expected)
-        refuse(std::string(name) + " must have " + std::to_string(expected) + " elements, got " +
-               std::to_string(given.elements));
+    const Index bytes = expected * Index(sizeof(Real));
+    if (given.bytes != bytes)
+        refuse(std::string(name) + " must have " + std::to_string(bytes) + " bytes, got " + std::to_string(given.bytes));
     if (expected == 0) return nullptr;
     if (given.address == 0) refuse(std::string(name) + " has no memory");
     if (given.address % alignof(Real)) refuse(std::string(name) + " is not aligned to its element size");
@@ -101,20 +101,20 @@ grus::Shape make_shape(Index steps, Index batch, Index input_size, Index hidden,
     return shape;
 }
 
-// Rows of `width` values at strides that stay inside what was given.
+// Rows of `width` values, either steps first or, in a dense batch, sequences first.
 template <class Real>
 grus::Rows<Real> rows(const grus::Shape& shape, nb::handle given, Index step_stride, Index row_stride, Index width,
                       const char* name) {
-    const Index expected = multiply({shape.rows, width}, name);
-    Real* data = tensor<Real>(given, expected, name);
+    Real* data = tensor<Real>(given, multiply({shape.rows, width}, name), name);
     if (shape.sizes) {
         if (row_stride != width) refuse(std::string(name) + " must be packed rows without gaps");
-    } else if (expected > 0) {
-        if (step_stride < 0 || row_stride < 0) refuse(std::string(name) + " must not have negative strides");
-        const Index last = multiply({shape.steps, step_stride}, name) - step_stride +
-                           multiply({shape.batch, row_stride}, name) - row_stride + width;
-        if (last > expected || (shape.steps > 1 && step_stride < width) || (shape.batch > 1 && row_stride < width))
-            refuse(std::string(name) + " has strides that do not fit its shape");
+    } else if (data) {
+        // The stride of a dimension of one element is never used.
+        const bool steps_first = (shape.batch == 1 || row_stride == width) &&
+                                 (shape.steps == 1 || step_stride == shape.batch * width);
+        const bool sequences_first = (shape.steps == 1 || step_stride == width) &&
+                                     (shape.batch == 1 || row_stride == shape.steps * width);
+        if (!steps_first && !sequences_first) refuse(std::string(name) + " has strides that do not fit its shape");
     }
     return {data, step_stride, row_stride};
 }
@@ -174,10 +174,11 @@ void forward(const grus::Shape& shape, nb::handle input, Index step_stride, Inde
         const auto* stored = dynamic_cast<const StoredWeights<Real>*>(&nb::cast<const Stored&>(weights));
         if (!stored) refuse("packed weights have another dtype than the input");
         if (!same_weights(stored->packed->shape, shape)) refuse("packed weights were made for another layer");
+        if (stored->packed->variant != grus::variant_in_use()) refuse("packed weights were made for another instruction set");
         arguments.packed = stored->packed.get();
         arguments.weights.resize(std::size_t(shape.layers) * shape.directions * shape.weights_a_direction());
     } else {
-        if (!PyList_CheckExact(weights.ptr())) refuse("weights must be a list of (address, elements)");
+        if (!PyList_CheckExact(weights.ptr())) refuse("weights must be a list of (address, bytes)");
         arguments.weights = weight_list<Real>(shape, nb::borrow<nb::list>(weights));
     }
     nb::gil_scoped_release release;
@@ -254,10 +255,11 @@ NB_MODULE(_native, m) {
           }, nb::rv_policy::take_ownership);
 
     m.def("isa", [] { return grus::kernels().name; }, "The instruction set in use.");
+    m.def("use", [](const std::string& name) { grus::use_kernels(name.c_str()); }, "Chooses an instruction set by name.");
     m.def("variants", [] {
         nb::list names;
         for (const char* const* name = grus::executable_variants(); *name; ++name) names.append(*name);
         return names;
-    }, "Instruction sets that this CPU executes, best first; GRUS_CPU_ISA chooses one before the first call.");
+    }, "Instruction sets that this CPU executes, best first.");
     m.def("thread_pool", &grus::thread_pool, "Whose threads compute: \"openmp\" (PyTorch's) or \"own\".");
 }

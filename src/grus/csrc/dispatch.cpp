@@ -1,3 +1,4 @@
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -10,6 +11,8 @@ namespace grus {
 extern const Kernels baseline_kernels, avx2_kernels, avx512_kernels, wide_kernels, neon_kernels;
 
 namespace {
+
+std::atomic<const Kernels*> chosen{nullptr};
 
 struct Variant {
     const Kernels* kernels;
@@ -60,24 +63,27 @@ const Kernels* kernels(const char* name) {
     return nullptr;
 }
 
+void use_kernels(const char* name) {
+    const Kernels* found = kernels(name);
+    if (!found) {
+        std::string known;
+        for (const char* const* each = executable_variants(); *each; ++each)
+            known += std::string(known.empty() ? "" : ", ") + *each;
+        throw std::invalid_argument("the instruction set (GRUS_CPU_ISA) must be one of " + known + " on this machine, got " + name);
+    }
+    chosen.store(found);
+}
+
 const Kernels& kernels() {
-    static const Kernels* chosen = nullptr;
-    if (chosen) return *chosen;
+    if (const Kernels* known = chosen.load()) return *known;
     const char* forced = std::getenv("GRUS_CPU_ISA");
     if (forced && *forced) {
-        const Kernels* found = kernels(forced);
-        if (!found) {
-            std::string known;
-            for (const char* const* name = executable_variants(); *name; ++name)
-                known += std::string(known.empty() ? "" : ", ") + *name;
-            throw std::runtime_error("GRUS_CPU_ISA must be one of " + known + " on this machine, got " + forced);
-        }
-        chosen = found;
+        use_kernels(forced);
     } else {
-        for (const Variant* variant = variants(); variant->kernels && !chosen; ++variant)
-            if (variant->executable && variant->chosen) chosen = variant->kernels;
+        for (const Variant* variant = variants(); variant->kernels && !chosen.load(); ++variant)
+            if (variant->executable && variant->chosen) chosen.store(variant->kernels);
     }
-    return *chosen;
+    return *chosen.load();
 }
 
 }  // namespace grus

@@ -349,11 +349,14 @@ void backward(const BackwardArguments<Real>& arguments) {
     BackwardRun<Real>(arguments, kernels()).run();
 }
 
+const void* variant_in_use() { return &kernels(); }
+
 template <class Real>
 Packed<Real>* pack(const Shape& shape, const std::vector<const Real*>& weights) {
     const KernelsOf<Real>& variant = kernels().of<Real>();
     const Index blocks = (shape.hidden + variant.lanes - 1) / variant.lanes;
     auto result = std::make_unique<Packed<Real>>();
+    result->variant = variant_in_use();
     result->shape = shape;
     const auto lay_out = [&](Parts& parts) {
         result->panels.clear();

@@ -25,6 +25,7 @@ struct Shape {
 // Weights packed once, for a stream that calls with the same ones again and again.
 template <class Real>
 struct Packed {
+    const void* variant;           // the kernels that it was packed for
     Shape shape;
     std::vector<Real*> panels;     // [layers * directions]
     std::vector<Real*> biases;
@@ -68,6 +69,9 @@ void forward(const ForwardArguments<Real>& arguments);
 
 template <class Real>
 void backward(const BackwardArguments<Real>& arguments);
+
+// The kernels in use, to be compared with Packed::variant.
+const void* variant_in_use();
 
 template <class Real>
 Packed<Real>* pack(const Shape& shape, const std::vector<const Real*>& weights);

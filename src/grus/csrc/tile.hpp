@@ -1,9 +1,8 @@
 // The matrix product at the heart of every step: some rows times some panels of packed weights.
 //
 // A panel holds, for every k, W vectors of adjacent outputs: panel[k][W][lanes]. A tile multiplies M rows with S panels and
-// keeps M * S * W accumulators in registers while it walks over k. Each output is one chain of multiply-adds over a block
-// of `depth_block` values of k, and the blocks are added up in order. The chain does not depend on M, on S or on the
-// vector width, so a row has the same bits in every batch.
+// keeps M * S * W accumulators in registers while it walks over k. Each output is a sum of chains of `chain_length`
+// multiply-adds, in order. That does not depend on M, on S or on the vector width, so a row has the same bits in every batch.
 #pragma once
 
 #include "simd.hpp"
@@ -12,8 +11,12 @@ namespace grus {
 namespace GRUS_VARIANT {
 
 // Values of k a block: the panel of one block (12 KiB with eight lanes, 24 KiB with sixteen) stays in the first-level
-// cache while all rows pass over it, and short chains keep rounding errors small.
+// cache while all rows pass over it.
 constexpr Index depth_block = 128;
+
+// Short chains keep rounding errors small: they grow with the root of the length.
+constexpr Index chain_length = 32;
+static_assert(depth_block % chain_length == 0);
 
 #if defined(__AVX512F__) || defined(__aarch64__) || GRUS_VECTOR_BYTES == 64
 constexpr int tile_rows = 8;      // 32 registers: 8 x 3 accumulators, 3 weights, 1 broadcast
@@ -29,50 +32,139 @@ constexpr int panels_at_once(int rows, int width) {
     return panels >= 4 ? 4 : panels >= 2 ? 2 : 1;
 }
 
-template <class Quad>
-GRUS_INLINE void transpose(Quad (&in)[4]) {
-    const Quad a = __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5);
-    const Quad b = __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5);
-    const Quad c = __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7);
-    const Quad d = __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
-    in[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-    in[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-    in[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
-    in[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+// Row-major weights are turned sixteen bytes of each row at a time, in vectors of at most 32 bytes: wider shuffles cost more
+// than they save.
+constexpr int narrow_bytes = GRUS_VECTOR_BYTES < 32 ? GRUS_VECTOR_BYTES : 32;
+
+template <class Real>
+struct NarrowOf;
+template <>
+struct NarrowOf<float> {
+    typedef float vector __attribute__((vector_size(narrow_bytes)));
+};
+template <>
+struct NarrowOf<double> {
+    typedef double vector __attribute__((vector_size(narrow_bytes)));
+};
+template <class Real>
+using Narrow = typename NarrowOf<Real>::vector;
+
+template <class Real>
+constexpr int narrow_lanes = narrow_bytes / sizeof(Real);
+
+template <class Real>
+constexpr int turned = 16 / sizeof(Real);  // values of k that one turn gives
+
+// The sixteen bytes at `from` and, in 32-byte vectors, those at `upper` behind them.
+template <class Real>
+GRUS_INLINE Narrow<Real> load_pieces(const Real* from, const Real* upper) {
+    typename SimdOf<Real>::quad low, high;
+    std::memcpy(&low, from, sizeof low);
+    if constexpr (narrow_bytes == 16) {
+        return low;
+    } else {
+        std::memcpy(&high, upper, sizeof high);
+        if constexpr (sizeof(Real) == 4) return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+        else return __builtin_shufflevector(low, high, 0, 1, 2, 3);
+    }
 }
 
-template <class Pair>
-GRUS_INLINE void transpose(Pair (&in)[2]) {
-    const Pair a = __builtin_shufflevector(in[0], in[1], 0, 2);
-    in[1] = __builtin_shufflevector(in[0], in[1], 1, 3);
-    in[0] = a;
+// out[i][lane] = weight[lane * stride + i] for i < turned.
+template <class Real>
+GRUS_INLINE void turn(const Real* weight, Index stride, Narrow<Real>* out) {
+    constexpr int N = turned<Real>;
+    Narrow<Real> in[N];
+#pragma GCC unroll 4
+    for (int i = 0; i < N; ++i) in[i] = load_pieces(weight + i * stride, weight + (i + N) * stride);
+    if constexpr (N == 2 && narrow_bytes == 16) {
+        out[0] = __builtin_shufflevector(in[0], in[1], 0, 2);
+        out[1] = __builtin_shufflevector(in[0], in[1], 1, 3);
+    } else if constexpr (N == 2) {
+        out[0] = __builtin_shufflevector(in[0], in[1], 0, 4, 2, 6);
+        out[1] = __builtin_shufflevector(in[0], in[1], 1, 5, 3, 7);
+    } else if constexpr (narrow_bytes == 16) {
+        const auto a = __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5), b = __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5);
+        const auto c = __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7), d = __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
+        out[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+        out[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        out[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+        out[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+    } else {
+        const auto a = __builtin_shufflevector(in[0], in[1], 0, 8, 1, 9, 4, 12, 5, 13);
+        const auto b = __builtin_shufflevector(in[2], in[3], 0, 8, 1, 9, 4, 12, 5, 13);
+        const auto c = __builtin_shufflevector(in[0], in[1], 2, 10, 3, 11, 6, 14, 7, 15);
+        const auto d = __builtin_shufflevector(in[2], in[3], 2, 10, 3, 11, 6, 14, 7, 15);
+        out[0] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+        out[1] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        out[2] = __builtin_shufflevector(c, d, 0, 1, 8, 9, 4, 5, 12, 13);
+        out[3] = __builtin_shufflevector(c, d, 2, 3, 10, 11, 6, 7, 14, 15);
+    }
 }
 
 // panel[k][gate][lane] = weight[(gate * hidden + first + lane) * stride + k] for k < depth; zero where first + lane is past
-// `hidden`. Sixteen bytes of four rows (two for double) at a time are transposed in registers.
+// `hidden`.
 template <class Real>
-inline void pack_rows(const Real* weight, Index hidden, int gates, Index first, Index stride, Index depth,
-                      Real* panel) {
-    using Q = typename SimdOf<Real>::quad;
-    constexpr int L = lanes<Real>;
-    constexpr int N = 16 / sizeof(Real);
+inline void pack_rows(const Real* weight, Index hidden, int gates, Index first, Index stride, Index depth, Real* panel) {
+    constexpr int L = lanes<Real>, N = turned<Real>, P = narrow_lanes<Real>;
     const Index step = Index(gates) * L;
     for (int gate = 0; gate < gates; ++gate) {
-        for (Index lane = 0; lane < L; lane += N) {
+        for (Index lane = 0; lane < L; lane += P) {
             const Real* from = weight + (gate * hidden + first + lane) * stride;
             Real* to = panel + gate * L + lane;
             Index k = 0;
-            if (first + lane + N <= hidden) {
+            if (first + lane + P <= hidden) {
                 for (; k + N <= depth; k += N, to += N * step) {
-                    Q in[N];
-                    for (int i = 0; i < N; ++i) std::memcpy(&in[i], from + i * stride + k, sizeof(Q));
-                    transpose(in);
-                    for (int i = 0; i < N; ++i) std::memcpy(to + i * step, &in[i], sizeof(Q));
+                    Narrow<Real> columns[N];
+                    turn(from + k, stride, columns);
+#pragma GCC unroll 4
+                    for (int i = 0; i < N; ++i) std::memcpy(to + i * step, &columns[i], narrow_bytes);
                 }
             }
             for (; k < depth; ++k, to += step)
-                for (int i = 0; i < N; ++i) to[i] = first + lane + i < hidden ? from[i * stride + k] : Real(0);
+                for (int i = 0; i < P; ++i) to[i] = first + lane + i < hidden ? from[i * stride + k] : Real(0);
         }
+    }
+}
+
+// sums[W][lanes] = row[0 : depth] times the weights of one block as they lie: a panel that is used once is not worth
+// storing. The chains are those of the tiles. The block must be whole.
+template <class Real, int W>
+inline void product_in_place(const Real* row, const Real* weight, Index hidden, Index depth, Real* sums) {
+    constexpr int L = lanes<Real>, N = turned<Real>, P = narrow_lanes<Real>;
+    using V = Narrow<Real>;
+    // Gates take turns at every few values of k, which keeps the adders busy, unless rows lie so that they compete for the same
+    // few places in the cache: then each line is used up before the next gate comes.
+    constexpr Index line = 64 / sizeof(Real);
+    const Index step = depth * Index(sizeof(Real)) % 2048 == 0 ? line : N;
+    for (Index lane = 0; lane < L; lane += P) {
+        const Real* from = weight + lane * depth;
+        V total[W] = {};
+        for (Index start = 0; start < depth; start += chain_length) {
+            const Index end = depth - start < chain_length ? depth : start + chain_length;
+            V chain[W] = {};
+            Index k = start;
+            for (; k + step <= end; k += step) {
+#pragma GCC unroll 3
+                for (int w = 0; w < W; ++w) {
+                    const Real* gate = from + w * hidden * depth + k;
+                    for (Index at = 0; at < step; at += N) {
+                        V columns[N];
+                        turn(gate + at, depth, columns);
+#pragma GCC unroll 4
+                        for (int i = 0; i < N; ++i) chain[w] = fused(row[k + at + i] - V{}, columns[i], chain[w]);
+                    }
+                }
+            }
+            for (; k < end; ++k) {
+                for (int w = 0; w < W; ++w) {
+                    V column;
+                    for (int i = 0; i < P; ++i) column[i] = from[(w * hidden + i) * depth + k];
+                    chain[w] = fused(row[k] - V{}, column, chain[w]);
+                }
+            }
+            for (int w = 0; w < W; ++w) total[w] = start == 0 ? chain[w] : total[w] + chain[w];
+        }
+        for (int w = 0; w < W; ++w) std::memcpy(sums + w * L + lane, &total[w], sizeof(V));
     }
 }
 
@@ -92,38 +184,42 @@ struct Tile {
         constexpr int L = lanes<Real>;
         const Real* row[M];
         for (int m = 0; m < M; ++m) row[m] = rows[m] + offset;
-        V total[M][S][W];
+        for (Index start = 0; start < depth; start += chain_length) {
+            const Index end = depth - start < chain_length ? depth : start + chain_length;
+            V total[M][S][W];
 #pragma GCC unroll 8
-        for (int m = 0; m < M; ++m)
-#pragma GCC unroll 4
-            for (int s = 0; s < S; ++s)
-#pragma GCC unroll 3
-                for (int w = 0; w < W; ++w) total[m][s][w] = V{};
-        for (Index k = 0; k < depth; ++k) {
-            V weight[S][W];
-#pragma GCC unroll 4
-            for (int s = 0; s < S; ++s)
-#pragma GCC unroll 3
-                for (int w = 0; w < W; ++w) weight[s][w] = load(panel + s * panel_stride + w * L);
-            panel += W * L;
-#pragma GCC unroll 8
-            for (int m = 0; m < M; ++m) {
-                const V value = broadcast(row[m][k]);
+            for (int m = 0; m < M; ++m)
 #pragma GCC unroll 4
                 for (int s = 0; s < S; ++s)
 #pragma GCC unroll 3
-                    for (int w = 0; w < W; ++w) total[m][s][w] = fused(value, weight[s][w], total[m][s][w]);
-            }
-        }
-#pragma GCC unroll 8
-        for (int m = 0; m < M; ++m)
+                    for (int w = 0; w < W; ++w) total[m][s][w] = V{};
+            for (Index k = start; k < end; ++k) {
+                V weight[S][W];
 #pragma GCC unroll 4
-            for (int s = 0; s < S; ++s)
+                for (int s = 0; s < S; ++s)
 #pragma GCC unroll 3
-                for (int w = 0; w < W; ++w) {
-                    Real* to = sums + ((m * S + s) * W + w) * L;
-                    store(to, first ? total[m][s][w] : load(to) + total[m][s][w]);
+                    for (int w = 0; w < W; ++w) weight[s][w] = load(panel + s * panel_stride + w * L);
+                panel += W * L;
+#pragma GCC unroll 8
+                for (int m = 0; m < M; ++m) {
+                    const V value = broadcast(row[m][k]);
+#pragma GCC unroll 4
+                    for (int s = 0; s < S; ++s)
+#pragma GCC unroll 3
+                        for (int w = 0; w < W; ++w) total[m][s][w] = fused(value, weight[s][w], total[m][s][w]);
                 }
+            }
+            const bool begins = first && start == 0;
+#pragma GCC unroll 8
+            for (int m = 0; m < M; ++m)
+#pragma GCC unroll 4
+                for (int s = 0; s < S; ++s)
+#pragma GCC unroll 3
+                    for (int w = 0; w < W; ++w) {
+                        Real* to = sums + ((m * S + s) * W + w) * L;
+                        store(to, begins ? total[m][s][w] : load(to) + total[m][s][w]);
+                    }
+        }
     }
 };
 
@@ -189,6 +285,13 @@ inline void product(const Real* const* rows, Index count, const Weights<Real, W>
     constexpr Index width = W * lanes<Real>;
     if (count <= 0) return;
     if (weights.depth == 0) std::memset(sums, 0, sizeof(Real) * count * panels * width);
+    if (!weights.packed && count == 1 && (first + panels) * lanes<Real> <= weights.hidden) {
+        for (int s = 0; s < panels; ++s) {
+            const Real* weight = weights.raw + (first + s) * lanes<Real> * weights.depth;
+            product_in_place<Real, W>(rows[0], weight, weights.hidden, weights.depth, sums + s * width);
+        }
+        return;
+    }
     for (Index k = 0; k < weights.depth; k += depth_block) {
         const Index block = weights.depth - k < depth_block ? weights.depth - k : depth_block;
         const Real* panel = weights.scratch;

@@ -5,9 +5,12 @@
 
 namespace grus {
 
-// The best variant that this CPU executes. GRUS_CPU_ISA=name forces one; a name that is unknown or that the CPU cannot
-// execute throws std::runtime_error with the names that would do.
+// The variant in use: the best that this CPU executes, or the one that GRUS_CPU_ISA names when this is first called. A name
+// that is unknown or that the CPU cannot execute throws std::invalid_argument with the names that would do.
 const Kernels& kernels();
+
+// From now on this one; throws as above.
+void use_kernels(const char* name);
 
 // The same for a name, or null where the CPU cannot execute it or it was not compiled.
 const Kernels* kernels(const char* name);

@@ -1,0 +1,437 @@
+"""What only the native kernels promise: every instruction set, batch invariance, accuracy, threads, and bad input."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from helpers import Case, close
+
+from grus.backends import cpu, reference
+from grus.backends.problem import Problem
+from grus.formula import Formula
+
+native = pytest.importorskip("grus._native", reason="grus was installed without its native kernels")
+
+SHAPES = [
+    Case(T=1, B=1, I=3, H=1),
+    Case(T=5, B=1, I=4, H=7),
+    Case(T=4, B=3, I=5, H=17, L=2, bidirectional=True),
+    Case(T=3, B=11, I=9, H=33, reset="before"),
+    Case(T=6, B=19, I=20, H=50, L=3, bias=False),
+    Case(T=3, B=2, I=130, H=140, bidirectional=True, reset="before", bias=False),
+    Case(T=20, B=1, I=8, H=24, L=3),
+    Case(T=7, B=6, I=5, H=19, L=2, bidirectional=True, lengths=(7, 5, 5, 2, 1, 0)),
+    Case(T=7, B=6, I=5, H=19, reset="before", lengths=(7, 7, 4, 3, 0, 0)),
+    Case(T=0, B=2),
+    Case(T=3, B=0, bidirectional=True),
+]
+
+
+@pytest.fixture(params=native.variants())
+def variant(request: pytest.FixtureRequest) -> Iterator[str]:
+    before = native.isa()
+    native.use(request.param)
+    yield request.param
+    native.use(before)
+
+
+def make_problem(case: Case, dtype: torch.dtype = torch.float32, needs_grad: bool = False) -> Problem:
+    ragged = case.lengths is not None
+    formula = Formula(case.reset)
+    return Problem("cpu", dtype, case.L, case.bidirectional, case.bias, formula, ragged, False, needs_grad, False)
+
+
+def make_input(case: Case, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """[T, B, I] and None, or packed rows and the batch sizes."""
+    dense = case.input(dtype).detach()
+    if case.lengths is None:
+        return dense.requires_grad_(), None
+    sizes = torch.tensor([sum(length > t for length in case.lengths) for t in range(case.T)])
+    rows = torch.cat([dense[t, :size] for t, size in enumerate(sizes.tolist())])
+    return rows.requires_grad_(), sizes
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("case", SHAPES, ids=str)
+def test_every_variant_equals_the_reference(variant: str, case: Case, dtype: torch.dtype) -> None:
+    input, sizes = make_input(case, torch.float64)
+    exact = (input, case.h_0(), *case.weights(scale=0.4))
+    given = [tensor.detach().to(dtype).requires_grad_() for tensor in exact]
+    expected = reference.run(make_problem(case), exact[0], exact[1], exact[2:], sizes)
+    actual = cpu.run(make_problem(case, dtype, True), given[0], given[1], given[2:], sizes)
+    for one, other in zip(actual, expected, strict=True):
+        close(one, other.to(dtype))
+    if not expected[0].numel():
+        return
+    upstream = [torch.randn(result.shape, dtype=torch.float64) for result in expected]
+    truth = torch.autograd.grad(expected, exact, upstream)
+    found = torch.autograd.grad(actual, given, [grad.to(dtype) for grad in upstream])
+    for one, other in zip(found, truth, strict=True):
+        close(one, other.to(dtype))
+    with torch.no_grad():
+        inference = cpu.run(make_problem(case, dtype), given[0], given[1], given[2:], sizes)
+    assert torch.equal(inference[0], actual[0])
+    assert torch.equal(inference[1], actual[1])
+
+
+def test_variants_with_fused_multiply_add_give_the_same_bits() -> None:
+    case = Case(T=6, B=5, I=30, H=45, L=2, bidirectional=True)
+    input, h_0, weights = case.input(torch.float32), case.h_0(torch.float32), case.weights(torch.float32)
+    before, results = native.isa(), []
+    for name in native.variants():
+        if name != "baseline":  # rounds after the multiplication too
+            native.use(name)
+            with torch.no_grad():
+                results.append(cpu.run(make_problem(case), input, h_0, weights, None)[0])
+    native.use(before)
+    assert all(torch.equal(result, results[0]) for result in results)
+
+
+@pytest.mark.parametrize("reset", ["after", "before"])
+@pytest.mark.parametrize("hidden", [40, 256])
+def test_a_sequence_has_the_same_bits_in_every_batch(variant: str, reset: str, hidden: int) -> None:
+    case = Case(T=9, B=21, I=150, H=hidden, reset=reset)
+    input, h_0 = case.input(torch.float32).detach(), case.h_0(torch.float32).detach()
+    weights = [weight.detach() for weight in case.weights(torch.float32, scale=0.1)]
+    problem = make_problem(case)
+    whole, last = cpu.run(problem, input, h_0, weights, None)
+    order = torch.randperm(case.B)
+    assert torch.equal(cpu.run(problem, input[:, order], h_0[:, order], weights, None)[0], whole[:, order])
+    for b in (0, 7, 20):
+        alone = cpu.run(problem, input[:, b : b + 1], h_0[:, b : b + 1], weights, None)
+        assert torch.equal(alone[0], whole[:, b : b + 1])
+        assert torch.equal(alone[1], last[:, b : b + 1])
+    # ... in chunks and step by step, which read the weights as they lie
+    steps, state = [], h_0
+    for t in range(case.T):
+        output, state = cpu.run(problem, input[t : t + 1], state, weights, None)
+        steps.append(output)
+    assert torch.equal(torch.cat(steps), whole)
+    single, state = [], h_0[:, 3:4]
+    for t in range(case.T):
+        output, state = cpu.run(problem, input[t : t + 1, 3:4], state, weights, None)
+        single.append(output)
+    assert torch.equal(torch.cat(single), whole[:, 3:4])
+    # ... among sequences of other lengths
+    lengths = sorted([random.Random(1).randint(0, case.T) for _ in range(case.B)], reverse=True)
+    sizes = torch.tensor([sum(length > t for length in lengths) for t in range(case.T)])
+    rows = torch.cat([input[t, :size] for t, size in enumerate(sizes.tolist())])
+    ragged, ragged_last = cpu.run(problem._replace(ragged=True), rows, h_0, weights, sizes)
+    for t, part in enumerate(ragged.split(sizes.tolist())):
+        assert torch.equal(part, whole[t, : len(part)])
+    for b, length in enumerate(lengths):
+        assert torch.equal(ragged_last[0, b], whole[length - 1, b] if length else h_0[0, b])
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_prepared_weights_give_the_same_bits(variant: str, layers: int) -> None:
+    case = Case(T=4, B=2, I=20, H=35, L=layers)
+    weights = [weight.detach() for weight in case.weights(torch.float32)]
+    input, h_0 = case.input(torch.float32).detach(), case.h_0(torch.float32).detach()
+    expected = cpu.run(make_problem(case), input, h_0, weights, None)
+    prepared = cpu.Prepared(make_problem(case), weights)
+    for weight in weights:
+        weight.zero_()  # the copy is the stream's own
+    actual = prepared.run(input, h_0)
+    assert torch.equal(actual[0], expected[0])
+    assert torch.equal(actual[1], expected[1])
+
+
+def test_no_packed_copy_outlives_a_call() -> None:
+    case = Case(T=4, B=2, I=20, H=35)
+    weights = [weight.detach() for weight in case.weights(torch.float32)]
+    input, h_0 = case.input(torch.float32).detach(), case.h_0(torch.float32).detach()
+    for _ in range(2):
+        close(
+            cpu.run(make_problem(case), input, h_0, weights, None)[0],
+            reference.run(make_problem(case), input, h_0, weights, None)[0],
+        )
+        for weight in weights:
+            weight.mul_(-0.5)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case(T=30, B=1, I=64, H=200),
+        Case(T=10, B=30, I=64, H=100, bidirectional=True, L=2),
+        Case(T=40, B=1, I=64, H=64, L=4),
+        Case(T=9, B=40, I=30, H=40, reset="before", lengths=tuple(range(9, -1, -1)) * 1 + (0,) * 30),
+    ],
+    ids=str,
+)
+def test_threads_do_not_change_the_result(threads: int, case: Case) -> None:
+    input, sizes = make_input(case, torch.float32)
+    inputs = [input, case.h_0(torch.float32), *case.weights(torch.float32, scale=0.2)]
+    results = []
+    before = torch.get_num_threads()
+    for count in (1, threads, threads):
+        torch.set_num_threads(count)
+        try:
+            output, h_n = cpu.run(make_problem(case, needs_grad=True), inputs[0], inputs[1], inputs[2:], sizes)
+            grads = torch.autograd.grad((output.sum(), h_n.sum()), inputs)
+        finally:
+            torch.set_num_threads(before)
+        results.append((output, h_n, grads))
+    for output, h_n, _ in results[1:]:
+        assert torch.equal(output, results[0][0])
+        assert torch.equal(h_n, results[0][1])
+    assert all(torch.equal(one, other) for one, other in zip(results[1][2], results[2][2], strict=True))
+
+
+def test_calls_from_several_python_threads() -> None:
+    case = Case(T=20, B=4, I=64, H=96)
+    weights = [weight.detach() for weight in case.weights(torch.float32, scale=0.2)]
+    inputs = [case.input(torch.float32, seed=seed).detach() for seed in range(4)]
+    h_0 = case.h_0(torch.float32).detach()
+    expected = [cpu.run(make_problem(case), input, h_0, weights, None)[0] for input in inputs]
+    wrong = []
+
+    def work(number: int) -> None:
+        torch.set_num_threads(2)
+        for _ in range(10):
+            if not torch.equal(cpu.run(make_problem(case), inputs[number], h_0, weights, None)[0], expected[number]):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    torch.set_num_threads(1)
+    assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_computes() -> None:
+    program = """
+import os, torch
+from grus.functional import gru
+torch.set_num_threads(2)
+weights = [torch.randn(300, 100) / 10, torch.randn(300, 100) / 10, torch.randn(300), torch.randn(300)]
+input = torch.randn(20, 4, 100)
+expected = gru(input, None, weights)[0]
+child = os.fork()
+if child == 0:
+    os._exit(0 if torch.equal(gru(input, None, weights)[0], expected) else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=60)
+
+
+def errors(result: torch.Tensor, truth: torch.Tensor) -> tuple[float, float]:
+    difference = (result.double() - truth).abs()
+    return difference.max().item(), difference.square().mean().sqrt().item()
+
+
+@pytest.mark.parametrize("kind", ["random", "saturated", "denormal", "long", "wide"])
+def test_no_less_accurate_than_torch(kind: str) -> None:
+    steps, batch, size = {"long": (10_000, 1, 24), "wide": (20, 1, 600)}.get(kind, (60, 4, 64))
+    case = Case(T=steps, B=batch, I=size, H=size)
+    scale = {"saturated": 20.0, "denormal": 1e-39}.get(kind, 1.0)
+    weights = [weight.detach() * size**-0.5 for weight in case.weights(torch.float32, scale=1.0)]
+    input = case.input(torch.float64).detach().mul(scale).float()
+    h_0 = case.h_0(torch.float64).detach().mul(min(scale, 1.0)).float()
+    truth = reference.run(make_problem(case), input.double(), h_0.double(), [w.double() for w in weights], None)[0]
+    ours = errors(cpu.run(make_problem(case), input, h_0, weights, None)[0], truth)
+    theirs = errors(torch._VF.gru(input, h_0, weights, True, 1, 0.0, False, False, False)[0], truth)
+    assert ours[1] <= 1.02 * theirs[1], (ours, theirs)
+    # The single worst element of many is a matter of luck, within a factor.
+    assert ours[0] <= 1.5 * theirs[0], (ours, theirs)
+
+
+def test_activations_over_all_magnitudes() -> None:
+    """Through a layer whose only input is the argument: z -> 0 with n = tanh(x), and h' = z h + ... with z = sigmoid(x)."""
+    x = torch.cat([torch.logspace(-44, 2, 20_001), -torch.logspace(-44, 2, 20_001), torch.tensor([0.0, -0.0])])
+    inf = float("inf")
+    weight = torch.tensor([[0.0], [0.0], [1.0]])
+    bias = torch.tensor([0.0, -inf, 0.0])
+    zero = torch.zeros(3, 1), torch.zeros(3)
+    problem = make_problem(Case(I=1, H=1))
+    h_0 = torch.zeros(1, x.numel(), 1)
+    got = cpu.run(problem, x.view(1, -1, 1), h_0, [weight, zero[0], bias, zero[1]], None)[0].flatten().double()
+    truth = x.double().tanh()
+    ulp = torch.from_numpy(np.spacing(truth.float().abs().numpy())).double()
+    assert ((got - truth).abs() / ulp).max() <= 2.5
+    weight = torch.tensor([[0.0], [1.0], [0.0]])
+    got = cpu.run(problem, x.view(1, -1, 1), h_0 + 1, [weight, *zero, zero[1]][:2] + [zero[1], zero[1]], None)[0]
+    truth = x.double().sigmoid()
+    ulp = torch.from_numpy(np.spacing(truth.float().numpy())).double().clamp_min(1e-38)
+    assert ((got.flatten().double() - truth).abs() / ulp).max() <= 2.5
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("hidden", [1, 8, 37])
+def test_nan_and_infinity_propagate_as_in_torch(variant: str, value: float, hidden: int) -> None:
+    case = Case(T=4, B=3, I=5, H=hidden)
+    weights = [weight.detach() for weight in case.weights(torch.float32)]
+    input, h_0 = case.input(torch.float32).detach(), case.h_0(torch.float32).detach()
+    input[2, 1, 3] = value
+    actual = cpu.run(make_problem(case), input, h_0, weights, None)[0]
+    expected = torch._VF.gru(input, h_0, weights, True, 1, 0.0, False, False, False)[0]
+    assert torch.equal(actual.isnan(), expected.isnan())
+    close(actual, expected)
+
+
+@pytest.mark.parametrize("layout", ["batch first", "expanded", "every other", "offset", "reversed rows"])
+def test_strided_input(layout: str) -> None:
+    case = Case(T=6, B=4, I=5, H=9)
+    weights = case.weights(torch.float64)
+    base = torch.randn(12, 8, 11, dtype=torch.float64)
+    input = {
+        "batch first": base[:4, :6, :5].contiguous().transpose(0, 1),
+        "expanded": base[:1, :1, :5].expand(6, 4, 5),
+        "every other": base[::2, ::2, ::2][:6, :4, :5],
+        "offset": base[3:9, 2:6, 1:6],
+        "reversed rows": base[:6, :4, :5].flip(0),
+    }[layout]
+    problem = make_problem(case, torch.float64, needs_grad=True)
+    h_0 = torch.randn(4, 1, 9, dtype=torch.float64).transpose(0, 1).requires_grad_()
+    turned = [weight.t().contiguous().t() for weight in weights]
+    found = torch.autograd.grad(cpu.run(problem, input, h_0, turned, None)[0].sum(), (h_0, *weights))
+    truth = torch.autograd.grad(reference.run(problem, input, h_0, weights, None)[0].sum(), (h_0, *weights))
+    for one, other in zip(found, truth, strict=True):
+        close(one, other)
+
+
+def test_gradients_only_for_what_asks() -> None:
+    case = Case(T=3, B=2, L=2, bidirectional=True)
+    problem = make_problem(case, torch.float64, needs_grad=True)
+    tensors = [case.input(), case.h_0(), *case.weights()]
+    for wanted in ([0], [1], [2], [5, 9], list(range(2, len(tensors)))):
+        given = [tensor.detach().requires_grad_(i in wanted) for i, tensor in enumerate(tensors)]
+        results = [backend.run(problem, given[0], given[1], given[2:], None)[1].sum() for backend in (cpu, reference)]
+        found, truth = (
+            torch.autograd.grad(result, [given[i] for i in wanted], allow_unused=True) for result in results
+        )
+        for one, other in zip(found, truth, strict=True):
+            close(one, torch.zeros_like(one) if other is None else other)
+
+
+def test_gradients_can_be_differentiated_again() -> None:
+    case = Case(T=3, B=2, I=2, H=3)
+    tensors = [case.input(), case.h_0(), *case.weights()]
+    problem = make_problem(case, torch.float64, needs_grad=True)
+    assert torch.autograd.gradgradcheck(lambda x, h, *w: cpu.run(problem, x, h, w, None), tensors)
+
+
+def test_outputs_alone_may_be_kept() -> None:
+    case = Case(T=7, B=6, I=5, H=19, L=2, bidirectional=True, lengths=(7, 5, 5, 2, 1, 0))
+    for own in (case, case._replace(lengths=None), case._replace(reset="before")):
+        input, sizes = make_input(own, torch.float64)
+        tensors = [input, own.h_0(), *own.weights()]
+        problem = make_problem(own, torch.float64, needs_grad=True)
+        grads = []
+        for outputs_only in (False, True):
+            with cpu.keep_outputs_only(outputs_only):
+                output, h_n = cpu.run(problem, tensors[0], tensors[1], tensors[2:], sizes)
+            grads.append(torch.autograd.grad(output.square().sum() + h_n.sum(), tensors))
+        for one, other in zip(*grads, strict=True):
+            close(one, other)
+
+
+def test_the_native_module_refuses_what_does_not_fit() -> None:
+    """Thousands of calls with one or two facts wrong; each must be refused before a pointer is touched."""
+    generator = random.Random(0)
+    case = Case(T=3, B=2, I=4, H=5, L=2, bidirectional=True)
+    tensors = [case.input(torch.float32), case.h_0(torch.float32)]
+    weights = case.weights(torch.float32)
+    output, h_n = torch.zeros(3, 2, 10), torch.zeros(4, 2, 5)
+
+    def address(tensor: torch.Tensor) -> tuple[int, int]:
+        return tensor.data_ptr(), tensor.nbytes
+
+    good = {
+        "itemsize": 4, "steps": 3, "batch": 2, "input_size": 4, "hidden": 5, "layers": 2, "bidirectional": True,
+        "bias": True, "reset_before": False, "sizes": None, "input": address(tensors[0]), "step_stride": 8, "row_stride": 4,
+        "h_0": address(tensors[1]), "weights": [address(weight) for weight in weights], "output": address(output),
+        "output_step_stride": 20, "output_row_stride": 10, "h_n": address(h_n), "reserve": None, "threads": 1,
+    }  # fmt: skip
+    native.forward(**good)
+    expected = output.clone()
+    numbers = [-(2**62), -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 64, 2**31, 2**40, 2**62]
+    refused = 0
+    for _ in range(5000):
+        bad = dict(good)
+        for name in generator.sample(sorted(good), generator.choice((1, 1, 2, 3))):
+            value = good[name]
+            if name == "threads":
+                bad[name] = generator.choice((-1, 0))
+            elif name == "weights":
+                changed = list(value)
+                place = generator.randrange(len(changed))
+                kind = generator.randrange(4)
+                if kind == 0:
+                    del changed[place]
+                elif kind == 1:
+                    changed[place] = (changed[place][0], changed[place][1] + generator.choice((-1, 1, 2**40)))
+                elif kind == 2:
+                    changed[place] = (generator.choice((0, changed[place][0] + 1)), changed[place][1])
+                else:
+                    changed.append(changed[place])
+                bad[name] = changed
+            elif isinstance(value, tuple):
+                wrong_elements = value[1] + generator.choice((-2, -1, 1, 7, 2**50))
+                bad[name] = generator.choice(((0, value[1]), (value[0] + 2, value[1]), (value[0], wrong_elements)))
+            elif isinstance(value, bool):
+                bad[name] = value if name == "reset_before" else not value
+            elif isinstance(value, int):
+                bad[name] = generator.choice([number for number in numbers if number != value])
+            elif name == "sizes":
+                wrong = torch.tensor(generator.choice(([3, 2, 1], [1, 2, 2], [2, 2, -1], [2, 2], [2, 1, 1])))
+                bad["_alive"], bad[name] = wrong, address(wrong)
+            elif name == "reserve":
+                bad[name] = (address(output)[0], generator.choice((1, 1916, 1924)))
+        bad.pop("_alive", None)
+        if bad == good:
+            continue
+        # Strides of sizes that never step are free to be anything; nothing else is.
+        with pytest.raises((ValueError, TypeError, OverflowError)):
+            native.forward(**bad)
+        refused += 1
+    assert refused > 4500
+    assert torch.equal(output, expected)
+
+
+@pytest.mark.parametrize("what", ["input", "h_0", "weight"])
+def test_a_wrong_dtype_never_reaches_the_kernel(what: str) -> None:
+    case = Case(I=6, H=6)
+    tensors = {
+        "input": case.input(torch.float32),
+        "h_0": case.h_0(torch.float32),
+        "weight": case.weights(torch.float32),
+    }
+    if what == "weight":
+        tensors["weight"][0] = tensors["weight"][0].double()
+    else:
+        tensors[what] = tensors[what].double()
+    with torch.no_grad(), pytest.raises(RuntimeError, match="contiguous CPU tensor of torch.float32"):
+        cpu.run(make_problem(case), tensors["input"], tensors["h_0"], tensors["weight"], None)
+
+
+def test_the_environment_chooses_the_instruction_set() -> None:
+    program = "from grus import _native; print(_native.isa())"
+
+    def isa(name: str) -> subprocess.CompletedProcess:
+        environment = {**os.environ, "GRUS_CPU_ISA": name}
+        return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+
+    assert isa("baseline" if "baseline" in native.variants() else "neon").stdout.strip() in ("baseline", "neon")
+    wrong = isa("sse9")
+    assert wrong.returncode != 0
+    assert "GRUS_CPU_ISA" in wrong.stderr
+    assert native.variants()[0] in wrong.stderr
+
+
+def test_the_kernels_load_with_the_first_call() -> None:
+    program = "import sys, grus; sys.exit('grus._native' in sys.modules or 'grus.backends.cpu' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)

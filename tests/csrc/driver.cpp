@@ -1,0 +1,259 @@
+// Runs every variant that the CPU executes against plain loops in double: forward in both formulas, dense and ragged, both
+// directions, several layers and threads; backward against finite differences. Built with sanitizers, and for other CPUs.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "engine.hpp"
+#include "variants.hpp"
+
+using grus::Index;
+
+namespace {
+
+int failures = 0;
+std::mt19937 generator(1);
+
+template <class Real>
+std::vector<Real> random_values(Index count, double scale) {
+    std::uniform_real_distribution<double> value(-scale, scale);
+    std::vector<Real> result(static_cast<std::size_t>(count));
+    for (Real& each : result) each = Real(value(generator));
+    return result;
+}
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+template <class Real>
+struct Problem {
+    grus::Shape shape{};
+    std::vector<Index> sizes;
+    std::vector<Real> input, h_0;
+    std::vector<std::vector<Real>> weights;
+
+    Problem(Index steps, Index batch, Index input_size, Index hidden, int layers, int directions, bool bias, bool before,
+            bool ragged) {
+        shape.steps = steps;
+        shape.batch = batch;
+        shape.input_size = input_size;
+        shape.hidden = hidden;
+        shape.layers = layers;
+        shape.directions = directions;
+        shape.bias = bias;
+        shape.reset_before = before;
+        shape.rows = steps * batch;
+        if (ragged) {
+            shape.rows = 0;
+            Index size = batch;
+            for (Index t = 0; t < steps; ++t) {
+                if (t % 2) size = std::max<Index>(0, size - Index(generator() % 3));
+                sizes.push_back(size);
+                shape.rows += size;
+            }
+            shape.sizes = sizes.data();
+        }
+        input = random_values<Real>(shape.rows * input_size, 1);
+        h_0 = random_values<Real>(layers * directions * batch * hidden, 1);
+        for (int place = 0; place < layers * directions; ++place) {
+            const double scale = 1.5 / std::sqrt(double(hidden));
+            weights.push_back(random_values<Real>(3 * hidden * shape.layer_input(place / directions), scale));
+            weights.push_back(random_values<Real>(3 * hidden * hidden, scale));
+            if (bias) {
+                weights.push_back(random_values<Real>(3 * hidden, scale));
+                weights.push_back(random_values<Real>(3 * hidden, scale));
+            }
+        }
+    }
+
+    Index size(Index t) const { return sizes.empty() ? shape.batch : sizes[t]; }
+
+    std::vector<const Real*> pointers() const {
+        std::vector<const Real*> result;
+        for (const auto& weight : weights) result.push_back(weight.data());
+        return result;
+    }
+
+    struct Result {
+        std::vector<Real> output, h_n, reserve;
+    };
+
+    Result run(int threads, bool keep, bool packed) const {
+        Result result;
+        const Index features = shape.directions * shape.hidden;
+        result.output.assign(shape.rows * features, Real(NAN));
+        result.h_n.assign(h_0.size(), Real(NAN));
+        if (keep) result.reserve.assign(grus::reserve_size(shape), Real(NAN));
+        grus::ForwardArguments<Real> arguments{};
+        arguments.shape = shape;
+        arguments.input = {input.data(), shape.batch * shape.input_size, shape.input_size};
+        arguments.output = {result.output.data(), shape.batch * features, features};
+        arguments.h_0 = h_0.data();
+        arguments.h_n = result.h_n.data();
+        arguments.weights = pointers();
+        arguments.reserve = keep ? result.reserve.data() : nullptr;
+        arguments.threads = threads;
+        std::unique_ptr<grus::Packed<Real>> stored;
+        if (packed) stored.reset(grus::pack<Real>(shape, pointers()));
+        arguments.packed = stored.get();
+        grus::forward(arguments);
+        return result;
+    }
+
+    // The formulas, element by element.
+    std::pair<std::vector<double>, std::vector<double>> expected() const {
+        const Index hidden = shape.hidden, batch = shape.batch, features = shape.directions * hidden;
+        std::vector<double> in(input.begin(), input.end()), out, last(h_0.begin(), h_0.end());
+        std::vector<Index> start(shape.steps + 1);
+        for (Index t = 0; t < shape.steps; ++t) start[t + 1] = start[t] + size(t);
+        for (int layer = 0; layer < shape.layers; ++layer) {
+            const Index width = shape.layer_input(layer);
+            out.assign(shape.rows * features, 0);
+            for (int direction = 0; direction < shape.directions; ++direction) {
+                const int place = layer * shape.directions + direction, each = shape.weights_a_direction();
+                const auto* weight = &weights[place * each];
+                double* h = last.data() + place * batch * hidden;
+                for (Index i = 0; i < shape.steps; ++i) {
+                    const Index t = direction ? shape.steps - 1 - i : i;
+                    for (Index b = 0; b < size(t); ++b) {
+                        const double* x = in.data() + (start[t] + b) * width;
+                        std::vector<double> next(hidden), reset(hidden), gates(2 * hidden);
+                        const auto from_input = [&](Index row) {
+                            double sum = shape.bias ? weight[2][row] : 0;
+                            for (Index k = 0; k < width; ++k) sum += double(weight[0][row * width + k]) * x[k];
+                            return sum;
+                        };
+                        const auto from_state = [&](Index row, const double* state) {
+                            double sum = shape.bias ? weight[3][row] : 0;
+                            for (Index k = 0; k < hidden; ++k) sum += double(weight[1][row * hidden + k]) * state[k];
+                            return sum;
+                        };
+                        double* own = h + b * hidden;
+                        for (Index row = 0; row < 2 * hidden; ++row)
+                            gates[row] = sigmoid(from_input(row) + from_state(row, own));
+                        for (Index j = 0; j < hidden; ++j) reset[j] = gates[j] * own[j];
+                        for (Index j = 0; j < hidden; ++j) {
+                            const Index row = 2 * hidden + j;
+                            const double state =
+                                shape.reset_before ? from_state(row, reset.data()) : gates[j] * from_state(row, own);
+                            const double n = std::tanh(from_input(row) + state), z = gates[hidden + j];
+                            next[j] = (1 - z) * n + z * own[j];
+                        }
+                        for (Index j = 0; j < hidden; ++j)
+                            own[j] = out[(start[t] + b) * features + direction * hidden + j] = next[j];
+                    }
+                }
+            }
+            in = out;
+        }
+        return {out, last};
+    }
+};
+
+template <class Real, class Other>
+void compare(const char* what, const std::vector<Real>& actual, const std::vector<Other>& expected, double tolerance) {
+    double worst = actual.size() == expected.size() ? 0 : INFINITY;
+    for (std::size_t i = 0; i < actual.size() && i < expected.size(); ++i) {
+        const double difference = std::fabs(double(actual[i]) - double(expected[i]));
+        if (!(difference <= worst)) worst = difference;  // NaN counts
+    }
+    if (worst <= tolerance) return;
+    std::printf("%s differs by %g\n", what, worst);
+    ++failures;
+}
+
+template <class Real>
+void check_forward(const Problem<Real>& problem) {
+    const double tolerance = sizeof(Real) == 4 ? 2e-5 : 1e-12;
+    const auto expected = problem.expected();
+    const auto first = problem.run(1, false, false);
+    compare("output", first.output, expected.first, tolerance);
+    compare("h_n", first.h_n, expected.second, tolerance);
+    for (int threads : {1, 2, 3}) {
+        compare("output again", problem.run(threads, true, false).output, first.output, 0);
+        compare("output of packed weights", problem.run(threads, false, true).output, first.output, 0);
+    }
+}
+
+// Gradients of sum(output * u) + sum(h_n * v) for one layer in double.
+void check_backward(Problem<double> problem) {
+    const grus::Shape& shape = problem.shape;
+    const Index hidden = shape.hidden, features = shape.directions * hidden, gates = shape.reset_before ? 3 : 4;
+    const auto u = random_values<double>(shape.rows * features, 1), v = random_values<double>(problem.h_0.size(), 1);
+    const auto loss = [&] {
+        const auto result = problem.run(1, false, false);
+        double sum = 0;
+        for (std::size_t i = 0; i < u.size(); ++i) sum += u[i] * result.output[i];
+        for (std::size_t i = 0; i < v.size(); ++i) sum += v[i] * result.h_n[i];
+        return sum;
+    };
+    const auto slope = [&](double& value) {
+        const double step = 1e-6, before = value;
+        value = before + step;
+        const double above = loss();
+        value = before - step;
+        const double below = loss();
+        value = before;
+        return (above - below) / (2 * step);
+    };
+    const auto kept = problem.run(2, true, false);
+    for (int threads : {1, 2, 3}) {
+        std::vector<double> grad_gates(shape.directions * shape.rows * gates * hidden, NAN);
+        std::vector<double> previous(shape.directions * shape.rows * hidden, NAN), grad_h_0(problem.h_0.size(), NAN);
+        grus::BackwardArguments<double> arguments{};
+        arguments.shape = shape;
+        arguments.grad_output = {u.data(), shape.batch * features, features};
+        arguments.grad_h_n = v.data();
+        arguments.output = {kept.output.data(), shape.batch * features, features};
+        arguments.h_0 = problem.h_0.data();
+        arguments.kept = kept.reserve.data();
+        for (int direction = 0; direction < shape.directions; ++direction)
+            arguments.weights_hh.push_back(problem.weights[direction * shape.weights_a_direction() + 1].data());
+        arguments.grad_gates = grad_gates.data();
+        arguments.previous = previous.data();
+        arguments.grad_h_0 = grad_h_0.data();
+        arguments.threads = threads;
+        grus::backward(arguments);
+        for (std::size_t i = 0; i < problem.h_0.size(); i += 3)
+            compare("grad_h_0", std::vector<double>{grad_h_0[i]}, std::vector<double>{slope(problem.h_0[i])}, 1e-7);
+        for (int direction = 0; direction < shape.directions; ++direction)
+            for (Index row = 0; row < 3 * hidden; row += 2) {
+                double sum = 0;
+                const double* own = grad_gates.data() + direction * shape.rows * gates * hidden;
+                for (Index n = 0; n < shape.rows; ++n)
+                    sum += own[n * gates * hidden + row + (shape.reset_before ? 0 : hidden)];
+                double& bias = problem.weights[direction * 4 + 2][row];
+                compare("grad_bias", std::vector<double>{sum}, std::vector<double>{slope(bias)}, 1e-6);
+            }
+    }
+}
+
+template <class Real>
+void check_all() {
+    const Index sizes[][4] = {{1, 1, 1, 1}, {1, 1, 130, 33}, {3, 2, 5, 17}, {4, 9, 16, 16}, {2, 20, 7, 65}, {5, 1, 40, 131},
+                              {0, 2, 3, 4}, {3, 0, 3, 4}, {2, 3, 0, 9}};
+    for (const auto& size : sizes)
+        for (int layers : {1, 3})
+            for (int directions : {1, 2})
+                for (int option = 0; option < 8; ++option)
+                    check_forward(Problem<Real>(size[0], size[1], size[2], size[3], layers, directions, option & 1, option & 2,
+                                                option & 4));
+    for (int layers : {2, 3}) check_forward(Problem<Real>(40, 1, 24, 48, layers, 1, true, false, false));  // along the diagonal
+}
+
+}  // namespace
+
+int main() {
+    for (const char* const* name = grus::executable_variants(); *name; ++name) {
+        grus::use_kernels(*name);
+        check_all<float>();
+        check_all<double>();
+        for (int option = 0; option < 8; ++option)
+            check_backward(Problem<double>(4, 3, 5, 9, 1, option & 1 ? 2 : 1, true, option & 2, option & 4));
+        std::printf("%s: %s\n", *name, failures ? "failed" : "ok");
+    }
+    return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}
