@@ -1,0 +1,99 @@
+"""`grus inspect` as a user runs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import grus
+from grus.checkpoints import save_checkpoint
+from grus.cli import main
+
+DATA = Path(__file__).parent.parent / "checkpoints" / "data"
+
+
+def inspect(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    status = main(["inspect", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+@pytest.mark.parametrize(
+    ("file", "lines"),
+    [
+        (
+            "paddle/model.pdparams",
+            ["gru: paddle.nn.GRU(3, 4), 2 layers, bidirectional", "weight  [5 x 3]  float32  60 B"],
+        ),
+        ("mxnet/exported-0003.params", ["arg:model_gru0: mxnet.gluon.rnn.GRU", "bidirectional"]),
+        ("chainer/model.npz", ["cell: chainer.links.GRU(3, 4), reset before the product", "words = 'déjà vu'"]),
+        ("oneflow/model", ["model.0: oneflow.nn.GRU(3, 4)", "epoch = 3", "words = ['a', 'b']"]),
+        ("mxnet/lstm.params", ["no GRU found"]),
+        ("chainer/square.npz", ["note: the shapes fit two layers and two directions: read as two layers"]),
+    ],
+)
+def test_shows_tensors_values_and_grus(file: str, lines: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, error = inspect(capsys, DATA / file)
+    assert (status, error) == (0, "")
+    for line in lines:
+        assert line in out
+
+
+def test_counts_parameters_and_bytes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    net = torch.nn.Module()
+    net.gru = grus.GRU(3, 4, 2, bidirectional=True)
+    save_checkpoint(net, tmp_path / "x.pt")
+    count = sum(parameter.numel() for parameter in net.parameters())
+    _, out, _ = inspect(capsys, tmp_path / "x.pt")
+    assert f"16 tensors, {count:,} numbers, 2.2 KiB" in out
+    assert f"{count:,} parameters" in out
+
+
+def test_names_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    save_checkpoint({"a\x1b[31m[bold]b": torch.ones(1)}, tmp_path / "x.safetensors")
+    _, out, _ = inspect(capsys, tmp_path / "x.safetensors")
+    assert "a\\x1b[31m[bold]b" in out
+    assert "\x1b" not in out
+
+
+def test_draws_a_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    import matplotlib.image
+
+    status, out, _ = inspect(capsys, DATA / "chainer/model.npz", "--plot", tmp_path / "weights.png")
+    assert status == 0
+    assert "weights.png" in out
+    picture = matplotlib.image.imread(tmp_path / "weights.png")
+    assert min(picture.shape[:2]) > 300
+    assert np.ptp(picture) > 0.5
+    assert main(["inspect", str(DATA / "chainer/model.npz"), "--plot", str(tmp_path / "weights.xyz")]) == 2
+    assert "xyz" in capsys.readouterr().err
+    assert not (tmp_path / "weights.xyz").exists()
+
+
+def test_nothing_to_draw_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    save_checkpoint({"a": torch.tensor(1.0)}, tmp_path / "x.pt")
+    assert main(["inspect", str(tmp_path / "x.pt"), "--plot", str(tmp_path / "x.png")]) == 2
+    assert "nothing to draw" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [None, b"", b"hello", b"\x80\x04cos\nsystem\n."])
+def test_bad_files_give_one_line_and_status_2(
+    content: bytes | None, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "x"
+    if content is not None:
+        path.write_bytes(content)
+    status, out, error = inspect(capsys, path)
+    assert (status, out) == (2, "")
+    assert error.startswith("grus inspect: error: ")
+    assert str(path) in error
+    assert error.count("\n") == 1
+
+
+def test_format_can_be_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    status, _, error = inspect(capsys, DATA / "paddle/cell.pdparams", "--format", "mxnet")
+    assert status == 2
+    assert "magic number" in error
