@@ -10,8 +10,9 @@ from typing import Any as _Any
 import numpy as _numpy
 
 from grus.dialects import refuser as _refuser
-from grus.dialects.chainer._version import __version__
-from grus.dialects.chainer.configuration import config, global_config, using_config
+
+from ._version import __version__
+from .configuration import config, global_config, using_config
 
 
 class _Mixed16:
@@ -83,7 +84,7 @@ def set_debug(debug: bool) -> None:
     config.debug = debug
 
 
-from grus.dialects.chainer import (  # noqa: E402
+from . import (  # noqa: E402
     backend,
     backends,
     cuda,
@@ -104,24 +105,24 @@ from grus.dialects.chainer import (  # noqa: E402
     variable,
     warnings,
 )
-from grus.dialects.chainer._backprop import backward  # noqa: E402
-from grus.dialects.chainer._hooks import get_function_hooks  # noqa: E402
-from grus.dialects.chainer.backend import get_device, using_device  # noqa: E402
-from grus.dialects.chainer.backends.cuda import should_use_cudnn, should_use_cudnn_tensor_core  # noqa: E402
-from grus.dialects.chainer.device_resident import DeviceResident  # noqa: E402
-from grus.dialects.chainer.function import (  # noqa: E402
+from ._backprop import backward  # noqa: E402
+from ._hooks import get_function_hooks  # noqa: E402
+from .backend import get_device, using_device  # noqa: E402
+from .backends.cuda import should_use_cudnn, should_use_cudnn_tensor_core  # noqa: E402
+from .device_resident import DeviceResident  # noqa: E402
+from .function import (  # noqa: E402
     Function,
     FunctionAdapter,
     force_backprop_mode,
     no_backprop_mode,
 )
-from grus.dialects.chainer.function_hook import FunctionHook  # noqa: E402
-from grus.dialects.chainer.function_node import FunctionNode, grad  # noqa: E402
-from grus.dialects.chainer.initializer import Initializer  # noqa: E402
-from grus.dialects.chainer.link import Chain, ChainList, Link  # noqa: E402
-from grus.dialects.chainer.link_hook import LinkHook  # noqa: E402
-from grus.dialects.chainer.optimizer import GradientMethod, Optimizer, UpdateRule  # noqa: E402
-from grus.dialects.chainer.reporter import (  # noqa: E402
+from .function_hook import FunctionHook  # noqa: E402
+from .function_node import FunctionNode, grad  # noqa: E402
+from .initializer import Initializer  # noqa: E402
+from .link import Chain, ChainList, Link  # noqa: E402
+from .link_hook import LinkHook  # noqa: E402
+from .optimizer import GradientMethod, Optimizer, UpdateRule  # noqa: E402
+from .reporter import (  # noqa: E402
     DictSummary,
     Reporter,
     Summary,
@@ -129,9 +130,9 @@ from grus.dialects.chainer.reporter import (  # noqa: E402
     report,
     report_scope,
 )
-from grus.dialects.chainer.sequential import Sequential  # noqa: E402
-from grus.dialects.chainer.serializer import AbstractSerializer, Deserializer, Serializer  # noqa: E402
-from grus.dialects.chainer.variable import Parameter, Variable, as_array, as_variable  # noqa: E402
+from .sequential import Sequential  # noqa: E402
+from .serializer import AbstractSerializer, Deserializer, Serializer  # noqa: E402
+from .variable import Parameter, Variable, as_array, as_variable  # noqa: E402
 
 
 def get_array_types() -> tuple[type, ...]:

@@ -12,9 +12,9 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from grus.dialects.chainer import _hooks
-from grus.dialects.chainer.configuration import config, using_config
-from grus.dialects.chainer.utils import argument
+from . import _hooks
+from .configuration import config, using_config
+from .utils import argument
 
 
 class FunctionQueue:
@@ -82,7 +82,7 @@ def _sum(old: Any, new: Any) -> Any:
     """The sum of two gradients, differentiable where double backprop asks for it."""
     if config.enable_backprop:
         return old + new
-    from grus.dialects.chainer.variable import Variable
+    from .variable import Variable
 
     return Variable(old.array + new.array, requires_grad=False)
 
@@ -136,8 +136,8 @@ def _set_leaves(leaves: Iterable[Any], table: GradTable, loss_scale: float | Non
 
 def _private(gradient: Any, taken: set[Any]) -> Any:
     """The gradient itself, or a copy of it if it is broadcast, read-only or the gradient of another leaf as well."""
-    from grus.dialects.chainer._tensors import as_tensor
-    from grus.dialects.chainer.variable import Variable
+    from ._tensors import as_tensor
+    from .variable import Variable
 
     tensor = as_tensor(gradient.array)
     broadcast = any(stride == 0 and size > 1 for stride, size in zip(tensor.stride(), tensor.shape, strict=True))
@@ -150,8 +150,8 @@ def _private(gradient: Any, taken: set[Any]) -> Any:
 
 def _step(function: Any, targets: tuple[int, ...], grads: tuple[Any, ...], table: GradTable) -> None:
     """Run one function backwards and add what it gives to the table."""
-    from grus.dialects.chainer.function_node import FunctionNode
-    from grus.dialects.chainer.variable import Variable, check_grad_type
+    from .function_node import FunctionNode
+    from .variable import Variable, check_grad_type
 
     hooks = _hooks.of_function(function)
     if hooks:
@@ -168,7 +168,7 @@ def _step(function: Any, targets: tuple[int, ...], grads: tuple[Any, ...], table
     except Exception as error:
         if function.stack is not None:
             lines = "".join(traceback.format_list(function.stack[:-1]))
-            error.add_note(f"Stacktrace of the function is below:\n{lines}")
+            error.args = (f"{error}\nStacktrace of the function is below:\n{lines}", *error.args[1:])
         raise
     if len(results) == len(function.inputs):
         results = tuple(results[i] for i in targets)
@@ -195,7 +195,7 @@ def _step(function: Any, targets: tuple[int, ...], grads: tuple[Any, ...], table
 
 
 def _check_nan(function: Any, gradient: Any) -> None:
-    from grus.dialects.chainer import backend
+    from . import backend
 
     if backend.contains_nan(gradient.array):
         raise RuntimeError(f"NaN is detected on backward computation of {function.label}")
@@ -209,7 +209,7 @@ def backward(outputs: Any, grad_outputs: Any = None, **kwargs: Any) -> None:
         grad_outputs: their gradients (Variables); by default those that they hold.
         enable_double_backprop: make the gradients differentiable.
     """
-    from grus.dialects.chainer.variable import Variable
+    from .variable import Variable
 
     (enable_double_backprop,) = argument.parse_kwargs(
         kwargs,
@@ -273,7 +273,7 @@ def grad(
         enable_double_backprop: make the results differentiable.
         loss_scale: factor of the start values that are left out.
     """
-    from grus.dialects.chainer.variable import Variable
+    from .variable import Variable
 
     check_variables("outputs", outputs)
     check_variables("inputs", inputs)

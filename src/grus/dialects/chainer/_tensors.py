@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 import torch
 
-from grus.dialects.chainer.backends import cuda
+from .backends import cuda
 
 Tensor = torch.Tensor
 

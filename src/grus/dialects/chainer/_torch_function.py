@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer._tensors import as_array, as_tensor
-from grus.dialects.chainer.configuration import config
-from grus.dialects.chainer.function_node import FunctionNode
-from grus.dialects.chainer.variable import Variable
+from ._tensors import as_array, as_tensor
+from .configuration import config
+from .function_node import FunctionNode
+from .variable import Variable
 
 Tensor = torch.Tensor
 
@@ -34,7 +34,7 @@ class TorchFunction(FunctionNode):
 
     def _forward(self, arrays: tuple[Any, ...], variables: list[Variable]) -> tuple[Any, ...]:
         tensors = [as_tensor(array) for array in arrays]
-        record = config.enable_backprop and any([x.requires_grad for x in variables])
+        record = config.enable_backprop and any(x.requires_grad for x in variables)
         if record:
             for tensor, x in zip(tensors, variables, strict=True):
                 if x.requires_grad and tensor.is_floating_point():
@@ -56,9 +56,7 @@ class TorchFunction(FunctionNode):
     def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradients by `torch.autograd.grad`; as functions of the graph themselves for double backprop."""
         indexes = [i for i in target_input_indexes if self._leaves[i].requires_grad]
-        outputs = [
-            i for i, g in enumerate(grad_outputs) if g is not None and self._results[i].requires_grad
-        ]
+        outputs = [i for i, g in enumerate(grad_outputs) if g is not None and self._results[i].requires_grad]
         found: dict[int, Variable] = {}
         if indexes and outputs:
             gys = [grad_outputs[i] for i in outputs]

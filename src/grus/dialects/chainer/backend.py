@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer._backend import Device
-from grus.dialects.chainer.backends import _cpu, cuda
-from grus.dialects.chainer.backends._cpu import CpuDevice
-from grus.dialects.chainer.backends.cuda import GpuDevice
+from ._backend import Device
+from .backends import _cpu, cuda
+from .backends._cpu import CpuDevice
+from .backends.cuda import GpuDevice
 
 __all__ = [
     "CpuDevice",

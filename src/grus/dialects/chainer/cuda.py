@@ -1,6 +1,6 @@
 """The former place of `chainer.backends.cuda`."""
 
-from grus.dialects.chainer.backends.cuda import (
+from .backends.cuda import (
     Device,
     DummyDevice,
     DummyDeviceType,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from grus.dialects.chainer import backend
-from grus.dialects.chainer.backends import cuda
+from . import backend
+from .backends import cuda
 
 
 class DeviceResident:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from grus.dialects.chainer import variable
-from grus.dialects.chainer.backends import cuda
-from grus.dialects.chainer.configuration import using_config
-from grus.dialects.chainer.function_node import FunctionNode
+from . import variable
+from .backends import cuda
+from .configuration import using_config
+from .function_node import FunctionNode
 
 
 def no_backprop_mode() -> Any:

@@ -6,12 +6,12 @@ import traceback
 import weakref
 from typing import Any
 
-from grus.dialects.chainer import _hooks, backend, variable
-from grus.dialects.chainer._backprop import grad
-from grus.dialects.chainer.backends import cuda
-from grus.dialects.chainer.configuration import config
-from grus.dialects.chainer.function_hook import FunctionHook
-from grus.dialects.chainer.utils import type_check
+from . import _hooks, backend, variable
+from ._backprop import grad
+from .backends import cuda
+from .configuration import config
+from .function_hook import FunctionHook
+from .utils import type_check
 
 __all__ = ["FunctionNode", "grad"]
 
@@ -88,7 +88,7 @@ class FunctionNode:
         for hook in hooks:
             hook.forward_postprocess(self, arrays)
         self._output_count = len(outputs)
-        requires_grad = any([x.requires_grad for x in variables])
+        requires_grad = any(x.requires_grad for x in variables)
         results = tuple([variable.Variable(array, requires_grad=requires_grad) for array in outputs])
         if config.enable_backprop:
             self._join_graph(variables, results)
@@ -113,7 +113,9 @@ class FunctionNode:
     def _check_one_device(self, which: str, arrays: tuple[Any, ...]) -> None:
         if len({isinstance(array, cuda.ndarray) for array in arrays if array is not None}) > 1:
             kinds = ", ".join(str(type(array)) for array in arrays)
-            raise TypeError(f"incompatible array types are mixed in the forward {which} ({self.label}).\nActual: {kinds}")
+            raise TypeError(
+                f"incompatible array types are mixed in the forward {which} ({self.label}).\nActual: {kinds}"
+            )
 
     def _check_outputs(self, outputs: Any) -> None:
         if not isinstance(outputs, tuple):

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer import testing
-from grus.dialects.chainer._backprop import backward
-from grus.dialects.chainer.variable import Variable, as_array, as_variable
+from . import testing
+from ._backprop import backward
+from .variable import Variable, as_array, as_variable
 
 
 class NondifferentiableError(Exception):
@@ -48,18 +48,14 @@ def numerical_grad(
     center = None
     if detect_nondifferentiable:
         center = [_copy(y) for y in (f() if center_outputs is None else center_outputs)]
-    return tuple(
-        _difference(f, x, grad_outputs, eps, center, diff_atol, diff_rtol) for x in inputs
-    )
+    return tuple(_difference(f, x, grad_outputs, eps, center, diff_atol, diff_rtol) for x in inputs)
 
 
 def _copy(y: Any) -> Any:
     return None if y is None else numpy.array(y, dtype=numpy.float64)
 
 
-def _difference(
-    f: Any, x: Any, grad_outputs: Any, eps: float, center: Any, diff_atol: float, diff_rtol: float
-) -> Any:
+def _difference(f: Any, x: Any, grad_outputs: Any, eps: float, center: Any, diff_atol: float, diff_rtol: float) -> Any:
     gradient = numpy.zeros(x.shape, numpy.float64)
     for place in numpy.ndindex(x.shape):
         original = x[place].item()
@@ -130,7 +126,7 @@ def check_backward(
     Raises:
         AssertionError: the gradients differ.
     """
-    xs = tuple(None if x is None else numpy.array(x) for x in map(as_array, _as_tuple(x_data)))
+    xs: tuple[Any, ...] = tuple(numpy.array(as_array(x)) for x in _as_tuple(x_data))
     y_grads = _as_tuple(y_grad)
     variables = tuple(_as_tuple(params))
     skipped = [x.dtype.kind != "f" for x in xs] if no_grads is None else list(no_grads)
@@ -217,7 +213,7 @@ def check_double_backward(
     detect_nondifferentiable: bool = False,
 ) -> None:
     """Check that the gradient of a function's gradient agrees with finite differences; see `check_backward`."""
-    from grus.dialects.chainer._backprop import grad
+    from ._backprop import grad
 
     xs, gys = _as_tuple(x_data), _as_tuple(y_grad)
     variables = tuple(_as_tuple(params))

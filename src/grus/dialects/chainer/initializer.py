@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer.utils.array import size_of_shape
+from .utils.array import size_of_shape
 
 
 class Initializer:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer import _hooks, backend, initializers
-from grus.dialects.chainer.backends import cuda
-from grus.dialects.chainer.device_resident import DeviceResident
-from grus.dialects.chainer.link_hook import LinkHook, _ForwardPostprocessCallbackArgs, _ForwardPreprocessCallbackArgs
-from grus.dialects.chainer.variable import Parameter
+from . import _hooks, backend, initializers
+from .backends import cuda
+from .device_resident import DeviceResident
+from .link_hook import LinkHook, _ForwardPostprocessCallbackArgs, _ForwardPreprocessCallbackArgs
+from .variable import Parameter
 
 _ARRAYS = (numpy.ndarray, cuda.ndarray)
 _COPY_MODES = ("init", "copy", "share")
@@ -289,7 +289,7 @@ class Link(DeviceResident):
 
     def repeat(self, n_repeat: int, mode: str = "init") -> Any:
         """A Sequential of `n_repeat` copies of this link; `mode` as in `copy`."""
-        from grus.dialects.chainer.sequential import Sequential
+        from .sequential import Sequential
 
         repeated = Sequential()
         if n_repeat > 0:
@@ -341,11 +341,7 @@ class _Parent(Link):
         raise NotImplementedError
 
     def __str__(self) -> str:
-        lines = [
-            f"  {line}\n"
-            for name, child in self._named_children()
-            for line in f"({name}): {child},".splitlines()
-        ]
+        lines = [f"  {line}\n" for name, child in self._named_children() for line in f"({name}): {child},".splitlines()]
         content = "\n" + "".join(lines) if lines else ""
         return f"{type(self).__name__}({content})"
 
@@ -451,7 +447,7 @@ class Chain(_Parent):
         return copied
 
 
-class ChainList(_Parent, collections.abc.MutableSequence):  # type: ignore[type-arg]
+class ChainList(_Parent, collections.abc.MutableSequence):
     """A link that is a list of child links, named "0", "1", ... by their place.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer import _hooks
+from . import _hooks
 
 
 class _ForwardPreprocessCallbackArgs:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy
 import torch
 
-from grus.dialects.chainer import optimizer_hooks
-from grus.dialects.chainer._tensors import as_tensor
-from grus.dialects.chainer.backends import cuda
-from grus.dialects.chainer.link import Link
-from grus.dialects.chainer.serializer import Deserializer
-from grus.dialects.chainer.variable import Parameter, Variable
+from . import optimizer_hooks
+from ._tensors import as_tensor
+from .backends import cuda
+from .link import Link
+from .serializer import Deserializer
+from .variable import Parameter, Variable
 
 _ARRAYS = (numpy.ndarray, cuda.ndarray)
 
@@ -344,7 +344,9 @@ class Optimizer:
         """With a growing loss scale: grow or halve it."""
         if not self._loss_scaling_is_dynamic or self._loss_scale is None:
             return
-        factor = 0.5 if self._loss_scaling_isnan else self._loss_scaling_multiplier if self._loss_scaling_isnan_ever else 2.0
+        factor = (
+            0.5 if self._loss_scaling_isnan else self._loss_scaling_multiplier if self._loss_scaling_isnan_ever else 2.0
+        )
         self._loss_scale = max(1, min(self._loss_scale_max, self._loss_scale * factor))
 
 

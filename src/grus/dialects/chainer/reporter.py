@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer.configuration import config
-from grus.dialects.chainer.serializer import Serializer
-from grus.dialects.chainer.variable import Variable, as_array
+from .configuration import config
+from .serializer import Serializer
+from .variable import Variable, as_array
 
 _thread = threading.local()
 

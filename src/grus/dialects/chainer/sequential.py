@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from grus.dialects.chainer.link import ChainList, Link
+from .link import ChainList, Link
 
 
 def _type_name(layer: Any) -> str:
@@ -152,7 +152,7 @@ class Sequential(ChainList):
         self._layers = []
         del self._children[::2]
 
-    def index(self, layer: Any, start: int | None = None, end: int | None = None) -> int:  # type: ignore[override]
+    def index(self, layer: Any, start: int | None = None, end: int | None = None) -> int:
         """Place of a layer, counted from `start` (ValueError if it is absent)."""
         return self._layers[start:end].index(layer)
 

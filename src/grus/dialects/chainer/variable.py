@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer import backend, initializers
-from grus.dialects.chainer._backprop import backprop_to_all
-from grus.dialects.chainer.backends import _cpu, cuda
-from grus.dialects.chainer.configuration import using_config
-from grus.dialects.chainer.initializers import constant
-from grus.dialects.chainer.utils import argument
+from . import backend, initializers
+from ._backprop import backprop_to_all
+from .backends import _cpu, cuda
+from .configuration import using_config
+from .initializers import constant
+from .utils import argument
 
 _ARRAYS = (numpy.ndarray, cuda.ndarray)
 
 
 def _functions() -> Any:
-    from grus.dialects.chainer import functions
+    from . import functions
 
     return functions
 
@@ -38,13 +38,9 @@ def check_grad_type(function: Any, variable: Any, gradient: Any) -> None:
         expected = " or ".join(str(kind) for kind in _ARRAYS)
         raise TypeError(f"{where}Type of grad is invalid:\nExpected: {expected}\nActual: {type(gradient)}")
     if gradient.dtype != variable.dtype:
-        raise TypeError(
-            f"{where}Dtype of data and grad mismatch\ngrad: {gradient.dtype} != data: {variable.dtype}"
-        )
+        raise TypeError(f"{where}Dtype of data and grad mismatch\ngrad: {gradient.dtype} != data: {variable.dtype}")
     if gradient.shape != variable.shape:
-        raise ValueError(
-            f"{where}Shape of data and grad mismatch\ngrad: {gradient.shape} != data: {variable.shape}"
-        )
+        raise ValueError(f"{where}Shape of data and grad mismatch\ngrad: {gradient.shape} != data: {variable.shape}")
 
 
 def _text(variable: Variable, separator: str) -> str:
@@ -215,7 +211,7 @@ class Variable:
         if data is not None and not isinstance(data, _ARRAYS):
             expected = " or ".join(str(kind) for kind in _ARRAYS)
             raise TypeError(f"{expected} are expected. Actual: {type(data)}")
-        self._data = [data]  # a cell, which `copy.copy` shares
+        self._data: list[Any] = [data]  # a cell, which `copy.copy` shares
         self._requires_grad: bool = requires_grad
         self._grad_valid: bool = grad_valid
         self._grad = grad
@@ -536,9 +532,8 @@ class Variable:
 
     def transpose(self, *axes: Any) -> Variable:
         """The axes in another order (reversed if none are given); see `functions.transpose`."""
-        if len(axes) == 1 and (isinstance(axes[0], (tuple, list)) or axes[0] is None):
-            axes = axes[0]
-        return _functions().transpose(self, axes or None)
+        order = axes[0] if len(axes) == 1 and (isinstance(axes[0], (tuple, list)) or axes[0] is None) else axes
+        return _functions().transpose(self, order or None)
 
     def summary(self) -> str:
         """The name, or the address if it has none."""
@@ -666,7 +661,9 @@ class Parameter(Variable):
         self, initializer: Any = None, shape: Any = None, name: str | None = None, *, layout: None = None
     ) -> None:
         if layout is not None:
-            raise NotImplementedError(f"grus keeps every parameter in the standard memory layout; got layout={layout!r}")
+            raise NotImplementedError(
+                f"grus keeps every parameter in the standard memory layout; got layout={layout!r}"
+            )
         if initializer is None:
             initializer = constant.NaN()
         elif numpy.isscalar(initializer):

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer._backend import Device, convert_arrays
-from grus.dialects.chainer.backends._gpu_array import ndarray as gpu_ndarray
+from .._backend import Device, convert_arrays
+from ..backends._gpu_array import ndarray as gpu_ndarray
 
 
 class CpuDevice(Device):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 import torch
 
-from grus.dialects.chainer.backends._gpu_array import ndarray, torch_dtype, unwrap
+from ..backends._gpu_array import ndarray, torch_dtype, unwrap
 
 newaxis = None
 float16, float32, float64 = numpy.float16, numpy.float32, numpy.float64
@@ -99,7 +99,7 @@ def dot(a: ndarray, b: ndarray) -> ndarray:
 
 def get_array_module(*arrays: Any) -> Any:
     """This module if any argument is a GPU array, else NumPy."""
-    from grus.dialects.chainer import backend
+    from .. import backend
 
     return backend.get_array_module(*arrays)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 import torch
 
-_NUMPY_DTYPES = {
+_NUMPY_DTYPES: dict[torch.dtype, numpy.dtype] = {
     torch.float16: numpy.dtype("float16"),
     torch.float32: numpy.dtype("float32"),
     torch.float64: numpy.dtype("float64"),
@@ -77,7 +77,7 @@ class ndarray:
 
     @property
     def device(self) -> Any:
-        from grus.dialects.chainer.backends import cuda
+        from ..backends import cuda
 
         return cuda.Device(self.tensor.device.index)
 
@@ -205,15 +205,19 @@ def _axes(array: ndarray, axis: Any) -> Any:
 
 
 def _install_operators() -> None:
-    names = "add sub mul truediv floordiv mod pow matmul".split()
-    for name in [*names, *("r" + name for name in names if name != "mod"), *("lt le eq ne gt ge and or xor".split())]:
+    names = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"]
+    for name in [
+        *names,
+        *("r" + name for name in names if name != "mod"),
+        *(["lt", "le", "eq", "ne", "gt", "ge", "and", "or", "xor"]),
+    ]:
         method = f"__{name}__"
 
         def operate(self: ndarray, other: Any, method: str = method) -> Any:
             return wrap(getattr(self.tensor, method)(unwrap(other)))
 
         setattr(ndarray, method, operate)
-    for name in "add sub mul truediv".split():
+    for name in ["add", "sub", "mul", "truediv"]:
         in_place = f"__i{name}__"
 
         def update(self: ndarray, other: Any, in_place: str = in_place) -> ndarray:
@@ -221,7 +225,7 @@ def _install_operators() -> None:
             return self
 
         setattr(ndarray, in_place, update)
-    for name in "neg abs invert".split():
+    for name in ["neg", "abs", "invert"]:
         method = f"__{name}__"
         setattr(ndarray, method, lambda self, method=method: wrap(getattr(self.tensor, method)()))
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy
 import torch
 
-from grus.dialects.chainer import _backend
-from grus.dialects.chainer.backends import _cpu, _cupy
-from grus.dialects.chainer.backends._gpu_array import ndarray
+from .. import _backend
+from ..backends import _cpu, _cupy
+from ..backends._gpu_array import ndarray as ndarray
 
 available: bool = torch.cuda.is_available()
 cudnn_enabled: bool = available and torch.backends.cudnn.is_available()
@@ -193,9 +193,7 @@ def _array_to_gpu(array: Any, device: Device) -> Any:
     if isinstance(array, ndarray):
         return array if array.device == device else ndarray(array.tensor.to(f"cuda:{device.id}"))
     if not isinstance(array, numpy.ndarray):
-        raise TypeError(
-            f"The array sent to gpu must be an array or a NumPy scalar.\nActual type: {type(array)}."
-        )
+        raise TypeError(f"The array sent to gpu must be an array or a NumPy scalar.\nActual type: {type(array)}.")
     return ndarray(torch.from_numpy(numpy.array(array)).to(f"cuda:{device.id}"))
 
 
@@ -222,7 +220,7 @@ def copy(array: Any, out: Any = None, out_device: Any = None, stream: Any = None
 
 def get_array_module(*args: Any) -> Any:
     """NumPy, or the module for GPU arrays if any argument is one."""
-    from grus.dialects.chainer import backend
+    from .. import backend
 
     return backend.get_array_module(*args)
 
@@ -260,7 +258,7 @@ def fuse(*args: Any, **kwargs: Any) -> Any:
 
 def should_use_cudnn(level: str, lowest_version: int = 0) -> bool:
     """Whether `chainer.config.use_cudnn` and the machine allow cuDNN at this level (">=auto" or "==always")."""
-    from grus.dialects import chainer
+    from ... import chainer
 
     if level not in (">=auto", "==always"):
         raise ValueError(f'invalid cuDNN use level: "{level}" (must be either of ">=auto" or "==always")')
@@ -270,7 +268,7 @@ def should_use_cudnn(level: str, lowest_version: int = 0) -> bool:
 
 def should_use_cudnn_tensor_core(dtype: Any) -> bool:
     """Whether `chainer.config.use_cudnn_tensor_core` and the dtype allow tensor cores."""
-    from grus.dialects import chainer
+    from ... import chainer
 
     setting = chainer.config.use_cudnn_tensor_core
     if setting not in ("always", "auto", "never"):

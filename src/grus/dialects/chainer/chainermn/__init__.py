@@ -5,11 +5,12 @@ processes on CPUs, NCCL those with a GPU each.
 """
 
 from grus.dialects import refuser
-from grus.dialects.chainer.chainermn import communicators
-from grus.dialects.chainer.chainermn.communicators import CommunicatorBase, create_communicator
-from grus.dialects.chainer.chainermn.datasets import create_empty_dataset, scatter_dataset
-from grus.dialects.chainer.chainermn.extensions import create_multi_node_evaluator
-from grus.dialects.chainer.chainermn.optimizers import create_multi_node_optimizer
+
+from ..chainermn import communicators
+from ..chainermn.communicators import CommunicatorBase, create_communicator
+from ..chainermn.datasets import create_empty_dataset, scatter_dataset
+from ..chainermn.extensions import create_multi_node_evaluator
+from ..chainermn.optimizers import create_multi_node_optimizer
 
 __all__ = [
     "CommunicatorBase",

@@ -11,7 +11,7 @@ import numpy
 import torch
 import torch.distributed as dist
 
-from grus.dialects.chainer._tensors import as_array, as_tensor
+from .._tensors import as_array, as_tensor
 
 # The original's names of communicators. All do the same over torch.distributed, which chooses the way itself.
 NAMES = ("naive", "flat", "pure_nccl", "non_cuda_aware", "hierarchical", "two_dimensional", "single_node")
@@ -34,7 +34,9 @@ def create_communicator(
     if communicator_name not in NAMES:
         raise ValueError(f"Unrecognized communicator: {communicator_name!r}; known are {', '.join(NAMES)}")
     if mpi_comm is not None:
-        raise ValueError(f"mpi_comm must be None, got {mpi_comm!r}: processes are joined by torch.distributed, not by MPI")
+        raise ValueError(
+            f"mpi_comm must be None, got {mpi_comm!r}: processes are joined by torch.distributed, not by MPI"
+        )
     if kwargs:
         raise TypeError(f"create_communicator() got unexpected keyword argument(s) {sorted(kwargs)}")
     if communicator_name == "pure_nccl" and not torch.cuda.is_available():
@@ -52,7 +54,8 @@ def _join(backend: str) -> None:
     if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
         dist.init_process_group(backend)
     else:
-        dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
+        store: Any = getattr(dist, "HashStore")()  # noqa: B009
+        dist.init_process_group(backend, store=store, rank=0, world_size=1)
 
 
 class CommunicatorBase:

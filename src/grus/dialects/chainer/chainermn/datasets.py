@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer.datasets import SubDataset, TransformDataset
+from ..datasets import SubDataset, TransformDataset
 
 
 def scatter_dataset(

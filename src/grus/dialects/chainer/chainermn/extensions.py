@@ -15,4 +15,3 @@ def create_multi_node_evaluator(actual_evaluator: Any, communicator: Any) -> Any
 
     actual_evaluator.evaluate = evaluate
     return actual_evaluator
-

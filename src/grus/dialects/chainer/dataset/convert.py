@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer import backend
-from grus.dialects.chainer.backends import cuda
+from .. import backend
+from ..backends import cuda
 
 _ARRAYS = (numpy.ndarray, cuda.ndarray)
 
@@ -93,11 +93,10 @@ def _concat(arrays: Any, padding: Any) -> Any:
 
 def _concat_padded(arrays: Any, padding: Any) -> Any:
     shape = tuple(numpy.max([array.shape for array in arrays], axis=0)) if arrays[0].ndim else ()
-    result = backend.get_array_module(arrays[0]).full(
-        (len(arrays), *map(int, shape)), padding, dtype=arrays[0].dtype
-    )
+    result = backend.get_array_module(arrays[0]).full((len(arrays), *map(int, shape)), padding, dtype=arrays[0].dtype)
     for i, array in enumerate(arrays):
-        result[(i, *map(slice, array.shape))] = array
+        place = (i, *map(slice, array.shape))
+        result[place] = array
     return result
 
 

@@ -1,9 +1,10 @@
 """Datasets."""
 
 from grus.dialects import refuser
-from grus.dialects.chainer.datasets.concatenated_dataset import ConcatenatedDataset
-from grus.dialects.chainer.datasets.dict_dataset import DictDataset
-from grus.dialects.chainer.datasets.sub_dataset import (
+
+from ..datasets.concatenated_dataset import ConcatenatedDataset
+from ..datasets.dict_dataset import DictDataset
+from ..datasets.sub_dataset import (
     SubDataset,
     get_cross_validation_datasets,
     get_cross_validation_datasets_random,
@@ -12,9 +13,9 @@ from grus.dialects.chainer.datasets.sub_dataset import (
     split_dataset_n_random,
     split_dataset_random,
 )
-from grus.dialects.chainer.datasets.text_dataset import TextDataset
-from grus.dialects.chainer.datasets.transform_dataset import TransformDataset
-from grus.dialects.chainer.datasets.tuple_dataset import TupleDataset
+from ..datasets.text_dataset import TextDataset
+from ..datasets.transform_dataset import TransformDataset
+from ..datasets.tuple_dataset import TupleDataset
 
 __all__ = [
     "ConcatenatedDataset",
@@ -33,9 +34,8 @@ __all__ = [
 __getattr__ = refuser(
     "chainer",
     "chainer.datasets",
-    {
-        name: "download the data yourself: grus downloads nothing"
-        for name in (
+    dict.fromkeys(
+        (
             "get_mnist",
             "get_fashion_mnist",
             "get_kuzushiji_mnist",
@@ -44,6 +44,7 @@ __getattr__ = refuser(
             "get_svhn",
             "get_ptb_words",
             "get_ptb_words_vocabulary",
-        )
-    },
+        ),
+        "download the data yourself: grus downloads nothing",
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer.dataset.dataset_mixin import DatasetMixin
+from ..dataset.dataset_mixin import DatasetMixin
 
 
 class ConcatenatedDataset(DatasetMixin):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer.dataset.dataset_mixin import DatasetMixin
+from ..dataset.dataset_mixin import DatasetMixin
 
 
 class SubDataset(DatasetMixin):
@@ -71,9 +71,7 @@ def split_dataset_n_random(dataset: Any, n: int, seed: int | None = None) -> lis
     return split_dataset_n(dataset, n, _random_order(dataset, seed))
 
 
-def get_cross_validation_datasets(
-    dataset: Any, n_folds: int, order: Any = None
-) -> list[tuple[SubDataset, SubDataset]]:
+def get_cross_validation_datasets(dataset: Any, n_folds: int, order: Any = None) -> list[tuple[SubDataset, SubDataset]]:
     """`n_folds` pairs of a training part and a test part; each example is in one test part."""
     order = numpy.arange(len(dataset)) if order is None else numpy.array(order)
     borders = [len(dataset) * i // n_folds for i in range(n_folds + 1)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from grus.dialects.chainer.dataset.dataset_mixin import DatasetMixin
+from ..dataset.dataset_mixin import DatasetMixin
 
 
 class TextDataset(DatasetMixin):

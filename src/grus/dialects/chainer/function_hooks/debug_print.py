@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from grus.dialects.chainer.function_hook import FunctionHook
-from grus.dialects.chainer.variable import Variable
+from ..function_hook import FunctionHook
+from ..variable import Variable
 
 
 class PrintHook(FunctionHook):

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-from grus.dialects.chainer.function_hook import FunctionHook
+from ..function_hook import FunctionHook
 
 
 class TimerHook(FunctionHook):

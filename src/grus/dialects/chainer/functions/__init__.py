@@ -1,7 +1,8 @@
 """Functions of Variables and arrays."""
 
 from grus.dialects import refuser
-from grus.dialects.chainer.functions import (
+
+from ..functions import (
     activation,
     array,
     connection,
@@ -12,106 +13,106 @@ from grus.dialects.chainer.functions import (
     normalization,
     rnn,
 )
-from grus.dialects.chainer.functions.activation.clipped_relu import clipped_relu, relu6
-from grus.dialects.chainer.functions.activation.crelu import crelu
-from grus.dialects.chainer.functions.activation.elu import elu
-from grus.dialects.chainer.functions.activation.hard_sigmoid import hard_sigmoid
-from grus.dialects.chainer.functions.activation.leaky_relu import leaky_relu
-from grus.dialects.chainer.functions.activation.log_softmax import log_softmax
-from grus.dialects.chainer.functions.activation.maxout import maxout
-from grus.dialects.chainer.functions.activation.prelu import prelu
-from grus.dialects.chainer.functions.activation.relu import relu
-from grus.dialects.chainer.functions.activation.selu import selu
-from grus.dialects.chainer.functions.activation.sigmoid import sigmoid
-from grus.dialects.chainer.functions.activation.softmax import softmax
-from grus.dialects.chainer.functions.activation.softplus import softplus
-from grus.dialects.chainer.functions.activation.swish import swish
-from grus.dialects.chainer.functions.activation.tanh import tanh
-from grus.dialects.chainer.functions.array.broadcast import broadcast, broadcast_to
-from grus.dialects.chainer.functions.array.cast import cast
-from grus.dialects.chainer.functions.array.concat import concat
-from grus.dialects.chainer.functions.array.copy import copy
-from grus.dialects.chainer.functions.array.diagonal import diagonal
-from grus.dialects.chainer.functions.array.dstack import dstack
-from grus.dialects.chainer.functions.array.expand_dims import expand_dims
-from grus.dialects.chainer.functions.array.flatten import flatten
-from grus.dialects.chainer.functions.array.flip import flip
-from grus.dialects.chainer.functions.array.fliplr import fliplr
-from grus.dialects.chainer.functions.array.flipud import flipud
-from grus.dialects.chainer.functions.array.get_item import get_item
-from grus.dialects.chainer.functions.array.hstack import hstack
-from grus.dialects.chainer.functions.array.moveaxis import moveaxis
-from grus.dialects.chainer.functions.array.pad import pad
-from grus.dialects.chainer.functions.array.pad_sequence import pad_sequence
-from grus.dialects.chainer.functions.array.permutate import permutate
-from grus.dialects.chainer.functions.array.repeat import repeat
-from grus.dialects.chainer.functions.array.reshape import reshape
-from grus.dialects.chainer.functions.array.rollaxis import rollaxis
-from grus.dialects.chainer.functions.array.scatter_add import scatter_add
-from grus.dialects.chainer.functions.array.select_item import select_item
-from grus.dialects.chainer.functions.array.separate import separate
-from grus.dialects.chainer.functions.array.split_axis import split_axis
-from grus.dialects.chainer.functions.array.squeeze import squeeze
-from grus.dialects.chainer.functions.array.stack import stack
-from grus.dialects.chainer.functions.array.swapaxes import swapaxes
-from grus.dialects.chainer.functions.array.tile import tile
-from grus.dialects.chainer.functions.array.transpose import transpose
-from grus.dialects.chainer.functions.array.transpose_sequence import transpose_sequence
-from grus.dialects.chainer.functions.array.vstack import vstack
-from grus.dialects.chainer.functions.array.where import where
-from grus.dialects.chainer.functions.connection.bilinear import bilinear
-from grus.dialects.chainer.functions.connection.embed_id import embed_id
-from grus.dialects.chainer.functions.connection.linear import linear
-from grus.dialects.chainer.functions.evaluation.accuracy import accuracy
-from grus.dialects.chainer.functions.evaluation.binary_accuracy import binary_accuracy
-from grus.dialects.chainer.functions.evaluation.r2_score import r2_score
-from grus.dialects.chainer.functions.loss.absolute_error import absolute_error
-from grus.dialects.chainer.functions.loss.huber_loss import huber_loss
-from grus.dialects.chainer.functions.loss.mean_absolute_error import mean_absolute_error
-from grus.dialects.chainer.functions.loss.mean_squared_error import mean_squared_error
-from grus.dialects.chainer.functions.loss.sigmoid_cross_entropy import sigmoid_cross_entropy
-from grus.dialects.chainer.functions.loss.softmax_cross_entropy import softmax_cross_entropy
-from grus.dialects.chainer.functions.loss.squared_error import squared_difference, squared_error
-from grus.dialects.chainer.functions.math.arctanh import arctanh
-from grus.dialects.chainer.functions.math.average import average
-from grus.dialects.chainer.functions.math.basic_math import absolute, add
-from grus.dialects.chainer.functions.math.batch_l2_norm_squared import batch_l2_norm_squared
-from grus.dialects.chainer.functions.math.bias import bias
-from grus.dialects.chainer.functions.math.ceil import ceil
-from grus.dialects.chainer.functions.math.clip import clip
-from grus.dialects.chainer.functions.math.cumprod import cumprod
-from grus.dialects.chainer.functions.math.cumsum import cumsum
-from grus.dialects.chainer.functions.math.digamma import digamma
-from grus.dialects.chainer.functions.math.einsum import einsum
-from grus.dialects.chainer.functions.math.erf import erf
-from grus.dialects.chainer.functions.math.erfc import erfc
-from grus.dialects.chainer.functions.math.erfinv import erfinv
-from grus.dialects.chainer.functions.math.exponential import exp, log, log10, log2
-from grus.dialects.chainer.functions.math.exponential_m1 import expm1
-from grus.dialects.chainer.functions.math.floor import floor
-from grus.dialects.chainer.functions.math.hyperbolic import cosh, sinh
-from grus.dialects.chainer.functions.math.identity import identity
-from grus.dialects.chainer.functions.math.lgamma import lgamma
-from grus.dialects.chainer.functions.math.linear_interpolate import linear_interpolate
-from grus.dialects.chainer.functions.math.logarithm_1p import log1p
-from grus.dialects.chainer.functions.math.logsumexp import logsumexp
-from grus.dialects.chainer.functions.math.matmul import batch_matmul, matmul
-from grus.dialects.chainer.functions.math.maximum import maximum
-from grus.dialects.chainer.functions.math.minimum import minimum
-from grus.dialects.chainer.functions.math.minmax import argmax, argmin, max, min
-from grus.dialects.chainer.functions.math.prod import prod
-from grus.dialects.chainer.functions.math.scale import scale
-from grus.dialects.chainer.functions.math.sign import sign
-from grus.dialects.chainer.functions.math.sqrt import rsqrt, sqrt
-from grus.dialects.chainer.functions.math.square import square
-from grus.dialects.chainer.functions.math.sum import sum, sum_to
-from grus.dialects.chainer.functions.math.tensordot import tensordot
-from grus.dialects.chainer.functions.math.trigonometric import arccos, arcsin, arctan, cos, sin, tan
-from grus.dialects.chainer.functions.noise.dropout import dropout
-from grus.dialects.chainer.functions.noise.gaussian import gaussian
-from grus.dialects.chainer.functions.normalization.l2_normalization import normalize
-from grus.dialects.chainer.functions.normalization.layer_normalization import layer_normalization
-from grus.dialects.chainer.functions.rnn.n_step_gru import n_step_bigru, n_step_gru
+from ..functions.activation.clipped_relu import clipped_relu, relu6
+from ..functions.activation.crelu import crelu
+from ..functions.activation.elu import elu
+from ..functions.activation.hard_sigmoid import hard_sigmoid
+from ..functions.activation.leaky_relu import leaky_relu
+from ..functions.activation.log_softmax import log_softmax
+from ..functions.activation.maxout import maxout
+from ..functions.activation.prelu import prelu
+from ..functions.activation.relu import relu
+from ..functions.activation.selu import selu
+from ..functions.activation.sigmoid import sigmoid
+from ..functions.activation.softmax import softmax
+from ..functions.activation.softplus import softplus
+from ..functions.activation.swish import swish
+from ..functions.activation.tanh import tanh
+from ..functions.array.broadcast import broadcast, broadcast_to
+from ..functions.array.cast import cast
+from ..functions.array.concat import concat
+from ..functions.array.copy import copy
+from ..functions.array.diagonal import diagonal
+from ..functions.array.dstack import dstack
+from ..functions.array.expand_dims import expand_dims
+from ..functions.array.flatten import flatten
+from ..functions.array.flip import flip
+from ..functions.array.fliplr import fliplr
+from ..functions.array.flipud import flipud
+from ..functions.array.get_item import get_item
+from ..functions.array.hstack import hstack
+from ..functions.array.moveaxis import moveaxis
+from ..functions.array.pad import pad
+from ..functions.array.pad_sequence import pad_sequence
+from ..functions.array.permutate import permutate
+from ..functions.array.repeat import repeat
+from ..functions.array.reshape import reshape
+from ..functions.array.rollaxis import rollaxis
+from ..functions.array.scatter_add import scatter_add
+from ..functions.array.select_item import select_item
+from ..functions.array.separate import separate
+from ..functions.array.split_axis import split_axis
+from ..functions.array.squeeze import squeeze
+from ..functions.array.stack import stack
+from ..functions.array.swapaxes import swapaxes
+from ..functions.array.tile import tile
+from ..functions.array.transpose import transpose
+from ..functions.array.transpose_sequence import transpose_sequence
+from ..functions.array.vstack import vstack
+from ..functions.array.where import where
+from ..functions.connection.bilinear import bilinear
+from ..functions.connection.embed_id import embed_id
+from ..functions.connection.linear import linear
+from ..functions.evaluation.accuracy import accuracy
+from ..functions.evaluation.binary_accuracy import binary_accuracy
+from ..functions.evaluation.r2_score import r2_score
+from ..functions.loss.absolute_error import absolute_error
+from ..functions.loss.huber_loss import huber_loss
+from ..functions.loss.mean_absolute_error import mean_absolute_error
+from ..functions.loss.mean_squared_error import mean_squared_error
+from ..functions.loss.sigmoid_cross_entropy import sigmoid_cross_entropy
+from ..functions.loss.softmax_cross_entropy import softmax_cross_entropy
+from ..functions.loss.squared_error import squared_difference, squared_error
+from ..functions.math.arctanh import arctanh
+from ..functions.math.average import average
+from ..functions.math.basic_math import absolute, add
+from ..functions.math.batch_l2_norm_squared import batch_l2_norm_squared
+from ..functions.math.bias import bias
+from ..functions.math.ceil import ceil
+from ..functions.math.clip import clip
+from ..functions.math.cumprod import cumprod
+from ..functions.math.cumsum import cumsum
+from ..functions.math.digamma import digamma
+from ..functions.math.einsum import einsum
+from ..functions.math.erf import erf
+from ..functions.math.erfc import erfc
+from ..functions.math.erfinv import erfinv
+from ..functions.math.exponential import exp, log, log2, log10
+from ..functions.math.exponential_m1 import expm1
+from ..functions.math.floor import floor
+from ..functions.math.hyperbolic import cosh, sinh
+from ..functions.math.identity import identity
+from ..functions.math.lgamma import lgamma
+from ..functions.math.linear_interpolate import linear_interpolate
+from ..functions.math.logarithm_1p import log1p
+from ..functions.math.logsumexp import logsumexp
+from ..functions.math.matmul import batch_matmul, matmul
+from ..functions.math.maximum import maximum
+from ..functions.math.minimum import minimum
+from ..functions.math.minmax import argmax, argmin, max, min
+from ..functions.math.prod import prod
+from ..functions.math.scale import scale
+from ..functions.math.sign import sign
+from ..functions.math.sqrt import rsqrt, sqrt
+from ..functions.math.square import square
+from ..functions.math.sum import sum, sum_to
+from ..functions.math.tensordot import tensordot
+from ..functions.math.trigonometric import arccos, arcsin, arctan, cos, sin, tan
+from ..functions.noise.dropout import dropout
+from ..functions.noise.gaussian import gaussian
+from ..functions.normalization.l2_normalization import normalize
+from ..functions.normalization.layer_normalization import layer_normalization
+from ..functions.rnn.n_step_gru import n_step_bigru, n_step_gru
 
 mean = average
 

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from grus.dialects.chainer._torch_function import TorchFunction
-from grus.dialects.chainer.utils import type_check
+from .._torch_function import TorchFunction
+from ..utils import type_check
 
 expect = type_check.expect
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer import backend
-from grus.dialects.chainer.backends import cuda
-from grus.dialects.chainer.configuration import config
-from grus.dialects.chainer.initializers.constant import Constant, Identity, NaN, One, Zero
-from grus.dialects.chainer.initializers.normal import GlorotNormal, HeNormal, LeCunNormal, Normal
-from grus.dialects.chainer.initializers.orthogonal import Orthogonal
-from grus.dialects.chainer.initializers.uniform import GlorotUniform, HeUniform, LeCunUniform, Uniform
+from .. import backend
+from ..backends import cuda
+from ..configuration import config
+from ..initializers.constant import Constant, Identity, NaN, One, Zero
+from ..initializers.normal import GlorotNormal, HeNormal, LeCunNormal, Normal
+from ..initializers.orthogonal import Orthogonal
+from ..initializers.uniform import GlorotUniform, HeUniform, LeCunUniform, Uniform
 
 __all__ = [
     "Constant",

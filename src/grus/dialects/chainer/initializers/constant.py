@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer import backend
-from grus.dialects.chainer.backends import cuda
-from grus.dialects.chainer.initializer import Initializer
+from .. import backend
+from ..backends import cuda
+from ..initializer import Initializer
 
 
 class Identity(Initializer):
@@ -22,8 +22,7 @@ class Identity(Initializer):
         self.check_dtype(array)
         if array.ndim != 2 or array.shape[0] != array.shape[1]:
             raise ValueError(
-                "Identity matrix initialization can only be used for 2D squared matrices. "
-                f"Actual shape: {array.shape}"
+                f"Identity matrix initialization can only be used for 2D squared matrices. Actual shape: {array.shape}"
             )
         backend.copyto(array, (numpy.identity(len(array)) * self.scale).astype(array.dtype))
 

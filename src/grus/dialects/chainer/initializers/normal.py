@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer import backend
-from grus.dialects.chainer.initializer import Initializer, get_fans
+from .. import backend
+from ..initializer import Initializer, get_fans
 
 
 class Normal(Initializer):
@@ -53,9 +53,7 @@ class GlorotNormal(Normal):
 class HeNormal(Normal):
     """Standard deviation `scale * sqrt(2 / fan)` with the fan named by `fan_option` (He et al., 2015)."""
 
-    def __init__(
-        self, scale: float = 1.0, dtype: Any = None, fan_option: str = "fan_in", *, rng: Any = None
-    ) -> None:
+    def __init__(self, scale: float = 1.0, dtype: Any = None, fan_option: str = "fan_in", *, rng: Any = None) -> None:
         self.fan_option = fan_option
         super().__init__(scale, dtype, rng=rng)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer import backend
-from grus.dialects.chainer.initializer import Initializer
-from grus.dialects.chainer.utils.array import size_of_shape
+from .. import backend
+from ..initializer import Initializer
+from ..utils.array import size_of_shape
 
 # mode -> (a wide matrix is refused, a tall matrix is refused)
 _REFUSED = {"auto": (False, False), "projection": (False, True), "embedding": (True, False), "basis": (True, True)}

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer import backend
-from grus.dialects.chainer.initializer import Initializer, get_fans
+from .. import backend
+from ..initializer import Initializer, get_fans
 
 
 class Uniform(Initializer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from typing import Any
 
-from grus.dialects.chainer.iterators.serial_iterator import SerialIterator
+from ..iterators.serial_iterator import SerialIterator
 
 _dataset: Any = None  # in a worker process
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from grus.dialects.chainer.iterators.serial_iterator import SerialIterator
+from ..iterators.serial_iterator import SerialIterator
 
 
 class MultithreadIterator(SerialIterator):

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer.dataset.iterator import Iterator
-from grus.dialects.chainer.iterators._state import IteratorState, advance
-from grus.dialects.chainer.iterators.order_samplers import ShuffleOrderSampler
+from ..dataset.iterator import Iterator
+from ..iterators._state import IteratorState, advance
+from ..iterators.order_samplers import ShuffleOrderSampler
 
 
 class SerialIterator(Iterator):
@@ -21,6 +21,9 @@ class SerialIterator(Iterator):
         shuffle: a new random order each epoch; by default yes.
         order_sampler: what gives the orders instead (ValueError together with `shuffle`).
     """
+
+    _state: IteratorState
+    _previous_epoch_detail: float
 
     def __init__(
         self,

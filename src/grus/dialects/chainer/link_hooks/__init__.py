@@ -1,7 +1,8 @@
 """Hooks that see links being called."""
 
 from grus.dialects import refuser
-from grus.dialects.chainer.link_hooks.timer import TimerHook
+
+from ..link_hooks.timer import TimerHook
 
 __all__ = ["TimerHook"]
 __getattr__ = refuser(

@@ -6,8 +6,8 @@ import sys
 import time
 from typing import Any
 
-from grus.dialects.chainer.function_hooks.timer import print_table, summarize
-from grus.dialects.chainer.link_hook import LinkHook
+from ..function_hooks.timer import print_table, summarize
+from ..link_hook import LinkHook
 
 
 class TimerHook(LinkHook):

@@ -1,20 +1,21 @@
 """Links: functions with parameters."""
 
 from grus.dialects import refuser
-from grus.dialects.chainer.links import activation, connection, model, normalization, rnn
-from grus.dialects.chainer.links.activation.maxout import Maxout
-from grus.dialects.chainer.links.activation.prelu import PReLU
-from grus.dialects.chainer.links.connection.bias import Bias
-from grus.dialects.chainer.links.connection.bilinear import Bilinear
-from grus.dialects.chainer.links.connection.embed_id import EmbedID
-from grus.dialects.chainer.links.connection.linear import Linear
-from grus.dialects.chainer.links.connection.parameter import Parameter
-from grus.dialects.chainer.links.connection.scale import Scale
-from grus.dialects.chainer.links.model.classifier import Classifier
-from grus.dialects.chainer.links.normalization.layer_normalization import LayerNormalization
-from grus.dialects.chainer.links.rnn.gru import GRU, StatefulGRU, StatelessGRU
-from grus.dialects.chainer.links.rnn.mgu import StatefulMGU, StatelessMGU
-from grus.dialects.chainer.links.rnn.n_step_gru import NStepBiGRU, NStepGRU
+
+from ..links import activation, connection, model, normalization, rnn
+from ..links.activation.maxout import Maxout
+from ..links.activation.prelu import PReLU
+from ..links.connection.bias import Bias
+from ..links.connection.bilinear import Bilinear
+from ..links.connection.embed_id import EmbedID
+from ..links.connection.linear import Linear
+from ..links.connection.parameter import Parameter
+from ..links.connection.scale import Scale
+from ..links.model.classifier import Classifier
+from ..links.normalization.layer_normalization import LayerNormalization
+from ..links.rnn.gru import GRU, StatefulGRU, StatelessGRU
+from ..links.rnn.mgu import StatefulMGU, StatelessMGU
+from ..links.rnn.n_step_gru import NStepBiGRU, NStepGRU
 
 __all__ = [
     "GRU",

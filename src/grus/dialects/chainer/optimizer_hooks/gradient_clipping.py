@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer._tensors import as_tensor
+from .._tensors import as_tensor
 
 
 class GradientClipping:
@@ -26,4 +26,3 @@ class GradientClipping:
         for param in params:
             grad = param.grad
             grad *= grad.dtype.type(rate)
-

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer._tensors import as_tensor
+from .._tensors import as_tensor
 
 
 class WeightDecay:

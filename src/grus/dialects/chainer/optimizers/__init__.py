@@ -1,16 +1,17 @@
 """Optimizers."""
 
 from grus.dialects import refuser
-from grus.dialects.chainer.optimizers.ada_delta import AdaDelta
-from grus.dialects.chainer.optimizers.ada_grad import AdaGrad
-from grus.dialects.chainer.optimizers.adam import AdaBound, Adam, AdamW, AMSBound, AMSGrad
-from grus.dialects.chainer.optimizers.corrected_momentum_sgd import CorrectedMomentumSGD
-from grus.dialects.chainer.optimizers.momentum_sgd import MomentumSGD
-from grus.dialects.chainer.optimizers.nesterov_ag import NesterovAG
-from grus.dialects.chainer.optimizers.rmsprop import RMSprop
-from grus.dialects.chainer.optimizers.rmsprop_graves import RMSpropGraves
-from grus.dialects.chainer.optimizers.sgd import SGD
-from grus.dialects.chainer.optimizers.smorms3 import SMORMS3
+
+from ..optimizers.ada_delta import AdaDelta
+from ..optimizers.ada_grad import AdaGrad
+from ..optimizers.adam import AdaBound, Adam, AdamW, AMSBound, AMSGrad
+from ..optimizers.corrected_momentum_sgd import CorrectedMomentumSGD
+from ..optimizers.momentum_sgd import MomentumSGD
+from ..optimizers.nesterov_ag import NesterovAG
+from ..optimizers.rmsprop import RMSprop
+from ..optimizers.rmsprop_graves import RMSpropGraves
+from ..optimizers.sgd import SGD
+from ..optimizers.smorms3 import SMORMS3
 
 __all__ = [
     "SGD",

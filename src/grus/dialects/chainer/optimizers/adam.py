@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grus.dialects.chainer.optimizer import GradientMethod, Hyperparameter, HyperparameterProxy, TorchRule
+from ..optimizer import GradientMethod, Hyperparameter, HyperparameterProxy, TorchRule
 
 _default_hyperparam: Any = Hyperparameter(
     alpha=0.001,

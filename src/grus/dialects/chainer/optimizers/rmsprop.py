@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
-from grus.dialects.chainer.optimizer import GradientMethod, Hyperparameter, HyperparameterProxy, TorchRule
-from grus.dialects.chainer.optimizers.adam import check_eps
+from ..optimizer import GradientMethod, Hyperparameter, HyperparameterProxy, TorchRule
+from ..optimizers.adam import check_eps
 
 _default_hyperparam: Any = Hyperparameter(lr=0.01, alpha=0.99, eps=1e-8, eps_inside_sqrt=False)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from grus.dialects.chainer.optimizer import GradientMethod, Hyperparameter, HyperparameterProxy, TorchRule
+from ..optimizer import GradientMethod, Hyperparameter, HyperparameterProxy, TorchRule
 
 _default_hyperparam: Any = Hyperparameter(lr=0.01)
 

@@ -1,7 +1,7 @@
 """Saving and loading objects."""
 
-from grus.dialects.chainer.serializers.hdf5 import HDF5Deserializer, HDF5Serializer, load_hdf5, save_hdf5
-from grus.dialects.chainer.serializers.npz import DictionarySerializer, NpzDeserializer, load_npz, save_npz
+from ..serializers.hdf5 import HDF5Deserializer, HDF5Serializer, load_hdf5, save_hdf5
+from ..serializers.npz import DictionarySerializer, NpzDeserializer, load_npz, save_npz
 
 __all__ = [
     "DictionarySerializer",

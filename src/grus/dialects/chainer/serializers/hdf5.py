@@ -8,9 +8,10 @@ from typing import Any
 import numpy
 
 from grus.checkpoints import chainer as files
-from grus.dialects.chainer.backends import _cpu
-from grus.dialects.chainer.serializer import Deserializer, Serializer
-from grus.dialects.chainer.serializers import npz
+
+from ..backends import _cpu
+from ..serializer import Deserializer, Serializer
+from ..serializers import npz
 
 
 def _h5py() -> Any:

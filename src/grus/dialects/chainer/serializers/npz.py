@@ -10,9 +10,10 @@ from typing import Any
 import numpy
 
 from grus.checkpoints import chainer as files
-from grus.dialects.chainer import backend
-from grus.dialects.chainer.backends import _cpu, cuda
-from grus.dialects.chainer.serializer import Deserializer, Serializer
+
+from .. import backend
+from ..backends import _cpu, cuda
+from ..serializer import Deserializer, Serializer
 
 
 class DictionarySerializer(Serializer):

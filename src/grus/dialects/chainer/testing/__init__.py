@@ -1,7 +1,8 @@
 """What tests of models use."""
 
 from grus.dialects import refuser
-from grus.dialects.chainer.testing.array import assert_allclose
+
+from ..testing.array import assert_allclose
 
 __all__ = ["assert_allclose"]
 __getattr__ = refuser("chainer", "chainer.testing", {"parameterize": "pytest.mark.parametrize"})

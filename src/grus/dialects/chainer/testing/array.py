@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer.backends import _cpu
-from grus.dialects.chainer.utils import force_array
-from grus.dialects.chainer.variable import as_array
+from ..backends import _cpu
+from ..utils import force_array
+from ..variable import as_array
 
 
 def assert_allclose(x: Any, y: Any, atol: float = 1e-5, rtol: float = 1e-4, verbose: bool = True) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from grus.dialects.chainer.utils import argument
+from ..utils import argument
 
 PRIORITY_WRITER = 300
 PRIORITY_EDITOR = 200

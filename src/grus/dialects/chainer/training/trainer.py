@@ -8,11 +8,11 @@ import time
 import traceback
 from typing import Any, NamedTuple
 
-from grus.dialects.chainer.reporter import Reporter
-from grus.dialects.chainer.serializer import Serializer
-from grus.dialects.chainer.training import extension as extension_module
-from grus.dialects.chainer.training.util import get_trigger
-from grus.dialects.chainer.utils import argument
+from ..reporter import Reporter
+from ..serializer import Serializer
+from ..training import extension as extension_module
+from ..training.util import get_trigger
+from ..utils import argument
 
 
 class _Entry(NamedTuple):

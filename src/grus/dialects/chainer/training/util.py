@@ -7,7 +7,7 @@ from typing import Any
 
 def get_trigger(trigger: Any) -> Any:
     """A trigger from a callable, a pair (period, "epoch" or "iteration"), or None (never)."""
-    from grus.dialects.chainer.training.triggers.interval_trigger import IntervalTrigger
+    from ..training.triggers.interval_trigger import IntervalTrigger
 
     if trigger is None:
         return _never

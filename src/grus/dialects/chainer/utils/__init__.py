@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer.utils import argument, type_check
-from grus.dialects.chainer.utils.array import size_of_shape, sum_to
-from grus.dialects.chainer.utils.experimental import experimental
+from ..utils import argument, type_check
+from ..utils.array import size_of_shape, sum_to
+from ..utils.experimental import experimental
 
 __all__ = [
     "argument",

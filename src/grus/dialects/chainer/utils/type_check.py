@@ -79,6 +79,9 @@ class Expression:
     def __call__(self, *args: Any) -> Expression:
         return Expression(self.value(*map(_value, args)), f"{self}({', '.join(map(_text, args))})")
 
+    def __neg__(self) -> Expression:
+        return Expression(-self.value, "-" + _operand_text(self, 6), 6)
+
     def __bool__(self) -> bool:
         raise RuntimeError("a type check expression has no truth value; use chainer.utils.type_check.eval()")
 
@@ -148,7 +151,6 @@ def _install_operators() -> None:
 
         setattr(Expression, f"__{name}__", combine)
         setattr(Expression, f"__r{name}__", lambda self, other, combine=combine: combine(other, self))
-    Expression.__neg__ = lambda self: Expression(-self.value, "-" + _operand_text(self, 6), 6)  # type: ignore[attr-defined]
 
 
 _install_operators()
@@ -209,9 +211,7 @@ def get_types(data: tuple[Any, ...], name: str, accept_none: bool) -> TypeInfoTu
 def _argname(in_types: Sequence[Any], names: Sequence[str]) -> None:
     """Give the inputs names for the error messages; InvalidType unless there are as many inputs as names."""
     if len(in_types) != len(names):
-        raise InvalidType(
-            f"{len(names)} argument(s)", f"{len(in_types)} argument(s)", "Invalid number of arguments"
-        )
+        raise InvalidType(f"{len(names)} argument(s)", f"{len(in_types)} argument(s)", "Invalid number of arguments")
     if not in_light_mode():
         for in_type, name in zip(in_types, names, strict=True):
             in_type.name = name

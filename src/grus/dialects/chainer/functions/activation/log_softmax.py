@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer.functions.activation.softmax import AlongAxis
-from grus.dialects.chainer.variable import Variable
+from ...functions.activation.softmax import AlongAxis
+from ...variable import Variable
 
 
 class LogSoftmax(AlongAxis):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer.functions.array.reshape import reshape
-from grus.dialects.chainer.functions.math import minmax
-from grus.dialects.chainer.utils import type_check
-from grus.dialects.chainer.variable import Variable
+from ...functions.array.reshape import reshape
+from ...functions.math import minmax
+from ...utils import type_check
+from ...variable import Variable
 
 
 def maxout(x: Any, pool_size: int, axis: int = 1) -> Variable:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer.functions.activation.elu import elu
-from grus.dialects.chainer.variable import Variable
+from ...functions.activation.elu import elu
+from ...variable import Variable
 
 
 def selu(x: Any, alpha: float = 1.6732632423543772, scale: float = 1.0507009873554805) -> Variable:

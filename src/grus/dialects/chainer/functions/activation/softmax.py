@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer.functions._checks import FloatFunction, as_runtime_error, expect
-from grus.dialects.chainer.utils import type_check
-from grus.dialects.chainer.variable import Variable
+from ...functions._checks import FloatFunction, as_runtime_error, expect
+from ...utils import type_check
+from ...variable import Variable
 
 
 class AlongAxis(FloatFunction):

@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer._torch_function import TorchFunction
-from grus.dialects.chainer.functions._checks import AnyFunction, expect
-from grus.dialects.chainer.utils import type_check
-from grus.dialects.chainer.variable import Variable, as_variable
+from ..._torch_function import TorchFunction
+from ...functions._checks import AnyFunction, expect
+from ...utils import type_check
+from ...variable import Variable, as_variable
 
 
 class Broadcast(TorchFunction):

@@ -7,10 +7,10 @@ from typing import Any
 import numpy
 import torch
 
-from grus.dialects.chainer._tensors import torch_dtype
-from grus.dialects.chainer.configuration import config
-from grus.dialects.chainer.functions._checks import AnyFunction
-from grus.dialects.chainer.variable import Variable, as_variable
+from ..._tensors import torch_dtype
+from ...configuration import config
+from ...functions._checks import AnyFunction
+from ...variable import Variable, as_variable
 
 
 class Cast(AnyFunction):

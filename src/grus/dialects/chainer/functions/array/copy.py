@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer import backend
-from grus.dialects.chainer.backends import cuda
-from grus.dialects.chainer.functions._checks import AnyFunction
-from grus.dialects.chainer.variable import Variable
+from ... import backend
+from ...backends import cuda
+from ...functions._checks import AnyFunction
+from ...variable import Variable
 
 
 class Copy(AnyFunction):

@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer._torch_function import TorchFunction
-from grus.dialects.chainer.functions._checks import expect
-from grus.dialects.chainer.functions.array.concat import expect_alike
-from grus.dialects.chainer.utils import type_check
-from grus.dialects.chainer.variable import Variable
+from ..._torch_function import TorchFunction
+from ...functions._checks import expect
+from ...functions.array.concat import expect_alike
+from ...utils import type_check
+from ...variable import Variable
 
 
 class Dstack(TorchFunction):

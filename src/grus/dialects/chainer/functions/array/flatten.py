@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer.functions.array.reshape import reshape
-from grus.dialects.chainer.variable import Variable
+from ...functions.array.reshape import reshape
+from ...variable import Variable
 
 
 def flatten(x: Any) -> Variable:

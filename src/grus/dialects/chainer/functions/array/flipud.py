@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer.functions._checks import expect
-from grus.dialects.chainer.functions.array.flip import Flip
-from grus.dialects.chainer.variable import Variable
+from ...functions._checks import expect
+from ...functions.array.flip import Flip
+from ...variable import Variable
 
 
 class FlipUD(Flip):

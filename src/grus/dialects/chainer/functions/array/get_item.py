@@ -7,10 +7,10 @@ from typing import Any
 import numpy
 import torch
 
-from grus.dialects.chainer._tensors import as_tensor
-from grus.dialects.chainer.backends import cuda
-from grus.dialects.chainer.functions._checks import AnyFunction
-from grus.dialects.chainer.variable import Variable, as_array
+from ..._tensors import as_tensor
+from ...backends import cuda
+from ...functions._checks import AnyFunction
+from ...variable import Variable, as_array
 
 
 class GetItem(AnyFunction):
@@ -31,7 +31,8 @@ def take(x: torch.Tensor, slices: tuple[Any, ...]) -> torch.Tensor:
 
 
 def _flip_backward_slices(x: torch.Tensor, slices: tuple[Any, ...]) -> torch.Tensor:
-    axis, keys = 0, []
+    axis = 0
+    keys: list[Any] = []
     for key in slices:
         width = _width(key)
         if key is Ellipsis:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy
 import torch
 
-from grus.dialects.chainer.functions._checks import FloatFunction
-from grus.dialects.chainer.variable import Variable
+from ...functions._checks import FloatFunction
+from ...variable import Variable
 
 
 class Pad(FloatFunction):

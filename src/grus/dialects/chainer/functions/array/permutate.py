@@ -7,9 +7,9 @@ from typing import Any
 import numpy
 import torch
 
-from grus.dialects.chainer.backends import _cpu
-from grus.dialects.chainer.functions._checks import AnyFunction, expect_axes
-from grus.dialects.chainer.variable import Variable, as_array
+from ...backends import _cpu
+from ...functions._checks import AnyFunction, expect_axes
+from ...variable import Variable, as_array
 
 
 class Permutate(AnyFunction):
@@ -24,7 +24,7 @@ class Permutate(AnyFunction):
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         order = _cpu.array_to_cpu(self.indices).astype(numpy.int64)
-        if len(order) and not (0 <= order.min() and order.max() < x.shape[self.axis]):
+        if len(order) and not (order.min() >= 0 and order.max() < x.shape[self.axis]):
             raise IndexError(f"indices must be below {x.shape[self.axis]}, the size of axis {self.axis}, got {order}")
         return x.index_select(self.axis, torch.from_numpy(numpy.argsort(order) if self.inv else order).to(x.device))
 

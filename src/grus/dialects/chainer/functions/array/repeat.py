@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer.functions._checks import AnyFunction
-from grus.dialects.chainer.functions.array.tile import as_counts
-from grus.dialects.chainer.variable import Variable
+from ...functions._checks import AnyFunction
+from ...functions.array.tile import as_counts
+from ...variable import Variable
 
 
 class Repeat(AnyFunction):

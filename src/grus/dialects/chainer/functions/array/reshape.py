@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer.functions._checks import AnyFunction, expect
-from grus.dialects.chainer.utils import type_check
-from grus.dialects.chainer.variable import Variable, as_variable
+from ...functions._checks import AnyFunction, expect
+from ...utils import type_check
+from ...variable import Variable, as_variable
 
 
 class Reshape(AnyFunction):

@@ -8,9 +8,9 @@ from typing import Any
 import numpy
 import torch
 
-from grus.dialects.chainer._torch_function import TorchFunction
-from grus.dialects.chainer.functions._checks import expect
-from grus.dialects.chainer.utils import type_check
+from ..._torch_function import TorchFunction
+from ...functions._checks import expect
+from ...utils import type_check
 
 
 class SplitAxis(TorchFunction):
@@ -30,7 +30,9 @@ class SplitAxis(TorchFunction):
     def compute(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:  # type: ignore[override]
         if self.indices is None:
             assert self.sections is not None
-            return x.split(x.shape[self.axis] // self.sections, self.axis) if x.shape[self.axis] else (x,) * self.sections
+            return (
+                x.split(x.shape[self.axis] // self.sections, self.axis) if x.shape[self.axis] else (x,) * self.sections
+            )
         bounds = [0, *self.indices, x.shape[self.axis]]
         return tuple(
             x.narrow(self.axis, start, max(stop - start, 0)) for start, stop in zip(bounds, bounds[1:], strict=False)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy
 import torch
 
-from grus.dialects.chainer._tensors import as_tensor
-from grus.dialects.chainer._torch_function import TorchFunction
-from grus.dialects.chainer.functions._checks import expect
-from grus.dialects.chainer.utils import force_array, type_check
-from grus.dialects.chainer.variable import Variable, as_array
+from ..._tensors import as_tensor
+from ..._torch_function import TorchFunction
+from ...functions._checks import expect
+from ...utils import force_array, type_check
+from ...variable import Variable, as_array
 
 
 class Where(TorchFunction):

@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer._torch_function import TorchFunction
-from grus.dialects.chainer.configuration import config
-from grus.dialects.chainer.functions._checks import expect
-from grus.dialects.chainer.variable import Variable
+from ..._torch_function import TorchFunction
+from ...configuration import config
+from ...functions._checks import expect
+from ...variable import Variable
 
 
 class EmbedIDFunction(TorchFunction):
@@ -29,7 +29,7 @@ class EmbedIDFunction(TorchFunction):
         if config.debug and bool(((ids < 0) | (ids >= len(w))).any()):
             raise ValueError("Each not ignored `x` value need to satisfy `0 <= x < len(W)`")
         ids = torch.where(ids < 0, ids + len(w), ids)
-        if ids.numel() and not (0 <= int(ids.min()) and int(ids.max()) < len(w)):
+        if ids.numel() and not (int(ids.min()) >= 0 and int(ids.max()) < len(w)):
             raise IndexError(f"embed_id: ids must be below {len(w)}, the number of rows of W, got {int(ids.max())}")
         y = torch.nn.functional.embedding(ids, w)
         return y if ignored is None else y.masked_fill(ignored.unsqueeze(-1), 0)

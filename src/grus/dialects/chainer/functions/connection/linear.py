@@ -6,16 +6,16 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer._torch_function import TorchFunction
-from grus.dialects.chainer.functions._checks import expect
-from grus.dialects.chainer.utils import size_of_shape, type_check
-from grus.dialects.chainer.variable import Variable
+from ..._torch_function import TorchFunction
+from ...functions._checks import expect
+from ...utils import size_of_shape, type_check
+from ...variable import Variable
 
 
 class LinearFunction(TorchFunction):
     def check_type_forward(self, in_types: Any) -> None:
         n_in = in_types.size()
-        expect(2 <= n_in, n_in <= 3)
+        expect(n_in >= 2, n_in <= 3)
         x, w = in_types[:2]
         type_check._argname((x, w), ("x", "W"))
         expect(x.dtype.kind == "f", w.dtype.kind == "f", x.ndim == 2, w.ndim == 2, x.shape[1] == w.shape[1])

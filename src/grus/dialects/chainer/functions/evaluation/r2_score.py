@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer._torch_function import TorchFunction
-from grus.dialects.chainer.functions._checks import expect
-from grus.dialects.chainer.variable import Variable
+from ..._torch_function import TorchFunction
+from ...functions._checks import expect
+from ...variable import Variable
 
 
 class R2_score(TorchFunction):

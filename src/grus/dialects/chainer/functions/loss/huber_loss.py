@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer.functions._checks import SameShapeFunction
-from grus.dialects.chainer.functions.loss.softmax_cross_entropy import check_reduce
-from grus.dialects.chainer.variable import Variable
+from ...functions._checks import SameShapeFunction
+from ...functions.loss.softmax_cross_entropy import check_reduce
+from ...variable import Variable
 
 
 class HuberLoss(SameShapeFunction):

@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer._tensors import as_tensor
-from grus.dialects.chainer._torch_function import TorchFunction
-from grus.dialects.chainer.configuration import config
-from grus.dialects.chainer.functions._checks import as_runtime_error, expect
-from grus.dialects.chainer.utils import type_check
-from grus.dialects.chainer.variable import Variable
+from ..._tensors import as_tensor
+from ..._torch_function import TorchFunction
+from ...configuration import config
+from ...functions._checks import as_runtime_error, expect
+from ...utils import type_check
+from ...variable import Variable
 
 
 def check_reduce(reduce: str, allowed: tuple[str, ...] = ("mean", "no")) -> None:
@@ -120,8 +120,6 @@ def softmax_cross_entropy(
         ValueError: another value of `reduce` or `soft_target_loss`, a `class_weight` that is no array [N] of floats.
     """
     if soft_target_loss not in ("cross-entropy", "kl-divergence"):
-        raise ValueError(
-            f"soft_target_loss must be 'cross-entropy' or 'kl-divergence'. Actual: {soft_target_loss!r}"
-        )
+        raise ValueError(f"soft_target_loss must be 'cross-entropy' or 'kl-divergence'. Actual: {soft_target_loss!r}")
     function = SoftmaxCrossEntropy(normalize, cache_score, class_weight, ignore_label, reduce, soft_target_loss)
     return function.apply((x, t))[0]

@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer.functions._checks import ReductionFunction
-from grus.dialects.chainer.functions.array.broadcast import broadcast_to
-from grus.dialects.chainer.functions.array.reshape import reshape
-from grus.dialects.chainer.functions.math import sum as sum_module
-from grus.dialects.chainer.variable import Variable
+from ...functions._checks import ReductionFunction
+from ...functions.array.broadcast import broadcast_to
+from ...functions.array.reshape import reshape
+from ...functions.math import sum as sum_module
+from ...variable import Variable
 
 
 class Mean(ReductionFunction):

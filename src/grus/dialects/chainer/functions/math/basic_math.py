@@ -7,17 +7,21 @@ from typing import Any
 import numpy
 import torch
 
-from grus.dialects.chainer.backends import cuda
-from grus.dialects.chainer.functions._checks import AnyFunction, FloatFunction, PairFunction
-from grus.dialects.chainer.utils import type_check
-from grus.dialects.chainer.variable import Variable
+from ...backends import cuda
+from ...functions._checks import AnyFunction, FloatFunction, PairFunction
+from ...utils import type_check
+from ...variable import Variable
 
 _ARRAYS = (numpy.ndarray, cuda.ndarray)
 
 
+def _is_scalar(value: Any) -> bool:
+    return bool(numpy.isscalar(value))
+
+
 def _text(value: Any) -> str:
-    if numpy.isscalar(value):
-        return f"({value})" if value < 0 else str(value)  # type: ignore[operator]
+    if _is_scalar(value):
+        return f"({value})" if value < 0 else str(value)
     return "constant array"
 
 
@@ -25,7 +29,7 @@ def _operand(x: Any, value: Any) -> Any:
     """The other operand: a Variable as it is, an array cast to the dtype of `x`; TypeError for anything else."""
     if isinstance(value, Variable):
         return value
-    if not (numpy.isscalar(value) or isinstance(value, _ARRAYS)):
+    if not (_is_scalar(value) or isinstance(value, _ARRAYS)):
         raise TypeError(
             f"Value must be a scalar, `numpy.ndarray`, `cupy.ndarray` or a `Variable`.\nActual: {type(value)}"
         )
@@ -34,7 +38,7 @@ def _operand(x: Any, value: Any) -> Any:
 
 class Neg(AnyFunction):
     is_elementwise = True
-    label = "__neg__"  # type: ignore[assignment]
+    label = "__neg__"
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return -x
@@ -47,7 +51,7 @@ def neg(self: Any) -> Variable:
 
 class Absolute(FloatFunction):
     is_elementwise = True
-    label = "|_|"  # type: ignore[assignment]
+    label = "|_|"
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return x.abs()
@@ -76,7 +80,7 @@ class _WithConstant:
 class Add(PairFunction):
     is_elementwise = True
     floats_only = False
-    label = "_ + _"  # type: ignore[assignment]
+    label = "_ + _"
 
     def compute(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return a + b
@@ -113,7 +117,7 @@ def add(*xs: Any) -> Variable:
     if len(xs) != 2:
         return MultiAdd().apply(xs)[0]
     left, right = xs
-    if numpy.isscalar(right):
+    if _is_scalar(right):
         return AddConstant(right).apply((left,))[0]
     return Add().apply((left, _operand(left, right)))[0]
 
@@ -121,7 +125,7 @@ def add(*xs: Any) -> Variable:
 class Sub(PairFunction):
     is_elementwise = True
     floats_only = False
-    label = "_ - _"  # type: ignore[assignment]
+    label = "_ - _"
 
     def compute(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return a - b
@@ -129,8 +133,8 @@ class Sub(PairFunction):
 
 def sub(self: Any, rhs: Any) -> Variable:
     """`self - rhs`."""
-    if numpy.isscalar(rhs):
-        return AddConstant(-rhs).apply((self,))[0]  # type: ignore[operator]
+    if _is_scalar(rhs):
+        return AddConstant(-rhs).apply((self,))[0]
     return Sub().apply((self, _operand(self, rhs)))[0]
 
 
@@ -147,14 +151,14 @@ class SubFromConstant(_WithConstant, AnyFunction):
 
 def rsub(self: Any, rhs: Any) -> Variable:
     """`rhs - self`."""
-    if numpy.isscalar(rhs):
+    if _is_scalar(rhs):
         return SubFromConstant(rhs).apply((self,))[0]
     return Sub().apply((_operand(self, rhs), self))[0]
 
 
 class Mul(PairFunction):
     is_elementwise = True
-    label = "_ * _"  # type: ignore[assignment]
+    label = "_ * _"
 
     def compute(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return a * b
@@ -173,14 +177,14 @@ class MulConstant(_WithConstant, AnyFunction):
 
 def mul(self: Any, rhs: Any) -> Variable:
     """`self * rhs`, elementwise."""
-    if numpy.isscalar(rhs):
+    if _is_scalar(rhs):
         return MulConstant(rhs).apply((self,))[0]
     return Mul().apply((self, _operand(self, rhs)))[0]
 
 
 class Div(PairFunction):
     is_elementwise = True
-    label = "_ / _"  # type: ignore[assignment]
+    label = "_ / _"
 
     def compute(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return a / b
@@ -188,8 +192,8 @@ class Div(PairFunction):
 
 def div(self: Any, rhs: Any) -> Variable:
     """`self / rhs`, elementwise."""
-    if numpy.isscalar(rhs):
-        return MulConstant(1.0 / rhs).apply((self,))[0]  # type: ignore[operator]
+    if _is_scalar(rhs):
+        return MulConstant(1.0 / rhs).apply((self,))[0]
     return Div().apply((self, _operand(self, rhs)))[0]
 
 
@@ -206,28 +210,28 @@ class DivFromConstant(_WithConstant, FloatFunction):
 
 def rdiv(self: Any, rhs: Any) -> Variable:
     """`rhs / self`, elementwise."""
-    if numpy.isscalar(rhs):
+    if _is_scalar(rhs):
         return DivFromConstant(rhs).apply((self,))[0]
     return Div().apply((_operand(self, rhs), self))[0]
 
 
 def floordiv(self: Any, rhs: Any) -> Variable:
     """`floor(self / rhs)`, which passes no gradient."""
-    from grus.dialects.chainer.functions.math.floor import floor
+    from ...functions.math.floor import floor
 
     return floor(div(self, rhs))
 
 
 def rfloordiv(self: Any, rhs: Any) -> Variable:
     """`floor(rhs / self)`, which passes no gradient."""
-    from grus.dialects.chainer.functions.math.floor import floor
+    from ...functions.math.floor import floor
 
     return floor(rdiv(self, rhs))
 
 
 class PowVarVar(PairFunction):
     is_elementwise = True
-    label = "_ ** _"  # type: ignore[assignment]
+    label = "_ ** _"
 
     def compute(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return a**b
@@ -257,27 +261,27 @@ class PowConstVar(_WithConstant, FloatFunction):
 
 def pow(self: Any, rhs: Any) -> Variable:
     """`self ** rhs`, elementwise."""
-    if numpy.isscalar(rhs):
+    if _is_scalar(rhs):
         return PowVarConst(rhs).apply((self,))[0]
     return PowVarVar().apply((self, _operand(self, rhs)))[0]
 
 
 def rpow(self: Any, rhs: Any) -> Variable:
     """`rhs ** self`, elementwise."""
-    if numpy.isscalar(rhs):
+    if _is_scalar(rhs):
         return PowConstVar(rhs).apply((self,))[0]
     return PowVarVar().apply((_operand(self, rhs), self))[0]
 
 
 def matmul(self: Any, rhs: Any) -> Variable:
     """`self @ rhs`."""
-    from grus.dialects.chainer.functions.math.matmul import matmul as function
+    from ...functions.math.matmul import matmul as function
 
     return function(self, _operand(self, rhs))
 
 
 def rmatmul(self: Any, rhs: Any) -> Variable:
     """`rhs @ self`."""
-    from grus.dialects.chainer.functions.math.matmul import matmul as function
+    from ...functions.math.matmul import matmul as function
 
     return function(_operand(self, rhs), self)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer.functions.array.broadcast import broadcast_to
-from grus.dialects.chainer.functions.array.reshape import reshape
-from grus.dialects.chainer.variable import Variable
+from ...functions.array.broadcast import broadcast_to
+from ...functions.array.reshape import reshape
+from ...variable import Variable
 
 
 def aligned(x: Any, y: Any, axis: int) -> Variable:

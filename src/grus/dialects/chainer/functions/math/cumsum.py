@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer.functions.math.minmax import IndexSelectorBase
-from grus.dialects.chainer.variable import Variable
+from ...functions.math.minmax import IndexSelectorBase
+from ...variable import Variable
 
 
 class Cumsum(IndexSelectorBase):

@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer.functions._checks import FloatFunction
-from grus.dialects.chainer.variable import Variable
+from ...functions._checks import FloatFunction
+from ...variable import Variable
 
 
 class DiGamma(FloatFunction):
-    label = "digamma"  # type: ignore[assignment]
+    label = "digamma"
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return x.digamma()

@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer.functions._checks import FloatFunction
-from grus.dialects.chainer.variable import Variable
+from ...functions._checks import FloatFunction
+from ...variable import Variable
 
 
 class Exp(FloatFunction):
-    label = "exp"  # type: ignore[assignment]
+    label = "exp"
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return x.exp()
@@ -23,7 +23,7 @@ def exp(x: Any) -> Variable:
 
 
 class Log(FloatFunction):
-    label = "log"  # type: ignore[assignment]
+    label = "log"
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return x.log()
@@ -35,7 +35,7 @@ def log(x: Any) -> Variable:
 
 
 class Log2(FloatFunction):
-    label = "log2"  # type: ignore[assignment]
+    label = "log2"
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return x.log2()
@@ -47,7 +47,7 @@ def log2(x: Any) -> Variable:
 
 
 class Log10(FloatFunction):
-    label = "log10"  # type: ignore[assignment]
+    label = "log10"
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return x.log10()

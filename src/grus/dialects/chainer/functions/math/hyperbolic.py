@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer.functions._checks import FloatFunction
-from grus.dialects.chainer.variable import Variable
+from ...functions._checks import FloatFunction
+from ...variable import Variable
 
 
 class Cosh(FloatFunction):
-    label = "cosh"  # type: ignore[assignment]
+    label = "cosh"
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return x.cosh()
@@ -23,7 +23,7 @@ def cosh(x: Any) -> Variable:
 
 
 class Sinh(FloatFunction):
-    label = "sinh"  # type: ignore[assignment]
+    label = "sinh"
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return x.sinh()

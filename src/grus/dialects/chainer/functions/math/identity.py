@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer._torch_function import TorchFunction
+from ..._torch_function import TorchFunction
 
 
 class Identity(TorchFunction):

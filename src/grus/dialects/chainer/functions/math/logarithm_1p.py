@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer.functions._checks import FloatFunction
-from grus.dialects.chainer.variable import Variable
+from ...functions._checks import FloatFunction
+from ...variable import Variable
 
 
 class Log1p(FloatFunction):
-    label = "log1p"  # type: ignore[assignment]
+    label = "log1p"
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return x.log1p()

@@ -6,21 +6,21 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer.functions._checks import FloatFunction, ReductionFunction, expect, expect_axes
-from grus.dialects.chainer.variable import Variable
+from ...functions._checks import FloatFunction, ReductionFunction, expect, expect_axes
+from ...variable import Variable
 
 
 class _Select(torch.autograd.Function):
     """The largest (or smallest) element; the whole gradient goes to each of several that are equal."""
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, axes: tuple[int, ...], largest: bool) -> torch.Tensor:  # type: ignore[override]
+    def forward(ctx: Any, x: torch.Tensor, axes: tuple[int, ...], largest: bool) -> torch.Tensor:
         y = x.amax(axes, keepdim=True) if largest else x.amin(axes, keepdim=True)
         ctx.save_for_backward(x == y)
         return y
 
     @staticmethod
-    def backward(ctx: Any, gy: torch.Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, gy: torch.Tensor) -> Any:
         (chosen,) = ctx.saved_tensors
         return gy * chosen, None, None
 

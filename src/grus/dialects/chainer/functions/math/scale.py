@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer.functions.math.bias import aligned
-from grus.dialects.chainer.variable import Variable
+from ...functions.math.bias import aligned
+from ...variable import Variable
 
 
 def scale(x: Any, y: Any, axis: int = 1) -> Variable:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer import backend
-from grus.dialects.chainer.utils import force_array
-from grus.dialects.chainer.variable import Variable, as_array, as_variable
+from ... import backend
+from ...utils import force_array
+from ...variable import Variable, as_array, as_variable
 
 
 def sign(x: Any) -> Variable:

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer.functions._checks import AnyFunction, ReductionFunction
-from grus.dialects.chainer.variable import Variable, as_variable
+from ...functions._checks import AnyFunction, ReductionFunction
+from ...variable import Variable, as_variable
 
 
 class Sum(ReductionFunction):

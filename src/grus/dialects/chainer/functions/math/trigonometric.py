@@ -6,12 +6,12 @@ from typing import Any
 
 import torch
 
-from grus.dialects.chainer.functions._checks import FloatFunction
-from grus.dialects.chainer.variable import Variable
+from ...functions._checks import FloatFunction
+from ...variable import Variable
 
 
 class Sin(FloatFunction):
-    label = "sin"  # type: ignore[assignment]
+    label = "sin"
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return x.sin()
@@ -23,7 +23,7 @@ def sin(x: Any) -> Variable:
 
 
 class Cos(FloatFunction):
-    label = "cos"  # type: ignore[assignment]
+    label = "cos"
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return x.cos()
@@ -35,7 +35,7 @@ def cos(x: Any) -> Variable:
 
 
 class Tan(FloatFunction):
-    label = "tan"  # type: ignore[assignment]
+    label = "tan"
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return x.tan()
@@ -47,7 +47,7 @@ def tan(x: Any) -> Variable:
 
 
 class Arcsin(FloatFunction):
-    label = "arcsin"  # type: ignore[assignment]
+    label = "arcsin"
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return x.asin()
@@ -59,7 +59,7 @@ def arcsin(x: Any) -> Variable:
 
 
 class Arccos(FloatFunction):
-    label = "arccos"  # type: ignore[assignment]
+    label = "arccos"
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return x.acos()
@@ -71,7 +71,7 @@ def arccos(x: Any) -> Variable:
 
 
 class Arctan(FloatFunction):
-    label = "arctan"  # type: ignore[assignment]
+    label = "arctan"
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return x.atan()

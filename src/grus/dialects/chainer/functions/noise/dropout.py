@@ -7,12 +7,12 @@ from typing import Any
 import numpy
 import torch
 
-from grus.dialects.chainer import backend
-from grus.dialects.chainer._tensors import as_tensor
-from grus.dialects.chainer.configuration import config
-from grus.dialects.chainer.functions._checks import FloatFunction
-from grus.dialects.chainer.utils import argument
-from grus.dialects.chainer.variable import Variable, as_variable
+from ... import backend
+from ..._tensors import as_tensor
+from ...configuration import config
+from ...functions._checks import FloatFunction
+from ...utils import argument
+from ...variable import Variable, as_variable
 
 
 def dropout_mask(shape: tuple[int, ...], dtype: Any, ratio: float) -> numpy.ndarray:

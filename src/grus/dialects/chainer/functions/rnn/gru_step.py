@@ -11,10 +11,11 @@ from typing import Any
 import torch
 
 from grus import functional, gates
-from grus.dialects.chainer._torch_function import TorchFunction
-from grus.dialects.chainer.functions._checks import expect
-from grus.dialects.chainer.utils import type_check
-from grus.dialects.chainer.variable import Variable
+
+from ..._torch_function import TorchFunction
+from ...functions._checks import expect
+from ...utils import type_check
+from ...variable import Variable
 
 Tensor = torch.Tensor
 
@@ -22,10 +23,11 @@ Tensor = torch.Tensor
 class GRUStep(TorchFunction):
     """The node of a step. Its inputs are h, x, and W and b of the links W_r, W_z, W, U_r, U_z, U."""
 
-    label = "GRU step"  # type: ignore[assignment]
+    label = "GRU step"
 
     def check_type_forward(self, in_types: Any) -> None:
-        h, x, w_x, b_x, w_h, b_h = *in_types[:4], *in_types[8:10]
+        h, x, w_x, b_x = in_types[:4]
+        w_h, b_h = in_types[8:10]
         type_check._argname((h, x, w_x, w_h), ("h", "x", "W", "U"))
         expect(x.dtype.kind == "f", x.dtype == b_x.dtype, x.ndim == 2, x.shape[1] == w_x.shape[1])
         expect(h.dtype == b_h.dtype, h.ndim == 2, h.shape[1] == w_h.shape[1], h.shape[0] == x.shape[0])
@@ -37,7 +39,7 @@ class GRUStep(TorchFunction):
 class GRUFirstStep(TorchFunction):
     """The node of a step from no state, which sees W_z and W alone. Its inputs are x, and W and b of these two links."""
 
-    label = "GRU first step"  # type: ignore[assignment]
+    label = "GRU first step"
 
     def check_type_forward(self, in_types: Any) -> None:
         x, w_z, b_z = in_types[:3]
@@ -60,9 +62,7 @@ def gru_step(h: Tensor, x: Tensor, parameters: tuple[Tensor, ...]) -> Tensor:
 
 def core_weights(parameters: tuple[Tensor, ...]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """weight_ih, bias_ih, weight_hh, bias_hh from W and b of the links W_r, W_z, W, U_r, U_z, U."""
-    stacked = [
-        gates.negate_update(gates.stack(parameters[start : start + 6 : 2])) for start in (0, 1, 6, 7)
-    ]
+    stacked = [gates.negate_update(gates.stack(parameters[start : start + 6 : 2])) for start in (0, 1, 6, 7)]
     return stacked[0], stacked[1], stacked[2], stacked[3]
 
 

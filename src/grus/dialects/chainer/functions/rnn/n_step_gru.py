@@ -14,12 +14,13 @@ import torch
 from torch.nn.utils.rnn import PackedSequence
 
 from grus import functional, gates
-from grus.dialects.chainer._torch_function import TorchFunction
-from grus.dialects.chainer.configuration import config
-from grus.dialects.chainer.functions._checks import expect
-from grus.dialects.chainer.functions.noise.dropout import dropout_mask
-from grus.dialects.chainer.utils import argument, type_check
-from grus.dialects.chainer.variable import Variable
+
+from ..._torch_function import TorchFunction
+from ...configuration import config
+from ...functions._checks import expect
+from ...functions.noise.dropout import dropout_mask
+from ...utils import argument, type_check
+from ...variable import Variable
 
 Tensor = torch.Tensor
 

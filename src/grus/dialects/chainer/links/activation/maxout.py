@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer.functions.activation.maxout import maxout
-from grus.dialects.chainer.link import Chain
-from grus.dialects.chainer.links.connection.linear import Linear
-from grus.dialects.chainer.variable import Variable
+from ...functions.activation.maxout import maxout
+from ...link import Chain
+from ...links.connection.linear import Linear
+from ...variable import Variable
 
 
 class Maxout(Chain):
@@ -30,7 +30,9 @@ class Maxout(Chain):
         if initial_bias is not None and not numpy.isscalar(initial_bias):
             n_bias = initial_bias.reshape(-1)
         with self.init_scope():
-            self.linear = Linear(in_size, out_size * pool_size, nobias=n_bias is None, initialW=initialW, initial_bias=n_bias)
+            self.linear = Linear(
+                in_size, out_size * pool_size, nobias=n_bias is None, initialW=initialW, initial_bias=n_bias
+            )
 
     def forward(self, x: Any) -> Variable:
         """[B, out_size] from x [B, in_size]."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer.functions.activation.prelu import prelu
-from grus.dialects.chainer.link import Link
-from grus.dialects.chainer.variable import Parameter, Variable
+from ...functions.activation.prelu import prelu
+from ...link import Link
+from ...variable import Parameter, Variable
 
 
 class PReLU(Link):

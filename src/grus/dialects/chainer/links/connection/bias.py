@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer import initializers
-from grus.dialects.chainer.functions.math import bias as function
-from grus.dialects.chainer.link import Link
-from grus.dialects.chainer.variable import Parameter, Variable
+from ... import initializers
+from ...functions.math import bias as function
+from ...link import Link
+from ...variable import Parameter, Variable
 
 
 class Bias(Link):

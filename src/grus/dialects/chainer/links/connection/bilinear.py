@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer import initializers
-from grus.dialects.chainer.functions.connection import bilinear as function
-from grus.dialects.chainer.link import Link
-from grus.dialects.chainer.variable import Parameter, Variable
+from ... import initializers
+from ...functions.connection import bilinear as function
+from ...link import Link
+from ...variable import Parameter, Variable
 
 
 class Bilinear(Link):

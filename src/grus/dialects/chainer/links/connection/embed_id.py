@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer.functions.connection.embed_id import embed_id
-from grus.dialects.chainer.initializers import Normal
-from grus.dialects.chainer.link import Link
-from grus.dialects.chainer.variable import Parameter, Variable, as_array
+from ...functions.connection.embed_id import embed_id
+from ...initializers import Normal
+from ...link import Link
+from ...variable import Parameter, Variable, as_array
 
 
 class EmbedID(Link):
@@ -29,7 +29,7 @@ class EmbedID(Link):
             self.W = Parameter(Normal(1.0) if initialW is None else initialW, (in_size, out_size))
 
     @classmethod
-    def from_params(cls, W: Any, ignore_label: int | None = None) -> EmbedID:  # type: ignore[override]
+    def from_params(cls, W: Any, ignore_label: int | None = None) -> EmbedID:
         """A link with a copy of an existing array or Variable."""
         in_size, out_size = W.shape
         return cls(in_size, out_size, initialW=as_array(W), ignore_label=ignore_label)

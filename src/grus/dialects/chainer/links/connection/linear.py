@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from grus.dialects.chainer import initializers
-from grus.dialects.chainer.functions.connection.linear import linear
-from grus.dialects.chainer.link import Link
-from grus.dialects.chainer.utils import size_of_shape
-from grus.dialects.chainer.variable import Parameter, Variable, as_array
+from ... import initializers
+from ...functions.connection.linear import linear
+from ...link import Link
+from ...utils import size_of_shape
+from ...variable import Parameter, Variable, as_array
 
 
 class Linear(Link):
@@ -52,7 +52,7 @@ class Linear(Link):
         self.W.initialize((self.out_size, in_size))
 
     @classmethod
-    def from_params(cls, W: Any, b: Any = None, nobias: bool = False) -> Linear:  # type: ignore[override]
+    def from_params(cls, W: Any, b: Any = None, nobias: bool = False) -> Linear:
         """A link with copies of existing arrays or Variables (ValueError if their sizes differ)."""
         out_size, in_size = W.shape
         if b is not None and b.size != out_size:

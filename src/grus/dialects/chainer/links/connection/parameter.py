@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer import variable
-from grus.dialects.chainer.link import Link
+from ... import variable
+from ...link import Link
 
 
 class Parameter(Link):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer import initializers
-from grus.dialects.chainer.functions.math import scale as function
-from grus.dialects.chainer.link import Chain
-from grus.dialects.chainer.links.connection.bias import Bias
-from grus.dialects.chainer.variable import Parameter, Variable
+from ... import initializers
+from ...functions.math import scale as function
+from ...link import Chain
+from ...links.connection.bias import Bias
+from ...variable import Parameter, Variable
 
 
 class Scale(Chain):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from grus.dialects.chainer import reporter
-from grus.dialects.chainer.functions.evaluation.accuracy import accuracy
-from grus.dialects.chainer.functions.loss.softmax_cross_entropy import softmax_cross_entropy
-from grus.dialects.chainer.link import Chain
-from grus.dialects.chainer.variable import Variable
+from ... import reporter
+from ...functions.evaluation.accuracy import accuracy
+from ...functions.loss.softmax_cross_entropy import softmax_cross_entropy
+from ...link import Chain
+from ...variable import Variable
 
 
 class Classifier(Chain):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer.functions.normalization.layer_normalization import layer_normalization
-from grus.dialects.chainer.link import Link
-from grus.dialects.chainer.utils import size_of_shape
-from grus.dialects.chainer.variable import Parameter, Variable
+from ...functions.normalization.layer_normalization import layer_normalization
+from ...link import Link
+from ...utils import size_of_shape
+from ...variable import Parameter, Variable
 
 
 class LayerNormalization(Link):

@@ -7,15 +7,16 @@ from typing import Any
 import torch
 
 from grus import layers
-from grus.dialects.chainer import _hooks
-from grus.dialects.chainer._tensors import as_tensor
-from grus.dialects.chainer.functions.activation.sigmoid import sigmoid
-from grus.dialects.chainer.functions.activation.tanh import tanh
-from grus.dialects.chainer.functions.math.linear_interpolate import linear_interpolate
-from grus.dialects.chainer.functions.rnn import gru_step
-from grus.dialects.chainer.link import Chain
-from grus.dialects.chainer.links.connection.linear import Linear
-from grus.dialects.chainer.variable import Variable
+
+from ... import _hooks
+from ..._tensors import as_tensor
+from ...functions.activation.sigmoid import sigmoid
+from ...functions.activation.tanh import tanh
+from ...functions.math.linear_interpolate import linear_interpolate
+from ...functions.rnn import gru_step
+from ...link import Chain
+from ...links.connection.linear import Linear
+from ...variable import Variable
 
 
 class GRUBase(Chain):
@@ -86,10 +87,10 @@ def _initialize(part: Linear, x: Any) -> None:
 class StatelessGRU(GRUBase):
     """One step of a GRU, from a state that the caller keeps.
 
-        r = sigmoid(W_r x + U_r h)
-        z = sigmoid(W_z x + U_z h)
-        c = tanh(W x + U (r * h))
-        h' = (1 - z) * h + z * c
+    r = sigmoid(W_r x + U_r h)
+    z = sigmoid(W_z x + U_z h)
+    c = tanh(W x + U (r * h))
+    h' = (1 - z) * h + z * c
     """
 
     def forward(self, h: Any, x: Any) -> Variable:

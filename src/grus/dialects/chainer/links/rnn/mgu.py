@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer.configuration import config
-from grus.dialects.chainer.functions.activation.sigmoid import sigmoid
-from grus.dialects.chainer.functions.activation.tanh import tanh
-from grus.dialects.chainer.functions.array.concat import concat
-from grus.dialects.chainer.functions.math.linear_interpolate import linear_interpolate
-from grus.dialects.chainer.link import Chain
-from grus.dialects.chainer.links.connection.linear import Linear
-from grus.dialects.chainer.variable import Variable
+from ...configuration import config
+from ...functions.activation.sigmoid import sigmoid
+from ...functions.activation.tanh import tanh
+from ...functions.array.concat import concat
+from ...functions.math.linear_interpolate import linear_interpolate
+from ...link import Chain
+from ...links.connection.linear import Linear
+from ...variable import Variable
 
 
 class MGUBase(Chain):

@@ -8,11 +8,12 @@ import numpy
 import torch
 
 from grus import layers
-from grus.dialects.chainer._tensors import as_tensor
-from grus.dialects.chainer.functions.rnn import n_step_gru as rnn
-from grus.dialects.chainer.links.rnn.n_step_rnn import NStepRNNBase
-from grus.dialects.chainer.utils import argument
-from grus.dialects.chainer.variable import Variable
+
+from ..._tensors import as_tensor
+from ...functions.rnn import n_step_gru as rnn
+from ...links.rnn.n_step_rnn import NStepRNNBase
+from ...utils import argument
+from ...variable import Variable
 
 
 class NStepGRUBase(NStepRNNBase):
@@ -47,9 +48,7 @@ class NStepGRUBase(NStepRNNBase):
             raise AssertionError(f"xs must be a list or tuple of sequences [L, I], got {type(xs)}")
         if hx is None:
             hx = self.init_hx(xs)
-        hy, ys = rnn.run(
-            self.n_layers, self.dropout, hx, self.ws, self.bs, xs, self.use_bi_direction, time_major=False
-        )
+        hy, ys = rnn.run(self.n_layers, self.dropout, hx, self.ws, self.bs, xs, self.use_bi_direction, time_major=False)
         return hy, list(ys)
 
     def __to_grus__(self) -> layers.GRU:
@@ -66,8 +65,12 @@ class NStepGRUBase(NStepRNNBase):
         )
         for cell, layer in enumerate(self):
             suffix = f"l{cell // self.direction}" + ("_reverse" if cell % self.direction else "")
-            for kind, names in (("weight_ih", "w0 w1 w2"), ("weight_hh", "w3 w4 w5"), ("bias_ih", "b0 b1 b2"),
-                                ("bias_hh", "b3 b4 b5")):
+            for kind, names in (
+                ("weight_ih", "w0 w1 w2"),
+                ("weight_hh", "w3 w4 w5"),
+                ("bias_ih", "b0 b1 b2"),
+                ("bias_hh", "b3 b4 b5"),
+            ):
                 stacked = getattr(gru, f"{kind}_{suffix}").data
                 for rows, name in zip(stacked.split(self.out_size), names.split(), strict=True):
                     _share(getattr(layer, name), rows)
@@ -84,10 +87,10 @@ def _share(parameter: Any, rows: torch.Tensor) -> None:
 class NStepGRU(NStepGRUBase):
     """A stacked GRU over a list of sequences; see `NStepRNNBase` for the arguments and `forward` for a call.
 
-        r = sigmoid(W0 x + b0 + W3 h + b3)
-        z = sigmoid(W1 x + b1 + W4 h + b4)
-        c = tanh(W2 x + b2 + r * (W5 h + b5))
-        h' = (1 - z) * c + z * h
+    r = sigmoid(W0 x + b0 + W3 h + b3)
+    z = sigmoid(W1 x + b1 + W4 h + b4)
+    c = tanh(W2 x + b2 + r * (W5 h + b5))
+    h' = (1 - z) * c + z * h
     """
 
     use_bi_direction = False

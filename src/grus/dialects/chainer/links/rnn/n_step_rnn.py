@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer import initializers
-from grus.dialects.chainer.link import ChainList, Link
-from grus.dialects.chainer.utils import argument
-from grus.dialects.chainer.variable import Parameter, Variable
+from ... import initializers
+from ...link import ChainList, Link
+from ...utils import argument
+from ...variable import Parameter, Variable
 
 
 class NStepRNNBase(ChainList):

@@ -1,15 +1,16 @@
 """Extensions of the training loop."""
 
 from grus.dialects import refuser
-from grus.dialects.chainer.training.extensions._snapshot import snapshot, snapshot_object
-from grus.dialects.chainer.training.extensions.evaluator import Evaluator
-from grus.dialects.chainer.training.extensions.fail_on_nonnumber import FailOnNonNumber
-from grus.dialects.chainer.training.extensions.log_report import LogReport
-from grus.dialects.chainer.training.extensions.micro_average import MicroAverage
-from grus.dialects.chainer.training.extensions.plot_report import PlotReport
-from grus.dialects.chainer.training.extensions.print_report import PrintReport
-from grus.dialects.chainer.training.extensions.progress_bar import ProgressBar
-from grus.dialects.chainer.training.extensions.shifts import (
+
+from ...training.extensions._snapshot import snapshot, snapshot_object
+from ...training.extensions.evaluator import Evaluator
+from ...training.extensions.fail_on_nonnumber import FailOnNonNumber
+from ...training.extensions.log_report import LogReport
+from ...training.extensions.micro_average import MicroAverage
+from ...training.extensions.plot_report import PlotReport
+from ...training.extensions.print_report import PrintReport
+from ...training.extensions.progress_bar import ProgressBar
+from ...training.extensions.shifts import (
     ExponentialShift,
     InverseShift,
     LinearShift,
@@ -18,8 +19,8 @@ from grus.dialects.chainer.training.extensions.shifts import (
     StepShift,
     WarmupShift,
 )
-from grus.dialects.chainer.training.extensions.snapshot_writers import SimpleWriter
-from grus.dialects.chainer.training.extensions.value_observation import observe_lr, observe_value
+from ...training.extensions.snapshot_writers import SimpleWriter
+from ...training.extensions.value_observation import observe_lr, observe_value
 
 __all__ = [
     "Evaluator",

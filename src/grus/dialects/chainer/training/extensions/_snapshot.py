@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from grus.dialects.chainer.serializers import npz
-from grus.dialects.chainer.training.extension import Extension
-from grus.dialects.chainer.training.extensions.snapshot_writers import SimpleWriter
+from ...serializers import npz
+from ...training.extension import Extension
+from ...training.extensions.snapshot_writers import SimpleWriter
 
 
 def snapshot_object(target: Any, filename: Any, savefun: Callable[..., None] | None = None, **kwargs: Any) -> Any:

@@ -7,17 +7,17 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from grus.dialects.chainer import backend, reporter
-from grus.dialects.chainer.configuration import using_config
-from grus.dialects.chainer.dataset import convert
-from grus.dialects.chainer.dataset.iterator import Iterator
-from grus.dialects.chainer.function import no_backprop_mode
-from grus.dialects.chainer.iterators import SerialIterator
-from grus.dialects.chainer.link import Link
-from grus.dialects.chainer.reporter import DictSummary, Reporter
-from grus.dialects.chainer.training import extension
-from grus.dialects.chainer.training.extensions.util import IteratorProgressBar
-from grus.dialects.chainer.training.updaters.standard_updater import as_arguments
+from ... import backend, reporter
+from ...configuration import using_config
+from ...dataset import convert
+from ...dataset.iterator import Iterator
+from ...function import no_backprop_mode
+from ...iterators import SerialIterator
+from ...link import Link
+from ...reporter import DictSummary, Reporter
+from ...training import extension
+from ...training.extensions.util import IteratorProgressBar
+from ...training.updaters.standard_updater import as_arguments
 
 
 class Evaluator(extension.Extension):
@@ -34,7 +34,7 @@ class Evaluator(extension.Extension):
     """
 
     trigger = (1, "epoch")
-    default_name = "validation"  # type: ignore[assignment]
+    default_name = "validation"
     priority = extension.PRIORITY_WRITER
 
     def __init__(

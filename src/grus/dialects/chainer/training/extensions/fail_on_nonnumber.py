@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer.training.extension import Extension
+from ...training.extension import Extension
 
 
 class FailOnNonNumber(Extension):

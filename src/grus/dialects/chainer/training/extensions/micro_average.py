@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from grus.dialects.chainer import reporter
-from grus.dialects.chainer.training.extension import PRIORITY_EDITOR, Extension
-from grus.dialects.chainer.training.util import get_trigger
-from grus.dialects.chainer.variable import as_array
+from ... import reporter
+from ...training.extension import PRIORITY_EDITOR, Extension
+from ...training.util import get_trigger
+from ...variable import as_array
 
 
 class MicroAverage(Extension):
@@ -15,9 +15,7 @@ class MicroAverage(Extension):
 
     priority = PRIORITY_EDITOR
 
-    def __init__(
-        self, numerator_key: str, denominator_key: str, result_key: str, trigger: Any = (1, "epoch")
-    ) -> None:
+    def __init__(self, numerator_key: str, denominator_key: str, result_key: str, trigger: Any = (1, "epoch")) -> None:
         self._numerator_key = numerator_key
         self._denominator_key = denominator_key
         self._result_key = result_key

@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from grus.dialects.chainer.reporter import DictSummary
-from grus.dialects.chainer.serializer import Serializer
-from grus.dialects.chainer.training.extension import Extension
-from grus.dialects.chainer.training.util import get_trigger
-from grus.dialects.chainer.utils import argument
+from ...reporter import DictSummary
+from ...serializer import Serializer
+from ...training.extension import Extension
+from ...training.util import get_trigger
+from ...utils import argument
 
 
 class PlotReport(Extension):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from grus.dialects.chainer.training.extension import Extension
-from grus.dialects.chainer.training.extensions.log_report import LogReport
+from ...training.extension import Extension
+from ...training.extensions.log_report import LogReport
 
 
 class PrintReport(Extension):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from grus.dialects.chainer.training.extension import Extension
+from ...training.extension import Extension
 
 
 class _Shift(Extension):

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
-from grus.dialects.chainer.serializers.npz import save_npz
+from ...serializers.npz import save_npz
 
 
 class Writer:

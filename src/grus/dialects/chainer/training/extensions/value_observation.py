@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from grus.dialects.chainer.training.extension import PRIORITY_WRITER, make_extension
+from ...training.extension import PRIORITY_WRITER, make_extension
 
 
 def observe_value(observation_key: str, target_func: Callable[[Any], Any]) -> Any:

@@ -1,15 +1,15 @@
 """Triggers: when something happens."""
 
-from grus.dialects.chainer.training.triggers.early_stopping_trigger import EarlyStoppingTrigger
-from grus.dialects.chainer.training.triggers.interval_trigger import IntervalTrigger
-from grus.dialects.chainer.training.triggers.manual_schedule_trigger import ManualScheduleTrigger
-from grus.dialects.chainer.training.triggers.minmax_value_trigger import (
+from ...training.triggers.early_stopping_trigger import EarlyStoppingTrigger
+from ...training.triggers.interval_trigger import IntervalTrigger
+from ...training.triggers.manual_schedule_trigger import ManualScheduleTrigger
+from ...training.triggers.minmax_value_trigger import (
     BestValueTrigger,
     MaxValueTrigger,
     MinValueTrigger,
 )
-from grus.dialects.chainer.training.triggers.once_trigger import OnceTrigger
-from grus.dialects.chainer.training.triggers.time_trigger import TimeTrigger
+from ...training.triggers.once_trigger import OnceTrigger
+from ...training.triggers.time_trigger import TimeTrigger
 
 __all__ = [
     "BestValueTrigger",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from grus.dialects.chainer.reporter import DictSummary
-from grus.dialects.chainer.training.util import get_trigger
-from grus.dialects.chainer.utils import argument
+from ...reporter import DictSummary
+from ...training.util import get_trigger
+from ...utils import argument
 
 
 class EarlyStoppingTrigger:

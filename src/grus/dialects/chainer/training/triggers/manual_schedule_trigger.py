@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from grus.dialects.chainer.training.triggers.interval_trigger import check_unit, load_progress
+from ...training.triggers.interval_trigger import check_unit, load_progress
 
 
 class ManualScheduleTrigger:

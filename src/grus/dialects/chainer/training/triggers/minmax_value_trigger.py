@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from grus.dialects.chainer.reporter import DictSummary
-from grus.dialects.chainer.training.util import get_trigger
+from ...reporter import DictSummary
+from ...training.util import get_trigger
 
 
 class BestValueTrigger:

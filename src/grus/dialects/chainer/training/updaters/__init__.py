@@ -1,8 +1,9 @@
 """Updaters."""
 
 from grus.dialects import refuser
-from grus.dialects.chainer.training.updaters.parallel_updater import ParallelUpdater
-from grus.dialects.chainer.training.updaters.standard_updater import StandardUpdater
+
+from ...training.updaters.parallel_updater import ParallelUpdater
+from ...training.updaters.standard_updater import StandardUpdater
 
 __all__ = ["ParallelUpdater", "StandardUpdater"]
 __getattr__ = refuser(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from grus.dialects.chainer import backend, reporter
-from grus.dialects.chainer.dataset import convert
-from grus.dialects.chainer.training.updaters.standard_updater import StandardUpdater, as_arguments
+from ... import backend, reporter
+from ...dataset import convert
+from ...training.updaters.standard_updater import StandardUpdater, as_arguments
 
 
 class ParallelUpdater(StandardUpdater):

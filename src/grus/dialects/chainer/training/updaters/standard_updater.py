@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from grus.dialects.chainer import backend
-from grus.dialects.chainer.dataset import convert
-from grus.dialects.chainer.dataset.iterator import Iterator
-from grus.dialects.chainer.training._updater import Updater
-from grus.dialects.chainer.utils import argument
+from ... import backend
+from ...dataset import convert
+from ...dataset.iterator import Iterator
+from ...training._updater import Updater
+from ...utils import argument
 
 
 class StandardUpdater(Updater):
@@ -40,7 +40,7 @@ class StandardUpdater(Updater):
         (input_device,) = argument.parse_kwargs(kwargs, ("input_device", None))
         self._device = None if device is None else backend.get_device(device)
         self._input_device = self._device if input_device is None else backend.get_device(input_device)
-        self._iterators = {"main": iterator} if isinstance(iterator, Iterator) else iterator
+        self._iterators: dict[str, Any] = {"main": iterator} if isinstance(iterator, Iterator) else iterator
         self._optimizers = optimizer if isinstance(optimizer, dict) else {"main": optimizer}
         for one in self._optimizers.values():
             if self._device is not None:
