@@ -84,10 +84,18 @@ def get(self: Tensor, index: Any) -> Tensor:
     try:
         out = torch.Tensor.__getitem__(x, tuple(items))
     except IndexError as error:
-        raise IndexError(f"(OutOfRange) {error}") from error
+        raise _out_of_range(error, items) from error
     except RuntimeError as error:
         raise translate(error, "__getitem__") from error
     return wrap(out)
+
+
+def _out_of_range(error: IndexError, items: list[Any]) -> Exception:
+    """Paddle's error: a ValueError for a number in an index tensor, an IndexError for all else."""
+    numbers = any(isinstance(each, torch.Tensor) and each.dtype != torch.bool for each in items)
+    if numbers and "out of bounds for dimension" in str(error):
+        return ValueError(f"(InvalidArgument) Input(index) has wrong value: {error}")
+    return IndexError(f"(OutOfRange) {error}")
 
 
 def set_(self: Tensor, index: Any, value: Any) -> None:
@@ -101,8 +109,11 @@ def set_(self: Tensor, index: Any, value: Any) -> None:
         raise ValueError(
             f"(InvalidArgument) Leaf Tensor ({self.name}) that doesn't stop gradient can't use inplace strategy."
         )
-    if not isinstance(value, (torch.Tensor, np.ndarray, np.generic, bool, int, float, complex, list, tuple)):
-        raise TypeError(f"Only support to assign an integer, float, numpy.ndarray or paddle.Tensor, got {type(value)}")
+    if not isinstance(value, (torch.Tensor, np.ndarray, np.generic, bool, int, float, complex)):
+        raise ValueError(
+            "(InvalidArgument) Value type error. The assign value allows Tensor, numpy.ndarray, integer, float, complex or "
+            f"bool, but received {type(value).__name__}"
+        )
     new = torch.Tensor.to(as_torch(value), torch.Tensor.dtype.__get__(self))  # type: ignore[attr-defined]
     items = _items(index)
     if any(isinstance(each, slice) and each.step is not None and each.step < 0 for each in items):
@@ -113,6 +124,6 @@ def set_(self: Tensor, index: Any, value: Any) -> None:
     try:
         torch.Tensor.__setitem__(self, tuple(items), new)
     except IndexError as error:
-        raise IndexError(f"(OutOfRange) {error}") from error
+        raise _out_of_range(error, items) from error
     except RuntimeError as error:
         raise translate(error, "__setitem__") from error

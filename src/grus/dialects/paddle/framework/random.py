@@ -71,6 +71,17 @@ class Generator:
         self._position = _WORDS
         return self
 
+    @classmethod
+    def started_plainly(cls, seed: int) -> Generator:
+        """A stream started without `seed_seq`: what Paddle makes for an operation's own `seed`."""
+        state = [seed & 0xFFFFFFFFFFFFFFFF]
+        for place in range(1, _WORDS):
+            before = state[-1]
+            state.append((6364136223846793005 * (before ^ (before >> 62)) + place) & 0xFFFFFFFFFFFFFFFF)
+        generator = cls(seed)
+        generator._state = np.array(state, np.uint64)
+        return generator
+
     def initial_seed(self) -> int:
         """The seed that the stream was started from."""
         return self._seed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,21 +17,25 @@ def _array(value: Any) -> np.ndarray:
     return value.numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
 
 
-class Metric:
+class Metric(abc.ABC):
     """The base of metrics: `compute` on a batch, `update` with what it gave, `accumulate` over all."""
 
+    @abc.abstractmethod
     def reset(self) -> None:
         """Begin again."""
         raise NotImplementedError(f"function 'reset' not implemented in {type(self).__name__}.")
 
+    @abc.abstractmethod
     def update(self, *args: Any) -> Any:
         """Take a batch in."""
         raise NotImplementedError(f"function 'update' not implemented in {type(self).__name__}.")
 
+    @abc.abstractmethod
     def accumulate(self) -> Any:
         """The measure over all batches."""
         raise NotImplementedError(f"function 'accumulate' not implemented in {type(self).__name__}.")
 
+    @abc.abstractmethod
     def name(self) -> Any:
         """The metric's name."""
         raise NotImplementedError(f"function 'name' not implemented in {type(self).__name__}.")
@@ -98,8 +103,8 @@ class Accuracy(Metric):
         return self._name
 
 
-def _binary(preds: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
-    return np.floor(_array(preds) + 0.5).astype("int32").ravel(), _array(labels).astype("int32").ravel()
+def _truth(labels: Any) -> np.ndarray:
+    return _array(labels).astype("int32").ravel()
 
 
 class Precision(Metric):
@@ -111,7 +116,7 @@ class Precision(Metric):
 
     def update(self, preds: Any, labels: Any) -> None:
         """Take in probabilities and labels of 0 or 1."""
-        taken, truth = _binary(preds, labels)
+        taken, truth = np.floor(_array(preds) + 0.5).astype("int32").ravel(), _truth(labels)
         self.tp += int(((taken == 1) & (truth == 1)).sum())
         self.fp += int(((taken == 1) & (truth != 1)).sum())
 
@@ -138,7 +143,7 @@ class Recall(Metric):
 
     def update(self, preds: Any, labels: Any) -> None:
         """Take in probabilities and labels of 0 or 1."""
-        taken, truth = _binary(preds, labels)
+        taken, truth = np.rint(_array(preds)).astype("int32").ravel(), _truth(labels)
         self.tp += int(((taken == 1) & (truth == 1)).sum())
         self.fn += int(((taken != 1) & (truth == 1)).sum())
 

@@ -558,10 +558,6 @@ class LinearLR(LRScheduler):
         span = self.end_factor - self.start_factor
         return self.last_lr * (1.0 + span / (self.total_steps * self.start_factor + (self.last_epoch - 1) * span))
 
-    def _get_closed_form_lr(self) -> float:
-        share = min(self.last_epoch, self.total_steps) / self.total_steps
-        return self.base_lr * (self.start_factor + (self.end_factor - self.start_factor) * share)
-
 
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Half cosines from learning_rate to eta_min, each T_mult times as long as the one before (I. Loshchilov, F. Hutter, 2017)."""

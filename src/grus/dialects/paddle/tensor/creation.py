@@ -163,6 +163,8 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, na
 @operation
 def linspace(start: Any, stop: Any, num: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """`num` numbers from `start` to `stop`, both included."""
+    if int(_number(num)) < 1:
+        raise ValueError(f"(InvalidArgument) linspace(): num must be at least 1, got {num}")
     return torch.linspace(_number(start), _number(stop), int(_number(num)), **_options(dtype))
 
 
@@ -177,6 +179,9 @@ def logspace(
 @operation
 def eye(num_rows: int, num_columns: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
     """Ones on the diagonal, zeros elsewhere."""
+    for each in (num_rows, num_columns):
+        if each is not None and (not isinstance(each, (int, np.integer)) or each < 0):
+            raise TypeError(f"eye: num_rows and num_columns must be non-negative ints, got {each!r}")
     return torch.eye(num_rows, num_rows if num_columns is None else num_columns, **_options(dtype))
 
 

@@ -37,6 +37,8 @@ def _reshaped(x: torch.Tensor, shape: Any) -> list[int]:
 def reshape(x: torch.Tensor, shape: Any, name: str | None = None) -> Tensor:
     """`x` in another shape: one length may be -1 (what is left), 0 means the length that `x` has there."""
     need_tensor(x, "x", "reshape")
+    if not isinstance(shape, (list, tuple, torch.Tensor)):
+        raise ValueError(f"(InvalidArgument) reshape(): shape must be a list, a tuple or a Tensor, got {type(shape).__name__}")
     return torch.reshape(x, _reshaped(x, shape))
 
 
@@ -224,6 +226,8 @@ def moveaxis(x: torch.Tensor, source: Any, destination: Any, name: str | None = 
 def gather(x: torch.Tensor, index: torch.Tensor, axis: Any = None, name: str | None = None) -> Tensor:
     """Slices of `x` along an axis (the first) at the positions `index`."""
     need_tensor(index, "index", "gather")
+    if index.is_floating_point():
+        raise ValueError(f"(InvalidArgument) gather(): index must be int32 or int64, got {index.dtype}")
     axis = 0 if axis is None else int(axis)
     positions = torch.Tensor.to(index, torch.int64)
     _in_range(positions, int(x.shape[axis]), "gather")
@@ -251,6 +255,8 @@ def scatter(
 ) -> Tensor:
     """`x` with rows `index` replaced by those of `updates`, or (overwrite=False) by the sum of those sent there."""
     rows = torch.flatten(torch.Tensor.to(index, torch.int64))
+    if torch.Tensor.numel(rows) and not (0 <= int(rows.min()) and int(rows.max()) < int(x.shape[0])):
+        raise ValueError(f"(InvalidArgument) scatter(): index must be in [0, {x.shape[0]})")
     if overwrite:
         return torch.index_put(x, (rows,), updates)
     return torch.index_add(torch.index_fill(x, 0, rows, 0), 0, rows, updates)

@@ -191,6 +191,8 @@ def clip(x: torch.Tensor, min: Any = None, max: Any = None, name: str | None = N
     low, high = (each.item() if isinstance(each, torch.Tensor) else each for each in (min, max))
     if low is None and high is None:
         return torch.clone(x)
+    if low is not None and high is not None and low > high:
+        raise ValueError(f"(InvalidArgument) clip(): min must not be above max, got {low} and {high}")
     return torch.Tensor.to(torch.clamp(x, low, high), torch_dtype(x.dtype))
 
 
@@ -259,6 +261,7 @@ def prod(
 ) -> Tensor:
     """The product along axes (all of them by default)."""
     need_tensor(x, "x", "prod")
+    _no_bools(x, "prod")
     out = x if dtype is None else torch.Tensor.to(x, torch_dtype(dtype))
     kind = torch_dtype(out.dtype)
     axis = _axes(axis)
@@ -271,6 +274,7 @@ def prod(
 def _extreme(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
     def function(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
         need_tensor(x, "x", function.__name__)
+        _no_bools(x, function.__name__)
         axis = _axes(axis)
         return compute(x, dim=() if axis is None else axis, keepdim=keepdim)
 
@@ -279,21 +283,35 @@ def _extreme(name: str, compute: Callable[..., Any], what: str) -> Callable[...,
     return operation(function)
 
 
-def _first_extreme(compute: Callable[..., Any], spread: Callable[..., Any]) -> Callable[..., Any]:
-    """max and min send the whole gradient to one element, amax and amin share it among equals."""
+class _Selected(torch.autograd.Function):
+    """A largest or smallest element whose whole gradient goes to each of its equals, as Paddle's max and min do it."""
 
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, compute: Callable[..., Any], dim: Any, keepdim: bool) -> torch.Tensor:
+        out = compute(x, dim=dim, keepdim=True)
+        ctx.save_for_backward(x, out)
+        ctx.shape = list(torch.Tensor.shape.__get__(out))  # type: ignore[attr-defined]
+        if keepdim:
+            return out
+        return torch.squeeze(out, tuple(range(x.ndim)) if dim == () else dim)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        x, out = ctx.saved_tensors
+        return torch.mul(torch.eq(x, out), torch.reshape(grad, ctx.shape)), None, None, None
+
+
+def _selecting(compute: Callable[..., Any]) -> Callable[..., Any]:
     def reduce(x: torch.Tensor, dim: Any, keepdim: bool) -> torch.Tensor:
-        if not (x.requires_grad and torch.is_grad_enabled()):
-            return spread(x, dim=dim, keepdim=keepdim)
-        if isinstance(dim, int):
-            return compute(x, dim, keepdim)[0]
-        return spread(x, dim=dim, keepdim=keepdim)
+        if x.requires_grad and torch.is_grad_enabled():
+            return _Selected.apply(x, compute, dim, keepdim)
+        return compute(x, dim=dim, keepdim=keepdim)
 
     return reduce
 
 
-max = _extreme("max", _first_extreme(torch.max, torch.amax), "The largest element along axes (all by default).")
-min = _extreme("min", _first_extreme(torch.min, torch.amin), "The smallest element along axes (all by default).")
+max = _extreme("max", _selecting(torch.amax), "The largest element along axes (all by default).")
+min = _extreme("min", _selecting(torch.amin), "The smallest element along axes (all by default).")
 amax = _extreme("amax", torch.amax, "The largest element along axes; equal ones share the gradient.")
 amin = _extreme("amin", torch.amin, "The smallest element along axes; equal ones share the gradient.")
 
@@ -426,7 +444,10 @@ def take(x: torch.Tensor, index: torch.Tensor, mode: str = "raise", name: str | 
 
 def broadcast_shape(x_shape: Any, y_shape: Any) -> list[int]:
     """The shape to which two shapes broadcast."""
-    return list(torch.broadcast_shapes(tuple(x_shape), tuple(y_shape)))
+    try:
+        return list(torch.broadcast_shapes(tuple(x_shape), tuple(y_shape)))
+    except RuntimeError as error:
+        raise ValueError(f"(InvalidArgument) broadcast_shape(): {list(x_shape)} and {list(y_shape)} do not fit") from error
 
 
 @operation

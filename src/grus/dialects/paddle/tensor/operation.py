@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 
 from grus.errors import ArgumentError, ArgumentTypeError
@@ -138,5 +139,11 @@ def as_sizes(shape: Any) -> list[int]:
         sizes = shape.tolist()
         return sizes if isinstance(sizes, list) else [sizes]
     if isinstance(shape, (list, tuple)):
-        return [each if type(each) is int else int(each) for each in shape]
-    return [int(shape)]
+        return [each if type(each) is int else _size(each) for each in shape]
+    return [_size(shape)]
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, (int, np.integer)) or (isinstance(value, torch.Tensor) and not value.is_floating_point()):
+        return int(value)
+    raise ValueError(f"(InvalidArgument) a length must be an int, got {type(value).__name__} {value!r}")

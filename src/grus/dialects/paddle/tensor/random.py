@@ -11,12 +11,19 @@ from ..base.core import expected_place
 from ..framework.dtype import torch_dtype
 from ..framework.framework import default_torch_dtype
 from ..framework.random import default_generator
-from .operation import as_sizes, need_tensor, operation, wrap
+from .operation import as_sizes, need_tensor, no_kernel, operation, wrap
 from .tensor import Tensor
 
 
 def _kind(dtype: torch.dtype) -> type[np.floating]:
     return np.float64 if dtype == torch.float64 else np.float32
+
+
+def _count(sizes: list[int]) -> int:
+    """How many numbers a shape holds."""
+    if min(sizes, default=0) < 0:
+        raise no_kernel(f"(PreconditionNotMet) a random tensor needs lengths of 0 or more, got shape {sizes}")
+    return int(np.prod(sizes))
 
 
 def _shaped(values: np.ndarray, sizes: list[int], dtype: torch.dtype) -> Tensor:
@@ -26,18 +33,18 @@ def _shaped(values: np.ndarray, sizes: list[int], dtype: torch.dtype) -> Tensor:
 def _float_dtype(dtype: Any, operation_name: str) -> torch.dtype:
     wanted = default_torch_dtype() if dtype is None else torch_dtype(dtype)
     if not wanted.is_floating_point:
-        raise TypeError(f"{operation_name}: dtype must be a floating-point type, but received {dtype}")
+        raise no_kernel(f"(NotFound) {operation_name}(): dtype must be a floating-point type, but received {dtype}")
     return wanted
 
 
 def uniform_values(sizes: list[int], low: float, high: float, dtype: torch.dtype) -> Tensor:
     """Numbers evenly from `low` to `high`, drawn as Paddle draws them."""
-    return _shaped(default_generator.uniform(int(np.prod(sizes)), low, high, _kind(dtype)), sizes, dtype)
+    return _shaped(default_generator.uniform(_count(sizes), low, high, _kind(dtype)), sizes, dtype)
 
 
 def normal_values(sizes: list[int], mean: float, std: float, dtype: torch.dtype) -> Tensor:
     """Normal numbers, drawn as Paddle draws them."""
-    return _shaped(default_generator.normal(int(np.prod(sizes)), mean, std, _kind(dtype)), sizes, dtype)
+    return _shaped(default_generator.normal(_count(sizes), mean, std, _kind(dtype)), sizes, dtype)
 
 
 @operation
@@ -50,7 +57,7 @@ def uniform(
         from ..framework.random import Generator
 
         sizes = as_sizes(shape)
-        values = Generator(seed).uniform(int(np.prod(sizes)), float(min), float(max), _kind(wanted))
+        values = Generator.started_plainly(seed).uniform(_count(sizes), float(min), float(max), _kind(wanted))
         return _shaped(values, sizes, wanted)
     return uniform_values(as_sizes(shape), float(min), float(max), wanted)
 
@@ -91,19 +98,22 @@ def randint(low: int = 0, high: int | None = None, shape: Any = (1,), dtype: Any
         raise ValueError(f"randint's low must less then high, but received low = {low}, high = {high}")
     sizes = as_sizes(shape)
     wanted = torch.int64 if dtype is None else torch_dtype(dtype)
-    return _shaped(default_generator.integers(int(np.prod(sizes)), int(low), int(high)), sizes, wanted)
+    if wanted not in (torch.int32, torch.int64):
+        raise no_kernel(f"(NotFound) randint(): dtype must be int32 or int64, but received {dtype}")
+    return _shaped(default_generator.integers(_count(sizes), int(low), int(high)), sizes, wanted)
 
 
 @operation
 def randint_like(x: torch.Tensor, low: int = 0, high: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
     """As `randint`, in the shape (and dtype) of `x`."""
     need_tensor(x, "x", "randint_like")
-    return randint(low, high, list(x.shape), x.dtype if dtype is None else dtype)
+    return torch.Tensor.to(randint(low, high, list(x.shape)), torch_dtype(x.dtype if dtype is None else dtype))
 
 
 @operation
 def randperm(n: int, dtype: Any = "int64", name: str | None = None) -> Tensor:
     """0 .. n - 1 in random order."""
+    _count([int(n)])
     return _shaped(default_generator.permutation(int(n)), [int(n)], torch_dtype(dtype))
 
 

@@ -8,8 +8,13 @@ from typing import Any
 import torch
 
 from ..framework.dtype import torch_dtype
-from .operation import as_axis, need_same_dtype, need_tensor, operation
+from .operation import as_axis, need_same_dtype, need_tensor, no_kernel, operation
 from .tensor import Tensor
+
+
+def _no_bools(x: torch.Tensor, operation_name: str) -> None:
+    if x.dtype == torch.bool:
+        raise no_kernel(f"(NotFound) {operation_name}() is not implemented for bool; cast to a number first")
 
 
 def _position(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
@@ -17,6 +22,7 @@ def _position(name: str, compute: Callable[..., Any], what: str) -> Callable[...
         x: torch.Tensor, axis: Any = None, keepdim: bool = False, dtype: Any = "int64", name: str | None = None
     ) -> Tensor:
         need_tensor(x, "x", function.__name__)
+        _no_bools(x, function.__name__)
         if dtype is None:
             raise ValueError(f"{function.__name__}: dtype must be 'int32' or 'int64', but received None")
         out = compute(x, as_axis(axis), keepdim) if axis is not None else compute(x)
@@ -44,6 +50,7 @@ def argsort(x: torch.Tensor, axis: int = -1, descending: bool = False, name: str
 def sort(x: torch.Tensor, axis: int = -1, descending: bool = False, name: str | None = None) -> Tensor:
     """The elements in order along an axis."""
     need_tensor(x, "x", "sort")
+    _no_bools(x, "sort")
     return torch.sort(x, dim=axis, descending=descending, stable=True)[0]
 
 
@@ -53,6 +60,9 @@ def topk(
 ) -> Any:
     """The k largest (smallest) elements along an axis (the last) and their positions."""
     need_tensor(x, "x", "topk")
+    _no_bools(x, "topk")
+    if int(k) < 1:
+        raise ValueError(f"(InvalidArgument) topk(): k must be at least 1, got {int(k)}")
     return tuple(torch.topk(x, int(k), -1 if axis is None else axis, largest, sorted))
 
 
@@ -108,7 +118,10 @@ def masked_select(x: torch.Tensor, mask: torch.Tensor, name: str | None = None) 
 def index_select(x: torch.Tensor, index: torch.Tensor, axis: int = 0, name: str | None = None) -> Tensor:
     """Slices of `x` along an axis at the positions `index`."""
     need_tensor(x, "x", "index_select")
-    return torch.index_select(x, axis, index)
+    try:
+        return torch.index_select(x, axis, index)
+    except IndexError as error:
+        raise ValueError(f"(InvalidArgument) index_select(): {error}") from error
 
 
 @operation

@@ -55,7 +55,7 @@ def grad(
     Args:
         outputs, inputs: tensors or lists of them.
         grad_outputs: weights of the outputs, None for ones.
-        retain_graph: keep the graph for another use; as `create_graph` unless given.
+        retain_graph: False frees the graph; it is kept unless given.
         create_graph: make the result differentiable.
         only_inputs: must be True.
         allow_unused: None for an input that outputs do not depend on, instead of an error.
@@ -83,7 +83,7 @@ def grad(
         try:
             gradients = torch.autograd.grad(
                 [y for y, _ in used], [xs[place] for place in places], [weight for _, weight in used],
-                create_graph if retain_graph is None else retain_graph, create_graph, allow_unused=True,
+                True if retain_graph is None else retain_graph, create_graph, allow_unused=True,
             )  # fmt: skip
         except RuntimeError as error:
             raise SystemError(f"(Fatal) paddle.grad: {error}") from error

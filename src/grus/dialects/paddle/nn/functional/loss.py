@@ -249,8 +249,9 @@ def _smoothed(input: torch.Tensor, label: torch.Tensor, axis: int, smoothing: fl
     if not soft:
         flat = torch.squeeze(label, axis) if label.ndim == input.ndim else label
         one_hot = torch.nn.functional.one_hot(plain(torch.Tensor.to(flat, torch.int64)), classes)
-        label = torch.movedim(one_hot.to(torch_dtype(input.dtype)), -1, axis)
-    return torch.add(torch.mul(label, single(1 - smoothing)), single(smoothing / classes))
+        label = torch.movedim(one_hot.to(torch.float32), -1, axis)  # Paddle smooths in single precision
+    smoothed = torch.add(torch.mul(label, 1 - smoothing), smoothing / classes)
+    return torch.Tensor.to(smoothed, torch_dtype(input.dtype))
 
 
 def _soft_cross_entropy(log_p: torch.Tensor, label: torch.Tensor, weight: Any, reduction: str, axis: int) -> torch.Tensor:

@@ -48,9 +48,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """
     if nonlinearity == "leaky_relu":
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
-    gains = {
-        "sigmoid": 1.0, "linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv1d_transpose": 1.0,
-        "conv2d_transpose": 1.0, "conv3d_transpose": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4,
+    gains: dict[str, float] = {
+        "sigmoid": 1, "linear": 1, "conv1d": 1, "conv2d": 1, "conv3d": 1, "conv1d_transpose": 1,
+        "conv2d_transpose": 1, "conv3d_transpose": 1, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4,
     }  # fmt: skip
     if nonlinearity not in gains:
         raise ValueError(f"nonlinearity function {nonlinearity} is not suppported now; known are {', '.join(gains)}")

@@ -64,6 +64,8 @@ class LayerList(Layer):
             self.add_sublayer(str(index), layer)
 
     def _place(self, index: Any) -> int:
+        if isinstance(index, str) and index in self._modules:
+            return int(index)
         if not isinstance(index, int):
             raise AssertionError(f"LayerList: the index must be an int, got {type(index).__name__}")
         if not -len(self) <= index < len(self):
