@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import doctest
 import gc
+import importlib
 import pickle
 import subprocess
 import sys
@@ -723,7 +724,7 @@ def test_other_threads_see_it_too(calls: list[str]) -> None:
 
 
 def test_the_docstring_example_runs() -> None:
-    module = sys.modules["grus.acceleration"]
+    module = importlib.import_module("grus.acceleration")
     found = doctest.DocTestFinder(recurse=False).find(grus.accelerate, "accelerate", module=False, globs=vars(module))
     outcome = doctest.DocTestRunner().run(found[0])
     assert outcome.failed == 0 < outcome.attempted
