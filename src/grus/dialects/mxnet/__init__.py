@@ -7,15 +7,14 @@ where results may differ.
 from grus.dialects import refuser
 
 from . import base, context
+
 from . import ndarray, symbol  # isort: skip (both need contexts)
-from . import ndarray as nd
-from . import symbol as sym
-from . import autograd, initializer, lr_scheduler, metric, name, optimizer, random
+from . import autograd, gluon, initializer, kvstore, lr_scheduler, metric, name, optimizer, random
 from . import initializer as init
-from . import random as rnd
-from . import kvstore
 from . import kvstore as kv
-from . import gluon
+from . import ndarray as nd
+from . import random as rnd
+from . import symbol as sym
 from .base import MXNetError
 from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from .ndarray import waitall

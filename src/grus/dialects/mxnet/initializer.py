@@ -142,7 +142,9 @@ def _enter(klass: type[Initializer], name: str) -> type[Initializer]:
     assert issubclass(klass, Initializer), "Can only register subclass of Initializer"
     before = _registry.get(name.lower())
     if before is not None and before is not klass:
-        warnings.warn(f"New initializer {klass.__name__} registered with name {name.lower()} overrides {before}", UserWarning)
+        warnings.warn(
+            f"New initializer {klass.__name__} registered with name {name.lower()} overrides {before}", UserWarning
+        )
     _registry[name.lower()] = klass
     return klass
 
@@ -242,7 +244,9 @@ class Orthogonal(Initializer):
 
     def _init_weight(self, _: Any, arr: NDArray) -> None:
         sizes = (arr.shape[0], int(np.prod(arr.shape[1:])))
-        drawn = random.uniform(-1.0, 1.0, shape=sizes) if self.rand_type == "uniform" else random.normal(0, 1, shape=sizes)
+        drawn = (
+            random.uniform(-1.0, 1.0, shape=sizes) if self.rand_type == "uniform" else random.normal(0, 1, shape=sizes)
+        )
         u, _singular, v = np.linalg.svd(drawn.asnumpy(), full_matrices=False)
         arr[:] = (self.scale * (u if u.shape == sizes else v)).reshape(arr.shape)
 
@@ -281,8 +285,6 @@ class MSRAPrelu(Xavier):
     def __init__(self, factor_type: str = "avg", slope: float = 0.25) -> None:
         super().__init__("gaussian", factor_type, 2.0 / (1 + slope**2))
         self._kwargs = {"factor_type": factor_type, "slope": slope}
-
-
 
 
 class Load:

@@ -90,7 +90,9 @@ class EvalMetric:
         self.reset()
 
     def __str__(self) -> str:
-        plain = {name: value.item() if isinstance(value, numpy.generic) else value for name, value in self.get_name_value()}
+        plain = {
+            name: value.item() if isinstance(value, numpy.generic) else value for name, value in self.get_name_value()
+        }
         return f"EvalMetric: {plain}"
 
     def get_config(self) -> dict[str, Any]:

@@ -7,6 +7,4 @@ from .block import Block, HybridBlock, SymbolBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
 from .trainer import Trainer
 
-__getattr__ = refuser(
-    "mxnet", "mxnet.gluon", {"contrib": "grus's own layers", "model_zoo": "torchvision.models"}
-)
+__getattr__ = refuser("mxnet", "mxnet.gluon", {"contrib": "grus's own layers", "model_zoo": "torchvision.models"})

@@ -4,7 +4,6 @@ import warnings
 from typing import Any
 
 from .. import ndarray, symbol
-
 from ..ndarray.ndarray import wrap
 from ..ndarray.utils import save
 from ..symbol.graph import Program
@@ -171,9 +170,7 @@ class HybridBlock(Block):
             )
         given = [value for value in flat if value is not None]
         ctx = given[0]._ctx
-        values = [
-            given[source]._t if is_input else source.data(ctx)._t for is_input, source in self._cached_op_args
-        ]
+        values = [given[source]._t if is_input else source.data(ctx)._t for is_input, source in self._cached_op_args]
         results = [wrap(result, ctx) for result in self._cached_op.run(values)]
         return nesting.regroup(results, self._out_format)
 
@@ -192,9 +189,7 @@ class HybridBlock(Block):
             ValueError: where they do not follow from them.
         """
         inputs, output, given = self._traced(args)
-        shapes, _, states = output.infer_shape(
-            **{v.name: value.shape for v, value in zip(inputs, given, strict=True)}
-        )
+        shapes, _, states = output.infer_shape(**{v.name: value.shape for v, value in zip(inputs, given, strict=True)})
         if shapes is None:
             raise ValueError("the shapes of some parameters do not follow from the inputs' shapes")
         self._set_all("shape", output, shapes, states)
@@ -291,5 +286,3 @@ def _first_context(args: tuple) -> Any:
     contexts: list[Any] = []
     nesting.look(args, contexts)
     return contexts[0] if contexts else None
-
-

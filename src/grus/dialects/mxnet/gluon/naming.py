@@ -23,9 +23,7 @@ def _next(counter: dict[str, int], hint: str) -> str:
     return f"{hint}{number}_"
 
 
-def new_names(
-    prefix: str | None, params: ParameterDict | None, hint: Callable[[], str]
-) -> tuple[str, ParameterDict]:
+def new_names(prefix: str | None, params: ParameterDict | None, hint: Callable[[], str]) -> tuple[str, ParameterDict]:
     """The prefix and the parameters of a block that is being made, in the scope in force."""
     scope = _local.scope
     if scope is None:

@@ -157,7 +157,9 @@ class Parameter:
             init = default_init if self.init is None else self.init
         if not shape_is_known(self.shape):
             if not self._allow_deferred_init:
-                raise ValueError(f"Cannot initialize Parameter '{self.name}' because it has invalid shape: {self.shape}.")
+                raise ValueError(
+                    f"Cannot initialize Parameter '{self.name}' because it has invalid shape: {self.shape}."
+                )
             self._deferred_init = (init, contexts, default_init, None)
             return
         self._deferred_init = (init, contexts, default_init, None)

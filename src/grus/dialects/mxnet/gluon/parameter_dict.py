@@ -84,9 +84,7 @@ class ParameterDict:
             existing = getattr(parameter, key, None)
             if existing is None:
                 setattr(parameter, key, wanted)
-            elif key == "shape" and wanted is not None and _fill_shape(parameter, wanted, existing):
-                continue
-            elif key == "dtype" and np.dtype(wanted) == np.dtype(existing):
+            elif key == "shape" and wanted is not None and _fill_shape(parameter, wanted, existing) or key == "dtype" and np.dtype(wanted) == np.dtype(existing):
                 continue
             else:
                 assert wanted is None or wanted == existing, (

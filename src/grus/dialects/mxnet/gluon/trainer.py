@@ -47,9 +47,7 @@ class Trainer:
             raise ValueError(f"First argument must be a list or dict of Parameters, got {type(params)}.")
         for parameter in params:
             if not isinstance(parameter, Parameter):
-                raise ValueError(
-                    f"First argument must be a list or dict of Parameters, got list of {type(parameter)}."
-                )
+                raise ValueError(f"First argument must be a list or dict of Parameters, got list of {type(parameter)}.")
         if not params:
             raise TypeError("Trainer: params must hold at least one parameter")
         if compression_params:

@@ -24,11 +24,11 @@ def concatenate(arrays: list[NDArray], axis: int = 0, always_copy: bool = True) 
     return FUNCTIONS["Concat"](*arrays, dim=axis)
 
 
-def split_v2(ary: NDArray, indices_or_sections: int | tuple, axis: int = 0, squeeze_axis: bool = False) -> list[NDArray]:
+def split_v2(
+    ary: NDArray, indices_or_sections: int | tuple, axis: int = 0, squeeze_axis: bool = False
+) -> list[NDArray]:
     """An array cut into equal parts, or at positions."""
-    if isinstance(indices_or_sections, int):
-        return FUNCTIONS["SliceChannel"](ary, indices_or_sections, axis, squeeze_axis)
-    return FUNCTIONS["_split_v2"](ary, (0, *indices_or_sections), axis, squeeze_axis)
+    return ary.split_v2(indices_or_sections, axis, squeeze_axis)
 
 
 def waitall() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..base import integer_types, numeric_types
+from ..base import MXNetError, integer_types, numeric_types
 
 _ARRAYS = (Tensor, np.ndarray, list, tuple, range)
 
@@ -93,6 +93,7 @@ def get(tensor: Tensor, key: Any) -> Tensor:
 
     Raises:
         IndexError: for an index outside the array or too many of them.
+        MXNetError: for a slice that ends before it begins.
         ValueError: for an index of a type that MXNet does not take.
     """
     if type(key) is int:
@@ -102,6 +103,11 @@ def get(tensor: Tensor, key: Any) -> Tensor:
         part = tensor[key]
         return part.reshape(1) if part.dim() == 0 else part
     if type(key) is slice and key.step in (None, 1):
+        start, stop, _ = key.indices(tensor.shape[0])
+        if start > stop:
+            raise MXNetError(
+                f"slice {key.start}:{key.stop} ends before it begins, in an axis of size {tensor.shape[0]}"
+            )
         return tensor[key]
     parts = _resolve(tensor, key)
     part = _turn(tensor, parts)[tuple(parts)]

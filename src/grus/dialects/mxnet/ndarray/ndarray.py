@@ -139,14 +139,14 @@ class NDArray:
         return self.asnumpy() if dtype is None else self.asnumpy().astype(dtype)
 
     def asscalar(self) -> Any:
-        """The one element as a NumPy scalar.
+        """The one element as a NumPy scalar; of an array of several axes, as a NumPy array of as many.
 
         Raises:
             ValueError: for an array of several elements.
         """
         if self._t.numel() != 1:
             raise ValueError("The current array is not a scalar")
-        return self.dtype(self._t.item())
+        return self.dtype(self._t.item()) if self._t.dim() == 1 else self.asnumpy()[()]
 
     def astype(self, dtype: Any, copy: bool = True) -> "NDArray":
         """The array in another dtype: a copy, unless `copy` is False and nothing changes."""
@@ -277,6 +277,14 @@ class NDArray:
     def flatten(self, inplace: bool = False) -> "NDArray":
         """Two dimensions: the first, and all others in one."""
         return call(OPERATORS["Flatten"], (self,), {})
+
+    def split_v2(self, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> "list[NDArray]":
+        """The array cut into equal parts, or at positions."""
+        if isinstance(indices_or_sections, int):
+            attributes: dict[str, Any] = {"num_outputs": indices_or_sections}
+            return call(OPERATORS["SliceChannel"], (self,), {**attributes, "axis": axis, "squeeze_axis": squeeze_axis})
+        attributes = {"indices": (0, *indices_or_sections)}
+        return call(OPERATORS["_split_v2"], (self,), {**attributes, "axis": axis, "squeeze_axis": squeeze_axis})
 
     def __getitem__(self, key: Any) -> "NDArray":
         if key is Ellipsis or (type(key) is tuple and not key) or (type(key) is slice and key == slice(None)):

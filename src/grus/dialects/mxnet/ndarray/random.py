@@ -121,7 +121,12 @@ def randint(
 
 
 def multinomial(
-    data: NDArray, shape: Any = None, get_prob: bool = False, out: NDArray | None = None, dtype: Any = "int32", **kwargs: Any
+    data: NDArray,
+    shape: Any = None,
+    get_prob: bool = False,
+    out: NDArray | None = None,
+    dtype: Any = "int32",
+    **kwargs: Any,
 ) -> Any:
     """Positions drawn with the probabilities of each row; with `get_prob` their log likelihoods too."""
     attributes = {"shape": shape, "get_prob": get_prob, "dtype": dtype}

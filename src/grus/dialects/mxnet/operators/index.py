@@ -47,7 +47,9 @@ def _pick(data: Tensor, index: Tensor, axis: int | None = -1, keepdims: bool = F
         places = places.unsqueeze(axis)
     wanted = data.shape[:axis] + (1,) + data.shape[axis + 1 :]
     if places.shape != wanted:
-        raise MXNetError(f"pick: index must be of shape {tuple(wanted)} or without axis {axis}, got {tuple(index.shape)}")
+        raise MXNetError(
+            f"pick: index must be of shape {tuple(wanted)} or without axis {axis}, got {tuple(index.shape)}"
+        )
     picked = data.gather(axis, places)
     if truth(keepdims):
         return picked
@@ -56,7 +58,9 @@ def _pick(data: Tensor, index: Tensor, axis: int | None = -1, keepdims: bool = F
 
 
 @operator("one_hot")
-def _one_hot(indices: Tensor, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: Any = "float32") -> Tensor:
+def _one_hot(
+    indices: Tensor, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: Any = "float32"
+) -> Tensor:
     hot = indices.long().unsqueeze(-1) == torch.arange(int(depth), device=indices.device)
     kind = torch_dtype(dtype)
     on, off = (torch.tensor(v, device=indices.device).to(kind) for v in (on_value, off_value))

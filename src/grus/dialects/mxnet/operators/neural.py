@@ -206,7 +206,9 @@ def _softmax_cross_entropy(data: Tensor, label: Tensor) -> Tensor:
     return functional.cross_entropy(data, label.long(), reduction="sum").reshape(1)
 
 
-@operator("CTCLoss", "ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss", inputs=4, needs=lambda attributes: ["data", "label"])
+@operator(
+    "CTCLoss", "ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss", inputs=4, needs=lambda attributes: ["data", "label"]
+)
 def _ctc_loss(
     data: Tensor,
     label: Tensor,

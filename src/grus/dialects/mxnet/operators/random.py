@@ -22,33 +22,33 @@ def _blank(shape: Any, ctx: Any, dtype: Any) -> Tensor:
 
 
 @operator("_random_uniform", "uniform", "random_uniform", inputs=0)
-def _uniform(*, low: float = 0.0, high: float = 1.0, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _uniform(low: float = 0.0, high: float = 1.0, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
     return _blank(shape, ctx, dtype).uniform_(low, high)
 
 
 @operator("_random_normal", "normal", "random_normal", inputs=0)
-def _normal(*, loc: float = 0.0, scale: float = 1.0, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _normal(loc: float = 0.0, scale: float = 1.0, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
     return _blank(shape, ctx, dtype).normal_(loc, scale)
 
 
 @operator("_random_exponential", "random_exponential", inputs=0)
-def _exponential(*, lam: float = 1.0, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _exponential(lam: float = 1.0, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
     return _blank(shape, ctx, dtype).exponential_(lam)
 
 
 @operator("_random_gamma", "random_gamma", inputs=0)
-def _gamma(*, alpha: float = 1.0, beta: float = 1.0, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _gamma(alpha: float = 1.0, beta: float = 1.0, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
     blank = _blank(shape, ctx, dtype)
     return torch._standard_gamma(torch.full_like(blank, alpha)) * beta
 
 
 @operator("_random_poisson", "random_poisson", inputs=0)
-def _poisson(*, lam: float = 1.0, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _poisson(lam: float = 1.0, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
     return torch.poisson(torch.full_like(_blank(shape, ctx, dtype), lam))
 
 
 @operator("_random_randint", "random_randint", inputs=0)
-def _randint(*, low: int, high: int, shape: Any = None, ctx: Any = None, dtype: Any = "int32") -> Tensor:
+def _randint(low: int, high: int, shape: Any = None, ctx: Any = None, dtype: Any = "int32") -> Tensor:
     kind = torch.int32 if dtype in (None, "None") else torch_dtype(dtype)
     return torch.randint(int(low), int(high), _sizes(shape), dtype=kind, device=as_context(ctx).device)
 

@@ -232,12 +232,8 @@ def _add_n(*args: Tensor) -> Tensor:
     return total
 
 
-@operator(
-    "SliceChannel", "split", copies=True, visible=lambda attributes: int(attributes["num_outputs"])
-)
-def _split(
-    data: Tensor, num_outputs: int, axis: int = 1, squeeze_axis: bool = False
-) -> Tensor | tuple[Tensor, ...]:
+@operator("SliceChannel", "split", copies=True, visible=lambda attributes: int(attributes["num_outputs"]))
+def _split(data: Tensor, num_outputs: int, axis: int = 1, squeeze_axis: bool = False) -> Tensor | tuple[Tensor, ...]:
     axis = one_axis(int(axis), data.dim())
     count = int(num_outputs)
     if count < 1 or data.shape[axis] % count:
@@ -350,17 +346,17 @@ def _gemm2(
 
 
 @operator("_zeros", inputs=0)
-def _zeros(*, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _zeros(shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
     return _filled(shape, 0, ctx, dtype)
 
 
 @operator("_ones", inputs=0)
-def _ones(*, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _ones(shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
     return _filled(shape, 1, ctx, dtype)
 
 
 @operator("_full", inputs=0)
-def _full(*, shape: Any = None, value: float = 0.0, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _full(shape: Any = None, value: float = 0.0, ctx: Any = None, dtype: Any = None) -> Tensor:
     return _filled(shape, value, ctx, dtype)
 
 
@@ -371,7 +367,6 @@ def _filled(shape: Any, value: float, ctx: Any, dtype: Any) -> Tensor:
 
 @operator("_arange", inputs=0)
 def _arange(
-    *,
     start: float = 0,
     stop: float | None = None,
     step: float = 1.0,
@@ -389,7 +384,13 @@ def _arange(
 
 @operator("_linspace", inputs=0)
 def _linspace(
-    *, start: float, stop: float, step: float = 1.0, num: int = 50, endpoint: bool = True, ctx: Any = None, dtype: Any = None
+    start: float,
+    stop: float,
+    step: float = 1.0,
+    num: int = 50,
+    endpoint: bool = True,
+    ctx: Any = None,
+    dtype: Any = None,
 ) -> Tensor:
     count = num if truth(endpoint) else num + 1
     points = torch.linspace(start, stop, count, dtype=torch.float64, device=as_context(ctx).device)
@@ -397,7 +398,7 @@ def _linspace(
 
 
 @operator("_eye", inputs=0)
-def _eye(*, N: int, M: int = 0, k: int = 0, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _eye(N: int, M: int = 0, k: int = 0, ctx: Any = None, dtype: Any = None) -> Tensor:
     columns = M or N
     ones = torch.ones(N, columns, dtype=torch_dtype(dtype), device=as_context(ctx).device)
     return torch.triu(torch.tril(ones, k), k)

@@ -78,7 +78,9 @@ class Optimizer:
         assert isinstance(klass, type)
         name = klass.__name__.lower()
         if name in Optimizer.opt_registry:
-            warnings.warn(f"WARNING: New optimizer {klass.__name__} is overriding existing optimizer {name}", stacklevel=2)
+            warnings.warn(
+                f"WARNING: New optimizer {klass.__name__} is overriding existing optimizer {name}", stacklevel=2
+            )
         Optimizer.opt_registry[name] = klass
         return klass
 

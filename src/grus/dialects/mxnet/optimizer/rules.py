@@ -387,9 +387,11 @@ class LAMB(_TwoMoments):
         if self.bias_correction:
             first, second = mean / (1.0 - self.beta1**count), variance / (1.0 - self.beta2**count)
         step = first / (torch.sqrt(second) + self.epsilon) + wd * weight
-        size = torch.linalg.vector_norm(weight).clamp(self.lower_bound, self.upper_bound) if (
-            self.lower_bound is not None or self.upper_bound is not None
-        ) else torch.linalg.vector_norm(weight)
+        size = (
+            torch.linalg.vector_norm(weight).clamp(self.lower_bound, self.upper_bound)
+            if (self.lower_bound is not None or self.upper_bound is not None)
+            else torch.linalg.vector_norm(weight)
+        )
         other = torch.linalg.vector_norm(step)
         ratio = torch.where((size > 0) & (other > 0), size / other, torch.ones_like(size))
         weight.sub_(lr * ratio * step)

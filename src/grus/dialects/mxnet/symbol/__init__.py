@@ -29,7 +29,9 @@ def full(shape: Any, val: float, dtype: Any = None, **kwargs: Any) -> Symbol:
     return _created("_full", {"shape": shape, "value": float(val), "dtype": dtype or mx_real_t}, kwargs)
 
 
-def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, dtype: Any = None, **kwargs: Any) -> Symbol:
+def arange(
+    start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, dtype: Any = None, **kwargs: Any
+) -> Symbol:
     """Evenly spaced numbers."""
     attributes = {"start": start, "stop": stop, "step": step, "repeat": repeat, "dtype": dtype or mx_real_t}
     return _created("_arange", attributes, kwargs)

@@ -21,9 +21,9 @@ from .node import Entry, Node, topological
 
 _CREATORS = ("_zeros", "_ones", "_full")
 # What an elementwise operator becomes where a state of unknown batch size has size 1 in its place.
-_BROADCASTING = {
-    f"elemwise_{name}": f"broadcast_{name}" for name in ("add", "sub", "mul", "div")
-} | {f"_{name}": f"broadcast_{name}" for name in ("maximum", "minimum", "power", "mod", "equal", "greater", "lesser")}
+_BROADCASTING = {f"elemwise_{name}": f"broadcast_{name}" for name in ("add", "sub", "mul", "div")} | {
+    f"_{name}": f"broadcast_{name}" for name in ("maximum", "minimum", "power", "mod", "equal", "greater", "lesser")
+}
 
 
 def flattened_parameters(node: Node) -> list[Entry] | None:
@@ -35,7 +35,11 @@ def flattened_parameters(node: Node) -> list[Entry] | None:
         return None
     sources = []
     for below, _ in joined.inputs:
-        if below.operator is None or below.operator.name != "Reshape" or below.attrs.get("shape") not in ("-1", "(-1,)"):
+        if (
+            below.operator is None
+            or below.operator.name != "Reshape"
+            or below.attrs.get("shape") not in ("-1", "(-1,)")
+        ):
             return None
         sources.append(below.inputs[0])
     return sources

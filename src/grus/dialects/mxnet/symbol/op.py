@@ -3,4 +3,4 @@
 from .register import PUBLIC
 
 globals().update(PUBLIC)
-__all__ = list(PUBLIC)  # noqa: PLE0605
+__all__ = list(PUBLIC)

@@ -294,9 +294,7 @@ class NotImplementedForSymbol(MXNetError):
     """What only arrays can do."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(
-            f"Function {name} is not implemented for Symbol and only available in NDArray."
-        )
+        super().__init__(f"Function {name} is not implemented for Symbol and only available in NDArray.")
 
 
 def _only_of_arrays(name: str) -> Any:

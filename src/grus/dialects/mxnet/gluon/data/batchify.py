@@ -57,7 +57,9 @@ class Group:
 
     def __init__(self, fn: Any, *args: Callable) -> None:
         if isinstance(fn, (list, tuple)):
-            assert not args, "Input pattern not understood. The input of Group can be Group(A, B, C) or Group([A, B, C])"
+            assert not args, (
+                "Input pattern not understood. The input of Group can be Group(A, B, C) or Group([A, B, C])"
+            )
             self._functions = list(fn)
         else:
             self._functions = [fn, *args]

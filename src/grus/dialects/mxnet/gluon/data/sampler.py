@@ -76,9 +76,7 @@ class BatchSampler(Sampler):
         self._rest: list = []
 
     def _refuse(self) -> ValueError:
-        return ValueError(
-            f"last_batch must be one of 'keep', 'discard', or 'rollover', but got {self._last_batch}"
-        )
+        return ValueError(f"last_batch must be one of 'keep', 'discard', or 'rollover', but got {self._last_batch}")
 
     def __iter__(self) -> Iterator[list]:
         batch, self._rest = self._rest, []

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-
 import grus
 from grus import functional
 from grus.errors import GrusError
 
-from ... import ndarray, symbol
+from ... import ndarray
 from ...base import MXNetError, numeric_types
 from ...ndarray.ndarray import NDArray, run, wrap
 from ...operators.elementwise import same_dtype
@@ -237,7 +236,11 @@ class GRUCell(HybridRecurrentCell):
         )
         node = result._entries[0][0]
         unknown = unknown_size(state._entries[0][0])
-        node.fused = (_STEP, [part._entries[0] for part in (inputs, state, i2h_w, h2h_w, i2h_b, h2h_b)], {"state_for_any": unknown})
+        node.fused = (
+            _STEP,
+            [part._entries[0] for part in (inputs, state, i2h_w, h2h_w, i2h_b, h2h_b)],
+            {"state_for_any": unknown},
+        )
         return result
 
     def unroll(
@@ -288,9 +291,7 @@ class GRUCell(HybridRecurrentCell):
             DeferredInitializationError: before the input size is known.
         """
         tensors = [p.data()._t for p in (self.i2h_weight, self.h2h_weight, self.i2h_bias, self.h2h_bias)]
-        cell = grus.GRUCell(
-            tensors[0].shape[1], self._hidden_size, device=tensors[0].device, dtype=tensors[0].dtype
-        )
+        cell = grus.GRUCell(tensors[0].shape[1], self._hidden_size, device=tensors[0].device, dtype=tensors[0].dtype)
         return share(cell, ["weight_ih", "weight_hh", "bias_ih", "bias_hh"], tensors)
 
 
@@ -486,9 +487,7 @@ class ZoneoutCell(ModifierCell):
         self._prev_output: Any = None
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(p_out={self.zoneout_outputs}, p_state={self.zoneout_states}, {self.base_cell})"
-        )
+        return f"{type(self).__name__}(p_out={self.zoneout_outputs}, p_state={self.zoneout_states}, {self.base_cell})"
 
     def _alias(self) -> str:
         return "zoneout"

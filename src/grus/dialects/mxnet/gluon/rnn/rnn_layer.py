@@ -206,7 +206,9 @@ class GRU(HybridBlock):
             raise MXNetError(f"{self.name}: {error}") from error
         return wrap(output, inputs._ctx), wrap(last, inputs._ctx)
 
-    def _trace(self, F: Any, inputs: Any, states: list, sequence_length: Any, params: dict[str, Any]) -> tuple[Any, Any]:
+    def _trace(
+        self, F: Any, inputs: Any, states: list, sequence_length: Any, params: dict[str, Any]
+    ) -> tuple[Any, Any]:
         if self._layout == "NTC":
             inputs = F.swapaxes(inputs, 0, 1)
         flat = [
@@ -248,7 +250,9 @@ class GRU(HybridBlock):
         with stack.name_scope():
             for layer in range(self._num_layers):
                 cells = [
-                    rnn_cell.GRUCell(self._hidden_size, input_size=features, prefix=f"{d}{layer}_", **self._initializers)
+                    rnn_cell.GRUCell(
+                        self._hidden_size, input_size=features, prefix=f"{d}{layer}_", **self._initializers
+                    )
                     for d in "lr"[: self._dir]
                 ]
                 stack.add(rnn_cell.BidirectionalCell(*cells) if self._dir == 2 else cells[0])

@@ -33,9 +33,7 @@ def as_steps(length: int | None, inputs: Any, layout: str) -> list:
     Raises:
         AssertionError: for another number of steps than `length`.
     """
-    assert inputs is not None, (
-        "unroll(inputs=None) has been deprecated. Please create input variables outside unroll."
-    )
+    assert inputs is not None, "unroll(inputs=None) has been deprecated. Please create input variables outside unroll."
     axis = axis_of(layout)
     if isinstance(inputs, NDArray):
         assert length is None or length == inputs.shape[axis], (

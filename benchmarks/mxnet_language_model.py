@@ -1,0 +1,189 @@
+"""A word-level language model in Gluon: the same training under grus and under MXNet itself.
+
+    python benchmarks/mxnet_language_model.py --mxnet /path/to/a/python/that/has/mxnet
+    python benchmarks/mxnet_language_model.py            # grus alone
+
+Two processes load the model below, one by `grus run`, one by the interpreter given, and train it in turns, a few steps a
+turn, so that whatever else the machine does slows both. Reported are the medians of seconds a step, and the losses,
+which must agree. `--json FILE` keeps the figures with the machine, the versions and the commit.
+
+The `train` part is an ordinary MXNet 1.x script; it runs on Python 3.8, which MXNet 1.9 still needs.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+
+VOCABULARY, EMBEDDING, HIDDEN, LAYERS, BATCH, WINDOW = 5000, 200, 256, 2, 32, 35
+WARM_UP, STEPS_A_TURN = 3, 4
+
+
+def corpus(words, count):
+    """A text whose words depend on the one before, so that there is something to learn."""
+    import numpy as np
+
+    rng = np.random.RandomState(0)
+    followers = rng.zipf(1.3, size=(words, 8)) % words
+    choices = rng.randint(0, 8, count)
+    text = np.zeros(count, dtype="int64")
+    for i in range(1, count):
+        text[i] = followers[text[i - 1], choices[i]]
+    return text
+
+
+def train(hybridize):
+    """Train for as many steps as each line of the standard input asks; answer with seconds and the last loss."""
+    import mxnet as mx
+    import numpy as np
+    from mxnet import autograd, gluon, nd
+    from mxnet.gluon import nn, rnn
+
+    class Model(gluon.HybridBlock):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            with self.name_scope():
+                self.embedding = nn.Embedding(VOCABULARY, EMBEDDING)
+                self.gru = rnn.GRU(HIDDEN, LAYERS, input_size=EMBEDDING)
+                self.decoder = nn.Dense(VOCABULARY, flatten=False, in_units=HIDDEN)
+
+        def hybrid_forward(self, F, words, state):
+            output, state = self.gru(self.embedding(words), state)
+            return self.decoder(output), state[0]
+
+    model = Model()
+    model.initialize(mx.init.Zero())
+    rng = np.random.RandomState(1)
+    for parameter in model.collect_params().values():
+        parameter.set_data(nd.array(rng.uniform(-0.08, 0.08, parameter.shape)))
+    if hybridize:
+        model.hybridize()
+    loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
+    trainer = gluon.Trainer(model.collect_params(), "sgd", {"learning_rate": 1.0})
+    text = corpus(VOCABULARY, BATCH * 3000)
+    table = nd.array(text.reshape(BATCH, -1).T)
+    state = model.gru.begin_state(BATCH)[0]
+    place = 0
+
+    def step():
+        nonlocal state, place
+        if place + WINDOW + 1 > table.shape[0]:
+            place = 0
+        words, following = table[place : place + WINDOW], table[place + 1 : place + WINDOW + 1]
+        place += WINDOW
+        state = state.detach()
+        with autograd.record():
+            logits, state = model(words, state)
+            loss = loss_of(logits.reshape((-1, VOCABULARY)), following.reshape((-1,)))
+        loss.backward()
+        gradients = [parameter.grad() for parameter in model.collect_params().values()]
+        gluon.utils.clip_global_norm(gradients, 0.25 * WINDOW * BATCH)
+        trainer.step(WINDOW * BATCH)
+        return loss
+
+    print(json.dumps({"ready": mx.__file__, "python": platform.python_version()}), flush=True)
+    for line in sys.stdin:
+        begin = time.perf_counter()
+        for _ in range(int(line)):
+            loss = step()
+        value = float(loss.mean().asscalar())  # waits for everything
+        print(json.dumps({"seconds": time.perf_counter() - begin, "loss": value}), flush=True)
+
+
+class Side:
+    """One process that trains."""
+
+    def __init__(self, name, command, threads):
+        environment = dict(os.environ)
+        if threads:
+            environment["OMP_NUM_THREADS"] = str(threads)
+        self.name = name
+        self.seconds, self.losses = [], []
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+        self.facts = self.answer()
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"{self.name}: the process ended early, with status {self.process.wait()}")
+        return json.loads(line)
+
+    def turn(self, steps):
+        self.process.stdin.write(f"{steps}\n")
+        self.process.stdin.flush()
+        answer = self.answer()
+        self.seconds.append(answer["seconds"] / steps)
+        self.losses.append(answer["loss"])
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def commit():
+    """The commit of the working tree, or None outside one."""
+    done = subprocess.run(["git", "rev-parse", "HEAD"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return done.stdout.strip() or None
+
+
+def compare(options):
+    """Let the sides train in turns and report."""
+    own = [os.path.abspath(__file__), "--train"] + (["--hybridize"] if options.hybridize else [])
+    sides = [Side("grus", [sys.executable, "-m", "grus", "run", *own], options.threads)]
+    if options.mxnet:
+        sides.append(Side("mxnet", [options.mxnet, *own], options.threads))
+    for side in sides:
+        side.turn(WARM_UP)
+        side.seconds.clear()
+    for turn in range(options.turns):
+        for side in sides if turn % 2 == 0 else sides[::-1]:
+            side.turn(STEPS_A_TURN)
+    for side in sides:
+        side.close()
+    medians = {side.name: statistics.median(side.seconds) for side in sides}
+    words = WINDOW * BATCH
+    print(f"vocabulary {VOCABULARY}, embedding {EMBEDDING}, GRU {LAYERS} x {HIDDEN}, {BATCH} rows of {WINDOW} words")
+    for side in sides:
+        median = medians[side.name]
+        print(
+            f"{side.name:>6}: {1000 * median:7.1f} ms a step (best {1000 * min(side.seconds):.1f}), "
+            f"{words / median:7.0f} words a second, loss {side.losses[-1]:.4f}"
+        )
+    if len(sides) == 2:
+        apart = max(abs(a - b) for a, b in zip(sides[0].losses, sides[1].losses))
+        if apart > 0.01:
+            raise SystemExit(f"the losses are {apart:.4f} apart: the two did not train the same model")
+        print(f"grus trains {medians['mxnet'] / medians['grus']:.2f} times as fast")
+    if options.json:
+        result = {
+            "machine": platform.processor() or platform.machine(),
+            "cores": os.cpu_count(),
+            "threads": options.threads,
+            "hybridize": options.hybridize,
+            "commit": commit(),
+            "sides": {s.name: {"seconds": s.seconds, "losses": s.losses, "python": s.facts["python"]} for s in sides},
+        }
+        with open(options.json, "w") as file:
+            json.dump(result, file, indent=1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mxnet", metavar="PYTHON", help="an interpreter with MXNet 1.9")
+    parser.add_argument("--turns", type=int, default=8, help="turns of each side (8)")
+    parser.add_argument("--threads", type=int, default=0, help="threads of each side (as many as it takes)")
+    parser.add_argument("--hybridize", action="store_true", help="let both run the model as a graph")
+    parser.add_argument("--json", metavar="FILE", help="keep the figures")
+    parser.add_argument("--train", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    train(options.hybridize) if options.train else compare(options)
+
+
+if __name__ == "__main__":
+    main()

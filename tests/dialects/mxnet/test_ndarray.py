@@ -1,0 +1,203 @@
+"""NDArray against NumPy, and where MXNet's rules differ from both NumPy's and torch's."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import grus.dialects.mxnet as mx
+from grus.dialects.mxnet import MXNetError, nd
+
+
+@pytest.fixture
+def grid():
+    return nd.arange(12).reshape((3, 4))
+
+
+def same(array, expected, dtype="float32"):
+    assert np.dtype(array.dtype).name == dtype
+    np.testing.assert_allclose(array.asnumpy(), np.asarray(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int64", "int8", "uint8"])
+def test_only_an_ndarray_keeps_its_dtype(dtype):
+    same(nd.array(np.array([1, 2, 3], dtype)), [1, 2, 3])
+    same(nd.array(nd.array([1, 2, 3], dtype=dtype)), [1, 2, 3], dtype)
+
+
+def test_numbers_take_the_dtype_of_the_array():
+    whole = nd.array([1, 2, 3], dtype="int32")
+    same(whole + 1.7, [2, 3, 4], "int32")
+    same(whole / 2, [0, 1, 1], "int32")
+    same(7 / whole, [7, 3, 2], "int32")
+    same(whole > 1.5, [0, 1, 1], "int32")
+    same(nd.sqrt(whole), [1, 1, 1], "int32")
+
+
+def test_results_have_at_least_one_axis(grid):
+    assert grid.sum().shape == grid[1, 2].shape == grid.norm().shape == (1,)
+    assert nd.dot(grid[0], grid[0]).shape == (1,)
+    assert nd.array(3.0).shape == ()
+
+
+def test_arithmetic_broadcasts_and_elementwise_operators_do_not(grid):
+    row = nd.array([1, 2, 3, 4])
+    same(grid + row, np.arange(12).reshape(3, 4) + [1, 2, 3, 4])
+    with pytest.raises(MXNetError, match="one shape"):
+        nd.elemwise_add(grid, row)
+
+
+@pytest.mark.parametrize("other", [np.ones((3, 4)), [1, 2], None, "x"], ids=["numpy", "list", "None", "text"])
+def test_arithmetic_with_anything_else_is_a_type_error(grid, other):
+    for operation in (lambda: grid + other, lambda: other * grid, lambda: grid == other):
+        with pytest.raises(TypeError):
+            operation()
+
+
+def test_mixed_dtypes_are_refused(grid):
+    with pytest.raises(MXNetError, match="one dtype"):
+        grid + grid.astype("float64")
+    with pytest.raises(MXNetError, match="one dtype"):
+        nd.concat(grid, grid.astype("int32"), dim=0)
+
+
+@pytest.mark.parametrize(
+    ("codes", "shape"),
+    [
+        ((-1,), (24,)),
+        ((0, -1), (2, 12)),
+        ((-2,), (2, 3, 4)),
+        ((6, 1, -2), (6, 1, 4)),
+        ((-3, 4), (6, 4)),
+        ((0, -3), (2, 12)),
+        ((-4, 1, 2, -2), (1, 2, 3, 4)),
+        ((2, -4, -1, 3, -2), (2, 1, 3, 4)),
+    ],
+)
+def test_codes_of_reshape(codes, shape):
+    array = nd.zeros((2, 3, 4))
+    assert array.reshape(codes).shape == nd.reshape(array, shape=codes).shape == shape
+
+
+@pytest.mark.parametrize("codes", [(5, 5), (-1, -1), (0, 0, 0, 0), (-3, -3), (-4, 5, 2, -2), (-7,)])
+def test_codes_that_do_not_fit(codes):
+    with pytest.raises(MXNetError):
+        nd.zeros((2, 3, 4)).reshape(codes)
+
+
+KEYS = [
+    0, -1, slice(1, 3), slice(None, None, 2), slice(None, None, -1), (slice(None), 1), (slice(None), slice(None, None, -2)),
+    (Ellipsis, 0), (slice(None), None), [0, 2], ([0, 2], [1, 3]), (slice(None), [0, 1]), (0, [1, 2]), np.array([[0, 1], [1, 2]]),
+    ([0, 1], slice(None, 2)), (slice(1, 3), slice(1, 3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS, ids=[str(key).replace("\n", "") for key in KEYS])
+def test_indexing_is_numpys(grid, key):
+    plain = np.arange(12, dtype="float32").reshape(3, 4)
+    same(grid[key], plain[key])
+    value = np.random.RandomState(0).randn(*plain[key].shape)
+    grid[key] = nd.array(value)
+    plain[key] = value
+    same(grid, plain)
+    grid[key] = 7
+    plain[key] = 7
+    same(grid, plain)
+
+
+def test_indices_outside(grid):
+    for key in (3, -4, (0, 4), (0, 0, 0), [5]):
+        with pytest.raises(IndexError):
+            grid[key]
+    for key in ("x", 1.5):
+        with pytest.raises(ValueError, match="slicing"):
+            grid[key]
+    with pytest.raises(ValueError, match="broadcast"):
+        grid[0] = nd.ones((3,))
+    with pytest.raises(TypeError, match="non-array-like"):
+        grid[0] = "x"
+
+
+SHARING = {
+    "row": lambda a: a[1], "rows": lambda a: a[1:], "reshape": lambda a: a.reshape((4, 3)), "detach": lambda a: a.detach(),
+    "whole": lambda a: a[:], "part of a row": lambda a: a[1, 1:3],
+}  # fmt: skip
+COPYING = {
+    "column": lambda a: a[:, 1], "transpose": lambda a: a.T, "operator reshape": lambda a: nd.reshape(a, shape=(4, 3)),
+    "flatten": lambda a: a.flatten(), "expand_dims": lambda a: a.expand_dims(0), "identity": nd.identity,
+    "slice": lambda a: nd.slice(a, begin=(0, 0), end=(2, 2)), "split": lambda a: nd.split(a, num_outputs=2)[0],
+    "dropout": nd.Dropout, "astype": lambda a: a.astype("float32"), "copy": lambda a: a.copy(), "list": lambda a: a[[0, 1]],
+    "broadcast": lambda a: nd.broadcast_to(a, shape=(3, 4)), "mask": nd.SequenceMask, "array": nd.array,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_what_shares_memory(grid, name):
+    SHARING[name](grid)[:] = -1
+    assert (grid.asnumpy() == -1).any()
+
+
+@pytest.mark.parametrize("name", COPYING)
+def test_what_is_a_copy(grid, name):
+    COPYING[name](grid)[:] = -1
+    assert not (grid.asnumpy() == -1).any()
+
+
+def test_conversions(grid):
+    assert str(nd.array([[1, 2], [3, 4.5]])) == "\n[[1.  2. ]\n [3.  4.5]]\n<NDArray 2x2 @cpu(0)>"
+    assert nd.array([2.5]).asscalar() == 2.5
+    with pytest.raises(ValueError, match="scalar"):
+        grid.asscalar()
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(grid)
+    with pytest.raises(TypeError):
+        float(nd.array([1]))
+    same(pickle.loads(pickle.dumps(grid)), grid.asnumpy())
+    same(copy.deepcopy(grid), grid.asnumpy())
+    assert str(grid.as_in_context(mx.cpu(2)).context) == "cpu(2)"
+    assert grid.as_in_context(mx.cpu()) is grid
+
+
+def test_errors_of_operators(grid):
+    with pytest.raises(AssertionError, match="data must have NDArray type"):
+        nd.sum(3)
+    with pytest.raises(MXNetError, match="Cannot find argument 'foo'"):
+        nd.sum(grid, foo=1)
+    with pytest.raises(MXNetError, match="a_max"):
+        nd.clip(grid, 2)
+    with pytest.raises(MXNetError, match="out of bounds"):
+        grid.sum(axis=5)
+    with pytest.raises(MXNetError, match="at least 1"):
+        nd.zeros((0, 3))
+
+
+def test_sequences_of_several_lengths():
+    data = np.random.RandomState(0).randn(4, 3, 2)
+    lengths = [2, 4, 1]
+    array, sizes = nd.array(data), nd.array(lengths)
+    masked, last, turned = data.copy(), np.empty((3, 2)), data.copy()
+    for row, length in enumerate(lengths):
+        masked[length:, row] = -5
+        last[row] = data[length - 1, row]
+        turned[:length, row] = data[:length, row][::-1]
+    known = {"sequence_length": sizes, "use_sequence_length": True}
+    same(nd.SequenceMask(array, value=-5, **known), masked)
+    same(nd.SequenceLast(array, **known), last)
+    same(nd.SequenceReverse(array, **known), turned)
+
+
+def test_the_seed_makes_numbers_repeat():
+    draws = []
+    for seed in (3, 3, 4):
+        mx.random.seed(seed)
+        draws.append(nd.random.normal(shape=(5,)).asnumpy())
+    assert (draws[0] == draws[1]).all()
+    assert (draws[0] != draws[2]).any()
+
+
+def test_sparse_storage_is_refused(grid):
+    with pytest.raises(NotImplementedError, match="sparse"):
+        grid.tostype("csr")
+    with pytest.raises(NotImplementedError, match="sparse"):
+        nd.zeros((2, 2), stype="row_sparse")
