@@ -95,12 +95,16 @@ def relayout(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
     ]
     if not any(becomes_partial):
         return tensor.redistribute(placements=layout)
-    # A sum of which the first process holds all and the others nothing.
+    # Into a sum, each process brings what it holds: of a replica the first one all, of a split each one its piece.
     before = [Replicate() if partial else kind for kind, partial in zip(layout, becomes_partial, strict=True)]
     local = DTensor.to_local(tensor.redistribute(placements=before))
-    coordinate = mesh.get_coordinate() or []
-    holds = all(place == 0 for place, partial in zip(coordinate, becomes_partial, strict=True) if partial)
-    return DTensor.from_local(local if holds else local * 0, mesh, layout)
+    for axis, (partial, kind) in enumerate(zip(becomes_partial, tensor.placements, strict=True)):
+        if partial:
+            place, dim = mesh.get_local_rank(axis), kind.dim if isinstance(kind, Shard) else None
+            pieces = local.chunk(mesh.size(axis), dim) if dim is not None else (local,)
+            kept = [piece if number == place else piece * 0 for number, piece in enumerate(pieces)]
+            local = torch.cat(kept, dim) if dim is not None else kept[0]
+    return DTensor.from_local(local, mesh, layout)
 
 
 def to_local(tensor: DTensor) -> Tensor:
@@ -142,7 +146,7 @@ def gru(
         options: as for `functional.gru`.
 
     Returns:
-        output and h_n, global tensors: replicated, or split over the batch where input is not replicated.
+        output and h_n, global tensors: split over the batch where input is not replicated, nor h_0; else replicated.
 
     Raises:
         ArgumentTypeError: local tensors among global ones, or other processes.
@@ -159,13 +163,22 @@ def gru(
     rows = _over_rows(weights)
     batch_dim = (0 if batch_first else 1) if input.dim() == 3 else None
     split = [batch_dim is not None and not kind.is_replicate() for kind in input.placements]
+    # Where a state is given for the whole batch, the results are for the whole batch.
+    shown = split if h_0 is None else [a and not b.is_replicate() for a, b in zip(split, h_0.placements, strict=True)]
     if not any(rows):
-        return _with_whole_weights(input, h_0, weights, batch_dim, split, {"batch_first": batch_first, **options})
+        options = {"batch_first": batch_first, **options}
+        output, h_n = _with_whole_weights(input, h_0, weights, batch_dim, split, options)
+        return _laid_out(output, h_n, shown, batch_dim)
     # Where the rows are split, every process needs the whole batch; torch's own operators let the rows of the gates meet.
     whole = [over_batch and not over_rows for over_batch, over_rows in zip(split, rows, strict=True)]
     h_0 = None if h_0 is None else h_0.redistribute(placements=_over_batch(whole, 1))
     input = input.redistribute(placements=_over_batch(whole, batch_dim))
     output, h_n = functional.gru(input, h_0, weights, batch_first=batch_first, **options)
+    return _laid_out(output, h_n, shown, batch_dim)
+
+
+def _laid_out(output: Any, h_n: Any, split: Sequence[bool], batch_dim: int | None) -> tuple[DTensor, DTensor]:
+    """The results with their batch split over these dimensions of the mesh."""
     return (
         output.redistribute(placements=_over_batch(split, batch_dim)),
         h_n.redistribute(placements=_over_batch(split, 1)),
@@ -184,7 +197,7 @@ def _with_whole_weights(
     batch_dim: int | None,
     split: Sequence[bool],
     options: dict[str, Any],
-) -> tuple[Tensor, Tensor]:
+) -> tuple[DTensor, DTensor]:
     """Each process on its part of the batch, with all weights."""
     of_input, of_state = _over_batch(split, batch_dim), _over_batch(split, 1)
     # Each process that has another part of the batch adds to the gradient of the weights.

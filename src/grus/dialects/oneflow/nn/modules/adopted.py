@@ -40,9 +40,8 @@ def named(function: Callable[..., Any], positional: str) -> Callable[..., Any]:
     @wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
         if len(arguments) > len(names) or not keywords.keys() <= set(names):
-            raise TypeError(
-                f"{function.__name__}() takes {', '.join(names)}; got {len(arguments)} and {list(keywords)}"
-            )
+            takes = ", ".join(name for name in names if name != "self")
+            raise TypeError(f"{function.__qualname__}() takes {takes}; got {len(arguments)} and {list(keywords)}")
         given = {**dict(zip(names, arguments, strict=False)), **keywords}
         first = [given.pop("self")] if "self" in given else []
         return function(*first, **{name: plain(value) for name, value in given.items()})

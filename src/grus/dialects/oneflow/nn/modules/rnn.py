@@ -136,7 +136,7 @@ class GRU(torch.nn.GRU, RNNBase):  # type: ignore[misc, valid-type]
         torch.nn.Module.__setstate__(self, state)
 
     def __to_grus__(self) -> grus.GRU:
-        """The same layer as `grus.GRU`, with these parameters."""
+        """The same layer as `grus.GRU`, with parameters in this one's memory: training either trains both."""
         layer = grus.GRU(
             self.input_size,
             self.hidden_size,
@@ -147,9 +147,7 @@ class GRU(torch.nn.GRU, RNNBase):  # type: ignore[misc, valid-type]
             self.bidirectional,
             device="meta",
         )
-        for name in self._flat_weights_names:
-            setattr(layer, name, getattr(self, name))
-        return layer.train(self.training)
+        return _with_memory_of(self, layer)
 
 
 class GRUCell(torch.nn.GRUCell, RNNCellBase):  # type: ignore[misc, valid-type]
@@ -165,8 +163,16 @@ class GRUCell(torch.nn.GRUCell, RNNCellBase):  # type: ignore[misc, valid-type]
             return dress(functional.gru_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh))
 
     def __to_grus__(self) -> grus.GRUCell:
-        """The same cell as `grus.GRUCell`, with these parameters."""
+        """The same cell as `grus.GRUCell`, with parameters in this one's memory: training either trains both."""
         cell = grus.GRUCell(self.input_size, self.hidden_size, self.bias, device="meta")
-        for name, parameter in self.named_parameters():
-            setattr(cell, name, parameter)
-        return cell.train(self.training)
+        return _with_memory_of(self, cell)
+
+
+def _with_memory_of(source: Module, layer: Any) -> Any:
+    """Let a layer of torch's have the values of OneFlow's parameters, in the same memory."""
+    for name, parameter in source.named_parameters():
+        if parameter.is_global:  # type: ignore[attr-defined]
+            raise TypeError(f"{name} is a global tensor, which a grus layer cannot share; call to_local() first")
+        values = parameter.detach().as_subclass(torch.Tensor)
+        setattr(layer, name, torch.nn.Parameter(values, parameter.requires_grad))
+    return layer.train(source.training)

@@ -51,6 +51,9 @@ class _Averaging:
 
     def average(self) -> None:
         self.waiting = False
+        for parameter in self.module.parameters():
+            if parameter.requires_grad and parameter.grad is None:  # one that took no part
+                parameter.grad = torch.zeros_like(parameter)
         parallel.average_gradients(self.module.parameters())
 
 

@@ -1,0 +1,81 @@
+"""oneflow.save and load: OneFlow's own files, and what is written like them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import grus.dialects.oneflow as flow
+from grus.dialects.oneflow import nn
+from grus.errors import CheckpointError
+
+DATA = Path(__file__).parents[2] / "conformance" / "oneflow" / "data"
+
+
+def test_a_state_that_oneflow_wrote() -> None:
+    state = flow.load(DATA / "gru_state")
+    gru = nn.GRU(5, 8, 2)
+    assert str(gru.load_state_dict(state)) == "<All keys matched successfully>"
+    assert gru(flow.ones(3, 2, 5))[0].shape == (3, 2, 8)
+
+
+def test_values_types_and_containers(tmp_path: Path) -> None:
+    saved = {
+        "tensors": [flow.ones(2, dtype=flow.float64), (flow.tensor([True]), flow.tensor(3))],
+        "half": flow.tensor([1.5]).to(flow.bfloat16),
+        "parameter": nn.Parameter(flow.ones(1)),
+        "plain": OrderedDict(epoch=3, note="ok", nothing=None, array=np.arange(2)),
+        "empty": flow.ones(0, 3),
+    }
+    flow.save(saved, tmp_path / "state")
+    found = flow.load(tmp_path / "state")
+    assert found["tensors"][0].dtype is flow.float64
+    assert found["tensors"][1][1].item() == 3
+    assert (found["half"].dtype, found["half"].item()) == (flow.bfloat16, 1.5)
+    assert isinstance(found["parameter"], nn.Parameter)
+    assert found["plain"]["epoch"] == 3
+    assert found["plain"]["array"].tolist() == [0, 1]
+    assert found["empty"].shape == (0, 3)
+    assert str(flow.load(tmp_path / "state", map_location="cpu")["half"].device) == "cpu:0"
+
+
+class Own(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(2, 3)
+        self.layers = nn.Sequential(nn.Dropout(0.5), nn.Linear(3, 1))
+        self.register_buffer("seen", flow.tensor([4]))
+
+
+def test_whole_modules(tmp_path: Path) -> None:
+    model = Own().eval()
+    flow.save(model, tmp_path / "model")
+    found = flow.load(tmp_path / "model")
+    assert (type(found), repr(found), found.training) == (Own, repr(model), False)
+    x = flow.ones(2, 1, 2)
+    assert np.array_equal(found.gru(x)[0].numpy(), model.gru(x)[0].numpy())
+    assert found.seen.item() == 4
+    assert [type(parameter) for parameter in found.parameters()] == [nn.Parameter] * 6
+
+
+def test_global_tensors_name_the_process_that_writes(tmp_path: Path) -> None:
+    here = flow.placement("cpu", [0])
+    tensor = flow.ones(2, placement=here, sbp=flow.sbp.split(0))
+    with pytest.raises(AssertionError, match="global_dst_rank"):
+        flow.save({"w": tensor}, tmp_path / "state")
+    flow.save({"w": tensor}, tmp_path / "state", global_dst_rank=0)
+    assert flow.load(tmp_path / "state")["w"].is_local
+    assert flow.load(tmp_path / "state", global_src_rank=0)["w"].sbp == (flow.sbp.broadcast,)
+
+
+def test_what_cannot_be_loaded_or_saved(tmp_path: Path) -> None:
+    with pytest.raises(NotImplementedError, match="No valid load method found"):
+        flow.load(tmp_path / "missing")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CheckpointError):
+        flow.load(tmp_path / "empty")
+    with pytest.raises(TypeError):
+        flow.save({"function": lambda: None}, tmp_path / "state")

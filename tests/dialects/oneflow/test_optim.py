@@ -1,0 +1,146 @@
+"""Optimizers against their formulas, their states, and the learning rates over time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import grus.dialects.oneflow as flow
+from grus.dialects.oneflow import nn
+
+S = flow.optim.lr_scheduler
+GRADIENTS = [np.array([0.5, -1.0, 2.0]), np.array([1.0, 0.1, -0.3]), np.array([-0.2, 0.4, 0.6])]
+
+
+def run(make: Any, steps: int = 3) -> tuple[np.ndarray, Any]:
+    parameter = nn.Parameter(flow.tensor([1.0, 2.0, 3.0], dtype=flow.float64))
+    optimizer = make([parameter])
+    for gradient in GRADIENTS[:steps]:
+        parameter.grad = flow.tensor(gradient)
+        optimizer.step()
+    return parameter.numpy(), optimizer
+
+
+def test_momentum_begins_at_zero() -> None:
+    value, buffer = np.array([1.0, 2.0, 3.0]), np.zeros(3)
+    for gradient in GRADIENTS:
+        buffer = 0.9 * buffer + 0.5 * gradient
+        value = value - 0.1 * buffer
+    found, _ = run(lambda parameters: flow.optim.SGD(parameters, 0.1, momentum=0.9, dampening=0.5))
+    np.testing.assert_allclose(found, value, rtol=1e-12)
+
+
+@pytest.mark.parametrize("centered", [False, True])
+def test_rmsprop_has_eps_inside_the_root(centered: bool) -> None:
+    value, square, mean = np.array([1.0, 2.0, 3.0]), np.zeros(3), np.zeros(3)
+    for gradient in GRADIENTS:
+        square = 0.9 * square + 0.1 * gradient**2
+        mean = 0.9 * mean + 0.1 * gradient
+        value = value - 0.1 * gradient / np.sqrt(square - (mean**2 if centered else 0) + 0.01)
+    found, _ = run(lambda parameters: flow.optim.RMSprop(parameters, 0.1, 0.9, 0.01, centered=centered))
+    np.testing.assert_allclose(found, value, rtol=1e-12)
+
+
+@pytest.mark.parametrize("decoupled", [False, True])
+@pytest.mark.parametrize("correct", [False, True])
+def test_adam(decoupled: bool, correct: bool) -> None:
+    value, mean, square = np.array([1.0, 2.0, 3.0]), np.zeros(3), np.zeros(3)
+    for step, given in enumerate(GRADIENTS, 1):
+        gradient = given if decoupled else given + 0.1 * value
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2
+        one, two = (1 - 0.9**step, 1 - 0.999**step) if correct else (1, 1)
+        change = mean / one / (np.sqrt(square / two) + 1e-8)
+        value = value - 0.1 * (change + (0.1 * value if decoupled else 0))
+    kind = flow.optim.AdamW if decoupled else flow.optim.Adam
+    found, optimizer = run(lambda parameters: kind(parameters, 0.1, weight_decay=0.1, do_bias_correction=correct))
+    np.testing.assert_allclose(found, value, rtol=1e-9)
+    options = optimizer.state_dict()["param_groups"][0]["_options"]
+    assert (options["lr"], options["eps"], options["weight_decay"]) == (0.1, 1e-8, 0.1)
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta"])
+def test_state_goes_on_where_it_stopped(kind: str) -> None:
+    def make(parameters: Any) -> Any:
+        return getattr(flow.optim, kind)(parameters, **({"lr": 0.1, "momentum": 0.9} if kind == "SGD" else {"lr": 0.1}))
+
+    whole, _ = run(make)
+    part, optimizer = run(make, 2)
+    parameter = nn.Parameter(flow.tensor(part))
+    resumed = make([parameter])
+    resumed.load_state_dict(optimizer.state_dict())
+    parameter.grad = flow.tensor(GRADIENTS[2])
+    resumed.step()
+    np.testing.assert_allclose(parameter.numpy(), whole, rtol=1e-12)
+    assert resumed.state_dict()["state"]["step"] == 3
+
+
+def test_state_has_oneflows_form() -> None:
+    _, optimizer = run(lambda parameters: flow.optim.SGD(parameters, 0.1, momentum=0.9))
+    state = optimizer.state_dict()
+    assert list(state["state"]) == ["step", 0]
+    assert list(state["state"][0]) == ["momentum_buf"]
+    group = state["param_groups"][0]
+    assert list(group) == ["_options", "_enable_clip_grad", "params"]
+    assert list(group["_options"]) == "lr momentum dampening weight_decay nesterov maximize fused".split()
+    with pytest.raises(ValueError, match="different number of parameter groups"):
+        optimizer.load_state_dict({"state": {}, "param_groups": []})
+    with pytest.raises(AssertionError, match="Invalid learning rate: -1"):
+        flow.optim.SGD([nn.Parameter(flow.ones(1))], -1.0)
+
+
+def test_closure_runs_without_gradients() -> None:
+    layer = nn.Linear(2, 1)
+    optimizer = flow.optim.SGD(layer.parameters())
+    assert optimizer.param_groups[0]["lr"] == 0.001
+    assert not optimizer.step(lambda: layer(flow.ones(1, 2)).sum()).requires_grad
+
+
+def test_clip_grad() -> None:
+    parameter = nn.Parameter(flow.ones(4))
+    group = {"params": [parameter], "clip_grad_max_norm": 1.0, "clip_grad_norm_type": 2.0}
+    optimizer = flow.optim.SGD([group])
+    parameter.grad = flow.ones(4) * 3
+    optimizer.clip_grad()
+    np.testing.assert_allclose(parameter.grad.numpy(), 0.5, rtol=1e-5)
+    with pytest.warns(UserWarning, match="To enable clip_grad"):
+        flow.optim.SGD([parameter]).clip_grad()
+
+
+RATES: dict[str, tuple[Any, Any]] = {
+    "StepLR": (lambda o: S.StepLR(o, 2, 0.5), lambda n: 0.5 ** (n // 2)),
+    "ExponentialLR": (lambda o: S.ExponentialLR(o, 0.8), lambda n: 0.8**n),
+    "CosineAnnealingLR": (lambda o: S.CosineAnnealingLR(o, 4), lambda n: (1 + math.cos(math.pi * n / 4)) / 2),
+    "CosineDecayLR": (
+        lambda o: S.CosineDecayLR(o, 4, 0.1),
+        lambda n: 0.1 if n >= 4 else 0.9 * (1 + math.cos(math.pi * n / 4)) / 2 + 0.1,
+    ),
+    "PolynomialLR": (lambda o: S.PolynomialLR(o, 4, 0.0, 2.0), lambda n: (1 - min(n, 4) / 4) ** 2),
+    "LambdaLR": (lambda o: S.LambdaLR(o, lambda n: 1 / (1 + n)), lambda n: 1 / (1 + n)),
+    "WarmupLR": (lambda o: S.WarmupLR(o, 0.5, 4), lambda n: min(1, 0.5 + n / 8)),
+    "warm-up, then steps": (
+        lambda o: S.WarmupLR(S.StepLR(o, 2, 0.5), 0.5, 2, "constant", True),
+        lambda n: 0.5 if n < 2 else 0.5 ** ((n - 2) // 2),
+    ),
+    "restarts": (
+        lambda o: S.CosineAnnealingWarmRestarts(o, 2, 2),
+        lambda n: (1 + math.cos(math.pi * (n / 2 if n < 2 else (n - 2) / 4 if n < 6 else (n - 6) / 8))) / 2,
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "factor"), RATES.values(), ids=RATES.keys())
+def test_rates_over_time(make: Any, factor: Any) -> None:
+    optimizer = flow.optim.SGD([nn.Parameter(flow.ones(1))], 2.0)
+    schedule = make(optimizer)
+    for step in range(8):
+        assert optimizer.param_groups[0]["lr"] == pytest.approx(2.0 * factor(step), abs=1e-12)
+        assert schedule.get_last_lr() == [optimizer.param_groups[0]["lr"]]
+        schedule.step()
+    fresh = flow.optim.SGD([nn.Parameter(flow.ones(1))], 2.0)
+    resumed = make(fresh)
+    resumed.load_state_dict(schedule.state_dict())
+    resumed.step()
+    assert fresh.param_groups[0]["lr"] == pytest.approx(2.0 * factor(9), abs=1e-12)

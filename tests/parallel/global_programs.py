@@ -1,0 +1,121 @@
+"""What the processes of test_global_tensor.py run: importable, and giving NumPy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard
+
+import grus.dialects.oneflow as flow
+from grus import parallel
+from grus.parallel import global_tensor
+
+WHOLE: list[Placement] = [Replicate()]
+OVER_BATCH: list[Placement] = [Shard(1)]
+OVER_ROWS: list[Placement] = [Shard(0)]
+LAYOUTS = {
+    "replicated": (WHOLE, WHOLE, {}),
+    "batch": (OVER_BATCH, WHOLE, {}),
+    "batch first": ([Shard(0)], WHOLE, {"batch_first": True}),
+    "time": ([Shard(0)], WHOLE, {}),
+    "rows": (WHOLE, OVER_ROWS, {}),
+    "rows and batch": (OVER_BATCH, OVER_ROWS, {}),
+    "rows, reset before": (WHOLE, OVER_ROWS, {"reset": "before"}),
+}
+
+
+def problem(batch_first: bool = False) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Input of 5 steps of 3 sequences, a state, and the weights of two layers in two directions, in float64."""
+    generator = np.random.default_rng(0)
+    shapes = [(3, 5, 2) if batch_first else (5, 3, 2), (4, 3, 3)]
+    for features in (2, 6):
+        shapes += [(9, features), (9, 3), (9,), (9,)] * 2
+    tensors = [generator.normal(size=shape) * 0.5 for shape in shapes]
+    return tensors[:2], tensors[2:]
+
+
+def outcome(output: Any, h_n: Any, leaves: list[Any]) -> list[np.ndarray]:
+    """The results and the leaves' gradients under an upstream gradient that tells elements apart."""
+    upstream = [
+        torch.linspace(-1, 1, result.numel(), dtype=result.dtype).view(result.shape) for result in (output, h_n)
+    ]
+    if isinstance(output, DTensor):
+        upstream = [global_tensor.from_whole(tensor, output.device_mesh, WHOLE) for tensor in upstream]
+    sum((result * tensor).sum() for result, tensor in zip((output, h_n), upstream, strict=True)).backward()
+    found = [output.detach(), h_n.detach(), *(leaf.grad for leaf in leaves)]
+    return [tensor.full_tensor().numpy() if isinstance(tensor, DTensor) else tensor.numpy() for tensor in found]
+
+
+def gru_on_layout(name: str) -> dict[str, Any]:
+    """A global GRU, forward and backward."""
+    of_input, of_weights, options = LAYOUTS[name]
+    mesh = global_tensor.mesh("cpu", np.arange(parallel.world().size))
+    arguments, weights = problem(options.get("batch_first", False))
+    input = global_tensor.from_whole(torch.tensor(arguments[0]), mesh, of_input).requires_grad_()
+    h_0 = global_tensor.from_whole(torch.tensor(arguments[1]), mesh, WHOLE).requires_grad_()
+    own = [torch.nn.Parameter(global_tensor.from_whole(torch.tensor(weight), mesh, of_weights)) for weight in weights]
+    for weight in own:
+        global_tensor.keep_gradient_layout(weight)
+    output, h_n = global_tensor.gru(input, h_0, own, bidirectional=True, **options)
+    return {
+        "results": outcome(output, h_n, [input, h_0, *own]),
+        "rows": own[1].to_local().shape[0],
+        "layouts": {tuple(map(str, weight.grad.placements)) for weight in own},
+    }
+
+
+def layouts_of_a_tensor() -> dict[str, Any]:
+    """Every layout of pieces that differ, and every change of layout."""
+    rank, mesh = parallel.start().rank, global_tensor.mesh("cpu", np.arange(2))
+    local = torch.arange(4.0).view(2, 2) + 10 * rank
+    found: dict[str, Any] = {}
+    for before in (Replicate(), Shard(0), Shard(1), Partial()):
+        made = global_tensor.from_local(local, mesh, [before])
+        found[str(before)] = made.full_tensor().numpy()
+        for after in (Replicate(), Shard(0), Shard(1), Partial()):
+            changed = global_tensor.relayout(made, mesh, [after])
+            found[f"{before} {after}"] = changed.full_tensor().numpy()
+    found["untouched"] = local.numpy()
+    uneven = global_tensor.from_local(torch.ones(2 - rank, 1), mesh, [Shard(0)])
+    found["uneven"] = (tuple(uneven.shape), tuple(uneven.to_local().shape))
+    try:
+        global_tensor.from_local(torch.ones(1 + rank, 1), mesh, [Shard(0)])
+    except ValueError as error:
+        found["refused"] = str(error)
+    return found
+
+
+def oneflow_training(rows: bool) -> list[np.ndarray]:
+    """Three steps of a global layer of OneFlow's, its input split over the batch or its weights over their rows."""
+    everyone = flow.placement.all("cpu")
+    gru = flow.nn.GRU(2, 4)
+    generator = np.random.default_rng(1)
+    gru.load_state_dict(
+        {name: generator.normal(size=w.shape).astype("float32") for name, w in gru.state_dict().items()}
+    )
+    gru.to_global(everyone, flow.sbp.broadcast)
+    if rows:
+        gru.to_global(sbp=flow.sbp.split(0))
+    x = flow.tensor(generator.normal(size=(5, 4, 2)).astype("float32"))
+    layout = flow.sbp.broadcast if rows else flow.sbp.split(1)
+    x = flow.tensor(x.numpy(), placement=everyone, sbp=layout)
+    optimizer = flow.optim.Adam(gru.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = (gru(x)[0] ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        flow.nn.utils.clip_grad_norm_(gru.parameters(), 0.5)
+        optimizer.step()
+    return [weight.numpy() for weight in gru.parameters()]
+
+
+def run_all() -> dict[str, Any]:
+    """Everything above, on one of several processes."""
+    parallel.start()
+    return {
+        **{name: gru_on_layout(name) for name in LAYOUTS},
+        "tensor": layouts_of_a_tensor(),
+        "training": {rows: oneflow_training(rows) for rows in (False, True)},
+    }

@@ -1,0 +1,68 @@
+"""Global tensors on two processes against the same computation on one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import global_programs
+import numpy as np
+import pytest
+import torch
+
+from grus import functional, parallel
+
+
+@pytest.fixture(scope="module")
+def on_two() -> list[dict[str, Any]]:
+    workers = parallel.spawn(global_programs.run_all, nprocs=2)
+    return [workers.result(rank) for rank in range(2)]
+
+
+@pytest.mark.parametrize("name", global_programs.LAYOUTS)
+def test_a_global_gru_is_the_gru_of_one_process(on_two: list[dict[str, Any]], name: str) -> None:
+    options = global_programs.LAYOUTS[name][2]
+    arguments, weights = global_programs.problem(options.get("batch_first", False))
+    leaves = [torch.tensor(values, requires_grad=True) for values in [*arguments, *weights]]
+    output, h_n = functional.gru(leaves[0], leaves[1], leaves[2:], bidirectional=True, **options)
+    expected = global_programs.outcome(output, h_n, leaves)
+    for found in on_two:
+        for got, wanted in zip(found[name]["results"], expected, strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-11)
+
+
+def test_no_process_holds_a_split_matrix(on_two: list[dict[str, Any]]) -> None:
+    assert [found["rows"]["rows"] for found in on_two] == [5, 4]
+    assert [found["batch"]["rows"] for found in on_two] == [9, 9]
+
+
+@pytest.mark.parametrize(("name", "layout"), [("rows", "S(0)"), ("batch", "R"), ("replicated", "R")])
+def test_gradients_lie_as_their_parameters(on_two: list[dict[str, Any]], name: str, layout: str) -> None:
+    assert all(found[name]["layouts"] == {(layout,)} for found in on_two)
+
+
+def test_pieces_make_a_whole(on_two: list[dict[str, Any]]) -> None:
+    first = np.arange(4.0).reshape(2, 2)
+    second = first + 10
+    wholes = {
+        "R": first,
+        "S(0)": np.concatenate([first, second]),
+        "S(1)": np.concatenate([first, second], 1),
+        "P(sum)": first + second,
+    }
+    for rank, found in enumerate(on_two):
+        tensor = found["tensor"]
+        for before, whole in wholes.items():
+            np.testing.assert_array_equal(tensor[before], whole)
+            for after in wholes:
+                np.testing.assert_array_equal(tensor[f"{before} {after}"], whole, err_msg=f"{before} {after}")
+        np.testing.assert_array_equal(tensor["untouched"], [first, second][rank])
+        assert tensor["uneven"] == ((3, 1), (2 - rank, 1))
+        assert "3 rows over 2 processes must lie as [2, 1], got [1, 2]" in tensor["refused"]
+
+
+@pytest.mark.parametrize("rows", [False, True], ids=["batch", "rows"])
+def test_oneflows_layer_trains_the_same(on_two: list[dict[str, Any]], rows: bool) -> None:
+    alone = global_programs.oneflow_training(rows)
+    for found in on_two:
+        for got, wanted in zip(found["training"][rows], alone, strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
