@@ -62,7 +62,7 @@ def test_names_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str], tmp
 def test_draws_a_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     import matplotlib.image
 
-    status, out, _ = inspect(capsys, DATA / "chainer/model.npz", "--plot", tmp_path / "weights.png")
+    status, out, _ = inspect(capsys, DATA / "mxnet/plain.params", "--plot", tmp_path / "weights.png")
     assert status == 0
     assert "weights.png" in out
     picture = matplotlib.image.imread(tmp_path / "weights.png")

@@ -37,12 +37,17 @@ def draw(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
         raise CheckpointError(f"{checkpoint.path}: no tensor has more than one number, so there is nothing to draw")
     shown = names[:_MOST_PANELS]
     rows = math.ceil(len(shown) / _COLUMNS)
-    figure = Figure(figsize=(4 * _COLUMNS, 2.4 * rows), layout="constrained")
+    height = 2.6 * rows + 0.6
+    figure = Figure(figsize=(4 * _COLUMNS, height))
+    figure.subplots_adjust(left=0.04, right=0.98, bottom=0.3 / height, top=1 - 0.9 / height, hspace=0.6, wspace=0.25)
     title = f"{os.path.basename(os.path.normpath(checkpoint.path))} ({checkpoint.format})"
-    figure.suptitle(title + (f": {len(shown)} of {len(names)} tensors" if len(shown) < len(names) else ""))
+    title += f": {len(shown)} of {len(names)} tensors" if len(shown) < len(names) else ""
+    figure.suptitle(title, y=1 - 0.15 / height, verticalalignment="top", parse_math=False)
     for panel, name in zip(figure.subplots(rows, _COLUMNS, squeeze=False).flat, shown, strict=False):
         values = _finite_sample(checkpoint.stored[name])
-        panel.hist(values, bins=60, color=_GRU_COLOR if name in in_grus else _OTHER_COLOR)
+        panel.hist(
+            values, bins=min(60, 5 + int(values.size**0.5)), color=_GRU_COLOR if name in in_grus else _OTHER_COLOR
+        )
         spread = f"mean {values.mean():.3g}, sd {values.std():.3g}" if values.size else "no finite number"
         panel.set_title(f"{name[-40:]}\n{spread}", fontsize=8, parse_math=False)
         panel.tick_params(labelsize=7)

@@ -1,0 +1,37 @@
+"""Looking into a checkpoint needs no torch, so that `grus inspect` can answer at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from samples import DATA, FILES
+
+import grus
+
+_LOOK = """
+import sys, types
+package = types.ModuleType("grus")
+package.__path__ = [sys.argv[1]]
+sys.modules["grus"] = package
+from grus.checkpoints import load_checkpoint
+for path in sys.argv[2:]:
+    checkpoint = load_checkpoint(path)
+    print(path, len(checkpoint.stored), *(gru.describe() for gru in checkpoint.grus))
+assert "torch" not in sys.modules
+"""
+
+
+def test_no_format_imports_torch_to_look(tmp_path: Path) -> None:
+    import torch
+
+    torch.save({"gru": torch.nn.GRU(2, 3).state_dict()}, tmp_path / "x.pt")
+    files = [str(tmp_path / "x.pt"), *(str(DATA / file) for file in FILES)]
+    pytest.importorskip("h5py")
+    folder = str(Path(grus.__file__).parent)
+    done = subprocess.run([sys.executable, "-c", _LOOK, folder, *files], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == len(files)
+    assert "torch.nn.GRU(2, 3)" in done.stdout
