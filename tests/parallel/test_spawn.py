@@ -29,7 +29,7 @@ def test_a_dying_process_ends_the_others_and_is_named(how):
     words = {
         "raise": r"rank 1.*Traceback.*in fail.*ValueError: the data of rank 1 are bad",
         "kill": "rank 1.*SIGKILL",
-        "exit": "process 1 terminated with exit code 7",
+        "exit": r"process 1 \(rank 1\) terminated with exit code 7",
     }
     workers = parallel.spawn(programs.fail, (how,), nprocs=2, join=False)
     kind = ProcessRaisedException if how == "raise" else ProcessExitedException

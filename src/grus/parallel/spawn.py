@@ -1,10 +1,10 @@
 """Start a function in several processes of this machine that can talk to each other."""
 
+import multiprocessing.connection
 import os
 import pickle
 import shutil
 import signal
-import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Sequence
@@ -12,31 +12,30 @@ from pathlib import Path
 from typing import Any
 
 import torch.distributed as dist
-from torch.multiprocessing.spawn import (
-    ProcessException,
-    ProcessExitedException,
-    ProcessRaisedException,
-    start_processes,
-)
+from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedException, start_processes
 
 from grus.errors import ArgumentError
 
+from .world import stop
+
 HOST = "127.0.0.1"
+GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 
 
 class Workers:
-    """The running processes of one `spawn`."""
+    """The processes of one `spawn`.
+
+    Attributes:
+        processes: the `multiprocessing.Process` of each rank.
+    """
 
     def __init__(self, context: Any, results: Path, store: Any) -> None:
-        self._context = context
+        self.processes: list[Any] = context.processes
+        self._error_files: list[str] = context.error_files
+        self._running = {process.sentinel: rank for rank, process in enumerate(context.processes)}
         self._results = results
         self._store = store  # the meeting point lives as long as the workers
         self._remove = weakref.finalize(self, shutil.rmtree, results, ignore_errors=True)
-
-    @property
-    def processes(self) -> list[Any]:
-        """The `multiprocessing.Process` of each rank."""
-        return self._context.processes
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait for the workers: True when all are done, False when `timeout` seconds have passed before.
@@ -44,26 +43,47 @@ class Workers:
         If a worker fails the others are ended, and the error of the first to fail is raised with its rank and traceback
         (torch's `ProcessRaisedException`, or `ProcessExitedException` for one that was killed).
         """
-        try:
-            return self._context.join(timeout)
-        except ProcessException as error:
-            raise self._root_cause(error) from None
+        ready = multiprocessing.connection.wait(list(self._running), timeout)
+        for sentinel in ready:
+            rank = self._running.pop(sentinel)
+            self.processes[rank].join()
+        if any(map(self._failed, range(len(self.processes)))):
+            raise self._root_cause(self._end())
+        return not self._running
 
     def result(self, rank: int) -> Any:
         """What the function returned on this rank."""
         with open(self._results / str(rank), "rb") as file:
             return pickle.load(file)
 
-    def _root_cause(self, error: ProcessException) -> Exception:
-        """The first failure. The others lose their connection by it and may be noticed before it."""
-        for rank, process in enumerate(self.processes):
-            if process.exitcode is not None and process.exitcode < 0 and process.exitcode != -signal.SIGTERM:
-                name = signal.Signals(-process.exitcode).name
-                message = f"process {rank} (rank {rank}) terminated with signal {name}"
-                return ProcessExitedException(message, rank, process.pid, process.exitcode, name)
-        traces = {rank: Path(file) for rank, file in enumerate(self._context.error_files) if _has_content(file)}
-        if not traces:
-            return error
+    def _failed(self, rank: int) -> bool:
+        """Whether the process has ended before its function did. What happens to it after that is of no account."""
+        return self.processes[rank].exitcode not in (None, 0) and not (self._results / str(rank)).exists()
+
+    def _end(self) -> set[int]:
+        """End the processes that still run, and give their ranks; those that do not listen are killed."""
+        ended = {rank for rank, process in enumerate(self.processes) if process.is_alive()}
+        for rank in ended:
+            self.processes[rank].terminate()
+        for process in self.processes:
+            process.join(GRACE)
+            if process.is_alive():
+                process.kill()
+                process.join()
+        self._running.clear()
+        return ended
+
+    def _root_cause(self, ended: set[int]) -> Exception:
+        """The first failure: the others lost their connection by it, or were ended."""
+        traces = {rank: Path(file) for rank, file in enumerate(self._error_files) if _has_content(file)}
+        silent = [
+            rank for rank in range(len(self.processes)) if self._failed(rank) and rank not in ended | traces.keys()
+        ]
+        if silent:
+            rank, process = silent[0], self.processes[silent[0]]
+            how = f"signal {_name(-process.exitcode)}" if process.exitcode < 0 else f"exit code {process.exitcode}"
+            message = f"process {rank} (rank {rank}) terminated with {how}"
+            return ProcessExitedException(message, rank, process.pid, process.exitcode)
         rank = min(traces, key=lambda rank: traces[rank].stat().st_mtime_ns)
         text = pickle.loads(traces[rank].read_bytes())
         message = f"\n\n-- Process {rank} (rank {rank}) terminated with the following error:\n{text}"
@@ -123,11 +143,15 @@ def _work(rank: int, function: Callable[..., Any], args: tuple[Any, ...], nprocs
         TORCHELASTIC_USE_AGENT_STORE="True",  # rank 0 does not open a store, the parent has
     )
     result = function(*args)
-    with open(Path(results) / str(rank), "wb") as file:
-        pickle.dump(result, file)
-    sys.stdout.flush()
-    if dist.is_initialized():
-        dist.destroy_process_group()
+    file = Path(results) / str(rank)
+    with open(file.with_suffix(".new"), "wb") as new:
+        pickle.dump(result, new)
+    os.replace(new.name, file)
+    stop()
+
+
+def _name(number: int) -> str:
+    return signal.Signals(number).name if number in set(signal.Signals) else str(number)
 
 
 def _has_content(file: str) -> bool:

@@ -5,6 +5,7 @@ LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Without a launcher th
 """
 
 import atexit
+import gc
 import os
 import sys
 from dataclasses import dataclass
@@ -74,6 +75,8 @@ def stop() -> None:
     """Close the connection, unless the process is ending by an exception: then its peers may be waiting, or gone."""
     failing = hasattr(sys, "last_type")
     if dist.is_initialized() and not failing:
+        # What still holds the connection would keep its threads running while the interpreter is taken down.
+        gc.collect()
         dist.destroy_process_group()
 
 

@@ -11,6 +11,7 @@ import torch
 from grus import parallel
 from grus.parallel.spawn import Workers
 
+from .communication.group import destroy_process_group, is_initialized
 from .environment import set_paddle_variables
 
 _BACKENDS = ("auto", "gloo", "nccl")
@@ -100,4 +101,7 @@ def spawn(
 def _work(environment: dict[str, str], func: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     os.environ.update(environment)
     set_paddle_variables()
-    return func(*args)
+    result = func(*args)
+    if is_initialized():
+        destroy_process_group()
+    return result
