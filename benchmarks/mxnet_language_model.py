@@ -156,7 +156,7 @@ def compare(options):
             f"{words / median:7.0f} words a second, loss {side.losses[-1]:.4f}"
         )
     if len(sides) == 2:
-        apart = max(abs(a - b) for a, b in zip(sides[0].losses, sides[1].losses))
+        apart = max(abs(a - b) for a, b in zip(sides[0].losses, sides[1].losses, strict=True))
         if apart > 0.01:
             raise SystemExit(f"the losses are {apart:.4f} apart: the two did not train the same model")
         print(f"grus trains {medians['mxnet'] / medians['grus']:.2f} times as fast")

@@ -139,15 +139,15 @@ def test_parameters_come_back_from_files(here):
     other = Net(prefix="other_")
     other.collect_params().load("names.params", restore_prefix="other_")
     close(other(IDS)[0], expected)
+    nd.save("part.params", {k: v for k, v in nd.load("net.params").items() if k != "head.bias"})
     with pytest.raises(AssertionError, match="missing"):
-        nd.save("part.params", {k: v for k, v in nd.load("net.params").items() if k != "head.bias"})
         Net().load_parameters("part.params")
+    nd.save("more.params", {**nd.load("net.params"), "more.weight": nd.ones(1)})
     with pytest.raises(ValueError, match="not present"):
-        nd.save("more.params", {**nd.load("net.params"), "more.weight": nd.ones(1)})
         Net().load_parameters("more.params")
+    wide = Net()
+    wide.cast("float64")
     with pytest.raises(AssertionError, match="dtype incompatible"):
-        wide = Net()
-        wide.cast("float64")
         wide.load_parameters("net.params")
 
 

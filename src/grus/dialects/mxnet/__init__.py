@@ -3,13 +3,25 @@
 Names stand where MXNet 1.9 has them.  What is covered, and what is not and why, is in `names.txt`; `docs/mxnet.md` tells
 where results may differ.
 """
+# ruff: noqa: F401 (names are gathered here to be taken from here)
 
 from grus.dialects import refuser
 
-from . import base, context
-
-from . import ndarray, symbol  # isort: skip (both need contexts)
-from . import autograd, gluon, initializer, kvstore, lr_scheduler, metric, name, optimizer, random
+from . import (
+    autograd,
+    base,
+    context,
+    gluon,
+    initializer,
+    kvstore,
+    lr_scheduler,
+    metric,
+    name,
+    ndarray,
+    optimizer,
+    random,
+    symbol,
+)
 from . import initializer as init
 from . import kvstore as kv
 from . import ndarray as nd

@@ -24,7 +24,7 @@ numeric_types = (float, int, np.generic)
 integer_types = (int, np.int32, np.int64)
 mx_real_t = np.float32
 
-_TORCH_OF_NUMPY = {
+_TORCH_OF_NUMPY: dict[np.dtype, torch.dtype] = {
     np.dtype("float32"): torch.float32,
     np.dtype("float64"): torch.float64,
     np.dtype("float16"): torch.float16,

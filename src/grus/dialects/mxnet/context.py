@@ -29,11 +29,10 @@ class Context:
 
     def __init__(self, device_type: "str | Context", device_id: int = 0) -> None:
         if isinstance(device_type, Context):
-            self.device_typeid = device_type.device_typeid
-            self.device_id = device_type.device_id
-        else:
-            self.device_typeid = self.devstr2type[device_type]
-            self.device_id = device_id
+            device_id = device_type.device_id
+            device_type = device_type.device_type
+        self.device_typeid: int = self.devstr2type[device_type]
+        self.device_id: int = device_id
         self._before: list[Context | None] = []
         self._device: torch.device | None = None
 

@@ -52,7 +52,7 @@ class Initializer:
     def set_verbosity(self, verbose: bool = False, print_func: Callable[[NDArray], str] | None = None) -> "Initializer":
         """Log each parameter that is filled, with a number of `print_func` (the root mean square by default)."""
         self._verbose = verbose
-        self._print_func = print_func or (lambda x: str((x.norm() / x.size**0.5).asscalar()))
+        self._print_func = print_func or (lambda x: str(np.linalg.norm(x.asnumpy()) / x.size**0.5))
         return self
 
     def dumps(self) -> str:
@@ -156,7 +156,7 @@ def create(init: Any, *args: Any, **kwargs: Any) -> Initializer:
         AssertionError: for a name that is not registered.
     """
     if isinstance(init, Initializer):
-        assert not args and not kwargs, "initializer is already an instance. Additional arguments are invalid"
+        assert len(args) + len(kwargs) == 0, "initializer is already an instance. Additional arguments are invalid"
         return init
     assert isinstance(init, str), "initializer must be of string type"
     if init.startswith("["):

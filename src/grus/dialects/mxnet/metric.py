@@ -188,7 +188,7 @@ class CompositeEvalMetric(EvalMetric):
         except IndexError:
             raise ValueError(f"Metric index {index} is out of range 0 and {len(self.metrics)}") from None
 
-    def update_dict(self, labels: dict, preds: dict) -> None:  # type: ignore[override]
+    def update_dict(self, labels: dict, preds: dict) -> None:
         """Take a batch from dicts."""
         if self.label_names is not None:
             labels = {name: value for name, value in labels.items() if name in self.label_names}

@@ -1,4 +1,5 @@
 """`mx.random`: the seed, and `mx.nd.random` under its shorter name."""
+# ruff: noqa: F403 (names are gathered here to be taken from here)
 
 from typing import Any
 

@@ -1,4 +1,5 @@
 """`mx.gluon`: blocks, parameters, layers, losses, data and training."""
+# ruff: noqa: F401 (names are gathered here to be taken from here)
 
 from grus.dialects import refuser
 

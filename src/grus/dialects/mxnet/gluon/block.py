@@ -235,7 +235,7 @@ class Block:
         parameters = self._collect_params_with_prefix()
         if not loaded and not parameters:
             return
-        if not any("." in key for key in loaded.keys()):
+        if not any("." in key for key in loaded):
             self.collect_params().load_dict(
                 loaded, ctx, allow_missing, ignore_extra, self.prefix, filename, cast_dtype, dtype_source
             )

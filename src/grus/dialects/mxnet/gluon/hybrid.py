@@ -119,12 +119,12 @@ class HybridBlock(Block):
             outputs, self._out_format = nesting.flatten(output, "output")
             inputs = [stand_in for stand_in in stand_ins if stand_in is not None]
             self._cached_graph = (inputs, symbol.Group(outputs))
-        return self._cached_graph  # type: ignore[return-value]
+        return self._cached_graph
 
     def _build_cache(self, *args: Any) -> None:
         """Make the graph ready to run."""
         inputs, output = self._get_graph(*args)
-        places = {variable.name: place for place, variable in enumerate(inputs)}
+        places = {str(variable.name): place for place, variable in enumerate(inputs)}
         parameters = self.collect_params()
         needed = output.list_inputs()
         for name in needed:
@@ -189,7 +189,9 @@ class HybridBlock(Block):
             ValueError: where they do not follow from them.
         """
         inputs, output, given = self._traced(args)
-        shapes, _, states = output.infer_shape(**{v.name: value.shape for v, value in zip(inputs, given, strict=True)})
+        shapes, _, states = output.infer_shape(
+            **{str(v.name): value.shape for v, value in zip(inputs, given, strict=True)}
+        )
         if shapes is None:
             raise ValueError("the shapes of some parameters do not follow from the inputs' shapes")
         self._set_all("shape", output, shapes, states)
@@ -197,7 +199,9 @@ class HybridBlock(Block):
     def infer_type(self, *args: Any) -> None:
         """Set the dtypes of all parameters from inputs."""
         inputs, output, given = self._traced(args)
-        types, _, states = output.infer_type(**{v.name: value.dtype for v, value in zip(inputs, given, strict=True)})
+        types, _, states = output.infer_type(
+            **{str(v.name): value.dtype for v, value in zip(inputs, given, strict=True)}
+        )
         self._set_all("dtype", output, types, states)
 
     def _traced(self, args: tuple) -> tuple[list[symbol.Symbol], symbol.Symbol, list]:

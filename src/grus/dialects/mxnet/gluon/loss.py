@@ -68,7 +68,7 @@ class L2Loss(Loss):
     def __init__(self, weight: float = 1.0, batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """One number a sample."""
         loss = F.square(_shaped_like(F, label, pred) - pred)
         loss = _weighted(F, loss, self._weight / 2, sample_weight)  # type: ignore[operator]
@@ -81,7 +81,7 @@ class L1Loss(Loss):
     def __init__(self, weight: float | None = None, batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """One number a sample."""
         return self._mean(F, F.abs(_shaped_like(F, label, pred) - pred), sample_weight)
 
@@ -100,9 +100,7 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
         self._from_sigmoid = from_sigmoid
 
-    def hybrid_forward(  # type: ignore[override]
-        self, F: Any, pred: Any, label: Any, sample_weight: Any = None, pos_weight: Any = None
-    ) -> Any:
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None, pos_weight: Any = None) -> Any:
         """One number a sample."""
         label = _shaped_like(F, label, pred)
         if self._from_sigmoid:
@@ -146,7 +144,7 @@ class SoftmaxCrossEntropyLoss(Loss):
         self._sparse_label = sparse_label
         self._from_logits = from_logits
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """One number a sample."""
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
@@ -170,7 +168,7 @@ class KLDivLoss(Loss):
         self._from_logits = from_logits
         self._axis = axis
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """One number a sample."""
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
@@ -195,7 +193,7 @@ class CTCLoss(Loss):
         super().__init__(weight, label_layout.find("N"), **kwargs)
         self._layout = layout
 
-    def hybrid_forward(  # type: ignore[override]
+    def hybrid_forward(
         self,
         F: Any,
         pred: Any,
@@ -228,7 +226,7 @@ class HuberLoss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
         self._rho = rho
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """One number a sample."""
         far = F.abs(_shaped_like(F, label, pred) - pred)
         loss = F.where(far > self._rho, far - 0.5 * self._rho, 0.5 / self._rho * F.square(far))
@@ -242,7 +240,7 @@ class HingeLoss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """One number a sample."""
         return self._mean(F, F.relu(self._margin - pred * _shaped_like(F, label, pred)), sample_weight)
 
@@ -250,7 +248,7 @@ class HingeLoss(Loss):
 class SquaredHingeLoss(HingeLoss):
     """The square of the hinge loss."""
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """One number a sample."""
         loss = F.square(F.relu(self._margin - pred * _shaped_like(F, label, pred)))
         return self._mean(F, loss, sample_weight)
@@ -267,7 +265,7 @@ class LogisticLoss(Loss):
             raise ValueError(f"label_format can only be signed or binary, recieved {label_format}.")
         self._label_format = label_format
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """One number a sample."""
         label = _shaped_like(F, label, pred)
         if self._label_format == "signed":
@@ -282,7 +280,7 @@ class TripletLoss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def hybrid_forward(self, F: Any, pred: Any, positive: Any, negative: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, pred: Any, positive: Any, negative: Any) -> Any:
         """One number a sample."""
         near = F.square(_shaped_like(F, positive, pred) - pred)
         far = F.square(_shaped_like(F, negative, pred) - pred)
@@ -305,9 +303,7 @@ class PoissonNLLLoss(Loss):
         self._from_logits = from_logits
         self._compute_full = compute_full
 
-    def hybrid_forward(  # type: ignore[override]
-        self, F: Any, pred: Any, target: Any, sample_weight: Any = None, epsilon: float = 1e-8
-    ) -> Any:
+    def hybrid_forward(self, F: Any, pred: Any, target: Any, sample_weight: Any = None, epsilon: float = 1e-8) -> Any:
         """One number."""
         target = _shaped_like(F, target, pred)
         if self._from_logits:
@@ -328,9 +324,7 @@ class CosineEmbeddingLoss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def hybrid_forward(  # type: ignore[override]
-        self, F: Any, input1: Any, input2: Any, label: Any, sample_weight: Any = None
-    ) -> Any:
+    def hybrid_forward(self, F: Any, input1: Any, input2: Any, label: Any, sample_weight: Any = None) -> Any:
         """[N, 1]."""
         input1 = _shaped_like(F, input1, input2)
         lengths = F.norm(input1, axis=-1).reshape((-1, 1)) * F.norm(input2, axis=-1).reshape((-1, 1))
@@ -350,7 +344,7 @@ class SDMLLoss(Loss):
         self.kl_loss = KLDivLoss(from_logits=True)
         self.smoothing_parameter = smoothing_parameter
 
-    def hybrid_forward(self, F: Any, x1: Any, x2: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, x1: Any, x2: Any) -> Any:
         """One number a pair."""
         count, features = x1.shape
         gold = F.eye(count)

@@ -355,7 +355,7 @@ class Parameter:
         if len(copies) == 1:
             return copies[0]  # type: ignore[return-value]
         with autograd.pause():
-            return sum(copies[1:], copies[0]) / len(copies)
+            return sum(copies[1:], copies[0]) / len(copies)  # type: ignore[return-value]
 
     def cast(self, dtype: Any) -> None:
         """Change the dtype of values and gradients."""

@@ -84,7 +84,13 @@ class ParameterDict:
             existing = getattr(parameter, key, None)
             if existing is None:
                 setattr(parameter, key, wanted)
-            elif key == "shape" and wanted is not None and _fill_shape(parameter, wanted, existing) or key == "dtype" and np.dtype(wanted) == np.dtype(existing):
+            elif (
+                key == "shape"
+                and wanted is not None
+                and _fill_shape(parameter, wanted, existing)
+                or key == "dtype"
+                and np.dtype(wanted) == np.dtype(existing)
+            ):
                 continue
             else:
                 assert wanted is None or wanted == existing, (
@@ -111,7 +117,7 @@ class ParameterDict:
         elif value is not None:
             assert isinstance(parameter, Constant), f"Parameter '{name}' already exists but it is not a constant."
             given = value.asnumpy() if isinstance(value, NDArray) else np.asarray(value)
-            assert parameter.shape == given.shape and (parameter.value.asnumpy() == given).all(), (
+            assert np.array_equal(parameter.value.asnumpy(), given), (
                 f"Constant '{name}' already exists but it's value doesn't match new value"
             )
         return parameter  # type: ignore[return-value]

@@ -207,8 +207,7 @@ class Trainer:
                     gradient._fresh = False
         for updater, pending in zip(self._updaters, updates, strict=True):
             if pending:
-                places, gradients, values = zip(*pending, strict=True)
-                updater(places, gradients, values)
+                updater(*zip(*pending, strict=True))
 
     def _check_fresh(self, parameter: Parameter) -> None:
         for values in parameter.list_data():

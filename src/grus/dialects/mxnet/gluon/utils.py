@@ -9,8 +9,8 @@ import torch
 from grus.dialects import refuser
 
 from ..context import Context
-from ..ndarray import FUNCTIONS
 from ..ndarray.ndarray import NDArray, wrap
+from ..ndarray.register import FUNCTIONS
 from ..ndarray.utils import array
 
 __all__ = ["check_sha1", "clip_global_norm", "split_and_load", "split_data"]
@@ -73,7 +73,10 @@ def clip_global_norm(arrays: list[NDArray], max_norm: float, check_isfinite: boo
 def check_sha1(filename: str, sha1_hash: str) -> bool:
     """Whether a file has the SHA-1 sum."""
     with open(filename, "rb") as file:
-        return hashlib.file_digest(file, "sha1").hexdigest() == sha1_hash
+        digest = hashlib.sha1()
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest() == sha1_hash
 
 
 def indent(text: str, spaces: int) -> str:

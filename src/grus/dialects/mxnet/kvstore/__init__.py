@@ -1,4 +1,5 @@
 """`mx.kv`: sums of gradients over devices and processes."""
+# ruff: noqa: F403 (names are gathered here to be taken from here)
 
 from grus.dialects import refuser
 

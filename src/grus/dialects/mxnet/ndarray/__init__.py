@@ -1,4 +1,5 @@
 """`mx.nd`: arrays and the operators on them."""
+# ruff: noqa: F401, F403 (names are gathered here to be taken from here)
 
 import torch
 
@@ -44,7 +45,7 @@ def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
 
 def to_dlpack_for_read(data: NDArray) -> object:
     """The array as a DLPack capsule."""
-    return torch.utils.dlpack.to_dlpack(data._t.detach())
+    return data._t.detach().__dlpack__()
 
 
 to_dlpack_for_write = to_dlpack_for_read

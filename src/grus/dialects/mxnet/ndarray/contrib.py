@@ -34,12 +34,12 @@ def isnan(data: NDArray) -> NDArray:
 
 def isinf(data: NDArray) -> NDArray:
     """1 where an element is infinite."""
-    return data.abs() == float("inf")
+    return abs(data) == float("inf")
 
 
 def isfinite(data: NDArray) -> NDArray:
     """1 where an element is a finite number."""
-    return (data == data) * (data.abs() != float("inf"))
+    return (data == data) * (abs(data) != float("inf"))
 
 
 __getattr__ = refuser("mxnet", "mxnet.ndarray.contrib", {"while_loop": "a Python loop", "cond": "an if statement"})

@@ -165,7 +165,11 @@ def put(tensor: Tensor, key: Any, value: Any) -> None:
     if backwards:
         places = torch.arange(tensor.numel(), device=tensor.device).reshape(tensor.shape)
         places = _turn(places, parts)[tuple(parts)]
-        values = torch.full_like(tensor.detach(), value) if isinstance(value, numeric_types) else _values(tensor, value)
+        values = (
+            torch.full_like(tensor.detach(), float(value))
+            if isinstance(value, numeric_types)
+            else _values(tensor, value)
+        )
         values = values.reshape(-1)[:1] if isinstance(value, numeric_types) else values
         tensor.put_(places, _fit(values, tuple(places.shape)).contiguous())
     elif isinstance(value, numeric_types):

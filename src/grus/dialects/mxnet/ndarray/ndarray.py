@@ -459,6 +459,8 @@ def arithmetic(name: str, left: Any, right: Any) -> NDArray:
         TypeError: for anything else.
         MXNetError: for arrays of different dtypes or shapes that do not broadcast.
     """
+    a: Any
+    b: Any
     if isinstance(left, NDArray):
         a, ctx = left._t, left._ctx
         if isinstance(right, NDArray):

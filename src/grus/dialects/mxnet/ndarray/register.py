@@ -23,7 +23,15 @@ FUNCTIONS = {name: function_of(operator, name) for name, operator in OPERATORS.i
 PUBLIC = {name: function for name, function in FUNCTIONS.items() if not name.startswith("_")}
 
 # The operators that MXNet offers as methods, beside those that the class defines itself.
-METHODS = ["reshape_like", "zeros_like", "ones_like", "broadcast_axes", "repeat", "pad", "swapaxes", "split", "slice", "slice_axis", "slice_like", "take", "one_hot", "pick", "sort", "topk", "argsort", "argmax", "argmax_channel", "argmin", "clip", "abs", "sign", "shape_array", "size_array", "tile", "transpose", "flip", "diag", "sum", "nansum", "prod", "nanprod", "mean", "max", "min", "norm", "round", "rint", "fix", "floor", "ceil", "trunc", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "degrees", "radians", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "exp", "expm1", "log", "log10", "log2", "log1p", "sqrt", "rsqrt", "cbrt", "rcbrt", "square", "reciprocal", "relu", "sigmoid", "softmax", "log_softmax", "softmin"]
+METHODS = [
+    "reshape_like", "zeros_like", "ones_like", "broadcast_axes", "repeat", "pad", "swapaxes", "split", "slice",
+    "slice_axis", "slice_like", "take", "one_hot", "pick", "sort", "topk", "argsort", "argmax", "argmax_channel",
+    "argmin", "clip", "abs", "sign", "shape_array", "size_array", "tile", "transpose", "flip", "diag", "sum",
+    "nansum", "prod", "nanprod", "mean", "max", "min", "norm", "round", "rint", "fix", "floor", "ceil", "trunc",
+    "sin", "cos", "tan", "arcsin", "arccos", "arctan", "degrees", "radians", "sinh", "cosh", "tanh", "arcsinh",
+    "arccosh", "arctanh", "exp", "expm1", "log", "log10", "log2", "log1p", "sqrt", "rsqrt", "cbrt", "rcbrt",
+    "square", "reciprocal", "relu", "sigmoid", "softmax", "log_softmax", "softmin",
+]  # fmt: skip
 
 
 def method_of(name: str) -> Callable[..., Any]:

@@ -1,8 +1,10 @@
 """`mx.optimizer`: update rules under MXNet's rescaling, clipping and weight decay."""
+# ruff: noqa: F403 (names are gathered here to be taken from here)
 
 from grus.dialects import refuser
 
 from .optimizer import *
+from .optimizer import Optimizer
 from .rules import *
 from .updater import *
 

@@ -132,7 +132,8 @@ class Optimizer:
     @property
     def learning_rate(self) -> float:
         """The rate now."""
-        return self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
+        rate: Any = self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
+        return rate
 
     def set_learning_rate(self, lr: float) -> None:
         """Set the rate.
@@ -174,7 +175,7 @@ class Optimizer:
         return given.get(self.idx2name.get(index), 1.0)
 
     def _get_lr(self, index: Any) -> float:
-        return self.learning_rate * self._factor(index, "lr_mult")  # type: ignore[operator]
+        return self.learning_rate * self._factor(index, "lr_mult")
 
     def _get_wd(self, index: Any) -> float:
         return self.wd * self._factor(index, "wd_mult")

@@ -136,7 +136,7 @@ class _Made(Pending):
         """The object with its attributes."""
         if not isinstance(state, dict):
             raise CheckpointError(f"the state of {self.klass.__name__} must be a dict")
-        made = self.klass.__new__(self.klass)
+        made: Any = object.__new__(self.klass)
         if isinstance(made, Optimizer):
             made.__setstate__(dict(state))
         else:

@@ -1,4 +1,5 @@
 """`mx.sym`: graphs of operators without values, as far as exported GRU networks need them."""
+# ruff: noqa: F401, F403 (names are gathered here to be taken from here)
 
 import operator as python_operator
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from typing import Any
 from grus.dialects import refuser
 
 from ..base import mx_real_t, numeric_types
+from ..operators import OPERATORS
 from . import _internal, contrib, linalg, op, random, register, symbol
 from .op import *
 from .register import FUNCTIONS
@@ -39,7 +41,7 @@ def arange(
 
 def _created(name: str, attributes: dict[str, Any], others: dict[str, Any]) -> Symbol:
     given = others.pop("name", None)
-    return apply(register.OPERATORS[name], [], {**attributes, **others}, given, name)
+    return apply(OPERATORS[name], [], {**attributes, **others}, given, name)
 
 
 def _either(name: str, on_numbers: Callable[[Any, Any], Any], reverse: str | None = None) -> Callable[[Any, Any], Any]:

@@ -114,11 +114,12 @@ def _run(node: Node, variables: dict, values: dict) -> None:
     for below, index in reads:
         if below.operator is None:
             shape = variables[below.name]
-            tensors.append(torch.empty(shape, device="meta") if _known(shape) else None)  # type: ignore[arg-type]
+            tensors.append(torch.empty(shape, device="meta") if _known(shape) else None)
         else:
             tensors.append(values.get((id(below), index)))
     if any(tensor is None for tensor in tensors):
         return
+    known = [tensor for tensor in tensors if tensor is not None]
     # The node alone, over variables in place of its inputs, runs as it would in the whole graph.
     stand_ins = [(Node(None, f"input{place}"), 0) for place in range(len(node.inputs))]
     if parameters is not None:
@@ -130,7 +131,7 @@ def _run(node: Node, variables: dict, values: dict) -> None:
         ordered = stand_ins
     alone = Node(node.operator, node.name, node.attrs, stand_ins)
     program = Program([(alone, index) for index in range(alone.outputs())])
-    by_name = {entry[0].name: tensor for entry, tensor in zip(ordered, tensors, strict=True)}
+    by_name = {entry[0].name: tensor for entry, tensor in zip(ordered, known, strict=True)}
     results = program.run([by_name[name] for name in program.variables])
     for index, result in enumerate(results):
         values[id(node), index] = result.to("meta") if result.device.type != "meta" else result
@@ -139,7 +140,7 @@ def _run(node: Node, variables: dict, values: dict) -> None:
 def types(nodes: list[Node], given: dict[str, Any]) -> dict[str, type]:
     """The dtype of every variable: the declared one, else the one given, else float32."""
     by_number = {str(number): dtype for dtype, number in DTYPE_NUMBERS.items()}
-    found = {}
+    found: dict[str, type] = {}
     for node in nodes:
         if node.operator is None:
             declared = by_number.get(node.attrs.get("__dtype__", ""))

@@ -23,7 +23,7 @@ def call(operator: Operator, hint: str, args: tuple, name: str | None, attribute
         if len(inputs) != len(args):
             raise AssertionError(f"{operator.name}: inputs must be Symbols, got {args}")
     else:
-        by_name = {}
+        by_name: dict[str, Any] = {}
         for place, value in enumerate(args):
             if place >= len(places):
                 raise TypeError(f"{operator.name} takes {len(places)} arguments, got {len(args)}")

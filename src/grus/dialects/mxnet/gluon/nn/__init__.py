@@ -1,4 +1,5 @@
 """`gluon.nn`: the layers that GRU networks are built with."""
+# ruff: noqa: F401, F403 (names are gathered here to be taken from here)
 
 from grus.dialects import refuser
 

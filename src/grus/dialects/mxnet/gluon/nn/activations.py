@@ -18,7 +18,7 @@ class Activation(HybridBlock):
     def _alias(self) -> str:
         return self._act_type
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The activation of each element."""
         return F.Activation(x, act_type=self._act_type, name="fwd")
 
@@ -34,7 +34,7 @@ class LeakyReLU(HybridBlock):
         super().__init__(**kwargs)
         self._alpha = alpha
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The activation of each element."""
         return F.LeakyReLU(x, act_type="leaky", slope=self._alpha, name="fwd")
 
@@ -51,7 +51,7 @@ class PReLU(HybridBlock):
             init = initializer.Constant(0.25) if alpha_initializer is None else alpha_initializer
             self.alpha = self.params.get("alpha", shape=(in_channels,), init=init)
 
-    def hybrid_forward(self, F: Any, x: Any, alpha: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, x: Any, alpha: Any) -> Any:
         """The activation of each element."""
         return F.LeakyReLU(x, gamma=alpha, act_type="prelu", name="fwd")
 
@@ -63,7 +63,7 @@ class ELU(HybridBlock):
         super().__init__(**kwargs)
         self._alpha = alpha
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The activation of each element."""
         return F.LeakyReLU(x, act_type="elu", slope=self._alpha)
 
@@ -71,7 +71,7 @@ class ELU(HybridBlock):
 class SELU(HybridBlock):
     """Scaled ELU (Klambauer et al. 2017)."""
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The activation of each element."""
         return F.LeakyReLU(x, act_type="selu", name="fwd")
 
@@ -79,7 +79,7 @@ class SELU(HybridBlock):
 class GELU(HybridBlock):
     """x times the normal distribution function of x (Hendrycks, Gimpel 2016)."""
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The activation of each element."""
         return F.LeakyReLU(x, act_type="gelu", name="fwd")
 
@@ -91,6 +91,6 @@ class Swish(HybridBlock):
         super().__init__(**kwargs)
         self._beta = beta
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The activation of each element."""
         return x * F.sigmoid(self._beta * x, name="fwd")

@@ -58,7 +58,7 @@ class _Container(Block):
 class Sequential(_Container):
     """Blocks one after the other."""
 
-    def forward(self, x: Any) -> Any:  # type: ignore[override]
+    def forward(self, x: Any) -> Any:
         """The output of the last."""
         for block in self._children.values():
             x = block(x)
@@ -78,7 +78,7 @@ class Sequential(_Container):
 class HybridSequential(_Container, HybridBlock):
     """Hybrid blocks one after the other."""
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The output of the last."""
         for block in self._children.values():
             x = block(x)
@@ -125,7 +125,7 @@ class Dense(HybridBlock):
                 )
             self.act = None if activation is None else Activation(activation, prefix=activation + "_")
 
-    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
         """[N, ...] to [N, units], or [..., units] without flatten."""
         given = (x, weight) if bias is None else (x, weight, bias)
         result = F.FullyConnected(
@@ -134,7 +134,7 @@ class Dense(HybridBlock):
         return result if self.act is None else self.act(result)
 
     def __repr__(self) -> str:
-        units, features = self.weight.shape
+        units, features = self.weight.shape  # type: ignore[misc]
         return f"{type(self).__name__}({features if features else None} -> {units}, {self.act or 'linear'})"
 
 
@@ -151,7 +151,7 @@ class Dropout(HybridBlock):
         self._rate = rate
         self._axes = axes
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """Elements dropped when training."""
         if self._rate > 0:
             return F.Dropout(x, p=self._rate, axes=self._axes, name="fwd", cudnn_off=False)
@@ -196,7 +196,7 @@ class Embedding(HybridBlock):
             "weight", shape=(input_dim, output_dim), init=weight_initializer, dtype=dtype, allow_deferred_init=True
         )
 
-    def hybrid_forward(self, F: Any, x: Any, weight: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, x: Any, weight: Any) -> Any:
         """[...] to [..., output_dim]."""
         return F.Embedding(x, weight, name="fwd", **self._kwargs)
 
@@ -208,7 +208,7 @@ class Embedding(HybridBlock):
 class Flatten(HybridBlock):
     """Two dimensions: the first, and all others in one."""
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """[N, ...] to [N, features]."""
         return F.flatten(x)
 
@@ -266,9 +266,7 @@ class BatchNorm(HybridBlock):
         """Change the dtype; statistics stay in float32 where others become float16."""
         super().cast("float32" if np.dtype(dtype).name == "float16" else dtype)
 
-    def hybrid_forward(  # type: ignore[override]
-        self, F: Any, x: Any, gamma: Any, beta: Any, running_mean: Any, running_var: Any
-    ) -> Any:
+    def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any, running_mean: Any, running_var: Any) -> Any:
         """Normalised along `axis`."""
         return F.BatchNorm(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
 
@@ -336,7 +334,7 @@ class LayerNorm(_ScaledNorm):
             params=params,
         )
 
-    def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: Any) -> Any:
         """Normalised along `axis`."""
         return F.LayerNorm(data, gamma=gamma, beta=beta, axis=self._axis, eps=self._epsilon)
 
@@ -357,7 +355,7 @@ class InstanceNorm(_ScaledNorm):
     ) -> None:
         super().__init__(axis, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels, **kwargs)
 
-    def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any) -> Any:
         """Normalised over all axes but the first and `axis`."""
         if self._axis == 1:
             return F.InstanceNorm(x, gamma, beta, name="fwd", eps=self._epsilon)
@@ -402,7 +400,7 @@ class HybridLambda(HybridBlock):
     def __init__(self, function: str | Callable, prefix: str | None = None) -> None:
         super().__init__(prefix=prefix)
         if isinstance(function, str):
-            assert hasattr(ndarray, function) and hasattr(symbol, function), (
+            assert all(hasattr(module, function) for module in (ndarray, symbol)), (
                 f"Function name {function} is not found in symbol/ndarray."
             )
             name = function
@@ -414,7 +412,7 @@ class HybridLambda(HybridBlock):
         else:
             raise ValueError(f"Unrecognized function in lambda: {function} of type {type(function)}")
 
-    def hybrid_forward(self, F: Any, x: Any, *args: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, x: Any, *args: Any) -> Any:
         """The function's result."""
         return self._func(F, x, *args)
 

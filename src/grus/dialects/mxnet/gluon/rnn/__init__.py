@@ -1,4 +1,5 @@
 """`gluon.rnn`: GRU layers and cells."""
+# ruff: noqa: F403 (names are gathered here to be taken from here)
 
 from grus.dialects import refuser
 

@@ -115,7 +115,7 @@ def _begin(cell: RecurrentCell, F: Any, states: Any, inputs: Any, batch_size: in
     if states is not None:
         return states
     if F is ndarray:
-        first = inputs if isinstance(inputs, tensor_types) else inputs[0]
+        first: Any = inputs if isinstance(inputs, tensor_types) else inputs[0]
         with first.context:
             return cell.begin_state(func=F.zeros, batch_size=batch_size)
     return cell.begin_state(func=F.zeros, batch_size=batch_size)
@@ -377,7 +377,7 @@ class HybridSequentialRNNCell(_Stack, HybridRecurrentCell):
     def __init__(self, prefix: str | None = None, params: Any = None) -> None:
         super().__init__(prefix=prefix, params=params)
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
         """One step."""
         return self.__call__(inputs, states)
 
@@ -406,7 +406,7 @@ class DropoutCell(HybridRecurrentCell):
     def _alias(self) -> str:
         return "dropout"
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
         """Dropout of one step."""
         if self._rate > 0:
             inputs = F.Dropout(data=inputs, p=self._rate, axes=self._axes, name=f"t{self._counter}_fwd")
@@ -460,7 +460,7 @@ class ModifierCell(HybridRecurrentCell):
         finally:
             self.base_cell._modified = True
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
         """One step; a subclass defines it."""
         raise NotImplementedError
 
@@ -497,7 +497,7 @@ class ZoneoutCell(ModifierCell):
         super().reset()
         self._prev_output = None
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
         """One step, parts of it kept from before."""
         output, following = self.base_cell(inputs, states)
 
@@ -513,7 +513,7 @@ class ZoneoutCell(ModifierCell):
 class ResidualCell(ModifierCell):
     """Adds the input to the output (Wu et al. 2016)."""
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:  # type: ignore[override]
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
         """One step and the sum."""
         output, states = self.base_cell(inputs, states)
         return F.elemwise_add(output, inputs, name=f"t{self._counter}_fwd"), states

@@ -143,7 +143,9 @@ class GRU(HybridBlock):
 
     # ---- running
 
-    def __call__(self, inputs: Any, states: Any = None, sequence_length: Any = None, **kwargs: Any) -> Any:
+    def __call__(  # type: ignore[override]
+        self, inputs: Any, states: Any = None, sequence_length: Any = None, **kwargs: Any
+    ) -> Any:
         if kwargs:
             raise TypeError(f"GRU takes inputs, states and sequence_length, got {', '.join(kwargs)}")
         self.skip_states = states is None
@@ -168,7 +170,9 @@ class GRU(HybridBlock):
             self._traced_without_states = self.skip_states
         return super()._call_cached_op(*args)
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any, sequence_length: Any = None, **params: Any) -> Any:
+    def hybrid_forward(  # type: ignore[override]
+        self, F: Any, inputs: Any, states: Any, sequence_length: Any = None, **params: Any
+    ) -> Any:
         """Compute on arrays, or build the graph that MXNet would."""
         if F is ndarray:
             output, state = self._compute(inputs, states, sequence_length, params)
@@ -249,13 +253,13 @@ class GRU(HybridBlock):
         features = self._input_size
         with stack.name_scope():
             for layer in range(self._num_layers):
-                cells = [
+                cells: list[Any] = [
                     rnn_cell.GRUCell(
                         self._hidden_size, input_size=features, prefix=f"{d}{layer}_", **self._initializers
                     )
                     for d in "lr"[: self._dir]
                 ]
-                stack.add(rnn_cell.BidirectionalCell(*cells) if self._dir == 2 else cells[0])
+                stack.add(rnn_cell.BidirectionalCell(cells[0], cells[1]) if self._dir == 2 else cells[0])
                 if self._dropout > 0 and layer != self._num_layers - 1:
                     stack.add(rnn_cell.DropoutCell(self._dropout))
                 features = self._hidden_size * self._dir
