@@ -36,6 +36,7 @@ FILES = [
     "mxnet/names.params",
     "mxnet/exported-0003.params",
     "mxnet/plain.params",
+    "mxnet/fused.params",
     "mxnet/cell.params",
     "mxnet/lstm.params",
     "mxnet/sparse.nd",

@@ -46,6 +46,8 @@ def test_there_and_back_is_the_same_bit_for_bit(file: str, target: str, tmp_path
         return
     if file == "paddle/basic.pdparams" and target in ("chainer", "hdf5"):
         options["style"] = "paddle.fluid.dygraph.rnn.GRUCell(use_cudnn_impl=False)"
+    if file == "mxnet/fused.params":
+        options["style"] = "mxnet.rnn.FusedRNNCell"
     report = convert(DATA / file, middle)
     # Paddle's cell has one bias where Chainer's has two
     biases_are_added = resets_before and target == "paddle" and source.format != "paddle"

@@ -39,6 +39,7 @@ def _run(layer: torch.nn.Module, x: np.ndarray, h: np.ndarray | None, *, batch_f
         ("mxnet/names.params", "model_gru0", "model", True),
         ("mxnet/exported-0003.params", "arg:model_gru0", "model", True),
         ("mxnet/plain.params", "", "plain", False),
+        ("mxnet/fused.params", "arg:fused", "fused", False),
         ("oneflow/model", "model.0", "model", False),
     ],
 )

@@ -65,6 +65,10 @@ def _named(form: str) -> dict[str, Any]:
     return {part: (form + name,) for part, name in _PARTS.items()}
 
 
+def _unpacked(form: str) -> dict[str, Any]:
+    return {part: tuple(form + name.replace("_", f"_{gate}_") for gate in "rzo") for part, name in _PARTS.items()}
+
+
 LAYOUT = (
     # Block.save_parameters, one direction and two
     Layout(
@@ -94,6 +98,16 @@ LAYOUT = (
         always_biased=True,
     ),
     Layout(name="mxnet.gluon.rnn.GRUCell", cell=True, always_biased=True, **_named(""), separators=_SCOPE),
+    # the symbol API's cells, whose unpack_weights() gives a tensor for each gate
+    Layout(
+        name="mxnet.rnn.FusedRNNCell",
+        cell=False,
+        **_unpacked("{direction}{layer}_"),
+        directions=("l", "r"),
+        separators="_.:/",
+        always_biased=True,
+    ),
+    Layout(name="mxnet.rnn.GRUCell", cell=True, always_biased=True, **_unpacked(""), separators="_.:/"),
 )
 
 _NUMBERS = {dtype: number for number, dtype in DTYPES.items()}

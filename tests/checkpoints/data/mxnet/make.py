@@ -58,6 +58,16 @@ x, h = draw(2, 3), draw(2, 4)
 expected.update({"cell/x": x, "cell/h": h, "cell/y": cell(nd.array(x), [nd.array(h)])[0].asnumpy()})
 cell.save_parameters(path("cell.params"))
 
+fused = mx.rnn.FusedRNNCell(4, num_layers=2, mode="gru", bidirectional=True, prefix="fused_", get_next_state=True)
+symbol, states = fused.unroll(6, mx.sym.var("data"), begin_state=[mx.sym.var("h")], layout="TNC", merge_outputs=True)
+symbol = mx.sym.Group([symbol, *states])
+x, h = draw(6, 2, 3), draw(4, 2, 4)
+shapes = dict(zip(symbol.list_arguments(), symbol.infer_shape(data=x.shape, h=h.shape)[0]))  # noqa: B905 (Python 3.8)
+arguments = {"fused_parameters": nd.array(random.uniform(-0.7, 0.7, shapes["fused_parameters"]))}
+y, hy = symbol.bind(mx.cpu(), {"data": nd.array(x), "h": nd.array(h), **arguments}).forward()
+expected.update({"fused/x": x, "fused/h": h, "fused/y": y.asnumpy(), "fused/hy": hy.asnumpy()})
+nd.save(path("fused.params"), {"arg:" + name: value for name, value in fused.unpack_weights(arguments).items()})
+
 lstm = rnn.LSTM(3, input_size=4)
 lstm.initialize()
 lstm.save_parameters(path("lstm.params"))
