@@ -23,7 +23,9 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool = False)
     if not all(isinstance(each, torch.Tensor) for each in roots):
         raise TypeError("paddle.autograd.backward: tensors must be a Tensor or a list of them")
     if len({id(each) for each in roots}) != len(roots):
-        raise AssertionError("The argument 'tensors' of paddle.autograd.backward contains duplicate paddle.Tensor object.")
+        raise AssertionError(
+            "The argument 'tensors' of paddle.autograd.backward contains duplicate paddle.Tensor object."
+        )
     weights = grad_tensors if isinstance(grad_tensors, (list, tuple)) else [grad_tensors] * len(roots)
     if len(weights) != len(roots):
         raise AssertionError(f"paddle.autograd.backward: {len(roots)} tensors but {len(weights)} grad_tensors")

@@ -83,9 +83,7 @@ class _Bridge(torch.autograd.Function):
         ctx.inputs = [(list(each.shape), torch.Tensor.dtype.__get__(each), each.device) for each in tensors]  # type: ignore[attr-defined]
         ctx.set_materialize_grads(call.context._materialize)
         if call.context._not_differentiable:
-            ctx.mark_non_differentiable(
-                *(replaced.get(id(each), each) for each in call.context._not_differentiable)
-            )
+            ctx.mark_non_differentiable(*(replaced.get(id(each), each) for each in call.context._not_differentiable))
         call.context._not_differentiable = ()
         return tuple(results)
 
@@ -102,6 +100,8 @@ class _Bridge(torch.autograd.Function):
 
 def _gradients(name: str, found: Any, needed: Any, inputs: list[Any]) -> list[Any]:
     """What the user's `backward` gave, checked against the inputs of `forward`."""
+    if found is None and len(inputs) == 1:
+        return [None]
     values = list(found) if isinstance(found, tuple) else [found]
     for each in values:
         if each is not None and not isinstance(each, torch.Tensor):
@@ -124,7 +124,9 @@ def _gradients(name: str, found: Any, needed: Any, inputs: list[Any]) -> list[An
                     "forward Tensor's stop_gradient is true."
                 )
         elif place >= len(values):
-            raise ValueError(f"(InvalidArgument) {name}'s backward function should not return empty at {place} position.")
+            raise ValueError(
+                f"(InvalidArgument) {name}'s backward function should not return empty at {place} position."
+            )
         elif value is None:
             value = torch.zeros(shape, dtype=dtype, device=device)
         elif list(value.shape) != shape:

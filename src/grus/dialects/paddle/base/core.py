@@ -160,4 +160,6 @@ def as_place(value: Any, what: str = "device") -> Place:
             return CPUPlace()
         if kind in ("gpu", "cuda") and (not number or number.isdigit()):
             return CUDAPlace(int(number or 0))
-    raise ValueError(f"The {what} must be 'cpu', 'gpu' or 'gpu:x' (or a paddle.CPUPlace / CUDAPlace), but received {value!r}")
+    raise ValueError(
+        f"The {what} must be 'cpu', 'gpu' or 'gpu:x' (or a paddle.CPUPlace / CUDAPlace), but received {value!r}"
+    )

@@ -22,7 +22,7 @@ class EagerParamBase(Tensor):
     optimize_attr: dict[str, Any]
     regularizer: Any
     need_clip: bool
-    is_distributed: bool
+    is_distributed: bool  # type: ignore[assignment]
     do_model_average: Any
 
     @property
@@ -65,7 +65,7 @@ def make_parameter(
     value.optimize_attr = {"learning_rate": learning_rate}  # type: ignore[attr-defined]
     value.regularizer = regularizer  # type: ignore[attr-defined]
     value.need_clip = need_clip  # type: ignore[attr-defined]
-    value.is_distributed = False  # type: ignore[attr-defined]
+    value.is_distributed = False  # type: ignore[assignment, method-assign]
     value.do_model_average = do_model_average  # type: ignore[attr-defined]
     return value  # type: ignore[return-value]
 

@@ -25,7 +25,9 @@ def _checked_shape(shape: Any) -> list[int]:
         if isinstance(size, str):
             raise TypeError(f"create_parameter: shape must hold ints, got the str {size!r}")
         if int(size) != size:
-            raise ValueError(f"(InvalidArgument) create_parameter: shape must be list of int, got {size!r} at pos {axis}")
+            raise ValueError(
+                f"(InvalidArgument) create_parameter: shape must be list of int, got {size!r} at pos {axis}"
+            )
         if size <= 0:
             raise AssertionError(
                 f"Expected every dim's size to be larger than 0, but the size of the {axis}-th dim is {size}"

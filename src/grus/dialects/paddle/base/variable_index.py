@@ -28,7 +28,9 @@ def _item(item: Any, position: int) -> Any:
             raise ValueError(f"(InvalidArgument) an index tensor must hold ints or bools, got {item.dtype}")
         return item.as_subclass(torch.Tensor) if type(item) is not torch.Tensor else item
     if isinstance(item, (list, np.ndarray, range)) or (isinstance(item, tuple) and position >= 0):
-        index = torch.as_tensor(np.asarray([_scalar(each) for each in item]) if isinstance(item, list) else np.asarray(item))
+        index = torch.as_tensor(
+            np.asarray([_scalar(each) for each in item]) if isinstance(item, list) else np.asarray(item)
+        )
         return index.to(torch.int64) if torch.Tensor.numel(index) == 0 else index
     raise ValueError(
         "(InvalidArgument) Currently, Tensor.__indices__() only allows indexing by Boolean, Integers, Slices, Ellipsis, "
@@ -46,8 +48,11 @@ def _flipped(x: torch.Tensor, items: list[Any]) -> tuple[torch.Tensor, list[Any]
 
     Returns the tensor to index, the items for it, and the axes of the tensor that were turned.
     """
-    consumed = sum(0 if each is None else (each.ndim if isinstance(each, torch.Tensor) and each.dtype == torch.bool else 1)
-                   for each in items if each is not Ellipsis)
+    consumed = sum(
+        0 if each is None else (each.ndim if isinstance(each, torch.Tensor) and each.dtype == torch.bool else 1)
+        for each in items
+        if each is not Ellipsis
+    )
     axes, axis, out = [], 0, []
     for item in items:
         if item is Ellipsis:

@@ -9,8 +9,8 @@ import torch
 from grus.dialects import refuser
 
 from ..base import core
-from ..base.core import CUDAPlace as CUDAPlace
 from ..base.core import CPUPlace as CPUPlace
+from ..base.core import CUDAPlace as CUDAPlace
 from ..base.core import is_compiled_with_cinn as is_compiled_with_cinn
 from ..base.core import is_compiled_with_cuda as is_compiled_with_cuda
 from ..base.core import is_compiled_with_distribute as is_compiled_with_distribute

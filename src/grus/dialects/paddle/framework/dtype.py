@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 
-class dtype:  # noqa: N801 - Paddle's own spelling
+class dtype:
     """An element type. `str` gives 'paddle.float32'; `repr` gives Paddle's enumeration entry, '<VarType.FP32: 5>'."""
 
     __slots__ = ("name", "spelling", "torch", "value")

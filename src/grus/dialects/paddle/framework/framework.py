@@ -20,7 +20,9 @@ def set_default_dtype(d: Any) -> None:
     """
     global _default
     if isinstance(d, type) and d not in (np.float16, np.float32, np.float64):
-        raise TypeError(f"set_default_dtype only supports [float16, float32, float64, bfloat16], but received {d.__name__}")
+        raise TypeError(
+            f"set_default_dtype only supports [float16, float32, float64, bfloat16], but received {d.__name__}"
+        )
     wanted = as_dtype(d)
     if wanted not in (float16, float32, float64, bfloat16):
         raise TypeError(

@@ -129,20 +129,33 @@ def _tensor(array: np.ndarray, name: str | None, return_numpy: bool) -> Any:
     return tensor
 
 
-def _unpacked(value: Any, return_numpy: bool) -> Any:
-    """Tensors in place of arrays and of (name, array) tuples."""
-    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], np.ndarray):
+def _is_tensor(value: Any) -> bool:
+    """Whether a loaded value is how Paddle writes a tensor: (name, array)."""
+    return (
+        isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], np.ndarray)
+    )
+
+
+def _holds_named(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_holds_named(each) for each in value.values())
+    return _is_tensor(value) or (isinstance(value, (list, tuple)) and any(_holds_named(each) for each in value))
+
+
+def _unpacked(value: Any, return_numpy: bool, arrays_too: bool) -> Any:
+    """Tensors in place of (name, array) tuples, and of arrays if `arrays_too`."""
+    if _is_tensor(value):
         return _tensor(value[1], value[0], return_numpy)
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+    if isinstance(value, np.ndarray) and arrays_too and value.dtype.kind in "biufc":
         return _tensor(value, None, return_numpy)
     if isinstance(value, dict):
         for key, each in value.items():
-            value[key] = _unpacked(each, return_numpy)
+            value[key] = _unpacked(each, return_numpy, arrays_too)
         return value
     if isinstance(value, list):
-        return [_unpacked(each, return_numpy) for each in value]
+        return [_unpacked(each, return_numpy, arrays_too) for each in value]
     if type(value) is tuple:
-        return tuple(_unpacked(each, return_numpy) for each in value)
+        return tuple(_unpacked(each, return_numpy, arrays_too) for each in value)
     return value
 
 
@@ -175,7 +188,8 @@ def load(path: Any, **configs: Any) -> Any:
         for key, each in value.items():
             if isinstance(each, np.ndarray):
                 value[key] = _tensor(each, table.get(key), return_numpy)
-    return _unpacked(value, return_numpy)
+    # Where Paddle finds tensors by name it leaves arrays as they are; elsewhere arrays are tensors.
+    return _unpacked(value, return_numpy, not _holds_named(value))
 
 
 def _load_from(file: Any) -> Any:

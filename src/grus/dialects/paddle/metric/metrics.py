@@ -197,7 +197,12 @@ class Auc(Metric):
 
 
 def accuracy(
-    input: torch.Tensor, label: torch.Tensor, k: int = 1, correct: Any = None, total: Any = None, name: str | None = None
+    input: torch.Tensor,
+    label: torch.Tensor,
+    k: int = 1,
+    correct: Any = None,
+    total: Any = None,
+    name: str | None = None,
 ) -> Tensor:
     """The share of rows of `input` whose label [N, 1] is among the k best classes."""
     best = torch.topk(input, k, -1)[1]

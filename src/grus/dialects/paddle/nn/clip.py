@@ -16,7 +16,9 @@ class ClipGradBase:
     def __call__(self, params_grads: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """The pairs with clipped gradients; those of parameters with `need_clip=False`, and None, as they are."""
         pairs = list(params_grads)
-        chosen = [index for index, (param, grad) in enumerate(pairs) if grad is not None and getattr(param, "need_clip", True)]
+        chosen = [
+            index for index, (param, grad) in enumerate(pairs) if grad is not None and getattr(param, "need_clip", True)
+        ]
         with torch.no_grad():
             clipped = self._clip([(pairs[index][0], pairs[index][1]) for index in chosen])
         for index, grad in zip(chosen, clipped, strict=True):

@@ -20,9 +20,7 @@ class LRScheduler:
 
     def __init__(self, learning_rate: float = 0.1, last_epoch: int = -1, verbose: bool = False) -> None:
         if not isinstance(learning_rate, (float, int)):
-            raise TypeError(
-                f"The type of learning rate must be float, but received {type(learning_rate)}"
-            )
+            raise TypeError(f"The type of learning rate must be float, but received {type(learning_rate)}")
         if learning_rate < 0:
             raise ValueError(f"Invalid learning rate: {learning_rate}")
         self.base_lr = float(learning_rate)
@@ -74,10 +72,15 @@ class LRScheduler:
         self.state_keys()
         for key in self.keys:
             if key not in state_dict:
-                raise RuntimeError(f"Please check whether state_dict is correct for optimizer. Can't find [ {key} ] in state_dict")
+                raise RuntimeError(
+                    f"Please check whether state_dict is correct for optimizer. Can't find [ {key} ] in state_dict"
+                )
             self.__dict__[key] = state_dict[key]
         if len(state_dict) > len(self.keys):
-            warnings.warn("There are some unused values in state_dict. Maybe the optimizer have different 'LearningRateDecay' when invoking state_dict and set_dict")
+            warnings.warn(
+                "There are some unused values in state_dict. Maybe the optimizer have different 'LearningRateDecay' when "
+                "invoking state_dict and set_dict"
+            )
 
     set_dict = set_state_dict
 
@@ -107,11 +110,16 @@ class NoamDecay(LRScheduler):
 class PiecewiseDecay(LRScheduler):
     """values[i] up to boundaries[i], the last value after them."""
 
-    def __init__(self, boundaries: Sequence[int], values: Sequence[float], last_epoch: int = -1, verbose: bool = False) -> None:
+    def __init__(
+        self, boundaries: Sequence[int], values: Sequence[float], last_epoch: int = -1, verbose: bool = False
+    ) -> None:
         if len(boundaries) == 0:
             raise ValueError("The boundaries cannot be empty.")
         if len(values) <= len(boundaries):
-            raise ValueError(f"The values have one element more than boundaries, but received len(values) [{len(values)}] and len(boundaries) [{len(boundaries)}].")
+            raise ValueError(
+                f"The values have one element more than boundaries, but received len(values) [{len(values)}] and "
+                f"len(boundaries) [{len(boundaries)}]."
+            )
         self.boundaries, self.values = boundaries, values
         super().__init__(last_epoch=last_epoch, verbose=verbose)
 
@@ -192,11 +200,18 @@ class LinearWarmup(LRScheduler):
         verbose: bool = False,
     ) -> None:
         if not isinstance(learning_rate, (float, int, LRScheduler)):
-            raise TypeError(f"the type of learning_rate should be [int, float or LRScheduler], the current type is {learning_rate}")
+            raise TypeError(
+                f"the type of learning_rate should be [int, float or LRScheduler], the current type is {learning_rate}"
+            )
         _positive(warmup_steps, "warmup_steps")
         if not start_lr < end_lr:
             raise AssertionError(f"end_lr {end_lr} must be greater than start_lr {start_lr}")
-        self.learning_rate, self.warmup_steps, self.start_lr, self.end_lr = learning_rate, warmup_steps, start_lr, end_lr
+        self.learning_rate, self.warmup_steps, self.start_lr, self.end_lr = (
+            learning_rate,
+            warmup_steps,
+            start_lr,
+            end_lr,
+        )
         super().__init__(start_lr, last_epoch, verbose)
 
     def state_dict(self) -> dict[str, Any]:
@@ -244,10 +259,17 @@ class MultiStepDecay(LRScheduler):
     """Times gamma at each milestone."""
 
     def __init__(
-        self, learning_rate: float, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1, verbose: bool = False
+        self,
+        learning_rate: float,
+        milestones: Sequence[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
         if not isinstance(milestones, (tuple, list)):
-            raise TypeError(f"The type of 'milestones' in 'MultiStepDecay' must be 'tuple, list', but received {type(milestones)}.")
+            raise TypeError(
+                f"The type of 'milestones' in 'MultiStepDecay' must be 'tuple, list', but received {type(milestones)}."
+            )
         if any(first >= second for first, second in zip(milestones, milestones[1:], strict=False)):
             raise ValueError("The elements of milestones must be incremented")
         if gamma >= 1.0:
@@ -287,7 +309,9 @@ class LambdaDecay(LRScheduler):
         self, learning_rate: float, lr_lambda: Callable[[int], float], last_epoch: int = -1, verbose: bool = False
     ) -> None:
         if not callable(lr_lambda):
-            raise TypeError(f"The type of 'lr_lambda' in 'LambdaDecay' must be 'function', but received {type(lr_lambda)}.")
+            raise TypeError(
+                f"The type of 'lr_lambda' in 'LambdaDecay' must be 'function', but received {type(lr_lambda)}."
+            )
         self.lr_lambda = lr_lambda
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -303,7 +327,9 @@ class MultiplicativeDecay(LRScheduler):
         self, learning_rate: float, lr_lambda: Callable[[int], float], last_epoch: int = -1, verbose: bool = False
     ) -> None:
         if not callable(lr_lambda):
-            raise TypeError(f"The type of 'lr_lambda' in 'MultiplicativeDecay' must be 'function', but received {type(lr_lambda)}.")
+            raise TypeError(
+                f"The type of 'lr_lambda' in 'MultiplicativeDecay' must be 'function', but received {type(lr_lambda)}."
+            )
         self.lr_lambda = lr_lambda
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -338,7 +364,9 @@ class ReduceOnPlateau(LRScheduler):
         if threshold_mode.lower() not in ("rel", "abs"):
             raise ValueError("threshold mode: " + threshold_mode + " is unknown!")
         if not isinstance(learning_rate, (float, int)):
-            raise TypeError(f"The type of 'learning_rate' in 'ReduceOnPlateau' must be 'float', but received {type(learning_rate)}.")
+            raise TypeError(
+                f"The type of 'learning_rate' in 'ReduceOnPlateau' must be 'float', but received {type(learning_rate)}."
+            )
         self.mode, self.factor, self.patience = mode.lower(), factor, patience
         self.threshold, self.threshold_mode = threshold, threshold_mode.lower()
         self.cooldown, self.min_lr, self.epsilon, self.verbose = cooldown, min_lr, epsilon, verbose
@@ -357,7 +385,9 @@ class ReduceOnPlateau(LRScheduler):
         """Look at the epoch's metrics, a number or a tensor or array of one."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if not isinstance(metrics, (torch.Tensor, np.ndarray, float, int, np.floating)):
-            raise TypeError(f"metrics must be 'int', 'float', 'np.float64', 'numpy.ndarray' or 'paddle.Tensor', but receive {type(metrics)}")
+            raise TypeError(
+                f"metrics must be 'int', 'float', 'np.float64', 'numpy.ndarray' or 'paddle.Tensor', but receive {type(metrics)}"
+            )
         value = float(metrics.item() if isinstance(metrics, (torch.Tensor, np.ndarray)) else metrics)
         if self.cooldown_counter > 0:
             self.cooldown_counter -= 1
@@ -389,7 +419,9 @@ class CosineAnnealingDecay(LRScheduler):
         if not isinstance(T_max, int):
             raise TypeError(f"The type of 'T_max' in 'CosineAnnealingDecay' must be 'int', but received {type(T_max)}.")
         if not isinstance(eta_min, (float, int)):
-            raise TypeError(f"The type of 'eta_min' in 'CosineAnnealingDecay' must be 'float, int', but received {type(eta_min)}.")
+            raise TypeError(
+                f"The type of 'eta_min' in 'CosineAnnealingDecay' must be 'float, int', but received {type(eta_min)}."
+            )
         _positive(T_max, "T_max")
         self.T_max, self.eta_min = T_max, float(eta_min)
         super().__init__(learning_rate, last_epoch, verbose)
@@ -439,7 +471,9 @@ class OneCycleLR(LRScheduler):
         self._anneal = self._cosine if anneal_strategy == "cos" else self._linear
         if three_phase:
             if phase_pct >= 0.5:
-                raise ValueError(f"When three_phase is True, 'phase_pct' must be less than 0.5, but received {phase_pct}")
+                raise ValueError(
+                    f"When three_phase is True, 'phase_pct' must be less than 0.5, but received {phase_pct}"
+                )
             self._ends = [
                 0,
                 phase_pct * total_steps - 1,
@@ -465,7 +499,9 @@ class OneCycleLR(LRScheduler):
     def get_lr(self) -> float:
         """The learning rate of `last_epoch`."""
         if self.last_epoch > self.total_steps:
-            raise ValueError(f"Tried to step {self.last_epoch} times. However the number of total steps is {self.total_steps}")
+            raise ValueError(
+                f"Tried to step {self.last_epoch} times. However the number of total steps is {self.total_steps}"
+            )
         for phase, (start, end) in enumerate(zip(self._ends, self._ends[1:], strict=False)):
             if self.last_epoch <= end or phase == len(self._rates) - 2:
                 share = (self.last_epoch - start) / (end - start)
@@ -497,7 +533,9 @@ class CyclicLR(LRScheduler):
         if step_size_down is not None:
             _positive_number(step_size_down, "step_size_down")
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
-            raise ValueError(f"'mode' is invalid and 'scale_fn' is not specified, make sure one of 'mode' or 'scale_fn' is valid, got {mode!r}")
+            raise ValueError(
+                f"'mode' is invalid and 'scale_fn' is not specified, make sure one of 'mode' or 'scale_fn' is valid, got {mode!r}"
+            )
         if scale_mode not in ("cycle", "iterations"):
             raise ValueError(f"'scale_mode' must be one of 'cycle' or 'iterations', but received {scale_mode}")
         up, down = float(step_size_up), float(step_size_up if step_size_down is None else step_size_down)
@@ -560,10 +598,16 @@ class LinearLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half cosines from learning_rate to eta_min, each T_mult times as long as the one before (I. Loshchilov, F. Hutter, 2017)."""
+    """Half cosines from learning_rate to eta_min, each T_mult times as long as the last (I. Loshchilov, F. Hutter, 2017)."""
 
     def __init__(
-        self, learning_rate: float, T_0: int, T_mult: int = 1, eta_min: float = 0, last_epoch: int = -1, verbose: bool = False
+        self,
+        learning_rate: float,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0,
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
         if T_0 <= 0 or not isinstance(T_0, int):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")

@@ -40,7 +40,11 @@ class Momentum(Optimizer):
             raise ValueError("learning_rate is not set")
         if momentum is None:
             raise ValueError("momentum is not set")
-        self._momentum, self._use_nesterov, self._rescale_grad = float(momentum), bool(use_nesterov), float(rescale_grad)
+        self._momentum, self._use_nesterov, self._rescale_grad = (
+            float(momentum),
+            bool(use_nesterov),
+            float(rescale_grad),
+        )
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
 
     def _torch_options(self, parameter: Any, group: dict[str, Any]) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from ..tensor.operation import wrap
 from ..tensor.tensor import Tensor, as_torch
 from .lr import LRScheduler
 
-_set_grad = torch.Tensor.grad.__set__  # type: ignore[attr-defined]
-_get_grad = torch.Tensor.grad.__get__  # type: ignore[attr-defined]
+_set_grad = torch.Tensor.grad.__set__  # type: ignore[union-attr]
+_get_grad = torch.Tensor.grad.__get__  # type: ignore[union-attr]
 
 
 def as_regularizer(weight_decay: Any, name: str) -> WeightDecayRegularizer | None:
@@ -159,13 +159,17 @@ class Optimizer:
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             raise TypeError(f"The type of 'value' in optimizer.set_lr must be float, but received {type(value)}.")
         if isinstance(self._learning_rate, LRScheduler):
-            raise RuntimeError("optimizer's learning rate can't be LRScheduler when invoke this API, because this will lead to conflict.")
+            raise RuntimeError(
+                "optimizer's learning rate can't be LRScheduler when invoke this API, because this will lead to conflict."
+            )
         self._learning_rate = float(value)
 
     def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
         """Let `scheduler` give the learning rate."""
         if not isinstance(scheduler, LRScheduler):
-            raise TypeError(f"The type of 'scheduler' in optimizer.set_lr_schduler must be LRScheduler, but received {type(scheduler)}.")
+            raise TypeError(
+                f"The type of 'scheduler' in optimizer.set_lr_schduler must be LRScheduler, but received {type(scheduler)}."
+            )
         self._learning_rate = scheduler
 
     def _gradients(self) -> list[tuple[Any, torch.Tensor]]:
@@ -232,7 +236,12 @@ class Optimizer:
         return None, pairs
 
     def backward(
-        self, loss: Any, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None, callbacks: Any = None
+        self,
+        loss: Any,
+        startup_program: Any = None,
+        parameters: Any = None,
+        no_grad_set: Any = None,
+        callbacks: Any = None,
     ) -> list[tuple[Any, Any]]:
         """The parameters that have gradients, with them."""
         pairs = self._gradients()
@@ -333,7 +342,10 @@ class Optimizer:
             )
         value = as_torch(waiting[key]).detach().clone()
         if list(value.shape) != shape and value.numel() != int(np.prod(shape)):
-            raise AssertionError(f"Variable Shape not match, Variable [ {key} ] need tensor with shape {shape} but load set tensor with shape {list(value.shape)}")
+            raise AssertionError(
+                f"Variable Shape not match, Variable [ {key} ] need tensor with shape {shape} but load set tensor with "
+                f"shape {list(value.shape)}"
+            )
         kind = torch.Tensor.dtype.__get__(parameter)  # type: ignore[attr-defined]
         return value.as_subclass(torch.Tensor).reshape(shape).to(kind)
 

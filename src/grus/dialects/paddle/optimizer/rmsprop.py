@@ -34,7 +34,12 @@ class RMSProp(Optimizer):
         grad_clip: Any = None,
         name: str | None = None,
     ) -> None:
-        for given, value in (("learning_rate", learning_rate), ("rho", rho), ("epsilon", epsilon), ("momentum", momentum)):
+        for given, value in (
+            ("learning_rate", learning_rate),
+            ("rho", rho),
+            ("epsilon", epsilon),
+            ("momentum", momentum),
+        ):
             if value is None:
                 raise ValueError(f"{given} is not set.")
         for given, number in (("epsilon", epsilon), ("momentum", momentum), ("rho", rho)):

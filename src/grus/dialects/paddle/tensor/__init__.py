@@ -41,9 +41,32 @@ _METHODS: dict[ModuleType, str] = {
 
 # Methods of torch's tensors that Paddle also has, with other arguments or results, and that are not covered: refused,
 # so that none of them runs with torch's meaning by mistake.
-_REFUSED = """cond corrcoef cov frexp fill_diagonal_tensor householder_product index_put_impl istft lu multigammaln
-    nanquantile pinv polygamma put_along_axis_ stft to_dense to_sparse_coo to_sparse_csr vander coalesce geometric_
-    cauchy_ diagonal_scatter select_scatter""".split()
+_REFUSED = [
+    "cond",
+    "corrcoef",
+    "cov",
+    "frexp",
+    "fill_diagonal_tensor",
+    "householder_product",
+    "index_put_impl",
+    "istft",
+    "lu",
+    "multigammaln",
+    "nanquantile",
+    "pinv",
+    "polygamma",
+    "put_along_axis_",
+    "stft",
+    "to_dense",
+    "to_sparse_coo",
+    "to_sparse_csr",
+    "vander",
+    "coalesce",
+    "geometric_",
+    "cauchy_",
+    "diagonal_scatter",
+    "select_scatter",
+]
 
 
 def astype(self: Tensor, dtype: Any) -> Tensor:

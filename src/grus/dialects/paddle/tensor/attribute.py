@@ -5,16 +5,15 @@ from __future__ import annotations
 import torch
 
 from .operation import need_tensor, operation, wrap
-from .tensor import Tensor
 
 
-def shape(input: torch.Tensor) -> Tensor:
+def shape(input: torch.Tensor) -> torch.Tensor:
     """The shape as an int32 tensor."""
     need_tensor(input, "input", "shape")
     return wrap(torch.tensor(list(input.shape), dtype=torch.int32))
 
 
-def rank(input: torch.Tensor) -> Tensor:
+def rank(input: torch.Tensor) -> torch.Tensor:
     """The number of axes as an int32 tensor."""
     need_tensor(input, "input", "rank")
     return wrap(torch.tensor(input.ndim, dtype=torch.int32))
@@ -42,12 +41,12 @@ def is_integer(x: torch.Tensor) -> bool:
 
 
 @operation
-def real(x: torch.Tensor, name: str | None = None) -> Tensor:
+def real(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The real part."""
     return torch.real(x) if torch.is_complex(x) else torch.clone(x)
 
 
 @operation
-def imag(x: torch.Tensor, name: str | None = None) -> Tensor:
+def imag(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The imaginary part."""
     return torch.imag(x)

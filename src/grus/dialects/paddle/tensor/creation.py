@@ -13,8 +13,7 @@ from ..framework.framework import default_torch_dtype
 from .operation import as_sizes, need_tensor, operation, wrap
 from .tensor import Tensor, as_torch
 
-
-_Complex = type(1j)  # `complex` is a function of this module
+_Complex = complex  # `complex` is a function of this module
 
 
 def _from_python(data: Any) -> torch.Tensor:
@@ -32,11 +31,13 @@ def _from_python(data: Any) -> torch.Tensor:
     if array.dtype.kind == "f" and array.dtype != np.float16:
         return torch.from_numpy(array).to(default_torch_dtype())
     if array.dtype.kind == "c":
-        return torch.from_numpy(array).to(torch.complex64 if default_torch_dtype() == torch.float32 else torch.complex128)
+        return torch.from_numpy(array).to(
+            torch.complex64 if default_torch_dtype() == torch.float32 else torch.complex128
+        )
     return torch.as_tensor(array)
 
 
-def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:
+def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> torch.Tensor:
     """A copy of `data` (number, nested list or tuple, NumPy array, tensor) as a tensor.
 
     Args:
@@ -80,19 +81,19 @@ def _options(dtype: Any) -> dict[str, Any]:
 
 
 @operation
-def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """Zeros of `shape`."""
     return torch.zeros(as_sizes(shape), **_options(dtype))
 
 
 @operation
-def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+def ones(shape: Any, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """Ones of `shape`."""
     return torch.ones(as_sizes(shape), **_options(dtype))
 
 
 @operation
-def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """`fill_value` everywhere; the default float dtype unless the value is a bool or complex or `dtype` is given."""
     if isinstance(fill_value, torch.Tensor):
         fill_value = fill_value.item()
@@ -106,7 +107,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None
 
 
 @operation
-def empty(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+def empty(shape: Any, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """A tensor whose values are yet to be written; zeros, so that a mistake repeats itself."""
     return torch.zeros(as_sizes(shape), **_options(dtype))
 
@@ -117,25 +118,25 @@ def _like(x: torch.Tensor, dtype: Any) -> torch.dtype:
 
 
 @operation
-def zeros_like(x: torch.Tensor, dtype: Any = None, name: str | None = None) -> Tensor:
+def zeros_like(x: torch.Tensor, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """Zeros of the shape and dtype of `x`."""
     return torch.zeros_like(x, dtype=_like(x, dtype))
 
 
 @operation
-def ones_like(x: torch.Tensor, dtype: Any = None, name: str | None = None) -> Tensor:
+def ones_like(x: torch.Tensor, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """Ones of the shape and dtype of `x`."""
     return torch.ones_like(x, dtype=_like(x, dtype))
 
 
 @operation
-def full_like(x: torch.Tensor, fill_value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+def full_like(x: torch.Tensor, fill_value: Any, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """`fill_value` in the shape and dtype of `x`."""
     return torch.full_like(x, fill_value, dtype=_like(x, dtype))
 
 
 @operation
-def empty_like(x: torch.Tensor, dtype: Any = None, name: str | None = None) -> Tensor:
+def empty_like(x: torch.Tensor, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """As `empty`, in the shape and dtype of `x`."""
     return torch.zeros_like(x, dtype=_like(x, dtype))
 
@@ -145,7 +146,7 @@ def _number(value: Any) -> Any:
 
 
 @operation
-def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, name: str | None = None) -> Tensor:
+def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """Numbers from `start` up to, not including, `end`; int64 if all three are ints, else the default float dtype."""
     given = [start, step] if end is None else [start, end, step]
     if end is None:
@@ -156,12 +157,14 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, na
             dtype = tensors[0].dtype if tensors and tensors[0].is_floating_point() else None
         else:
             dtype = "int64"
-    values = torch.arange(_number(start), _number(end), _number(step), dtype=torch.float64, device=expected_place().device)
+    values = torch.arange(
+        _number(start), _number(end), _number(step), dtype=torch.float64, device=expected_place().device
+    )
     return values.to(_dtype_or_default(dtype))
 
 
 @operation
-def linspace(start: Any, stop: Any, num: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+def linspace(start: Any, stop: Any, num: Any, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """`num` numbers from `start` to `stop`, both included."""
     if int(_number(num)) < 1:
         raise ValueError(f"(InvalidArgument) linspace(): num must be at least 1, got {num}")
@@ -171,13 +174,13 @@ def linspace(start: Any, stop: Any, num: Any, dtype: Any = None, name: str | Non
 @operation
 def logspace(
     start: Any, stop: Any, num: Any, base: Any = 10.0, dtype: Any = None, name: str | None = None
-) -> Tensor:
+) -> torch.Tensor:
     """`num` powers of `base`, the exponents evenly from `start` to `stop`."""
     return torch.logspace(_number(start), _number(stop), int(_number(num)), _number(base), **_options(dtype))
 
 
 @operation
-def eye(num_rows: int, num_columns: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+def eye(num_rows: int, num_columns: int | None = None, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """Ones on the diagonal, zeros elsewhere."""
     for each in (num_rows, num_columns):
         if each is not None and (not isinstance(each, (int, np.integer)) or each < 0):
@@ -186,7 +189,7 @@ def eye(num_rows: int, num_columns: int | None = None, dtype: Any = None, name: 
 
 
 @operation
-def diag(x: torch.Tensor, offset: int = 0, padding_value: float = 0, name: str | None = None) -> Tensor:
+def diag(x: torch.Tensor, offset: int = 0, padding_value: float = 0, name: str | None = None) -> torch.Tensor:
     """The diagonal of a matrix, or the matrix with the vector `x` on its diagonal and `padding_value` elsewhere."""
     out = torch.diag(x, offset)
     if x.ndim == 1 and padding_value != 0:
@@ -196,43 +199,43 @@ def diag(x: torch.Tensor, offset: int = 0, padding_value: float = 0, name: str |
 
 
 @operation
-def diagflat(x: torch.Tensor, offset: int = 0, name: str | None = None) -> Tensor:
+def diagflat(x: torch.Tensor, offset: int = 0, name: str | None = None) -> torch.Tensor:
     """The matrix with the elements of `x` on its diagonal."""
     return torch.diagflat(x, offset)
 
 
 @operation
-def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> torch.Tensor:
     """Matrices with the last axis of `input` on their diagonals."""
     return torch.diag_embed(as_torch(input), offset, dim1, dim2)
 
 
 @operation
-def tril(x: torch.Tensor, diagonal: int = 0, name: str | None = None) -> Tensor:
+def tril(x: torch.Tensor, diagonal: int = 0, name: str | None = None) -> torch.Tensor:
     """The lower triangle, zeros above."""
     return torch.tril(x, diagonal)
 
 
 @operation
-def triu(x: torch.Tensor, diagonal: int = 0, name: str | None = None) -> Tensor:
+def triu(x: torch.Tensor, diagonal: int = 0, name: str | None = None) -> torch.Tensor:
     """The upper triangle, zeros below."""
     return torch.triu(x, diagonal)
 
 
 @operation
-def tril_indices(row: int, col: int | None, offset: int = 0, dtype: Any = "int64") -> Tensor:
+def tril_indices(row: int, col: int | None, offset: int = 0, dtype: Any = "int64") -> torch.Tensor:
     """Positions of the lower triangle, [2, count]."""
     return torch.tril_indices(row, row if col is None else col, offset, dtype=torch_dtype(dtype))
 
 
 @operation
-def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype: Any = "int64") -> Tensor:
+def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype: Any = "int64") -> torch.Tensor:
     """Positions of the upper triangle, [2, count]."""
     return torch.triu_indices(row, row if col is None else col, offset, dtype=torch_dtype(dtype))
 
 
 @operation
-def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
+def meshgrid(*args: Any, **kwargs: Any) -> list[torch.Tensor]:
     """The coordinate grids of 1-D tensors, first tensor along the first axis."""
     if set(kwargs) - {"name"}:
         raise TypeError(f"meshgrid() got an unexpected keyword argument {sorted(set(kwargs) - {'name'})[0]!r}")
@@ -240,7 +243,7 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
     return list(torch.meshgrid(*tensors, indexing="ij"))
 
 
-def assign(x: Any, output: torch.Tensor | None = None) -> Tensor:
+def assign(x: Any, output: torch.Tensor | None = None) -> torch.Tensor:
     """A copy of a tensor, array or list; written into `output` if that is given.
 
     Raises:
@@ -260,7 +263,7 @@ def assign(x: Any, output: torch.Tensor | None = None) -> Tensor:
         torch.Tensor.copy_(output.detach(), value)
     if isinstance(output, Tensor) and value.requires_grad and not output.requires_grad:
         _follow(output, value)
-    return output  # type: ignore[return-value]
+    return output
 
 
 def _follow(output: Tensor, value: torch.Tensor) -> None:
@@ -269,14 +272,14 @@ def _follow(output: Tensor, value: torch.Tensor) -> None:
 
 
 @operation
-def clone(x: torch.Tensor, name: str | None = None) -> Tensor:
+def clone(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """A copy that passes gradients on to `x`."""
     need_tensor(x, "x", "clone")
     return torch.clone(x)
 
 
 @operation
-def complex(real: torch.Tensor, imag: torch.Tensor, name: str | None = None) -> Tensor:
+def complex(real: torch.Tensor, imag: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """real + imag * j, element by element."""
     return torch.complex(*torch.broadcast_tensors(real, imag))
 
@@ -288,16 +291,14 @@ def create_parameter(
     attr: Any = None,
     is_bias: bool = False,
     default_initializer: Any = None,
-) -> Tensor:
+) -> torch.Tensor:
     """A parameter outside any layer; see `Layer.create_parameter`."""
     from ..base.layer_helper import create_parameter as create
 
-    return create(
-        attr, shape, as_dtype(dtype), is_bias, default_initializer, prefix="create_parameter", name=name
-    )
+    return create(attr, shape, as_dtype(dtype), is_bias, default_initializer, prefix="create_parameter", name=name)  # type: ignore[return-value]
 
 
-def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> Tensor:
+def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> torch.Tensor:
     """An empty variable: shape [0] until something is assigned to it."""
     tensor = wrap(torch.zeros([0], dtype=torch_dtype(dtype)))
     if name is not None:

@@ -20,7 +20,9 @@ from .tensor import Tensor, as_torch
 def overwrite(x: Tensor, value: torch.Tensor) -> Tensor:
     """Put `value` into the place of `x`, shape and gradient graph included."""
     if x.is_leaf and x.requires_grad and torch.is_grad_enabled():
-        raise ValueError(f"(InvalidArgument) Leaf Tensor ({x.name}) that doesn't stop gradient can't use inplace strategy.")
+        raise ValueError(
+            f"(InvalidArgument) Leaf Tensor ({x.name}) that doesn't stop gradient can't use inplace strategy."
+        )
     try:
         if list(value.shape) == x.shape and value.dtype == x.dtype:
             torch.Tensor.copy_(x, value)
@@ -44,24 +46,111 @@ def _inplace(function: Callable[..., Any]) -> Callable[..., Tensor]:
 
 
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
-    *(getattr(ops, name) for name in (
-        "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "digamma", "erf", "erfinv", "exp",
-        "expm1", "floor", "frac", "i0", "lgamma", "log", "log2", "log10", "log1p", "neg", "reciprocal", "round", "rsqrt",
-        "sigmoid", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
-    )),
-    *(getattr(math, name) for name in (
-        "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "pow", "scale", "clip", "lerp", "cumsum",
-        "cumprod", "addmm", "hypot", "gcd", "lcm", "ldexp", "logit", "nan_to_num", "renorm",
-    )),
-    *(getattr(logic, name) for name in (
-        "equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal", "logical_and", "logical_or",
-        "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
-    )),
-    *(getattr(manipulation, name) for name in (
-        "cast", "reshape", "transpose", "squeeze", "unsqueeze", "flatten", "scatter", "index_add", "index_fill", "index_put",
-        "masked_fill", "put_along_axis",
-    ) if hasattr(manipulation, name)),
-    linalg.t, creation.tril, creation.triu,
+    *(
+        getattr(ops, name)
+        for name in (
+            "abs",
+            "acos",
+            "acosh",
+            "asin",
+            "asinh",
+            "atan",
+            "atanh",
+            "ceil",
+            "cos",
+            "cosh",
+            "digamma",
+            "erf",
+            "erfinv",
+            "exp",
+            "expm1",
+            "floor",
+            "frac",
+            "i0",
+            "lgamma",
+            "log",
+            "log2",
+            "log10",
+            "log1p",
+            "neg",
+            "reciprocal",
+            "round",
+            "rsqrt",
+            "sigmoid",
+            "sin",
+            "sinh",
+            "sqrt",
+            "square",
+            "tan",
+            "tanh",
+            "trunc",
+        )
+    ),
+    *(
+        getattr(math, name)
+        for name in (
+            "add",
+            "subtract",
+            "multiply",
+            "divide",
+            "floor_divide",
+            "remainder",
+            "pow",
+            "scale",
+            "clip",
+            "lerp",
+            "cumsum",
+            "cumprod",
+            "addmm",
+            "hypot",
+            "gcd",
+            "lcm",
+            "ldexp",
+            "logit",
+            "nan_to_num",
+            "renorm",
+        )
+    ),
+    *(
+        getattr(logic, name)
+        for name in (
+            "equal",
+            "not_equal",
+            "less_than",
+            "less_equal",
+            "greater_than",
+            "greater_equal",
+            "logical_and",
+            "logical_or",
+            "logical_xor",
+            "logical_not",
+            "bitwise_and",
+            "bitwise_or",
+            "bitwise_xor",
+            "bitwise_not",
+        )
+    ),
+    *(
+        getattr(manipulation, name)
+        for name in (
+            "cast",
+            "reshape",
+            "transpose",
+            "squeeze",
+            "unsqueeze",
+            "flatten",
+            "scatter",
+            "index_add",
+            "index_fill",
+            "index_put",
+            "masked_fill",
+            "put_along_axis",
+        )
+        if hasattr(manipulation, name)
+    ),
+    linalg.t,
+    creation.tril,
+    creation.triu,
 )
 INPLACE: dict[str, Callable[..., Tensor]] = {function.__name__ + "_": _inplace(function) for function in _FUNCTIONS}
 INPLACE["transpose_"] = _inplace(manipulation.transpose)
@@ -117,5 +206,13 @@ def exponential_(x: Tensor, lam: float = 1.0, name: str | None = None) -> Tensor
     return overwrite(x, as_torch(-np.log1p(-draws.numpy()) / np.asarray(lam, draws.numpy().dtype)))
 
 
-INPLACE.update(add_=_add, where_=_where, zero_=zero_, fill_=fill_, fill_diagonal_=fill_diagonal_, uniform_=uniform_,
-               normal_=normal_, exponential_=exponential_)
+INPLACE.update(
+    add_=_add,
+    where_=_where,
+    zero_=zero_,
+    fill_=fill_,
+    fill_diagonal_=fill_diagonal_,
+    uniform_=uniform_,
+    normal_=normal_,
+    exponential_=exponential_,
+)

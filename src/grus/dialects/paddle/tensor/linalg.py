@@ -6,14 +6,14 @@ from typing import Any
 
 import torch
 
-from .operation import no_kernel, as_axis, need_same_dtype, need_tensor, operation
-from .tensor import Tensor, as_torch
+from .operation import as_axis, need_same_dtype, need_tensor, no_kernel, operation
+from .tensor import as_torch
 
 
 @operation
 def matmul(
     x: torch.Tensor, y: torch.Tensor, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None
-) -> Tensor:
+) -> torch.Tensor:
     """The matrix product over the last two axes; `transpose_x` and `transpose_y` swap those of x and y first."""
     need_same_dtype(x, y, "matmul")
     if x.dtype == torch.bool:
@@ -26,32 +26,34 @@ def matmul(
 
 
 @operation
-def bmm(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tensor:
+def bmm(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The products of two batches of matrices."""
     need_same_dtype(x, y, "bmm")
     return torch.bmm(x, y)
 
 
 @operation
-def mv(x: torch.Tensor, vec: torch.Tensor, name: str | None = None) -> Tensor:
+def mv(x: torch.Tensor, vec: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """A matrix times a vector."""
     need_same_dtype(x, vec, "mv")
     return torch.mv(x, vec)
 
 
 @operation
-def dot(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tensor:
+def dot(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The sum of products over the last axis."""
     need_same_dtype(x, y, "dot")
     return torch.sum(torch.mul(x, y), dim=-1)
 
 
 @operation
-def t(input: torch.Tensor, name: str | None = None) -> Tensor:
+def t(input: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The transpose of a matrix; a vector or number stays as it is."""
     need_tensor(input, "input", "t")
     if input.ndim > 2:
-        raise ValueError(f"Input(input) only support N-D (N<=2) tensor, but received length of Input(input) is {input.ndim}.")
+        raise ValueError(
+            f"Input(input) only support N-D (N<=2) tensor, but received length of Input(input) is {input.ndim}."
+        )
     return torch.t(input)
 
 
@@ -60,7 +62,9 @@ def _full_shape(out: torch.Tensor, x: torch.Tensor, keepdim: bool) -> torch.Tens
 
 
 @operation
-def norm(x: torch.Tensor, p: Any = "fro", axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+def norm(
+    x: torch.Tensor, p: Any = "fro", axis: Any = None, keepdim: bool = False, name: str | None = None
+) -> torch.Tensor:
     """The p-norm of vectors, or the Frobenius norm of matrices, along axes; of all elements without an axis."""
     need_tensor(x, "x", "norm")
     axis = as_axis(axis)
@@ -76,19 +80,21 @@ def norm(x: torch.Tensor, p: Any = "fro", axis: Any = None, keepdim: bool = Fals
 
 
 @operation
-def dist(x: torch.Tensor, y: torch.Tensor, p: float = 2, name: str | None = None) -> Tensor:
+def dist(x: torch.Tensor, y: torch.Tensor, p: float = 2, name: str | None = None) -> torch.Tensor:
     """The p-norm of x - y."""
     return torch.dist(x, y, float(p))
 
 
 @operation
-def cdist(x: torch.Tensor, y: torch.Tensor, p: float = 2.0, compute_mode: str = "", name: str | None = None) -> Tensor:
+def cdist(
+    x: torch.Tensor, y: torch.Tensor, p: float = 2.0, compute_mode: str = "", name: str | None = None
+) -> torch.Tensor:
     """The p-norm distance of every row of x to every row of y."""
     return torch.cdist(x, y, p)
 
 
 @operation
-def cross(x: torch.Tensor, y: torch.Tensor, axis: int = 9, name: str | None = None) -> Tensor:
+def cross(x: torch.Tensor, y: torch.Tensor, axis: int = 9, name: str | None = None) -> torch.Tensor:
     """The cross product along an axis of length 3, the first such axis by default."""
     if axis == 9:
         lengths = list(x.shape)
@@ -99,7 +105,7 @@ def cross(x: torch.Tensor, y: torch.Tensor, axis: int = 9, name: str | None = No
 
 
 @operation
-def cholesky(x: torch.Tensor, upper: bool = False, name: str | None = None) -> Tensor:
+def cholesky(x: torch.Tensor, upper: bool = False, name: str | None = None) -> torch.Tensor:
     """The Cholesky factor."""
     return torch.linalg.cholesky(x, upper=upper)
 
@@ -129,30 +135,32 @@ def eigh(x: torch.Tensor, UPLO: str = "L", name: str | None = None) -> Any:
 
 
 @operation
-def solve(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tensor:
+def solve(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The solution of x @ out = y."""
     return torch.linalg.solve(x, y)
 
 
 @operation
-def matrix_power(x: torch.Tensor, n: int, name: str | None = None) -> Tensor:
+def matrix_power(x: torch.Tensor, n: int, name: str | None = None) -> torch.Tensor:
     """The n-th power of a matrix."""
     return torch.linalg.matrix_power(x, n)
 
 
 @operation
-def bincount(x: torch.Tensor, weights: Any = None, minlength: int = 0, name: str | None = None) -> Tensor:
+def bincount(x: torch.Tensor, weights: Any = None, minlength: int = 0, name: str | None = None) -> torch.Tensor:
     """How often each non-negative integer occurs, or the sum of its weights."""
     return torch.bincount(x, weights, minlength)
 
 
 @operation
-def histogram(input: torch.Tensor, bins: int = 100, min: float = 0, max: float = 0, name: str | None = None) -> Tensor:
+def histogram(
+    input: torch.Tensor, bins: int = 100, min: float = 0, max: float = 0, name: str | None = None
+) -> torch.Tensor:
     """How many elements fall into each of `bins` equal intervals from min to max (those of the tensor if both are 0)."""
     return torch.histc(torch.Tensor.to(input, torch.float64), bins, min, max).to(torch.int64)
 
 
 @operation
-def einsum(equation: str, *operands: Any) -> Tensor:
+def einsum(equation: str, *operands: Any) -> torch.Tensor:
     """Sums of products in Einstein's notation."""
     return torch.einsum(equation, *(as_torch(each) for each in operands))

@@ -7,12 +7,11 @@ from typing import Any
 
 import torch
 
-from .operation import no_kernel, need_same_dtype, need_tensor, operation
-from .tensor import Tensor
+from .operation import need_same_dtype, need_tensor, no_kernel, operation
 
 
 def _compare(name: str, compute: Callable[..., Any], what: str, numbers: bool = False) -> Callable[..., Any]:
-    def function(x: torch.Tensor, y: Any, name: str | None = None) -> Tensor:
+    def function(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
         need_tensor(x, "x", function.__name__)
         if numbers and isinstance(y, (bool, int, float)):
             return compute(x, torch.full([], y, dtype=torch.Tensor.dtype.__get__(x)))  # type: ignore[attr-defined]
@@ -33,7 +32,7 @@ greater_equal = _compare("greater_equal", torch.ge, "Where x is y or above.")
 
 
 @operation
-def equal_all(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tensor:
+def equal_all(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """Whether two tensors have the same shape and values."""
     need_tensor(x, "x", "equal_all")
     need_tensor(y, "y", "equal_all")
@@ -42,8 +41,13 @@ def equal_all(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tens
 
 @operation
 def isclose(
-    x: torch.Tensor, y: torch.Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False, name: str | None = None
-) -> Tensor:
+    x: torch.Tensor,
+    y: torch.Tensor,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+    name: str | None = None,
+) -> torch.Tensor:
     """Where |x - y| is at most atol + rtol * |y|."""
     need_same_dtype(x, y, "isclose")
     return torch.isclose(x, y, float(rtol), float(atol), equal_nan)
@@ -51,8 +55,13 @@ def isclose(
 
 @operation
 def allclose(
-    x: torch.Tensor, y: torch.Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False, name: str | None = None
-) -> Tensor:
+    x: torch.Tensor,
+    y: torch.Tensor,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+    name: str | None = None,
+) -> torch.Tensor:
     """Whether |x - y| is at most atol + rtol * |y| everywhere."""
     need_same_dtype(x, y, "allclose")
     return torch.all(torch.isclose(x, y, float(rtol), float(atol), equal_nan))
@@ -67,10 +76,10 @@ def _write(value: torch.Tensor, out: Any) -> torch.Tensor:
 
 
 def _logic(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
-    def function(x: torch.Tensor, y: torch.Tensor, out: Any = None, name: str | None = None) -> Tensor:
+    def function(x: torch.Tensor, y: torch.Tensor, out: Any = None, name: str | None = None) -> torch.Tensor:
         need_tensor(x, "x", function.__name__)
         need_tensor(y, "y", function.__name__)
-        return _write(compute(x, y), out)  # type: ignore[return-value]
+        return _write(compute(x, y), out)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = what
@@ -78,11 +87,11 @@ def _logic(name: str, compute: Callable[..., Any], what: str) -> Callable[..., A
 
 
 def _bits(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
-    def function(x: torch.Tensor, y: torch.Tensor, out: Any = None, name: str | None = None) -> Tensor:
+    def function(x: torch.Tensor, y: torch.Tensor, out: Any = None, name: str | None = None) -> torch.Tensor:
         need_same_dtype(x, y, function.__name__)
         if x.is_floating_point():
             raise no_kernel(f"(NotFound) {function.__name__}() is not implemented for {x.dtype}")
-        return _write(compute(x, y), out)  # type: ignore[return-value]
+        return _write(compute(x, y), out)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = what + " Integers and bools of one dtype."
@@ -98,17 +107,17 @@ bitwise_xor = _bits("bitwise_xor", torch.bitwise_xor, "The bits set in exactly o
 
 
 @operation
-def logical_not(x: torch.Tensor, out: Any = None, name: str | None = None) -> Tensor:
+def logical_not(x: torch.Tensor, out: Any = None, name: str | None = None) -> torch.Tensor:
     """Where x is false."""
     need_tensor(x, "x", "logical_not")
-    return _write(torch.logical_not(x), out)  # type: ignore[return-value]
+    return _write(torch.logical_not(x), out)
 
 
 @operation
-def bitwise_not(x: torch.Tensor, out: Any = None, name: str | None = None) -> Tensor:
+def bitwise_not(x: torch.Tensor, out: Any = None, name: str | None = None) -> torch.Tensor:
     """The bits that are not set."""
     need_tensor(x, "x", "bitwise_not")
-    return _write(torch.bitwise_not(x), out)  # type: ignore[return-value]
+    return _write(torch.bitwise_not(x), out)
 
 
 def is_tensor(x: Any) -> bool:
@@ -117,6 +126,6 @@ def is_tensor(x: Any) -> bool:
 
 
 @operation
-def is_empty(x: torch.Tensor, name: str | None = None) -> Tensor:
+def is_empty(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """Whether x has no elements, as a bool tensor."""
     return torch.tensor(torch.Tensor.numel(x) == 0)

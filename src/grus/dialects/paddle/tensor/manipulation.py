@@ -14,7 +14,7 @@ from .tensor import Tensor, as_torch
 
 
 @operation
-def cast(x: torch.Tensor, dtype: Any) -> Tensor:
+def cast(x: torch.Tensor, dtype: Any) -> torch.Tensor:
     """`x` in another dtype; a copy, unless the dtype is the same."""
     need_tensor(x, "x", "cast")
     wanted = torch_dtype(dtype)
@@ -34,16 +34,18 @@ def _reshaped(x: torch.Tensor, shape: Any) -> list[int]:
 
 
 @operation
-def reshape(x: torch.Tensor, shape: Any, name: str | None = None) -> Tensor:
+def reshape(x: torch.Tensor, shape: Any, name: str | None = None) -> torch.Tensor:
     """`x` in another shape: one length may be -1 (what is left), 0 means the length that `x` has there."""
     need_tensor(x, "x", "reshape")
     if not isinstance(shape, (list, tuple, torch.Tensor)):
-        raise ValueError(f"(InvalidArgument) reshape(): shape must be a list, a tuple or a Tensor, got {type(shape).__name__}")
+        raise ValueError(
+            f"(InvalidArgument) reshape(): shape must be a list, a tuple or a Tensor, got {type(shape).__name__}"
+        )
     return torch.reshape(x, _reshaped(x, shape))
 
 
 @operation
-def transpose(x: torch.Tensor, perm: Sequence[int], name: str | None = None) -> Tensor:
+def transpose(x: torch.Tensor, perm: Sequence[int], name: str | None = None) -> torch.Tensor:
     """The axes of `x` in the order `perm`."""
     need_tensor(x, "x", "transpose")
     if isinstance(perm, int):
@@ -52,10 +54,12 @@ def transpose(x: torch.Tensor, perm: Sequence[int], name: str | None = None) -> 
 
 
 @operation
-def concat(x: Any, axis: Any = 0, name: str | None = None) -> Tensor:
+def concat(x: Any, axis: Any = 0, name: str | None = None) -> torch.Tensor:
     """Tensors of one dtype joined along an axis that they have."""
     if isinstance(x, torch.Tensor) or not isinstance(x, (list, tuple)):
-        raise ValueError(f"(InvalidArgument) concat(): argument 'x' (position 0) must be list of Tensors, but got {type(x).__name__}")
+        raise ValueError(
+            f"(InvalidArgument) concat(): argument 'x' (position 0) must be list of Tensors, but got {type(x).__name__}"
+        )
     tensors = [as_torch(each) for each in x]
     for number, each in enumerate(tensors):
         if each.dtype != tensors[0].dtype:
@@ -67,7 +71,7 @@ def concat(x: Any, axis: Any = 0, name: str | None = None) -> Tensor:
 
 
 @operation
-def stack(x: Any, axis: int = 0, name: str | None = None) -> Tensor:
+def stack(x: Any, axis: int = 0, name: str | None = None) -> torch.Tensor:
     """Tensors of one shape and dtype joined along a new axis."""
     if isinstance(x, torch.Tensor):
         return torch.unsqueeze(x, axis)
@@ -78,7 +82,7 @@ def stack(x: Any, axis: int = 0, name: str | None = None) -> Tensor:
 
 
 @operation
-def split(x: torch.Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = None) -> list[Tensor]:
+def split(x: torch.Tensor, num_or_sections: Any, axis: Any = 0, name: str | None = None) -> list[torch.Tensor]:
     """`x` cut along an axis into equal parts, or into parts of given lengths (one may be -1)."""
     need_tensor(x, "x", "split")
     axis = int(axis)
@@ -93,7 +97,9 @@ def split(x: torch.Tensor, num_or_sections: Any, axis: Any = 0, name: str | None
             raise ValueError(f"(InvalidArgument) split(): sections {list(num_or_sections)} do not sum to {length}")
         return list(torch.Tensor.split(x, sections, axis))
     if not isinstance(num_or_sections, int):
-        raise TypeError(f"The type of 'num_or_sections' in split must be int, list or tuple, but received {type(num_or_sections)}.")
+        raise TypeError(
+            f"The type of 'num_or_sections' in split must be int, list or tuple, but received {type(num_or_sections)}."
+        )
     if num_or_sections <= 0 or length % num_or_sections:
         raise ValueError(
             f"(InvalidArgument) split(): an axis of {length} elements cannot be split into {num_or_sections} equal parts"
@@ -102,13 +108,13 @@ def split(x: torch.Tensor, num_or_sections: Any, axis: Any = 0, name: str | None
 
 
 @operation
-def chunk(x: torch.Tensor, chunks: int, axis: Any = 0, name: str | None = None) -> list[Tensor]:
+def chunk(x: torch.Tensor, chunks: int, axis: Any = 0, name: str | None = None) -> list[torch.Tensor]:
     """`x` cut along an axis into `chunks` equal parts."""
     return split(x, chunks, axis)
 
 
 @operation
-def vsplit(x: torch.Tensor, num_or_sections: Any, name: str | None = None) -> list[Tensor]:
+def vsplit(x: torch.Tensor, num_or_sections: Any, name: str | None = None) -> list[torch.Tensor]:
     """`split` along the first axis of a tensor of two or more."""
     if x.ndim < 2:
         raise ValueError(f"The input tensor's dimension must be greater than 1, but got {x.ndim}")
@@ -116,7 +122,7 @@ def vsplit(x: torch.Tensor, num_or_sections: Any, name: str | None = None) -> li
 
 
 @operation
-def unstack(x: torch.Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
+def unstack(x: torch.Tensor, axis: int = 0, num: int | None = None) -> list[torch.Tensor]:
     """The slices along an axis, without it."""
     if num is not None and num != int(x.shape[axis]):
         raise ValueError(f"(InvalidArgument) unstack(): num is {num}, but axis {axis} has {x.shape[axis]} elements")
@@ -124,13 +130,13 @@ def unstack(x: torch.Tensor, axis: int = 0, num: int | None = None) -> list[Tens
 
 
 @operation
-def unbind(input: torch.Tensor, axis: int = 0) -> list[Tensor]:
+def unbind(input: torch.Tensor, axis: int = 0) -> list[torch.Tensor]:
     """The slices along an axis, without it."""
     return list(torch.unbind(input, axis))
 
 
 @operation
-def squeeze(x: torch.Tensor, axis: Any = None, name: str | None = None) -> Tensor:
+def squeeze(x: torch.Tensor, axis: Any = None, name: str | None = None) -> torch.Tensor:
     """`x` without its axes of length 1, or without those of `axis` that have length 1."""
     need_tensor(x, "x", "squeeze")
     axis = as_axis(axis)
@@ -138,30 +144,30 @@ def squeeze(x: torch.Tensor, axis: Any = None, name: str | None = None) -> Tenso
 
 
 @operation
-def unsqueeze(x: torch.Tensor, axis: Any, name: str | None = None) -> Tensor:
+def unsqueeze(x: torch.Tensor, axis: Any, name: str | None = None) -> torch.Tensor:
     """`x` with axes of length 1 put in, one after another."""
     need_tensor(x, "x", "unsqueeze")
     axes = as_axis(axis)
     for each in (axes,) if isinstance(axes, int) else axes:
         x = torch.unsqueeze(x, each)
-    return x  # type: ignore[return-value]
+    return x
 
 
 @operation
-def flatten(x: torch.Tensor, start_axis: int = 0, stop_axis: int = -1, name: str | None = None) -> Tensor:
+def flatten(x: torch.Tensor, start_axis: int = 0, stop_axis: int = -1, name: str | None = None) -> torch.Tensor:
     """The axes from `start_axis` to `stop_axis` made one."""
     need_tensor(x, "x", "flatten")
     return torch.flatten(x, start_axis, stop_axis)
 
 
 @operation
-def unflatten(x: torch.Tensor, axis: int, shape: Any, name: str | None = None) -> Tensor:
+def unflatten(x: torch.Tensor, axis: int, shape: Any, name: str | None = None) -> torch.Tensor:
     """One axis made several."""
     return torch.unflatten(x, axis, as_sizes(shape))
 
 
 @operation
-def expand(x: torch.Tensor, shape: Any, name: str | None = None) -> Tensor:
+def expand(x: torch.Tensor, shape: Any, name: str | None = None) -> torch.Tensor:
     """`x` repeated along axes of length 1; -1 keeps a length."""
     need_tensor(x, "x", "expand")
     return torch.Tensor.expand(x, as_sizes(shape))
@@ -171,31 +177,31 @@ broadcast_to = expand
 
 
 @operation
-def expand_as(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tensor:
+def expand_as(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """`x` repeated to the shape of `y`."""
     return torch.Tensor.expand(x, list(y.shape))
 
 
 @operation
-def broadcast_tensors(input: Any, name: str | None = None) -> list[Tensor]:
+def broadcast_tensors(input: Any, name: str | None = None) -> list[torch.Tensor]:
     """Tensors repeated to their common shape."""
     return list(torch.broadcast_tensors(*input))
 
 
 @operation
-def tile(x: torch.Tensor, repeat_times: Any, name: str | None = None) -> Tensor:
+def tile(x: torch.Tensor, repeat_times: Any, name: str | None = None) -> torch.Tensor:
     """`x` repeated `repeat_times[i]` times along axis i."""
     return torch.tile(x, as_sizes(repeat_times))
 
 
 @operation
-def repeat_interleave(x: torch.Tensor, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+def repeat_interleave(x: torch.Tensor, repeats: Any, axis: int | None = None, name: str | None = None) -> torch.Tensor:
     """Every element (slice along `axis`) `repeats` times."""
     return torch.repeat_interleave(x, repeats, axis)
 
 
 @operation
-def flip(x: torch.Tensor, axis: Any, name: str | None = None) -> Tensor:
+def flip(x: torch.Tensor, axis: Any, name: str | None = None) -> torch.Tensor:
     """The order of elements along axes turned round."""
     axes = as_axis(axis)
     return torch.flip(x, [axes] if isinstance(axes, int) else list(axes))
@@ -205,25 +211,25 @@ reverse = flip
 
 
 @operation
-def roll(x: torch.Tensor, shifts: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def roll(x: torch.Tensor, shifts: Any, axis: Any = None, name: str | None = None) -> torch.Tensor:
     """Elements moved along axes, those that leave one end coming in at the other."""
     return torch.roll(x, as_axis(shifts), as_axis(axis))
 
 
 @operation
-def rot90(x: torch.Tensor, k: int = 1, axes: Sequence[int] = (0, 1), name: str | None = None) -> Tensor:
+def rot90(x: torch.Tensor, k: int = 1, axes: Sequence[int] = (0, 1), name: str | None = None) -> torch.Tensor:
     """Turned by k right angles in a plane."""
     return torch.rot90(x, k, list(axes))
 
 
 @operation
-def moveaxis(x: torch.Tensor, source: Any, destination: Any, name: str | None = None) -> Tensor:
+def moveaxis(x: torch.Tensor, source: Any, destination: Any, name: str | None = None) -> torch.Tensor:
     """Axes moved to other places."""
     return torch.moveaxis(x, as_axis(source), as_axis(destination))
 
 
 @operation
-def gather(x: torch.Tensor, index: torch.Tensor, axis: Any = None, name: str | None = None) -> Tensor:
+def gather(x: torch.Tensor, index: torch.Tensor, axis: Any = None, name: str | None = None) -> torch.Tensor:
     """Slices of `x` along an axis (the first) at the positions `index`."""
     need_tensor(index, "index", "gather")
     if index.is_floating_point():
@@ -244,7 +250,7 @@ def _in_range(index: torch.Tensor, length: int, operation_name: str) -> None:
 
 
 @operation
-def gather_nd(x: torch.Tensor, index: torch.Tensor, name: str | None = None) -> Tensor:
+def gather_nd(x: torch.Tensor, index: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """`x` at the positions that the last axis of `index` names."""
     return torch.Tensor.__getitem__(x, tuple(torch.unbind(torch.Tensor.to(index, torch.int64), -1)))
 
@@ -252,10 +258,10 @@ def gather_nd(x: torch.Tensor, index: torch.Tensor, name: str | None = None) -> 
 @operation
 def scatter(
     x: torch.Tensor, index: torch.Tensor, updates: torch.Tensor, overwrite: bool = True, name: str | None = None
-) -> Tensor:
+) -> torch.Tensor:
     """`x` with rows `index` replaced by those of `updates`, or (overwrite=False) by the sum of those sent there."""
     rows = torch.flatten(torch.Tensor.to(index, torch.int64))
-    if torch.Tensor.numel(rows) and not (0 <= int(rows.min()) and int(rows.max()) < int(x.shape[0])):
+    if torch.Tensor.numel(rows) and not (int(rows.min()) >= 0 and int(rows.max()) < int(x.shape[0])):
         raise ValueError(f"(InvalidArgument) scatter(): index must be in [0, {x.shape[0]})")
     if overwrite:
         return torch.index_put(x, (rows,), updates)
@@ -263,20 +269,22 @@ def scatter(
 
 
 @operation
-def scatter_nd_add(x: torch.Tensor, index: torch.Tensor, updates: torch.Tensor, name: str | None = None) -> Tensor:
+def scatter_nd_add(
+    x: torch.Tensor, index: torch.Tensor, updates: torch.Tensor, name: str | None = None
+) -> torch.Tensor:
     """`x` plus `updates` at the positions that the last axis of `index` names."""
     places = tuple(torch.unbind(torch.Tensor.to(index, torch.int64), -1))
     return torch.index_put(x, places, updates, accumulate=True)
 
 
 @operation
-def scatter_nd(index: torch.Tensor, updates: torch.Tensor, shape: Any, name: str | None = None) -> Tensor:
+def scatter_nd(index: torch.Tensor, updates: torch.Tensor, shape: Any, name: str | None = None) -> torch.Tensor:
     """Zeros of `shape` plus `updates` at positions."""
     return scatter_nd_add(torch.zeros(as_sizes(shape), dtype=torch_dtype(updates.dtype)), index, updates)
 
 
 @operation
-def take_along_axis(arr: torch.Tensor, indices: torch.Tensor, axis: int, broadcast: bool = True) -> Tensor:
+def take_along_axis(arr: torch.Tensor, indices: torch.Tensor, axis: int, broadcast: bool = True) -> torch.Tensor:
     """Elements at positions along an axis."""
     return torch.take_along_dim(arr, torch.Tensor.to(indices, torch.int64), axis)
 
@@ -290,7 +298,7 @@ def put_along_axis(
     reduce: str = "assign",
     include_self: bool = True,
     broadcast: bool = True,
-) -> Tensor:
+) -> torch.Tensor:
     """`arr` with elements at positions along an axis set, added to or multiplied by `values`."""
     if broadcast:
         shape = list(arr.shape)
@@ -307,31 +315,35 @@ def put_along_axis(
 
 
 @operation
-def index_add(x: torch.Tensor, index: torch.Tensor, axis: int, value: torch.Tensor, name: str | None = None) -> Tensor:
+def index_add(
+    x: torch.Tensor, index: torch.Tensor, axis: int, value: torch.Tensor, name: str | None = None
+) -> torch.Tensor:
     """`x` with slices of `value` added at positions along an axis."""
     return torch.index_add(x, axis, index, value)
 
 
 @operation
-def index_fill(x: torch.Tensor, index: torch.Tensor, axis: int, value: Any, name: str | None = None) -> Tensor:
+def index_fill(x: torch.Tensor, index: torch.Tensor, axis: int, value: Any, name: str | None = None) -> torch.Tensor:
     """`x` with slices at positions along an axis filled."""
     return torch.index_fill(x, axis, torch.Tensor.to(index, torch.int64), value)
 
 
 @operation
-def index_put(x: torch.Tensor, indices: Any, value: torch.Tensor, accumulate: bool = False, name: str | None = None) -> Tensor:
+def index_put(
+    x: torch.Tensor, indices: Any, value: torch.Tensor, accumulate: bool = False, name: str | None = None
+) -> torch.Tensor:
     """`x` with elements at positions replaced by, or increased by, `value`."""
     return torch.index_put(x, tuple(indices), value, accumulate)
 
 
 @operation
-def masked_fill(x: torch.Tensor, mask: torch.Tensor, value: Any, name: str | None = None) -> Tensor:
+def masked_fill(x: torch.Tensor, mask: torch.Tensor, value: Any, name: str | None = None) -> torch.Tensor:
     """`x` with `value` where the mask is true."""
     return torch.where(mask, torch.Tensor.to(as_torch(value), torch_dtype(x.dtype)), x)
 
 
 @operation
-def slice(input: torch.Tensor, axes: Any, starts: Any, ends: Any) -> Tensor:
+def slice(input: torch.Tensor, axes: Any, starts: Any, ends: Any) -> torch.Tensor:
     """The part of `input` from starts[i] to ends[i] along axes[i]."""
     index: list[Any] = [np.s_[:]] * input.ndim
     for axis, start, end in zip(as_sizes(axes), as_sizes(starts), as_sizes(ends), strict=True):
@@ -340,16 +352,18 @@ def slice(input: torch.Tensor, axes: Any, starts: Any, ends: Any) -> Tensor:
 
 
 @operation
-def strided_slice(x: torch.Tensor, axes: Any, starts: Any, ends: Any, strides: Any, name: str | None = None) -> Tensor:
+def strided_slice(
+    x: torch.Tensor, axes: Any, starts: Any, ends: Any, strides: Any, name: str | None = None
+) -> torch.Tensor:
     """The part of `x` from starts[i] to ends[i] along axes[i] in steps of strides[i]."""
     index: list[Any] = [np.s_[:]] * x.ndim
     for axis, start, end, step in zip(as_sizes(axes), as_sizes(starts), as_sizes(ends), as_sizes(strides), strict=True):
         index[axis] = np.s_[start:end:step]
-    return x[tuple(index)]  # type: ignore[return-value]
+    return x[tuple(index)]
 
 
 @operation
-def crop(x: torch.Tensor, shape: Any = None, offsets: Any = None, name: str | None = None) -> Tensor:
+def crop(x: torch.Tensor, shape: Any = None, offsets: Any = None, name: str | None = None) -> torch.Tensor:
     """The part of `x` of `shape` that begins at `offsets`."""
     offsets = [0] * x.ndim if offsets is None else as_sizes(offsets)
     sizes = list(x.shape) if shape is None else as_sizes(shape)
@@ -399,13 +413,13 @@ def unique_consecutive(
 
 
 @operation
-def tensordot(x: torch.Tensor, y: torch.Tensor, axes: Any = 2, name: str | None = None) -> Tensor:
+def tensordot(x: torch.Tensor, y: torch.Tensor, axes: Any = 2, name: str | None = None) -> torch.Tensor:
     """The sum of products over several axes."""
     return torch.tensordot(x, y, axes)
 
 
 @operation
-def view(x: torch.Tensor, shape_or_dtype: Any, name: str | None = None) -> Tensor:
+def view(x: torch.Tensor, shape_or_dtype: Any, name: str | None = None) -> torch.Tensor:
     """The same memory in another shape or dtype."""
     if isinstance(shape_or_dtype, (list, tuple)):
         return torch.Tensor.view(x, _reshaped(x, shape_or_dtype))
@@ -413,31 +427,31 @@ def view(x: torch.Tensor, shape_or_dtype: Any, name: str | None = None) -> Tenso
 
 
 @operation
-def view_as(x: torch.Tensor, other: torch.Tensor, name: str | None = None) -> Tensor:
+def view_as(x: torch.Tensor, other: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The same memory in the shape of `other`."""
     return torch.Tensor.view(x, list(other.shape))
 
 
 @operation
-def as_strided(x: torch.Tensor, shape: Any, stride: Any, offset: int = 0, name: str | None = None) -> Tensor:
+def as_strided(x: torch.Tensor, shape: Any, stride: Any, offset: int = 0, name: str | None = None) -> torch.Tensor:
     """The same memory with given steps."""
     return torch.as_strided(x, as_sizes(shape), as_sizes(stride), offset)
 
 
 @operation
-def unfold(x: torch.Tensor, axis: int, size: int, step: int, name: str | None = None) -> Tensor:
+def unfold(x: torch.Tensor, axis: int, size: int, step: int, name: str | None = None) -> torch.Tensor:
     """Windows of `size` along an axis, every `step`."""
     return torch.Tensor.unfold(x, axis, size, step)
 
 
 @operation
-def as_complex(x: torch.Tensor, name: str | None = None) -> Tensor:
+def as_complex(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """Pairs along the last axis as complex numbers."""
     return torch.view_as_complex(x)
 
 
 @operation
-def as_real(x: torch.Tensor, name: str | None = None) -> Tensor:
+def as_real(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """Complex numbers as pairs along a new last axis."""
     return torch.view_as_real(x)
 

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from ..framework.dtype import torch_dtype
-from .operation import no_kernel, as_axis, float_of_int, need_float, need_same_dtype, need_tensor, operation
-from .tensor import Tensor, as_torch
+from .operation import as_axis, float_of_int, need_float, need_same_dtype, need_tensor, no_kernel, operation
+from .tensor import as_torch
 
 
 def _no_bools(x: torch.Tensor, operation_name: str) -> None:
@@ -27,21 +27,21 @@ def _both(x: torch.Tensor, y: torch.Tensor, operation_name: str) -> None:
 
 
 @operation
-def add(x: torch.Tensor, y: Any, name: str | None = None, *, alpha: Any = 1) -> Tensor:
+def add(x: torch.Tensor, y: Any, name: str | None = None, *, alpha: Any = 1) -> torch.Tensor:
     """x + y."""
     _both(x, y, "add")
     return torch.add(x, y, alpha=alpha)
 
 
 @operation
-def subtract(x: torch.Tensor, y: Any, name: str | None = None) -> Tensor:
+def subtract(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
     """x - y."""
     _both(x, y, "subtract")
     return torch.sub(x, y)
 
 
 @operation
-def multiply(x: torch.Tensor, y: Any, name: str | None = None) -> Tensor:
+def multiply(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
     """x * y."""
     need_tensor(x, "x", "multiply")
     need_tensor(y, "y", "multiply")
@@ -51,7 +51,7 @@ def multiply(x: torch.Tensor, y: Any, name: str | None = None) -> Tensor:
 
 
 @operation
-def divide(x: torch.Tensor, y: Any, name: str | None = None) -> Tensor:
+def divide(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
     """x / y; for two integer tensors the integer part of it."""
     need_same_dtype(x, y, "divide")
     if x.is_floating_point() or x.is_complex():
@@ -62,7 +62,7 @@ def divide(x: torch.Tensor, y: Any, name: str | None = None) -> Tensor:
 
 
 def _pair(name: str, compute: Callable[..., Any], what: str, bools: bool = False) -> Callable[..., Any]:
-    def function(x: torch.Tensor, y: Any, name: str | None = None) -> Tensor:
+    def function(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
         need_same_dtype(x, y, function.__name__)
         if not bools:
             _no_bools(x, function.__name__)
@@ -96,7 +96,7 @@ lcm = _pair("lcm", torch.lcm, "Least common multiple.")
 
 
 @operation
-def pow(x: torch.Tensor, y: Any, name: str | None = None) -> Tensor:
+def pow(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
     """x to the power y, a number or a tensor of the same dtype."""
     need_tensor(x, "x", "pow")
     _no_bools(x, "pow")
@@ -109,7 +109,7 @@ def pow(x: torch.Tensor, y: Any, name: str | None = None) -> Tensor:
 
 
 @operation
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
+def add_n(inputs: Any, name: str | None = None) -> torch.Tensor:
     """The sum of a list of tensors."""
     if isinstance(inputs, torch.Tensor):
         return torch.clone(inputs)
@@ -124,39 +124,44 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
 @operation
 def addmm(
-    input: torch.Tensor, x: torch.Tensor, y: torch.Tensor, beta: float = 1.0, alpha: float = 1.0, name: str | None = None
-) -> Tensor:
+    input: torch.Tensor,
+    x: torch.Tensor,
+    y: torch.Tensor,
+    beta: float = 1.0,
+    alpha: float = 1.0,
+    name: str | None = None,
+) -> torch.Tensor:
     """beta * input + alpha * x @ y."""
     return torch.addmm(input, x, y, beta=beta, alpha=alpha)
 
 
 @operation
-def mm(input: torch.Tensor, mat2: torch.Tensor, name: str | None = None) -> Tensor:
+def mm(input: torch.Tensor, mat2: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The matrix product."""
     need_same_dtype(input, mat2, "mm")
     return torch.matmul(input, mat2)
 
 
 @operation
-def inner(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tensor:
+def inner(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The inner product over the last axis."""
     return torch.inner(x, y)
 
 
 @operation
-def outer(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tensor:
+def outer(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The outer product of the flattened tensors."""
     return torch.outer(torch.flatten(x), torch.flatten(y))
 
 
 @operation
-def kron(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tensor:
+def kron(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The Kronecker product."""
     return torch.kron(x, y)
 
 
 @operation
-def lerp(x: torch.Tensor, y: torch.Tensor, weight: Any, name: str | None = None) -> Tensor:
+def lerp(x: torch.Tensor, y: torch.Tensor, weight: Any, name: str | None = None) -> torch.Tensor:
     """x + weight * (y - x)."""
     return torch.lerp(x, y, weight)
 
@@ -169,7 +174,7 @@ def scale(
     bias_after_scale: bool = True,
     act: str | None = None,
     name: str | None = None,
-) -> Tensor:
+) -> torch.Tensor:
     """scale * x + bias, or scale * (x + bias)."""
     need_tensor(x, "x", "scale")
     if act is not None:
@@ -179,13 +184,13 @@ def scale(
 
 
 @operation
-def stanh(x: torch.Tensor, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> Tensor:
+def stanh(x: torch.Tensor, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> torch.Tensor:
     """scale_b * tanh(scale_a * x)."""
     return scale_b * torch.tanh(torch.mul(x, scale_a))
 
 
 @operation
-def clip(x: torch.Tensor, min: Any = None, max: Any = None, name: str | None = None) -> Tensor:
+def clip(x: torch.Tensor, min: Any = None, max: Any = None, name: str | None = None) -> torch.Tensor:
     """x held between `min` and `max`."""
     need_tensor(x, "x", "clip")
     low, high = (each.item() if isinstance(each, torch.Tensor) else each for each in (min, max))
@@ -199,25 +204,25 @@ def clip(x: torch.Tensor, min: Any = None, max: Any = None, name: str | None = N
 @operation
 def nan_to_num(
     x: torch.Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None, name: str | None = None
-) -> Tensor:
+) -> torch.Tensor:
     """x with nan and infinities replaced."""
     return torch.nan_to_num(x, nan, posinf, neginf)
 
 
 @operation
-def logit(x: torch.Tensor, eps: float | None = None, name: str | None = None) -> Tensor:
+def logit(x: torch.Tensor, eps: float | None = None, name: str | None = None) -> torch.Tensor:
     """log(x / (1 - x)), x held between eps and 1 - eps."""
     return torch.logit(x, eps)
 
 
 @operation
-def increment(x: torch.Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
+def increment(x: torch.Tensor, value: float = 1.0, name: str | None = None) -> torch.Tensor:
     """Add `value` to the one element of `x`, in place."""
     if torch.Tensor.numel(x) != 1:
         raise ValueError(f"(InvalidArgument) increment(): x must have one element, got shape {list(x.shape)}")
     with torch.no_grad():
         torch.Tensor.add_(x, value if x.is_floating_point() else int(value))
-    return x  # type: ignore[return-value]
+    return x
 
 
 # -- along axes --------------------------------------------------------------------------------------------------------
@@ -230,10 +235,14 @@ def _axes(axis: Any) -> Any:
 
 
 @operation
-def sum(x: torch.Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+def sum(
+    x: torch.Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None
+) -> torch.Tensor:
     """The sum along axes (all of them by default); of bools and int32 in int64."""
     need_tensor(x, "x", "sum")
-    wanted = torch_dtype(dtype) if dtype is not None else (torch.int64 if x.dtype in (torch.bool, torch.int32) else None)
+    wanted = (
+        torch_dtype(dtype) if dtype is not None else (torch.int64 if x.dtype in (torch.bool, torch.int32) else None)
+    )
     axis = _axes(axis)
     out = torch.sum(x, dim=axis, keepdim=keepdim, dtype=wanted) if axis is not None else torch.sum(x, dtype=wanted)
     if axis is None and keepdim:
@@ -244,13 +253,13 @@ def sum(x: torch.Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = Fa
 @operation
 def nansum(
     x: torch.Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None
-) -> Tensor:
+) -> torch.Tensor:
     """The sum along axes, leaving out nan."""
     return torch.nansum(x, dim=_axes(axis), keepdim=keepdim, dtype=None if dtype is None else torch_dtype(dtype))
 
 
 @operation
-def nanmean(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+def nanmean(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
     """The mean along axes, leaving out nan."""
     return torch.nanmean(x, dim=_axes(axis), keepdim=keepdim)
 
@@ -258,21 +267,21 @@ def nanmean(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str 
 @operation
 def prod(
     x: torch.Tensor, axis: Any = None, keepdim: bool = False, dtype: Any = None, name: str | None = None
-) -> Tensor:
+) -> torch.Tensor:
     """The product along axes (all of them by default)."""
     need_tensor(x, "x", "prod")
     _no_bools(x, "prod")
     out = x if dtype is None else torch.Tensor.to(x, torch_dtype(dtype))
     kind = torch_dtype(out.dtype)
     axis = _axes(axis)
-    axes = range(x.ndim) if axis is None else sorted((a % x.ndim for a in ([axis] if isinstance(axis, int) else axis)))
+    axes = range(x.ndim) if axis is None else sorted(a % x.ndim for a in ([axis] if isinstance(axis, int) else axis))
     for each in reversed(list(axes)):
         out = torch.prod(out, dim=each, keepdim=keepdim, dtype=kind)
     return torch.clone(out) if out is x else out
 
 
 def _extreme(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
-    def function(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+    def function(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
         need_tensor(x, "x", function.__name__)
         _no_bools(x, function.__name__)
         axis = _axes(axis)
@@ -317,7 +326,7 @@ amin = _extreme("amin", torch.amin, "The smallest element along axes; equal ones
 
 
 @operation
-def all(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+def all(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
     """Whether all elements along axes are true."""
     axis = _axes(axis)
     out = torch.all(x) if axis is None else torch.all(x, dim=axis, keepdim=keepdim)
@@ -326,7 +335,7 @@ def all(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | No
 
 
 @operation
-def any(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+def any(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
     """Whether any element along axes is true."""
     axis = _axes(axis)
     out = torch.any(x) if axis is None else torch.any(x, dim=axis, keepdim=keepdim)
@@ -335,7 +344,7 @@ def any(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | No
 
 
 @operation
-def count_nonzero(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+def count_nonzero(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
     """How many elements along axes are not zero."""
     out = torch.ne(x, 0)
     axis = _axes(axis)
@@ -343,7 +352,7 @@ def count_nonzero(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name
 
 
 @operation
-def logsumexp(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+def logsumexp(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
     """log(sum(exp(x))) along axes (all by default)."""
     need_float(x, "logsumexp")
     axis = _axes(axis)
@@ -356,21 +365,21 @@ def _running(x: torch.Tensor, axis: int | None) -> tuple[torch.Tensor, int]:
 
 
 @operation
-def cumsum(x: torch.Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+def cumsum(x: torch.Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """The running sum along an axis; of the flattened tensor without one."""
     x, axis = _running(x, axis)
     return torch.cumsum(x, axis, dtype=torch_dtype(x.dtype if dtype is None else dtype))
 
 
 @operation
-def cumprod(x: torch.Tensor, dim: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+def cumprod(x: torch.Tensor, dim: int | None = None, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """The running product along an axis."""
     x, dim = _running(x, dim)
     return torch.cumprod(x, dim, dtype=torch_dtype(x.dtype if dtype is None else dtype))
 
 
 @operation
-def logcumsumexp(x: torch.Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+def logcumsumexp(x: torch.Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """The running log-sum-exp along an axis."""
     x, axis = _running(x, axis)
     return torch.logcumsumexp(x if dtype is None else torch.Tensor.to(x, torch_dtype(dtype)), axis)
@@ -395,37 +404,37 @@ def cummin(x: torch.Tensor, axis: int | None = None, dtype: Any = "int64", name:
 @operation
 def diff(
     x: torch.Tensor, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None, name: str | None = None
-) -> Tensor:
+) -> torch.Tensor:
     """Differences of neighbours along an axis."""
     return torch.diff(x, n, axis, prepend, append)
 
 
 @operation
-def trace(x: torch.Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Tensor:
+def trace(x: torch.Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> torch.Tensor:
     """The sum of the diagonal."""
     return torch.sum(torch.diagonal(x, offset, axis1, axis2), dim=-1)
 
 
 @operation
-def diagonal(x: torch.Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Tensor:
+def diagonal(x: torch.Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> torch.Tensor:
     """The diagonal over two axes."""
     return torch.diagonal(x, offset, axis1, axis2)
 
 
 @operation
-def inverse(x: torch.Tensor, name: str | None = None) -> Tensor:
+def inverse(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The inverse matrix."""
     return torch.linalg.inv(x)
 
 
 @operation
-def renorm(x: torch.Tensor, p: float, axis: int, max_norm: float) -> Tensor:
+def renorm(x: torch.Tensor, p: float, axis: int, max_norm: float) -> torch.Tensor:
     """Slices along `axis` whose p-norm is above `max_norm` scaled down to it."""
     return torch.renorm(x, p, axis, max_norm)
 
 
 @operation
-def take(x: torch.Tensor, index: torch.Tensor, mode: str = "raise", name: str | None = None) -> Tensor:
+def take(x: torch.Tensor, index: torch.Tensor, mode: str = "raise", name: str | None = None) -> torch.Tensor:
     """Elements of the flattened tensor; positions out of range raise, wrap round or are held at the ends."""
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"'mode' in 'take' should be 'raise', 'wrap', 'clip', but received {mode}.")
@@ -447,11 +456,13 @@ def broadcast_shape(x_shape: Any, y_shape: Any) -> list[int]:
     try:
         return list(torch.broadcast_shapes(tuple(x_shape), tuple(y_shape)))
     except RuntimeError as error:
-        raise ValueError(f"(InvalidArgument) broadcast_shape(): {list(x_shape)} and {list(y_shape)} do not fit") from error
+        raise ValueError(
+            f"(InvalidArgument) broadcast_shape(): {list(x_shape)} and {list(y_shape)} do not fit"
+        ) from error
 
 
 @operation
-def multiplex(inputs: Any, index: torch.Tensor, name: str | None = None) -> Tensor:
+def multiplex(inputs: Any, index: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """Row i of tensor number index[i]."""
     stacked = torch.stack(list(inputs))
     rows = torch.Tensor.to(torch.flatten(index), torch.int64)
@@ -459,6 +470,6 @@ def multiplex(inputs: Any, index: torch.Tensor, name: str | None = None) -> Tens
 
 
 @operation
-def ldexp(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> Tensor:
+def ldexp(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """x * 2 ** y, in floating point."""
     return torch.mul(float_of_int(x), torch.pow(2.0, float_of_int(y)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ParamSpec
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from .tensor import Tensor
 
 # What torch's argument parser says: "tanh(): argument 'input' (position 1) must be Tensor, not list".
 _TORCHS_TYPE_ERROR = re.compile(r"\(\): argument '|received an invalid combination of arguments|could not be converted")
-Function = TypeVar("Function", bound=Callable[..., Any])
+Arguments = ParamSpec("Arguments")
 
 
 def no_kernel(message: str) -> RuntimeError:
@@ -63,11 +63,11 @@ def translate(error: Exception, name: str) -> Exception:
     return ValueError(f"(InvalidArgument) {name}(): {message}")
 
 
-def operation(function: Function) -> Function:
+def operation(function: Callable[Arguments, Any]) -> Callable[Arguments, Any]:
     """Give a function Paddle's results and errors."""
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
         try:
             result = function(*args, **kwargs)
         except (RuntimeError, TypeError, IndexError) as error:
@@ -80,7 +80,7 @@ def operation(function: Function) -> Function:
             return result
         return wrap_all(result) if isinstance(result, (tuple, list)) else result
 
-    return call  # type: ignore[return-value]
+    return call
 
 
 def core_call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

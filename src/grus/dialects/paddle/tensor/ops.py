@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 from .operation import float_of_int, need_float, need_tensor, operation
-from .tensor import Tensor
 
 Unary = Callable[..., Any]
 
@@ -23,7 +22,7 @@ def _named(function: Unary, name: str, what: str) -> Unary:
 
 
 def _floats(name: str, compute: Unary, what: str) -> Unary:
-    def function(x: torch.Tensor, name: str | None = None) -> Tensor:
+    def function(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
         need_float(x, function.__name__)
         return compute(x)
 
@@ -31,7 +30,7 @@ def _floats(name: str, compute: Unary, what: str) -> Unary:
 
 
 def _widening(name: str, compute: Unary, what: str) -> Unary:
-    def function(x: torch.Tensor, name: str | None = None) -> Tensor:
+    def function(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
         need_tensor(x, "x", function.__name__)
         return compute(float_of_int(x))
 
@@ -39,7 +38,7 @@ def _widening(name: str, compute: Unary, what: str) -> Unary:
 
 
 def _any(name: str, compute: Unary, what: str) -> Unary:
-    def function(x: torch.Tensor, name: str | None = None) -> Tensor:
+    def function(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
         need_tensor(x, "x", function.__name__)
         return compute(x)
 
@@ -93,7 +92,7 @@ angle = _any("angle", torch.angle, "Angle of the complex number.")
 
 
 @operation
-def round(x: torch.Tensor, name: str | None = None) -> Tensor:
+def round(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The nearest integer; halves go away from zero, as in C."""
     need_float(x, "round")
     return torch.where(torch.frac(x).abs() == 0.5, torch.trunc(x) + torch.sign(x), torch.round(x))

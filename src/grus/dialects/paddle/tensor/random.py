@@ -12,7 +12,6 @@ from ..framework.dtype import torch_dtype
 from ..framework.framework import default_torch_dtype
 from ..framework.random import default_generator
 from .operation import as_sizes, need_tensor, no_kernel, operation, wrap
-from .tensor import Tensor
 
 
 def _kind(dtype: torch.dtype) -> type[np.floating]:
@@ -26,7 +25,7 @@ def _count(sizes: list[int]) -> int:
     return int(np.prod(sizes))
 
 
-def _shaped(values: np.ndarray, sizes: list[int], dtype: torch.dtype) -> Tensor:
+def _shaped(values: np.ndarray, sizes: list[int], dtype: torch.dtype) -> torch.Tensor:
     return wrap(torch.from_numpy(values.reshape(sizes)).to(device=expected_place().device, dtype=dtype))
 
 
@@ -37,12 +36,12 @@ def _float_dtype(dtype: Any, operation_name: str) -> torch.dtype:
     return wanted
 
 
-def uniform_values(sizes: list[int], low: float, high: float, dtype: torch.dtype) -> Tensor:
+def uniform_values(sizes: list[int], low: float, high: float, dtype: torch.dtype) -> torch.Tensor:
     """Numbers evenly from `low` to `high`, drawn as Paddle draws them."""
     return _shaped(default_generator.uniform(_count(sizes), low, high, _kind(dtype)), sizes, dtype)
 
 
-def normal_values(sizes: list[int], mean: float, std: float, dtype: torch.dtype) -> Tensor:
+def normal_values(sizes: list[int], mean: float, std: float, dtype: torch.dtype) -> torch.Tensor:
     """Normal numbers, drawn as Paddle draws them."""
     return _shaped(default_generator.normal(_count(sizes), mean, std, _kind(dtype)), sizes, dtype)
 
@@ -50,7 +49,7 @@ def normal_values(sizes: list[int], mean: float, std: float, dtype: torch.dtype)
 @operation
 def uniform(
     shape: Any, dtype: Any = None, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
-) -> Tensor:
+) -> torch.Tensor:
     """Numbers evenly from `min` to `max`; a `seed` other than 0 starts a stream of its own."""
     wanted = _float_dtype(dtype, "uniform")
     if seed:
@@ -63,13 +62,13 @@ def uniform(
 
 
 @operation
-def rand(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+def rand(shape: Any, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """Numbers evenly from 0 to 1."""
     return uniform_values(as_sizes(shape), 0.0, 1.0, _float_dtype(dtype, "rand"))
 
 
 @operation
-def randn(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+def randn(shape: Any, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """Normal numbers of mean 0 and standard deviation 1."""
     return normal_values(as_sizes(shape), 0.0, 1.0, _float_dtype(dtype, "randn"))
 
@@ -78,7 +77,7 @@ standard_normal = randn
 
 
 @operation
-def normal(mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None = None) -> Tensor:
+def normal(mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None = None) -> torch.Tensor:
     """Normal numbers; the shape is that of `mean` or `std` where one of them is a tensor."""
     for each in (mean, std):
         if isinstance(each, torch.Tensor):
@@ -88,7 +87,9 @@ def normal(mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None 
 
 
 @operation
-def randint(low: int = 0, high: int | None = None, shape: Any = (1,), dtype: Any = None, name: str | None = None) -> Tensor:
+def randint(
+    low: int = 0, high: int | None = None, shape: Any = (1,), dtype: Any = None, name: str | None = None
+) -> torch.Tensor:
     """Integers from `low` up to, not including, `high` (from 0 up to `low` without it)."""
     if high is None:
         if low <= 0:
@@ -104,21 +105,23 @@ def randint(low: int = 0, high: int | None = None, shape: Any = (1,), dtype: Any
 
 
 @operation
-def randint_like(x: torch.Tensor, low: int = 0, high: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+def randint_like(
+    x: torch.Tensor, low: int = 0, high: int | None = None, dtype: Any = None, name: str | None = None
+) -> torch.Tensor:
     """As `randint`, in the shape (and dtype) of `x`."""
     need_tensor(x, "x", "randint_like")
     return torch.Tensor.to(randint(low, high, list(x.shape)), torch_dtype(x.dtype if dtype is None else dtype))
 
 
 @operation
-def randperm(n: int, dtype: Any = "int64", name: str | None = None) -> Tensor:
+def randperm(n: int, dtype: Any = "int64", name: str | None = None) -> torch.Tensor:
     """0 .. n - 1 in random order."""
     _count([int(n)])
     return _shaped(default_generator.permutation(int(n)), [int(n)], torch_dtype(dtype))
 
 
 @operation
-def bernoulli(x: torch.Tensor, name: str | None = None) -> Tensor:
+def bernoulli(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """1 with the probability given, else 0."""
     need_tensor(x, "x", "bernoulli")
     draws = uniform_values(list(x.shape), 0.0, 1.0, torch_dtype(x.dtype))
@@ -126,13 +129,15 @@ def bernoulli(x: torch.Tensor, name: str | None = None) -> Tensor:
 
 
 @operation
-def multinomial(x: torch.Tensor, num_samples: int = 1, replacement: bool = False, name: str | None = None) -> Tensor:
+def multinomial(
+    x: torch.Tensor, num_samples: int = 1, replacement: bool = False, name: str | None = None
+) -> torch.Tensor:
     """Positions drawn with the weights of the last axis."""
     need_tensor(x, "x", "multinomial")
     return torch.multinomial(x, num_samples, replacement)
 
 
 @operation
-def poisson(x: torch.Tensor, name: str | None = None) -> Tensor:
+def poisson(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """Poisson numbers of the given rates."""
     return torch.poisson(x)

@@ -9,7 +9,6 @@ import torch
 
 from ..framework.dtype import torch_dtype
 from .operation import as_axis, need_same_dtype, need_tensor, no_kernel, operation
-from .tensor import Tensor
 
 
 def _no_bools(x: torch.Tensor, operation_name: str) -> None:
@@ -20,7 +19,7 @@ def _no_bools(x: torch.Tensor, operation_name: str) -> None:
 def _position(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
     def function(
         x: torch.Tensor, axis: Any = None, keepdim: bool = False, dtype: Any = "int64", name: str | None = None
-    ) -> Tensor:
+    ) -> torch.Tensor:
         need_tensor(x, "x", function.__name__)
         _no_bools(x, function.__name__)
         if dtype is None:
@@ -35,19 +34,23 @@ def _position(name: str, compute: Callable[..., Any], what: str) -> Callable[...
     return operation(function)
 
 
-argmax = _position("argmax", torch.argmax, "The position of the largest element along an axis, or in the flattened tensor.")
-argmin = _position("argmin", torch.argmin, "The position of the smallest element along an axis, or in the flattened tensor.")
+argmax = _position(
+    "argmax", torch.argmax, "The position of the largest element along an axis, or in the flattened tensor."
+)
+argmin = _position(
+    "argmin", torch.argmin, "The position of the smallest element along an axis, or in the flattened tensor."
+)
 
 
 @operation
-def argsort(x: torch.Tensor, axis: int = -1, descending: bool = False, name: str | None = None) -> Tensor:
+def argsort(x: torch.Tensor, axis: int = -1, descending: bool = False, name: str | None = None) -> torch.Tensor:
     """The positions that sort an axis."""
     need_tensor(x, "x", "argsort")
     return torch.argsort(x, dim=axis, descending=descending, stable=True)
 
 
 @operation
-def sort(x: torch.Tensor, axis: int = -1, descending: bool = False, name: str | None = None) -> Tensor:
+def sort(x: torch.Tensor, axis: int = -1, descending: bool = False, name: str | None = None) -> torch.Tensor:
     """The elements in order along an axis."""
     need_tensor(x, "x", "sort")
     _no_bools(x, "sort")
@@ -88,7 +91,7 @@ def where(condition: torch.Tensor, x: Any = None, y: Any = None, name: str | Non
 
 
 @operation
-def _choose(condition: torch.Tensor, x: Any, y: Any) -> Tensor:
+def _choose(condition: torch.Tensor, x: Any, y: Any) -> torch.Tensor:
     need_tensor(condition, "condition", "where")
     if not isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor):
         x = torch.full([1], x, dtype=torch.Tensor.dtype.__get__(y))  # type: ignore[attr-defined]
@@ -109,13 +112,13 @@ def nonzero(x: torch.Tensor, as_tuple: bool = False) -> Any:
 
 
 @operation
-def masked_select(x: torch.Tensor, mask: torch.Tensor, name: str | None = None) -> Tensor:
+def masked_select(x: torch.Tensor, mask: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The elements where the mask is true, 1-D."""
     return torch.masked_select(x, mask)
 
 
 @operation
-def index_select(x: torch.Tensor, index: torch.Tensor, axis: int = 0, name: str | None = None) -> Tensor:
+def index_select(x: torch.Tensor, index: torch.Tensor, axis: int = 0, name: str | None = None) -> torch.Tensor:
     """Slices of `x` along an axis at the positions `index`."""
     need_tensor(x, "x", "index_select")
     try:
@@ -125,22 +128,30 @@ def index_select(x: torch.Tensor, index: torch.Tensor, axis: int = 0, name: str 
 
 
 @operation
-def index_sample(x: torch.Tensor, index: torch.Tensor) -> Tensor:
+def index_sample(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     """From row i of `x` the elements at positions index[i]."""
     return torch.gather(x, 1, torch.Tensor.to(index, torch.int64))
 
 
 @operation
 def searchsorted(
-    sorted_sequence: torch.Tensor, values: torch.Tensor, out_int32: bool = False, right: bool = False, name: str | None = None
-) -> Tensor:
+    sorted_sequence: torch.Tensor,
+    values: torch.Tensor,
+    out_int32: bool = False,
+    right: bool = False,
+    name: str | None = None,
+) -> torch.Tensor:
     """Where `values` would be put into a sorted sequence."""
     return torch.searchsorted(sorted_sequence, values, out_int32=out_int32, right=right)
 
 
 @operation
 def bucketize(
-    x: torch.Tensor, sorted_sequence: torch.Tensor, out_int32: bool = False, right: bool = False, name: str | None = None
-) -> Tensor:
+    x: torch.Tensor,
+    sorted_sequence: torch.Tensor,
+    out_int32: bool = False,
+    right: bool = False,
+    name: str | None = None,
+) -> torch.Tensor:
     """Where the elements of `x` would be put into a sorted sequence."""
     return torch.bucketize(x, sorted_sequence, out_int32=out_int32, right=right)

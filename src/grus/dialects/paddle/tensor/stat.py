@@ -8,11 +8,10 @@ import torch
 
 from ..framework.dtype import torch_dtype
 from .operation import as_axis, need_same_dtype, need_tensor, operation
-from .tensor import Tensor
 
 
 @operation
-def mean(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+def mean(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
     """The mean along axes (all by default); of integers the integer part of it."""
     need_tensor(x, "x", "mean")
     axis = as_axis(axis)
@@ -34,18 +33,22 @@ def _spread(x: torch.Tensor, axis: Any, unbiased: bool, keepdim: bool) -> torch.
 
 
 @operation
-def var(x: torch.Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Tensor:
+def var(
+    x: torch.Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None
+) -> torch.Tensor:
     """The variance along axes (all by default), divided by count - 1 unless `unbiased` is False."""
-    return _spread(x, axis, unbiased, keepdim)  # type: ignore[return-value]
+    return _spread(x, axis, unbiased, keepdim)
 
 
 @operation
-def std(x: torch.Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Tensor:
+def std(
+    x: torch.Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None
+) -> torch.Tensor:
     """The standard deviation along axes; see `var`."""
     return torch.sqrt(_spread(x, axis, unbiased, keepdim))
 
 
-def numel(x: torch.Tensor, name: str | None = None) -> Tensor:
+def numel(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The number of elements, as an int64 tensor."""
     if not isinstance(x, torch.Tensor):
         raise TypeError(f"x must be a Tensor in numel, got {type(x)}")
@@ -55,7 +58,7 @@ def numel(x: torch.Tensor, name: str | None = None) -> Tensor:
 
 
 @operation
-def median(x: torch.Tensor, axis: int | None = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+def median(x: torch.Tensor, axis: int | None = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
     """The middle element along an axis; of an even number of elements the mean of the two middle ones."""
     need_tensor(x, "x", "median")
     values = torch.Tensor.to(x, torch.float32) if not x.is_floating_point() else x
@@ -66,14 +69,14 @@ def median(x: torch.Tensor, axis: int | None = None, keepdim: bool = False, name
 
 
 @operation
-def nanmedian(x: torch.Tensor, axis: int | None = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+def nanmedian(x: torch.Tensor, axis: int | None = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
     """The median, leaving out nan."""
     values = torch.flatten(x) if axis is None else x
     return torch.nanquantile(values, 0.5, dim=0 if axis is None else axis, keepdim=keepdim)
 
 
 @operation
-def quantile(x: torch.Tensor, q: Any, axis: Any = None, keepdim: bool = False) -> Tensor:
+def quantile(x: torch.Tensor, q: Any, axis: Any = None, keepdim: bool = False) -> torch.Tensor:
     """The q-quantiles along an axis, in float64."""
     values = torch.Tensor.to(x, torch.float64)
     return torch.quantile(values, torch.tensor(q, dtype=torch.float64), dim=as_axis(axis), keepdim=keepdim)

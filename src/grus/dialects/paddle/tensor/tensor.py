@@ -27,8 +27,8 @@ from ..framework.dtype import FROM_TORCH, dtype, torch_dtype
 
 _torch_shape = torch.Tensor.shape.__get__  # type: ignore[attr-defined]
 _torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
-_torch_grad = torch.Tensor.grad.__get__  # type: ignore[attr-defined]
-_set_torch_grad = torch.Tensor.grad.__set__  # type: ignore[attr-defined]
+_torch_grad = torch.Tensor.grad.__get__  # type: ignore[union-attr]
+_set_torch_grad = torch.Tensor.grad.__set__  # type: ignore[union-attr]
 
 
 class Size(int):
@@ -68,7 +68,7 @@ class TensorHookRemoveHelper:
 class Tensor(torch.Tensor):
     """A tensor of the Paddle dialect; make one with `paddle.to_tensor`, `paddle.ones` and the like."""
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
     __array_priority__ = 1000  # NumPy arrays leave arithmetic with a tensor to the tensor
 
     # -- facts ---------------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class Tensor(torch.Tensor):
         return core.Place(self.device)
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         """The tensor's name; one is made up when it is first asked for."""
         name = self.__dict__.get("_name")
         if name is None:
@@ -170,17 +170,17 @@ class Tensor(torch.Tensor):
             self.requires_grad_(not stop)
 
     @property
-    def grad(self) -> Tensor | None:  # type: ignore[override]
+    def grad(self) -> Tensor | None:
         """The gradient of a leaf (or of a tensor with `retain_grads`), None before `backward`."""
         if not (self.is_leaf or self.retains_grad):
             return None
         grad = _torch_grad(self)
         if type(grad) is torch.Tensor:
             grad.__class__ = Tensor
-            grad._stop_gradient = False  # Paddle's gradients say so
+            grad._stop_gradient = False  # Paddle's gradients say so  # type: ignore[attr-defined]
         return grad
 
-    @grad.setter
+    @grad.setter  # type: ignore[override]
     def grad(self, value: torch.Tensor) -> None:
         if not isinstance(value, torch.Tensor):
             raise ValueError(f"(InvalidArgument) grad must be Tensor, but got {type(value).__name__}; use clear_grad()")
@@ -217,7 +217,7 @@ class Tensor(torch.Tensor):
 
         backward([self], [grad_tensor], retain_graph)
 
-    def register_hook(self, hook: Any) -> TensorHookRemoveHelper:  # type: ignore[override]
+    def register_hook(self, hook: Any) -> TensorHookRemoveHelper:
         """Call `hook(gradient)` when the gradient is known; what it returns, unless None, takes its place.
 
         Raises:
@@ -248,7 +248,7 @@ class Tensor(torch.Tensor):
             value = value.view(torch.uint16)
         return value.cpu().numpy().copy()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:  # type: ignore[override]
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()
         return array if dtype is None else array.astype(dtype)
 
@@ -273,7 +273,9 @@ class Tensor(torch.Tensor):
         try:
             return (value.flatten()[position[0]] if len(position) == 1 else value[position]).item()
         except (IndexError, RuntimeError) as error:
-            raise ValueError(f"(InvalidArgument) item{position} does not name an element of shape {self.shape}") from error
+            raise ValueError(
+                f"(InvalidArgument) item{position} does not name an element of shape {self.shape}"
+            ) from error
 
     def set_value(self, value: Any) -> None:
         """Overwrite the values in place with those of a tensor or array of the same shape and dtype.
@@ -299,7 +301,7 @@ class Tensor(torch.Tensor):
         with torch.no_grad():
             torch.Tensor.copy_(self.detach(), new)
 
-    def copy_(self, other: torch.Tensor, blocking: bool = True) -> Tensor:  # type: ignore[override]
+    def copy_(self, other: torch.Tensor, blocking: bool = True) -> Tensor:
         """Overwrite the values in place with those of `other`."""
         with torch.no_grad():
             torch.Tensor.copy_(self.detach(), other)
@@ -327,7 +329,7 @@ class Tensor(torch.Tensor):
         """This tensor on a CUDA device."""
         return self._to_device(core.CUDAPlace(device_id or 0).device)
 
-    def pin_memory(self, *_: Any) -> Tensor:  # type: ignore[override]
+    def pin_memory(self, *_: Any) -> Tensor:
         """This tensor in page-locked memory."""
         out = torch.Tensor.pin_memory(self)
         out.__class__ = Tensor

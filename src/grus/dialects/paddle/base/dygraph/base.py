@@ -13,15 +13,15 @@ from ...tensor.tensor import Tensor
 from .. import core, unique_name
 
 
-class no_grad(torch.no_grad):  # noqa: N801 - Paddle's own spelling
+class no_grad(torch.no_grad):
     """Within the block, or the decorated function, results have `stop_gradient`."""
 
 
-class enable_grad(torch.enable_grad):  # noqa: N801
+class enable_grad(torch.enable_grad):
     """Within the block, or the decorated function, gradients are recorded again."""
 
 
-class set_grad_enabled(torch.set_grad_enabled):  # noqa: N801
+class set_grad_enabled(torch.set_grad_enabled):
     """Record gradients or not, from now on or within a block."""
 
 
@@ -126,7 +126,9 @@ def enable_static() -> None:
     Raises:
         NotImplementedError: always.
     """
-    raise NotImplementedError("paddle.enable_static is not covered: the dialect computes at once; torch.compile is the torch way")
+    raise NotImplementedError(
+        "paddle.enable_static is not covered: the dialect computes at once; torch.compile is the torch way"
+    )
 
 
 def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None, dtype: Any = None) -> Tensor:
@@ -141,5 +143,5 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
         return value
     tensor = to_tensor(value, dtype)
     if name is not None:
-        tensor.name = name
-    return tensor
+        tensor.name = name  # type: ignore[attr-defined]
+    return tensor  # type: ignore[return-value]

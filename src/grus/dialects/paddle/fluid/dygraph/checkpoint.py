@@ -16,7 +16,9 @@ def save_dygraph(state_dict: dict[str, Any], model_path: str) -> None:
         AssertionError: for a prefix that names no file or an empty state.
     """
     if os.path.basename(model_path) == "":
-        raise AssertionError("The input model_path MUST be format of dirname/filename, but received filename is empty string.")
+        raise AssertionError(
+            "The input model_path MUST be format of dirname/filename, but received filename is empty string."
+        )
     if not state_dict:
         raise AssertionError("state_dict is empty, no need to save")
     is_layer = any(isinstance(value, EagerParamBase) for value in state_dict.values())
@@ -39,4 +41,3 @@ def load_dygraph(model_path: str, **configs: Any) -> tuple[Any, Any]:
     if found == [None, None]:
         raise ValueError(f"The ``path`` ({model_path}) to load model not exists.")
     return found[0], found[1]
-

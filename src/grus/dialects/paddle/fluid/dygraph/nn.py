@@ -109,7 +109,9 @@ class Dropout(nn.Layer):
         self._p, self._is_test = p, is_test
         modes = {"downgrade_in_infer": "downscale_in_infer", "upscale_in_train": "upscale_in_train"}
         if dropout_implementation not in modes:
-            raise AssertionError(f"dropout_implementation must be one of {', '.join(modes)}, got {dropout_implementation!r}")
+            raise AssertionError(
+                f"dropout_implementation must be one of {', '.join(modes)}, got {dropout_implementation!r}"
+            )
         self._mode = modes[dropout_implementation]
 
     def forward(self, input: torch.Tensor) -> Tensor:

@@ -101,6 +101,15 @@ class GRUCell(Layer):
             bias = self.create_parameter(shape, _suffixed(bias_attr, name), dtype, True, Constant(0.0))
             setattr(self, "_" + name, bias)
 
+    _weight_ih: Any
+    _weight_hh: Any
+    _bias_ih: Any
+    _bias_hh: Any
+    _gate_weight: Any
+    _gate_bias: Any
+    _candidate_weight: Any
+    _candidate_bias: Any
+
     def _weights(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         """The parameters as the core takes them; views of the very memory with `use_cudnn_impl`."""
         if self._use_cudnn_impl:
@@ -123,12 +132,17 @@ class GRUCell(Layer):
         for name, tensor in (("input", input), ("pre_hidden", pre_hidden)):
             if _dtype(tensor) != kind:
                 raise ValueError(f"(InvalidArgument) GRUCell: {name} must be {self._dtype}, got {tensor.dtype}")
-        return wrap(
-            core_call(
-                functional.gru_cell, plain(input), plain(pre_hidden), *self._weights(), reset="after" if self._use_cudnn_impl else "before",
-                gate_activation=self._gate, activation=self._node,
-            )
-        )  # fmt: skip
+        reset = "after" if self._use_cudnn_impl else "before"
+        new = core_call(
+            functional.gru_cell,
+            plain(input),
+            plain(pre_hidden),
+            *self._weights(),
+            reset=reset,
+            gate_activation=self._gate,
+            activation=self._node,
+        )
+        return wrap(new)
 
     def __to_grus__(self) -> layers.GRUCell:
         """A `grus.GRUCell` that shares the parameters' memory.

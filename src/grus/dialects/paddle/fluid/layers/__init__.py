@@ -86,13 +86,17 @@ def activation_of(name: str | None) -> Callable[[Any], Any]:
 
 
 def _elementwise(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
-    def function(x: torch.Tensor, y: torch.Tensor, axis: int = -1, act: str | None = None, name: str | None = None) -> Any:
+    def function(
+        x: torch.Tensor, y: torch.Tensor, axis: int = -1, act: str | None = None, name: str | None = None
+    ) -> Any:
         if axis != -1 and y.ndim < x.ndim:
             y = manipulation.reshape(y, list(y.shape) + [1] * (x.ndim - axis - y.ndim))
         return activation_of(act)(compute(x, y))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{compute.__name__}` of two tensors, the axes of y lying at `axis` of x; then the activation `act`."
+    function.__doc__ = (
+        f"`{compute.__name__}` of two tensors, the axes of y lying at `axis` of x; then the activation `act`."
+    )
     return function
 
 
@@ -167,7 +171,12 @@ def split(input: torch.Tensor, num_or_sections: Any, dim: int = -1, name: str | 
 
 
 def reshape(
-    x: torch.Tensor, shape: Any, actual_shape: Any = None, act: str | None = None, inplace: bool = False, name: Any = None
+    x: torch.Tensor,
+    shape: Any,
+    actual_shape: Any = None,
+    act: str | None = None,
+    inplace: bool = False,
+    name: Any = None,
 ) -> Tensor:
     """A tensor in another shape."""
     if actual_shape is not None:
@@ -235,12 +244,16 @@ def dropout(
 ) -> Tensor:
     """Zeros in place of elements; without `is_test` as in training."""
     if seed is not None:
-        raise NotImplementedError("fluid.layers.dropout: seed is not covered; paddle.seed() sets the seed of all numbers")
+        raise NotImplementedError(
+            "fluid.layers.dropout: seed is not covered; paddle.seed() sets the seed of all numbers"
+        )
     mode = "downscale_in_infer" if dropout_implementation == "downgrade_in_infer" else dropout_implementation
     return F.dropout(x, dropout_prob, training=not is_test, mode=mode)
 
 
-def cross_entropy(input: torch.Tensor, label: torch.Tensor, soft_label: bool = False, ignore_index: int = -100) -> Tensor:
+def cross_entropy(
+    input: torch.Tensor, label: torch.Tensor, soft_label: bool = False, ignore_index: int = -100
+) -> Tensor:
     """-log of the probability `input` of the label, the class axis kept with length 1."""
     return F.cross_entropy(input, label, None, ignore_index, "none", soft_label, use_softmax=False)
 
@@ -260,11 +273,16 @@ def one_hot(input: torch.Tensor, depth: int, allow_out_of_range: bool = False) -
 
 
 def fill_constant(
-    shape: Any, dtype: Any, value: Any, force_cpu: bool = False, out: torch.Tensor | None = None, name: str | None = None
+    shape: Any,
+    dtype: Any,
+    value: Any,
+    force_cpu: bool = False,
+    out: torch.Tensor | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """One value everywhere."""
     filled = creation.full(shape, value, dtype)
-    return filled if out is None else creation.assign(filled, out)
+    return filled if out is None else creation.assign(filled, out)  # type: ignore[return-value]
 
 
 def zeros(shape: Any, dtype: Any, force_cpu: bool = False, name: str | None = None) -> Tensor:
@@ -299,8 +317,10 @@ def gaussian_random(
     from ...tensor.random import normal_values
 
     if seed:
-        raise NotImplementedError("fluid.layers.gaussian_random: seed is not covered; paddle.seed() sets the seed of all")
-    return normal_values(list(shape), mean, std, torch_dtype(dtype))
+        raise NotImplementedError(
+            "fluid.layers.gaussian_random: seed is not covered; paddle.seed() sets the seed of all"
+        )
+    return normal_values(list(shape), mean, std, torch_dtype(dtype))  # type: ignore[return-value]
 
 
 def accuracy(input: torch.Tensor, label: torch.Tensor, k: int = 1, correct: Any = None, total: Any = None) -> Tensor:

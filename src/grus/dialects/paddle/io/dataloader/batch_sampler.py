@@ -24,7 +24,12 @@ class BatchSampler(Sampler):
     """
 
     def __init__(
-        self, dataset: Any = None, sampler: Any = None, shuffle: bool = False, batch_size: int = 1, drop_last: bool = False
+        self,
+        dataset: Any = None,
+        sampler: Any = None,
+        shuffle: bool = False,
+        batch_size: int = 1,
+        drop_last: bool = False,
     ) -> None:
         if dataset is None:
             if sampler is None:

@@ -17,6 +17,9 @@ class Sampler:
     def __iter__(self) -> Iterator[int]:
         raise NotImplementedError
 
+    def __len__(self) -> int:
+        raise TypeError(f"{type(self).__name__} has no length")
+
 
 class SequenceSampler(Sampler):
     """One after another."""
@@ -45,7 +48,9 @@ class RandomSampler(Sampler):
         if not isinstance(replacement, bool):
             raise TypeError(f"expect boolean value for replacement, but got replacement={replacement}")
         if not replacement and num_samples is not None and num_samples > len(data_source):
-            raise ValueError("num_samples should be smaller than or equal to length of data_source when replacement is False")
+            raise ValueError(
+                "num_samples should be smaller than or equal to length of data_source when replacement is False"
+            )
         if num_samples is not None and (not isinstance(num_samples, int) or num_samples <= 0):
             raise ValueError(f"num_samples should be a positive integer, but got num_samples = {num_samples}")
         self.replacement, self._num_samples, self.generator = replacement, num_samples, generator

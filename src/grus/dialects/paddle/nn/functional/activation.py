@@ -19,7 +19,7 @@ _nn = torch._C._nn
 
 
 def _plain(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
-    def function(x: torch.Tensor, name: str | None = None) -> Tensor:
+    def function(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
         need_float(x, function.__name__)
         return compute(x)
 
@@ -40,28 +40,30 @@ tanhshrink = _plain("tanhshrink", lambda x: torch.sub(x, torch.tanh(x)), "x - ta
 
 
 @operation
-def hardsigmoid(x: torch.Tensor, slope: float = 0.1666667, offset: float = 0.5, name: str | None = None) -> Tensor:
+def hardsigmoid(
+    x: torch.Tensor, slope: float = 0.1666667, offset: float = 0.5, name: str | None = None
+) -> torch.Tensor:
     """slope * x + offset held between 0 and 1."""
     need_float(x, "hardsigmoid")
     return torch.clamp(torch.add(torch.mul(x, single(slope)), single(offset)), 0, 1)
 
 
 @operation
-def hardtanh(x: torch.Tensor, min: float = -1.0, max: float = 1.0, name: str | None = None) -> Tensor:
+def hardtanh(x: torch.Tensor, min: float = -1.0, max: float = 1.0, name: str | None = None) -> torch.Tensor:
     """x held between `min` and `max`."""
     need_float(x, "hardtanh")
     return torch.clamp(x, single(min), single(max))
 
 
 @operation
-def leaky_relu(x: torch.Tensor, negative_slope: float = 0.01, name: str | None = None) -> Tensor:
+def leaky_relu(x: torch.Tensor, negative_slope: float = 0.01, name: str | None = None) -> torch.Tensor:
     """x, or negative_slope * x below 0."""
     need_float(x, "leaky_relu")
     return _nn.leaky_relu(x, single(negative_slope))
 
 
 @operation
-def prelu(x: torch.Tensor, weight: torch.Tensor, data_format: str = "NCHW", name: str | None = None) -> Tensor:
+def prelu(x: torch.Tensor, weight: torch.Tensor, data_format: str = "NCHW", name: str | None = None) -> torch.Tensor:
     """x, or weight * x below 0; the weight is one number or one a channel."""
     if weight.ndim != 1:
         raise AssertionError(f"The dim count of weight shape should be 1 in prelu(), got {weight.ndim}")
@@ -69,12 +71,12 @@ def prelu(x: torch.Tensor, weight: torch.Tensor, data_format: str = "NCHW", name
     if list(weight.shape) != [1]:
         shape = [1] * x.ndim
         shape[-1 if data_format in ("NLC", "NHWC", "NDHWC") else 1] = -1
-        factor = torch.reshape(weight, shape)  # type: ignore[assignment]
+        factor = torch.reshape(weight, shape)
     return torch.where(torch.gt(x, 0), x, torch.mul(x, factor))
 
 
 @operation
-def elu(x: torch.Tensor, alpha: float = 1.0, name: str | None = None) -> Tensor:
+def elu(x: torch.Tensor, alpha: float = 1.0, name: str | None = None) -> torch.Tensor:
     """x, or alpha * (exp(x) - 1) below 0."""
     need_float(x, "elu")
     return _nn.elu(x, single(alpha))
@@ -83,7 +85,7 @@ def elu(x: torch.Tensor, alpha: float = 1.0, name: str | None = None) -> Tensor:
 @operation
 def selu(
     x: torch.Tensor, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, name: str | None = None
-) -> Tensor:
+) -> torch.Tensor:
     """scale * elu(x, alpha)."""
     if scale <= 1.0:
         raise ValueError(f"The scale must be greater than 1.0. Received: {scale}.")
@@ -93,7 +95,7 @@ def selu(
 
 
 @operation
-def celu(x: torch.Tensor, alpha: float = 1.0, name: str | None = None) -> Tensor:
+def celu(x: torch.Tensor, alpha: float = 1.0, name: str | None = None) -> torch.Tensor:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
     if alpha == 0:
         raise ZeroDivisionError("alpha cannot be 0 for celu")
@@ -101,21 +103,21 @@ def celu(x: torch.Tensor, alpha: float = 1.0, name: str | None = None) -> Tensor
 
 
 @operation
-def gelu(x: torch.Tensor, approximate: bool = False, name: str | None = None) -> Tensor:
+def gelu(x: torch.Tensor, approximate: bool = False, name: str | None = None) -> torch.Tensor:
     """x * the normal distribution function of x, or its approximation by tanh."""
     need_float(x, "gelu")
     return _nn.gelu(x, approximate="tanh" if approximate else "none")
 
 
 @operation
-def softplus(x: torch.Tensor, beta: float = 1, threshold: float = 20, name: str | None = None) -> Tensor:
+def softplus(x: torch.Tensor, beta: float = 1, threshold: float = 20, name: str | None = None) -> torch.Tensor:
     """log(1 + exp(beta * x)) / beta; x itself where beta * x is above `threshold`."""
     need_float(x, "softplus")
     return _nn.softplus(x, single(beta), single(threshold))
 
 
 @operation
-def softshrink(x: torch.Tensor, threshold: float = 0.5, name: str | None = None) -> Tensor:
+def softshrink(x: torch.Tensor, threshold: float = 0.5, name: str | None = None) -> torch.Tensor:
     """x moved towards 0 by `threshold`, 0 where it is nearer."""
     if threshold < 0:
         raise ValueError(f"The threshold must be no less than zero. Received: {threshold}.")
@@ -123,26 +125,26 @@ def softshrink(x: torch.Tensor, threshold: float = 0.5, name: str | None = None)
 
 
 @operation
-def hardshrink(x: torch.Tensor, threshold: float = 0.5, name: str | None = None) -> Tensor:
+def hardshrink(x: torch.Tensor, threshold: float = 0.5, name: str | None = None) -> torch.Tensor:
     """x, 0 where |x| is at most `threshold`."""
     return torch.hardshrink(x, single(threshold))
 
 
 @operation
-def thresholded_relu(x: torch.Tensor, threshold: float = 1.0, name: str | None = None) -> Tensor:
+def thresholded_relu(x: torch.Tensor, threshold: float = 1.0, name: str | None = None) -> torch.Tensor:
     """x, 0 where it is at most `threshold`."""
     return torch.where(torch.gt(x, single(threshold)), x, torch.zeros_like(x))
 
 
 @operation
-def glu(x: torch.Tensor, axis: int = -1, name: str | None = None) -> Tensor:
+def glu(x: torch.Tensor, axis: int = -1, name: str | None = None) -> torch.Tensor:
     """The first half along an axis times the sigmoid of the second."""
     need_float(x, "glu")
     return _nn.glu(x, axis)
 
 
 @operation
-def maxout(x: torch.Tensor, groups: int, axis: int = 1, name: str | None = None) -> Tensor:
+def maxout(x: torch.Tensor, groups: int, axis: int = 1, name: str | None = None) -> torch.Tensor:
     """The largest of every `groups` channels."""
     axis = axis % x.ndim
     return torch.amax(torch.unflatten(x, axis, [-1, groups]), dim=axis + 1)
@@ -153,7 +155,7 @@ def _cast(x: torch.Tensor, dtype: Any) -> torch.Tensor:
 
 
 @operation
-def softmax(x: torch.Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:
+def softmax(x: torch.Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """exp(x) / sum(exp(x)) along an axis."""
     x = _cast(x, dtype)
     need_float(x, "softmax")
@@ -161,7 +163,7 @@ def softmax(x: torch.Tensor, axis: int = -1, dtype: Any = None, name: str | None
 
 
 @operation
-def log_softmax(x: torch.Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:
+def log_softmax(x: torch.Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """log(softmax(x)) along an axis."""
     x = _cast(x, dtype)
     need_float(x, "log_softmax")
@@ -171,7 +173,7 @@ def log_softmax(x: torch.Tensor, axis: int = -1, dtype: Any = None, name: str | 
 @operation
 def gumbel_softmax(
     x: torch.Tensor, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: str | None = None
-) -> Tensor:
+) -> torch.Tensor:
     """A sample from the categories with logits x; `hard` gives ones and zeros with the gradient of the soft sample."""
     draws = torch.from_numpy(default_generator.uniform(torch.Tensor.numel(x), 1e-10, 1.0)).reshape(list(x.shape))
     noise = -torch.log(-torch.log(draws))
@@ -183,12 +185,12 @@ def gumbel_softmax(
 
 
 def _inplace(function: Callable[..., Any]) -> Callable[..., Tensor]:
-    def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def method(x: Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
         return overwrite(x, function(x, *args, **kwargs))
 
     method.__name__ = method.__qualname__ = function.__name__ + "_"
     method.__doc__ = f"`{function.__name__}`, the result put in place of x."
-    return method
+    return method  # type: ignore[return-value]
 
 
 relu_, tanh_, softmax_, elu_ = _inplace(relu), _inplace(tanh), _inplace(softmax), _inplace(elu)

@@ -9,27 +9,27 @@ import torch
 from ...framework.dtype import single
 from ...framework.random import default_generator, use_exact
 from ...tensor.operation import as_sizes, need_same_dtype, need_tensor, operation
-from ...tensor.tensor import Tensor, plain
+from ...tensor.tensor import plain
 
 
 @operation
-def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, name: str | None = None) -> Tensor:
+def linear(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, name: str | None = None
+) -> torch.Tensor:
     """x @ weight + bias, the weight [in, out]."""
     need_same_dtype(x, weight, "linear")
     out = torch.matmul(x, weight)
     return out if bias is None else torch.add(out, bias)
 
 
-def _mask(shape: list[int], p: float, like: torch.Tensor) -> torch.Tensor:
-    """Ones that stay, zeros with probability p: Paddle's own draws where they are few, torch's where they are many."""
+def _kept(shape: list[int], p: float, like: torch.Tensor) -> torch.Tensor:
+    """False with probability p, else True: Paddle's own draws where they are few, torch's where they are many."""
     count = 1
     for length in shape:
         count *= length
     if use_exact(count):
-        kept = torch.from_numpy(default_generator.canonical(count) >= p).reshape(shape)
-        return kept.to(device=like.device, dtype=torch.Tensor.dtype.__get__(like))  # type: ignore[attr-defined]
-    kept = torch.empty(shape, device=like.device, dtype=torch.Tensor.dtype.__get__(like))  # type: ignore[attr-defined]
-    return kept.bernoulli_(1 - p)
+        return torch.from_numpy(default_generator.canonical(count) >= p).reshape(shape).to(like.device)
+    return torch.rand(shape, device=like.device) >= p
 
 
 @operation
@@ -40,7 +40,7 @@ def dropout(
     training: bool = True,
     mode: str = "upscale_in_train",
     name: str | None = None,
-) -> Tensor:
+) -> torch.Tensor:
     """Zeros in place of elements, each with probability p.
 
     Args:
@@ -77,18 +77,22 @@ def dropout(
         if any(not -x.ndim <= each < x.ndim for each in axes) or len(axes) > x.ndim:
             raise ValueError(f"dropout: axis must name axes of a tensor with {x.ndim}, got {axis}")
         shape = [length if index in [each % x.ndim for each in axes] else 1 for index, length in enumerate(shape)]
-    mask = _mask(shape, p, x)
-    return torch.mul(x, mask.mul_(1 / (1 - p)) if upscale else mask)
+    out = torch.where(_kept(shape, p, x), x, torch.zeros([], device=x.device, dtype=torch.Tensor.dtype.__get__(x)))  # type: ignore[attr-defined]
+    return torch.mul(out, 1 / (1 - p)) if upscale else out
 
 
-def dropout2d(x: torch.Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCHW", name: Any = None) -> Tensor:
+def dropout2d(
+    x: torch.Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCHW", name: Any = None
+) -> torch.Tensor:
     """Whole channels of images dropped."""
     if data_format not in ("NCHW", "NHWC"):
         raise ValueError(f"Attr(data_format) should be 'NCHW' or 'NHWC'. Received Attr(data_format): {data_format}.")
     return dropout(x, p, [0, 1] if data_format == "NCHW" else [0, 3], training)
 
 
-def dropout3d(x: torch.Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCDHW", name: Any = None) -> Tensor:
+def dropout3d(
+    x: torch.Tensor, p: float = 0.5, training: bool = True, data_format: str = "NCDHW", name: Any = None
+) -> torch.Tensor:
     """Whole channels of volumes dropped."""
     if data_format not in ("NCDHW", "NDHWC"):
         raise ValueError(f"Attr(data_format) should be 'NCDHW' or 'NDHWC'. Received Attr(data_format): {data_format}.")
@@ -96,7 +100,7 @@ def dropout3d(x: torch.Tensor, p: float = 0.5, training: bool = True, data_forma
 
 
 @operation
-def alpha_dropout(x: torch.Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> Tensor:
+def alpha_dropout(x: torch.Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> torch.Tensor:
     """Dropout that keeps mean and variance after selu."""
     return torch.nn.functional.alpha_dropout(plain(x), p, training)
 
@@ -109,7 +113,7 @@ def pad(
     value: float = 0.0,
     data_format: str = "NCHW",
     name: str | None = None,
-) -> Tensor:
+) -> torch.Tensor:
     """`x` with elements added at the ends of axes.
 
     Args:
@@ -136,7 +140,7 @@ def pad(
 
 
 @operation
-def cosine_similarity(x1: torch.Tensor, x2: torch.Tensor, axis: int = 1, eps: float = 1e-8) -> Tensor:
+def cosine_similarity(x1: torch.Tensor, x2: torch.Tensor, axis: int = 1, eps: float = 1e-8) -> torch.Tensor:
     """The cosine of the angle between vectors along an axis."""
     dot = torch.sum(torch.mul(x1, x2), dim=axis)
     squares = torch.mul(torch.sum(torch.mul(x1, x1), dim=axis), torch.sum(torch.mul(x2, x2), dim=axis))
@@ -144,23 +148,31 @@ def cosine_similarity(x1: torch.Tensor, x2: torch.Tensor, axis: int = 1, eps: fl
 
 
 @operation
-def normalize(x: torch.Tensor, p: float = 2, axis: int = 1, epsilon: float = 1e-12, name: str | None = None) -> Tensor:
+def normalize(
+    x: torch.Tensor, p: float = 2, axis: int = 1, epsilon: float = 1e-12, name: str | None = None
+) -> torch.Tensor:
     """`x` divided by its p-norm along an axis."""
     axis = 0 if x.ndim == 1 else axis
     return torch.div(x, torch.clamp(torch.linalg.vector_norm(x, p, axis, True), min=epsilon))
 
 
 @operation
-def label_smooth(label: torch.Tensor, prior_dist: Any = None, epsilon: float = 0.1, name: str | None = None) -> Tensor:
+def label_smooth(
+    label: torch.Tensor, prior_dist: Any = None, epsilon: float = 0.1, name: str | None = None
+) -> torch.Tensor:
     """(1 - epsilon) * label + epsilon * the prior distribution (an even one without it)."""
     if not 0 <= epsilon <= 1:
         raise ValueError("The value of epsilon must be between 0 and 1.")
     prior = 1.0 / int(label.shape[-1]) if prior_dist is None else prior_dist
-    return torch.add(torch.mul(label, single(1 - epsilon)), single(epsilon * prior) if prior_dist is None else epsilon * prior)
+    return torch.add(
+        torch.mul(label, single(1 - epsilon)), single(epsilon * prior) if prior_dist is None else epsilon * prior
+    )
 
 
 @operation
-def bilinear(x1: torch.Tensor, x2: torch.Tensor, weight: torch.Tensor, bias: Any = None, name: Any = None) -> Tensor:
+def bilinear(
+    x1: torch.Tensor, x2: torch.Tensor, weight: torch.Tensor, bias: Any = None, name: Any = None
+) -> torch.Tensor:
     """x1 @ weight[k] @ x2 for every k, plus bias."""
     out = torch.einsum("bi,kij,bj->bk", x1, weight, x2)
     return out if bias is None else torch.add(out, bias)

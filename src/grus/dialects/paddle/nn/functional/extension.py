@@ -9,11 +9,10 @@ import torch
 from ...framework.dtype import torch_dtype
 from ...tensor.creation import diag_embed as diag_embed
 from ...tensor.operation import need_tensor, operation
-from ...tensor.tensor import Tensor
 
 
 @operation
-def sequence_mask(x: torch.Tensor, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> Tensor:
+def sequence_mask(x: torch.Tensor, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> torch.Tensor:
     """Ones for the first x steps of `maxlen` (the longest), zeros after, along a new last axis."""
     need_tensor(x, "x", "sequence_mask")
     steps = int(x.max()) if maxlen is None else int(maxlen)

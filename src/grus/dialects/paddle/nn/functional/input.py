@@ -5,13 +5,12 @@ from __future__ import annotations
 import torch
 
 from ...tensor.operation import need_tensor, operation
-from ...tensor.tensor import Tensor
 
 
 @operation
 def embedding(
     x: torch.Tensor, weight: torch.Tensor, padding_idx: int | None = None, sparse: bool = False, name: str | None = None
-) -> Tensor:
+) -> torch.Tensor:
     """Rows of `weight` at the positions x; zeros, and no gradient, for `padding_idx`.
 
     Raises:
@@ -33,11 +32,15 @@ def embedding(
         return torch.embedding(weight, index)
     padding = padding_idx % rows
     out = torch.embedding(weight, index, padding)
-    return torch.where(torch.eq(index, padding).unsqueeze(-1), torch.zeros([], dtype=torch.Tensor.dtype.__get__(out)), out)  # type: ignore[attr-defined]
+    return torch.where(
+        torch.eq(index, padding).unsqueeze(-1),
+        torch.zeros([], dtype=torch.Tensor.dtype.__get__(out)),  # type: ignore[attr-defined]
+        out,
+    )
 
 
 @operation
-def one_hot(x: torch.Tensor, num_classes: int, name: str | None = None) -> Tensor:
+def one_hot(x: torch.Tensor, num_classes: int, name: str | None = None) -> torch.Tensor:
     """Ones at the positions x along a new last axis, in float32."""
     need_tensor(x, "x", "one_hot")
     index = torch.Tensor.to(x, torch.int64)

@@ -8,7 +8,7 @@ import torch
 
 from ...framework.dtype import single, torch_dtype
 from ...tensor.operation import need_tensor, operation
-from ...tensor.tensor import Tensor, plain
+from ...tensor.tensor import plain
 
 
 def check_reduction(reduction: str, name: str) -> None:
@@ -25,20 +25,22 @@ def _reduced(loss: torch.Tensor, reduction: str) -> torch.Tensor:
 
 
 @operation
-def square_error_cost(input: torch.Tensor, label: torch.Tensor) -> Tensor:
+def square_error_cost(input: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
     """(input - label) squared."""
     return torch.square(torch.sub(input, label))
 
 
 @operation
-def mse_loss(input: torch.Tensor, label: torch.Tensor, reduction: str = "mean", name: str | None = None) -> Tensor:
+def mse_loss(
+    input: torch.Tensor, label: torch.Tensor, reduction: str = "mean", name: str | None = None
+) -> torch.Tensor:
     """(input - label) squared."""
     check_reduction(reduction, "mse_loss")
     return _reduced(torch.square(torch.sub(input, label)), reduction)
 
 
 @operation
-def l1_loss(input: torch.Tensor, label: torch.Tensor, reduction: str = "mean", name: str | None = None) -> Tensor:
+def l1_loss(input: torch.Tensor, label: torch.Tensor, reduction: str = "mean", name: str | None = None) -> torch.Tensor:
     """|input - label|."""
     check_reduction(reduction, "L1Loss")
     return _reduced(torch.abs(torch.sub(input, label)), reduction)
@@ -47,17 +49,19 @@ def l1_loss(input: torch.Tensor, label: torch.Tensor, reduction: str = "mean", n
 @operation
 def smooth_l1_loss(
     input: torch.Tensor, label: torch.Tensor, reduction: str = "mean", delta: float = 1.0, name: str | None = None
-) -> Tensor:
+) -> torch.Tensor:
     """Half the squared difference up to `delta`, linear beyond: delta * (|difference| - delta / 2)."""
     check_reduction(reduction, "smooth_l1_loss")
-    return _reduced(torch._C._nn.huber_loss(input, label, 0, single(delta)), reduction)
+    return _reduced(torch._C._nn.huber_loss(input, label, 0, single(delta)), reduction)  # type: ignore[arg-type]
 
 
 @operation
-def kl_div(input: torch.Tensor, label: torch.Tensor, reduction: str = "mean", name: str | None = None) -> Tensor:
+def kl_div(input: torch.Tensor, label: torch.Tensor, reduction: str = "mean", name: str | None = None) -> torch.Tensor:
     """label * (log(label) - input), `input` being log-probabilities."""
     if reduction not in ("sum", "mean", "none", "batchmean"):
-        raise ValueError(f"The value of 'reduction' in kl_div should be 'sum', 'mean', 'batchmean' or 'none', but received {reduction}.")
+        raise ValueError(
+            f"The value of 'reduction' in kl_div should be 'sum', 'mean', 'batchmean' or 'none', but received {reduction}."
+        )
     loss = torch.sub(torch.xlogy(label, label), torch.mul(label, input))
     loss = torch.where(torch.gt(label, 0), loss, torch.zeros_like(loss))
     if reduction == "batchmean":
@@ -73,19 +77,21 @@ def _same_shape(x: torch.Tensor, y: torch.Tensor, name: str) -> None:
     need_tensor(x, "input", name)
     need_tensor(y, "label", name)
     if list(x.shape) != list(y.shape):
-        raise ValueError(f"(InvalidArgument) {name}: input and label must have one shape, got {list(x.shape)} and {list(y.shape)}")
+        raise ValueError(
+            f"(InvalidArgument) {name}: input and label must have one shape, got {list(x.shape)} and {list(y.shape)}"
+        )
 
 
 @operation
 def binary_cross_entropy(
     input: torch.Tensor, label: torch.Tensor, weight: Any = None, reduction: str = "mean", name: str | None = None
-) -> Tensor:
+) -> torch.Tensor:
     """-label * log(input) - (1 - label) * log(1 - input), the logarithms held above -100."""
     check_reduction(reduction, "binary_cross_entropy")
     _same_shape(input, label, "binary_cross_entropy")
     if torch.Tensor.numel(input) and not (float(input.min()) >= 0 and float(input.max()) <= 1):
         raise ValueError("(InvalidArgument) binary_cross_entropy: input must be within [0, 1]; apply a sigmoid first")
-    return _reduced(_weighted(torch._C._nn.binary_cross_entropy(input, label, None, 0), weight), reduction)
+    return _reduced(_weighted(torch._C._nn.binary_cross_entropy(input, label, None, 0), weight), reduction)  # type: ignore[arg-type]
 
 
 @operation
@@ -96,7 +102,7 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Any = None,
     name: str | None = None,
-) -> Tensor:
+) -> torch.Tensor:
     """`binary_cross_entropy` of sigmoid(logit)."""
     check_reduction(reduction, "binary_cross_entropy_with_logits")
     _same_shape(logit, label, "binary_cross_entropy_with_logits")
@@ -112,7 +118,7 @@ def nll_loss(
     ignore_index: int = -100,
     reduction: str = "mean",
     name: str | None = None,
-) -> Tensor:
+) -> torch.Tensor:
     """-input at the label along axis 1, `input` being log-probabilities [N, C, ...]."""
     check_reduction(reduction, "nll_loss")
     if input.ndim < 2:
@@ -121,8 +127,8 @@ def nll_loss(
         raise ValueError(f"Expected 1 or more classes (got num classes {input.shape[1]})")
     reductions = {"none": 0, "mean": 1, "sum": 2}
     try:
-        function = torch._C._nn.nll_loss if input.ndim == 2 else torch._C._nn.nll_loss_nd
-        return function(input, torch.Tensor.to(label, torch.int64), weight, reductions[reduction], ignore_index)
+        function = torch._C._nn.nll_loss if input.ndim == 2 else torch._C._nn.nll_loss_nd  # type: ignore[attr-defined]
+        return function(input, torch.Tensor.to(label, torch.int64), weight, reductions[reduction], ignore_index)  # type: ignore[arg-type]
     except IndexError as error:
         raise ValueError(f"(InvalidArgument) nll_loss: {error}") from error
 
@@ -189,7 +195,7 @@ def cross_entropy(
     use_softmax: bool = True,
     label_smoothing: float = 0.0,
     name: str | None = None,
-) -> Tensor:
+) -> torch.Tensor:
     """The cross entropy of class scores and labels.
 
     Args:
@@ -219,7 +225,9 @@ def cross_entropy(
     if input.ndim == 0:
         raise ValueError("The dimention of input should be larger than zero!")
     if label.ndim not in (input.ndim, input.ndim - 1):
-        raise ValueError(f"Expected nput_dims - 1 = label_dims or input_dims == label_dims (got nput_dims{input.ndim}, label_dims{label.ndim})")
+        raise ValueError(
+            f"Expected nput_dims - 1 = label_dims or input_dims == label_dims (got nput_dims{input.ndim}, label_dims{label.ndim})"
+        )
     axis %= input.ndim
     if label_smoothing > 0:
         soft_label, label = True, _smoothed(input, label, axis, label_smoothing, soft_label)
@@ -254,9 +262,13 @@ def _smoothed(input: torch.Tensor, label: torch.Tensor, axis: int, smoothing: fl
     return torch.Tensor.to(smoothed, torch_dtype(input.dtype))
 
 
-def _soft_cross_entropy(log_p: torch.Tensor, label: torch.Tensor, weight: Any, reduction: str, axis: int) -> torch.Tensor:
+def _soft_cross_entropy(
+    log_p: torch.Tensor, label: torch.Tensor, weight: Any, reduction: str, axis: int
+) -> torch.Tensor:
     if list(label.shape) != list(log_p.shape):
-        raise ValueError(f"(InvalidArgument) cross_entropy: soft labels must have shape {list(log_p.shape)}, got {list(label.shape)}")
+        raise ValueError(
+            f"(InvalidArgument) cross_entropy: soft labels must have shape {list(log_p.shape)}, got {list(label.shape)}"
+        )
     loss = torch.neg(torch.sum(torch.mul(label, log_p), dim=axis, keepdim=True))
     if weight is None:
         return _reduced(loss, reduction)
@@ -274,8 +286,13 @@ def _soft_cross_entropy(log_p: torch.Tensor, label: torch.Tensor, weight: Any, r
 
 @operation
 def margin_ranking_loss(
-    input: torch.Tensor, other: torch.Tensor, label: torch.Tensor, margin: float = 0.0, reduction: str = "mean", name: Any = None
-) -> Tensor:
+    input: torch.Tensor,
+    other: torch.Tensor,
+    label: torch.Tensor,
+    margin: float = 0.0,
+    reduction: str = "mean",
+    name: Any = None,
+) -> torch.Tensor:
     """max(0, -label * (input - other) + margin)."""
     check_reduction(reduction, "MarginRankingLoss")
     loss = torch.relu(torch.add(torch.mul(torch.neg(label), torch.sub(input, other)), margin))
@@ -285,7 +302,7 @@ def margin_ranking_loss(
 @operation
 def hinge_embedding_loss(
     input: torch.Tensor, label: torch.Tensor, margin: float = 1.0, reduction: str = "mean", name: Any = None
-) -> Tensor:
+) -> torch.Tensor:
     """The input where the label is 1, max(0, margin - input) where it is -1."""
     check_reduction(reduction, "hinge_embedding_loss")
     return _reduced(torch.hinge_embedding_loss(input, label, margin, 0), reduction)
@@ -293,11 +310,19 @@ def hinge_embedding_loss(
 
 @operation
 def cosine_embedding_loss(
-    input1: torch.Tensor, input2: torch.Tensor, label: torch.Tensor, margin: float = 0, reduction: str = "mean", name: Any = None
-) -> Tensor:
+    input1: torch.Tensor,
+    input2: torch.Tensor,
+    label: torch.Tensor,
+    margin: float = 0,
+    reduction: str = "mean",
+    name: Any = None,
+) -> torch.Tensor:
     """1 - cosine where the label is 1, max(0, cosine - margin) where it is -1."""
     check_reduction(reduction, "cosine_embedding_loss")
-    return _reduced(torch.cosine_embedding_loss(input1, input2, torch.Tensor.to(label, torch_dtype(input1.dtype)), margin, 0), reduction)
+    return _reduced(
+        torch.cosine_embedding_loss(input1, input2, torch.Tensor.to(label, torch_dtype(input1.dtype)), margin, 0),
+        reduction,
+    )
 
 
 @operation
@@ -311,16 +336,18 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: str = "mean",
     name: Any = None,
-) -> Tensor:
+) -> torch.Tensor:
     """max(0, distance to positive - distance to negative + margin)."""
     check_reduction(reduction, "triplet_margin_loss")
     if margin < 0:
-        raise ValueError(f"The margin between positive samples and negative samples should be greater than 0, got {margin}.")
+        raise ValueError(
+            f"The margin between positive samples and negative samples should be greater than 0, got {margin}."
+        )
     return _reduced(torch.triplet_margin_loss(input, positive, negative, margin, p, epsilon, swap, 0), reduction)
 
 
 @operation
-def log_loss(input: torch.Tensor, label: torch.Tensor, epsilon: float = 1e-4, name: str | None = None) -> Tensor:
+def log_loss(input: torch.Tensor, label: torch.Tensor, epsilon: float = 1e-4, name: str | None = None) -> torch.Tensor:
     """-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)."""
     first = torch.mul(label, torch.log(torch.add(input, epsilon)))
     second = torch.mul(torch.sub(1, label), torch.log(torch.add(torch.sub(1, input), epsilon)))
@@ -336,7 +363,7 @@ def ctc_loss(
     blank: int = 0,
     reduction: str = "mean",
     norm_by_times: bool = False,
-) -> Tensor:
+) -> torch.Tensor:
     """The connectionist temporal classification loss.
 
     Args:
@@ -350,7 +377,9 @@ def ctc_loss(
     """
     check_reduction(reduction, "ctc_loss")
     if norm_by_times:
-        raise NotImplementedError("ctc_loss: norm_by_times=True is not covered; divide the gradients by the lengths instead")
+        raise NotImplementedError(
+            "ctc_loss: norm_by_times=True is not covered; divide the gradients by the lengths instead"
+        )
     lengths = plain(torch.Tensor.to(label_lengths, torch.int64))
     loss = torch.ctc_loss(
         torch.log_softmax(plain(log_probs), -1), plain(torch.Tensor.to(labels, torch.int64)),

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 
 from ...tensor.operation import need_float, operation
-from ...tensor.tensor import Tensor
 
 
 @operation
@@ -18,12 +17,15 @@ def layer_norm(
     bias: torch.Tensor | None = None,
     epsilon: float = 1e-5,
     name: str | None = None,
-) -> Tensor:
+) -> torch.Tensor:
     """(x - mean) / sqrt(variance + epsilon) over the last axes, times weight, plus bias."""
     need_float(x, "layer_norm")
     shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     if list(x.shape)[-len(shape) :] != shape:
-        raise ValueError(f"Given normalized_shape is {shape}, expected input with shape [*, {str(shape)[1:]}, but got input shape {list(x.shape)}")
+        raise ValueError(
+            f"Given normalized_shape is {shape}, expected input with shape [*, {str(shape)[1:]}, but got input shape "
+            f"{list(x.shape)}"
+        )
     weight = None if weight is None else torch.reshape(weight, shape)
     bias = None if bias is None else torch.reshape(bias, shape)
     return torch.layer_norm(x, shape, weight, bias, epsilon)
@@ -42,7 +44,7 @@ def batch_norm(
     data_format: str = "NCHW",
     use_global_stats: bool | None = None,
     name: str | None = None,
-) -> Tensor:
+) -> torch.Tensor:
     """Normalization by the statistics of the batch (training) or the running ones.
 
     In training the running statistics become momentum * old + (1 - momentum) * those of the batch (the biased variance),

@@ -20,7 +20,9 @@ class Assign(Initializer):
 
     def __init__(self, value: Any, name: str | None = None) -> None:
         if not isinstance(value, (torch.Tensor, np.ndarray, list, tuple)):
-            raise AssertionError(f"Assign: value must be a Tensor, a numpy array, a list or a tuple, got {type(value).__name__}")
+            raise AssertionError(
+                f"Assign: value must be a Tensor, a numpy array, a list or a tuple, got {type(value).__name__}"
+            )
         self._value = value.numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
 
     def forward(self, param: Tensor, block: Any = None) -> Tensor:

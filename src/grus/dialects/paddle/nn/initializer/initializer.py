@@ -68,7 +68,9 @@ def set_global_initializer(weight_init: Initializer | None, bias_init: Initializ
     """
     for name, value in (("weight_init", weight_init), ("bias_init", bias_init)):
         if value is not None and not isinstance(value, Initializer):
-            raise TypeError(f"set_global_initializer: {name} must be an Initializer or None, got {type(value).__name__}")
+            raise TypeError(
+                f"set_global_initializer: {name} must be an Initializer or None, got {type(value).__name__}"
+            )
     _global[False], _global[True] = weight_init, bias_init
 
 

@@ -21,9 +21,9 @@ class XavierInitializer(Initializer):
 
     def values(self, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
         """New random values of `shape`."""
-        fan_in, fan_out = fans(shape)
-        fan_in = fan_in if self._fan_in is None else self._fan_in
-        fan_out = fan_out if self._fan_out is None else self._fan_out
+        rows, columns = fans(shape)
+        fan_in: float = rows if self._fan_in is None else self._fan_in
+        fan_out: float = columns if self._fan_out is None else self._fan_out
         if self._uniform:
             limit = single(math.sqrt(6.0 / (fan_in + fan_out)))
             return uniform_values(shape, -limit, limit, dtype)

@@ -12,6 +12,7 @@ from ...base.core import Place, as_place, is_compiled_with_cuda
 from ...framework.dtype import as_dtype, dtype, torch_dtype
 from ...tensor.tensor import Tensor, plain
 
+_set_grad = torch.Tensor.grad.__set__  # type: ignore[union-attr]
 AnyLayer = TypeVar("AnyLayer", bound=torch.nn.Module)
 
 
@@ -77,7 +78,7 @@ def _convert(tensor: Tensor, device: torch.device | None, wanted: torch.dtype | 
     new = torch.Tensor.to(plain(tensor.detach()), device=device, dtype=wanted)
     stop_gradient, grad = tensor.stop_gradient, tensor.grad
     if tensor.is_leaf:
-        torch.Tensor.grad.__set__(tensor, None)  # type: ignore[attr-defined]
+        _set_grad(tensor, None)
         tensor.requires_grad_(False)
     tensor.data = new
     tensor.stop_gradient = stop_gradient
@@ -114,7 +115,11 @@ def rename_dtype(layer: torch.nn.Module, spelling: Any, excluded: tuple[type, ..
 def to_floating(layer: AnyLayer, name: str, excluded: tuple[type, ...]) -> AnyLayer:
     """Cast the floating-point tensors of a layer; half precision needs a GPU."""
     if name != "float32" and not is_compiled_with_cuda():
-        warnings.warn(f"Paddle compiled by the user does not support {name}, so keep original data type.", UserWarning, stacklevel=3)
+        warnings.warn(
+            f"Paddle compiled by the user does not support {name}, so keep original data type.",
+            UserWarning,
+            stacklevel=3,
+        )
         return layer
     kind = as_dtype(name)
     cast(layer, None, kind, floating_only=True, excluded=excluded)

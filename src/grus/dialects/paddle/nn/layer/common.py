@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
+from ...framework.framework import get_default_dtype
 from ...tensor import manipulation
 from ...tensor.tensor import Tensor
 from .. import functional as F
-from ...framework.framework import get_default_dtype
 from .layers import Layer
 
 
@@ -38,7 +38,12 @@ class Linear(Layer):
     """
 
     def __init__(
-        self, in_features: int, out_features: int, weight_attr: Any = None, bias_attr: Any = None, name: str | None = None
+        self,
+        in_features: int,
+        out_features: int,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        name: str | None = None,
     ) -> None:
         super().__init__()
         self._dtype = get_default_dtype()
@@ -136,7 +141,7 @@ class Dropout2D(Layer):
 
     def forward(self, input: torch.Tensor) -> Tensor:
         """The input with channels dropped."""
-        return F.dropout2d(input, self.p, self.training, self.data_format)
+        return F.dropout2d(input, self.p, self.training, self.data_format)  # type: ignore[return-value]
 
     def extra_repr(self) -> str:
         """The options."""

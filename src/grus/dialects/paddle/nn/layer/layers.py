@@ -69,10 +69,13 @@ class Layer(torch.nn.Module):
     """
 
     training: bool
+    _full_name: str
+    _dtype: Any
+    _paddle_state_hooks: OrderedDict[int, Callable[..., Any]]
 
     def __init__(self, name_scope: str | None = None, dtype: Any = "float32") -> None:
         super().__init__()
-        set_plainly = super().__setattr__
+        set_plainly: Callable[[str, Any], None] = super().__setattr__
         set_plainly("_full_name", unique_name.generate(name_scope or _snake_case(type(self).__name__)))
         set_plainly("_dtype", dtype)
         set_plainly("_paddle_state_hooks", OrderedDict())
@@ -159,8 +162,12 @@ class Layer(torch.nn.Module):
 
     def create_variable(self, name: str | None = None, persistable: bool | None = None, dtype: Any = None) -> Tensor:
         """An empty tensor named after this layer, float32 unless a dtype is given."""
-        stem = f"{self._full_name}.{name}" if name is not None else unique_name.generate(f"{self._full_name}._generated_var")
-        return create_tensor("float32" if dtype is None else dtype, stem, bool(persistable))
+        stem = (
+            f"{self._full_name}.{name}"
+            if name is not None
+            else unique_name.generate(f"{self._full_name}._generated_var")
+        )
+        return create_tensor("float32" if dtype is None else dtype, stem, bool(persistable))  # type: ignore[return-value]
 
     create_tensor = create_variable
 
@@ -216,7 +223,7 @@ class Layer(torch.nn.Module):
 
     # -- buffers -------------------------------------------------------------------------------------------------------
 
-    def register_buffer(self, name: str, tensor: Any, persistable: bool = True) -> None:  # type: ignore[override]
+    def register_buffer(self, name: str, tensor: Any, persistable: bool = True) -> None:
         """Register a tensor that is no parameter; a persistable one is part of the state_dict.
 
         Raises:
@@ -305,7 +312,7 @@ class Layer(torch.nn.Module):
 
     # -- running -------------------------------------------------------------------------------------------------------
 
-    def register_forward_pre_hook(self, hook: Callable[..., Any], **torch_options: Any) -> Any:  # type: ignore[override]
+    def register_forward_pre_hook(self, hook: Callable[..., Any], **torch_options: Any) -> Any:
         """Call `hook(layer, inputs)` before forward; what it returns, unless None, becomes the inputs."""
         return HookRemoveHelper(super().register_forward_pre_hook(hook, **torch_options))
 
@@ -330,7 +337,7 @@ class Layer(torch.nn.Module):
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    def state_dict(  # type: ignore[override]
+    def state_dict(
         self,
         destination: Any = None,
         include_sublayers: bool = True,
@@ -425,7 +432,7 @@ class Layer(torch.nn.Module):
         """As `float`, to float16; on a CPU a UserWarning and no change. Batch normalization is left as it is."""
         return casting.to_floating(self, "float16", casting.checked_classes(excluded_layers, norms=True))
 
-    def bfloat16(self, excluded_layers: Any = None) -> Layer:  # type: ignore[override]
+    def bfloat16(self, excluded_layers: Any = None) -> Layer:
         """As `float`, to bfloat16; on a CPU a UserWarning and no change. Batch normalization is left as it is."""
         return casting.to_floating(self, "bfloat16", casting.checked_classes(excluded_layers, norms=True))
 

@@ -169,7 +169,9 @@ class CosineEmbeddingLoss(Layer):
         super().__init__()
         check_reduction(reduction, "CosineEmbeddingLoss")
         if not -1 <= margin <= 1:
-            raise ValueError(f"The value of 'margin' should be in the interval of [-1, 1], but received {margin:f}, which is not allowed.")
+            raise ValueError(
+                f"The value of 'margin' should be in the interval of [-1, 1], but received {margin:f}, which is not allowed."
+            )
         self.margin, self.reduction, self.name = margin, reduction, name
 
     def forward(self, input1: torch.Tensor, input2: torch.Tensor, label: torch.Tensor) -> Tensor:

@@ -88,7 +88,9 @@ class _BatchNormBase(Layer):
             ValueError: for another number of axes.
         """
         if self.ranks and input.ndim not in self.ranks:
-            raise ValueError(f"expected {' or '.join(f'{rank}D' for rank in self.ranks)} input (got {input.ndim}D input)")
+            raise ValueError(
+                f"expected {' or '.join(f'{rank}D' for rank in self.ranks)} input (got {input.ndim}D input)"
+            )
         if self.training:
             warnings.warn("When training, we now always track global mean and variance.", UserWarning, stacklevel=2)
         return F.batch_norm(

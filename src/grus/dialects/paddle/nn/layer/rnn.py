@@ -142,7 +142,9 @@ class GRUCell(RNNCellBase):
         """
         need_tensor(inputs, "inputs", "gru_cell")
         if inputs.ndim != 2:
-            raise ValueError(f"(InvalidArgument) GRUCell: inputs must be [B, {self.input_size}], got {list(inputs.shape)}")
+            raise ValueError(
+                f"(InvalidArgument) GRUCell: inputs must be [B, {self.input_size}], got {list(inputs.shape)}"
+            )
         x = plain(inputs)
         _need_dtype(x, self.weight_ih, "GRUCell: inputs")
         if states is not None:
@@ -201,7 +203,9 @@ def _lengths(sequence_length: Any, batch: int) -> torch.Tensor | None:
             f"{type(sequence_length).__name__}"
         )
     if _torch_dtype(sequence_length) not in (torch.int32, torch.int64):
-        raise ValueError(f"(InvalidArgument) sequence_length must be int32 or int64, but received {sequence_length.dtype}")
+        raise ValueError(
+            f"(InvalidArgument) sequence_length must be int32 or int64, but received {sequence_length.dtype}"
+        )
     lengths = plain(sequence_length)
     if lengths.numel() != batch or lengths.dim() != 1:
         raise ValueError(
@@ -402,7 +406,12 @@ def _has_no_hooks(cell: Layer) -> bool:
 
 
 def _gru_along(
-    cell: GRUCell, inputs: torch.Tensor, state: torch.Tensor, lengths: torch.Tensor | None, time_major: bool, reverse: bool
+    cell: GRUCell,
+    inputs: torch.Tensor,
+    state: torch.Tensor,
+    lengths: torch.Tensor | None,
+    time_major: bool,
+    reverse: bool,
 ) -> tuple[Tensor, Tensor]:
     """A GRUCell along a sequence, by the core at once instead of step by step."""
     x = plain(inputs)
@@ -429,7 +438,12 @@ def _ragged(
     steps = torch.arange(x.shape[0], device=x.device).unsqueeze(1)
     if reverse:  # the core's second direction begins at each sequence's own end
         both = core_call(
-            functional.gru, x, h_0.expand(2, *h_0.shape), [*weights, *weights], lengths=lengths.cpu(), bidirectional=True
+            functional.gru,
+            x,
+            h_0.expand(2, *h_0.shape),
+            [*weights, *weights],
+            lengths=lengths.cpu(),
+            bidirectional=True,
         )
         hidden = h_0.shape[-1]
         output, h_n = both[0][..., hidden:], both[1][1:]
@@ -497,7 +511,9 @@ class BiRNN(Layer):
         self.cell_bw = cell_bw
         sizes = getattr(cell_fw, "input_size", None), getattr(cell_bw, "input_size", None)
         if None not in sizes and sizes[0] != sizes[1]:
-            raise ValueError(f"input size of forward cell({sizes[0]}) does not equals that of backward cell({sizes[1]})")
+            raise ValueError(
+                f"input size of forward cell({sizes[0]}) does not equals that of backward cell({sizes[1]})"
+            )
         self.time_major = time_major
 
     def forward(self, inputs: Any, initial_states: Any = None, sequence_length: Any = None, **kwargs: Any) -> Any:
