@@ -87,9 +87,8 @@ def from_whole(whole: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
 
 def relayout(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
     """The same global tensor laid out otherwise; differentiable."""
-    if mesh is not tensor.device_mesh and mesh != tensor.device_mesh:
-        whole = DTensor.to_local(tensor.redistribute(placements=[Replicate()] * tensor.device_mesh.ndim))
-        return from_whole(whole.to(mesh.device_type), mesh, layout)
+    if mesh != tensor.device_mesh:
+        return _moved(tensor, mesh, layout)
     becomes_partial = [
         new.is_partial() and not old.is_partial() for new, old in zip(layout, tensor.placements, strict=True)
     ]
@@ -105,6 +104,19 @@ def relayout(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
             kept = [piece if number == place else piece * 0 for number, piece in enumerate(pieces)]
             local = torch.cat(kept, dim) if dim is not None else kept[0]
     return DTensor.from_local(local, mesh, layout)
+
+
+def _moved(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
+    """The same global tensor on other processes, whose first one has to have the values."""
+    source = tensor.device_mesh
+    first, holders = int(mesh.mesh.reshape(-1)[0]), source.mesh.reshape(-1).tolist()
+    if first not in holders:
+        raise ArgumentError(f"to_global: the first process of the new placement, {first}, holds nothing of {holders}")
+    if source.get_coordinate() is None:
+        whole = torch.zeros(tensor.shape, dtype=tensor.dtype)
+    else:
+        whole = DTensor.to_local(tensor.redistribute(placements=[Replicate()] * source.ndim))
+    return from_whole(whole.to(mesh.device_type), mesh, layout)
 
 
 def to_local(tensor: DTensor) -> Tensor:
@@ -173,8 +185,8 @@ def gru(
     whole = [over_batch and not over_rows for over_batch, over_rows in zip(split, rows, strict=True)]
     h_0 = None if h_0 is None else h_0.redistribute(placements=_over_batch(whole, 1))
     input = input.redistribute(placements=_over_batch(whole, batch_dim))
-    output, h_n = functional.gru(input, h_0, weights, batch_first=batch_first, **options)
-    return _laid_out(output, h_n, shown, batch_dim)
+    results = functional.gru(input, h_0, weights, batch_first=batch_first, **options)
+    return _laid_out(*results, shown, batch_dim)
 
 
 def _laid_out(output: Any, h_n: Any, split: Sequence[bool], batch_dim: int | None) -> tuple[DTensor, DTensor]:

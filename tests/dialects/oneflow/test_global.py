@@ -25,7 +25,7 @@ def test_texts() -> None:
         'tensor([1., 1.], placement=oneflow.placement(type="cpu", ranks=[0]),\n'
         "       sbp=(oneflow.sbp.split(dim=0),), dtype=oneflow.float32)"
     )
-    assert (HERE == flow.placement.all("cpu"), S(0) == S(0), S(0) == S(1), B == B()) == (True, True, False, True)
+    assert (flow.placement.all("cpu") == HERE, S(0) == S(0), S(0) == S(1), B() == B) == (True, True, False, True)
 
 
 LAYOUTS: dict[str, tuple[Any, Any]] = {

@@ -84,7 +84,7 @@ def test_state_has_oneflows_form() -> None:
     assert list(state["state"][0]) == ["momentum_buf"]
     group = state["param_groups"][0]
     assert list(group) == ["_options", "_enable_clip_grad", "params"]
-    assert list(group["_options"]) == "lr momentum dampening weight_decay nesterov maximize fused".split()
+    assert list(group["_options"]) == ["lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize", "fused"]
     with pytest.raises(ValueError, match="different number of parameter groups"):
         optimizer.load_state_dict({"state": {}, "param_groups": []})
     with pytest.raises(AssertionError, match="Invalid learning rate: -1"):

@@ -183,27 +183,14 @@ from grus.dialects.oneflow import nn as nn
 from grus.dialects.oneflow import optim as optim
 from grus.dialects.oneflow import sbp as sbp
 from grus.dialects.oneflow import utils as utils
+from grus.dialects.oneflow.framework import dtype as _types
 from grus.dialects.oneflow.framework.check_point_v2 import load as load
 from grus.dialects.oneflow.framework.check_point_v2 import save as save
 from grus.dialects.oneflow.framework.dtype import Size as Size
-from grus.dialects.oneflow.framework.dtype import bfloat16_ as bfloat16
-from grus.dialects.oneflow.framework.dtype import bool_ as bool
 from grus.dialects.oneflow.framework.dtype import device as device
 from grus.dialects.oneflow.framework.dtype import dtype as dtype
-from grus.dialects.oneflow.framework.dtype import float16_ as float16
-from grus.dialects.oneflow.framework.dtype import float16_ as half
-from grus.dialects.oneflow.framework.dtype import float32_ as float
-from grus.dialects.oneflow.framework.dtype import float32_ as float32
-from grus.dialects.oneflow.framework.dtype import float64_ as double
-from grus.dialects.oneflow.framework.dtype import float64_ as float64
-from grus.dialects.oneflow.framework.dtype import int8_ as int8
-from grus.dialects.oneflow.framework.dtype import int32_ as int
-from grus.dialects.oneflow.framework.dtype import int32_ as int32
-from grus.dialects.oneflow.framework.dtype import int64_ as int64
-from grus.dialects.oneflow.framework.dtype import int64_ as long
 from grus.dialects.oneflow.framework.dtype import of_torch as _of_torch
 from grus.dialects.oneflow.framework.dtype import translated as _translated
-from grus.dialects.oneflow.framework.dtype import uint8_ as uint8
 from grus.dialects.oneflow.framework.functions import arange as arange
 from grus.dialects.oneflow.framework.functions import as_tensor as as_tensor
 from grus.dialects.oneflow.framework.functions import cast as cast
@@ -240,6 +227,16 @@ from grus.dialects.oneflow.framework.tensor import sort as sort
 from grus.dialects.oneflow.framework.tensor_str import set_printoptions as set_printoptions
 
 __version__ = "0.9.0"
+
+bool = _types.bool_
+uint8 = _types.uint8_
+int8 = _types.int8_
+int = int32 = _types.int32_
+long = int64 = _types.int64_
+half = float16 = _types.float16_
+bfloat16 = _types.bfloat16_
+float = float32 = _types.float32_
+double = float64 = _types.float64_
 
 all = _translated(torch.all)
 any = _translated(torch.any)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -126,7 +127,7 @@ def _known_modules() -> Iterator[tuple[tuple[str, str], Callable[[], Pending]]]:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
         for home in {kind.__module__, _original(kind.__module__), *_HOMES.get(kind.__name__, ())}:
-            yield (home, kind.__qualname__), lambda kind=kind: _PendingModule(kind)
+            yield (home, kind.__qualname__), functools.partial(_PendingModule, kind)
 
 
 class _PendingModule(Pending):

@@ -42,7 +42,8 @@ def placed(whole: torch.Tensor, place: placement | None, sbp: Any) -> Tensor:
     """A local tensor as it is, or laid out over the processes of a placement."""
     if place is None and sbp is None:
         return dress(whole)
-    assert place is not None and sbp is not None, "a global tensor needs both placement and sbp"
+    assert place is not None, "a global tensor needs a placement beside its sbp"
+    assert sbp is not None, "a global tensor needs an sbp beside its placement"
     mesh = place.mesh
     return dress(global_tensor.from_whole(whole, mesh, sbp_module.placements(sbp, mesh.ndim, whole.dim())))
 

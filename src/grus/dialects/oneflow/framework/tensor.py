@@ -17,9 +17,9 @@ import torch
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate
 
 from grus.dialects.oneflow import sbp as sbp_module
+from grus.dialects.oneflow.framework import placement as placements
 from grus.dialects.oneflow.framework import tensor_str
 from grus.dialects.oneflow.framework.dtype import Size, dtype, indexed, of_torch, plain, translated
-from grus.dialects.oneflow.framework.placement import of_mesh, placement
 from grus.parallel import global_tensor
 
 _TYPE_NAMES = {
@@ -54,7 +54,7 @@ class Tensor(torch.Tensor):
 
     # Names of types and places
 
-    def type(self, target: Any = None) -> Any:
+    def type(self, target: Any = None) -> Any:  # type: ignore[override]
         if target is None:
             prefix = "" if self.is_global or self.device.type == "cpu" else "cuda."
             return f"oneflow.{prefix}{_TYPE_NAMES[torch_dtype(self)]}Tensor"
@@ -68,7 +68,7 @@ class Tensor(torch.Tensor):
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
         given = [plain(value) for value in args if value is not None or len(args) > 2]  # more are torch's own calls
         named = {name: plain(value) for name, value in kwargs.items() if value is not None}
-        return super().to(*given, **named)
+        return super().to(*given, **named)  # type: ignore[return-value]
 
     def cast(self, target: dtype) -> Tensor:
         return self.to(target)
@@ -94,9 +94,9 @@ class Tensor(torch.Tensor):
         return floor_divide(self, other)
 
     def __mod__(self, other: Any) -> Tensor:
-        return torch.fmod(self, other)
+        return torch.fmod(self, other)  # type: ignore[return-value]
 
-    floor_divide = __floordiv__
+    floor_divide = __floordiv__  # type: ignore[assignment]
 
     def __repr__(self) -> str:  # type: ignore[override]
         with torch.no_grad():
@@ -137,7 +137,7 @@ class Tensor(torch.Tensor):
         memo[id(self)] = twin
         if self.grad is not None:
             twin.grad = copy.deepcopy(self.grad, memo)
-        return twin
+        return twin  # type: ignore[return-value]
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         if self.is_global:
@@ -160,8 +160,8 @@ class Tensor(torch.Tensor):
     is_eager = property(lambda self: True)
 
     @property
-    def placement(self) -> placement:
-        return of_mesh(self._layout("placement").device_mesh)
+    def placement(self) -> placements.placement:
+        return placements.of_mesh(self._layout("placement").device_mesh)
 
     @property
     def sbp(self) -> tuple[sbp_module.sbp, ...]:
@@ -179,7 +179,7 @@ class Tensor(torch.Tensor):
 
     def to_global(
         self,
-        placement: placement | None = None,
+        placement: placements.placement | None = None,
         sbp: Any = None,
         *,
         grad_sbp: Any = None,
@@ -203,12 +203,16 @@ class Tensor(torch.Tensor):
         layout = sbp_module.placements(sbp, mesh.ndim, self.dim())
         return dress(global_tensor.from_local(self.as_subclass(torch.Tensor), mesh, layout))
 
-    def local_to_global(self, placement: placement | None = None, sbp: Any = None, **keywords: Any) -> Tensor:
+    def local_to_global(
+        self, placement: placements.placement | None = None, sbp: Any = None, **keywords: Any
+    ) -> Tensor:
         if self.is_global:
             raise RuntimeError("local_to_global takes a local tensor; global_to_global a global one")
         return self.to_global(placement, sbp, **keywords)
 
-    def global_to_global(self, placement: placement | None = None, sbp: Any = None, **keywords: Any) -> Tensor:
+    def global_to_global(
+        self, placement: placements.placement | None = None, sbp: Any = None, **keywords: Any
+    ) -> Tensor:
         if self.is_local:
             raise RuntimeError("global_to_global takes a global tensor; local_to_global a local one")
         return self.to_global(placement, sbp, **keywords)
@@ -273,15 +277,15 @@ class _Global:
         return _DEVICE(self)
 
 
-class _GlobalTensor(_Global, Tensor, DTensor):
+class _GlobalTensor(_Global, Tensor, DTensor):  # type: ignore[override]
     """A tensor over several processes."""
 
 
-class _GlobalParameter(_Global, Parameter, DTensor):
+class _GlobalParameter(_Global, Parameter, DTensor):  # type: ignore[override]
     """A parameter over several processes."""
 
 
-_DEVICE = torch.Tensor.device.__get__  # type: ignore[attr-defined]
+_DEVICE = torch.Tensor.device.__get__
 
 
 # By the names that OneFlow prints.
@@ -340,12 +344,13 @@ def dress_as_torch(value: torch.Tensor) -> torch.Tensor:
 
 def as_parameter(parameter: torch.nn.Parameter) -> Parameter:
     """torch's parameter object as OneFlow's."""
+    dressed: Any = parameter
     if isinstance(parameter, DTensor):
-        parameter.__class__ = _GlobalParameter
+        dressed.__class__ = _GlobalParameter
         global_tensor.keep_gradient_layout(parameter)
     else:
-        parameter.__class__ = Parameter
-    return parameter  # type: ignore[return-value]
+        dressed.__class__ = Parameter
+    return dressed
 
 
 def copied(values: Any) -> Any:

@@ -402,14 +402,14 @@ class WarmupLR(SequentialLR):
         if warmup_method not in ("linear", "constant"):
             raise ValueError(f"'warmup_method' must be 'linear' or 'constant', but got {warmup_method}")
         inner = scheduler_or_optimizer if isinstance(scheduler_or_optimizer, LRScheduler) else None
-        optimizer = inner.optimizer if inner is not None else scheduler_or_optimizer
+        optimizer: Any = inner.optimizer if inner is not None else scheduler_or_optimizer
         if inner is None and warmup_iters == 0:
             raise ValueError("When 'scheduler_or_optimizer' is an optimizer warmup_iters can't be equal to 0")
         self.warmup_factor = warmup_factor
         self.warmup_iters = warmup_iters
         self.warmup_method = warmup_method
         self.warmup_prefix = warmup_prefix
-        self.optimizer: Any = optimizer
+        self.optimizer = optimizer
         self.last_step = last_step
         self._init_base_lrs()
         schedulers: list[LRScheduler] = []

@@ -103,17 +103,18 @@ class Optimizer(torch.optim.Optimizer):
             state[numbers[id(parameter)]] = {
                 name: dress(own[theirs]) for theirs, name in self.STATE.items() if own.get(theirs) is not None
             }
+        known: list[Any] = self.param_groups
         groups = [
             {
                 "_options": copy.deepcopy(group.options),
                 "_enable_clip_grad": all(name in group for name in _CLIP),
                 "params": [numbers[id(parameter)] for parameter in group["params"]],
             }
-            for group in self.param_groups
+            for group in known
         ]
         return {"state": state, "param_groups": groups}
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:  # type: ignore[override]
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over a state that `state_dict` gave, here or in OneFlow.
 
         Raises:
@@ -138,7 +139,7 @@ class Optimizer(torch.optim.Optimizer):
             self.state.pop(parameter, None)
             return
         for name, value in own.items():
-            own[name] = value.detach().clone() if parameter.is_global else value.detach().to(parameter.device).clone()  # type: ignore[attr-defined]
+            own[name] = value.detach().clone() if parameter.is_global else value.detach().to(parameter.device).clone()
         own["step"] = torch.tensor(float(self.steps))
         self.state[parameter] = own
 

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from grus.dialects.oneflow.framework.dtype import dtype, plain, translated
-from grus.dialects.oneflow.framework.placement import placement
 from grus.dialects.oneflow.framework.tensor import Parameter, Tensor, as_parameter, dress
 
 
@@ -45,7 +44,7 @@ class Module(torch.nn.Module):
             as_parameter(param)
         _name_checked(name, "parameter")
         with _worded(f"cannot assign '{type(param)}' object to parameter '{name}' (nn.Parameter or None required)"):
-            super().register_parameter(name, param)
+            super().register_parameter(name, param)  # type: ignore[arg-type]
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:  # type: ignore[override]
         _name_checked(name, "buffer")
@@ -97,7 +96,7 @@ class Module(torch.nn.Module):
         """
         return super().load_state_dict(state_dict.copy(), strict)
 
-    def _load_from_state_dict(  # type: ignore[override]
+    def _load_from_state_dict(
         self,
         state_dict: Mapping[str, Any],
         prefix: str,
@@ -121,8 +120,9 @@ class Module(torch.nn.Module):
                 unexpected_keys.append(key)
 
     def zero_grad(self, set_to_none: bool = False) -> None:
-        for parameter in self.parameters():
-            parameter._zero_grad_(set_to_none)  # type: ignore[attr-defined]
+        parameters: Any = self.parameters()
+        for parameter in parameters:
+            parameter._zero_grad_(set_to_none)
 
     # Types, devices, layouts
 
@@ -145,7 +145,7 @@ class Module(torch.nn.Module):
             return super().to(like.device, plain(like.dtype))
         return translated(super().to)(*args, **given)
 
-    def to_global(self, placement: placement | None = None, sbp: Any = None) -> Any:
+    def to_global(self, placement: Any = None, sbp: Any = None) -> Any:
         """Make every parameter and buffer global, or lay global ones out anew, in place."""
         return self._each(lambda tensor: tensor.to_global(placement=placement, sbp=sbp))
 
@@ -156,24 +156,19 @@ class Module(torch.nn.Module):
     def to_consistent(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(".to_consistent has been removed, please use .to_global instead")
 
-    def _each(self, change: Callable[[Tensor], Tensor]) -> Any:
+    def _each(self, change: Callable[[Any], Any]) -> Any:
         """Replace every parameter and buffer, a shared one by the same new one."""
         changed: dict[Any, Any] = {}
         with torch.no_grad():
             for module in self.modules():
-                for table in (module._parameters, module._buffers):
-                    for name, tensor in table.items():
-                        if tensor is None:
-                            continue
-                        if tensor not in changed:
-                            new: Any = change(tensor.detach())  # type: ignore[arg-type]
-                            if isinstance(tensor, Parameter):
-                                new = Parameter(new, tensor.requires_grad)
-                                new.grad = None if tensor.grad is None else change(tensor.grad)
-                            changed[tensor] = new
-                        setattr(module, name, changed[tensor]) if table is module._parameters else table.update(
-                            {name: changed[tensor]}
-                        )
+                for name, parameter in module._parameters.items():
+                    if parameter is not None:
+                        if parameter not in changed:
+                            changed[parameter] = _changed(parameter, change)
+                        module._parameters[name] = changed[parameter]
+                for name, buffer in module._buffers.items():
+                    if buffer is not None:
+                        module._buffers[name] = change(buffer)
         return self
 
     def _shallow_repr(self) -> str:
@@ -181,6 +176,13 @@ class Module(torch.nn.Module):
         lines = self.extra_repr().split("\n")
         inside = lines[0] if len(lines) == 1 else "\n  " + "\n  ".join(lines) + "\n"
         return f"{self._get_name()}({inside})"
+
+
+def _changed(parameter: Any, change: Callable[[Any], Any]) -> Parameter:
+    new = Parameter(change(parameter.detach()), parameter.requires_grad)
+    if parameter.grad is not None:
+        new.grad = change(parameter.grad)
+    return new
 
 
 def _copy(value: Any, tensor: Any, key: str) -> str | None:

@@ -57,7 +57,7 @@ class GRU(torch.nn.GRU, RNNBase):  # type: ignore[misc, valid-type]
         named = {name: bool(value) if name in flags.values() else plain(value) for name, value in kwargs.items()}
         super().__init__(*given, **named)
 
-    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:  # type: ignore[override]
+    def check_input(self, input: torch.Tensor, batch_sizes: torch.Tensor | None) -> None:
         expected = 3 if batch_sizes is None else 2
         if input.dim() != expected:
             raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
@@ -113,7 +113,7 @@ class GRU(torch.nn.GRU, RNNBase):  # type: ignore[misc, valid-type]
     # The weights are read by name at every call; what torch keeps beside them for cuDNN has no use here.
 
     @property
-    def _flat_weights(self) -> list[Any]:  # type: ignore[override]
+    def _flat_weights(self) -> list[Any]:
         return [getattr(self, name) for name in self._flat_weights_names]
 
     @_flat_weights.setter
@@ -157,7 +157,8 @@ class GRUCell(torch.nn.GRUCell, RNNCellBase):  # type: ignore[misc, valid-type]
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:  # type: ignore[override]
         assert input.dim() in (1, 2), f"GRUCell: Expected input to be 1-D or 2-D but received {input.dim()}-D tensor"
-        if hx is not None and hx.is_global != input.is_global or input.is_global != self.weight_ih.is_global:
+        weight: Any = self.weight_ih
+        if weight.is_global != input.is_global or (hx is not None and hx.is_global != input.is_global):
             raise RuntimeError("nn.GRUCell got local and global tensors together")
         with torch._C.DisableTorchFunctionSubclass(), _oneflow_errors():
             return dress(functional.gru_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh))
@@ -170,8 +171,9 @@ class GRUCell(torch.nn.GRUCell, RNNCellBase):  # type: ignore[misc, valid-type]
 
 def _with_memory_of(source: Module, layer: Any) -> Any:
     """Let a layer of torch's have the values of OneFlow's parameters, in the same memory."""
-    for name, parameter in source.named_parameters():
-        if parameter.is_global:  # type: ignore[attr-defined]
+    parameters: Any = source.named_parameters()
+    for name, parameter in parameters:
+        if parameter.is_global:
             raise TypeError(f"{name} is a global tensor, which a grus layer cannot share; call to_local() first")
         values = parameter.detach().as_subclass(torch.Tensor)
         setattr(layer, name, torch.nn.Parameter(values, parameter.requires_grad))

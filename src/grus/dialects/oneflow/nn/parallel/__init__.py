@@ -47,7 +47,7 @@ class _Averaging:
     def __call__(self, parameter: torch.Tensor) -> None:
         if not self.waiting:
             self.waiting = True
-            torch.autograd.Variable._execution_engine.queue_callback(self.average)  # type: ignore[attr-defined]
+            torch.autograd.Variable._execution_engine.queue_callback(self.average)
 
     def average(self) -> None:
         self.waiting = False
