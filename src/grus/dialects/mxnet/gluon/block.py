@@ -228,6 +228,7 @@ class Block:
 
         Raises:
             AssertionError: for a missing parameter, another shape or dtype.
+            AttributeError: for a file of arrays without names.
             ValueError: for a superfluous one.
             MXNetError: for a missing or damaged file.
         """
@@ -235,6 +236,8 @@ class Block:
         parameters = self._collect_params_with_prefix()
         if not loaded and not parameters:
             return
+        if not isinstance(loaded, dict):
+            raise AttributeError(f"file '{filename}' holds a list of arrays without names, which no parameter can take")
         if not any("." in key for key in loaded):
             self.collect_params().load_dict(
                 loaded, ctx, allow_missing, ignore_extra, self.prefix, filename, cast_dtype, dtype_source
