@@ -19,7 +19,7 @@ def from_dialect(layer: Any) -> Any:
     """Give a `grus.GRU` or `grus.GRUCell` that computes what a dialect's GRU layer computes and shares its parameters.
 
     Args:
-        layer: a GRU layer or cell of any dialect, such as `paddle.nn.GRU`, `mxnet.gluon.rnn.GRU` or `chainer.links.NStepGRU`.
+        layer: a GRU layer or cell of any dialect: `paddle.nn.GRU`, `mxnet.gluon.rnn.GRU`, `chainer.links.NStepGRU` ...
 
     Training either trains both. Raises TypeError for anything that is no dialect's GRU; a layer whose parameters cannot
     be shared raises the error of its dialect, which says why.
