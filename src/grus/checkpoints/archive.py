@@ -32,7 +32,7 @@ _DAMAGE = (
 
 
 class Archive:
-    """A zip archive, its members by name.
+    """A zip archive, its members by name; closed at the end of a `with` block. Members' bytes stay valid after it.
 
     Args:
         path: the file.
@@ -46,16 +46,24 @@ class Archive:
         self.where = os.fspath(path)
         self._data = open_bytes(path)
         try:
-            with zipfile.ZipFile(path) as archive:
-                entries = archive.infolist()
+            self._archive = zipfile.ZipFile(path)
         except _DAMAGE as error:
             raise CheckpointError(f"{self.where}: damaged zip archive: {error}") from error
         self._entries: dict[str, zipfile.ZipInfo] = {}
-        for entry in entries:
-            self._check_entry(entry)
-            self._entries[entry.filename] = entry
-        self._check_overlaps()
-        check_expansion(sum(entry.file_size for entry in entries), len(self._data), f"{self.where}: its members")
+        try:
+            self._check_directory(self._archive.infolist())
+        except BaseException:
+            self._archive.close()
+            raise
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self._archive.close()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries
 
     @property
     def names(self) -> list[str]:
@@ -69,7 +77,7 @@ class Archive:
     def read(self, name: str) -> bytearray:
         """Unpack a member, its checksum checked."""
         try:
-            with zipfile.ZipFile(self.where) as archive, archive.open(self._entries[name]) as member:
+            with self._archive.open(self._entries[name]) as member:
                 data = bytearray(member.read())
         except _DAMAGE as error:
             raise CheckpointError(f"{self.where}: {name}: damaged: {error}") from error
@@ -97,6 +105,13 @@ class Archive:
             cursor.fail("the member's header has another name than the directory", entry.header_offset)
         cursor.take(header[10], "the member's extra field")
         return cursor.take(self.size(name), "the member")
+
+    def _check_directory(self, entries: list[zipfile.ZipInfo]) -> None:
+        for entry in entries:
+            self._check_entry(entry)
+            self._entries[entry.filename] = entry
+        self._check_overlaps()
+        check_expansion(sum(entry.file_size for entry in entries), len(self._data), f"{self.where}: its members")
 
     def _check_entry(self, entry: zipfile.ZipInfo) -> None:
         name, place = entry.filename, f"{self.where}: member {entry.filename!r}"

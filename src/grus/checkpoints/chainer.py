@@ -89,12 +89,12 @@ def load_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     Raises:
         CheckpointError: the archive is damaged or holds Python objects.
     """
-    archive = Archive(path)
     arrays = {}
-    for name in archive.names:
-        if not name.endswith(".npy"):
-            raise CheckpointError(f"{archive.where}: member {name!r} is no array (.npy)")
-        arrays[name.removesuffix(".npy")] = _parse_npy(archive.content(name), f"{archive.where}: {name}")
+    with Archive(path) as archive:
+        for name in archive.names:
+            if not name.endswith(".npy"):
+                raise CheckpointError(f"{archive.where}: member {name!r} is no array (.npy)")
+            arrays[name.removesuffix(".npy")] = _parse_npy(archive.content(name), f"{archive.where}: {name}")
     return arrays
 
 

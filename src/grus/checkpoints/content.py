@@ -24,14 +24,12 @@ class Content:
         marks: formulas of GRUs that their tensors do not tell, by the layer's name: {"reset": "before"}.
         metadata: texts beside the tensors (safetensors has them).
         parameter_names: Paddle's own names of the parameters, by the tensor's name.
-        notes: what a person should know about the file.
     """
 
     tree: Any
     marks: dict[str, dict[str, str]] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
     parameter_names: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
 
 
 def flatten(tree: Any, where: str) -> dict[str, Any]:

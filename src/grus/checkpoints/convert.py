@@ -119,7 +119,7 @@ def rewrite(
     With `strict`, values that the format has no room for are refused rather than left out.
     """
     module = format_module(format)
-    report = Report(checkpoint.format, format, notes=list(checkpoint.content.notes))
+    report = Report(checkpoint.format, format)
     writer = _Writer(checkpoint, module, report, Names(mapping or {}), approximate, style)
     tree = writer.tree()
     if strict:
@@ -148,7 +148,6 @@ class Names:
     def __init__(self, mapping: Mapping[str, str]):
         self._mapping = mapping
         self._used: set[str] = set()
-        self._given: set[tuple[int, str]] = set()
 
     def rename(self, name: Any) -> Any:
         """Give the new name: by the longest entry that is the name or a prefix of it."""

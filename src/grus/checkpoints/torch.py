@@ -93,7 +93,10 @@ def read(path: str | os.PathLike[str]) -> Content:
     """
     with open(path, "rb") as file:
         old = file.read(len(_OLD_HEAD)) == _OLD_HEAD
-    return _read_old(path) if old else _read_zip(path)
+    if old:
+        return _read_old(path)
+    with Archive(path) as archive:
+        return _read_zip(archive)
 
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
@@ -264,8 +267,7 @@ def _containers(tree: Any, path: Path = ()) -> Iterator[tuple[Path, dict[Any, An
             yield from _containers(value, (*path, key))
 
 
-def _read_zip(path: str | os.PathLike[str]) -> Content:
-    archive = Archive(path)
+def _read_zip(archive: Archive) -> Content:
     where = archive.where
     pickles = [name for name in archive.names if name.endswith("/data.pkl")]
     if len(pickles) != 1:
@@ -273,7 +275,7 @@ def _read_zip(path: str | os.PathLike[str]) -> Content:
     root = pickles[0].removesuffix("data.pkl")
     if any(name.startswith(root + "code/") for name in archive.names):
         raise CheckpointError(f"{where}: a TorchScript program (torch.jit.save); a checkpoint holds tensors, not code")
-    if root + "byteorder" in archive.names and archive.read(root + "byteorder") != b"little":
+    if root + "byteorder" in archive and archive.read(root + "byteorder") != b"little":
         raise CheckpointError(f"{where}: {root}byteorder: the tensors are big-endian, which is not supported")
     storages: dict[str, _Storage] = {}
 
@@ -281,7 +283,7 @@ def _read_zip(path: str | os.PathLike[str]) -> Content:
         key, dtype, count = _storage_id(identifier)
         if key not in storages:
             name = f"{root}data/{key}"
-            if name not in archive.names:
+            if name not in archive:
                 raise ValueError(f"the storage {key!r} is missing")
             data = archive.content(name)
             storages[key] = _Storage(data, dtype or None)

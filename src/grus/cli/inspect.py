@@ -56,8 +56,6 @@ def print_checkpoint(checkpoint: Checkpoint) -> None:
         console.print(_line(f"  {gru.path or '(the whole file)'}: {gru.describe()}, {gru.dtype}", style="green"))
         for note in gru.notes:
             console.print(_line(f"    note: {note}", style="yellow"))
-    for note in checkpoint.content.notes:
-        console.print(_line(f"note: {note}", style="yellow"))
 
 
 def human_size(count: int) -> str:
