@@ -16,6 +16,7 @@ from torch import Tensor
 from . import reference
 from .problem import Problem
 
+_missing = ""
 if TYPE_CHECKING:
     from .. import _native as native
 else:
@@ -65,7 +66,12 @@ def run(
     """As `reference.run`."""
     if problem.needs_grad:
         return _Recurrence.apply(problem, batch_sizes, input, h_0, *weights)
-    output, h_n, _ = forward(problem, input, h_0, weights, batch_sizes, False)
+    if problem.dtype in _HALF_DTYPES:
+        output, h_n, _ = forward(problem, input, h_0, weights, batch_sizes, False)
+        return output, h_n
+    output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.directions))
+    h_n = torch.empty_like(h_0, memory_format=torch.contiguous_format)
+    _compute(problem, input, h_0, weights, batch_sizes, output, h_n, None)
     return output, h_n
 
 
@@ -138,8 +144,9 @@ def backward(
         kept = reserve.view(torch.float32)
         numel = reserve_numel(single, *inputs, batch_sizes)
         exact = kept[numel:].view(output.shape)
-        upstream = [None if grad is None else grad.float() for grad in (grad_output, grad_h_n)]
-        found = backward(single, *upstream, *inputs, batch_sizes, exact, kept[:numel], needs)
+        grad_output = None if grad_output is None else grad_output.float()
+        grad_h_n = None if grad_h_n is None else grad_h_n.float()
+        found = backward(single, grad_output, grad_h_n, *inputs, batch_sizes, exact, kept[:numel], needs)
         return [None if grad is None else grad.to(dtype) for grad in found]
     return _Backward(problem, input, h_0, weights, batch_sizes, output, reserve, needs).compute(grad_output, grad_h_n)
 
@@ -197,7 +204,7 @@ def _address(tensor: Tensor, dtype: torch.dtype) -> tuple[int, int]:
         raise RuntimeError(
             f"the kernel needs a contiguous CPU tensor of {dtype}, got {tensor.dtype} on {tensor.device}"
         )
-    return tensor.data_ptr(), tensor.numel() * dtype.itemsize
+    return tensor.data_ptr(), tensor.nbytes
 
 
 def _compute(
@@ -213,8 +220,11 @@ def _compute(
     """Calls the native forward pass; weights: tensors, or what `native.pack` returned."""
     dtype = problem.dtype
     if isinstance(weights, (list, tuple)):
-        weights = [weight if weight.is_contiguous() else weight.contiguous() for weight in weights]
-        addresses = [_address(weight, dtype) for weight in weights]
+        try:
+            addresses: Any = [_address(weight, dtype) for weight in weights]
+        except RuntimeError:
+            weights = [weight.contiguous() for weight in weights]  # alive until the kernel is done
+            addresses = [_address(weight, dtype) for weight in weights]
     else:
         addresses = weights
     h_0 = h_0.contiguous()
@@ -227,7 +237,7 @@ def _compute(
             raise RuntimeError(
                 f"the kernel needs a contiguous CPU tensor of {dtype}, got {input.dtype} on {input.device}"
             )
-        given = input.data_ptr(), input.numel() * input.dtype.itemsize
+        given = input.data_ptr(), input.nbytes
         sizes, output_step_stride = None, batch * output.shape[-1]
     else:
         input = input.contiguous()

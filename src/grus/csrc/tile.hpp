@@ -26,9 +26,19 @@ constexpr int tile_rows = 4;      // 16 registers: 4 x 3 accumulators, 3 weights
 constexpr int tile_vectors = 12;
 #endif
 
+// Accumulators that keep the multipliers busy: their latency times their number.
+#if defined(__AVX512F__)
+constexpr int busy_vectors = 6;
+#else
+constexpr int busy_vectors = 12;
+#endif
+
 // How many panels a tile of M rows takes at once: few rows need more panels to hide the latency of an addition.
+// More than that only makes the parts larger of which the last one is still cached when the next step begins.
 constexpr int panels_at_once(int rows, int width) {
-    int panels = tile_vectors / (rows * width);
+    const int fit = tile_vectors / (rows * width);
+    const int busy = (busy_vectors + rows * width - 1) / (rows * width);
+    const int panels = fit < busy ? fit : busy;
     return panels >= 4 ? 4 : panels >= 2 ? 2 : 1;
 }
 

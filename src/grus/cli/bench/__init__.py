@@ -28,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     sizes("input", [], "input sizes (default: the hidden size)")
     parser.add_argument("--bidirectional", action="store_true", help="two directions")
     parser.add_argument("--train", action="store_true", help="forward and backward instead of inference")
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads of each implementation (default: 1)")
+    parser.add_argument(
+        "--threads", type=int, default=1, metavar="N", help="threads of each implementation (default: 1)"
+    )
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="turns of each implementation (default: 5)")
     parser.add_argument("--seconds", type=float, default=0.2, metavar="S", help="length of a turn (default: 0.2)")
     parser.add_argument(
@@ -73,7 +75,9 @@ def peers(extra: list[str]) -> dict[str, str]:
         name, equals, python = entry.partition("=")
         if name not in RUNNERS or not equals or not Path(python).exists():
             known = ", ".join(name for name in RUNNERS)
-            raise UsageError(f"--peer must be NAME=PYTHON with NAME one of {known} and an existing interpreter, got {entry}")
+            raise UsageError(
+                f"--peer must be NAME=PYTHON with NAME one of {known} and an existing interpreter, got {entry}"
+            )
         found[name] = python
     return found
 

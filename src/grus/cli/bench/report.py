@@ -80,7 +80,12 @@ def machine() -> dict[str, str]:
             if line.startswith("model name"):
                 name = line.partition(":")[2].strip()
                 break
-    facts = {"cpu": name, "system": platform.platform(), "python": platform.python_version(), "torch": torch.__version__}
+    facts = {
+        "cpu": name,
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+    }
     try:
         from ... import _native
 
@@ -129,6 +134,8 @@ def write_plot(path: Path, rows: list[Row], threads: int) -> None:
     axes.set_xticks(range(len(rows)), [row.cell.describe().replace(" ", "\n") for row in rows], fontsize=7)
     axes.set_ylabel("GFLOP/s (dotted: the machine's limit)")
     facts = machine()
-    axes.set_title(f"{facts['cpu']}, {facts['instruction set']}, {threads} thread{'s' if threads > 1 else ''}", fontsize=9)
+    axes.set_title(
+        f"{facts['cpu']}, {facts['instruction set']}, {threads} thread{'s' if threads > 1 else ''}", fontsize=9
+    )
     axes.legend(fontsize=8)
     figure.savefig(path, dpi=150)
