@@ -172,7 +172,7 @@ def _check_direction(
     delta = numpy.zeros((), numpy.float64)
 
     def along() -> tuple[Any, ...]:
-        moved = [(s + delta.astype(s.dtype) * d).astype(s.dtype) for s, d in zip(starts, directions, strict=True)]
+        moved = [numpy.asarray(s + delta.astype(s.dtype) * d, s.dtype) for s, d in zip(starts, directions, strict=True)]
         for x, array in zip(checked, moved, strict=True):
             x.array = array
         results = _as_tuple(func(*[Variable(x.array, requires_grad=x.requires_grad) for x in inputs]))

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy
 
+from grus.dialects import refuser
+
 from .. import backend
 from ..backends import cuda
 from ..configuration import config
@@ -34,6 +36,7 @@ __all__ = [
     "Zero",
     "generate_array",
 ]
+__getattr__ = refuser("chainer", "chainer.initializers")
 
 
 def generate_array(initializer: Any, shape: Any, xp: Any, dtype: Any = None, device: Any = None) -> Any:

@@ -1,5 +1,7 @@
 """The training loop and its extensions."""
 
+from grus.dialects import refuser
+
 from ..training import extension, extensions, triggers, updater, updaters, util
 from ..training import util as trigger
 from ..training._updater import Updater
@@ -11,6 +13,7 @@ from ..training.extension import (
     make_extension,
 )
 from ..training.trainer import Trainer
+from ..training.triggers import IntervalTrigger
 from ..training.updaters import ParallelUpdater, StandardUpdater
 from ..training.util import get_trigger
 
@@ -19,6 +22,7 @@ __all__ = [
     "PRIORITY_READER",
     "PRIORITY_WRITER",
     "Extension",
+    "IntervalTrigger",
     "ParallelUpdater",
     "StandardUpdater",
     "Trainer",
@@ -33,3 +37,4 @@ __all__ = [
     "updaters",
     "util",
 ]
+__getattr__ = refuser("chainer", "chainer.training")

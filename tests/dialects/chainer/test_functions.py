@@ -1,0 +1,162 @@
+"""Every function against finite differences, and the values of those that torch or NumPy know by another name."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import grus.dialects.chainer as chainer
+import grus.dialects.chainer.functions as F
+from grus.dialects.chainer import gradient_check
+from grus.dialects.chainer.utils.type_check import InvalidType
+
+X = np.random.RandomState(0).randn(3, 4)
+Y = np.random.RandomState(1).randn(3, 4)
+P = np.abs(X) + 0.5
+IDS = np.array([1, 3, 0])
+
+CASES = {
+    **{name: (getattr(F, name), X) for name in [
+        "sigmoid", "tanh", "relu", "softmax", "log_softmax", "softplus", "elu", "leaky_relu",
+        "selu", "crelu", "exp", "square", "expm1", "cosh", "sinh", "sin", "cos", "tan", "arctan",
+        "erf", "erfc", "cumsum", "cumprod", "logsumexp", "batch_l2_norm_squared", "normalize",
+        "sum", "average", "max", "min", "prod", "absolute", "transpose", "fliplr", "flipud",
+        "flatten", "identity",
+    ]},
+    **{name: (getattr(F, name), P) for name in [
+        "log", "log2", "log10", "sqrt", "rsqrt", "log1p", "lgamma", "digamma",
+    ]},
+    **{name: (getattr(F, name), np.tanh(X)) for name in ["arcsin", "arccos", "arctanh", "erfinv"]},
+    **{name: (getattr(F, name), X, Y) for name in [
+        "maximum", "minimum", "add", "squared_error", "absolute_error", "mean_squared_error",
+        "mean_absolute_error",
+    ]},
+    "sum_axis": (lambda x: F.sum(x, axis=(0, 1), keepdims=True), X),
+    "average_weights": (lambda x, w: F.average(x, axis=1, weights=w), X, P[0]),
+    "concat": (lambda a, b: F.concat([a, b]), X, Y),
+    "stack": (lambda a, b: F.stack([a, b], axis=1), X, Y),
+    "hstack": (lambda a, b: F.hstack([a, b]), X, Y),
+    "vstack": (lambda a, b: F.vstack([a, b]), X, Y),
+    "dstack": (lambda a, b: F.dstack([a, b]), X, Y),
+    "separate": (lambda a: F.separate(a, axis=1), X),
+    "split_axis": (lambda a: F.split_axis(a, [1, 3], axis=1), X),
+    "pad_sequence": (lambda a, b: F.pad_sequence([a, b], length=5, padding=-1), X, Y[:2]),
+    "transpose_sequence": (lambda a, b: F.transpose_sequence([a, b]), X, Y[:2]),
+    "broadcast_to": (lambda a: F.broadcast_to(a, (3, 2, 4)), X[:, None]),
+    "broadcast": (F.broadcast, X[:1], Y),
+    "expand_dims": (lambda a: F.expand_dims(a, 1), X),
+    "squeeze": (lambda a: F.squeeze(a, axis=1), X[:, None]),
+    "reshape": (lambda a: F.reshape(a, (2, -1)), X),
+    "swapaxes": (lambda a: F.swapaxes(a, 0, 1), X),
+    "moveaxis": (lambda a: F.moveaxis(a, 0, 1), X),
+    "rollaxis": (lambda a: F.rollaxis(a, 1), X),
+    "tile": (lambda a: F.tile(a, (2, 1)), X),
+    "repeat": (lambda a: F.repeat(a, (1, 2, 0), axis=0), X),
+    "permutate": (lambda a: F.permutate(a, np.array([2, 0, 1]), inv=True), X),
+    "where": (lambda a, b: F.where(X > 0, a, b), X, Y),
+    "select_item": (lambda a: F.select_item(a, IDS), X),
+    "get_item": (lambda a: a[::-1, [0, 2]], X),
+    "scatter_add": (lambda a, b: F.scatter_add(a, [0, 2, 0], b), X, Y),
+    "pad": (lambda a: F.pad(a, ((1, 0), (0, 2)), "constant"), X),
+    "matmul": (lambda a, b: F.matmul(a, b, transb=True), X, Y),
+    "linear": (F.linear, X, Y, P[:, 0].copy()),
+    "bilinear": (F.bilinear, X, Y, np.random.RandomState(2).randn(4, 4, 2)),
+    "einsum": (lambda a, b: F.einsum("ij,kj->ik", a, b), X, Y),
+    "tensordot": (lambda a, b: F.tensordot(a, b, axes=([0, 1], [0, 1])), X, Y),
+    "linear_interpolate": (F.linear_interpolate, P, X, Y),
+    "layer_normalization": (F.layer_normalization, X, P[0], Y[0]),
+    "maxout": (lambda a: F.maxout(a, 2), X),
+    "prelu": (F.prelu, X, P[0]),
+    "swish": (F.swish, X, P[0]),
+    "huber_loss": (lambda a, b: F.huber_loss(a, b, 0.5), X, Y),
+    "clip": (lambda a: F.clip(a, -0.7, 0.7), X),
+    "embed_id": (lambda w: F.embed_id(np.array([[0, 2], [2, -1]]), w, ignore_label=-1), X),
+    "softmax_cross_entropy": (lambda a: F.softmax_cross_entropy(a, IDS, class_weight=P[0]), X),
+    "sigmoid_cross_entropy": (lambda a: F.sigmoid_cross_entropy(a, (Y > 0) * 1, reduce="no"), X),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_agree_with_finite_differences(name):
+    function, *arrays = CASES[name]
+    outputs = function(*arrays)
+    outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+    grads = tuple(np.cos(np.arange(y.size)).reshape(y.shape) for y in outputs)
+    gradient_check.check_backward(function, tuple(arrays), grads, eps=1e-6, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name", ["tanh", "softmax", "linear", "matmul", "softmax_cross_entropy", "layer_normalization"]
+)
+def test_second_gradients_agree_with_finite_differences(name):
+    function, *arrays = CASES[name]
+    y = function(*arrays)
+    direction = tuple(np.sin(np.arange(x.size)).reshape(x.shape) for x in arrays)
+    gradient_check.check_double_backward(
+        function, tuple(arrays), np.ones(y.shape), direction, eps=1e-5, atol=1e-5, rtol=1e-4
+    )
+
+
+KEYS = [
+    0, -1, slice(None, None, -1), slice(2, 0, -1), (slice(None), slice(None, None, -2)), (..., 1), (None, 0), [0, 2],
+    np.array([0, 2, 0]), (np.array([0, 1]), np.array([1, 2])), X > 0, (0, slice(None)), (slice(1, None), None), (1, [0, 1]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_indexing_is_numpys(key):
+    np.testing.assert_array_equal(chainer.Variable(X)[key].array, X[key])
+
+
+def test_indexing_beside_a_slice_is_numpys():
+    x = np.arange(60.0).reshape(3, 4, 5)
+    for key in [(0, slice(None), [1, 2]), (slice(None), 1, [1, 2]), ([0, 1], slice(None), [1, 2])]:
+        np.testing.assert_array_equal(chainer.Variable(x)[key].array, x[key])
+
+
+def test_equal_elements_each_get_the_whole_gradient_of_the_largest():
+    x = chainer.Variable(np.ones((2, 3)))
+    F.sum(F.max(x, axis=1)).backward()
+    np.testing.assert_array_equal(x.grad, np.ones((2, 3)))
+
+
+def test_labels_to_be_ignored_do_not_count():
+    logits, t = X, np.array([1, -1, 3])
+    p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    expected = -(np.log(p[0, 1]) + np.log(p[2, 3])) / 2
+    assert float(F.softmax_cross_entropy(logits, t).array) == pytest.approx(expected)
+    assert float(F.softmax_cross_entropy(logits, t, normalize=False).array) == pytest.approx(expected * 2 / 3)
+    assert float(F.accuracy(p, p.argmax(1), ignore_label=-1).array) == 1
+
+
+def test_dropout_scales_what_it_keeps():
+    np.random.seed(0)
+    y = F.dropout(np.ones((100, 100)), 0.25).array
+    assert set(np.unique(y)) == {0, 1 / 0.75}
+    assert abs((y == 0).mean() - 0.25) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: F.linear(X, np.ones((2, 3))), r"Invalid operation is performed in: LinearFunction \(Forward\)"),
+        (lambda: F.linear(X, np.ones((2, 3))), r"Expect: x.shape\[1\] == W.shape\[1\]\nActual: 4 != 3"),
+        (lambda: F.concat([X, Y[:2]]), r"in_types\[0\].shape\[0\] == in_types\[1\].shape\[0\]"),
+        (lambda: chainer.Variable(X) + chainer.Variable(Y.astype("f")), "lhs.dtype == rhs.dtype"),
+        (lambda: F.sum(np.arange(3)), "x.dtype.kind == f\nActual: i != f"),
+        (lambda: F.sum(X, axis=2), r"Expect: x.ndim > 2\nActual: 2 <= 2"),
+        (lambda: chainer.Variable(X) + Y[:2], "cannot broadcast inputs of the following shapes"),
+    ],
+)
+def test_wrong_types_are_refused_in_the_words_of_the_check(call, words):
+    with pytest.raises(InvalidType, match=words):
+        call()
+
+
+def test_the_deprecated_product_of_batches_warns():
+    a = np.ones((2, 3, 4), "f")
+    with pytest.warns(DeprecationWarning, match="Use matmul instead"):
+        assert F.batch_matmul(a, a, transb=True).shape == (2, 3, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        F.matmul(a, a, transb=True)

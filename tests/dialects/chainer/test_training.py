@@ -1,0 +1,166 @@
+"""Datasets, iterators, reports and the training loop."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+import grus.dialects.chainer as chainer
+import grus.dialects.chainer.links as L
+from grus.dialects.chainer import dataset, datasets, iterators, serializers, training
+from grus.dialects.chainer.training import extensions, triggers
+
+X = np.random.RandomState(0).randn(12, 3).astype("f")
+T = np.random.RandomState(1).randint(0, 2, 12).astype("i")
+
+
+def make_trainer(out, stop=(3, "epoch"), shuffle=False):
+    model = L.Classifier(L.Linear(3, 2, initialW=0.1))
+    optimizer = chainer.optimizers.Adam(0.1).setup(model)
+    iterator = iterators.SerialIterator(datasets.TupleDataset(X, T), 5, shuffle=shuffle)
+    trainer = training.Trainer(training.StandardUpdater(iterator, optimizer), stop, out=str(out))
+    return trainer, model
+
+
+def test_a_trainer_does_what_a_loop_does(tmp_path):
+    trainer, model = make_trainer(tmp_path, (4, "iteration"))
+    trainer.run()
+    by_hand = L.Classifier(L.Linear(3, 2, initialW=0.1))
+    optimizer = chainer.optimizers.Adam(0.1).setup(by_hand)
+    order = np.arange(24) % 12
+    for start in range(0, 20, 5):
+        rows = order[start : start + 5]
+        optimizer.update(by_hand, X[rows], T[rows])
+    np.testing.assert_array_equal(model.predictor.W.array, by_hand.predictor.W.array)
+
+
+def test_reports_are_logged_printed_and_plotted(tmp_path):
+    trainer, model = make_trainer(tmp_path)
+    shown = io.StringIO()
+    test_iterator = iterators.SerialIterator(datasets.TupleDataset(X, T), 5, repeat=False, shuffle=False)
+    trainer.extend(extensions.Evaluator(test_iterator, model))
+    trainer.extend(extensions.LogReport())
+    trainer.extend(extensions.PrintReport(["epoch", "main/loss", "validation/main/accuracy"], out=shown))
+    trainer.extend(extensions.ProgressBar(update_interval=1, out=io.StringIO()))
+    trainer.extend(extensions.PlotReport(["main/loss"], "epoch", filename="loss.png"))
+    trainer.run()
+    log = json.loads((tmp_path / "log").read_text())
+    assert [entry["epoch"] for entry in log] == [1, 2, 3]
+    assert {"main/loss", "main/accuracy", "validation/main/loss", "elapsed_time"} <= set(log[0])
+    assert log[-1]["main/loss"] < log[0]["main/loss"]
+    assert len(shown.getvalue().splitlines()) == 4
+    assert (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("shuffle", "compared"), [(False, 6), (True, 2)])
+def test_a_snapshot_resumes_the_same_curve(shuffle, compared, tmp_path):
+    """With shuffling the order of the present epoch is saved; that of the next one is drawn anew."""
+
+    def run(name, snapshot=None):
+        trainer, _ = make_trainer(tmp_path / name, (6, "iteration"), shuffle)
+        trainer.extend(extensions.LogReport(trigger=(1, "iteration")))
+        trainer.extend(extensions.snapshot(filename="at_{.updater.iteration}"), trigger=(1, "iteration"))
+        if snapshot is not None:
+            serializers.load_npz(str(snapshot), trainer)
+            assert trainer.updater.iteration == 1
+        trainer.run()
+        return [entry["main/loss"] for entry in trainer.get_extension("LogReport").log]
+
+    whole = run("whole")
+    resumed = run("resumed", tmp_path / "whole" / "at_1")
+    assert len(resumed) == 6
+    assert resumed[:compared] == whole[:compared]
+
+
+def fired(trigger, tmp_path):
+    trainer, _ = make_trainer(tmp_path, (8, "iteration"))
+    at = []
+    trainer.extend(lambda trainer: at.append(trainer.updater.iteration), name="note", trigger=trigger)
+    trainer.run()
+    return at
+
+
+@pytest.mark.parametrize(
+    ("trigger", "expected"),
+    [
+        ((3, "iteration"), [3, 6]),
+        ((1, "epoch"), [3, 5, 8]),
+        (triggers.ManualScheduleTrigger([2, 5], "iteration"), [2, 5]),
+        (triggers.OnceTrigger(), [1]),
+        (lambda trainer: trainer.updater.iteration == 4, [4]),
+    ],
+)
+def test_triggers_fire_in_time(trigger, expected, tmp_path):
+    assert fired(trigger, tmp_path) == expected
+
+
+def test_training_stops_when_nothing_gets_better(tmp_path):
+    trigger = triggers.EarlyStoppingTrigger((1, "iteration"), patience=2, max_trigger=(50, "iteration"))
+    trainer, _ = make_trainer(tmp_path, trigger)
+    trainer.updater.get_optimizer("main").alpha = 5.0
+    trainer.run()
+    assert trainer.updater.iteration < 50
+
+
+def test_extensions_run_by_priority_and_end_even_after_an_error(tmp_path, capsys):
+    log = []
+
+    class Note(training.Extension):
+        priority = training.PRIORITY_WRITER
+
+        def initialize(self, trainer):
+            log.append("initialize")
+
+        def __call__(self, trainer):
+            log.append("writer")
+
+        def on_error(self, trainer, exc, tb):
+            log.append(type(exc).__name__)
+
+        def finalize(self):
+            log.append("finalize")
+
+    trainer, _ = make_trainer(tmp_path)
+    trainer.extend(lambda trainer: 1 / 0, name="fail")
+    trainer.extend(Note())
+    with pytest.raises(ZeroDivisionError):
+        trainer.run()
+    assert log == ["initialize", "writer", "ZeroDivisionError", "finalize"]
+    assert "Exception in main training loop" in capsys.readouterr().err
+
+
+def test_a_batch_may_reach_into_the_next_epoch():
+    iterator = iterators.SerialIterator(list(range(5)), 3, shuffle=False)
+    seen = [(iterator.next(), iterator.epoch, iterator.is_new_epoch) for _ in range(3)]
+    assert seen == [([0, 1, 2], 0, False), ([3, 4, 0], 1, True), ([1, 2, 3], 1, False)]
+
+
+def test_shuffling_follows_numpys_seed():
+    np.random.seed(3)
+    expected = np.random.permutation(6).tolist()
+    np.random.seed(3)
+    assert iterators.SerialIterator(list(range(6)), 6).next() == expected
+
+
+@pytest.mark.parametrize("make", [iterators.MultithreadIterator, iterators.MultiprocessIterator])
+def test_iterators_with_helpers_give_the_same(make):
+    iterator = make(list(range(7)), 3, repeat=False, shuffle=False)
+    try:
+        assert list(iterator) == [[0, 1, 2], [3, 4, 5], [6]]
+    finally:
+        iterator.finalize()
+
+
+def test_examples_become_arrays():
+    a, b = dataset.concat_examples([(np.ones(1), 1), (np.ones(3), 2)], padding=(0, None))
+    np.testing.assert_array_equal(a, [[1, 0, 0], [1, 1, 1]])
+    np.testing.assert_array_equal(b, [1, 2])
+    with pytest.raises(ValueError, match="batch is empty"):
+        dataset.concat_examples([])
+
+
+def test_reports_need_a_name():
+    reporter = chainer.Reporter()
+    with pytest.raises(KeyError, match="not registered"):
+        reporter.report({"x": 1}, L.Linear(1, 1))
