@@ -2,7 +2,8 @@
 
     python benchmarks/run.py --threads 1 2 --peer paddle=PYTHON --peer mxnet=PYTHON --peer oneflow=PYTHON --peer chainer=PYTHON
 
-Each PYTHON is an interpreter that has the framework. `--only N ...` runs some of the cells, numbered as listed by `--list`.
+Each PYTHON is an interpreter that has the framework. `--only N ...` runs some of the cells, numbered as
+listed by `--list`, and leaves the results of the others as they are.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from grus.cli.bench import peers, run
 from grus.cli.bench.measure import Cell
-from grus.cli.bench.report import Row, machine, write_json, write_plot
+from grus.cli.bench.report import Row, machine, read_json, write_json, write_plot
 
 SIZES = [
     (1, 1, 128, 256),
@@ -92,6 +93,10 @@ def main() -> None:
                 }
                 rows += run([cell], own, threads, args.rounds, args.seconds)
             name = f"{work}_{threads}"
+            if args.only and (args.out / f"{name}.json").exists():  # the other cells stay as they were
+                new = [row.cell for row in rows]
+                rows += [row for row in read_json(args.out / f"{name}.json") if row.cell not in new]
+                rows.sort(key=lambda row: cells.index(row.cell))
             facts = "\n".join(f"- {key}: {value}" for key, value in machine().items())
             (args.out / f"{name}.md").write_text(f"# {work.capitalize()}\n\n{facts}\n\n{table(rows, threads)}")
             write_json(args.out / f"{name}.json", rows, threads)

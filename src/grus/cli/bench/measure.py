@@ -89,7 +89,8 @@ class Runner:
         )
 
     def ask(self, request: dict) -> dict:
-        assert self._process.stdin and self._process.stdout
+        assert self._process.stdin
+        assert self._process.stdout
         try:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()

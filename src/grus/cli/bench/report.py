@@ -116,6 +116,21 @@ def write_json(path: Path, rows: list[Row], threads: int) -> None:
     path.write_text(json.dumps({"machine": machine(), "threads": threads, "cells": cells}, indent=1) + "\n")
 
 
+def read_json(path: Path) -> list[Row]:
+    """What `write_json` wrote, each implementation with its median as its one time."""
+    rows = []
+    for entry in json.loads(path.read_text())["cells"]:
+        cell = Cell(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry["cell"].items()})
+        results = {
+            name: Timing(
+                found["version"], [found["median_ms"] / 1e3] if "median_ms" in found else [], found.get("error")
+            )
+            for name, found in entry["results"].items()
+        }
+        rows.append(Row(cell, results, entry["limits"]))
+    return rows
+
+
 def write_plot(path: Path, rows: list[Row], threads: int) -> None:
     """Bars of GFLOP/s, a group a cell, a colour an implementation, and a line at the machine's matrix product."""
     from matplotlib.figure import Figure

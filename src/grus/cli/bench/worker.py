@@ -8,7 +8,8 @@ grus. Started as `python worker.py NAME THREADS`; reads one request a line:
     {"limit": bytes}           (torch only) answers {"gflops": ..., "gbytes": ...}
 """
 
-# mypy: ignore-errors - it imports frameworks that are not there when it is checked
+# It imports frameworks that are not there when types are checked.
+# mypy: ignore-errors
 import json
 import os
 import sys
@@ -149,18 +150,18 @@ def onnx_model(data):
             "r": numpy.stack([turned(weights[1]) for weights in own]),
             "b": numpy.stack([numpy.concatenate((turned(weights[2]), turned(weights[3]))) for weights in own]),
         }
-        names = ["{}{}".format(key, layer) for key in arrays]
+        names = [f"{key}{layer}" for key in arrays]
         constants += [numpy_helper.from_array(array, name) for array, name in zip(arrays.values(), names)]  # noqa: B905
         direction = "bidirectional" if data.D == 2 else "forward"
-        gates = "y{}".format(layer)
+        gates = f"y{layer}"
         options = {"hidden_size": data.H, "linear_before_reset": 1, "direction": direction}
         nodes.append(helper.make_node("GRU", [source, *names], [gates], **options))
         if data.D == 1:  # [T, D, B, H] to [T, B, D * H]
-            nodes.append(helper.make_node("Squeeze", [gates, "axis"], ["o{}".format(layer)]))
+            nodes.append(helper.make_node("Squeeze", [gates, "axis"], [f"o{layer}"]))
         else:
             nodes.append(helper.make_node("Transpose", [gates], [gates + "t"], perm=[0, 2, 1, 3]))
-            nodes.append(helper.make_node("Reshape", [gates + "t", "shape"], ["o{}".format(layer)]))
-        source = "o{}".format(layer)
+            nodes.append(helper.make_node("Reshape", [gates + "t", "shape"], [f"o{layer}"]))
+        source = f"o{layer}"
     constants.append(numpy_helper.from_array(numpy.array([1]), "axis"))
     constants.append(numpy_helper.from_array(numpy.array([data.T, data.B, data.D * data.H]), "shape"))
     value = helper.make_tensor_value_info
@@ -216,7 +217,7 @@ def run_paddle(cell, threads):
     for place, own in enumerate(data.weights):
         suffix = "l{}{}".format(place // data.D, "_reverse" if place % data.D else "")
         for key, value in zip(("weight_ih", "weight_hh", "bias_ih", "bias_hh"), own):  # noqa: B905
-            state["{}_{}".format(key, suffix)].set_value(value)
+            state[f"{key}_{suffix}"].set_value(value)
     options = {"sequence_length": paddle.to_tensor(data.lengths, "int32")} if data.lengths else {}
     input = paddle.to_tensor(data.input, stop_gradient=not data.train)
     grad = paddle.to_tensor(data.grad)
@@ -278,8 +279,8 @@ def run_chainer(cell, threads):
         for gate in range(3):
             rows = slice(gate * data.H, (gate + 1) * data.H)
             for number, array in ((gate, own[0]), (gate + 3, own[1])):
-                getattr(part, "w{}".format(number)).array[...] = array[rows]
-                getattr(part, "b{}".format(number)).array[...] = own[2 if number < 3 else 3][rows]
+                getattr(part, f"w{number}").array[...] = array[rows]
+                getattr(part, f"b{number}").array[...] = own[2 if number < 3 else 3][rows]
     lengths = data.lengths or [data.T] * data.B
     sequences = [numpy.ascontiguousarray(data.input[:length, b]) for b, length in enumerate(lengths)]
     grads = [numpy.ascontiguousarray(data.grad[:length, b]) for b, length in enumerate(lengths)]
@@ -315,7 +316,7 @@ def run_oneflow(cell, threads):
     for place, own in enumerate(data.weights):
         suffix = "l{}{}".format(place // data.D, "_reverse" if place % data.D else "")
         for key, value in zip(("weight_ih", "weight_hh", "bias_ih", "bias_hh"), own):  # noqa: B905
-            names["{}_{}".format(key, suffix)].data.copy_(oneflow.tensor(value))
+            names[f"{key}_{suffix}"].data.copy_(oneflow.tensor(value))
     input, grad = oneflow.tensor(data.input, requires_grad=data.train), oneflow.tensor(data.grad)
 
     def call():
