@@ -120,7 +120,9 @@ def read_json(path: Path) -> list[Row]:
     """What `write_json` wrote, each implementation with its median as its one time."""
     rows = []
     for entry in json.loads(path.read_text())["cells"]:
-        cell = Cell(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry["cell"].items()})
+        facts = dict(entry["cell"])
+        lengths = facts.pop("lengths")
+        cell = Cell(**facts, lengths=tuple(lengths) if lengths else None)
         results = {
             name: Timing(
                 found["version"], [found["median_ms"] / 1e3] if "median_ms" in found else [], found.get("error")
