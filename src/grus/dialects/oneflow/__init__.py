@@ -8,6 +8,7 @@ from torch import Generator as Generator
 from torch import abs as abs
 from torch import acos as acos
 from torch import acosh as acosh
+from torch import adaptive_avg_pool1d as adaptive_avg_pool1d
 from torch import add as add
 from torch import addcdiv as addcdiv
 from torch import addcmul as addcmul
@@ -15,14 +16,24 @@ from torch import addmm as addmm
 from torch import allclose as allclose
 from torch import amax as amax
 from torch import amin as amin
+from torch import arccos as arccos
+from torch import arccosh as arccosh
+from torch import arcsin as arcsin
+from torch import arcsinh as arcsinh
+from torch import arctan as arctan
+from torch import arctanh as arctanh
 from torch import argmax as argmax
 from torch import argmin as argmin
 from torch import argwhere as argwhere
+from torch import as_strided as as_strided
 from torch import asin as asin
 from torch import asinh as asinh
 from torch import atan as atan
 from torch import atan2 as atan2
 from torch import atanh as atanh
+from torch import atleast_1d as atleast_1d
+from torch import atleast_2d as atleast_2d
+from torch import atleast_3d as atleast_3d
 from torch import baddbmm as baddbmm
 from torch import bernoulli as bernoulli
 from torch import bincount as bincount
@@ -33,7 +44,13 @@ from torch import cat as cat
 from torch import ceil as ceil
 from torch import chunk as chunk
 from torch import clamp as clamp
+from torch import clamp_ as clamp_
+from torch import clamp_max as clamp_max
+from torch import clamp_max_ as clamp_max_
+from torch import clamp_min as clamp_min
+from torch import clamp_min_ as clamp_min_
 from torch import clip as clip
+from torch import clip_ as clip_
 from torch import column_stack as column_stack
 from torch import concat as concat
 from torch import cos as cos
@@ -58,6 +75,7 @@ from torch import finfo as finfo
 from torch import flatten as flatten
 from torch import flip as flip
 from torch import floor as floor
+from torch import floor_ as floor_
 from torch import fmod as fmod
 from torch import gather as gather
 from torch import ge as ge
@@ -65,9 +83,11 @@ from torch import get_rng_state as get_rng_state
 from torch import greater as greater
 from torch import greater_equal as greater_equal
 from torch import gt as gt
+from torch import hann_window as hann_window
 from torch import hsplit as hsplit
 from torch import hstack as hstack
 from torch import iinfo as iinfo
+from torch import index_add as index_add
 from torch import index_select as index_select
 from torch import inference_mode as inference_mode
 from torch import initial_seed as initial_seed
@@ -139,6 +159,7 @@ from torch import set_rng_state as set_rng_state
 from torch import sigmoid as sigmoid
 from torch import sign as sign
 from torch import sin as sin
+from torch import sin_ as sin_
 from torch import sinh as sinh
 from torch import split as split
 from torch import sqrt as sqrt
@@ -165,8 +186,11 @@ from torch import unsqueeze as unsqueeze
 from torch import vsplit as vsplit
 from torch import vstack as vstack
 from torch import where as where
+from torch import zero_ as zero_
+from torch.nn.functional import adaptive_avg_pool2d as adaptive_avg_pool2d
 from torch.nn.functional import gelu as gelu
 from torch.nn.functional import mish as mish
+from torch.nn.functional import pad as pad
 from torch.nn.functional import silu as silu
 from torch.nn.functional import softplus as softplus
 from torch.nn.functional import softshrink as softshrink
@@ -174,57 +198,60 @@ from torch.nn.functional import softsign as softsign
 from torch.nn.functional import threshold as threshold
 
 from grus.dialects import refuser
-from grus.dialects.oneflow import autograd as autograd
-from grus.dialects.oneflow import comm as comm
-from grus.dialects.oneflow import cuda as cuda
-from grus.dialects.oneflow import env as env
-from grus.dialects.oneflow import linalg as linalg
-from grus.dialects.oneflow import nn as nn
-from grus.dialects.oneflow import optim as optim
-from grus.dialects.oneflow import sbp as sbp
-from grus.dialects.oneflow import utils as utils
-from grus.dialects.oneflow.framework import dtype as _types
-from grus.dialects.oneflow.framework.check_point_v2 import load as load
-from grus.dialects.oneflow.framework.check_point_v2 import save as save
-from grus.dialects.oneflow.framework.dtype import Size as Size
-from grus.dialects.oneflow.framework.dtype import device as device
-from grus.dialects.oneflow.framework.dtype import dtype as dtype
-from grus.dialects.oneflow.framework.dtype import of_torch as _of_torch
-from grus.dialects.oneflow.framework.dtype import translated as _translated
-from grus.dialects.oneflow.framework.functions import arange as arange
-from grus.dialects.oneflow.framework.functions import as_tensor as as_tensor
-from grus.dialects.oneflow.framework.functions import cast as cast
-from grus.dialects.oneflow.framework.functions import empty as empty
-from grus.dialects.oneflow.framework.functions import empty_like as empty_like
-from grus.dialects.oneflow.framework.functions import eye as eye
-from grus.dialects.oneflow.framework.functions import from_numpy as from_numpy
-from grus.dialects.oneflow.framework.functions import full as full
-from grus.dialects.oneflow.framework.functions import full_like as full_like
-from grus.dialects.oneflow.framework.functions import global_to_global as global_to_global
-from grus.dialects.oneflow.framework.functions import is_tensor as is_tensor
-from grus.dialects.oneflow.framework.functions import linspace as linspace
-from grus.dialects.oneflow.framework.functions import local_to_global as local_to_global
-from grus.dialects.oneflow.framework.functions import logspace as logspace
-from grus.dialects.oneflow.framework.functions import normal as normal
-from grus.dialects.oneflow.framework.functions import ones as ones
-from grus.dialects.oneflow.framework.functions import ones_like as ones_like
-from grus.dialects.oneflow.framework.functions import rand as rand
-from grus.dialects.oneflow.framework.functions import randint as randint
-from grus.dialects.oneflow.framework.functions import randn as randn
-from grus.dialects.oneflow.framework.functions import randn_like as randn_like
-from grus.dialects.oneflow.framework.functions import randperm as randperm
-from grus.dialects.oneflow.framework.functions import tensor as tensor
-from grus.dialects.oneflow.framework.functions import to_global as to_global
-from grus.dialects.oneflow.framework.functions import to_local as to_local
-from grus.dialects.oneflow.framework.functions import typed as _typed
-from grus.dialects.oneflow.framework.functions import zeros as zeros
-from grus.dialects.oneflow.framework.functions import zeros_like as zeros_like
-from grus.dialects.oneflow.framework.placement import placement as placement
-from grus.dialects.oneflow.framework.tensor import Tensor as Tensor
-from grus.dialects.oneflow.framework.tensor import argsort as argsort
-from grus.dialects.oneflow.framework.tensor import floor_divide as floor_divide
-from grus.dialects.oneflow.framework.tensor import sort as sort
-from grus.dialects.oneflow.framework.tensor_str import set_printoptions as set_printoptions
+
+from . import autograd as autograd
+from . import comm as comm
+from . import cuda as cuda
+from . import distributed as distributed
+from . import env as env
+from . import linalg as linalg
+from . import nn as nn
+from . import optim as optim
+from . import sbp as sbp
+from . import utils as utils
+from .framework import dtype as _types
+from .framework.check_point_v2 import load as load
+from .framework.check_point_v2 import save as save
+from .framework.dtype import Size as Size
+from .framework.dtype import device as device
+from .framework.dtype import dtype as dtype
+from .framework.dtype import of_torch as _of_torch
+from .framework.dtype import translated as _translated
+from .framework.functions import arange as arange
+from .framework.functions import as_tensor as as_tensor
+from .framework.functions import cast as cast
+from .framework.functions import empty as empty
+from .framework.functions import empty_like as empty_like
+from .framework.functions import eye as eye
+from .framework.functions import from_numpy as from_numpy
+from .framework.functions import full as full
+from .framework.functions import full_like as full_like
+from .framework.functions import global_to_global as global_to_global
+from .framework.functions import is_tensor as is_tensor
+from .framework.functions import linspace as linspace
+from .framework.functions import local_to_global as local_to_global
+from .framework.functions import logspace as logspace
+from .framework.functions import normal as normal
+from .framework.functions import ones as ones
+from .framework.functions import ones_like as ones_like
+from .framework.functions import rand as rand
+from .framework.functions import randint as randint
+from .framework.functions import randint_like as randint_like
+from .framework.functions import randn as randn
+from .framework.functions import randn_like as randn_like
+from .framework.functions import randperm as randperm
+from .framework.functions import tensor as tensor
+from .framework.functions import to_global as to_global
+from .framework.functions import to_local as to_local
+from .framework.functions import typed as _typed
+from .framework.functions import zeros as zeros
+from .framework.functions import zeros_like as zeros_like
+from .framework.placement import placement as placement
+from .framework.tensor import Tensor as Tensor
+from .framework.tensor import argsort as argsort
+from .framework.tensor import floor_divide as floor_divide
+from .framework.tensor import sort as sort
+from .framework.tensor_str import set_printoptions as set_printoptions
 
 __version__ = "0.9.0"
 
@@ -250,6 +277,18 @@ std = _translated(torch.std)
 sum = _translated(torch.sum)
 var = _translated(torch.var)
 nansum = _translated(torch.nansum)
+
+# Functions that torch has as methods only.
+contiguous = Tensor.contiguous
+div_ = Tensor.div_
+expand = Tensor.expand
+masked_fill_ = Tensor.masked_fill_
+new_empty = Tensor.new_empty
+new_full = Tensor.new_full
+new_ones = Tensor.new_ones
+new_zeros = Tensor.new_zeros
+repeat = Tensor.repeat
+view = Tensor.view
 
 FloatTensor = _typed(float32)
 DoubleTensor = _typed(float64)

@@ -1,5 +1,6 @@
 """Which process of how many this is."""
 
+from grus.dialects import refuser
 from grus.parallel import start as _start
 from grus.parallel import world as _world
 
@@ -23,3 +24,6 @@ def get_node_size() -> int:
     """How many machines the job has."""
     place = _world()
     return -(-place.size // place.local_size)
+
+
+__getattr__ = refuser("oneflow", "oneflow.env")

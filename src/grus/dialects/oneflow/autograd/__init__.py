@@ -15,7 +15,8 @@ from torch.autograd import Function as Function
 from torch.autograd import backward as backward
 
 from grus.dialects import refuser
-from grus.dialects.oneflow.framework.tensor import Tensor, dress
+
+from ..framework.tensor import Tensor, dress
 
 
 def grad(

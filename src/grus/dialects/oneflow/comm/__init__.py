@@ -10,8 +10,9 @@ import torch.distributed as dist
 
 from grus import parallel
 from grus.dialects import refuser
-from grus.dialects.oneflow.framework.dtype import dtype, plain
-from grus.dialects.oneflow.framework.tensor import Tensor, dress
+
+from ..framework.dtype import dtype, plain
+from ..framework.tensor import Tensor, dress
 
 
 def all_reduce(tensor: Tensor) -> None:

@@ -13,12 +13,13 @@ import torch
 from grus.checkpoints import oneflow as files
 from grus.checkpoints.pickling import Call, Global
 from grus.checkpoints.unpickle import Pending
-from grus.dialects.oneflow import sbp as sbp_module
-from grus.dialects.oneflow.framework.dtype import dtype
-from grus.dialects.oneflow.framework.placement import placement
-from grus.dialects.oneflow.framework.tensor import Parameter, Tensor, dress
-from grus.dialects.oneflow.nn.modules.module import Module
 from grus.parallel import world
+
+from .. import sbp as sbp_module
+from ..nn.modules.module import Module
+from .dtype import dtype
+from .placement import placement
+from .tensor import Parameter, Tensor, dress
 
 HERE = "grus.dialects.oneflow"
 # What torch's modules keep beside what OneFlow's do.

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from grus.dialects.oneflow import sbp as sbp_module
-from grus.dialects.oneflow.framework.dtype import dtype, plain
-from grus.dialects.oneflow.framework.placement import placement
-from grus.dialects.oneflow.framework.tensor import Tensor, copied, dress
 from grus.parallel import global_tensor
+
+from .. import sbp as sbp_module
+from .dtype import dtype, plain
+from .placement import placement
+from .tensor import Tensor, copied, dress
 
 Maker = Callable[..., Tensor]
 
@@ -66,6 +67,7 @@ ones_like = making(torch.ones_like)
 full_like = making(torch.full_like)
 empty_like = making(torch.empty_like)
 randn_like = making(torch.randn_like)
+randint_like = making(torch.randint_like)
 
 
 def tensor(

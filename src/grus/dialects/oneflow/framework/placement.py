@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from torch.distributed.device_mesh import DeviceMesh
 
-from grus.dialects.oneflow.framework.dtype import Size
 from grus.parallel import global_tensor, world
+
+from .dtype import Size
 
 
 class placement:

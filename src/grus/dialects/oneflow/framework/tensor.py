@@ -14,13 +14,16 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate
+from torch.nn import init
 
-from grus.dialects.oneflow import sbp as sbp_module
-from grus.dialects.oneflow.framework import placement as placements
-from grus.dialects.oneflow.framework import tensor_str
-from grus.dialects.oneflow.framework.dtype import Size, dtype, indexed, of_torch, plain, translated
 from grus.parallel import global_tensor
+
+from .. import sbp as sbp_module
+from . import placement as placements
+from . import tensor_str
+from .dtype import Size, dtype, indexed, of_torch, plain, translated
 
 _TYPE_NAMES = {
     torch.float32: "Float",
@@ -112,12 +115,6 @@ class Tensor(torch.Tensor):
 
     def argsort(self, dim: int = -1, descending: bool = False) -> Tensor:  # type: ignore[override]
         return sort(self, dim, descending)[1]
-
-    def gelu(self) -> Tensor:
-        return torch.nn.functional.gelu(self)  # type: ignore[return-value]
-
-    def silu(self) -> Tensor:
-        return torch.nn.functional.silu(self)  # type: ignore[return-value]
 
     # The autograd graph
 
@@ -253,6 +250,20 @@ for _name in [
     "var",
 ]:
     setattr(Tensor, _name, translated(getattr(torch.Tensor, _name)))
+
+
+# What torch has as functions only.
+for _method in (F.gelu, F.mish, F.selu, F.silu, F.softplus, F.softsign):
+    setattr(Tensor, _method.__name__, _method)
+for _function in (
+    init.kaiming_normal_,
+    init.kaiming_uniform_,
+    init.orthogonal_,
+    init.trunc_normal_,
+    init.xavier_normal_,
+    init.xavier_uniform_,
+):
+    setattr(Tensor, _function.__name__, _function)
 
 
 class Parameter(Tensor):

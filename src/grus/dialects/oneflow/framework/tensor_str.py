@@ -8,7 +8,7 @@ import torch
 from torch import _tensor_str
 
 if TYPE_CHECKING:
-    from grus.dialects.oneflow.framework.tensor import Tensor
+    from .tensor import Tensor
 
 PREFIX = "tensor("
 

@@ -3,38 +3,39 @@
 import torch
 
 from grus.dialects import refuser
-from grus.dialects.oneflow.nn import functional as functional
-from grus.dialects.oneflow.nn import init as init
-from grus.dialects.oneflow.nn import parallel as parallel
-from grus.dialects.oneflow.nn import utils as utils
-from grus.dialects.oneflow.nn.graph import Graph as Graph
-from grus.dialects.oneflow.nn.modules.adopted import adopt
-from grus.dialects.oneflow.nn.modules.container import ModuleDict as ModuleDict
-from grus.dialects.oneflow.nn.modules.container import ModuleList as ModuleList
-from grus.dialects.oneflow.nn.modules.container import ParameterDict as ParameterDict
-from grus.dialects.oneflow.nn.modules.container import ParameterList as ParameterList
-from grus.dialects.oneflow.nn.modules.container import Sequential as Sequential
-from grus.dialects.oneflow.nn.modules.loss import BCELoss as BCELoss
-from grus.dialects.oneflow.nn.modules.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
-from grus.dialects.oneflow.nn.modules.loss import CrossEntropyLoss as CrossEntropyLoss
-from grus.dialects.oneflow.nn.modules.loss import CTCLoss as CTCLoss
-from grus.dialects.oneflow.nn.modules.loss import KLDivLoss as KLDivLoss
-from grus.dialects.oneflow.nn.modules.loss import L1Loss as L1Loss
-from grus.dialects.oneflow.nn.modules.loss import MarginRankingLoss as MarginRankingLoss
-from grus.dialects.oneflow.nn.modules.loss import MSELoss as MSELoss
-from grus.dialects.oneflow.nn.modules.loss import NLLLoss as NLLLoss
-from grus.dialects.oneflow.nn.modules.loss import SmoothL1Loss as SmoothL1Loss
-from grus.dialects.oneflow.nn.modules.loss import TripletMarginLoss as TripletMarginLoss
-from grus.dialects.oneflow.nn.modules.module import Module as Module
-from grus.dialects.oneflow.nn.modules.rnn import GRU as GRU
-from grus.dialects.oneflow.nn.modules.rnn import LSTM as LSTM
-from grus.dialects.oneflow.nn.modules.rnn import RNN as RNN
-from grus.dialects.oneflow.nn.modules.rnn import GRUCell as GRUCell
-from grus.dialects.oneflow.nn.modules.rnn import LSTMCell as LSTMCell
-from grus.dialects.oneflow.nn.modules.rnn import RNNBase as RNNBase
-from grus.dialects.oneflow.nn.modules.rnn import RNNCell as RNNCell
-from grus.dialects.oneflow.nn.modules.rnn import RNNCellBase as RNNCellBase
-from grus.dialects.oneflow.nn.parameter import Parameter as Parameter
+
+from . import functional as functional
+from . import init as init
+from . import parallel as parallel
+from . import utils as utils
+from .graph import Graph as Graph
+from .modules.adopted import adopt
+from .modules.container import ModuleDict as ModuleDict
+from .modules.container import ModuleList as ModuleList
+from .modules.container import ParameterDict as ParameterDict
+from .modules.container import ParameterList as ParameterList
+from .modules.container import Sequential as Sequential
+from .modules.loss import BCELoss as BCELoss
+from .modules.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
+from .modules.loss import CrossEntropyLoss as CrossEntropyLoss
+from .modules.loss import CTCLoss as CTCLoss
+from .modules.loss import KLDivLoss as KLDivLoss
+from .modules.loss import L1Loss as L1Loss
+from .modules.loss import MarginRankingLoss as MarginRankingLoss
+from .modules.loss import MSELoss as MSELoss
+from .modules.loss import NLLLoss as NLLLoss
+from .modules.loss import SmoothL1Loss as SmoothL1Loss
+from .modules.loss import TripletMarginLoss as TripletMarginLoss
+from .modules.module import Module as Module
+from .modules.rnn import GRU as GRU
+from .modules.rnn import LSTM as LSTM
+from .modules.rnn import RNN as RNN
+from .modules.rnn import GRUCell as GRUCell
+from .modules.rnn import LSTMCell as LSTMCell
+from .modules.rnn import RNNBase as RNNBase
+from .modules.rnn import RNNCell as RNNCell
+from .modules.rnn import RNNCellBase as RNNCellBase
+from .parameter import Parameter as Parameter
 
 _BATCH_NORM = (
     "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, track_running_stats={track_running_stats}"

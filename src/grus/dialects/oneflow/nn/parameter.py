@@ -1,3 +1,3 @@
 """`oneflow.nn.Parameter`."""
 
-from grus.dialects.oneflow.framework.tensor import Parameter as Parameter
+from ..framework.tensor import Parameter as Parameter

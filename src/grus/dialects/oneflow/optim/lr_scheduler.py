@@ -10,7 +10,8 @@ from typing import Any
 from torch.optim.lr_scheduler import ReduceLROnPlateau as ReduceLROnPlateau
 
 from grus.dialects import refuser
-from grus.dialects.oneflow.optim.optimizer import Optimizer
+
+from .optimizer import Optimizer
 
 
 class LRScheduler:

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from grus.dialects.oneflow.framework.tensor import Parameter, Tensor, dress
-from grus.dialects.oneflow.nn.utils.clip_grad import clip_grad_norm_
+from ..framework.tensor import Parameter, Tensor, dress
+from ..nn.utils.clip_grad import clip_grad_norm_
 
 _CLIP = ("clip_grad_max_norm", "clip_grad_norm_type")
 

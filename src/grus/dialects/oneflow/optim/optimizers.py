@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from grus.dialects.oneflow.optim.optimizer import Optimizer
+from .optimizer import Optimizer
 
 
 class SGD(Optimizer, torch.optim.SGD):

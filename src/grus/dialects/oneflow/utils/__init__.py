@@ -1,3 +1,3 @@
 """Helpers."""
 
-from grus.dialects.oneflow.utils import data as data
+from . import data as data

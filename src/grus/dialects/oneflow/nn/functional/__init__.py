@@ -15,10 +15,13 @@ from torch.nn.functional import conv1d as conv1d
 from torch.nn.functional import conv2d as conv2d
 from torch.nn.functional import cosine_similarity as cosine_similarity
 from torch.nn.functional import dropout as dropout
+from torch.nn.functional import dropout1d as dropout1d
+from torch.nn.functional import dropout2d as dropout2d
 from torch.nn.functional import elu as elu
 from torch.nn.functional import embedding as embedding
 from torch.nn.functional import gelu as gelu
 from torch.nn.functional import glu as glu
+from torch.nn.functional import gumbel_softmax as gumbel_softmax
 from torch.nn.functional import hardshrink as hardshrink
 from torch.nn.functional import hardsigmoid as hardsigmoid
 from torch.nn.functional import hardswish as hardswish
@@ -48,9 +51,10 @@ from torch.nn.functional import threshold as threshold
 from torch.nn.functional import unfold as unfold
 
 from grus.dialects import refuser
-from grus.dialects.oneflow.framework.dtype import translated
-from grus.dialects.oneflow.framework.tensor import Tensor, dress
-from grus.dialects.oneflow.nn.modules.adopted import named
+
+from ...framework.dtype import translated
+from ...framework.tensor import Tensor, dress
+from ..modules.adopted import named
 
 softmax = translated(_torch.softmax)
 log_softmax = translated(_torch.log_softmax)

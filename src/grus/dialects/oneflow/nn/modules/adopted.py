@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from grus.dialects.oneflow.framework.dtype import plain, translated
-from grus.dialects.oneflow.framework.tensor import inside_torch
-from grus.dialects.oneflow.nn.modules.module import Module
+from ...framework.dtype import plain, translated
+from ...framework.tensor import inside_torch
+from .module import Module
 
 
 def adopt(

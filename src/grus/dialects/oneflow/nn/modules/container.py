@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from grus.dialects.oneflow.nn.modules.adopted import adopt
-from grus.dialects.oneflow.nn.modules.module import Module
+from .adopted import adopt
+from .module import Module
 
 Sequential = adopt(torch.nn.Sequential)
 ModuleDict = adopt(torch.nn.ModuleDict)

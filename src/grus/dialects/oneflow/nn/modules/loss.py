@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from grus.dialects.oneflow.framework.tensor import Tensor
-from grus.dialects.oneflow.nn import functional as F
-from grus.dialects.oneflow.nn.modules.adopted import adopt
+from ...framework.tensor import Tensor
+from .. import functional as F
+from .adopted import adopt
 
 MSELoss = adopt(torch.nn.MSELoss, "reduction")
 L1Loss = adopt(torch.nn.L1Loss, "reduction")

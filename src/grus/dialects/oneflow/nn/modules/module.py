@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from grus.dialects.oneflow.framework.dtype import dtype, plain, translated
-from grus.dialects.oneflow.framework.tensor import Parameter, Tensor, as_parameter, dress
+from ...framework.dtype import dtype, plain, translated
+from ...framework.tensor import Parameter, Tensor, as_parameter, dress
 
 
 @contextlib.contextmanager

@@ -10,13 +10,14 @@ import torch
 
 import grus
 from grus import functional
-from grus.dialects.oneflow.framework.dtype import plain, translated
-from grus.dialects.oneflow.framework.tensor import Tensor, dress
-from grus.dialects.oneflow.nn.modules.adopted import adopt
-from grus.dialects.oneflow.nn.modules.module import Module
-from grus.dialects.oneflow.nn.utils.rnn import PackedSequence
 from grus.errors import ArgumentError, ArgumentTypeError
 from grus.parallel import global_tensor
+
+from ...framework.dtype import plain, translated
+from ...framework.tensor import Tensor, dress
+from ..utils.rnn import PackedSequence
+from .adopted import adopt
+from .module import Module
 
 RNNBase = adopt(torch.nn.RNNBase)
 RNN = adopt(torch.nn.RNN, base=RNNBase)

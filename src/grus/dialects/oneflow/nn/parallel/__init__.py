@@ -8,8 +8,9 @@ import torch
 
 from grus import parallel
 from grus.dialects import refuser
-from grus.dialects.oneflow.framework.tensor import dress_as_torch
-from grus.dialects.oneflow.nn.modules.module import Module
+
+from ...framework.tensor import dress_as_torch
+from ..modules.module import Module
 
 
 def DistributedDataParallel(

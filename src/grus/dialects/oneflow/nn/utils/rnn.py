@@ -9,7 +9,9 @@ import torch
 from torch.nn.utils import rnn
 from torch.nn.utils.rnn import PackedSequence as PackedSequence
 
-from grus.dialects.oneflow.framework.tensor import Tensor, dress
+from grus.dialects import refuser
+
+from ...framework.tensor import Tensor, dress
 
 __all__ = ["PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence"]
 
@@ -47,3 +49,6 @@ def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> P
     """Pack sequences given by decreasing length."""
     lengths = [len(sequence) for sequence in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+__getattr__ = refuser("oneflow", "oneflow.nn.utils.rnn")

@@ -20,8 +20,9 @@ from torch.utils.data import random_split as random_split
 from torch.utils.data.dataloader import DataLoader as _DataLoader
 
 from grus.dialects import refuser
-from grus.dialects.oneflow.framework.tensor import dress
-from grus.dialects.oneflow.utils.data.distributed import DistributedSampler as DistributedSampler
+
+from ...framework.tensor import dress
+from .distributed import DistributedSampler as DistributedSampler
 
 
 def collate(samples: list[Any]) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch.utils.data.distributed import DistributedSampler as _DistributedSampler
 
-from grus.dialects.oneflow import env
+from ... import env
 
 
 class DistributedSampler(_DistributedSampler):
