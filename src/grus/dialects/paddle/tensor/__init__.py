@@ -66,6 +66,12 @@ _REFUSED = [
     "cauchy_",
     "diagonal_scatter",
     "select_scatter",
+    "cholesky_solve",
+    "eig",
+    "lstsq",
+    "polygamma_",
+    "indices",
+    "values",
 ]
 
 

@@ -7,7 +7,7 @@ it costs what it costs on a plain tensor and gives a plain tensor, to which `ope
 (no copy, no node in the graph). Autograd, memory, devices and optimizers are torch's own.
 
 Torch's Python code meets these tensors too, in optimizers and in DistributedDataParallel. What it asks for and Paddle
-answers differently stays usable: `size` is a number that can be called, a dtype knows `is_floating_point`, and the
+answers differently stays usable: `size` is a number that can be called, `dtype` is torch's to torch's code, and the
 methods written in Paddle's way in the other modules take torch's keywords (`alpha=`) where optimizers use them.
 Code that is only torch (grus's own layers) is handed `plain(tensor)`.
 
@@ -17,6 +17,7 @@ The operations become methods in `tensor/__init__.py`.
 from __future__ import annotations
 
 import copy
+import sys
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,11 @@ def as_torch(value: Any) -> torch.Tensor:
     return value if isinstance(value, torch.Tensor) else torch.as_tensor(np.asarray(value))
 
 
+def _asked_by_torch() -> bool:
+    """Whether the attribute that calls this is being used by a module of torch, such as an optimizer."""
+    return sys._getframe(2).f_globals.get("__name__", "").startswith("torch.")
+
+
 class TensorHookRemoveHelper:
     """Takes a gradient hook off again."""
 
@@ -80,8 +86,9 @@ class Tensor(torch.Tensor):
 
     @property
     def dtype(self) -> dtype:  # type: ignore[override]
-        """The element type, one of `paddle.float32` and its kin."""
-        return FROM_TORCH[_torch_dtype(self)]
+        """The element type, one of `paddle.float32` and its kin; torch's own code gets torch's dtype."""
+        kind = _torch_dtype(self)
+        return kind if _asked_by_torch() else FROM_TORCH[kind]  # type: ignore[return-value]
 
     @property
     def size(self) -> int:  # type: ignore[override]
@@ -182,6 +189,9 @@ class Tensor(torch.Tensor):
 
     @grad.setter  # type: ignore[override]
     def grad(self, value: torch.Tensor) -> None:
+        if value is None and _asked_by_torch():
+            _set_torch_grad(self, None)  # torch's optimizers and modules clear gradients so; Paddle's users may not
+            return
         if not isinstance(value, torch.Tensor):
             raise ValueError(f"(InvalidArgument) grad must be Tensor, but got {type(value).__name__}; use clear_grad()")
         _set_torch_grad(self, value.detach())

@@ -1,5 +1,7 @@
 """`paddle.nn.initializer`."""
 
+from grus.dialects import refuser
+
 from .assign import Assign as Assign
 from .assign import NumpyArrayInitializer as NumpyArrayInitializer
 from .constant import Constant as Constant
@@ -20,3 +22,5 @@ from .uniform import UniformInitializer as UniformInitializer
 from .xavier import XavierInitializer as XavierInitializer
 from .xavier import XavierNormal as XavierNormal
 from .xavier import XavierUniform as XavierUniform
+
+__getattr__ = refuser("paddle", "paddle.nn.initializer", {"Bilinear": "torch.nn.init", "Dirac": "torch.nn.init.dirac_"})

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from torch._C._dynamo.eval_frame import get_eval_frame_callback
 
 from ...base import unique_name
 from ...base.framework import EagerParamBase
@@ -312,6 +313,15 @@ class Layer(torch.nn.Module):
 
     # -- running -------------------------------------------------------------------------------------------------------
 
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+        """The hooks and `forward`; under torch.compile computed eagerly, since torch would trace tensors as its own."""
+        if torch.compiler.is_compiling() or get_eval_frame_callback() is not None:
+            return _eagerly(self, inputs, kwargs)
+        return super().__call__(*inputs, **kwargs)
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing: a layer of the dialect is computed eagerly; see `__call__`."""
+
     def register_forward_pre_hook(self, hook: Callable[..., Any], **torch_options: Any) -> Any:
         """Call `hook(layer, inputs)` before forward; what it returns, unless None, becomes the inputs."""
         return HookRemoveHelper(super().register_forward_pre_hook(hook, **torch_options))
@@ -435,6 +445,12 @@ class Layer(torch.nn.Module):
     def bfloat16(self, excluded_layers: Any = None) -> Layer:
         """As `float`, to bfloat16; on a CPU a UserWarning and no change. Batch normalization is left as it is."""
         return casting.to_floating(self, "bfloat16", casting.checked_classes(excluded_layers, norms=True))
+
+
+@torch._disable_dynamo
+def _eagerly(layer: Layer, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a layer outside what torch.compile traces."""
+    return torch.nn.Module.__call__(layer, *inputs, **kwargs)
 
 
 def _forget(name: str, *tables: Any) -> None:
