@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable
-from functools import wraps
+from functools import partialmethod, wraps
 from typing import Any
 
 import numpy as np
@@ -254,7 +254,7 @@ for _name in [
 
 # What torch has as functions only.
 for _method in (F.gelu, F.mish, F.selu, F.silu, F.softplus, F.softsign):
-    setattr(Tensor, _method.__name__, _method)
+    setattr(Tensor, _method.__name__, partialmethod(_method))
 for _function in (
     init.kaiming_normal_,
     init.kaiming_uniform_,
