@@ -1,0 +1,172 @@
+"""Layer: names, attributes, state, casts, hooks, containers, and what torch takes it for."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+import grus.dialects.paddle as paddle
+from grus.dialects.paddle import nn
+from grus.dialects.paddle.utils import unique_name
+
+
+class Net(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(3, 4)
+        self.gru = nn.GRU(4, 2)
+        self.register_buffer("count", paddle.to_tensor([0]))
+        self.scratch = paddle.zeros([1])
+
+    def forward(self, x):
+        return self.gru(self.first(x))[0]
+
+
+def test_names_and_state():
+    with unique_name.guard():
+        net = Net()
+        assert net.full_name() == "net_0"
+        assert net.first.weight.name == "linear_0.w_0"
+        assert net.gru.weight_ih_l0.name == "gru_cell_0.w_0"
+    assert list(net.state_dict())[:3] == ["count", "first.weight", "first.bias"]
+    assert "scratch" in net.to_static_state_dict()
+    assert net.state_dict()["first.weight"] is net.first.weight
+    with pytest.raises(ValueError, match="have be been used"):
+        _ = [nn.Linear(1, 1, weight_attr="twice") for _ in range(2)]
+
+
+def test_set_state_dict_says_what_it_skips():
+    net = nn.Linear(2, 3)
+    with pytest.warns(UserWarning, match=r"Skip loading for bias. bias is not found"):
+        missing, unexpected = net.set_state_dict({"weight": paddle.ones([2, 3]), "other": paddle.ones([1])})
+    assert (missing, unexpected) == (["bias"], ["other"])
+    assert net.weight.tolist() == [[1.0] * 3] * 2
+    with pytest.warns(UserWarning, match=r"receives a shape \[3, 2\], but the expected shape is \[2, 3\]"):
+        net.set_state_dict({"weight": paddle.ones([3, 2]), "bias": np.zeros(3, "float32")})
+    with pytest.raises(AssertionError, match="dtype not match"):
+        net.set_state_dict({"weight": np.ones((2, 3)), "bias": np.zeros(3, "float32")})
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda n: n.add_parameter("a.b", n.create_parameter([1])), KeyError),
+        (lambda n: n.add_parameter("", n.create_parameter([1])), KeyError),
+        (lambda n: n.add_parameter("first", n.create_parameter([1])), KeyError),
+        (lambda n: n.add_parameter(5, n.create_parameter([1])), TypeError),
+        (lambda n: n.add_parameter("q", paddle.ones([1])), TypeError),
+        (lambda n: n.add_sublayer("q", 3), AssertionError),
+        (lambda n: n.register_buffer("q", np.ones(1)), TypeError),
+        (lambda n: setattr(n.first, "weight", paddle.ones([3, 4])), TypeError),
+        (lambda n: setattr(n, "count", 3), TypeError),
+        (lambda n: n.create_parameter([0]), AssertionError),
+        (lambda n: n.to("tpu"), ValueError),
+        (lambda n: n.to(blocking="yes"), AssertionError),
+        (lambda n: n.astype(np.float64), ValueError),
+        (lambda n: n.float(excluded_layers="fc"), TypeError),
+        (lambda n: nn.Layer()(1), NotImplementedError),
+    ],
+)
+def test_errors(call, error):
+    with pytest.raises(error) as caught:
+        call(Net())
+    assert caught.type is error
+
+
+def test_no_super_init():
+    class Late(nn.Layer):
+        def __init__(self):
+            self.inner = nn.Linear(1, 1)
+
+    with pytest.raises(ValueError, match="should be called first"):
+        Late()
+
+
+def test_casts():
+    net = Net()
+    net(paddle.ones([1, 2, 3])).sum().backward()
+    assert net.to(dtype="float64") is net
+    assert str(net.count.dtype) == str(net.first.weight.dtype) == str(net.first.weight.grad.dtype) == "paddle.float64"
+    assert repr(net.first) == "Linear(in_features=3, out_features=4, dtype=float64)"
+    assert net(paddle.ones([1, 2, 3], dtype="float64")).shape == [1, 2, 2]
+    net.float()
+    assert repr(net.first) == "Linear(in_features=3, out_features=4, dtype=paddle.float32)"
+    net.first.astype("int8")
+    assert not net.first.weight.stop_gradient
+    if not paddle.is_compiled_with_cuda():
+        with pytest.warns(UserWarning, match="does not support float16"):
+            net.float16()
+
+
+def test_hooks():
+    layer = nn.Linear(2, 2)
+    layer.weight.set_value(np.eye(2, dtype="float32"))
+    x = paddle.to_tensor([[1.0, -1.0]])
+    before = layer.register_forward_pre_hook(lambda _, inputs: inputs[0] * 2)
+    after = layer.register_forward_post_hook(lambda _, inputs, output: -output)
+    assert layer(x).tolist() == [[-2.0, 2.0]]
+    assert layer.forward(x).tolist() == [[1.0, -1.0]]
+    before.remove()
+    before.remove()
+    after.remove()
+    assert layer(x).tolist() == [[1.0, -1.0]]
+
+
+def test_deep_copies_have_names_of_their_own():
+    layer = nn.Linear(2, 2)
+    other = copy.deepcopy(layer)
+    other.weight.set_value(other.weight + 1)
+    assert other.weight.name.startswith(layer.weight.name + "_deepcopy")
+    assert not (layer.weight == other.weight).any()
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam, torch.optim.RMSprop])
+def test_torch_optimizers_train_a_layer(optimizer):
+    net, x = Net(), paddle.ones([2, 4, 3])
+    steps = optimizer(net.parameters(), lr=0.05)
+    losses = []
+    for _ in range(5):
+        loss = (net(x) - 0.5).square().sum()
+        loss.backward()
+        steps.step()
+        steps.zero_grad()
+        losses.append(float(loss))
+    assert losses[-1] < losses[0]
+    steps.load_state_dict(steps.state_dict())
+
+
+def test_torch_compile_takes_a_layer():
+    net, x = Net(), paddle.ones([2, 4, 3])
+    compiled = torch.compile(net, backend="eager")
+    np.testing.assert_array_equal(compiled(x).numpy(), net(x).numpy())
+
+
+def test_containers():
+    layers = nn.LayerList([nn.ReLU(), nn.Tanh()])
+    layers.append(nn.Sigmoid())
+    layers.insert(0, nn.Softmax())
+    del layers[1]
+    assert [type(each).__name__ for each in layers] == ["Softmax", "Tanh", "Sigmoid"]
+    named = nn.Sequential(("a", nn.Linear(2, 2)), ("b", nn.Tanh()))
+    assert named["a"] is named[0]
+    assert repr(named) == "Sequential(\n  (a): Linear(in_features=2, out_features=2, dtype=float32)\n  (b): Tanh()\n)"
+    table = nn.LayerDict({"x": nn.ReLU()})
+    table["y"] = nn.Tanh()
+    assert list(table) == ["x", "y"]
+    assert len(nn.ParameterList([paddle.create_parameter([1], "float32")]).parameters()) == 1
+
+
+def test_cross_entropy_against_numpy():
+    rs = np.random.RandomState(0)
+    scores, labels, weight = rs.randn(5, 3), np.array([0, 2, -100, 1, 2]), np.array([0.2, 1.0, 3.0])
+    log_p = scores - np.log(np.exp(scores).sum(1, keepdims=True))
+    used = labels >= 0
+    losses = -log_p[used, labels[used]] * weight[labels[used]]
+    args = paddle.to_tensor(scores), paddle.to_tensor(labels)
+    mean = nn.CrossEntropyLoss(weight=paddle.to_tensor(weight))(*args)
+    assert float(mean) == pytest.approx(losses.sum() / weight[labels[used]].sum())
+    none = nn.CrossEntropyLoss(weight=paddle.to_tensor(weight), reduction="none")(*args)
+    np.testing.assert_allclose(none.numpy()[used], losses)
+    with pytest.raises(IndexError):
+        nn.CrossEntropyLoss()(args[0], paddle.to_tensor([0, 1, 2, 3, 0]))

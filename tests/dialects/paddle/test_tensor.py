@@ -1,0 +1,175 @@
+"""The tensor: Paddle's facts, dtypes, indexing, gradients and printing, against NumPy and values written in Paddle's manual."""
+
+import numpy as np
+import pytest
+import torch
+
+import grus.dialects.paddle as paddle
+
+
+def leaf(*values):
+    return paddle.to_tensor(list(values), stop_gradient=False)
+
+
+def test_facts():
+    t = paddle.to_tensor([[1.0, 2.0, 3.0]])
+    assert isinstance(t, torch.Tensor)
+    assert t.shape == [1, 3]
+    assert (t.size, t.ndim, len(t)) == (3, 2, 1)
+    assert str(t.dtype) == "paddle.float32"
+    assert t.stop_gradient
+    assert t.is_leaf
+    assert str(t.place).startswith("Place(")
+    assert t.numel().shape == []
+    assert t.tolist() == [[1.0, 2.0, 3.0]]
+
+
+I64, F32 = paddle.to_tensor([1, 2]), paddle.to_tensor([1.5, 2.5])
+F64, BOOL = paddle.to_tensor([1.5, 2.5], dtype="float64"), paddle.to_tensor([True, False])
+
+
+@pytest.mark.parametrize(
+    ("compute", "dtype", "values"),
+    [
+        (lambda: I64 + F32, "int64", [2, 4]),
+        (lambda: F32 + I64, "float32", [2.5, 4.5]),
+        (lambda: F32 + F64, "float64", [3.0, 5.0]),
+        (lambda: I64 + 1.5, "float32", [2.5, 3.5]),
+        (lambda: I64 / 2, "float32", [0.5, 1.0]),
+        (lambda: 1.5 - I64, "float32", [0.5, -0.5]),
+        (lambda: I64 // 2, "int64", [0, 1]),
+        (lambda: I64**2, "int64", [1, 4]),
+        (lambda: F32 % 1, "float32", [0.5, 0.5]),
+        (lambda: F32 + np.array([1.0, 2.0]), "float64", [2.5, 4.5]),
+        (lambda: np.array([1.0, 2.0]) * F32, "float64", [1.5, 5.0]),
+        (lambda: BOOL.sum(), "int64", 1),
+        (lambda: I64.astype("int32").sum(), "int64", 3),
+        (lambda: I64.mean(), "int64", 1),
+        (lambda: paddle.full([2], 7), "float32", [7.0, 7.0]),
+        (lambda: paddle.arange(3), "int64", [0, 1, 2]),
+        (lambda: paddle.exp(I64), "float32", [np.e, np.e**2]),
+        (lambda: F32 == 2.5, "bool", [False, True]),
+    ],
+)
+def test_dtypes_of_results(compute, dtype, values):
+    out = compute()
+    assert type(out) is paddle.Tensor
+    assert out.dtype.spelling == dtype
+    np.testing.assert_allclose(out.numpy(), values, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: paddle.add(I64, F32), ValueError, "one dtype"),
+        (lambda: paddle.concat([I64, F32]), ValueError, "isn't consistent"),
+        (lambda: F32.reshape([3]), ValueError, "InvalidArgument"),
+        (lambda: paddle.ones([2, 3]) @ paddle.ones([2, 3]), ValueError, "InvalidArgument"),
+        (lambda: F32[7], IndexError, "OutOfRange"),
+        (lambda: F32["a"], ValueError, "received str"),
+        (lambda: F32.item(), ValueError, "only one element"),
+        (lambda: bool(F32), AssertionError, "one element"),
+        (lambda: len(paddle.to_tensor(1.0)), AssertionError, "0-D"),
+        (lambda: F32.set_value(np.zeros(3, "float32")), AssertionError, "Shape not match"),
+        (lambda: F32.set_value(np.zeros(2)), AssertionError, "dtype not match"),
+        (lambda: paddle.tanh(I64), RuntimeError, "float"),
+        (lambda: paddle.tanh([1.0]), ValueError, "must be Tensor"),
+        (lambda: setattr(leaf(1.0), "grad", None), ValueError, "must be Tensor"),
+        (lambda: leaf(1.0).add_(paddle.ones([1])), ValueError, "inplace"),
+        (lambda: paddle.to_tensor("a"), TypeError, "data type"),
+        (lambda: paddle.to_tensor([[1, 2], [3]]), ValueError, "differ in length|inhomogeneous"),
+        (lambda: paddle.split(paddle.ones([5]), 2), ValueError, "equal parts"),
+        (lambda: paddle.tanh(), TypeError, "missing"),
+    ],
+)
+def test_errors_are_paddles(call, error, words):
+    with pytest.raises(error, match=words) as caught:
+        call()
+    assert caught.type.__module__ == "builtins"
+
+
+def test_indexing_follows_numpy():
+    array = np.arange(24, dtype="float32").reshape(2, 3, 4)
+    t = paddle.to_tensor(array)
+    rows = np.array([1, 0])
+    for index in (
+        np.s_[0],
+        np.s_[..., 1],
+        np.s_[:, ::-1],
+        np.s_[::-1, :, ::-2],
+        np.s_[None, 1:],
+        np.s_[[0, 1], [2, 0]],
+        rows,
+    ):
+        np.testing.assert_array_equal(t[index].numpy(), array[index])
+    np.testing.assert_array_equal(t[t > 10].numpy(), array[array > 10])
+    t[:, 1] = -1
+    t[::-1, 0, 0] = paddle.to_tensor([5.0, 6.0])
+    array[:, 1] = -1
+    array[::-1, 0, 0] = [5.0, 6.0]
+    np.testing.assert_array_equal(t.numpy(), array)
+
+
+def test_augmented_assignment_makes_a_new_tensor():
+    t = paddle.ones([2])
+    same = t
+    t += 1
+    assert same.tolist() == [1.0, 1.0]
+    assert t.tolist() == [2.0, 2.0]
+
+
+def test_gradients():
+    x = leaf(1.0, 2.0)
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    assert x.grad.tolist() == [2.0, 4.0]
+    assert not x.grad.stop_gradient
+    y.backward()
+    with pytest.raises(SystemError):
+        y.backward()
+    assert x.gradient().tolist() == [4.0, 8.0]
+    x.clear_grad()
+    assert x.grad.tolist() == [0.0, 0.0]
+    x.clear_grad(set_to_zero=False)
+    assert x.grad is None
+    (x * 2).backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    paddle.to_tensor([1.0]).backward()  # nothing to do
+
+
+def test_second_derivatives():
+    x = leaf(1.5)
+    first = paddle.grad(x**3, x, create_graph=True)[0]
+    assert paddle.grad(first, x)[0].item() == pytest.approx(9.0)
+    assert x.grad is None
+
+
+def test_max_gives_every_equal_the_gradient_and_amax_shares_it():
+    x, y = leaf(3.0, 3.0, 1.0), leaf(3.0, 3.0, 1.0)
+    x.max().backward()
+    y.amax().backward()
+    assert x.grad.tolist() == [1.0, 1.0, 0.0]
+    assert y.grad.tolist() == [0.5, 0.5, 0.0]
+
+
+def test_cutting_the_graph():
+    x = leaf(2.0)
+    y = x * 3
+    y.stop_gradient = True
+    (y * x).backward()
+    assert x.grad.tolist() == [6.0]
+
+
+def test_printing():
+    head = "Tensor(shape=[3], dtype=float32, place=Place(cpu), stop_gradient=True,\n       "
+    assert repr(paddle.to_tensor([1.0, -0.5, 2.25], place="cpu")) == head + "[ 1.        , -0.50000000,  2.25000000])"
+    assert repr(paddle.to_tensor([[1, 2], [30, 4]], place="cpu")).endswith("\n       [[1 , 2 ],\n        [30, 4 ]])")
+    assert "..., 1997, 1998, 1999]" in repr(paddle.arange(2000))
+
+
+def test_torchs_code_sees_torchs_words():
+    t = paddle.ones([2, 3])
+    assert t.size() == torch.Size([2, 3])
+    assert t.size(1) == 3
+    value = torch.nn.functional.cross_entropy(t, torch.tensor([0, 1]))
+    assert float(value) == pytest.approx(np.log(3))

@@ -1,0 +1,232 @@
+"""Optimizers, schedulers, clipping, data, metrics, PyLayer, saving and loading: a whole training, and its pieces."""
+
+import numpy as np
+import pytest
+
+import grus.dialects.paddle as paddle
+from grus.dialects.paddle import nn
+from grus.dialects.paddle.autograd import PyLayer
+from grus.dialects.paddle.io import DataLoader, Dataset, TensorDataset, random_split
+from grus.dialects.paddle.utils import unique_name
+
+
+def one_parameter(value=1.0):
+    return paddle.create_parameter([1], "float64", default_initializer=nn.initializer.Constant(value))
+
+
+def follow(make, update, steps=4):
+    """A parameter under an optimizer with gradient 2 * p, and the same by the formula in Python floats."""
+    p, expected, state = one_parameter(), 1.0, {}
+    optimizer = make([p])
+    for step in range(1, steps + 1):
+        (p * p).sum().backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        expected = update(expected, 2 * expected, state, step)
+        assert p.item() == pytest.approx(expected, rel=1e-7)
+    return optimizer, p
+
+
+def adam(p, g, s, t, lr=0.1, b1=0.9, b2=0.999, eps=1e-8):
+    s["m"] = b1 * s.get("m", 0) + (1 - b1) * g
+    s["v"] = b2 * s.get("v", 0) + (1 - b2) * g * g
+    return p - lr * (s["m"] / (1 - b1**t)) / ((s["v"] / (1 - b2**t)) ** 0.5 + eps)
+
+
+def momentum(p, g, s, t):
+    s["v"] = 0.9 * s.get("v", 0) + g
+    return p - 0.1 * s["v"]
+
+
+def rmsprop(p, g, s, t):
+    s["v"] = 0.95 * s.get("v", 0) + 0.05 * g * g
+    return p - 0.1 * g / (s["v"] + 1e-6) ** 0.5
+
+
+O = paddle.optimizer  # noqa: E741
+
+
+@pytest.mark.parametrize(
+    ("make", "update"),
+    [
+        (lambda p: O.SGD(0.1, parameters=p), lambda p, g, s, t: p - 0.1 * g),
+        (lambda p: O.SGD(0.1, parameters=p, weight_decay=0.5), lambda p, g, s, t: p - 0.1 * (g + 0.5 * p)),
+        (lambda p: O.Momentum(0.1, 0.9, parameters=p), momentum),
+        (lambda p: O.Adam(0.1, parameters=p), adam),
+        (lambda p: O.AdamW(0.1, parameters=p, weight_decay=0.5), lambda p, g, s, t: adam(p * (1 - 0.05), g, s, t)),
+        (lambda p: O.RMSProp(0.1, parameters=p), rmsprop),
+        (
+            lambda p: O.SGD(0.1, parameters=p, grad_clip=nn.ClipGradByGlobalNorm(0.5)),
+            lambda p, g, s, t: p - 0.1 * min(g, 0.5),
+        ),
+        (
+            lambda p: O.SGD(0.1, parameters=p, grad_clip=nn.ClipGradByValue(0.3)),
+            lambda p, g, s, t: p - 0.1 * min(g, 0.3),
+        ),
+    ],
+)
+def test_update_rules(make, update):
+    follow(make, update)
+
+
+def test_state_keys_and_going_on():
+    with unique_name.guard():
+        optimizer, p = follow(lambda p: O.Adam(0.1, parameters=p), adam)
+    state = optimizer.state_dict()
+    name = p.name
+    assert sorted(state) == sorted(
+        f"{name}_{key}_0" for key in ("moment1", "moment2", "beta1_pow_acc", "beta2_pow_acc")
+    )
+    assert state[f"{name}_beta1_pow_acc_0"].numpy() == pytest.approx(0.9**5)
+    value = p.item()
+    with unique_name.guard():
+        q = one_parameter(value)
+    other = O.Adam(0.1, parameters=[q])
+    other.set_state_dict({key: each.numpy() for key, each in state.items()})
+    for parameter, each in ((p, optimizer), (q, other)):
+        (parameter * parameter).sum().backward()
+        each.step()
+    assert p.item() == pytest.approx(q.item(), rel=1e-12)
+    stranger = one_parameter()
+    wrong = O.Adam(0.1, parameters=[stranger])
+    wrong.set_state_dict(state)
+    (stranger * 2).sum().backward()
+    with pytest.raises(AssertionError, match="should in state dict"):
+        wrong.step()
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda p: O.SGD(0.1), AttributeError),
+        (lambda p: O.SGD(0.1, parameters=p), TypeError),
+        (lambda p: O.SGD("fast", parameters=[p]), TypeError),
+        (lambda p: O.Adam(0.1, beta1=1.5, parameters=[p]), ValueError),
+        (lambda p: O.SGD(O.lr.StepDecay(0.1, 1), parameters=[p]).set_lr(0.1), RuntimeError),
+    ],
+)
+def test_optimizer_errors(call, error):
+    with pytest.raises(error):
+        call(one_parameter())
+
+
+def rates(scheduler, steps=6):
+    out = [scheduler()]
+    for _ in range(steps):
+        scheduler.step()
+        out.append(scheduler())
+    return out
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "rate"),
+    [
+        (lambda: O.lr.StepDecay(0.5, 2, 0.1), lambda e: 0.5 * 0.1 ** (e // 2)),
+        (lambda: O.lr.ExponentialDecay(0.5, 0.9), lambda e: 0.5 * 0.9**e),
+        (lambda: O.lr.NoamDecay(64, 4), lambda e: 64**-0.5 * min(1.0 if e == 0 else e**-0.5, e * 4**-1.5)),
+        (lambda: O.lr.CosineAnnealingDecay(0.5, 6), lambda e: 0.25 * (1 + np.cos(np.pi * e / 6))),
+        (lambda: O.lr.PiecewiseDecay([2, 4], [3, 2, 1]), lambda e: 3 if e < 2 else 2 if e < 4 else 1),
+        (lambda: O.lr.LinearWarmup(0.5, 4, 0.0, 0.5), lambda e: min(0.5, 0.125 * e)),
+    ],
+)
+def test_schedulers(scheduler, rate):
+    np.testing.assert_allclose(rates(scheduler()), [rate(epoch) for epoch in range(7)], atol=1e-12)
+
+
+def test_save_and_load_resume_the_curve(tmp_path):
+    def build():
+        with unique_name.guard():
+            paddle.seed(3)
+            model = nn.GRU(2, 3)
+            return model, O.Adam(O.lr.StepDecay(0.05, 2), parameters=model.parameters(), weight_decay=0.01)
+
+    def run(model, optimizer, steps):
+        losses = []
+        for step in steps:
+            x = paddle.to_tensor(np.random.RandomState(step).uniform(-1, 1, (2, 4, 2)).astype("float32"))
+            loss = (model(x)[0] - 0.5).square().mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            optimizer._learning_rate.step()
+            losses.append(float(loss))
+        return losses
+
+    model, optimizer = build()
+    run(model, optimizer, range(3))
+    paddle.save(model.state_dict(), str(tmp_path / "run" / "m.pdparams"))
+    paddle.save(optimizer.state_dict(), str(tmp_path / "run" / "m.pdopt"))
+    expected = run(model, optimizer, range(3, 6))
+    model, optimizer = build()
+    assert model.set_state_dict(paddle.load(str(tmp_path / "run" / "m.pdparams"))) == ([], [])
+    optimizer.set_state_dict(paddle.load(str(tmp_path / "run" / "m.pdopt")))
+    assert run(model, optimizer, range(3, 6)) == pytest.approx(expected, rel=1e-6)
+
+
+def test_nested_objects_come_back(tmp_path):
+    path = str(tmp_path / "x")
+    paddle.save({"epoch": 3, "list": [paddle.zeros([1]), 5], "t": paddle.ones([2])}, path)
+    back = paddle.load(path)
+    assert (back["epoch"], back["list"][1], back["t"].tolist()) == (3, 5, [1.0, 1.0])
+    assert isinstance(paddle.load(path, return_numpy=True)["t"], np.ndarray)
+    with pytest.raises(ValueError, match="not exists"):
+        paddle.load(path + "y")
+    with pytest.raises(ValueError, match="Layer"):
+        paddle.save(nn.Linear(1, 1), path)
+
+
+class Numbers(Dataset):
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, index):
+        return np.full(2, index, "float32"), index
+
+
+def test_data_loader():
+    batches = list(DataLoader(Numbers(), batch_size=2))
+    assert [labels.tolist() for _, labels in batches] == [[0, 1], [2, 3], [4]]
+    assert batches[0][0].shape == [2, 2]
+    np.random.seed(3)
+    assert [labels.tolist() for _, labels in DataLoader(Numbers(), batch_size=2, shuffle=True)] == [[3, 4], [1, 0], [2]]
+    paddle.seed(3)
+    assert [part.indices for part in random_split(Numbers(), [2, 3])] == [[1, 2], [3, 4, 0]]
+    assert len(TensorDataset([paddle.ones([3, 2])])) == 3
+
+
+def test_accuracy():
+    accuracy = paddle.metric.Accuracy(topk=(1, 2))
+    scores = paddle.to_tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]])
+    accuracy.update(accuracy.compute(scores, paddle.to_tensor([[1], [1]])))
+    assert accuracy.accumulate() == [0.5, 1.0]
+    assert accuracy.name() == ["acc_top1", "acc_top2"]
+
+
+class Scaled(PyLayer):
+    @staticmethod
+    def forward(ctx, x, y, factor=1.0):
+        ctx.save_for_backward(y)
+        ctx.factor = factor
+        return x * y * factor
+
+    @staticmethod
+    def backward(ctx, grad):
+        (y,) = ctx.saved_tensor()
+        return grad * y * ctx.factor, None
+
+
+def test_py_layer():
+    x, y = paddle.to_tensor([2.0], stop_gradient=False), paddle.to_tensor([5.0])
+    Scaled.apply(x, y, factor=3.0).backward()
+    assert x.grad.tolist() == [15.0]
+    z = paddle.to_tensor([5.0], stop_gradient=False)
+    Scaled.apply(x, z).backward()
+    assert z.grad.tolist() == [0.0]
+
+    class Wrong(Scaled):
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, grad
+
+    with pytest.raises(ValueError, match="should return None at 1"):
+        Wrong.apply(x, y).backward()
