@@ -1,0 +1,91 @@
+"""grus bench: what it compares, what it writes, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from grus.cli import main
+from grus.cli.bench.measure import Cell, Runner, Timing, compare
+from grus.cli.bench.report import Row, read_json
+
+
+def test_it_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    times, picture = tmp_path / "times.json", tmp_path / "times.png"
+    options = [
+        "--hidden",
+        "9",
+        "--batch",
+        "2",
+        "--steps",
+        "5",
+        "--layers",
+        "2",
+        "--bidirectional",
+        "--train",
+        "--rounds",
+        "1",
+        "--seconds",
+        "0.01",
+    ]
+    assert main(["bench", *options, "--json", str(times), "--plot", str(picture)]) == 0
+    shown = capsys.readouterr().out
+    assert "T=5 B=2 I=9 H=9 L=2 bidirectional" in shown
+    (row,) = read_json(times)
+    assert row.cell == Cell(5, 2, 9, 9, 2, True, True)
+    assert {"grus", "torch"} <= set(row.timed)
+    assert row.limit is not None
+    assert json.loads(times.read_text())["machine"]["instruction set"]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_ragged_batch_runs() -> None:
+    cell = Cell(6, 3, 4, 5, train=True, lengths=(6, 2, 1))
+    results, _ = compare(cell, {"grus": sys.executable, "torch": sys.executable}, 1, rounds=1, seconds=0.01)
+    assert all(timing.error is None and timing.times for timing in results.values()), results
+
+
+def test_another_output_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = Runner.ask
+
+    def wrong(self: Runner, request: dict) -> dict:
+        answer = ask(self, request)
+        if self.name == "torch" and "output" in answer:
+            answer["output"][3] += 0.01
+        return answer
+
+    monkeypatch.setattr(Runner, "ask", wrong)
+    results, _ = compare(Cell(3, 1, 4, 5), {"grus": sys.executable, "torch": sys.executable}, 1, 1, 0.01)
+    assert results["torch"].error == "its output is another one"
+    assert not results["torch"].times
+
+
+def test_the_ratio_is_to_the_fastest_peer() -> None:
+    timings = {"grus": Timing(times=[2.0]), "torch": Timing(times=[9.0]), "openvino": Timing(times=[5.0])}
+    timings["onnxruntime"] = Timing(error="not here")
+    assert Row(Cell(1, 1, 1, 1), timings, {}).ratio == 2.5
+
+
+def test_flops_count_every_product() -> None:
+    assert Cell(2, 3, 4, 5).flops == 2 * 2 * 3 * 15 * (4 + 5)
+    assert Cell(2, 3, 4, 5, 2, True, True).flops == 3 * 2 * 6 * 2 * (15 * 9 + 15 * 15)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--hidden", "0"], "--hidden must be at least 1"),
+        (["--threads", "0"], "--threads must be at least 1"),
+        (["--peer", "paddle"], "--peer must be NAME=PYTHON"),
+        (["--peer", "caffe=/bin/sh"], "--peer must be NAME=PYTHON"),
+        (["--peer", "paddle=/no/such/python"], "existing interpreter"),
+    ],
+)
+def test_refusals_are_one_line(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *arguments]) == 2
+    message = capsys.readouterr().err
+    assert words in message
+    assert message.count("\n") == 1
