@@ -15,22 +15,8 @@ from grus.cli.bench.report import Row, read_json
 
 def test_it_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     times, picture = tmp_path / "times.json", tmp_path / "times.png"
-    options = [
-        "--hidden",
-        "9",
-        "--batch",
-        "2",
-        "--steps",
-        "5",
-        "--layers",
-        "2",
-        "--bidirectional",
-        "--train",
-        "--rounds",
-        "1",
-        "--seconds",
-        "0.01",
-    ]
+    sizes = ["--hidden", "9", "--batch", "2", "--steps", "5", "--layers", "2"]
+    options = [*sizes, "--bidirectional", "--train", "--rounds", "1", "--seconds", "0.01"]
     assert main(["bench", *options, "--json", str(times), "--plot", str(picture)]) == 0
     shown = capsys.readouterr().out
     assert "T=5 B=2 I=9 H=9 L=2 bidirectional" in shown
