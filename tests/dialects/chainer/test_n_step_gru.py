@@ -212,7 +212,7 @@ def test_a_watched_gru_calls_its_links_and_computes_the_same():
     with Watch() as watch:
         watched = [gru(x).array, gru(x).array]
     np.testing.assert_allclose(watched, plain, rtol=1e-10)
-    assert watch.names == ["W_z", "W", None, "W_r", "U_r", "W_z", "U_z", "W", "U", None]
+    assert watch.names == ["W_z", "W", None, "W_z", "W", "W_r", "U_r", "U_z", "U", None]
 
 
 def test_gradients_of_the_stateful_gru_agree_with_finite_differences():

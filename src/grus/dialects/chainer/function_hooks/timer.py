@@ -60,10 +60,10 @@ def print_table(title: str, summary: dict[str, dict[str, Any]], unit: str, file:
     """Print name, time and number of runs, one line each.
 
     Args:
-        unit: "sec", "ms", "us", "ns", "auto" (one for all) or "auto_foreach" (one for each line); ValueError otherwise.
+        unit: "sec", "ms", "us", "ns", "auto" (one for all) or "auto_foreach" (one for each line); KeyError otherwise.
     """
     if unit not in (*_FACTORS, "auto", "auto_foreach"):
-        raise ValueError(f"`unit` must be one of 'auto', 'auto_foreach', 'sec', 'ms', 'us', 'ns', got {unit!r}")
+        raise KeyError(f"`unit` must be one of 'auto', 'auto_foreach', 'sec', 'ms', 'us', 'ns', got {unit!r}")
     times = [record["elapsed_time"] for record in summary.values()]
     common = _choose(max(times, default=0.0)) if unit == "auto" else unit
     rows = [(title, "ElapsedTime", "Occurrence")]

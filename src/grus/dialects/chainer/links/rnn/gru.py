@@ -53,12 +53,16 @@ class GRUBase(Chain):
 
     def _step(self, h: Any, x: Any) -> Variable:
         if not self._is_plain():
-            r = sigmoid(self.W_r(x) + self.U_r(h))
-            z = sigmoid(self.W_z(x) + self.U_z(h))
-            return linear_interpolate(z, tanh(self.W(x) + self.U(r * h)), h)
+            return self._step_by_links(h, x)
         for part in (self.W_r, self.W_z, self.W):
             _initialize(part, x)
         return gru_step.step(h, x, [parameter for part in self._parts() for parameter in (part.W, part.b)])
+
+    def _step_by_links(self, h: Any, x: Any) -> Variable:
+        """The step by way of the six links, so that who watches them sees what happens, in the original's order."""
+        r = sigmoid(self.W_r(x) + self.U_r(h))
+        z = sigmoid(self.W_z(x) + self.U_z(h))
+        return linear_interpolate(z, tanh(self.W(x) + self.U(r * h)), h)
 
     def __to_grus__(self) -> layers.GRUCell:
         """This link's blend negates the update rows of `grus.GRUCell`, and no two arrays can share negated memory."""
@@ -131,6 +135,12 @@ class StatefulGRU(GRUBase):
         """The new state [B, out] after x [B, in]."""
         self.h = self._first_step(x) if self.h is None else self._step(self.h, x)
         return self.h
+
+    def _step_by_links(self, h: Any, x: Any) -> Variable:
+        z, candidate = self.W_z(x), self.W(x)
+        r = sigmoid(self.W_r(x) + self.U_r(h))
+        z = sigmoid(z + self.U_z(h))
+        return linear_interpolate(z, tanh(candidate + self.U(r * h)), h)
 
     def _first_step(self, x: Any) -> Variable:
         if not self._is_plain():
