@@ -88,7 +88,7 @@ class Tensor(torch.Tensor):
     def dtype(self) -> dtype:  # type: ignore[override]
         """The element type, one of `paddle.float32` and its kin; torch's own code gets torch's dtype."""
         kind = _torch_dtype(self)
-        return kind if _asked_by_torch() else FROM_TORCH[kind]  # type: ignore[return-value]
+        return kind if _asked_by_torch() else FROM_TORCH[kind]
 
     @property
     def size(self) -> int:  # type: ignore[override]

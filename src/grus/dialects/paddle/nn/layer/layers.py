@@ -447,7 +447,7 @@ class Layer(torch.nn.Module):
         return casting.to_floating(self, "bfloat16", casting.checked_classes(excluded_layers, norms=True))
 
 
-@torch._disable_dynamo
+@torch._disable_dynamo  # type: ignore[attr-defined]
 def _eagerly(layer: Layer, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a layer outside what torch.compile traces."""
     return torch.nn.Module.__call__(layer, *inputs, **kwargs)

@@ -80,6 +80,9 @@ class RNNCellBase(Layer):
         raise NotImplementedError("Please add implementation for `state_dtype` in the used cell.")
 
 
+_PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+
 class GRUCell(RNNCellBase):
     """One step of a GRU.
 
@@ -128,7 +131,8 @@ class GRUCell(RNNCellBase):
     @property
     def weights(self) -> list[torch.Tensor]:
         """The parameters as the core takes them."""
-        return [plain(each) for each in (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)]
+        own = self._parameters  # attribute access through a module costs more than the call may
+        return [plain(own[name]) for name in _PARTS]  # type: ignore[arg-type]
 
     def forward(self, inputs: torch.Tensor, states: torch.Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The output and the new state, which are the same values.
@@ -277,7 +281,7 @@ class GRU(LayerList):
     def _cells(self) -> list[GRUCell]:
         cells: list[GRUCell] = []
         for each in self._modules.values():
-            cells += [each.cell] if isinstance(each, RNN) else [each.cell_fw, each.cell_bw]  # type: ignore[union-attr,list-item]
+            cells += each._modules.values()  # type: ignore[arg-type, union-attr]
         return cells
 
     def forward(
