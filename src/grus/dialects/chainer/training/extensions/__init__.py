@@ -38,18 +38,9 @@ __all__ = [
     "SimpleWriter",
     "StepShift",
     "WarmupShift",
-    "dump_graph",
     "observe_lr",
     "observe_value",
     "snapshot",
     "snapshot_object",
 ]
-
-
-def dump_graph(root_name: str, *args: object, **kwargs: object) -> object:
-    """Drawing graphs is not covered: NotCoveredError."""
-    raise refuse("dump_graph")
-
-
-refuse = refuser("chainer", "chainer.training.extensions", {"dump_graph": "torchviz"})
-__getattr__ = refuse
+__getattr__ = refuser("chainer", "chainer.training.extensions", {"dump_graph": "torchviz"})
