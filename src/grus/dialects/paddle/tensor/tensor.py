@@ -184,7 +184,7 @@ class Tensor(torch.Tensor):
         grad = _torch_grad(self)
         if type(grad) is torch.Tensor:
             grad.__class__ = Tensor
-            grad._stop_gradient = False  # Paddle's gradients say so  # type: ignore[attr-defined]
+            grad.__dict__["_stop_gradient"] = False  # Paddle's gradients say so
         return grad
 
     @grad.setter  # type: ignore[override]
