@@ -34,11 +34,12 @@ Division divide(int threads, const Shape& shape, int lanes, int tile_rows, Index
     const Index blocks = (shape.hidden + lanes - 1) / lanes;
     const Index batch = shape.sizes && shape.steps ? (shape.rows + shape.steps - 1) / shape.steps : shape.batch;
     const Index tiles = std::max<Index>(1, (batch + tile_rows - 1) / tile_rows);
+    const bool apart = crowded();
     Division best;
     double least = 0;
     for (int used = 1; used <= threads; ++used)
         for (int groups = 1; groups <= used; ++groups) {
-            if (used % groups || groups > tiles || used / groups > blocks) continue;
+            if (used % groups || groups > tiles || used / groups > blocks || (apart && groups < used)) continue;
             const int block_groups = used / groups;
             const double rows = groups == 1 ? double(batch) : double((tiles + groups - 1) / groups * tile_rows);
             const double width = double((blocks + block_groups - 1) / block_groups) * lanes * 3;
@@ -81,7 +82,7 @@ Plan make_plan(const Shape& shape, int threads, const Kernels& kernels, int lane
     if (shape.directions == 2 && threads >= 2) {
         plan.teams = 2;
     } else if (shape.layers >= 2 && shape.directions == 1 && threads >= 2 && shape.steps >= 16 && step_work < 2e6 &&
-               shape.layers >= threads) {
+               shape.layers >= threads && !crowded()) {
         plan.teams = threads;
         plan.pipelined = true;
     }

@@ -1,5 +1,6 @@
 #include "threads.hpp"
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
@@ -26,6 +27,30 @@ void pause_briefly() {
 #endif
 }
 
+using Clock = std::chrono::steady_clock;
+
+// What the barriers tell about the machine: many long waits mean that other programs have our cores.
+struct Crowd {
+    std::atomic<int> long_waits{0};
+    std::atomic<Clock::rep> until{0};   // when to try again
+    std::atomic<Clock::rep> pause{0};   // how long the last pause was
+
+    void waited(Clock::duration time) {
+        if (time < std::chrono::microseconds(300) || long_waits.fetch_add(1) < 4) return;
+        long_waits.store(0);
+        const Clock::rep shortest = Clock::duration(std::chrono::milliseconds(250)).count();
+        const Clock::rep now = Clock::now().time_since_epoch().count();
+        const Clock::rep last = pause.load();
+        if (now < until.load()) return;
+        // Twice as long as the last time, if that was not long ago.
+        const Clock::rep next = last && now < until.load() + last ? (last < 16 * shortest ? 2 * last : last) : shortest;
+        pause.store(next);
+        until.store(now + next);
+    }
+};
+
+Crowd crowd;
+
 // Spins for some 50 microseconds, then gives the core away between looks: on a machine with more threads than cores the
 // one that is waited for may need this very core.
 template <class Done>
@@ -34,7 +59,9 @@ void spin_until(const Done& done) {
         if (done()) return;
         pause_briefly();
     }
+    const Clock::time_point start = Clock::now();
     while (!done()) std::this_thread::yield();
+    crowd.waited(Clock::now() - start);
 }
 
 // Threads of our own, for processes without an OpenMP pool that we could borrow.
@@ -175,6 +202,8 @@ void Barrier::wait() {
 void Progress::wait_for(Index count) {
     spin_until([&] { return count_.load(std::memory_order_acquire) >= count; });
 }
+
+bool crowded() { return Clock::now().time_since_epoch().count() < crowd.until.load(); }
 
 const char* thread_pool() { return borrowed() ? "openmp" : "own"; }
 

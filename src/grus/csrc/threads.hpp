@@ -35,6 +35,10 @@ private:
 // Prefers the OpenMP pool that PyTorch itself uses, so that the two never compete for a core.
 void run_threads(int threads, void (*work)(void*, int), void* data);
 
+// Whether other programs have our cores, so that threads which wait for one another at every step would mostly wait. It is
+// concluded from long waits at barriers and tried again after a quarter of a second, later up to four seconds.
+bool crowded();
+
 // "openmp" or "own": which pool run_threads uses.
 const char* thread_pool();
 
