@@ -290,13 +290,9 @@ def run_chainer(cell, threads):
             with chainer.no_backprop_mode(), chainer.using_config("train", False):
                 output = layer(None, sequences)[1]
         else:
-            layer.cleargrads()
             output = layer(None, [chainer.Variable(sequence) for sequence in sequences])[1]
-            for one, grad in zip(output, grads):  # noqa: B905
-                one.grad = grad
-            chainer.functions.concat(output, 0).creator.inputs and chainer.grad(
-                output, list(layer.params()), grad_outputs=[chainer.Variable(grad) for grad in grads]
-            )
+            upstream = [chainer.Variable(grad) for grad in grads]
+            chainer.grad(output, list(layer.params()), grad_outputs=upstream)
         padded = numpy.zeros((data.T, data.B, data.D * data.H), "float32")
         for b, one in enumerate(output):
             padded[: len(one), b] = one.array
