@@ -129,6 +129,16 @@ def test_to_half_double_meta_deepcopy_pickle() -> None:
     assert grus.GRU(4, 6, device="meta")(x.to("meta"))[0].shape == (5, 3, 6)
 
 
+@pytest.mark.parametrize("kind", [grus.GRU, grus.GRUCell])
+def test_weights_of_one_formula_do_not_load_into_the_other(kind) -> None:
+    before = nn.Sequential(kind(4, 6, reset="before"))
+    with pytest.raises(RuntimeError, match="0 has reset='after', the weights are for reset='before'"):
+        nn.Sequential(kind(4, 6)).load_state_dict(before.state_dict())
+    nn.Sequential(kind(4, 6, reset="before")).load_state_dict(before.state_dict())
+    torchs = (nn.GRU if kind is grus.GRU else nn.GRUCell)(4, 6)
+    kind(4, 6, reset="before").load_state_dict(torchs.state_dict())  # tells no formula: the layer's own holds
+
+
 def test_empty_batches_and_sequences() -> None:
     layer = grus.GRU(4, 6, num_layers=2)
     output, h_n = layer(torch.zeros(0, 3, 4), torch.ones(2, 3, 6))

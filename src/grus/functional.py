@@ -66,10 +66,7 @@ def gru(
         ArgumentTypeError (a TypeError): a type, dtype or device that does not fit.
         BackendError (a RuntimeError): the named backend cannot take the call; the message has its reason.
     """
-    if reset == "after" and gate_activation == "sigmoid" and activation == "tanh":
-        formula = _STANDARD
-    else:
-        formula = make_formula(reset, gate_activation, activation)
+    formula = _formula(reset, gate_activation, activation)
     if not 0.0 <= dropout <= 1.0:
         raise ArgumentError(f"dropout must be a probability between 0 and 1, got {dropout}")
     options = Options(formula, bidirectional, bias, dropout if training else 0.0, backend)
@@ -105,17 +102,18 @@ def gru_cell(
     if h is not None and h.dim() != input.dim():
         raise ArgumentError(f"h must have {input.dim()} dimensions as input has, got {list(h.shape)}")
     weights = (w_ih, w_hh) if b_ih is None or b_hh is None else (w_ih, w_hh, b_ih, b_hh)
-    _, h_n = gru(
-        input.unsqueeze(0),
-        None if h is None else h.unsqueeze(0),
-        weights,
-        bias=b_ih is not None,
-        reset=reset,
-        gate_activation=gate_activation,
-        activation=activation,
-        backend=backend,
-    )
-    return h_n.squeeze(0)
+    options = Options(_formula(reset, gate_activation, activation), False, b_ih is not None, 0.0, backend)
+    if input.dim() == 2:
+        state = None if h is None else h.unsqueeze(0)
+        return _run(input.unsqueeze(0), state, weights, input.shape[0], None, options)[1].squeeze(0)
+    state = None if h is None else h[None, None]
+    return _run(input[None, None], state, weights, 1, None, options)[1][0, 0]
+
+
+def _formula(reset: str, gate_activation: Activation, activation: Activation) -> Formula:
+    if reset == "after" and gate_activation == "sigmoid" and activation == "tanh":
+        return _STANDARD
+    return make_formula(reset, gate_activation, activation)
 
 
 class Options(NamedTuple):

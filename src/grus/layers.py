@@ -20,6 +20,9 @@ from .sequences import Batch, Lengths
 if TYPE_CHECKING:
     from .streaming import Stream
 
+_MARK = "grus.formula"
+"""Where the metadata of a state_dict tells a formula that is not torch's; checkpoints keep it, too."""
+
 
 def _check_size(argument: str, value: Any, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
@@ -55,6 +58,28 @@ class _Recurrent(nn.Module):
         for parameter in self.parameters():
             if not isinstance(parameter, UninitializedParameter):
                 nn.init.uniform_(parameter, -bound, bound)
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if self.reset != "after" and hasattr(destination, "_metadata"):  # the tensors are named alike in both formulas
+            destination._metadata[prefix[:-1]][_MARK] = {"reset": self.reset}
+
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing: Any,
+        unexpected: Any,
+        errors: Any,
+    ) -> None:
+        saved = local_metadata.get(_MARK, {}).get("reset", self.reset)
+        if saved != self.reset:
+            errors.append(
+                f"{prefix[:-1] or type(self).__name__} has reset={self.reset!r}, the weights are for reset={saved!r}"
+            )
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing, unexpected, errors)
 
     def _formula_repr(self) -> str:
         words = self.formula.describe()
