@@ -1,6 +1,6 @@
 """A model that uses torch.nn.GRU, made to compute through grus and put back again.
 
-    python examples/drop_in.py
+python examples/drop_in.py
 """
 
 import torch

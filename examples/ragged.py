@@ -1,6 +1,6 @@
 """Sequences of different lengths without sorting, padding or packing: does a walk end above where it began?
 
-    python examples/ragged.py
+python examples/ragged.py
 """
 
 import torch

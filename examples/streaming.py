@@ -1,6 +1,6 @@
 """A trained layer on data that arrives bit by bit, for many users at once, each of whom may come and go.
 
-    python examples/streaming.py
+python examples/streaming.py
 """
 
 import torch

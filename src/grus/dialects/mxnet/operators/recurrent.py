@@ -1,5 +1,6 @@
 """The RNN operator: one flat vector of parameters, as cuDNN had it; a GRU computed by `grus.functional`."""
 
+import warnings
 from typing import Any
 
 import torch
@@ -96,6 +97,14 @@ def run_gru(
                 f"RNN: state must be of shape {(len(weights) // 4, batch, hidden)}, got {tuple(initial.shape)}"
             )
     same_dtype(data, weights[0])
+    dropout = dropout if state.training else 0.0
+    if dropout and data.dtype == torch.float32 and data.device.type == "cpu":
+        warnings.warn(
+            f"MXNet's float32 GRU on the CPU ignores dropout in training, and so dropout={dropout} has no effect here; "
+            "gluon.nn.Dropout between GRUs of one layer acts, and so does a float64 GRU",
+            stacklevel=2,
+        )
+        dropout = 0.0
     return functional.gru(
         data,
         initial,
@@ -103,7 +112,7 @@ def run_gru(
         lengths=lengths,
         batch_first=batch_first,
         bidirectional=bidirectional,
-        dropout=dropout if state.training else 0.0,
+        dropout=dropout,
         training=state.training,
     )
 
