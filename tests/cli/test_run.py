@@ -64,7 +64,13 @@ def test_the_script_is_the_process_that_was_started(program):
     )
     for number, status in ((signal.SIGUSR1, 5), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, -signal.SIGINT)):
         with subprocess.Popen(
-            [*GRUS, "run", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*GRUS, "run", script],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(
+                signal.SIGINT, signal.default_int_handler
+            ),  # ignored by jobs in the background
         ) as process:
             assert process.stdout.readline() == "ready\n"
             process.send_signal(number)

@@ -10,6 +10,7 @@ import pytest
 
 import grus.dialects.oneflow as flow
 from grus.dialects.oneflow import nn
+from grus import parallel
 from grus.errors import CheckpointError
 
 DATA = Path(__file__).parents[2] / "conformance" / "oneflow" / "data"
@@ -61,7 +62,8 @@ def test_whole_modules(tmp_path: Path) -> None:
     assert [type(parameter) for parameter in found.parameters()] == [nn.Parameter] * 6
 
 
-def test_global_tensors_name_the_process_that_writes(tmp_path: Path) -> None:
+def test_global_tensors_name_the_process_that_writes(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    request.addfinalizer(parallel.stop)  # a global tensor starts a world, here of one process
     here = flow.placement("cpu", [0])
     tensor = flow.ones(2, placement=here, sbp=flow.sbp.split(0))
     with pytest.raises(AssertionError, match="global_dst_rank"):
