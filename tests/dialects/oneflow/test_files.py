@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import grus.dialects.oneflow as flow
-from grus.dialects.oneflow import nn
 from grus import parallel
+from grus.dialects.oneflow import nn
 from grus.errors import CheckpointError
 
 DATA = Path(__file__).parents[2] / "conformance" / "oneflow" / "data"
