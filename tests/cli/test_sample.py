@@ -104,7 +104,7 @@ def test_weights_are_the_best_models(finished):
 
 def test_a_process_streams_bytes_and_prints_its_speed(finished):
     arguments = ["sample", finished, "--prompt", "ten green", "--length", 30, "--seed", 5, "--temperature", 1]
-    process = start(*arguments, errors="surrogateescape")
+    process = start(*arguments, "--bytes", errors="surrogateescape")
     out, error = process.communicate(timeout=60)
     assert process.returncode == 0, error
     shape, weights = read_model(finished)
@@ -112,6 +112,12 @@ def test_a_process_streams_bytes_and_prints_its_speed(finished):
     assert out.encode("utf-8", "surrogateescape") == b"ten green" + expected + b"\n"
     assert error.startswith("30 bytes in ")
     assert "bytes/s; seed 5" in error
+
+
+def test_without_bytes_the_text_is_utf_8_whatever_the_model_says(grus, finished):
+    """At a temperature of 100 nearly every byte is as likely as any other."""
+    result = grus("sample", finished, "--length", 300, "--seed", 5, "--temperature", 100)
+    assert "\N{REPLACEMENT CHARACTER}" in result.out
 
 
 def test_a_reader_that_leaves_is_no_error(finished):

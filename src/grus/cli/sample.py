@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="below 1 likelier bytes are preferred, 0 takes the likeliest (default: %(default)s)",
     )
     parser.add_argument("--seed", type=int, metavar="N", help="for the same text again (default: another every time)")
+    parser.add_argument("--bytes", action="store_true", help="write the bytes as they are, also where they are no UTF-8")
     parser.add_argument("--backend", metavar="NAME", help="backend of the GRU (default: the fastest that fits)")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads (default: %(default)s)")
 
@@ -39,7 +40,7 @@ def main(args: argparse.Namespace) -> int:
     shape, weights = read_model(args.model)
     model = build(shape, weights, args.model, args.backend)
     prompt = os.fsencode(args.prompt)
-    write = write_text if sys.stdout.isatty() else write_bytes
+    write = write_bytes if args.bytes else write_text
     write([prompt])
     start = time.perf_counter()
     write(generate(model, prompt, args.length, args.temperature, seed))

@@ -27,14 +27,15 @@ with open(f"weight{store.rank}of{store.num_workers}", "w") as file:
 
 def test_gradients_are_summed_over_processes(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
-    subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "grus", "launch", "--nproc-per-node", "2", "program.py"],
         cwd=tmp_path,
         env=dict(os.environ, OMP_NUM_THREADS="1"),
-        check=True,
         timeout=120,
         capture_output=True,
+        text=True,
     )
+    assert done.returncode == 0, done.stdout + done.stderr
     weight, bias = np.ones(2), 0.0
     for _ in range(2):
         inputs = [np.array([1.0, 2.0]) * worker for worker in (1, 2)]

@@ -11,6 +11,8 @@ import numpy
 import torch
 import torch.distributed as dist
 
+from grus import parallel
+
 from .._tensors import as_array, as_tensor
 
 # The original's names of communicators. All do the same over torch.distributed, which chooses the way itself.
@@ -47,22 +49,11 @@ def create_communicator(
     return CommunicatorBase("nccl" if communicator_name == "pure_nccl" else "gloo", dtype)
 
 
-def _join(backend: str) -> None:
-    """Join the processes that torchrun has started; alone, be a world of one."""
-    if dist.is_initialized():
-        return
-    if "RANK" in os.environ and "WORLD_SIZE" in os.environ:
-        dist.init_process_group(backend)
-    else:
-        store: Any = getattr(dist, "HashStore")()  # noqa: B009
-        dist.init_process_group(backend, store=store, rank=0, world_size=1)
-
-
 class CommunicatorBase:
     """What the processes do together. A rank is the number of a process, from 0 to `size` - 1."""
 
     def __init__(self, backend: str, allreduce_grad_dtype: numpy.dtype | None) -> None:
-        _join(backend)
+        parallel.start(backend, alone=True)
         self._grad_dtype = allreduce_grad_dtype
 
     @property
@@ -101,8 +92,7 @@ class CommunicatorBase:
 
     def finalize(self) -> None:
         """Part from the other processes."""
-        if dist.is_initialized():
-            dist.destroy_process_group()
+        parallel.stop()
 
     def bcast_obj(self, obj: Any, max_buf_len: int = 0, root: int = 0) -> Any:
         """The object of one process."""

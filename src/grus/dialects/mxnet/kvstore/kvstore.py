@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import distributed
 
+from grus import parallel
+
 from ..base import MXNetError
 from ..ndarray.ndarray import NDArray, wrap
 from ..optimizer import Optimizer, Updater, get_updater
@@ -199,4 +201,4 @@ def _join_processes(name: str) -> None:
             f"kvstore {name!r} needs processes that were started together; start the script with "
             "`grus launch --nproc N script.py`, which sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"
         )
-    distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    parallel.start()
