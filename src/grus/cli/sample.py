@@ -22,7 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="below 1 likelier bytes are preferred, 0 takes the likeliest (default: %(default)s)",
     )
     parser.add_argument("--seed", type=int, metavar="N", help="for the same text again (default: another every time)")
-    parser.add_argument("--bytes", action="store_true", help="write the bytes as they are, also where they are no UTF-8")
+    parser.add_argument(
+        "--bytes", action="store_true", help="write the bytes as they are, also where they are no UTF-8"
+    )
     parser.add_argument("--backend", metavar="NAME", help="backend of the GRU (default: the fastest that fits)")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads (default: %(default)s)")
 
