@@ -29,21 +29,26 @@ void pause_briefly() {
 
 using Clock = std::chrono::steady_clock;
 
-// What the barriers tell about the machine: many long waits mean that other programs have our cores.
+// What the barriers tell about the machine: long waits one soon after another mean that other programs have our cores.
 struct Crowd {
     std::atomic<int> long_waits{0};
+    std::atomic<Clock::rep> first{0};   // when the first of them was
     std::atomic<Clock::rep> until{0};   // when to try again
     std::atomic<Clock::rep> pause{0};   // how long the last pause was
 
     void waited(Clock::duration time) {
-        if (time < std::chrono::microseconds(300) || long_waits.fetch_add(1) < 4) return;
-        long_waits.store(0);
-        const Clock::rep shortest = Clock::duration(std::chrono::milliseconds(250)).count();
+        if (time < std::chrono::microseconds(300)) return;
+        const Clock::rep shortest = Clock::duration(std::chrono::milliseconds(20)).count();
         const Clock::rep now = Clock::now().time_since_epoch().count();
+        if (now - first.load() > 5 * shortest) {
+            first.store(now);
+            long_waits.store(0);
+        }
+        if (long_waits.fetch_add(1) < 4 || now < until.load()) return;
+        long_waits.store(0);
         const Clock::rep last = pause.load();
-        if (now < until.load()) return;
         // Twice as long as the last time, if that was not long ago.
-        const Clock::rep next = last && now < until.load() + last ? (last < 16 * shortest ? 2 * last : last) : shortest;
+        const Clock::rep next = last && now < until.load() + last ? (last < 32 * shortest ? 2 * last : last) : shortest;
         pause.store(next);
         until.store(now + next);
     }

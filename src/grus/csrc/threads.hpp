@@ -36,7 +36,7 @@ private:
 void run_threads(int threads, void (*work)(void*, int), void* data);
 
 // Whether other programs have our cores, so that threads which wait for one another at every step would mostly wait. It is
-// concluded from long waits at barriers and tried again after a quarter of a second, later up to four seconds.
+// concluded from long waits at barriers and tried again after 20 milliseconds, later up to 640.
 bool crowded();
 
 // "openmp" or "own": which pool run_threads uses.
