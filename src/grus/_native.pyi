@@ -1,6 +1,7 @@
 """The native kernels (csrc/bindings.cpp). A tensor is handed over as (address, number of bytes)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 Tensor = tuple[int, int]
 
@@ -53,6 +54,18 @@ def backward(
     grad_h_0: Tensor,
     threads: int,
 ) -> None: ...
+def infer(
+    input: object,
+    h_0: object | None,
+    weights: object,
+    bidirectional: bool,
+    bias: bool,
+    reset_before: bool,
+    threads: int,
+) -> Any | None:
+    """(output, h_n) for tensors [T, B, I], [L*D, B, H] and weights, or None where they are no plain, fitting CPU tensors."""
+
+def set_tensor_types(table: object | None, tensor: type, parameter: type) -> None: ...
 def pack(
     itemsize: int,
     input_size: int,

@@ -160,6 +160,10 @@ def _run(
         input, h_0, weights = _autocast(input, h_0, weights)
         with torch.autocast(kind, enabled=False):  # what was cast is cast: products inside are not cast again
             return _run(input, h_0, weights, batch, batch_sizes, options)
+    if batch_sizes is None and not options.dropout and not torch.compiler.is_compiling():
+        found = _direct(input, h_0, weights, options)
+        if found is not None:
+            return found
     layers = _check_weights(input, weights, options)
     if h_0 is None:
         h_0 = input.new_zeros((layers * (2 if options.bidirectional else 1), batch, weights[1].shape[1]))
@@ -172,6 +176,33 @@ def _run(
     if options.dropout and layers > 1:
         return _layer_by_layer(input, h_0, weights, batch_sizes, layers, options)
     return _compute(input, h_0, weights, batch_sizes, layers, options)
+
+
+def _direct(
+    input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options: Options
+) -> tuple[Tensor, Tensor] | None:
+    """The shortest way, for one call in a loop of many: a backend that checks and computes at once; None if none can."""
+    compute = backends.direct(options.backend)
+    if compute is None or _needs_grad(input, h_0, weights) or _inside_transform():
+        return None
+    return compute(input, h_0, weights, options)
+
+
+def _needs_grad(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor]) -> bool:
+    return torch.is_grad_enabled() and (
+        input.requires_grad
+        or (h_0 is not None and h_0.requires_grad)
+        or any(weight.requires_grad for weight in weights)
+    )
+
+
+def _inside_transform() -> bool:
+    """Under torch.func, forward-mode AD or a dispatch mode, where a tensor is more than its storage."""
+    return (
+        torch._C._functorch.peek_interpreter_stack() is not None
+        or forward_ad._current_level >= 0
+        or torch._C._len_torch_dispatch_stack() > 0
+    )
 
 
 def _layer_by_layer(
@@ -220,15 +251,7 @@ def make_problem(
     options: Options,
 ) -> Problem:
     """The facts of a checked call."""
-    needs_grad = torch.is_grad_enabled() and (
-        input.requires_grad or h_0.requires_grad or any(weight.requires_grad for weight in weights)
-    )
-    transformed = (
-        torch._C._functorch.peek_interpreter_stack() is not None
-        or forward_ad._current_level >= 0
-        or torch._C._len_torch_dispatch_stack() > 0
-        or not _all_plain(input, h_0, *weights)
-    )
+    transformed = _inside_transform() or not _all_plain(input, h_0, *weights)
     return Problem(
         input.device.type,
         input.dtype,
@@ -238,7 +261,7 @@ def make_problem(
         options.formula,
         batch_sizes is not None,
         input.numel() == 0 or h_0.numel() == 0,
-        needs_grad,
+        _needs_grad(input, h_0, weights),
         transformed,
     )
 

@@ -25,6 +25,10 @@ else:
     except ImportError as error:  # no compiler when grus was installed, or a build for another Python
         native, _missing = None, str(error)
 
+if native is not None:
+    # A table of C functions that reads tensors faster than Python calls can; older versions of torch have none.
+    native.set_tensor_types(getattr(Tensor, "__dlpack_c_exchange_api__", None), Tensor, torch.nn.Parameter)
+
 _DTYPES = (torch.float32, torch.float64)
 _HALF_DTYPES = (torch.bfloat16, torch.float16)
 
@@ -73,6 +77,22 @@ def run(
     h_n = torch.empty_like(h_0, memory_format=torch.contiguous_format)
     _compute(problem, input, h_0, weights, batch_sizes, output, h_n, None)
     return output, h_n
+
+
+def direct(
+    input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor] | native.PackedWeights, options: Any
+) -> tuple[Tensor, Tensor] | None:
+    """A dense call [T, B, I] without gradients, checked and computed by the native module in one go.
+
+    None where it is no such call, or where anything about it is unusual or wrong: then the general way computes it, or says
+    what is wrong. The bits are those of the general way.
+    """
+    if native is None or not options.formula.standard:
+        return None
+    before = options.formula.reset == "before"
+    return native.infer(
+        input, h_0, weights, options.bidirectional, options.bias, before, torch.get_num_threads()
+    )
 
 
 def reserve_numel(
@@ -192,9 +212,15 @@ class Prepared:
 
     def run(self, input: Tensor, h_0: Tensor) -> tuple[Tensor, Tensor]:
         """As `run`, for dense input [T, B, I]; the same bits."""
-        output = input.new_empty((*input.shape[:-1], h_0.shape[2] * self._problem.directions))
+        problem = self._problem
+        before = problem.formula.reset == "before"
+        threads = torch.get_num_threads()
+        found = native.infer(input, h_0, self._packed, problem.bidirectional, problem.bias, before, threads)
+        if found is not None:
+            return found
+        output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.directions))
         h_n = h_0.new_empty(h_0.shape)
-        _compute(self._problem, input, h_0, self._packed, None, output, h_n, None)
+        _compute(problem, input, h_0, self._packed, None, output, h_n, None)
         return output, h_n
 
 

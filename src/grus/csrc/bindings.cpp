@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine.hpp"
+#include "tensors.hpp"
 #include "threads.hpp"
 #include "variants.hpp"
 
@@ -156,6 +157,16 @@ bool same_weights(const grus::Shape& a, const grus::Shape& b) {
            a.bias == b.bias && a.reset_before == b.reset_before;
 }
 
+// Weights packed before, if they belong to this layer and to these kernels.
+template <class Real>
+const grus::Packed<Real>* fitting(nb::handle weights, const grus::Shape& shape) {
+    const auto* stored = dynamic_cast<const StoredWeights<Real>*>(&nb::cast<const Stored&>(weights));
+    if (!stored) refuse("packed weights have another dtype than the input");
+    if (!same_weights(stored->packed->shape, shape)) refuse("packed weights were made for another layer");
+    if (stored->packed->variant != grus::variant_in_use()) refuse("packed weights were made for another instruction set");
+    return stored->packed.get();
+}
+
 template <class Real>
 void forward(const grus::Shape& shape, nb::handle input, Index step_stride, Index row_stride, nb::handle h_0,
              nb::handle weights, nb::handle output, Index output_step_stride, Index output_row_stride, nb::handle h_n,
@@ -171,11 +182,7 @@ void forward(const grus::Shape& shape, nb::handle input, Index step_stride, Inde
     arguments.reserve = optional_tensor<Real>(reserve, grus::reserve_size(shape), "reserve");
     arguments.threads = thread_count(threads);
     if (nb::isinstance<Stored>(weights)) {
-        const auto* stored = dynamic_cast<const StoredWeights<Real>*>(&nb::cast<const Stored&>(weights));
-        if (!stored) refuse("packed weights have another dtype than the input");
-        if (!same_weights(stored->packed->shape, shape)) refuse("packed weights were made for another layer");
-        if (stored->packed->variant != grus::variant_in_use()) refuse("packed weights were made for another instruction set");
-        arguments.packed = stored->packed.get();
+        arguments.packed = fitting<Real>(weights, shape);
         arguments.weights.resize(std::size_t(shape.layers) * shape.directions * shape.weights_a_direction());
     } else {
         if (!PyList_CheckExact(weights.ptr())) refuse("weights must be a list of (address, bytes)");
@@ -183,6 +190,90 @@ void forward(const grus::Shape& shape, nb::handle input, Index step_stride, Inde
     }
     nb::gil_scoped_release release;
     grus::forward(arguments);
+}
+
+// A new tensor of the input's kind.
+nb::object new_tensor(nb::handle like, Index a, Index b, Index c) {
+    static PyObject* const name = PyUnicode_InternFromString("new_empty");
+    const nb::int_ sizes[3] = {nb::int_(a), nb::int_(b), nb::int_(c)};
+    PyObject* const arguments[4] = {like.ptr(), sizes[0].ptr(), sizes[1].ptr(), sizes[2].ptr()};
+    PyObject* made = PyObject_VectorcallMethod(name, arguments, 4, nullptr);
+    if (!made) throw nb::python_error();
+    return nb::steal(made);
+}
+
+// Weights of a plain call into `arguments`; false where one is not what its place asks for.
+template <class Real>
+bool take_weights(nb::handle weights, bool bidirectional, grus::ForwardArguments<Real>& arguments) {
+    grus::Shape& shape = arguments.shape;
+    if (nb::isinstance<Stored>(weights)) {
+        const auto* stored = dynamic_cast<const StoredWeights<Real>*>(&nb::cast<const Stored&>(weights));
+        if (!stored || stored->packed->shape.input_size != shape.input_size) return false;
+        const Index steps = shape.steps, batch = shape.batch;
+        shape = stored->packed->shape;
+        shape.steps = steps, shape.batch = batch, shape.rows = steps * batch, shape.sizes = nullptr;
+        arguments.packed = fitting<Real>(weights, shape);
+        arguments.weights.resize(std::size_t(shape.layers) * shape.directions * shape.weights_a_direction());
+        return true;
+    }
+    const bool list = PyList_CheckExact(weights.ptr());
+    if (!list && !PyTuple_CheckExact(weights.ptr())) return false;
+    PyObject* const* items = list ? &PyList_GET_ITEM(weights.ptr(), 0) : &PyTuple_GET_ITEM(weights.ptr(), 0);
+    const Index count = PySequence_Fast_GET_SIZE(weights.ptr()), each = shape.weights_a_direction();
+    shape.directions = bidirectional ? 2 : 1;
+    if (count == 0 || count % (each * shape.directions)) return false;
+    shape.layers = int(count / (each * shape.directions));
+    arguments.weights.resize(std::size_t(count));
+    for (Index i = 0; i < count; ++i) {
+        grus::TensorView view;
+        if (!grus::view_of(items[i], view) || view.bits != 8 * sizeof(Real) || !view.contiguous()) return false;
+        const Index kind = i % each;
+        if (i == 0) {
+            if (view.dimensions != 2 || view.shape[0] % 3) return false;
+            shape.hidden = view.shape[0] / 3;
+        }
+        if (kind > 1 ? !view.is(3 * shape.hidden)
+                     : !view.is(3 * shape.hidden, kind ? shape.hidden : shape.layer_input(int(i / each / shape.directions))))
+            return false;
+        arguments.weights[std::size_t(i)] = view.at<const Real>();
+    }
+    return true;
+}
+
+template <class Real>
+nb::object infer(nb::handle input, const grus::TensorView& given, nb::handle h_0, nb::handle weights, bool bidirectional,
+                 bool bias, bool reset_before, Index threads) {
+    grus::ForwardArguments<Real> arguments{};
+    grus::Shape& shape = arguments.shape;
+    shape.steps = given.shape[0], shape.batch = given.shape[1], shape.input_size = given.shape[2];
+    shape.rows = shape.steps * shape.batch;
+    shape.bias = bias;
+    shape.reset_before = reset_before;
+    if (given.strides[2] != 1 && shape.input_size != 1) return nb::none();
+    arguments.input = {given.at<const Real>(), given.strides[0], given.strides[1]};
+    if (!take_weights<Real>(weights, bidirectional, arguments)) return nb::none();
+    const Index states = shape.layers * shape.directions, features = shape.directions * shape.hidden;
+    grus::TensorView view;
+    if (!h_0.is_none()) {
+        if (!grus::view_of(h_0.ptr(), view) || view.bits != given.bits || !view.is(states, shape.batch, shape.hidden) ||
+            !view.contiguous())
+            return nb::none();
+        arguments.h_0 = view.at<const Real>();
+    }
+    const nb::object output = new_tensor(input, shape.steps, shape.batch, features);
+    const nb::object h_n = new_tensor(input, states, shape.batch, shape.hidden);
+    if (!grus::view_of(output.ptr(), view)) return nb::none();
+    arguments.output = {view.at<Real>(), shape.batch * features, features};
+    if (!grus::view_of(h_n.ptr(), view)) return nb::none();
+    arguments.h_n = view.at<Real>();
+    arguments.threads = thread_count(threads);
+    {
+        nb::gil_scoped_release release;
+        grus::forward(arguments);
+    }
+    PyObject* pair = PyTuple_Pack(2, output.ptr(), h_n.ptr());
+    if (!pair) throw nb::python_error();
+    return nb::steal(pair);
 }
 
 template <class Real>
@@ -253,6 +344,19 @@ NB_MODULE(_native, m) {
               if (itemsize == 8) return new StoredWeights<double>(grus::pack<double>(shape, weight_list<double>(shape, weights)));
               refuse("itemsize must be 4 or 8");
           }, nb::rv_policy::take_ownership);
+
+    m.def("infer",
+          [](nb::handle input, nb::handle h_0, nb::handle weights, bool bidirectional, bool bias, bool reset_before,
+             Index threads) -> nb::object {
+              grus::TensorView view;
+              if (!grus::view_of(input.ptr(), view) || view.dimensions != 3) return nb::none();
+              return (view.bits == 32 ? &infer<float> : &infer<double>)(input, view, h_0, weights, bidirectional, bias,
+                                                                       reset_before, threads);
+          }, nb::arg("input"), nb::arg("h_0").none(), nb::arg("weights"), nb::arg("bidirectional"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("threads"));
+
+    m.def("set_tensor_types", [](nb::handle table, nb::handle tensor, nb::handle parameter) {
+        if (!grus::set_tensor_types(table.ptr(), tensor.ptr(), parameter.ptr())) throw nb::python_error();
+    }, nb::arg("table").none(), nb::arg("tensor"), nb::arg("parameter"));
 
     m.def("isa", [] { return grus::kernels().name; }, "The instruction set in use.");
     m.def("use", [](const std::string& name) { grus::use_kernels(name.c_str()); }, "Chooses an instruction set by name.");

@@ -56,7 +56,7 @@ struct Forward {
     bool reset_before;
     Rows<const Real> input;      // I values a row
     Rows<Real> output;           // H values a row
-    const Real* h_0;             // [B, H]
+    const Real* h_0;             // [B, H] or null: zero
     Real* h_n;                   // [B, H]
     const Real* weight_ih;       // [3H, I]
     const Real* weight_hh;       // [3H, H]

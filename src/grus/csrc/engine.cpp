@@ -211,7 +211,7 @@ private:
         call.input = layer == 0 ? arguments_.input : Rows<const Real>{inner_output(layer - 1), batch * inner, inner};
         call.output = layer + 1 == shape_.layers ? arguments_.output : Rows<Real>{inner_output(layer), batch * inner, inner};
         call.output.data += direction * hidden;
-        call.h_0 = arguments_.h_0 + place * batch * hidden;
+        call.h_0 = arguments_.h_0 ? arguments_.h_0 + place * batch * hidden : nullptr;
         call.h_n = arguments_.h_n + place * batch * hidden;
         call.weight_ih = weights[0];
         call.weight_hh = weights[1];

@@ -36,7 +36,7 @@ template <class Real>
 struct ForwardArguments {
     Shape shape;
     Rows<const Real> input;
-    const Real* h_0;                       // [layers * directions, B, H]
+    const Real* h_0;                       // [layers * directions, B, H] or null: zero
     std::vector<const Real*> weights;
     Rows<Real> output;                     // directions * H values a row
     Real* h_n;

@@ -125,11 +125,12 @@ struct ForwardKernel {
         for (Index b = share.member; b < batch; b += share.members) {
             for (Index parity = 0; parity < 2; ++parity) {
                 Real* to = state(parity) + b * call.pitch;
-                std::memcpy(to, call.h_0 + b * call.hidden, sizeof(Real) * call.hidden);
-                std::memset(to + call.hidden, 0, sizeof(Real) * (blocks * L - call.hidden));
+                const Index given = call.h_0 ? call.hidden : 0;
+                if (given) std::memcpy(to, call.h_0 + b * call.hidden, sizeof(Real) * given);
+                std::memset(to + given, 0, sizeof(Real) * (blocks * L - given));
             }
             const bool empty = call.sequence.steps == 0 || b >= call.sequence.size(0);
-            if (empty) std::memcpy(call.h_n + b * call.hidden, call.h_0 + b * call.hidden, sizeof(Real) * call.hidden);
+            if (empty) std::memcpy(call.h_n + b * call.hidden, state(0) + b * call.pitch, sizeof(Real) * call.hidden);
         }
         if (share.members > 1) call.grid.team->wait();
     }
