@@ -68,6 +68,7 @@ struct Forward {
     Index chunk;                 // steps whose input projections are computed at once
     Real* packed;                // weights in the order of the kernel, then biases; see Layout; null: read as they lie
     bool packed_ready;           // a stream has packed them before
+    bool packs_input;            // whether `packed` begins with the weights of the input, or holds the recurrent ones only
     Real* bias;                  // [blocks, 4, lanes]
     Real* state;                 // [2, B, pitch] h of the last step and of this one
     Real* reset_state;           // [B, 2, pitch] r * h and z; reset_before only

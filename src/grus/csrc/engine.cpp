@@ -154,12 +154,13 @@ private:
         for (int layer = 0; progress_ && layer < shape_.layers; ++layer) new (progress_ + layer) Progress;
         Index widest = 0;
         for (int layer = 0; layer < shape_.layers; ++layer) widest = std::max(widest, shape_.layer_input(layer));
-        // One step reads each weight once: packing would only cost.
+        // What is read once or twice is not worth packing: one step reads every weight once, a chunk those of its input.
         const bool packs = shape_.steps > 1 && !arguments_.packed;
+        packs_input_ = arguments_.packed || shape_.steps > 2 * plan_.chunk;
         for (Team<Real>& team : teams_) {
             team.all = make_barriers(parts, 1, members);
             team.row_groups = make_barriers(parts, plan_.division.row_groups, plan_.division.block_groups);
-            const Index panels = blocks_ * 3 * kernels_.lanes * (widest + shape_.hidden);
+            const Index panels = blocks_ * 3 * kernels_.lanes * ((packs_input_ ? widest : 0) + shape_.hidden);
             team.packed = packs ? parts.take<Real>(panels) : nullptr;
             team.bias = arguments_.packed ? nullptr : parts.take<Real>(blocks_ * 4 * kernels_.lanes);
             team.state = parts.take<Real>(2 * shape_.batch * pitch_);
@@ -222,6 +223,7 @@ private:
         call.chunk = plan_.chunk;
         call.packed = arguments_.packed ? arguments_.packed->panels[place] : team.packed;
         call.packed_ready = arguments_.packed != nullptr;
+        call.packs_input = packs_input_;
         call.bias = arguments_.packed ? arguments_.packed->biases[place] : team.bias;
         call.state = team.state;
         call.reset_state = team.reset_state;
@@ -246,6 +248,7 @@ private:
     Progress* progress_ = nullptr;
     Real* between_ = nullptr;
     int between_buffers_ = 1;
+    bool packs_input_ = false;
 };
 
 template <class Real>
@@ -384,6 +387,7 @@ Packed<Real>* pack(const Shape& shape, const std::vector<const Real*>& weights) 
         call.bias_ih = shape.bias ? given[2] : nullptr;
         call.bias_hh = shape.bias ? given[3] : nullptr;
         call.packed = result->panels[place];
+        call.packs_input = true;
         call.bias = result->biases[place];
         variant.pack(call, 0, blocks);
     }

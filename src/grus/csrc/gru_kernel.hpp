@@ -50,8 +50,8 @@ struct ForwardKernel {
         sums = panels + layout.panel_elements;
         projected = sums + layout.sum_elements;
         const Real* packed = call.packed;
-        const Real* recurrent = packed ? packed + blocks * 3 * L * call.input_size : nullptr;
-        input_weights = {packed, call.weight_ih, hidden, call.input_size, panels};
+        const Real* recurrent = packed ? packed + recurrent_at(call, blocks) : nullptr;
+        input_weights = {call.packs_input ? packed : nullptr, call.weight_ih, hidden, call.input_size, panels};
         after_weights = {recurrent, call.weight_hh, hidden, hidden, panels};
         gate_weights = {recurrent, call.weight_hh, hidden, hidden, panels};
         candidate_weights = {packed ? recurrent + blocks * 2 * L * hidden : nullptr, call.weight_hh + 2 * hidden * hidden,
@@ -60,6 +60,11 @@ struct ForwardKernel {
 
     static void run(const Forward<Real>& forward, int member) { ForwardKernel(forward, member).compute(); }
 
+    // Where the recurrent weights begin in `packed`.
+    static Index recurrent_at(const Forward<Real>& call, Index blocks) {
+        return call.packs_input ? blocks * 3 * L * call.input_size : 0;
+    }
+
     // Packs the weights and the biases of blocks first .. last - 1.
     static void pack(const Forward<Real>& call, Index first, Index last) {
         const Index hidden = call.hidden;
@@ -67,9 +72,10 @@ struct ForwardKernel {
         for (Index block = first; block < last; ++block) {
             pack_bias(call, block);
             if (!call.packed) continue;
-            Real* input = call.packed + block * 3 * L * call.input_size;
-            pack_rows(call.weight_ih, hidden, 3, block * L, call.input_size, call.input_size, input);
-            Real* recurrent = call.packed + blocks * 3 * L * call.input_size;
+            if (call.packs_input)
+                pack_rows(call.weight_ih, hidden, 3, block * L, call.input_size, call.input_size,
+                          call.packed + block * 3 * L * call.input_size);
+            Real* recurrent = call.packed + recurrent_at(call, blocks);
             if (!call.reset_before) {
                 pack_rows(call.weight_hh, hidden, 3, block * L, hidden, hidden, recurrent + block * 3 * L * hidden);
             } else {
@@ -239,7 +245,7 @@ struct ForwardKernel {
         const Index x_pitch = projected_pitch[block - share.first_block];
         Real* output = call.sequence.at(call.output, t) + at;
         Real* kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden + at : nullptr;
-        for_rows(size, [&](Index i, Index b) {
+        for_rows(size, [&](Index i, Index b) __attribute__((always_inline)) {
             const Real* sum = sums + (i * panels + s) * 3 * L;
             const Real* in = x + (slot + i) * x_pitch;
             const V r = sigmoid<Real>(load(in) + load(sum) + bias_r);
@@ -269,7 +275,7 @@ struct ForwardKernel {
         const Real* x = projected_at[block - share.first_block];
         const Index x_pitch = projected_pitch[block - share.first_block];
         Real* kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden + at : nullptr;
-        for_rows(size, [&](Index i, Index b) {
+        for_rows(size, [&](Index i, Index b) __attribute__((always_inline)) {
             const Real* sum = sums + (i * panels + s) * 2 * L;
             const Real* in = x + (slot + i) * x_pitch;
             const V r = sigmoid<Real>(load(in) + load(sum) + bias_r);
@@ -289,7 +295,7 @@ struct ForwardKernel {
         const Index x_pitch = projected_pitch[block - share.first_block];
         Real* output = call.sequence.at(call.output, t) + at;
         Real* kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden + at : nullptr;
-        for_rows(size, [&](Index i, Index b) {
+        for_rows(size, [&](Index i, Index b) __attribute__((always_inline)) {
             const Real* sum = sums + (i * panels + s) * L;
             const Real* in = x + (slot + i) * x_pitch;
             const Real* state = call.reset_state + b * 2 * call.pitch + at;
