@@ -1,9 +1,12 @@
-"""The native kernels (csrc/bindings.cpp). A tensor is handed over as (address, number of bytes)."""
+"""The native kernels (csrc/bindings.cpp)."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
-Tensor = tuple[int, int]
+import torch
+
+Tensor: TypeAlias = torch.Tensor | tuple[int, int]
+"""A contiguous tensor, or (address, number of bytes)."""
 
 class PackedWeights:
     """Weights in the order in which the kernels read them."""
@@ -54,17 +57,36 @@ def backward(
     grad_h_0: Tensor,
     threads: int,
 ) -> None: ...
-def infer(
-    input: object,
-    h_0: object | None,
-    weights: object,
+def dense(
+    input: torch.Tensor,
+    h_0: torch.Tensor | None,
+    weights: Sequence[torch.Tensor] | PackedWeights,
     bidirectional: bool,
     bias: bool,
     reset_before: bool,
     threads: int,
+    keep: bool,
 ) -> Any | None:
-    """(output, h_n) for tensors [T, B, I], [L*D, B, H] and weights, or None where they are no plain, fitting CPU tensors."""
+    """(output, h_n), and with keep the reserve, for [T, B, I] and [L*D, B, H]; None where they are no plain, fitting tensors."""
 
+def gradients(
+    itemsize: int,
+    rows: int,
+    input_size: int,
+    hidden: int,
+    reset_before: bool,
+    gates: Tensor,
+    previous: Tensor,
+    kept: Tensor | None,
+    input: Tensor,
+    weight_ih: Tensor,
+    weight_ih_gradient: Tensor | None,
+    weight_hh_gradient: Tensor | None,
+    bias_ih_gradient: Tensor | None,
+    bias_hh_gradient: Tensor | None,
+    input_gradient: Tensor | None,
+    adds: bool,
+) -> None: ...
 def set_tensor_types(table: object | None, tensor: type, parameter: type) -> None: ...
 def pack(
     itemsize: int,

@@ -59,7 +59,8 @@ struct BackwardKernel {
     // Packed columns of W_hh, rows in the order of grad_gates, and the gradient of h_n as the first carry: ragged sequences
     // find it there when their last step comes.
     void prepare() {
-        for (Index block = share.first_block + share.row_group; block < share.last_block; block += share.row_groups) {
+        for (Index block = share.first_block + share.row_group; call.packed && block < share.last_block;
+             block += share.row_groups) {
             const Index square = hidden * hidden;
             Real* panel = call.packed + block * (call.reset_before ? 2 : 3) * hidden * L;
             if (call.reset_before) {
@@ -139,7 +140,7 @@ struct BackwardKernel {
             }
         });
         exchange();
-        multiply(t, size, 0, {call.packed, nullptr, hidden, 3 * hidden, nullptr}, parity, [&](Real* carry, V sum, Index) {
+        multiply(t, size, {0, 2, 1, call.packed}, {hidden, 0, 2, nullptr}, parity, [&](Real* carry, V sum, Index) {
             store(carry, load(carry) + sum);
         });
     }
@@ -156,8 +157,8 @@ struct BackwardKernel {
             }
         });
         exchange();
-        const Real* candidate = call.packed + share.blocks * 2 * hidden * L;
-        multiply(t, size, 2 * hidden, {candidate, nullptr, hidden, hidden, nullptr}, parity,
+        const Real* candidate = call.packed ? call.packed + share.blocks * 2 * hidden * L : nullptr;
+        multiply(t, size, {2 * hidden, 2, 1, candidate}, {}, parity,
                  [&](Real* carry, V dp, Index place) {
                      const Index b = place / call.pitch, at = place % call.pitch;
                      const Index row = call.sequence.first_row(t) + b, left = hidden - at;
@@ -167,7 +168,7 @@ struct BackwardKernel {
                      store(carry, fused(dp, r, load(carry)));
                  });
         exchange();
-        multiply(t, size, 0, {call.packed, nullptr, hidden, 2 * hidden, nullptr}, parity, [&](Real* carry, V sum, Index) {
+        multiply(t, size, {0, 0, 2, call.packed}, {}, parity, [&](Real* carry, V sum, Index) {
             store(carry, load(carry) + sum);
         });
     }
@@ -176,18 +177,36 @@ struct BackwardKernel {
         if (call.grid.block_groups > 1) call.grid.row_group[share.row_group].wait();
     }
 
-    // Columns `from` on of the gate gradients of step t times weights; finish(carry, sum, place) gets each vector.
+    // Neighbouring columns of grad_gates and the rows of weight_hh that they are multiplied with.
+    struct Part {
+        Index column, gate, gates;
+        const Real* packed;      // the panels of this part and of the one that follows it
+    };
+
+    void multiply_block(Index count, const Part& part, const Part& next, Index block, int panels) {
+        const Index depth = part.gates * hidden;
+        if (part.packed) {
+            const Weights<Real, 1> weights{part.packed, nullptr, hidden, depth + next.gates * hidden, nullptr};
+            return product<Real, 1>(rows, count, weights, block, panels, sums);
+        }
+        const Real* matrix = call.weight_hh + block * L;
+        product_of_columns<Real>(rows, count, 0, depth, matrix + part.gate * hidden * hidden, hidden, panels, sums, true);
+        if (next.gates)
+            product_of_columns<Real>(rows, count, depth, next.gates * hidden, matrix + next.gate * hidden * hidden, hidden,
+                                     panels, sums, false);
+    }
+
+    // Gate gradients of step t times weights, for a part and the one that follows it; finish(carry, sum, place) gets each vector.
     template <class Finish>
-    GRUS_INLINE void multiply(Index t, Index size, Index from, const Weights<Real, 1>& weights, Index parity,
-                              const Finish& finish) {
-        const Real* gates = call.grad_gates + call.sequence.first_row(t) * width + from;
+    GRUS_INLINE void multiply(Index t, Index size, const Part& part, const Part& next, Index parity, const Finish& finish) {
+        const Real* gates = call.grad_gates + call.sequence.first_row(t) * width + part.column;
         Index count = 0;
         for_rows(size, [&](Index, Index b) { rows[count++] = gates + b * width; });
         const Index first = share.first_block, last = share.last_block;
         for (Index done = 0, panels; done < last - first; done += panels) {
             panels = panels_for<1>(count, last - first - done);
             const Index block = parity == 0 ? first + done : last - done - panels;
-            product<Real, 1>(rows, count, weights, block, int(panels), sums);
+            multiply_block(count, part, next, block, int(panels));
             for_rows(size, [&](Index i, Index b) {
                 for (Index s = 0; s < panels; ++s) {
                     const Index place = b * call.pitch + (block + s) * L;

@@ -1,5 +1,5 @@
-// The native module: checks every size against every address, then computes. Tensors come as address and number of bytes,
-// since that is what Python can hand over fastest; nothing is read or written before all of them fit the shape.
+// The native module: checks every size against every address, then computes. A tensor comes as itself, or as its address and
+// number of bytes; nothing is read or written before all of them fit the shape.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -7,6 +7,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "engine.hpp"
@@ -34,20 +35,28 @@ Index multiply(std::initializer_list<Index> factors, const char* name) {
 struct Operand {
     std::uintptr_t address;
     Index bytes;
+    int bits;  // of an element; 0: not told
 };
 
-Operand operand(nb::handle pair, const char* name) {
-    if (!PyTuple_CheckExact(pair.ptr()) || PyTuple_GET_SIZE(pair.ptr()) != 2)
-        refuse(std::string(name) + " must be (address, bytes)");
-    const std::size_t address = PyLong_AsSize_t(PyTuple_GET_ITEM(pair.ptr(), 0));
-    const Py_ssize_t bytes = PyLong_AsSsize_t(PyTuple_GET_ITEM(pair.ptr(), 1));
+Operand operand(nb::handle given, const char* name) {
+    grus::TensorView view;
+    if (grus::view_of(given.ptr(), view)) {
+        if (!view.contiguous()) refuse(std::string(name) + " must be contiguous");
+        return {reinterpret_cast<std::uintptr_t>(view.at<char>()), view.numel() * (view.bits / 8), view.bits};
+    }
+    if (!PyTuple_CheckExact(given.ptr()) || PyTuple_GET_SIZE(given.ptr()) != 2)
+        refuse(std::string(name) + " must be a plain CPU tensor or (address, bytes)");
+    const std::size_t address = PyLong_AsSize_t(PyTuple_GET_ITEM(given.ptr(), 0));
+    const Py_ssize_t bytes = PyLong_AsSsize_t(PyTuple_GET_ITEM(given.ptr(), 1));
     if (PyErr_Occurred()) throw nb::python_error();
-    return {address, bytes};
+    return {address, bytes, 0};
 }
 
 template <class Real>
 Real* tensor(const Operand& given, Index expected, const char* name) {
     const Index bytes = expected * Index(sizeof(Real));
+    if (given.bits && (given.bits != 8 * sizeof(Real) || !std::is_floating_point_v<Real>))
+        refuse(std::string(name) + " has elements of another type");
     if (given.bytes != bytes)
         refuse(std::string(name) + " must have " + std::to_string(bytes) + " bytes, got " + std::to_string(given.bytes));
     if (expected == 0) return nullptr;
@@ -193,11 +202,13 @@ void forward(const grus::Shape& shape, nb::handle input, Index step_stride, Inde
 }
 
 // A new tensor of the input's kind.
-nb::object new_tensor(nb::handle like, Index a, Index b, Index c) {
+template <class... Sizes>
+nb::object new_tensor(nb::handle like, Sizes... sizes) {
     static PyObject* const name = PyUnicode_InternFromString("new_empty");
-    const nb::int_ sizes[3] = {nb::int_(a), nb::int_(b), nb::int_(c)};
-    PyObject* const arguments[4] = {like.ptr(), sizes[0].ptr(), sizes[1].ptr(), sizes[2].ptr()};
-    PyObject* made = PyObject_VectorcallMethod(name, arguments, 4, nullptr);
+    const nb::int_ numbers[] = {nb::int_(sizes)...};
+    PyObject* arguments[1 + sizeof...(sizes)] = {like.ptr()};
+    for (std::size_t i = 0; i < sizeof...(sizes); ++i) arguments[i + 1] = numbers[i].ptr();
+    PyObject* made = PyObject_VectorcallMethod(name, arguments, 1 + sizeof...(sizes), nullptr);
     if (!made) throw nb::python_error();
     return nb::steal(made);
 }
@@ -226,7 +237,7 @@ bool take_weights(nb::handle weights, bool bidirectional, grus::ForwardArguments
     arguments.weights.resize(std::size_t(count));
     for (Index i = 0; i < count; ++i) {
         grus::TensorView view;
-        if (!grus::view_of(items[i], view) || view.bits != 8 * sizeof(Real) || !view.contiguous()) return false;
+        if (!grus::view_of(items[i], view) || view.numel() == 0 || view.bits != 8 * sizeof(Real) || !view.contiguous()) return false;
         const Index kind = i % each;
         if (i == 0) {
             if (view.dimensions != 2 || view.shape[0] % 3) return false;
@@ -241,15 +252,16 @@ bool take_weights(nb::handle weights, bool bidirectional, grus::ForwardArguments
 }
 
 template <class Real>
-nb::object infer(nb::handle input, const grus::TensorView& given, nb::handle h_0, nb::handle weights, bool bidirectional,
-                 bool bias, bool reset_before, Index threads) {
+nb::object dense(nb::handle input, const grus::TensorView& given, nb::handle h_0, nb::handle weights, bool bidirectional,
+                 bool bias, bool reset_before, Index threads, bool keep) {
     grus::ForwardArguments<Real> arguments{};
     grus::Shape& shape = arguments.shape;
     shape.steps = given.shape[0], shape.batch = given.shape[1], shape.input_size = given.shape[2];
     shape.rows = shape.steps * shape.batch;
     shape.bias = bias;
     shape.reset_before = reset_before;
-    if (given.strides[2] != 1 && shape.input_size != 1) return nb::none();
+    const bool gaps = given.strides[2] != 1 && shape.input_size != 1;
+    if (gaps || shape.rows == 0 || shape.input_size == 0) return nb::none();
     arguments.input = {given.at<const Real>(), given.strides[0], given.strides[1]};
     if (!take_weights<Real>(weights, bidirectional, arguments)) return nb::none();
     const Index states = shape.layers * shape.directions, features = shape.directions * shape.hidden;
@@ -266,14 +278,20 @@ nb::object infer(nb::handle input, const grus::TensorView& given, nb::handle h_0
     arguments.output = {view.at<Real>(), shape.batch * features, features};
     if (!grus::view_of(h_n.ptr(), view)) return nb::none();
     arguments.h_n = view.at<Real>();
+    nb::object reserve;
+    if (keep) {
+        reserve = new_tensor(input, grus::reserve_size(shape));
+        if (!grus::view_of(reserve.ptr(), view)) return nb::none();
+        arguments.reserve = view.at<Real>();
+    }
     arguments.threads = thread_count(threads);
     {
         nb::gil_scoped_release release;
         grus::forward(arguments);
     }
-    PyObject* pair = PyTuple_Pack(2, output.ptr(), h_n.ptr());
-    if (!pair) throw nb::python_error();
-    return nb::steal(pair);
+    PyObject* results = PyTuple_Pack(keep ? 3 : 2, output.ptr(), h_n.ptr(), reserve.ptr());
+    if (!results) throw nb::python_error();
+    return nb::steal(results);
 }
 
 template <class Real>
@@ -302,6 +320,34 @@ void backward(const grus::Shape& shape, nb::handle grad_output, Index grad_step_
     arguments.threads = thread_count(threads);
     nb::gil_scoped_release release;
     grus::backward(arguments);
+}
+
+template <class Real>
+void gradients(Index rows, Index input_size, Index hidden, bool reset_before, nb::handle gates, nb::handle previous,
+               nb::handle kept, nb::handle input, nb::handle weight_ih, nb::handle weight_ih_gradient,
+               nb::handle weight_hh_gradient, nb::handle bias_ih_gradient, nb::handle bias_hh_gradient,
+               nb::handle input_gradient, bool adds) {
+    const Index square = multiply({3, hidden, hidden}, "hidden"), wide = multiply({3, hidden, input_size}, "input_size");
+    const Index units = multiply({rows, hidden, 4}, "gates") / 4, features = multiply({rows, input_size}, "input");
+    grus::Gradients<Real> arguments{};
+    arguments.rows = rows;
+    arguments.input_size = input_size;
+    arguments.hidden = hidden;
+    arguments.reset_before = reset_before;
+    arguments.gates = tensor<const Real>(gates, (reset_before ? 3 : 4) * units, "gates");
+    arguments.previous = tensor<const Real>(previous, units, "previous");
+    arguments.kept = optional_tensor<const Real>(kept, 4 * units, "kept");
+    if (reset_before && !weight_hh_gradient.is_none() && !arguments.kept) refuse("kept is needed with reset_before");
+    arguments.input = tensor<const Real>(input, features, "input");
+    arguments.weight_ih = tensor<const Real>(weight_ih, wide, "weight_ih");
+    arguments.weight_ih_gradient = optional_tensor<Real>(weight_ih_gradient, wide, "weight_ih_gradient");
+    arguments.weight_hh_gradient = optional_tensor<Real>(weight_hh_gradient, square, "weight_hh_gradient");
+    arguments.bias_ih_gradient = optional_tensor<Real>(bias_ih_gradient, 3 * hidden, "bias_ih_gradient");
+    arguments.bias_hh_gradient = optional_tensor<Real>(bias_hh_gradient, 3 * hidden, "bias_hh_gradient");
+    arguments.input_gradient = optional_tensor<Real>(input_gradient, features, "input_gradient");
+    arguments.adds_to_input_gradient = adds;
+    nb::gil_scoped_release release;
+    grus::gradients(arguments);
 }
 
 }  // namespace
@@ -336,6 +382,18 @@ NB_MODULE(_native, m) {
                                                                      weights_hh, grad_gates, previous, grad_h_0, threads);
           }, nb::arg("itemsize"), nb::arg("steps"), nb::arg("batch"), nb::arg("hidden"), nb::arg("bidirectional"), nb::arg("reset_before"), nb::arg("sizes").none(), nb::arg("grad_output").none(), nb::arg("grad_step_stride"), nb::arg("grad_row_stride"), nb::arg("grad_h_n").none(), nb::arg("output"), nb::arg("step_stride"), nb::arg("row_stride"), nb::arg("h_0"), nb::arg("kept"), nb::arg("weights_hh"), nb::arg("grad_gates"), nb::arg("previous").none(), nb::arg("grad_h_0"), nb::arg("threads"));
 
+    m.def("gradients",
+          [](int itemsize, Index rows, Index input_size, Index hidden, bool reset_before, nb::handle gates, nb::handle previous,
+             nb::handle kept, nb::handle input, nb::handle weight_ih, nb::handle weight_ih_gradient,
+             nb::handle weight_hh_gradient, nb::handle bias_ih_gradient, nb::handle bias_hh_gradient,
+             nb::handle input_gradient, bool adds) {
+              if (itemsize != 4 && itemsize != 8) refuse("itemsize must be 4 or 8");
+              if (rows < 1 || input_size < 1 || hidden < 1) refuse("rows, input_size and hidden must be at least 1");
+              (itemsize == 4 ? &gradients<float> : &gradients<double>)(
+                  rows, input_size, hidden, reset_before, gates, previous, kept, input, weight_ih, weight_ih_gradient,
+                  weight_hh_gradient, bias_ih_gradient, bias_hh_gradient, input_gradient, adds);
+          }, nb::arg("itemsize"), nb::arg("rows"), nb::arg("input_size"), nb::arg("hidden"), nb::arg("reset_before"), nb::arg("gates"), nb::arg("previous"), nb::arg("kept").none(), nb::arg("input"), nb::arg("weight_ih"), nb::arg("weight_ih_gradient").none(), nb::arg("weight_hh_gradient").none(), nb::arg("bias_ih_gradient").none(), nb::arg("bias_hh_gradient").none(), nb::arg("input_gradient").none(), nb::arg("adds"));
+
     m.def("pack",
           [](int itemsize, Index input_size, Index hidden, Index layers, bool bidirectional, bool bias, bool reset_before,
              nb::list weights) -> Stored* {
@@ -345,14 +403,14 @@ NB_MODULE(_native, m) {
               refuse("itemsize must be 4 or 8");
           }, nb::rv_policy::take_ownership);
 
-    m.def("infer",
+    m.def("dense",
           [](nb::handle input, nb::handle h_0, nb::handle weights, bool bidirectional, bool bias, bool reset_before,
-             Index threads) -> nb::object {
+             Index threads, bool keep) -> nb::object {
               grus::TensorView view;
               if (!grus::view_of(input.ptr(), view) || view.dimensions != 3) return nb::none();
-              return (view.bits == 32 ? &infer<float> : &infer<double>)(input, view, h_0, weights, bidirectional, bias,
-                                                                       reset_before, threads);
-          }, nb::arg("input"), nb::arg("h_0").none(), nb::arg("weights"), nb::arg("bidirectional"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("threads"));
+              return (view.bits == 32 ? &dense<float> : &dense<double>)(input, view, h_0, weights, bidirectional, bias,
+                                                                       reset_before, threads, keep);
+          }, nb::arg("input"), nb::arg("h_0").none(), nb::arg("weights"), nb::arg("bidirectional"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("threads"), nb::arg("keep"));
 
     m.def("set_tensor_types", [](nb::handle table, nb::handle tensor, nb::handle parameter) {
         if (!grus::set_tensor_types(table.ptr(), tensor.ptr(), parameter.ptr())) throw nb::python_error();

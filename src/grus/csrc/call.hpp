@@ -99,18 +99,36 @@ struct Backward {
     Real* grad_h_0;                // [B, H]
 
     Grid grid;
-    Real* packed;                  // [blocks, 3H, lanes]
+    Real* packed;                  // [blocks, 3H, lanes]; null: weight_hh is read as it lies
     Real* carry;                   // [B, pitch]
     Index pitch;
     Real* scratch;
     Index scratch_size;
 };
 
+// What follows the recurrence in one direction of a call of few rows: the sums over its rows.
+template <class Real>
+struct Gradients {
+    Index rows, input_size, hidden;
+    bool reset_before;
+    const Real* gates;             // Backward::grad_gates
+    const Real* previous;          // [rows, H]
+    const Real* kept;              // [rows, 4, H]; its r * h is read where reset_before
+    const Real* input;             // [rows, I]
+    const Real* weight_ih;         // [3H, I]
+    Real* weight_ih_gradient;      // [3H, I] or null: not wanted; so all of these
+    Real* weight_hh_gradient;      // [3H, H]
+    Real* bias_ih_gradient;        // [3H]
+    Real* bias_hh_gradient;        // [3H]
+    Real* input_gradient;          // [rows, I]
+    bool adds_to_input_gradient;   // or overwrites it
+};
 
 template <class Real>
 struct KernelsOf {
     void (*forward)(const Forward<Real>&, int member);
     void (*backward)(const Backward<Real>&, int member);
+    void (*gradients)(const Gradients<Real>&);
     void (*pack)(const Forward<Real>&, Index first, Index last);  // blocks first..last-1 into packed and bias
     int lanes;
 };

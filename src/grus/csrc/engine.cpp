@@ -286,11 +286,14 @@ private:
         for (Team<Real>& team : teams_) {
             team.all = make_barriers(parts, 1, members);
             team.row_groups = make_barriers(parts, division_.row_groups, division_.block_groups);
-            team.packed = parts.take<Real>(blocks_ * kernels_.lanes * 3 * shape_.hidden);
+            team.packed = in_place() ? nullptr : parts.take<Real>(blocks_ * kernels_.lanes * 3 * shape_.hidden);
             team.state = parts.take<Real>(shape_.batch * pitch_);
             team.scratch = parts.take<Real>(members * scratch_size_);
         }
     }
+
+    // One or two steps are not worth packing for. 32: what a chain of additions in a tile must not be cut by.
+    bool in_place() const { return shape_.steps <= 2 && shape_.hidden % 32 == 0 && shape_.hidden % kernels_.lanes == 0; }
 
     void work(int thread) {
         const int members = division_.threads();
@@ -353,6 +356,11 @@ void backward(const BackwardArguments<Real>& arguments) {
     BackwardRun<Real>(arguments, kernels()).run();
 }
 
+template <class Real>
+void gradients(const Gradients<Real>& arguments) {
+    kernels().of<Real>().gradients(arguments);
+}
+
 const void* variant_in_use() { return &kernels(); }
 
 template <class Real>
@@ -398,6 +406,8 @@ template void forward(const ForwardArguments<float>&);
 template void forward(const ForwardArguments<double>&);
 template void backward(const BackwardArguments<float>&);
 template void backward(const BackwardArguments<double>&);
+template void gradients(const Gradients<float>&);
+template void gradients(const Gradients<double>&);
 template Packed<float>* pack(const Shape&, const std::vector<const float*>&);
 template Packed<double>* pack(const Shape&, const std::vector<const double*>&);
 

@@ -55,10 +55,8 @@ bool view_of(PyObject* object, TensorView& view) {
     }
     if (view.device_type != cpu || view.type_code != floating || view.lanes != 1 || (view.bits != 32 && view.bits != 64))
         return false;
-    for (std::int32_t i = 0; i < view.dimensions; ++i)
-        if (view.shape[i] < 1) return false;
     const auto address = reinterpret_cast<std::uintptr_t>(view.data) + view.byte_offset;
-    if (!view.data || address % (view.bits / 8)) return false;
+    if ((!view.data && view.numel()) || address % (view.bits / 8)) return false;
     // A tensor may stand for the negative of its memory, which DLPack has no word for.
     PyObject* negative = PyObject_CallMethodNoArgs(object, is_neg);
     if (!negative) PyErr_Clear();

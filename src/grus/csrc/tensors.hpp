@@ -26,10 +26,16 @@ struct TensorView {
         return dimensions == 3 && shape[0] == a && shape[1] == b && shape[2] == c;
     }
     bool contiguous() const {
+        if (numel() == 0) return true;
         std::int64_t expected = 1;
         for (std::int32_t i = dimensions - 1; i >= 0; expected *= shape[i--])
             if (shape[i] != 1 && strides[i] != expected) return false;
         return true;
+    }
+    std::int64_t numel() const {
+        std::int64_t count = 1;
+        for (std::int32_t i = 0; i < dimensions; ++i) count *= shape[i];
+        return count;
     }
     template <class Real>
     Real* at() const {
@@ -42,8 +48,8 @@ struct TensorView {
 // Raises (false, with a Python error set) for a capsule that is none of DLPack's, or of another major version.
 bool set_tensor_types(PyObject* table, PyObject* tensor, PyObject* parameter);
 
-// Whether `object` is a tensor in this process's memory, of float32 or float64 at their own alignment, that holds at
-// least one element and means what its memory says. The view lives as long as the object is not changed.
+// Whether `object` is a tensor in this process's memory, of float32 or float64 at their own alignment, that means what its
+// memory says. The view lives as long as the object is not changed.
 bool view_of(PyObject* object, TensorView& view);
 
 }  // namespace grus

@@ -185,11 +185,12 @@ inline void pack_columns(const Real* weight, Index columns, Index first, Index d
         store(panel + k * lanes<Real>, load(weight + k * columns + first, columns - first));
 }
 
-template <class Real, int M, int S, int W>
+// Packed: panel[k] follows panel[k - 1]. Otherwise `pitch` lies from one to the next, as in a matrix whose rows are the k.
+template <class Real, int M, int S, int W, bool Packed = true>
 struct Tile {
     // rows: M pointers; panel: the first of S panels, `panel_stride` apart; sums: [M][S][W][lanes].
-    static void run(const Real* const* rows, Index offset, const Real* panel, Index panel_stride, Index depth, Real* sums,
-                    bool first) {
+    static void run(const Real* const* rows, Index offset, const Real* panel, Index panel_stride, Index pitch, Index depth,
+                    Real* sums, bool first) {
         using V = Vector<Real>;
         constexpr int L = lanes<Real>;
         const Real* row[M];
@@ -209,7 +210,7 @@ struct Tile {
                 for (int s = 0; s < S; ++s)
 #pragma GCC unroll 3
                     for (int w = 0; w < W; ++w) weight[s][w] = load(panel + s * panel_stride + w * L);
-                panel += W * L;
+                panel += Packed ? W * L : pitch;
 #pragma GCC unroll 8
                 for (int m = 0; m < M; ++m) {
                     const V value = broadcast(row[m][k]);
@@ -234,14 +235,14 @@ struct Tile {
 };
 
 template <class Real>
-using TileFunction = void (*)(const Real* const*, Index, const Real*, Index, Index, Real*, bool);
+using TileFunction = void (*)(const Real* const*, Index, const Real*, Index, Index, Index, Real*, bool);
 
-template <class Real, int S, int W>
+template <class Real, int S, int W, bool Packed>
 GRUS_INLINE TileFunction<Real> tile_of(Index rows) {
     // Only shapes that fit the registers exist.
 #define GRUS_TILE(M)                                                                   \
     case M:                                                                            \
-        if constexpr (M <= tile_rows && (S == 1 || M * S * W <= tile_vectors)) return &Tile<Real, M, S, W>::run; \
+        if constexpr (M <= tile_rows && (S == 1 || M * S * W <= tile_vectors)) return &Tile<Real, M, S, W, Packed>::run; \
         break;
     switch (rows) {
         GRUS_TILE(1)
@@ -257,23 +258,24 @@ GRUS_INLINE TileFunction<Real> tile_of(Index rows) {
     return nullptr;
 }
 
-template <class Real, int W>
+template <class Real, int W, bool Packed>
 inline TileFunction<Real> find_tile(Index rows, int panels) {
-    if (panels == 4) return tile_of<Real, 4, W>(rows);
-    if (panels == 2) return tile_of<Real, 2, W>(rows);
-    return tile_of<Real, 1, W>(rows);
+    if (panels == 4) return tile_of<Real, 4, W, Packed>(rows);
+    if (panels == 2) return tile_of<Real, 2, W, Packed>(rows);
+    return tile_of<Real, 1, W, Packed>(rows);
 }
 
 // sums [count][S][W][lanes] (+)= rows [count][offset : offset + depth] times S panels, for any number of rows and a depth
 // of one block.
-template <class Real, int W>
+template <class Real, int W, bool Packed = true>
 inline void product_block(const Real* const* rows, Index count, Index offset, Index depth, const Real* panel,
-                          Index panel_stride, int panels, Real* sums, bool first) {
+                          Index panel_stride, Index pitch, int panels, Real* sums, bool first) {
     const Index tiles = (count + tile_rows - 1) / tile_rows;
-    const Index pitch = Index(panels) * W * lanes<Real>;
+    const Index width = Index(panels) * W * lanes<Real>;
     for (Index tile = 0, row = 0; tile < tiles; ++tile) {
         const Index height = (count - row + (tiles - tile) - 1) / (tiles - tile);  // tiles of nearly equal height
-        find_tile<Real, W>(height, panels)(rows + row, offset, panel, panel_stride, depth, sums + row * pitch, first);
+        find_tile<Real, W, Packed>(height, panels)(rows + row, offset, panel, panel_stride, pitch, depth,
+                                                   sums + row * width, first);
         row += height;
     }
 }
@@ -314,7 +316,19 @@ inline void product(const Real* const* rows, Index count, const Weights<Real, W>
                 pack_rows(weights.raw + k, weights.hidden, W, (first + s) * lanes<Real>, weights.depth, block,
                           weights.scratch + s * stride);
         }
-        product_block<Real, W>(rows, count, k, block, panel, stride, panels, sums, k == 0);
+        product_block<Real, W>(rows, count, k, block, panel, stride, width, panels, sums, k == 0);
+    }
+}
+
+// sums [count][S][lanes] (+)= rows [count][offset : offset + depth] times columns of `matrix` [depth][pitch], from its first
+// on, as they lie; S * lanes columns must be there.
+template <class Real>
+inline void product_of_columns(const Real* const* rows, Index count, Index offset, Index depth, const Real* matrix,
+                               Index pitch, int panels, Real* sums, bool first) {
+    for (Index k = 0; k < depth; k += depth_block) {
+        const Index block = depth - k < depth_block ? depth - k : depth_block;
+        product_block<Real, 1, false>(rows, count, offset + k, block, matrix + k * pitch, lanes<Real>, pitch, panels, sums,
+                                      first && k == 0);
     }
 }
 

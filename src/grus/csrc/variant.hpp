@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backward_kernel.hpp"
+#include "gradient_kernel.hpp"
 #include "gru_kernel.hpp"
 #include "variants.hpp"
 
@@ -10,7 +11,8 @@ namespace GRUS_VARIANT {
 
 template <class Real>
 constexpr KernelsOf<Real> kernels_of() {
-    return {&ForwardKernel<Real>::run, &BackwardKernel<Real>::run, &ForwardKernel<Real>::pack, lanes<Real>};
+    return {&ForwardKernel<Real>::run, &BackwardKernel<Real>::run, &GradientKernel<Real>::run,
+            &ForwardKernel<Real>::pack, lanes<Real>};
 }
 
 }  // namespace GRUS_VARIANT

@@ -13,6 +13,7 @@ from grus.dialects import refuser
 
 from .base import MXNetError
 from .ndarray.ndarray import NDArray, mark, wrap
+from .ndarray.tape import forget
 from .state import state
 
 __all__ = [
@@ -139,13 +140,6 @@ def _heads(heads: Any, head_grads: Any) -> tuple[list[NDArray], list[Tensor]]:
     return list(heads), seeds
 
 
-def _leave_graph(heads: list[NDArray]) -> None:
-    """What was differentiated without `retain_graph` is in no graph any more."""
-    for head in heads:
-        if not head._t.is_leaf:
-            head._t = head._t.detach()
-
-
 def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
     """Leave the gradients of the heads in every variable that they were computed from.
 
@@ -166,7 +160,7 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
     except RuntimeError as error:
         raise MXNetError(f"{_NOT_IN_GRAPH} ({error})" if "second time" in str(error) else str(error)) from error
     if not retain_graph:
-        _leave_graph(arrays)
+        forget(arrays)
 
 
 def grad(
@@ -207,7 +201,7 @@ def grad(
                 f"Cannot differentiate with respect to the {place}-th variable because it is unreachable from the outputs."
             )
     if not retain:
-        _leave_graph(arrays)
+        forget(arrays)
     return [wrap(values, variable._ctx) for values, variable in zip(found, wanted, strict=True)]
 
 

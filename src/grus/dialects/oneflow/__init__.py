@@ -24,7 +24,6 @@ from torch import arctan as arctan
 from torch import arctanh as arctanh
 from torch import argmax as argmax
 from torch import argmin as argmin
-from torch import argwhere as argwhere
 from torch import as_strided as as_strided
 from torch import asin as asin
 from torch import asinh as asinh
@@ -133,7 +132,6 @@ from torch import neg as neg
 from torch import negative as negative
 from torch import no_grad as no_grad
 from torch import nonzero as nonzero
-from torch import norm as norm
 from torch import not_equal as not_equal
 from torch import numel as numel
 from torch import permute as permute
@@ -181,11 +179,9 @@ from torch import tril as tril
 from torch import triu as triu
 from torch import trunc as trunc
 from torch import unbind as unbind
-from torch import unique as unique
 from torch import unsqueeze as unsqueeze
 from torch import vsplit as vsplit
 from torch import vstack as vstack
-from torch import where as where
 from torch import zero_ as zero_
 from torch.nn.functional import adaptive_avg_pool2d as adaptive_avg_pool2d
 from torch.nn.functional import gelu as gelu
@@ -212,6 +208,15 @@ from . import utils as utils
 from .framework import dtype as _types
 from .framework.check_point_v2 import load as load
 from .framework.check_point_v2 import save as save
+from .framework.differing import argsort as argsort
+from .framework.differing import argwhere as argwhere
+from .framework.differing import floor_divide as floor_divide
+from .framework.differing import log_softmax as log_softmax
+from .framework.differing import norm as norm
+from .framework.differing import softmax as softmax
+from .framework.differing import sort as sort
+from .framework.differing import unique as unique
+from .framework.differing import where as where
 from .framework.dtype import Size as Size
 from .framework.dtype import device as device
 from .framework.dtype import dtype as dtype
@@ -248,9 +253,6 @@ from .framework.functions import zeros as zeros
 from .framework.functions import zeros_like as zeros_like
 from .framework.placement import placement as placement
 from .framework.tensor import Tensor as Tensor
-from .framework.tensor import argsort as argsort
-from .framework.tensor import floor_divide as floor_divide
-from .framework.tensor import sort as sort
 from .framework.tensor_str import set_printoptions as set_printoptions
 
 __version__ = "0.9.0"
@@ -269,10 +271,8 @@ all = _translated(torch.all)
 any = _translated(torch.any)
 cumprod = _translated(torch.cumprod)
 cumsum = _translated(torch.cumsum)
-log_softmax = _translated(torch.log_softmax)
 mean = _translated(torch.mean)
 prod = _translated(torch.prod)
-softmax = _translated(torch.softmax)
 std = _translated(torch.std)
 sum = _translated(torch.sum)
 var = _translated(torch.var)

@@ -22,6 +22,7 @@ logical_and, logical_or, logical_xor = (symmetric(f"logical_{name}") for name in
 
 def concatenate(arrays: list[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
     """Arrays joined along an existing axis."""
+    assert len(arrays) > 0, "concatenate: expected at least one array"
     return FUNCTIONS["Concat"](*arrays, dim=axis)
 
 

@@ -22,6 +22,7 @@ from ..operators.elementwise import BINARY, _number
 from ..operators.shape import new_shape
 from ..state import state, without_torch_grad
 from . import indexing
+from .tape import remember
 
 _IN_GRAPH = (
     "Assigning to NDArrays that are already in a computational graph will cause undefined behavior when evaluating "
@@ -230,7 +231,7 @@ class NDArray:
         """
         for key in kwargs:
             if key not in ("shape", "reverse"):
-                raise TypeError(
+                raise AssertionError(
                     f"Got unknown keywords in reshape: {key}. Accepted keyword arguments are 'shape' and 'reverse'."
                 )
         if len(shape) == 1 and isinstance(shape[0], (list, tuple)):
@@ -300,6 +301,7 @@ class NDArray:
             without_torch_grad(indexing.put, self._t.data, key, value)
         elif key is Ellipsis or (isinstance(key, slice) and key == slice(None)):
             indexing.put(self._t, key, value)
+            remember(self)
         else:
             raise MXNetError(_IN_PLACE)
 
@@ -393,6 +395,8 @@ def wrap(tensor: Tensor, ctx: Context) -> NDArray:
     array._ctx = ctx
     array._grad = None
     array._fresh = False
+    if tensor.requires_grad and state.recording:
+        remember(array)
     return array
 
 
@@ -426,6 +430,7 @@ def write(target: NDArray, values: Tensor) -> None:
             raise MXNetError(_IN_GRAPH)
         if values.requires_grad:
             target._t.copy_(values)
+            remember(target)
             return
     target._t.data.copy_(values.detach())
 
@@ -456,7 +461,8 @@ def arithmetic(name: str, left: Any, right: Any) -> NDArray:
     """A binary operator on arrays, which broadcast, and numbers, which take the array's dtype.
 
     Raises:
-        TypeError: for anything else.
+        TypeError: for anything else on the right.
+        AssertionError: for anything else on the left.
         MXNetError: for arrays of different dtypes or shapes that do not broadcast.
     """
     a: Any
@@ -477,7 +483,7 @@ def arithmetic(name: str, left: Any, right: Any) -> NDArray:
         b, ctx = right._t, right._ctx
         a = _number(left, b)
     else:
-        raise TypeError(f"type {type(left)} not supported")
+        raise AssertionError(f"Argument lhs must have NDArray type, but got {left}")
     try:
         if state.recording:
             return wrap(BINARY[name](a, b), ctx)

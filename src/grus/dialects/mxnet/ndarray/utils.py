@@ -53,7 +53,9 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     kind = torch_dtype(mx_real_t if dtype is None else dtype)
     wanted = torch.empty(0, dtype=kind).numpy().dtype
     try:
-        values = np.array(source_array, dtype=wanted, order="C")
+        if isinstance(source_array, (list, tuple)) and any(isinstance(item, NDArray) for item in source_array):
+            raise TypeError("a list of NDArrays is not an array: use mx.nd.stack")
+        values = np.array(source_array, order="C").astype(wanted)
     except (TypeError, ValueError) as error:
         raise TypeError("source_array must be array like object") from error
     return wrap(torch.from_numpy(values).to(context.device), context)
@@ -126,7 +128,10 @@ def eye(N: int, M: int = 0, k: int = 0, ctx: Any = None, dtype: Any = None) -> N
 
 def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
     """An array over a NumPy array's memory."""
-    return wrap(torch.from_numpy(ndarray if zero_copy else ndarray.copy()), as_context(None))
+    array = wrap(torch.from_numpy(ndarray if zero_copy else ndarray.copy()), as_context(None))
+    if zero_copy:
+        ndarray.flags.writeable = False  # from now on the values change through the NDArray alone
+    return array
 
 
 def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ..base import MXNetError, torch_dtype
+from .flat import flat, unchanging
 from .registry import operator, truth
 
 Binary = Callable[[Any, Any], Tensor]
@@ -36,25 +37,10 @@ def _divide(a: Any, b: Any) -> Tensor:
     return torch.div(a, b, rounding_mode="trunc") if whole else torch.div(a, b)
 
 
-class _Flat(torch.autograd.Function):
-    """Values that are in the graph of tensors and do not change with them: their gradients are zero, not missing."""
-
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, *tensors: Tensor) -> Tensor:
-        ctx.save_for_backward(*tensors)
-        return values.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        return (None, *(torch.zeros_like(tensor) for tensor in ctx.saved_tensors))
-
-
-def flat(values: Tensor, *tensors: Any) -> Tensor:
-    """Put values that torch takes for constants into the graph that MXNet would have them in."""
-    if not torch.is_grad_enabled() or not values.dtype.is_floating_point:
-        return values
-    tracked = [t for t in tensors if isinstance(t, Tensor) and t.requires_grad]
-    return _Flat.apply(values, *tracked) if tracked else values
+def _remainder(a: Tensor, b: Tensor) -> Tensor:
+    """The remainder, with the divisor's sign; of a division by zero it is 0."""
+    zero = b == 0
+    return torch.where(zero, 0, torch.remainder(a, torch.where(zero, 1, b)))
 
 
 def _compare(function: Binary) -> Binary:
@@ -68,7 +54,7 @@ def _logical(function: Callable[[Tensor, Tensor], Tensor]) -> Binary:
     def compute(a: Any, b: Any) -> Tensor:
         like = a if isinstance(a, Tensor) else b
         a, b = (v if isinstance(v, Tensor) else torch.as_tensor(v, device=like.device) for v in (a, b))
-        return function(a, b).to(like.dtype)
+        return flat(function(a, b).to(like.dtype), a, b)
 
     return compute
 
@@ -92,7 +78,7 @@ BINARY: dict[str, Binary] = {
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
     "div": _divide,
-    "mod": _scalar_first(torch.remainder),
+    "mod": _scalar_first(_remainder),
     "power": lambda a, b: torch.pow(a, b),
     # Where both are equal the gradient goes to the first, not to both halves as in torch.maximum.
     "maximum": _scalar_first(lambda a, b: torch.where(a >= b, a, b)),
@@ -199,13 +185,40 @@ def _identity(data: Tensor) -> Tensor:
 
 
 @operator("BlockGrad", "stop_gradient", copies=True)
+@unchanging
 def _block_grad(data: Tensor) -> Tensor:
     return data.detach()
 
 
-@operator("make_loss", "MakeLoss", copies=True)
+class _Loss(torch.autograd.Function):
+    """A loss to descend from: its gradient is a number, whatever is computed from it."""
+
+    @staticmethod
+    def forward(ctx: Any, data: Tensor, scale: float) -> Tensor:
+        ctx.scale = scale
+        return data.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        return torch.full_like(gradient, ctx.scale), None
+
+
+@operator("make_loss")
 def _make_loss(data: Tensor) -> Tensor:
-    return data
+    return _Loss.apply(data, 1.0)
+
+
+@operator("MakeLoss")
+def _make_scaled_loss(
+    data: Tensor, grad_scale: float = 1.0, valid_thresh: float = 0.0, normalization: str = "null"
+) -> Tensor:
+    if normalization == "batch":
+        grad_scale /= data.shape[0]
+    elif normalization == "valid":
+        grad_scale /= max(1, int((data > valid_thresh).sum()))
+    elif normalization != "null":
+        raise MXNetError(f"MakeLoss: normalization must be null, batch or valid, got {normalization!r}")
+    return _Loss.apply(data, grad_scale)
 
 
 @operator("Cast", "cast", "amp_cast", copies=True)
@@ -214,11 +227,13 @@ def _cast(data: Tensor, dtype: Any) -> Tensor:
 
 
 @operator("zeros_like")
+@unchanging
 def _zeros_like(data: Tensor, dtype: Any = None) -> Tensor:
     return torch.zeros_like(data, dtype=None if dtype is None else torch_dtype(dtype))
 
 
 @operator("ones_like")
+@unchanging
 def _ones_like(data: Tensor, dtype: Any = None) -> Tensor:
     return torch.ones_like(data, dtype=None if dtype is None else torch_dtype(dtype))
 
@@ -234,6 +249,7 @@ def _size_array(data: Tensor) -> Tensor:
 
 
 @operator("logical_not")
+@unchanging
 def _logical_not(data: Tensor) -> Tensor:
     return torch.logical_not(data).to(data.dtype)
 

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ..base import MXNetError, torch_dtype
+from .flat import unchanging
 from .registry import one_axis, operator, truth
 
 
@@ -38,6 +39,7 @@ def _batch_take(a: Tensor, indices: Tensor) -> Tensor:
 
 
 @operator("pick", "choose_element_0index", inputs=2)
+@unchanging
 def _pick(data: Tensor, index: Tensor, axis: int | None = -1, keepdims: bool = False, mode: str = "clip") -> Tensor:
     if axis is None:
         data, axis = data.reshape(-1), 0
@@ -58,6 +60,7 @@ def _pick(data: Tensor, index: Tensor, axis: int | None = -1, keepdims: bool = F
 
 
 @operator("one_hot")
+@unchanging
 def _one_hot(
     indices: Tensor, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: Any = "float32"
 ) -> Tensor:

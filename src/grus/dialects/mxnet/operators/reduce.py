@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ..base import MXNetError, torch_dtype
-from .elementwise import flat
+from .flat import flat, unchanging
 from .registry import axes_of, one_axis, operator, truth
 
 
@@ -114,6 +114,7 @@ def _argmin(data: Tensor, axis: int | None = None, keepdims: bool = False) -> Te
 
 
 @operator("argmax_channel")
+@unchanging
 def _argmax_channel(data: Tensor) -> Tensor:
     return torch.argmax(data, 1).to(data.dtype)
 
@@ -150,12 +151,14 @@ def _sort(data: Tensor, axis: int | None = -1, is_ascend: bool = True) -> Tensor
 
 
 @operator("argsort")
+@unchanging
 def _argsort(data: Tensor, axis: int | None = -1, is_ascend: bool = True, dtype: Any = "float32") -> Tensor:
     data, axis = _along(data, axis)
     return torch.argsort(data, dim=axis, descending=not truth(is_ascend), stable=True).to(torch_dtype(dtype))
 
 
 @operator("topk", visible=lambda attributes: 2 if attributes.get("ret_typ") == "both" else 1)
+@unchanging
 def _topk(
     data: Tensor,
     axis: int | None = -1,

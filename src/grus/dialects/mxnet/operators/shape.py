@@ -377,7 +377,9 @@ def _arange(
 ) -> Tensor:
     if stop is None:
         start, stop = 0, start
-    count = max(0, math.ceil((stop - start) / step))
+    count = math.ceil((stop - start) / step)
+    if count <= 0:
+        raise MXNetError(f"_arange: there is no number from {start} to {stop} in steps of {step}")
     steps = torch.arange(count, dtype=torch.float64, device=as_context(ctx).device) * step + start
     return torch.repeat_interleave(steps.to(torch_dtype(dtype)), int(repeat))
 

@@ -25,6 +25,9 @@ from . import placement as placements
 from . import tensor_str
 from .dtype import Size, dtype, indexed, of_torch, plain, translated
 
+# The mark on a step of the autograd graph from which backward() began, and which does not serve again.
+_SPENT = "oneflow: released"
+
 _TYPE_NAMES = {
     torch.float32: "Float",
     torch.float64: "Double",
@@ -42,6 +45,8 @@ class Tensor(torch.Tensor):
     """A local or global tensor. `Tensor(values)` has float32; `Tensor(2, 3)` has that shape."""
 
     def __new__(cls, *values: Any) -> Tensor:
+        if len(values) == 1 and isinstance(values[0], Size):
+            values = values[0]
         if values and all(isinstance(value, (int, np.integer)) for value in values):
             return dress(torch.zeros(values))
         if len(values) > 1:
@@ -84,6 +89,12 @@ class Tensor(torch.Tensor):
 
     to_numpy = numpy
 
+    # `array + tensor` and `numpy.exp(tensor)` give arrays.
+    __array_priority__ = -1
+
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
+        return array[()] if return_scalar else array
+
     def __array__(self, dtype: Any = None) -> np.ndarray:
         return np.asarray(self.numpy(), dtype=dtype)
 
@@ -93,13 +104,8 @@ class Tensor(torch.Tensor):
     def item(self) -> Any:
         return super().item() if self.is_local else self._whole().item()
 
-    def __floordiv__(self, other: Any) -> Tensor:
-        return floor_divide(self, other)
-
     def __mod__(self, other: Any) -> Tensor:
         return torch.fmod(self, other)  # type: ignore[return-value]
-
-    floor_divide = __floordiv__  # type: ignore[assignment]
 
     def __repr__(self) -> str:  # type: ignore[override]
         with torch.no_grad():
@@ -110,31 +116,40 @@ class Tensor(torch.Tensor):
     def __format__(self, specification: str) -> str:
         return format(self.item(), specification) if self.dim() == 0 else object.__format__(self, specification)
 
-    def sort(self, dim: int = -1, descending: bool = False) -> Any:  # type: ignore[override]
-        return sort(self, dim, descending)
-
-    def argsort(self, dim: int = -1, descending: bool = False) -> Tensor:  # type: ignore[override]
-        return sort(self, dim, descending)[1]
-
     # The autograd graph
 
+    def backward(  # type: ignore[override]
+        self, gradient: Any = None, retain_graph: bool = False, create_graph: bool = False
+    ) -> None:
+        """Add to the gradients of the leaves. The graph serves once, unless retain_graph or create_graph is given."""
+        step = self.grad_fn
+        if step is not None and _SPENT in step.metadata:
+            raise RuntimeError("the graph has been released; give retain_graph=True to the first backward()")
+        super().backward(gradient, retain_graph or create_graph, create_graph)
+        if step is not None and not (retain_graph or create_graph):
+            step.metadata[_SPENT] = True
+
     def register_hook(self, hook: Callable[[Tensor], Any]) -> Any:
-        return super().register_hook(lambda gradient: hook(dress(gradient)))
+        """Call the hook with each gradient; for a leaf twice with the same one, as OneFlow 0.9 does."""
+
+        def call(gradient: torch.Tensor) -> Any:
+            if self.is_leaf:
+                hook(dress(gradient))
+            return hook(dress(gradient))
+
+        return super().register_hook(call)
 
     def _zero_grad_(self, set_to_none: bool = False) -> None:
         if self.grad is not None:
             self.grad = None if set_to_none else self.grad.detach().zero_()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if not self.is_leaf:
-            raise RuntimeError("only leaf tensors can be copied deeply; detach() this one first")
-        twin = self.detach().clone()
+        """The values in memory of their own, without gradient; only a parameter goes on to require one."""
+        twin: Any = self.detach().clone()
         twin.__class__ = type(self)
-        twin.requires_grad_(self.requires_grad)
+        twin.requires_grad_(isinstance(self, Parameter) and self.requires_grad)
         memo[id(self)] = twin
-        if self.grad is not None:
-            twin.grad = copy.deepcopy(self.grad, memo)
-        return twin  # type: ignore[return-value]
+        return twin
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         if self.is_global:
@@ -237,8 +252,6 @@ for _name in [
     "prod",
     "cumsum",
     "cumprod",
-    "softmax",
-    "log_softmax",
     "new_tensor",
     "new_empty",
     "new_full",
@@ -373,25 +386,6 @@ def copied(values: Any) -> Any:
     if isinstance(values, (list, tuple)) and any(isinstance(value, torch.Tensor) for value in values):
         return [value.tolist() for value in values]
     return values
-
-
-def floor_divide(input: Any, other: Any) -> Tensor:
-    """`input // other`: rounded down for floating point, toward zero for integers."""
-    quotient = torch.div(input, other, rounding_mode="floor")
-    if torch_dtype(quotient).is_floating_point:
-        return quotient  # type: ignore[return-value]
-    return torch.div(input, other, rounding_mode="trunc")  # type: ignore[return-value]
-
-
-def sort(input: Tensor, dim: int = -1, descending: bool = False) -> Any:
-    """The sorted values, and their places as int32, as OneFlow counts here."""
-    values, places = torch.sort(input, dim=dim, descending=descending)
-    return values, places.to(torch.int32)
-
-
-def argsort(input: Tensor, dim: int = -1, descending: bool = False) -> Any:
-    """The places of the sorted values, as int32."""
-    return sort(input, dim, descending)[1]
 
 
 def _rebuilt(is_parameter: bool, values: torch.Tensor, requires_grad: bool) -> Tensor:

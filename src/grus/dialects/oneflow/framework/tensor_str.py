@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import _tensor_str
 
+from . import graph_names
+
 if TYPE_CHECKING:
     from .tensor import Tensor
 
@@ -29,9 +31,10 @@ def text(tensor: Tensor) -> str:
             suffixes.append(f"size={tuple(tensor.shape)}")
     suffixes.append(f"dtype={tensor.dtype}")
     if tensor.grad_fn is not None:
-        suffixes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
+        suffixes.append(f"grad_fn=<{graph_names.name_of(tensor)}>")
     elif tensor.requires_grad:
-        suffixes.append("requires_grad=True")
+        # A leaf that has taken part in a computation shows the step that adds up its gradient.
+        suffixes.append("requires_grad=True" if tensor.grad is None else "grad_fn=<accumulate_grad>")
     return _tensor_str._add_suffixes(PREFIX + digits, suffixes, len(PREFIX), force_newline=False)
 
 

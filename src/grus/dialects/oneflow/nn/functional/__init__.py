@@ -52,12 +52,11 @@ from torch.nn.functional import unfold as unfold
 
 from grus.dialects import refuser
 
-from ...framework.dtype import translated
+from ...framework.differing import log_softmax as log_softmax
+from ...framework.differing import softmax as softmax
 from ...framework.tensor import Tensor, dress
 from ..modules.adopted import named
 
-softmax = translated(_torch.softmax)
-log_softmax = translated(_torch.log_softmax)
 mse_loss = named(_torch.mse_loss, "input target reduction")
 l1_loss = named(_torch.l1_loss, "input target reduction")
 smooth_l1_loss = named(_torch.smooth_l1_loss, "input target reduction beta")
@@ -79,6 +78,8 @@ def cross_entropy(
 ) -> Any:
     """As torch's; the labels may be of any integer type."""
     labels = target if target.is_floating_point() else target.long()
+    if not labels.is_floating_point() and labels.dim() == input.dim():  # a column of labels
+        labels = labels.reshape(input.shape[0], *input.shape[2:])
     return _torch.cross_entropy(
         input, labels, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing
     )

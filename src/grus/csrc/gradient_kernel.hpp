@@ -1,0 +1,96 @@
+// Gradients of the weights, the biases and the input of one direction, where a call has few rows. Many rows are better
+// served by a large matrix product; with few, most of its time would be the call.
+#pragma once
+
+#include "call.hpp"
+#include "tile.hpp"
+
+namespace grus {
+namespace GRUS_VARIANT {
+
+template <class Real>
+struct GradientKernel {
+    using V = Vector<Real>;
+    static constexpr int L = lanes<Real>;
+
+    const Gradients<Real>& call;
+    const Index hidden;
+    const Index width;        // values a row of gates
+    const Real* from_input;   // where the gradients of r, z, n begin in a row: those that the input's product gets ...
+    const Real* from_state;   // ... and of r, z, those that the state's gets
+    const Real* candidate;    // and of the candidate's share of the state
+
+    explicit GradientKernel(const Gradients<Real>& gradients)
+        : call(gradients), hidden(gradients.hidden), width(gradients.reset_before ? 3 * hidden : 4 * hidden),
+          from_input(gradients.reset_before ? gradients.gates : gradients.gates + hidden), from_state(from_input),
+          candidate(gradients.reset_before ? gradients.gates + 2 * hidden : gradients.gates) {}
+
+    static void run(const Gradients<Real>& gradients) { GradientKernel(gradients).compute(); }
+
+    void compute() const {
+        if (call.weight_ih_gradient)
+            outer(from_input, 3 * hidden, call.input, call.input_size, call.input_size, call.weight_ih_gradient);
+        if (call.weight_hh_gradient) {
+            outer(from_state, 2 * hidden, call.previous, hidden, hidden, call.weight_hh_gradient);
+            const Real* state = call.reset_before ? call.kept + 3 * hidden : call.previous;
+            outer(candidate, hidden, state, call.reset_before ? 4 * hidden : hidden, hidden,
+                  call.weight_hh_gradient + 2 * hidden * hidden);
+        }
+        if (call.bias_ih_gradient) sum(from_input, 3 * hidden, call.bias_ih_gradient);
+        if (call.bias_hh_gradient) {
+            sum(from_state, 2 * hidden, call.bias_hh_gradient);
+            sum(candidate, hidden, call.bias_hh_gradient + 2 * hidden);
+        }
+        if (call.input_gradient) to_input();
+    }
+
+    // out [count, size] = the sum over rows of gates [count] times values [size].
+    void outer(const Real* gates, Index count, const Real* values, Index pitch, Index size, Real* out) const {
+        for (Index m = 0; m < count; ++m, out += size)
+            for (Index j = 0; j < size; j += L) {
+                V total{};
+                for (Index row = 0; row < call.rows; ++row)
+                    total = fused(broadcast(gates[row * width + m]), load(values + row * pitch + j, size - j), total);
+                store(out + j, total, size - j);
+            }
+    }
+
+    // out [count] = the sum over rows of gates [count].
+    void sum(const Real* gates, Index count, Real* out) const {
+        for (Index j = 0; j < count; j += L) {
+            V total{};
+            for (Index row = 0; row < call.rows; ++row) total += load(gates + row * width + j, count - j);
+            store(out + j, total, count - j);
+        }
+    }
+
+    // Rows of gates [3H] times weight_ih [3H, I].
+    void to_input() const {
+        for (Index row = 0; row < call.rows; ++row) {
+            const Real* gates = from_input + row * width;
+            Real* out = call.input_gradient + row * call.input_size;
+            alignas(64) Real sums[4 * L];
+            for (Index j = 0; j < call.input_size;) {
+                const Index left = call.input_size - j;
+                const int panels = left >= 4 * L ? 4 : left >= 2 * L ? 2 : 1;
+                if (left >= L) product_of_columns<Real>(&gates, 1, 0, 3 * hidden, call.weight_ih + j, call.input_size, panels, sums, true);
+                else last_columns(gates, j, left, sums);
+                for (int s = 0; s < panels; ++s, j += L) {
+                    V value = load(sums + s * L);
+                    if (call.adds_to_input_gradient) value += load(out + j, call.input_size - j);
+                    store(out + j, value, call.input_size - j);
+                }
+            }
+        }
+    }
+
+    void last_columns(const Real* gates, Index j, Index count, Real* sums) const {
+        V total{};
+        for (Index m = 0; m < 3 * hidden; ++m)
+            total = fused(broadcast(gates[m]), load(call.weight_ih + m * call.input_size + j, count), total);
+        store(sums, total);
+    }
+};
+
+}  // namespace GRUS_VARIANT
+}  // namespace grus

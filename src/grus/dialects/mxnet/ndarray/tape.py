@@ -1,0 +1,63 @@
+"""Which arrays are in the graph that `autograd.record` builds, so that they can leave it together.
+
+After a backward pass MXNet forgets the whole graph of its heads: what was computed in it is constant from then on, as the
+state that a network carries into its next piece of a sequence.  torch keeps every tensor's place in the graph instead.
+"""
+
+import threading
+import weakref
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from torch import Tensor
+
+
+class _Recorded(Protocol):
+    """What the tape needs of an array."""
+
+    _t: Tensor
+
+
+class _Tape(threading.local):
+    def __init__(self) -> None:
+        self.arrays: list[weakref.ref] = []
+        self.room = 1024
+
+
+_tape = _Tape()
+
+
+def remember(array: Any) -> None:
+    """Note an array that was computed while recording."""
+    _tape.arrays.append(weakref.ref(array))
+    if len(_tape.arrays) > _tape.room:
+        _tape.arrays = [known for known in _tape.arrays if known() is not None]
+        _tape.room = 2 * len(_tape.arrays) + 1024
+
+
+def _nodes(tensors: Iterable[Tensor]) -> set[Any]:
+    """The nodes of torch's graph that the tensors were computed by."""
+    waiting = [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
+    found: set[Any] = set(waiting)
+    while waiting:
+        for node, _ in waiting.pop().next_functions:
+            if node is not None and node not in found:
+                found.add(node)
+                waiting.append(node)
+    return found
+
+
+def forget(heads: Iterable[_Recorded]) -> None:
+    """Take everything that the heads were computed from, and the heads, out of the graph."""
+    alive = [array for known in _tape.arrays if (array := known()) is not None and array._t.grad_fn is not None]
+    nodes = _nodes(head._t for head in heads)
+    staying = []
+    for array in alive:
+        if array._t.grad_fn in nodes:
+            array._t = array._t.detach()
+        else:
+            staying.append(weakref.ref(array))
+    _tape.arrays = staying
+    for head in heads:
+        if head._t.grad_fn is not None:
+            head._t = head._t.detach()

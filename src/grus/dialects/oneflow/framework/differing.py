@@ -1,0 +1,146 @@
+"""Functions that OneFlow computes otherwise than torch: other defaults, other types of the result, other norms.
+
+Each is a function of `oneflow`, and most are methods of its tensors too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from .dtype import dtype, plain
+from .tensor import Tensor, copied, dress, torch_dtype
+
+
+def floor_divide(input: Any, other: Any) -> Tensor:
+    """`input // other`: rounded down for floating point, toward zero for integers."""
+    quotient = torch.div(input, other, rounding_mode="floor")
+    if torch_dtype(quotient).is_floating_point:
+        return quotient  # type: ignore[return-value]
+    return torch.div(input, other, rounding_mode="trunc")  # type: ignore[return-value]
+
+
+def sort(input: Tensor, dim: int = -1, descending: bool = False) -> Any:
+    """The sorted `values`, and their places `indices` as int32, as OneFlow counts here."""
+    values, places = torch.sort(input, dim=dim, descending=descending)
+    return torch.return_types.sort((values, places.to(torch.int32)))
+
+
+def argsort(input: Tensor, dim: int = -1, descending: bool = False) -> Any:
+    """The places of the sorted values, as int32."""
+    return sort(input, dim, descending)[1]
+
+
+def argwhere(input: Tensor, dtype: dtype | None = None) -> Any:
+    """The places of what is not zero, a row each, as int32 or the type asked for."""
+    return torch.argwhere(input).to(torch.int32 if dtype is None else plain(dtype))
+
+
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dtype: dtype | None = None,
+) -> Any:
+    """The different values, in ascending order or in that of their coming; places and counts as int32."""
+    counted = torch.int32 if dtype is None else plain(dtype)
+    with torch._C.DisableTorchFunctionSubclass():
+        values, inverse, counts = torch.unique(input.flatten(), return_inverse=True, return_counts=True)
+        if not sorted:
+            first = torch.full_like(counts, inverse.numel())
+            first = first.scatter_reduce(0, inverse, torch.arange(inverse.numel(), device=input.device), "amin")
+            order = first.argsort()
+            values, counts, inverse = values[order], counts[order], order.argsort()[inverse]
+    results = [values]
+    if return_inverse:
+        results.append(inverse.view(input.shape).to(counted))
+    if return_counts:
+        results.append(counts.to(counted))
+    return dress(results[0]) if len(results) == 1 else dress(tuple(results))
+
+
+def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
+    """x where the condition (bool or integers) holds, else y; with one Python float beside a tensor, as float64."""
+    if x is None and y is None:
+        return torch.where(condition)
+    result = torch.where(condition.bool(), x, y)
+    if isinstance(x, torch.Tensor) != isinstance(y, torch.Tensor) and isinstance(
+        y if isinstance(x, torch.Tensor) else x, float
+    ):
+        return result.to(torch.float64)
+    return result
+
+
+def softmax(input: Tensor, dim: int | None = None, dtype: dtype | None = None) -> Any:
+    """Exponentials that add up to 1; without `dim` along the first axis of 0, 1 or 3, else the second."""
+    return torch.softmax(input, _first_or_second(input, dim), plain(dtype))
+
+
+def log_softmax(input: Tensor, dim: int | None = None, dtype: dtype | None = None) -> Any:
+    """The logarithm of `softmax`."""
+    return torch.log_softmax(input, _first_or_second(input, dim), plain(dtype))
+
+
+def _first_or_second(input: Tensor, dim: int | None) -> int:
+    if dim is not None:
+        return dim
+    return 0 if input.dim() in (0, 1, 3) else 1
+
+
+def norm(
+    input: Tensor, p: float | str | None = None, dim: Any = None, keepdim: bool = False, dtype: dtype | None = None
+) -> Any:
+    """The norm of a vector, or of a matrix where the tensor or `dim` has two axes: p=1 is its greatest column's sum.
+
+    Raises:
+        RuntimeError: p for a tensor of more than two axes, without `dim`.
+    """
+    axes = input.dim() if dim is None else len(dim) if isinstance(dim, (tuple, list)) else 1
+    if p is not None and dim is None and axes > 2:
+        raise RuntimeError("linalg.norm(): input must be 1-D or 2-D when dim is None and ord is not None")
+    if p == 2 and axes == 2:  # OneFlow's 2-norm of a matrix is that of its values
+        p = "fro"
+    return torch.linalg.norm(input, p, dim, keepdim, dtype=plain(dtype))
+
+
+def copy_(self: Tensor, other: Any) -> None:
+    """Overwrite the values, outside of the autograd graph; gives nothing.
+
+    Args:
+        other: a tensor of any type, or an array of the same type and shape.
+
+    Raises:
+        AssertionError: an array of another type or shape.
+    """
+    source = other
+    if isinstance(other, np.ndarray):
+        known = torch.from_numpy(copied(other))
+        assert known.dtype == torch_dtype(self), f"copy_: the array must be {self.dtype}, got {other.dtype}"
+        assert known.shape == tuple(self.shape), f"copy_: the array must have shape {self.shape}, got {known.shape}"
+        source = known
+    with torch.no_grad():
+        torch.Tensor.copy_(self.detach(), source)
+
+
+def _logical(function: Callable[..., torch.Tensor]) -> Callable[[Tensor, Any], Any]:
+    """An operator such as `&`, which asks in OneFlow whether values are other than zero."""
+
+    def operator(self: Tensor, other: Any) -> Any:
+        return function(self, other if isinstance(other, torch.Tensor) else torch.tensor(other))
+
+    return operator
+
+
+for _function in (sort, argsort, floor_divide, norm, softmax, log_softmax, copy_):
+    setattr(Tensor, _function.__name__, _function)
+for _name, _function in [
+    ("floordiv", floor_divide),
+    ("and", _logical(torch.logical_and)),
+    ("or", _logical(torch.logical_or)),
+    ("xor", _logical(torch.logical_xor)),
+]:
+    setattr(Tensor, f"__{_name}__", _function)
