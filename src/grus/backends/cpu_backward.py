@@ -10,9 +10,15 @@ from torch import Tensor
 from .cpu_calls import address, forward, native, plain
 from .problem import Problem
 
+FEW_ROWS = 4
+"""Up to so many rows (steps times sequences) the native module computes the sums over them, too."""
+
 
 class Backward:
-    """The backward pass of one call: the recurrence in the kernel, the sums over all steps as torch's matrix products."""
+    """The backward pass of one call: the recurrence in the kernel, the sums over all steps as torch's matrix products.
+
+    With few rows such a product would be all overhead, and the native module computes the sums as well.
+    """
 
     def __init__(
         self,
@@ -41,7 +47,9 @@ class Backward:
             self.kept = reserve[:kept].view(problem.num_layers, problem.directions, self.rows, 4, self.hidden)
             reserve = reserve[kept:]
         inner = reserve.view(problem.num_layers - 1, self.rows, self.features)
+        self.few = 0 < self.rows <= FEW_ROWS
         flat = input.reshape(self.rows, input.shape[-1])
+        flat = plain(flat) if self.few else flat
         self.layer_inputs = [flat, *inner]
         self.layer_outputs = [*inner, output.reshape(self.rows, self.features)]
         self.input_shape = input.shape
@@ -59,8 +67,12 @@ class Backward:
             )
             grad = None
             for direction in range(problem.directions):
+                wants_input = layer > 0 or needs[0]
+                if self.few:
+                    grad = self._few(layer, direction, gates[direction], previous[direction], grads, wants_input, grad)
+                    continue
                 self._weight_gradients(layer, direction, gates[direction], previous[direction], grads)
-                if layer > 0 or needs[0]:
+                if wants_input:
                     grad = self._input_gradient(layer, direction, gates[direction], grad)
         grad_input = None if grad is None else grad.view(self.input_shape)
         return [grad_input if needs[0] else None, grad_h_0 if needs[1] else None, *grads]
@@ -137,6 +149,48 @@ class Backward:
         inside = before.clamp(0, max(self.steps - 1, 0))
         started = (before == inside) & (sequence < sizes[inside])
         return torch.cat((output, start))[torch.where(started, offsets[inside], self.rows) + sequence]
+
+    def _few(
+        self,
+        layer: int,
+        direction: int,
+        gates: Tensor,
+        previous: Tensor,
+        grads: list[Tensor | None],
+        wants_input: bool,
+        so_far: Tensor | None,
+    ) -> Tensor | None:
+        """Puts the gradients of one direction's weights into their places and returns the input's, in one native call."""
+        problem, each = self.problem, self.problem.tensors_per_direction
+        first = (layer * problem.directions + direction) * each
+        for place in range(first, first + each):
+            grads[place] = torch.empty_like(self.weights[place]) if self.needs[2 + place] else None
+        input, dtype = self.layer_inputs[layer], problem.dtype
+        grad_input = so_far if so_far is not None or not wants_input else torch.empty_like(input)
+        wanted = [grads[first + index] if index < each else None for index in range(4)]
+        weight_ih, weight_hh, bias_ih, bias_hh, features = (
+            None if grad is None else address(grad, dtype) for grad in (*wanted, grad_input)
+        )
+        before = problem.formula.reset == "before"
+        native.gradients(
+            dtype.itemsize,
+            self.rows,
+            input.shape[1],
+            self.hidden,
+            before,
+            address(gates, dtype),
+            address(previous, dtype),
+            address(self.layer_kept[direction], dtype) if before else None,
+            address(input, dtype),
+            address(self.weights[first], dtype),
+            weight_ih,
+            weight_hh,
+            bias_ih,
+            bias_hh,
+            features,
+            so_far is not None,
+        )
+        return grad_input
 
     def _input_gates(self, gates: Tensor) -> Tensor:
         """The columns r, z, n as the input's product sees them."""

@@ -54,7 +54,7 @@ def dense(
 
 def plain(tensor: Tensor) -> Tensor:
     """The tensor, or a copy that lies in memory as it reads."""
-    return tensor.resolve_neg().contiguous()
+    return tensor if tensor.is_contiguous() and not tensor.is_neg() else tensor.resolve_neg().contiguous()
 
 
 def forward(

@@ -131,7 +131,7 @@ def save(
 
     Args:
         obj: nested containers and plain values with `Tensor` and `Parameter` (arrays are pickled as NumPy's).
-        path: the folder, made if it is missing.
+        path: the folder, made if it is missing, with those above it.
         convert: asked first about each value; gives the `Tensor` that it is or how to pickle it, or None.
         progress: called with the bytes of tensors written.
 
@@ -139,10 +139,13 @@ def save(
         TypeError: a value that is no data, or a dtype that OneFlow has not.
     """
     folder = Path(path)
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
+    references: dict[int, tuple[Any, Call]] = {}  # with the tensors, which so keep their numbers
 
     def reference(value: Any) -> Call | Global | None:
+        if id(value) in references:
+            return references[id(value)][1]
         node = convert(value) if convert is not None else None
         tensor = node if isinstance(node, Tensor) else value
         if not isinstance(tensor, Tensor):
@@ -150,7 +153,9 @@ def save(
         written.append(_new_tensor_folder(folder))
         _write_tensor(written[-1], tensor, progress)
         kind = Global("oneflow.nn", "Parameter") if isinstance(tensor, Parameter) else Global("oneflow", "Tensor")
-        return Call(kind, (), {"path": written[-1].name}, new=True)
+        call = Call(kind, (), {"path": written[-1].name}, new=True)
+        references[id(value)] = (value, call)
+        return call
 
     try:
         with open_for_replace(folder / PICKLE_NAME) as file:

@@ -60,9 +60,13 @@ Division divide(int threads, const Shape& shape, int lanes, int tile_rows, Index
 // Work below this many multiply-adds is done before another thread has woken up.
 constexpr double worth_a_thread = 150e3;
 
+// A single step waits for its weights rather than for arithmetic: reading one takes about as long as so many multiply-adds.
+constexpr double reading_a_weight = 5;
+
 int useful_threads(int threads, const Shape& shape) {
-    const double work = double(shape.rows) * 3 * double(shape.hidden) *
-                        double(shape.hidden + shape.input_size) * shape.directions * shape.layers;
+    const double weights =
+        3 * double(shape.hidden) * double(shape.hidden + shape.input_size) * shape.directions * shape.layers;
+    const double work = weights * std::max(double(shape.rows), shape.steps == 1 ? reading_a_weight : 0);
     return std::max(1, std::min(threads, int(std::min(work / worth_a_thread, 1024.0))));
 }
 

@@ -78,7 +78,7 @@ def test_results_and_gradients_are_oneflows() -> None:
     seen = []
     x.register_hook(lambda gradient: seen.append(type(gradient)))
     (x * 2).sum().backward()
-    assert seen == [flow.Tensor]
+    assert seen == [flow.Tensor] * 2  # OneFlow 0.9 calls the hook of a leaf twice
     assert [type(gradient) for gradient in flow.autograd.grad((x * x).sum(), x)] == [flow.Tensor]
 
 

@@ -602,7 +602,7 @@ class CustomMetric(_Global):
 
 def np(numpy_feval: Callable, name: str | None = None, allow_extra_outputs: bool = False) -> CustomMetric:
     """A metric of a function on NumPy arrays."""
-    return CustomMetric(numpy_feval, name or numpy_feval.__name__, allow_extra_outputs)
+    return CustomMetric(numpy_feval, name, allow_extra_outputs)
 
 
 __getattr__ = refuser("mxnet", "mxnet.metric", {"PCC": "sklearn.metrics.matthews_corrcoef"})

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-def _weighted(F: Any, loss: Any, weight: float | None, sample_weight: Any) -> Any:
+def _apply_weighting(F: Any, loss: Any, weight: float | None, sample_weight: Any) -> Any:
     if sample_weight is not None:
         loss = F.broadcast_mul(loss, sample_weight)
     if weight is not None:
@@ -37,7 +37,7 @@ def _weighted(F: Any, loss: Any, weight: float | None, sample_weight: Any) -> An
     return loss
 
 
-def _shaped_like(F: Any, value: Any, other: Any) -> Any:
+def _reshape_like(F: Any, value: Any, other: Any) -> Any:
     return value.reshape(other.shape) if F is ndarray else F.reshape_like(value, other)
 
 
@@ -59,7 +59,7 @@ class Loss(HybridBlock):
 
     def _mean(self, F: Any, loss: Any, sample_weight: Any) -> Any:
         """The weighted loss, one number a sample."""
-        return F.mean(_weighted(F, loss, self._weight, sample_weight), axis=self._batch_axis, exclude=True)
+        return F.mean(_apply_weighting(F, loss, self._weight, sample_weight), axis=self._batch_axis, exclude=True)
 
 
 class L2Loss(Loss):
@@ -70,8 +70,8 @@ class L2Loss(Loss):
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """One number a sample."""
-        loss = F.square(_shaped_like(F, label, pred) - pred)
-        loss = _weighted(F, loss, self._weight / 2, sample_weight)  # type: ignore[operator]
+        loss = F.square(_reshape_like(F, label, pred) - pred)
+        loss = _apply_weighting(F, loss, self._weight / 2, sample_weight)  # type: ignore[operator]
         return F.mean(loss, axis=self._batch_axis, exclude=True)
 
 
@@ -83,7 +83,7 @@ class L1Loss(Loss):
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """One number a sample."""
-        return self._mean(F, F.abs(_shaped_like(F, label, pred) - pred), sample_weight)
+        return self._mean(F, F.abs(_reshape_like(F, label, pred) - pred), sample_weight)
 
 
 def _log_sigmoid_pair(F: Any, pred: Any) -> Any:
@@ -102,7 +102,7 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None, pos_weight: Any = None) -> Any:
         """One number a sample."""
-        label = _shaped_like(F, label, pred)
+        label = _reshape_like(F, label, pred)
         if self._from_sigmoid:
             tiny = 1e-12
             positive = F.log(pred + tiny) * label
@@ -151,7 +151,7 @@ class SoftmaxCrossEntropyLoss(Loss):
         if self._sparse_label:
             loss = -F.pick(pred, label, axis=self._axis, keepdims=True)
         else:
-            loss = -(pred * _shaped_like(F, label, pred)).sum(axis=self._axis, keepdims=True)
+            loss = -(pred * _reshape_like(F, label, pred)).sum(axis=self._axis, keepdims=True)
         return self._mean(F, loss, sample_weight)
 
 
@@ -173,7 +173,7 @@ class KLDivLoss(Loss):
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
         loss = label * (F.log(label + 1e-12) - pred)
-        return F.sum(_weighted(F, loss, self._weight, sample_weight), axis=self._batch_axis, exclude=True)
+        return F.sum(_apply_weighting(F, loss, self._weight, sample_weight), axis=self._batch_axis, exclude=True)
 
 
 class CTCLoss(Loss):
@@ -216,7 +216,7 @@ class CTCLoss(Loss):
             use_label_lengths=label_lengths is not None,
             blank_label="last",
         )
-        return _weighted(F, loss, self._weight, sample_weight)
+        return _apply_weighting(F, loss, self._weight, sample_weight)
 
 
 class HuberLoss(Loss):
@@ -228,7 +228,7 @@ class HuberLoss(Loss):
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """One number a sample."""
-        far = F.abs(_shaped_like(F, label, pred) - pred)
+        far = F.abs(_reshape_like(F, label, pred) - pred)
         loss = F.where(far > self._rho, far - 0.5 * self._rho, 0.5 / self._rho * F.square(far))
         return self._mean(F, loss, sample_weight)
 
@@ -242,7 +242,7 @@ class HingeLoss(Loss):
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """One number a sample."""
-        return self._mean(F, F.relu(self._margin - pred * _shaped_like(F, label, pred)), sample_weight)
+        return self._mean(F, F.relu(self._margin - pred * _reshape_like(F, label, pred)), sample_weight)
 
 
 class SquaredHingeLoss(HingeLoss):
@@ -250,7 +250,7 @@ class SquaredHingeLoss(HingeLoss):
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """One number a sample."""
-        loss = F.square(F.relu(self._margin - pred * _shaped_like(F, label, pred)))
+        loss = F.square(F.relu(self._margin - pred * _reshape_like(F, label, pred)))
         return self._mean(F, loss, sample_weight)
 
 
@@ -267,7 +267,7 @@ class LogisticLoss(Loss):
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         """One number a sample."""
-        label = _shaped_like(F, label, pred)
+        label = _reshape_like(F, label, pred)
         if self._label_format == "signed":
             label = (label + 1.0) / 2.0
         return self._mean(F, F.relu(pred) - pred * label + _log_sigmoid_pair(F, pred), sample_weight)
@@ -282,10 +282,10 @@ class TripletLoss(Loss):
 
     def hybrid_forward(self, F: Any, pred: Any, positive: Any, negative: Any) -> Any:
         """One number a sample."""
-        near = F.square(_shaped_like(F, positive, pred) - pred)
-        far = F.square(_shaped_like(F, negative, pred) - pred)
+        near = F.square(_reshape_like(F, positive, pred) - pred)
+        far = F.square(_reshape_like(F, negative, pred) - pred)
         loss = F.relu(F.sum(near - far, axis=self._batch_axis, exclude=True) + self._margin)
-        return _weighted(F, loss, self._weight, None)
+        return _apply_weighting(F, loss, self._weight, None)
 
 
 class PoissonNLLLoss(Loss):
@@ -305,7 +305,7 @@ class PoissonNLLLoss(Loss):
 
     def hybrid_forward(self, F: Any, pred: Any, target: Any, sample_weight: Any = None, epsilon: float = 1e-8) -> Any:
         """One number."""
-        target = _shaped_like(F, target, pred)
+        target = _reshape_like(F, target, pred)
         if self._from_logits:
             loss = F.exp(pred) - target * pred
         else:
@@ -314,7 +314,7 @@ class PoissonNLLLoss(Loss):
             # Stirling's approximation of log(target!), for targets above 1
             stirling = target * F.log(target) - target + 0.5 * F.log(2 * target * math.pi)
             loss = loss + stirling * (target > 1)
-        return F.mean(_weighted(F, loss, self._weight, sample_weight))
+        return F.mean(_apply_weighting(F, loss, self._weight, sample_weight))
 
 
 class CosineEmbeddingLoss(Loss):
@@ -326,12 +326,12 @@ class CosineEmbeddingLoss(Loss):
 
     def hybrid_forward(self, F: Any, input1: Any, input2: Any, label: Any, sample_weight: Any = None) -> Any:
         """[N, 1]."""
-        input1 = _shaped_like(F, input1, input2)
+        input1 = _reshape_like(F, input1, input2)
         lengths = F.norm(input1, axis=-1).reshape((-1, 1)) * F.norm(input2, axis=-1).reshape((-1, 1))
         cosine = F.sum(input1 * input2, axis=-1).reshape((-1, 1)) / F.maximum(lengths, 1e-12)
         label = label.reshape((-1, 1))
         loss = (1 - cosine) * (label == 1) + F.relu((label == -1) * (cosine - self._margin))
-        return _weighted(F, loss, self._weight, sample_weight)
+        return _apply_weighting(F, loss, self._weight, sample_weight)
 
 
 class SDMLLoss(Loss):

@@ -1,6 +1,7 @@
 """Operators on each element: arithmetic, comparisons, functions of one variable."""
 
 import math
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,11 @@ def same_dtype(*tensors: Tensor) -> None:
 def _number(value: Any, tensor: Tensor) -> float | int:
     """A Python number as MXNet takes it: cut to the array's dtype."""
     return float(value) if tensor.dtype.is_floating_point else int(value)
+
+
+def _single(value: float) -> float:
+    """An attribute of a kind that MXNet keeps in single precision, whatever its operator computes in."""
+    return struct.unpack("f", struct.pack("f", value))[0]
 
 
 def _divide(a: Any, b: Any) -> Tensor:
@@ -261,7 +267,7 @@ def _clip(data: Tensor, a_min: float, a_max: float) -> Tensor:
 
 @operator("hard_sigmoid")
 def _hard_sigmoid(data: Tensor, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
-    return torch.clamp(data * alpha + beta, 0, 1)
+    return torch.clamp(data * _single(alpha) + _single(beta), 0, 1)
 
 
 @operator("smooth_l1")
@@ -304,6 +310,7 @@ def _leaky_relu(
     lower_bound: float = 0.125,
     upper_bound: float = 0.334,
 ) -> Tensor:
+    slope = _single(slope)
     if act_type == "leaky":
         return functional.leaky_relu(data, slope)
     if act_type == "prelu":

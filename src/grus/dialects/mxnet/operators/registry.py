@@ -93,7 +93,9 @@ class Operator:
     def complain(self, error: TypeError) -> Exception:
         """The error for a call that did not fit the operator's parameters."""
         message = f"{self.name}: {str(error).replace(self.compute.__name__, self.name)}"
-        return TypeError(message) if "positional argument" in message and "were given" in message else MXNetError(message)
+        return (
+            TypeError(message) if "positional argument" in message and "were given" in message else MXNetError(message)
+        )
 
 
 def _value(text: Any) -> Any:

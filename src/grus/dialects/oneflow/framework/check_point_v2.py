@@ -17,7 +17,7 @@ from grus.parallel import world
 
 from .. import sbp as sbp_module
 from ..nn.modules.module import Module
-from .dtype import dtype
+from .dtype import Size, dtype, of_torch
 from .placement import placement
 from .tensor import Parameter, Tensor, dress
 
@@ -46,7 +46,9 @@ def save(obj: Any, path: str | os.PathLike[str], global_dst_rank: int | None = N
         if isinstance(value, Module):
             return _module_call(value)
         if isinstance(value, dtype):
-            return Call(Global("builtins", "getattr"), (Global("oneflow", "dtype"), value.name))
+            return Call(Global("oneflow._oneflow_internal", "dtype"), (), _DTYPE_NUMBERS[value.name], new=True)
+        if isinstance(value, Size):
+            return Call(Global("oneflow", "Size"), (tuple(value),), new=True)
         return None
 
     if global_dst_rank is None:
@@ -70,7 +72,17 @@ def load(path: str | os.PathLike[str], global_src_rank: int | None = None, map_l
     """
     if not os.path.exists(path):
         raise NotImplementedError(f"No valid load method found for {os.fspath(path)}: there is no file or folder")
-    saved = files.load(path, dict(_known_modules()))
+    known: dict[tuple[str, str], Any] = dict(_known_modules())
+    known["oneflow._oneflow_internal", "dtype"] = _PendingDtype
+    known["oneflow", "Size"] = Size
+    saved = files.load(path, known)
+    made: dict[int, Tensor] = {}
+
+    def shared(array: files.Tensor) -> Tensor:
+        # What was one tensor is one again.
+        if id(array) not in made:
+            made[id(array)] = dressed(array)
+        return made[id(array)]
 
     def dressed(array: files.Tensor) -> Tensor:
         values = torch.as_tensor(np.array(array.array))
@@ -83,7 +95,7 @@ def load(path: str | os.PathLike[str], global_src_rank: int | None = None, map_l
             tensor = tensor.to_global(map_location) if isinstance(map_location, placement) else tensor.to(map_location)
         return Parameter(tensor) if isinstance(array, files.Parameter) else tensor
 
-    return _mapped(saved, files.Tensor, dressed)
+    return _mapped(saved, files.Tensor, shared)
 
 
 def _file_tensor(tensor: Tensor) -> files.Tensor:
@@ -129,6 +141,30 @@ def _known_modules() -> Iterator[tuple[tuple[str, str], Callable[[], Pending]]]:
         waiting += kind.__subclasses__()
         for home in {kind.__module__, _original(kind.__module__), *_HOMES.get(kind.__name__, ())}:
             yield (home, kind.__qualname__), functools.partial(_PendingModule, kind)
+
+
+# OneFlow's numbers of its data types.
+_DTYPE_NUMBERS = {
+    "float32": 2,
+    "float64": 3,
+    "int8": 4,
+    "int32": 5,
+    "int64": 6,
+    "uint8": 7,
+    "float16": 9,
+    "bool": 10,
+    "bfloat16": 11,
+}
+
+
+class _PendingDtype(Pending):
+    """A data type, whose state is its number."""
+
+    def build(self, state: Any) -> dtype:
+        for name, number in _DTYPE_NUMBERS.items():
+            if number == state and isinstance(state, int):
+                return of_torch(getattr(torch, name))
+        raise ValueError(f"a data type with the number {state!r}, which OneFlow's tensors do not have here")
 
 
 class _PendingModule(Pending):

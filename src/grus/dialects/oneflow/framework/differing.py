@@ -5,6 +5,7 @@ Each is a function of `oneflow`, and most are methods of its tensors too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -96,14 +97,16 @@ def norm(
 ) -> Any:
     """The norm of a vector, or of a matrix where the tensor or `dim` has two axes: p=1 is its greatest column's sum.
 
+    p=2 and the like are the norms of a matrix's values.
+
     Raises:
         RuntimeError: p for a tensor of more than two axes, without `dim`.
     """
     axes = input.dim() if dim is None else len(dim) if isinstance(dim, (tuple, list)) else 1
     if p is not None and dim is None and axes > 2:
         raise RuntimeError("linalg.norm(): input must be 1-D or 2-D when dim is None and ord is not None")
-    if p == 2 and axes == 2:  # OneFlow's 2-norm of a matrix is that of its values
-        p = "fro"
+    if axes == 2 and isinstance(p, (int, float)) and abs(p) not in (1, math.inf):
+        return torch.linalg.vector_norm(input, p, dim, keepdim, dtype=plain(dtype))
     return torch.linalg.norm(input, p, dim, keepdim, dtype=plain(dtype))
 
 

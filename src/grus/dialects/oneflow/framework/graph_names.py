@@ -25,6 +25,7 @@ _NAMES = {
     "Index": "gather_nd",
     "IndexSelect": "gather",
     "LinalgVectorNorm": "scalar_pow",
+    "Log1P": "log1p",
     "Max": "reduce_max",
     "Maximum": "elementwise_maximum",
     "Mean": "scalar_mul",
@@ -34,14 +35,12 @@ _NAMES = {
     "Mv": "matrix_vector_product",
     "NativeLayerNorm": "broadcast_add",
     "Neg": "negative",
-    "NllLoss": "broadcast_div",
     "Permute": "view::transpose",
     "Prod": "reduce_prod",
     "Repeat": "reshape",
     "Rsub": "scalar_add",
     "Select": "view::reshape",
     "Slice": "view::slice",
-    "SmoothL1Loss": "scalar_mul",
     "Sort": "dim_gather",
     "Split": "view::narrow",
     "Squeeze": "view::squeeze",
@@ -55,6 +54,12 @@ _NAMES = {
     "UnsafeView": "view::reshape",
     "Unsqueeze": "view::unsqueeze",
     "View": "view::reshape",
+}
+# By the reduction: none, mean, sum.
+_LOSSES = {
+    "MseLoss": ("square", "scalar_mul", "reduce_sum"),
+    "NllLoss": ("view::reshape", "broadcast_div", "reduce_sum"),
+    "SmoothL1Loss": ("smooth_l1_loss", "scalar_mul", "reduce_sum"),
 }
 _POWERS = {"PowBackward0": "scalar_pow", "PowBackward1": "pow", "PowBackward2": "scalar_reverse_pow"}
 
@@ -74,8 +79,8 @@ def _name(node: Any, tensor: torch.Tensor) -> str:
         return ("scalar_" if _by_number(node) else "broadcast_") + kind.lower()
     if kind in ("Add", "Sub") and None in [following for following, _ in node.next_functions]:
         return "scalar_add"
-    if kind == "MseLoss":
-        return {0: "square", 1: "scalar_mul", 2: "reduce_sum"}[node._saved_reduction]
+    if kind in _LOSSES:
+        return _LOSSES[kind][node._saved_reduction]
     if kind == "_Recurrence":  # the steps of a GRU
         return "stack" if len(tensor) > 1 else "view::unsqueeze"
     return _NAMES.get(kind) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()

@@ -7,7 +7,6 @@ torch called on them gives them again. A global tensor is torch's DTensor in the
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable
 from functools import partialmethod, wraps
 from typing import Any

@@ -24,7 +24,7 @@ def text(tensor: Tensor) -> str:
         suffixes.append(f"device='{tensor.device}'")
     if tensor.numel():
         values = tensor._whole().cpu()
-        digits = _tensor_str._tensor_str(values.as_subclass(torch.Tensor), len(PREFIX))
+        digits = _digits(values.as_subclass(torch.Tensor))
     else:
         digits = "[]"
         if tensor.dim() != 1:
@@ -36,6 +36,14 @@ def text(tensor: Tensor) -> str:
         # A leaf that has taken part in a computation shows the step that adds up its gradient.
         suffixes.append("requires_grad=True" if tensor.grad is None else "grad_fn=<accumulate_grad>")
     return _tensor_str._add_suffixes(PREFIX + digits, suffixes, len(PREFIX), force_newline=False)
+
+
+def _digits(values: torch.Tensor) -> str:
+    """The values as torch writes them; with an infinite one among them OneFlow goes over to powers of ten."""
+    if values.dim() and values.is_floating_point() and values.isinf().any() and values.isfinite().any():
+        with _tensor_str.printoptions(sci_mode=True):
+            return _tensor_str._tensor_str(values, len(PREFIX))
+    return _tensor_str._tensor_str(values, len(PREFIX))
 
 
 def set_printoptions(

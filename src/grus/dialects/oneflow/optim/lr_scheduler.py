@@ -7,11 +7,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torch.optim.lr_scheduler import ReduceLROnPlateau as ReduceLROnPlateau
-
 from grus.dialects import refuser
 
 from .optimizer import Optimizer
+from .plateau import ReduceLROnPlateau as ReduceLROnPlateau
 
 
 class LRScheduler:

@@ -117,6 +117,9 @@ class Optimizer(torch.optim.Optimizer):
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over a state that `state_dict` gave, here or in OneFlow.
 
+        As in OneFlow the tensors of the state are taken as they are: two optimizers in one process that have loaded
+        the same state share their momenta. Copy the state deeply where each is to go on alone.
+
         Raises:
             ValueError: another number of groups, or of parameters in a group.
         """
@@ -139,7 +142,7 @@ class Optimizer(torch.optim.Optimizer):
             self.state.pop(parameter, None)
             return
         for name, value in own.items():
-            own[name] = value.detach().clone() if parameter.is_global else value.detach().to(parameter.device).clone()
+            own[name] = value.detach() if parameter.is_global else value.detach().to(parameter.device)
         own["step"] = torch.tensor(float(self.steps))
         self.state[parameter] = own
 

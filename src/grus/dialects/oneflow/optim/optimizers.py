@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -26,16 +27,29 @@ class SGD(Optimizer, torch.optim.SGD):
         maximize: bool = False,
         fused: bool = False,
     ) -> None:
-        self._make(
-            torch.optim.SGD, params, lr, momentum, dampening, weight_decay, nesterov, maximize=maximize, foreach=False
-        )
+        # torch allows nesterov with momentum and without dampening only; it is computed alike in any case.
+        self._make(torch.optim.SGD, params, lr, momentum, dampening, weight_decay, maximize=maximize, foreach=False)
+        for group in self.param_groups:
+            group["nesterov"] = group.get("nesterov") or nesterov
+            if group["maximize"] and not group["momentum"]:
+                warnings.warn(
+                    "as in OneFlow 0.9, SGD without momentum minimizes in spite of maximize=True", stacklevel=2
+                )
 
     def _change_parameters(self) -> None:
+        asked = [(group["maximize"], group["weight_decay"]) for group in self.param_groups]
         for group in self.param_groups:
             for parameter in group["params"] if group["momentum"] else ():
                 if parameter.grad is not None:  # OneFlow's momentum begins at zero, torch's at the first gradient
                     self.state[parameter].setdefault("momentum_buffer", torch.zeros_like(parameter))
-        super()._change_parameters()
+            # OneFlow leaves maximize out of account without momentum, and with it turns the decay round as well.
+            group["maximize"] = bool(group["maximize"] and group["momentum"])
+            group["weight_decay"] *= -1 if group["maximize"] else 1
+        try:
+            super()._change_parameters()
+        finally:
+            for group, (maximize, weight_decay) in zip(self.param_groups, asked, strict=True):
+                group.update(maximize=maximize, weight_decay=weight_decay)
 
 
 class _AdamOptions(Optimizer):

@@ -24,7 +24,7 @@ def _checked_shape(shape: Any) -> list[int]:
     for axis, size in enumerate(shape):
         if isinstance(size, str):
             raise TypeError(f"create_parameter: shape must hold ints, got the str {size!r}")
-        if int(size) != size:
+        if isinstance(size, float):
             raise ValueError(
                 f"(InvalidArgument) create_parameter: shape must be list of int, got {size!r} at pos {axis}"
             )
@@ -76,10 +76,10 @@ def create_parameter(
             )
         initializer = init.DEFAULT_BIAS if is_bias else init.DEFAULT_WEIGHT
     sizes = _checked_shape(shape)
+    if prefix == "create_parameter" and name is None:
+        prefix = unique_name.generate(prefix)  # counts even where the attribute gives the name
     full_name = attr.name or name
     if full_name is None:
-        if prefix == "create_parameter":
-            prefix = unique_name.generate(prefix)
         full_name = unique_name.generate(f"{prefix}.{'b' if is_bias else 'w'}")
     if unique_name.parameter_name_taken(full_name):
         raise ValueError(

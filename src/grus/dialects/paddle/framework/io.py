@@ -6,6 +6,7 @@ import io
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -88,6 +89,8 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
         raise ValueError(f"The 'protocol' MUST be `int`, but received {type(protocol)}")
     if not 1 < protocol < 5:
         raise ValueError(f"Expected 1<'protocol'<5, but received protocol={protocol}")
+    if isinstance(obj, dict) and not obj:
+        warnings.warn("The input state dict is empty, no need to save.", UserWarning, stacklevel=2)
     content = _state_dict(obj) if _is_state_dict(obj) and obj else _packed(obj)
     if not isinstance(path, (str, os.PathLike)):
         _save_to(path, content, protocol)

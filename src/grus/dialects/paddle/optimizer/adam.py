@@ -13,12 +13,13 @@ def check_betas(beta1: Any, beta2: Any, epsilon: Any) -> tuple[float, float, flo
     """The numbers, or what one-element tensors hold.
 
     Raises:
-        ValueError: for None or a number that is not in its range.
+        AssertionError: for None.
+        ValueError: for a number that is not in its range.
     """
     values = []
     for name, value in (("beta1", beta1), ("beta2", beta2), ("epsilon", epsilon)):
         if value is None:
-            raise ValueError(f"{name} should not be None")
+            raise AssertionError(f"{name} should not be None")
         values.append(float(value))
     if not 0 <= values[0] < 1:
         raise ValueError("Invaild value of beta1, expect beta1 in [0,1).")
@@ -58,7 +59,7 @@ class Adam(Optimizer):
         name: str | None = None,
     ) -> None:
         if learning_rate is None:
-            raise ValueError("learning_rate should not be None")
+            raise AssertionError("learning_rate should not be None")
         self._beta1, self._beta2, self._epsilon = check_betas(beta1, beta2, epsilon)
         self._lazy_mode = lazy_mode
         self._use_multi_tensor = use_multi_tensor

@@ -35,7 +35,7 @@ class AdamW(Adam):
         multi_precision: bool = False,
         name: str | None = None,
     ) -> None:
-        if weight_decay is None or not isinstance(weight_decay, (float, int, torch.Tensor)):
+        if weight_decay is None or not isinstance(weight_decay, (float, torch.Tensor)):
             raise TypeError("weight_decay should be float or Tensor.")
         if lr_ratio is not None and not callable(lr_ratio):
             raise AssertionError("lr_ratio must be a function of a parameter")

@@ -18,7 +18,8 @@ class Lamb(Optimizer):
         lamb_weight_decay: added to the update, times the parameter.
         beta1, beta2, epsilon: as of `Adam`.
         exclude_from_weight_decay_fn: given a parameter, whether it does not decay.
-        multi_precision, always_adapt: kept for scripts.
+        multi_precision: kept for scripts.
+        always_adapt: scale the updates of parameters that do not decay, too.
     """
 
     accumulators = (("moment1", "moment1"), ("moment2", "moment2"))
@@ -39,6 +40,7 @@ class Lamb(Optimizer):
         name: str | None = None,
     ) -> None:
         self._beta1, self._beta2, self._epsilon = check_betas(beta1, beta2, epsilon)
+        self._always_adapt = bool(always_adapt)
         self._decay, self._excluded = float(lamb_weight_decay), exclude_from_weight_decay_fn
         super().__init__(learning_rate, parameters, None, grad_clip, name)
 
@@ -47,4 +49,11 @@ class Lamb(Optimizer):
         return {"decay": 0.0 if excluded else self._decay}
 
     def _make(self, groups: list[dict[str, Any]]) -> Any:
-        return rules.Lamb(groups, 0.0, betas=(self._beta1, self._beta2), epsilon=self._epsilon, decay=self._decay)
+        return rules.Lamb(
+            groups,
+            0.0,
+            betas=(self._beta1, self._beta2),
+            epsilon=self._epsilon,
+            decay=self._decay,
+            always_adapt=self._always_adapt,
+        )

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..base import unique_name
 from ..regularizer import L2Decay, WeightDecayRegularizer
 from ..tensor.operation import wrap
 from ..tensor.tensor import Tensor, as_torch
@@ -73,7 +74,7 @@ class Optimizer:
                 "`parameters` argument given to the optimizer should be an iterable of paddle Tensors, but got argument "
                 f"type is `{type(parameters)}`."
             )
-        if not isinstance(learning_rate, (float, int, LRScheduler)) or isinstance(learning_rate, bool):
+        if not isinstance(learning_rate, (float, LRScheduler)):
             raise TypeError(f"learning rate should be float or LRScheduler, got {type(learning_rate)} here")
         if grad_clip is not None and not isinstance(grad_clip, ClipGradBase):
             raise TypeError("'grad_clip' should be an instance of GradientClipBase's derived class")
@@ -85,6 +86,7 @@ class Optimizer:
         self._parameter_list: list[Any] = []
         self._waiting: dict[str, Any] | None = None
         self._loaded: set[int] = set()
+        self._keys: dict[tuple[int, str], str] = {}
         given = list(parameters)
         if not given:
             raise ValueError("optimizer got an empty parameter list")
@@ -193,6 +195,9 @@ class Optimizer:
                 self._torch.param_groups[:] = [{**self._torch.defaults, **group} for group in self._torch_groups()]
             for torch_group in self._torch.param_groups:
                 torch_group["lr"] = rate * torch_group["factor"]
+            for parameter, _ in used:
+                for name, _ in (*self.accumulators, *self.powers):
+                    self._key(parameter, name)
             if self._waiting is not None:
                 self._load_waiting([parameter for parameter, _ in used])
             kept = [(parameter, _get_grad(parameter)) for parameter in self._parameter_list]
@@ -227,13 +232,13 @@ class Optimizer:
 
     def minimize(
         self, loss: Any, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
-    ) -> tuple[None, list[tuple[Any, Any]]]:
+    ) -> tuple[list[Any], list[tuple[Any, Any]]]:
         """A step by the gradients that `loss.backward()` has left."""
         if not isinstance(loss, torch.Tensor):
             raise AssertionError("The loss should be an Tensor.")
         pairs = self.backward(loss, startup_program, parameters, no_grad_set)
         self._apply(pairs)
-        return None, pairs
+        return [], pairs
 
     def backward(
         self,
@@ -264,6 +269,13 @@ class Optimizer:
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
+    def _key(self, parameter: Any, accumulator: str) -> str:
+        """The name of an accumulator, `<parameter>_moment1_0`; a second optimizer of the parameter numbers on."""
+        place = id(parameter), accumulator
+        if place not in self._keys:
+            self._keys[place] = unique_name.generate(f"{parameter.name}_{accumulator}")
+        return self._keys[place]
+
     def _powers(self, parameter: Any, steps: float) -> dict[str, torch.Tensor]:
         kind = torch.Tensor.dtype.__get__(parameter)  # type: ignore[attr-defined]
         kind = kind if kind == torch.float64 else torch.float32
@@ -287,7 +299,7 @@ class Optimizer:
             for name, value in own.items():
                 if value is None:
                     continue
-                key = f"{parameter.name}_{name}_0"
+                key = self._key(parameter, name)
                 tensor = wrap(value.detach().as_subclass(torch.Tensor))
                 tensor.name, tensor.persistable = key, True
                 found.setdefault(name, OrderedDict())[key] = tensor
@@ -304,9 +316,11 @@ class Optimizer:
                 is missing or has another shape.
         """
         state = dict(state_dict)
-        scheduler = state.pop("LR_Scheduler", None)
-        if scheduler is not None and isinstance(self._learning_rate, LRScheduler):
-            self._learning_rate.set_state_dict(scheduler)
+        if isinstance(self._learning_rate, LRScheduler):
+            if "LR_Scheduler" not in state:
+                raise KeyError("LR_Scheduler: the optimizer's learning rate is a scheduler, the state_dict has none")
+            self._learning_rate.set_state_dict(state["LR_Scheduler"])
+        state.pop("LR_Scheduler", None)
         state.pop("StructuredToParameterName@@", None)
         state.pop("master_weights", None)
         self._waiting, self._loaded = state or None, set()
@@ -334,7 +348,7 @@ class Optimizer:
             self._loaded.add(id(parameter))
 
     def _waiting_value(self, waiting: dict[str, Any], parameter: Any, name: str, shape: list[int]) -> torch.Tensor:
-        key = f"{parameter.name}_{name}_0"
+        key = self._key(parameter, name)
         if key not in waiting:
             raise AssertionError(
                 f"Optimizer set error, {key} should in state dict. If the parameters were made under other names, "

@@ -87,5 +87,7 @@ class Lamb(_Rule):
         second = state["moment2"].mul_(beta2).addcmul_(g, g, value=1 - beta2) / (1 - exact2**step)
         change = first / (second.sqrt() + group["epsilon"]) + group["decay"] * p
         size, length = p.norm(), change.norm()
+        if group["decay"] == 0 and not group["always_adapt"]:
+            size = length  # without decay the update is not scaled
         ratio = torch.where((size > 0) & (length > 0), size / length, torch.ones_like(size))
         p.sub_(group["lr"] * ratio * change)

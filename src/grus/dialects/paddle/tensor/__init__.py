@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +15,7 @@ from ..base.variable_index import set_ as _set
 from ..framework.dtype import as_dtype as _as_dtype
 from . import attribute, creation, inplace, linalg, logic, manipulation, math, ops, random, search, stat
 from .tensor import Tensor as Tensor
+from .tensor import recast
 
 _METHODS: dict[ModuleType, str] = {
     ops: """abs acos acosh angle asin asinh atan atanh ceil conj cos cosh deg2rad digamma erf erfinv exp expm1 floor frac
@@ -85,7 +87,10 @@ def astype(self: Tensor, dtype: Any) -> Tensor:
 
 
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """The tensor on another device and in another dtype: `to(device, dtype, blocking)` or `to(other)`.
+    """Move and cast the tensor: `to(device, dtype, blocking)` or `to(other)`.
+
+    As in Paddle the tensor itself changes and is returned, except that a result that has a gradient, and torch's own
+    code, get a new tensor.
 
     Raises:
         TypeError: for an argument of another name.
@@ -105,6 +110,14 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
             dtype = arg
     if other is not None:
         device, dtype = other.device, other.dtype
+    by_torch = sys._getframe(1).f_globals.get("__name__", "").startswith("torch.")
+    if self.is_leaf and not by_torch:
+        place = (
+            None if device is None else device if isinstance(device, torch.device) else _core.as_place(device).device
+        )
+        with torch.no_grad():
+            recast(self, place, None if dtype is None else _as_dtype(dtype).torch)
+        return self
     out: torch.Tensor = self
     if device is not None:
         target = device if isinstance(device, torch.device) else _core.as_place(device).device

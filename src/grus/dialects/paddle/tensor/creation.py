@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import torch
 
+from ..base import unique_name
 from ..base.core import as_place, expected_place
 from ..framework.dtype import as_dtype, torch_dtype
 from ..framework.framework import default_torch_dtype
@@ -69,6 +71,7 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
     if type(tensor) is not Tensor:
         tensor = wrap(tensor.detach().as_subclass(torch.Tensor))
     tensor.stop_gradient = bool(stop_gradient)
+    tensor.name = unique_name.generate("generated_tensor")
     return tensor
 
 
@@ -94,11 +97,9 @@ def ones(shape: Any, dtype: Any = None, name: str | None = None) -> torch.Tensor
 
 @operation
 def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None) -> torch.Tensor:
-    """`fill_value` everywhere; the default float dtype unless the value is a bool or complex or `dtype` is given."""
+    """`fill_value` everywhere; the default float dtype unless the value is complex or `dtype` is given."""
     if isinstance(fill_value, torch.Tensor):
         fill_value = fill_value.item()
-    if dtype is None and isinstance(fill_value, bool):
-        dtype = "bool"
     if dtype is None and isinstance(fill_value, _Complex):
         dtype = "complex64"
     if isinstance(fill_value, str):
@@ -254,7 +255,7 @@ def assign(x: Any, output: torch.Tensor | None = None) -> torch.Tensor:
             "The type of 'input' in assign must be <class 'paddle.Tensor'>, <class 'numpy.ndarray'>, <class 'list'>, "
             f"<class 'tuple'>, <class 'float'>, <class 'int'> or <class 'bool'>, but received {type(x)}."
         )
-    value = x if isinstance(x, torch.Tensor) else to_tensor(x)
+    value = x if isinstance(x, torch.Tensor) else _from_values(x)
     if output is None:
         return clone(value)
     with torch.no_grad():
@@ -264,6 +265,20 @@ def assign(x: Any, output: torch.Tensor | None = None) -> torch.Tensor:
     if isinstance(output, Tensor) and value.requires_grad and not output.requires_grad:
         _follow(output, value)
     return output
+
+
+def _from_values(values: Any) -> torch.Tensor:
+    """An array, list or number as `assign` takes it: float64 becomes float32, with a warning; a number has shape [1]."""
+    array = np.atleast_1d(np.asarray(values))
+    if array.dtype == np.float64:
+        warnings.warn(
+            "paddle.assign doesn't support float64 input now due to current platform protobuf data limitation, we "
+            "convert it to float32",
+            UserWarning,
+            stacklevel=3,
+        )
+        array = array.astype(np.float32)
+    return to_tensor(array)
 
 
 def _follow(output: Tensor, value: torch.Tensor) -> None:

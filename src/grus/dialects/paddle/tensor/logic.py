@@ -34,8 +34,7 @@ greater_equal = _compare("greater_equal", torch.ge, "Where x is y or above.")
 @operation
 def equal_all(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """Whether two tensors have the same shape and values."""
-    need_tensor(x, "x", "equal_all")
-    need_tensor(y, "y", "equal_all")
+    need_same_dtype(x, y, "equal_all")
     return torch.tensor(list(x.shape) == list(y.shape) and bool(torch.all(torch.eq(x, y))))
 
 
@@ -77,8 +76,7 @@ def _write(value: torch.Tensor, out: Any) -> torch.Tensor:
 
 def _logic(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
     def function(x: torch.Tensor, y: torch.Tensor, out: Any = None, name: str | None = None) -> torch.Tensor:
-        need_tensor(x, "x", function.__name__)
-        need_tensor(y, "y", function.__name__)
+        need_same_dtype(x, y, function.__name__)
         return _write(compute(x, y), out)
 
     function.__name__ = function.__qualname__ = name

@@ -76,11 +76,17 @@ def _pair(name: str, compute: Callable[..., Any], what: str, bools: bool = False
 def _floor_division(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     if not x.is_floating_point() and bool(torch.any(torch.eq(y, 0))):
         raise ValueError("(InvalidArgument) Integer division by zero encountered in (floor) divide.")
-    return torch.floor_divide(x, y)
+    with torch.no_grad():  # no gradient in Paddle either
+        return torch.floor_divide(x, y)
+
+
+@torch.no_grad()
+def _remainder(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.remainder(x, y)
 
 
 floor_divide = _pair("floor_divide", _floor_division, "The quotient rounded down.")
-remainder = _pair("remainder", torch.remainder, "The remainder, with the sign of y.")
+remainder = _pair("remainder", _remainder, "The remainder, with the sign of y.")
 mod = floor_mod = remainder
 maximum = _pair("maximum", torch.maximum, "The larger of the two.")
 minimum = _pair("minimum", torch.minimum, "The smaller of the two.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from ..framework.dtype import torch_dtype
@@ -93,14 +94,13 @@ def where(condition: torch.Tensor, x: Any = None, y: Any = None, name: str | Non
 @operation
 def _choose(condition: torch.Tensor, x: Any, y: Any) -> torch.Tensor:
     need_tensor(condition, "condition", "where")
-    if not isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor):
-        x = torch.full([1], x, dtype=torch.Tensor.dtype.__get__(y))  # type: ignore[attr-defined]
-    if not isinstance(y, torch.Tensor) and isinstance(x, torch.Tensor):
-        y = torch.full([1], y, dtype=torch.Tensor.dtype.__get__(x))  # type: ignore[attr-defined]
-    if not isinstance(x, torch.Tensor):
-        x, y = torch.tensor(x), torch.tensor(y)
-    need_same_dtype(x, y, "where")
-    return torch.where(torch.Tensor.to(condition, torch.bool), x, y)
+    if torch.Tensor.dtype.__get__(condition) != torch.bool:  # type: ignore[attr-defined]
+        raise ValueError(f"(InvalidArgument) where(): condition must be bool, but got {condition.dtype}")
+    # A number counts as NumPy has it: a float is float64, an int int64.
+    x, y = (each if isinstance(each, torch.Tensor) else torch.as_tensor(np.array([each])) for each in (x, y))
+    if not (x.is_floating_point() and y.is_floating_point()):
+        need_same_dtype(x, y, "where")
+    return torch.where(condition, x, y)
 
 
 @operation

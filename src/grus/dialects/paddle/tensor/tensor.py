@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import copy
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -56,15 +57,37 @@ def _asked_by_torch() -> bool:
     return sys._getframe(2).f_globals.get("__name__", "").startswith("torch.")
 
 
+def recast(tensor: Tensor, device: torch.device | None, dtype: torch.dtype | None) -> None:
+    """Move and cast a tensor in place, its gradient too."""
+    new = torch.Tensor.to(plain(tensor.detach()), device=device, dtype=dtype)
+    stop_gradient, grad = tensor.stop_gradient, tensor.grad
+    if tensor.is_leaf:
+        _set_torch_grad(tensor, None)
+        tensor.requires_grad_(False)
+    tensor.data = new
+    tensor.stop_gradient = stop_gradient
+    if grad is not None and new.is_floating_point():
+        tensor.grad = torch.Tensor.to(plain(grad.detach()), device=device, dtype=dtype)
+
+
 class TensorHookRemoveHelper:
     """Takes a gradient hook off again."""
 
-    def __init__(self, handle: Any) -> None:
+    def __init__(self, handle: Any, tensor: Tensor) -> None:
         self._handle = handle
+        self._tensor = tensor
+        self._number = tensor.__dict__.get("_hooks_made", 0)
+        tensor.__dict__["_hooks_made"] = self._number + 1
 
     def remove(self) -> bool:
-        """Remove the hook; True the first time."""
+        """Remove the hook; True the first time, later False and a RuntimeWarning."""
         if self._handle is None:
+            warnings.warn(
+                f"The backward hook (ID: {self._number}) of Tensor `{self._tensor.name}` you want to remove does not "
+                "exist or has been removed.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
             return False
         self._handle.remove()
         self._handle = None
@@ -114,10 +137,10 @@ class Tensor(torch.Tensor):
 
     @property
     def name(self) -> str:
-        """The tensor's name; one is made up when it is first asked for."""
+        """The tensor's name; a result's is made up when it is first asked for."""
         name = self.__dict__.get("_name")
         if name is None:
-            name = self._name = unique_name.generate("eager_tmp" if self.grad_fn is not None else "generated_tensor")
+            name = self._name = unique_name.generate("eager_tmp")
         return name
 
     @name.setter
@@ -242,7 +265,7 @@ class Tensor(torch.Tensor):
                 gradient.__class__ = Tensor
             return hook(gradient)
 
-        return TensorHookRemoveHelper(super().register_hook(call))
+        return TensorHookRemoveHelper(super().register_hook(call), self)
 
     def retain_grads(self) -> None:
         """Keep the gradient of a tensor that is no leaf."""
@@ -311,11 +334,10 @@ class Tensor(torch.Tensor):
         with torch.no_grad():
             torch.Tensor.copy_(self.detach(), new)
 
-    def copy_(self, other: torch.Tensor, blocking: bool = True) -> Tensor:
+    def copy_(self, other: torch.Tensor, blocking: bool = True) -> None:  # type: ignore[override]
         """Overwrite the values in place with those of `other`."""
         with torch.no_grad():
             torch.Tensor.copy_(self.detach(), other)
-        return self
 
     def _share_buffer_to(self, other: Tensor) -> None:
         other.data = self.data
@@ -388,7 +410,7 @@ class Tensor(torch.Tensor):
         return int(_torch_shape(self)[0])
 
     def __iter__(self) -> Any:
-        return (self[index] for index in range(len(self)))
+        return (self[index] for index in range(len(self) if self.ndim else 0))
 
     def __contains__(self, value: Any) -> bool:
         return bool((plain(self) == value).any())
@@ -414,7 +436,7 @@ class Tensor(torch.Tensor):
         new.__class__ = type(self)
         for key, value in self.__dict__.items():
             new.__dict__[key] = value if key == "_stop_gradient" else copy.deepcopy(value, memo)
-        new.name = unique_name.generate(self.name + "_deepcopy")  # type: ignore[attr-defined]
+        new.name = self.name + unique_name.generate("_deepcopy")  # type: ignore[attr-defined]
         new.requires_grad_(self.requires_grad)
         return new  # type: ignore[return-value]
 

@@ -6,10 +6,20 @@ from typing import Any
 
 import torch
 
+from ...framework.tensor import Parameter
 from .adopted import adopt
 from .module import Module
 
-Sequential = adopt(torch.nn.Sequential)
+
+class Sequential(adopt(torch.nn.Sequential)):  # type: ignore[misc]
+    """As torch.nn.Sequential; what is left after a deletion keeps its name."""
+
+    def __delitem__(self, index: int | slice) -> None:
+        names = list(self._modules)[index]
+        for name in [names] if isinstance(names, str) else names:
+            delattr(self, name)
+
+
 ModuleDict = adopt(torch.nn.ModuleDict)
 
 
@@ -20,7 +30,11 @@ class ModuleList(torch.nn.ModuleList, Module):
 
 
 class ParameterList(torch.nn.ParameterList, Module):
-    """As torch.nn.ParameterList."""
+    """As torch.nn.ParameterList, for parameters alone."""
+
+    def __setitem__(self, index: int, parameter: Parameter) -> None:
+        name = str(range(len(self))[index])
+        self.register_parameter(name, parameter)
 
     def __repr__(self) -> str:
         lines = "\n".join(f"    ({name}): {_brief(parameter)}" for name, parameter in self._parameters.items())

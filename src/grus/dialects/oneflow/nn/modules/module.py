@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -123,6 +125,15 @@ class Module(torch.nn.Module):
         parameters: Any = self.parameters()
         for parameter in parameters:
             parameter._zero_grad_(set_to_none)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What copies and pickles take along: everything except the forward hooks."""
+        state = self.__dict__.copy()
+        for hooks in ("_forward_hooks", "_forward_pre_hooks"):
+            if state.get(hooks):
+                warnings.warn("The module hooks will not be remained after serializing", stacklevel=2)
+                state[hooks] = OrderedDict()
+        return state
 
     # Types, devices, layouts
 

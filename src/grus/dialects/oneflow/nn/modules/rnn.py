@@ -15,7 +15,7 @@ from grus.parallel import global_tensor
 
 from ...framework.dtype import plain, translated
 from ...framework.tensor import Tensor, dress
-from ..utils.rnn import PackedSequence
+from ..utils.rnn import PackedSequence, repacked
 from .adopted import adopt
 from .module import Module
 
@@ -77,6 +77,8 @@ class GRU(torch.nn.GRU, RNNBase):  # type: ignore[misc, valid-type]
         batch_dim = 0 if self.batch_first else 1
         whole = input if batched else input.unsqueeze(batch_dim)
         self.check_input(whole, None)
+        if whole.size(1 - batch_dim) == 0:
+            raise RuntimeError("nn.GRU needs at least one time step, and the input has none")
         if hx is not None:
             state = hx if batched else hx.unsqueeze(1)
             self.check_hidden_size(state, self.get_expected_hidden_size(whole, None))
@@ -87,7 +89,8 @@ class GRU(torch.nn.GRU, RNNBase):  # type: ignore[misc, valid-type]
         self.check_input(data, batch_sizes)
         if hx is not None:
             self.check_hidden_size(hx, self.get_expected_hidden_size(data, batch_sizes))
-        return self._run(input, hx, False)
+        output, h_n = self._run(input, hx, False)
+        return repacked(output), h_n
 
     def _run(self, input: Any, hx: Tensor | None, batch_first: bool) -> tuple[Any, Tensor]:
         weights = self._flat_weights
@@ -130,8 +133,7 @@ class GRU(torch.nn.GRU, RNNBase):  # type: ignore[misc, valid-type]
     def __setattr__(self, name: str, value: Any) -> None:
         Module.__setattr__(self, name, value)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__.copy()
+    __getstate__ = Module.__getstate__
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         torch.nn.Module.__setstate__(self, state)

@@ -7,13 +7,35 @@ from typing import Any
 
 import torch
 from torch.nn.utils import rnn
-from torch.nn.utils.rnn import PackedSequence as PackedSequence
 
 from grus.dialects import refuser
 
 from ...framework.tensor import Tensor, dress
 
-__all__ = ["PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence"]
+__all__ = [
+    "PackedSequence",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]
+
+
+class PackedSequence(rnn.PackedSequence):
+    """torch's, on OneFlow's tensors."""
+
+    def cpu(self) -> PackedSequence:  # type: ignore[override]
+        return self.to("cpu")
+
+    def cuda(self, *arguments: Any) -> PackedSequence:  # type: ignore[override]
+        return self.to(*(arguments or ("cuda",)))
+
+
+def repacked(packed: rnn.PackedSequence) -> PackedSequence:
+    """torch's packed sequence as OneFlow's."""
+    return PackedSequence(*(dress(part) for part in packed))
 
 
 def pack_padded_sequence(
@@ -29,7 +51,7 @@ def pack_padded_sequence(
     steps, longest = input.shape[1 if batch_first else 0], int(max(lengths))
     if longest > steps:  # torch would read past the end
         raise RuntimeError(f"lengths must be at most the {steps} steps of input, got {longest}")
-    return dress(rnn.pack_padded_sequence(input, torch.as_tensor(lengths), batch_first, enforce_sorted))
+    return repacked(rnn.pack_padded_sequence(input, torch.as_tensor(lengths), batch_first, enforce_sorted))
 
 
 def pad_packed_sequence(
@@ -49,6 +71,18 @@ def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> P
     """Pack sequences given by decreasing length."""
     lengths = [len(sequence) for sequence in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
+    """Undo `pad_sequence`: the sequences of a padded batch, each in its length."""
+    batch = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
+    return [sequence[: int(length)] for sequence, length in zip(batch, lengths, strict=True)]  # type: ignore[misc]
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """Undo `pack_sequence`."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)
 
 
 __getattr__ = refuser("oneflow", "oneflow.nn.utils.rnn")

@@ -66,6 +66,8 @@ def _operator(
         x: Any = self
         y = other if type(other) in (int, float) else _right(x, other, symbol)
         mine = _dtype(x)
+        if type(y) is bool and mine != torch.bool:
+            y = int(y)
         if isinstance(y, torch.Tensor):
             theirs = _dtype(y)
             if mine != theirs and not (promotes and mine in _FLOATS and theirs in _FLOATS) and not theirs.is_complex:
@@ -99,11 +101,13 @@ def _nonzero(y: Any) -> Any:
 
 
 def _floor_divide(x: Any, y: Any) -> torch.Tensor:
-    return torch.floor_divide(x, y if x.is_floating_point() else _nonzero(y))
+    with torch.no_grad():  # neither Paddle's floor division nor its remainder has a gradient
+        return torch.floor_divide(x, y if x.is_floating_point() else _nonzero(y))
 
 
 def _modulo(x: Any, y: Any) -> torch.Tensor:
-    return torch.remainder(x, y if x.is_floating_point() else _nonzero(y))
+    with torch.no_grad():
+        return torch.remainder(x, y if x.is_floating_point() else _nonzero(y))
 
 
 def _as_tensor(x: Any, like: Any) -> Any:

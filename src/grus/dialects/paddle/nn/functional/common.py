@@ -133,6 +133,11 @@ def pad(
     if mode == "constant" and len(widths) == 2 * x.ndim:
         pairs = [widths[place : place + 2] for place in range(0, len(widths), 2)][::-1]
         return torch.constant_pad_nd(x, [width for pair in pairs for width in pair], value)
+    formats = {3: ["NCL", "NLC"], 4: ["NCHW", "NHWC"], 5: ["NCDHW", "NDHWC"]}[x.ndim]
+    if data_format not in formats:
+        raise AssertionError(
+            f"input tensor dimension is {x.ndim}, it's data format should be in {formats} but got {data_format}"
+        )
     channels_last = data_format in ("NLC", "NHWC", "NDHWC")
     inner = torch.movedim(x, -1, 1) if channels_last else x
     out = torch.nn.functional.pad(plain(inner), widths, mode, value if mode == "constant" else None)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ...framework.dtype import single, torch_dtype
-from ...tensor.operation import need_tensor, operation
+from ...tensor.operation import need_same_dtype, need_tensor, operation
 from ...tensor.tensor import plain
 
 
@@ -24,9 +24,16 @@ def _reduced(loss: torch.Tensor, reduction: str) -> torch.Tensor:
     return torch.mean(loss) if reduction == "mean" else torch.sum(loss) if reduction == "sum" else loss
 
 
+def _same_kind(input: torch.Tensor, label: torch.Tensor, name: str) -> None:
+    """Floating-point tensors go together, other dtypes only with themselves."""
+    if not (input.is_floating_point() and label.is_floating_point()):
+        need_same_dtype(input, label, name)
+
+
 @operation
 def square_error_cost(input: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
     """(input - label) squared."""
+    _same_kind(input, label, "square_error_cost")
     return torch.square(torch.sub(input, label))
 
 
@@ -36,6 +43,7 @@ def mse_loss(
 ) -> torch.Tensor:
     """(input - label) squared."""
     check_reduction(reduction, "mse_loss")
+    _same_kind(input, label, "mse_loss")
     return _reduced(torch.square(torch.sub(input, label)), reduction)
 
 
@@ -43,6 +51,7 @@ def mse_loss(
 def l1_loss(input: torch.Tensor, label: torch.Tensor, reduction: str = "mean", name: str | None = None) -> torch.Tensor:
     """|input - label|."""
     check_reduction(reduction, "L1Loss")
+    _same_kind(input, label, "L1Loss")
     return _reduced(torch.abs(torch.sub(input, label)), reduction)
 
 

@@ -10,9 +10,8 @@ import torch
 
 from ...base.core import Place, as_place, is_compiled_with_cuda
 from ...framework.dtype import as_dtype, dtype, torch_dtype
-from ...tensor.tensor import Tensor, plain
+from ...tensor.tensor import Tensor, recast
 
-_set_grad = torch.Tensor.grad.__set__  # type: ignore[union-attr]
 AnyLayer = TypeVar("AnyLayer", bound=torch.nn.Module)
 
 
@@ -75,15 +74,7 @@ def _convert(tensor: Tensor, device: torch.device | None, wanted: torch.dtype | 
     """Move and cast one tensor in place, its gradient too."""
     if floating_only and not tensor.is_floating_point():
         return
-    new = torch.Tensor.to(plain(tensor.detach()), device=device, dtype=wanted)
-    stop_gradient, grad = tensor.stop_gradient, tensor.grad
-    if tensor.is_leaf:
-        _set_grad(tensor, None)
-        tensor.requires_grad_(False)
-    tensor.data = new
-    tensor.stop_gradient = stop_gradient
-    if grad is not None and new.is_floating_point():
-        tensor.grad = torch.Tensor.to(plain(grad.detach()), device=device, dtype=wanted)
+    recast(tensor, device, wanted)
 
 
 def cast(

@@ -93,20 +93,21 @@ class Embedding(Layer):
             raise ValueError("embedding_dim must be gather than 0")
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ValueError(f"padding_idx must be within [-{num_embeddings}, {num_embeddings})")
-        self._padding_idx = -1 if padding_idx is None else padding_idx % num_embeddings
+        self._padding_idx = -1 if padding_idx is None else padding_idx  # what is printed; -1 may mean the last row
+        self._padding_row = None if padding_idx is None else padding_idx % num_embeddings
         self.weight = self.create_parameter([num_embeddings, embedding_dim], weight_attr)
-        if self._padding_idx != -1:
+        if self._padding_row is not None:
             with torch.no_grad():
-                torch.Tensor.__setitem__(self.weight.detach(), self._padding_idx, 0.0)
+                torch.Tensor.__setitem__(self.weight.detach(), self._padding_row, 0.0)
 
     def forward(self, x: torch.Tensor) -> Tensor:
         """The rows x."""
-        return F.embedding(x, self.weight, None if self._padding_idx == -1 else self._padding_idx)
+        return F.embedding(x, self.weight, self._padding_row)
 
     def extra_repr(self) -> str:
         """The sizes."""
         text = f"{self._num_embeddings}, {self._embedding_dim}"
-        if self._padding_idx != -1:
+        if self._padding_row is not None:
             text += f", padding_idx={self._padding_idx}"
         return _named(f"{text}, sparse={self._sparse}", self._name)
 

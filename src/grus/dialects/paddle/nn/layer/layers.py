@@ -29,9 +29,9 @@ __all__ = ["HookRemoveHelper", "Layer"]
 
 
 def _snake_case(name: str) -> str:
-    """GRUCell -> gru_cell, HTTPNet2D -> http_net2d."""
+    """GRUCell -> gru_cell, BatchNorm1D -> batch_norm1d, My_Net -> my__net."""
     parts = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
-    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", parts).lower().replace("__", "_")
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", parts).lower()
 
 
 class HookRemoveHelper:

@@ -50,14 +50,16 @@ def load_state(layer: torch.nn.Module, given: Any, use_structured_name: bool) ->
         name = key if use_structured_name else target.name
         value = given.get(name, None)
         if value is None:
-            problem = f"{key} is not found in the provided dict."
-        elif list(value.shape if hasattr(value, "shape") else [len(value)]) != target.shape:
-            problem = f"{key} receives a shape {list(value.shape)}, but the expected shape is {target.shape}."
+            problem = f"{name} is not found in the provided dict."
+        elif isinstance(value, (dict, list)) and len(value) != len(target):
+            problem = f"{name} receives the length of {len(value)}, but the expected shape is {len(target)}"
+        elif not isinstance(value, (dict, list)) and list(value.shape) != target.shape:
+            problem = f"{name} receives a shape {list(value.shape)}, but the expected shape is {target.shape}."
         else:
             used.add(name)
             matched.append((target, value))
             continue
-        missing.append(key)
+        missing.append(name)
         warnings.warn(f"Skip loading for {key}. {problem}", UserWarning, stacklevel=3)
     for target, value in matched:
         target.set_value(value)
