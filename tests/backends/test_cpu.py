@@ -14,9 +14,10 @@ import pytest
 import torch
 from helpers import Case, close
 
-from grus.backends import cpu, reference
+from grus.backends import cpu, cpu_calls, reference
 from grus.backends.problem import Problem
 from grus.formula import Formula
+from grus.functional import gru
 
 native = pytest.importorskip("grus._native", reason="grus was installed without its native kernels")
 
@@ -400,6 +401,105 @@ def test_the_native_module_refuses_what_does_not_fit() -> None:
         refused += 1
     assert refused > 4500
     assert torch.equal(output, expected)
+
+
+class _Own(torch.Tensor):
+    pass
+
+
+def _unusual(kind: str, tensor: torch.Tensor) -> torch.Tensor:
+    """The same values in a tensor whose memory does not simply hold them in order."""
+    if kind == "negative":
+        return torch._neg_view(-tensor)
+    if kind == "subclass":
+        return tensor.as_subclass(_Own)
+    if kind == "strided":
+        return torch.stack((tensor, torch.full_like(tensor, torch.nan)), -1)[..., 0]
+    memory = np.zeros(tensor.numel() * 4 + 4, np.uint8)
+    own = memory[1 : 1 + tensor.numel() * 4].view("f4").reshape(tuple(tensor.shape))
+    own[...] = tensor.numpy()
+    return torch.from_numpy(own)  # misaligned
+
+
+@pytest.mark.parametrize("kind", ["negative", "subclass", "strided", "misaligned"])
+@pytest.mark.parametrize("place", range(6))
+def test_unusual_tensors_count_as_their_values(kind: str, place: int) -> None:
+    case = Case(T=3, B=2, I=4, H=5)
+    tensors = [case.input(torch.float32), case.h_0(torch.float32), *case.weights(torch.float32)]
+    tensors = [tensor.detach() for tensor in tensors]
+    tensors[place] = _unusual(kind, tensors[place])
+    plain = [tensor.as_subclass(torch.Tensor).resolve_neg().contiguous() for tensor in tensors]
+    expected = gru(plain[0], plain[1], plain[2:])
+    actual = gru(tensors[0], tensors[1], tensors[2:])
+    assert torch.equal(actual[0].as_subclass(torch.Tensor), expected[0])
+    assert torch.equal(actual[1].as_subclass(torch.Tensor), expected[1])
+
+
+def test_the_short_way_takes_plain_calls_only() -> None:
+    case = Case(T=3, B=2, I=4, H=5, L=2, bidirectional=True)
+    input, h_0 = case.input(torch.float32).detach(), case.h_0(torch.float32).detach()
+    weights = [weight.detach() for weight in case.weights(torch.float32)]
+
+    def short(input: object = input, h_0: object = h_0, weights: object = weights, both: bool = True) -> object:
+        return native.dense(input, h_0, weights, both, True, False, 1, False)
+
+    expected = reference.run(make_problem(case), input, h_0, weights, None)
+    for state, truth in ((h_0, expected), (None, gru(input, None, weights, bidirectional=True, backend="reference"))):
+        for own in (weights, tuple(weights)):
+            for one, other in zip(short(h_0=state, weights=own), truth, strict=True):
+                close(one, other)
+    refused = [
+        short(input[0]), short(input.double()), short(input[:, :0]), short(input[..., :3]), short(input.to_sparse()),
+        short(input.to("meta")), short([[[1.0]]]), short(h_0=h_0[:3]), short(h_0=h_0.double()), short(h_0=3),
+        short(weights=weights[:-1]), short(weights=[]), short(weights=[*weights[:3], weights[3].double(), *weights[4:]]),
+        short(weights=[weights[1], weights[0], *weights[2:]]), short(weights="weights"), short(both=False),
+        short(weights=[weights[0].t().contiguous().t(), *weights[1:]]), short(weights=[None, *weights[1:]]),
+    ]  # fmt: skip
+    assert refused == [None] * len(refused)
+
+
+def test_without_the_table_of_functions_results_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under a torch that has no such table."""
+    case = Case(T=3, B=1, I=4, H=32, L=2, bidirectional=True)
+
+    def compute() -> list[torch.Tensor]:
+        tensors = [case.input(torch.float32), case.h_0(torch.float32), *case.weights(torch.float32)]
+        output, h_n = gru(tensors[0], tensors[1], tensors[2:], bidirectional=True)
+        (output.sum() + h_n.sum()).backward()
+        with torch.no_grad():
+            plain = gru(tensors[0], tensors[1], tensors[2:], bidirectional=True)
+        return [output, h_n, *plain, *(tensor.grad for tensor in tensors)]
+
+    expected = compute()
+    monkeypatch.setattr(cpu_calls, "_reads_tensors", False)
+    native.set_tensor_types(None, torch.Tensor, torch.nn.Parameter)
+    try:
+        assert native.dense(case.input(), None, case.weights(), True, True, False, 1, False) is None
+        actual = compute()
+    finally:
+        native.set_tensor_types(torch.Tensor.__dlpack_c_exchange_api__, torch.Tensor, torch.nn.Parameter)
+    assert all(torch.equal(one, other) for one, other in zip(actual, expected, strict=True))
+
+
+@pytest.mark.parametrize("reset", ["after", "before"])
+@pytest.mark.parametrize("steps_and_batch", [(1, 1), (2, 2), (1, 3), (4, 1), (1, 5)])
+@pytest.mark.parametrize("frozen", [(), (0,), (1, 2), (3,), (4, 5)])
+def test_gradients_of_few_rows(variant: str, reset: str, steps_and_batch: tuple[int, int], frozen: tuple) -> None:
+    """Up to four rows their sums are the kernels' own; each tensor may want a gradient or none."""
+    steps, batch = steps_and_batch
+    case = Case(T=steps, B=batch, I=37, H=32, bidirectional=True, reset=reset)
+    exact = [case.input(), case.h_0(), *case.weights(scale=0.4)]
+    for place in frozen:
+        exact[place].requires_grad_(False)
+    given = [tensor.detach().float().requires_grad_(tensor.requires_grad) for tensor in exact]
+    options = {"bidirectional": True, "reset": reset}
+    loss = [sum(part.sin().sum() for part in gru(own[0], own[1], own[2:], **options)) for own in (exact, given)]
+    for one in loss:
+        one.backward()
+    for one, other in zip(given, exact, strict=True):
+        assert (one.grad is None) == (other.grad is None)
+        if one.grad is not None:
+            close(one.grad, other.grad.float())
 
 
 @pytest.mark.parametrize("what", ["input", "h_0", "weight"])

@@ -219,15 +219,32 @@ void check_backward(Problem<double> problem) {
         grus::backward(arguments);
         for (std::size_t i = 0; i < problem.h_0.size(); i += 3)
             compare("grad_h_0", std::vector<double>{grad_h_0[i]}, std::vector<double>{slope(problem.h_0[i])}, 1e-7);
-        for (int direction = 0; direction < shape.directions; ++direction)
-            for (Index row = 0; row < 3 * hidden; row += 2) {
-                double sum = 0;
-                const double* own = grad_gates.data() + direction * shape.rows * gates * hidden;
-                for (Index n = 0; n < shape.rows; ++n)
-                    sum += own[n * gates * hidden + row + (shape.reset_before ? 0 : hidden)];
-                double& bias = problem.weights[direction * 4 + 2][row];
-                compare("grad_bias", std::vector<double>{sum}, std::vector<double>{slope(bias)}, 1e-6);
-            }
+        const Index square = shape.rows * hidden;
+        std::vector<double> grad_input(shape.rows * shape.input_size, NAN);
+        for (int direction = 0; direction < shape.directions; ++direction) {
+            auto* weights = &problem.weights[direction * 4];
+            std::vector<std::vector<double>> found;
+            for (int kind = 0; kind < 4; ++kind) found.emplace_back(weights[kind].size(), NAN);
+            grus::Gradients<double> sums{};
+            sums.rows = shape.rows, sums.input_size = shape.input_size, sums.hidden = hidden;
+            sums.reset_before = shape.reset_before;
+            sums.gates = grad_gates.data() + direction * square * gates;
+            sums.previous = previous.data() + direction * square;
+            sums.kept = kept.reserve.data() + direction * square * 4;
+            sums.input = problem.input.data();
+            sums.weight_ih = weights[0].data();
+            sums.weight_ih_gradient = found[0].data(), sums.weight_hh_gradient = found[1].data();
+            sums.bias_ih_gradient = found[2].data(), sums.bias_hh_gradient = found[3].data();
+            sums.input_gradient = grad_input.data();
+            sums.adds_to_input_gradient = direction > 0;
+            grus::gradients(sums);
+            for (int kind = 0; kind < 4; ++kind)
+                for (std::size_t i = 0; i < weights[kind].size(); i += kind < 2 ? 37 : 2)
+                    compare("weight gradient", std::vector<double>{found[kind][i]},
+                            std::vector<double>{slope(weights[kind][i])}, 1e-6);
+        }
+        for (std::size_t i = 0; i < grad_input.size(); i += 5)
+            compare("input gradient", std::vector<double>{grad_input[i]}, std::vector<double>{slope(problem.input[i])}, 1e-6);
     }
 }
 
@@ -251,8 +268,11 @@ int main() {
         grus::use_kernels(*name);
         check_all<float>();
         check_all<double>();
-        for (int option = 0; option < 8; ++option)
+        for (int option = 0; option < 8; ++option) {
             check_backward(Problem<double>(4, 3, 5, 9, 1, option & 1 ? 2 : 1, true, option & 2, option & 4));
+            // Read in place; wide enough for several vectors of the input.
+            check_backward(Problem<double>(2, 2, 41, 32, 1, option & 1 ? 2 : 1, true, option & 2, option & 4));
+        }
         std::printf("%s: %s\n", *name, failures ? "failed" : "ok");
     }
     return failures ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -54,7 +54,9 @@ def dense(
 
 def plain(tensor: Tensor) -> Tensor:
     """The tensor, or a copy that lies in memory as it reads."""
-    return tensor if tensor.is_contiguous() and not tensor.is_neg() else tensor.resolve_neg().contiguous()
+    tensor = tensor.resolve_neg() if tensor.is_neg() else tensor
+    tensor = tensor if tensor.is_contiguous() else tensor.contiguous()
+    return tensor.clone() if tensor.data_ptr() % tensor.element_size() else tensor
 
 
 def forward(
@@ -77,9 +79,10 @@ def forward(
     h_0 = plain(h_0)
     if batch_sizes is None:
         steps, batch, input_size = input.shape
-        input = input.resolve_neg()
-        if not input.is_contiguous() and not input.transpose(0, 1).is_contiguous():
-            input = input.contiguous()
+        if not input.transpose(0, 1).is_contiguous():
+            input = plain(input)
+        elif input.is_neg() or input.data_ptr() % input.element_size():
+            input = input.resolve_neg().clone()
         step_stride, row_stride, _ = input.stride()
         if input.dtype is not dtype or not input.is_cpu:
             raise RuntimeError(

@@ -22,6 +22,7 @@ from ..operators.elementwise import BINARY, _number
 from ..operators.shape import new_shape
 from ..state import state, without_torch_grad
 from . import indexing
+from .scalars import scalar
 from .tape import remember
 
 _IN_GRAPH = (
@@ -147,7 +148,7 @@ class NDArray:
         """
         if self._t.numel() != 1:
             raise ValueError("The current array is not a scalar")
-        return self.dtype(self._t.item()) if self._t.dim() == 1 else self.asnumpy()[()]
+        return scalar(self.dtype(self._t.item())) if self._t.dim() == 1 else self.asnumpy()[()]
 
     def astype(self, dtype: Any, copy: bool = True) -> "NDArray":
         """The array in another dtype: a copy, unless `copy` is False and nothing changes."""

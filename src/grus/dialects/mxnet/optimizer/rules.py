@@ -39,6 +39,8 @@ class _Rule(Optimizer):
     _decay_first = False
     # Whether the numbers are those of one of MXNet's operators, which take them in float32.
     _in_single = True
+    # Whether the rate is changed further, in double precision, before an operator takes it.
+    _rate_follows = False
 
     def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
         """Change a weight in place."""
@@ -52,14 +54,16 @@ class _Rule(Optimizer):
             clips = self.clip_gradient is not None and self.clip_gradient > 0
             scale = self.rescale_grad
             if self._in_single:
-                rate, decay, scale = single(rate), single(decay), single(scale)
+                decay, scale = single(decay), single(scale)
+                rate = rate if self._rate_follows else single(rate)
             if scale != 1.0:
                 gradient = gradient * scale
             if self._decay_first and decay:
                 gradient = gradient + decay * tensor
             if clips:
                 assert self.clip_gradient is not None
-                gradient = gradient.clamp(-self.clip_gradient, self.clip_gradient)
+                clip = single(self.clip_gradient) if self._in_single else self.clip_gradient
+                gradient = gradient.clamp(-clip, clip)
             self._change(tensor, gradient, _tensors(state), rate, decay, self._index_update_count[index])
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
@@ -174,6 +178,7 @@ class Adam(_TwoMoments):
     """Adam (Kingma, Ba 2015), epsilon added to the square root before the correction of the bias."""
 
     _decay_first = True
+    _rate_follows = True
 
     def __init__(
         self,

@@ -138,12 +138,13 @@ def _logical(function: Callable[..., torch.Tensor]) -> Callable[[Tensor, Any], A
     return operator
 
 
-for _function in (sort, argsort, floor_divide, norm, softmax, log_softmax, copy_):
+_functions: tuple[Callable[..., Any], ...] = (sort, argsort, floor_divide, norm, softmax, log_softmax, copy_)
+for _function in _functions:
     setattr(Tensor, _function.__name__, _function)
-for _name, _function in [
+for _name, _operator in [
     ("floordiv", floor_divide),
     ("and", _logical(torch.logical_and)),
     ("or", _logical(torch.logical_or)),
     ("xor", _logical(torch.logical_xor)),
 ]:
-    setattr(Tensor, f"__{_name}__", _function)
+    setattr(Tensor, f"__{_name}__", _operator)

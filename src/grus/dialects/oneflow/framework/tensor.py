@@ -121,7 +121,7 @@ class Tensor(torch.Tensor):
         self, gradient: Any = None, retain_graph: bool = False, create_graph: bool = False
     ) -> None:
         """Add to the gradients of the leaves. The graph serves once, unless retain_graph or create_graph is given."""
-        step = self.grad_fn
+        step: Any = self.grad_fn
         if step is not None and _SPENT in step.metadata:
             raise RuntimeError("the graph has been released; give retain_graph=True to the first backward()")
         super().backward(gradient, retain_graph or create_graph, create_graph)

@@ -27,9 +27,9 @@ class PackedSequence(rnn.PackedSequence):
     """torch's, on OneFlow's tensors."""
 
     def cpu(self) -> PackedSequence:  # type: ignore[override]
-        return self.to("cpu")
+        return self.to(torch.device("cpu"))
 
-    def cuda(self, *arguments: Any) -> PackedSequence:  # type: ignore[override]
+    def cuda(self, *arguments: Any) -> PackedSequence:
         return self.to(*(arguments or ("cuda",)))
 
 
@@ -48,6 +48,11 @@ def pack_padded_sequence(
         RuntimeError: a length of 0, one beyond the input's steps, or one greater than the one before it.
     """
     assert enforce_sorted, "Only support enforce_sorted == True for now. Please sort the input by decreasing length."
+    if len(lengths) != input.shape[0 if batch_first else 1]:
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} "
+            f"(batch_size={input.shape[0 if batch_first else 1]})"
+        )
     steps, longest = input.shape[1 if batch_first else 0], int(max(lengths))
     if longest > steps:  # torch would read past the end
         raise RuntimeError(f"lengths must be at most the {steps} steps of input, got {longest}")
@@ -76,7 +81,7 @@ def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> P
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
     """Undo `pad_sequence`: the sequences of a padded batch, each in its length."""
     batch = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [sequence[: int(length)] for sequence, length in zip(batch, lengths, strict=True)]  # type: ignore[misc]
+    return [sequence[: int(length)] for sequence, length in zip(batch, lengths, strict=True)]
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
