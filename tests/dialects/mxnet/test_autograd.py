@@ -184,3 +184,74 @@ def test_torch_keeps_its_own_switch():
     with autograd.record():
         assert (x * 2)._t.requires_grad
     assert torch.is_grad_enabled()
+
+
+def test_a_state_carried_on_after_backward_is_constant():
+    # As MXNet computes it: each step differentiates its own piece alone, 2 w h^2 with h doubled before.
+    w, h = nd.array([2.0]), nd.array([1.0])
+    w.attach_grad()
+    found = []
+    for _ in range(3):
+        with autograd.record():
+            h = h * w
+            loss = h * h
+        loss.backward()
+        found.append(w.grad.asscalar())
+    assert found == [4, 16, 64]
+
+
+def test_backward_leaves_other_graphs_and_retained_ones_alone():
+    a, b = nd.array([3.0]), nd.array([5.0])
+    a.attach_grad()
+    b.attach_grad()
+    with autograd.record():
+        first, second = a * a, b * b
+    first.backward(retain_graph=True)
+    second.backward()
+    first.backward()
+    assert [a.grad.asscalar(), b.grad.asscalar()] == [6, 10]
+    with pytest.raises(MXNetError, match="not in a computational graph"):
+        first.backward()
+
+
+def test_an_array_inside_a_differentiated_graph_leaves_it():
+    a = nd.array([3.0])
+    a.attach_grad()
+    with autograd.record():
+        inner = a * a
+        outer = inner * 2
+    outer.backward()
+    with pytest.raises(MXNetError, match="not in a computational graph"):
+        inner.backward()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["stop_gradient", "zeros_like", "ones_like", "logical_not", "argmax_channel", "argsort", "topk", "argmax"],
+)
+def test_what_does_not_change_has_a_gradient_of_zero(name):
+    a = nd.array([[1.0, 2.0]])
+    a.attach_grad()
+    a.grad[:] = 7
+    with autograd.record():
+        loss = getattr(nd, name)(a).sum()
+    loss.backward()
+    assert a.grad.asnumpy().tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [({}, 1), ({"grad_scale": 3}, 3), ({"normalization": "batch"}, 0.5), ({"normalization": "valid"}, 1 / 3)],
+)
+def test_the_gradient_of_a_loss_is_a_number(attributes, expected):
+    a = nd.array([[1.0, 2.0], [3.0, -1.0]])
+    a.attach_grad()
+    with autograd.record():
+        head = nd.MakeLoss(a, **attributes) * 5
+    head.backward()
+    np.testing.assert_allclose(a.grad.asnumpy(), np.full((2, 2), expected), rtol=1e-6)
+
+
+def test_an_unknown_normalization_of_a_loss_is_refused():
+    with pytest.raises(MXNetError, match="normalization must be null, batch or valid, got 'mean'"):
+        nd.MakeLoss(nd.ones((2,)), normalization="mean")

@@ -378,3 +378,35 @@ def test_metrics_and_batches():
         assert [b[1].asnumpy().tolist() for b in batches] == [[0, 1], [2, 3], [4]]
     padded = gluon.data.batchify.Pad(val=-1)([[1, 2, 3], [4]])
     assert padded.asnumpy().tolist() == [[1, 2, 3], [4, -1, -1]]
+
+
+def test_a_loss_of_ones_own_weighs_as_the_others():
+    from grus.dialects.mxnet.gluon.loss import Loss, _apply_weighting, _reshape_like
+
+    class Distance(Loss):
+        def hybrid_forward(self, F, pred, label, sample_weight=None):
+            distance = F.abs(pred - _reshape_like(F, label, pred))
+            return F.mean(
+                _apply_weighting(F, distance, self._weight, sample_weight), axis=self._batch_axis, exclude=True
+            )
+
+    loss = Distance(2.0, 0)
+    pred, label, weight = nd.array([[1, 2], [3, 4]]), nd.array([0, 0, 1, 1]), nd.array([[1], [0.5]])
+    assert loss(pred, label, weight).asnumpy().tolist() == [3, 2.5]
+
+
+def test_a_metric_of_a_nameless_function_is_custom():
+    assert mx.metric.np(lambda label, pred: 1.0).name == "custom(<lambda>)"
+    assert mx.metric.np(lambda label, pred: 1.0, name="one").name == "one"
+
+
+def test_adams_rate_is_rounded_once_in_double_arrays():
+    # The rate is corrected in double precision; the operator then takes it in float32, as it takes epsilon.
+    weight = nd.array([1.0], dtype="float64")
+    adam = mx.optimizer.Adam(learning_rate=0.03)
+    adam.update(0, weight, nd.array([0.5], dtype="float64"), adam.create_state(0, weight))
+    single = lambda number: float(np.float32(number))  # noqa: E731
+    mean, square = single(1 - single(0.9)) * 0.5, single(1 - single(0.999)) * 0.25
+    rate = single(0.03 * np.sqrt(1 - 0.999) / (1 - 0.9))
+    expected = 1 - rate * mean / (np.sqrt(square) + single(1e-8))
+    np.testing.assert_allclose(weight.asnumpy(), [expected], rtol=1e-15)

@@ -201,3 +201,83 @@ def test_sparse_storage_is_refused(grid):
         grid.tostype("csr")
     with pytest.raises(NotImplementedError, match="sparse"):
         nd.zeros((2, 2), stype="row_sparse")
+
+
+def scalar(value, dtype):
+    return nd.array([value], dtype=dtype).asscalar()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "other", "expected"),
+    [
+        ("float32", 0.5, "float64"), ("float32", 2, "float64"), ("float32", True, "float32"),
+        ("float32", np.float32(2), "float32"), ("float16", 0.5, "float64"), ("int32", 2, "int64"),
+        ("int32", 0.5, "float64"), ("float64", 2, "float64"),
+    ],
+)  # fmt: skip
+def test_scalars_meet_python_numbers_as_before_numpy_2(dtype, other, expected):
+    one = scalar(3, dtype)
+    for result in (one + other, other + one, one * other, other - one, one**other):
+        assert result.dtype.name == expected
+    assert (-one).dtype.name == one.dtype.name == dtype
+
+
+def test_a_sum_of_scalars_in_a_python_number_is_double():
+    total = 0.0
+    for value in nd.array([0.1, 0.2, 0.3]):
+        total += value.asscalar()
+    assert type(total / 3).__name__ == "float64"
+    assert total == sum(float(np.float32(v)) for v in (0.1, 0.2, 0.3))
+    assert scalar(0.1, "float32") != 0.1
+    assert scalar(0.1, "float32") > 0.1
+
+
+def test_a_scalar_is_otherwise_numpys():
+    one = scalar(1.5, "float32")
+    assert isinstance(one, np.float32)
+    assert repr([one, scalar(2, "int32")]) == "[1.5, 2]"
+    assert type(pickle.loads(pickle.dumps(one))) is np.float32
+    assert hash(one) == hash(1.5)
+    same(one * nd.ones((2,)), [1.5, 1.5])
+    with pytest.raises(TypeError):
+        one + "a"
+
+
+def test_the_remainder_of_a_division_by_zero_is_zero():
+    same(nd.array([-5, 5]) % nd.array([3, 0]), [1, 0])
+    same(nd.array([5, 7], dtype="int32") % 0, [0, 0], "int32")
+
+
+def test_numbers_of_operators_are_single_in_double_arrays():
+    tenth = float(np.float32(0.1))
+    values = nd.array([-1, 0.2], dtype="float64")
+    assert nd.clip(values, 0.1, 3).asnumpy()[0] == tenth
+    assert nd.LeakyReLU(values, act_type="leaky", slope=0.1).asnumpy()[0] == -tenth
+    lengths = nd.array([1], dtype="float64")
+    assert nd.SequenceMask(values.reshape((2, 1)), lengths, True, value=0.1).asnumpy()[1, 0] == tenth
+
+
+def test_what_is_no_array_is_refused_with_mxnets_errors():
+    ones = nd.ones((2,))
+    for call, error in (
+        (lambda: nd.array([ones, ones]), TypeError),
+        (lambda: nd.concatenate([]), AssertionError),
+        (lambda: nd.arange(0), MXNetError),
+        (lambda: np.ones(2, "float32") - ones, AssertionError),
+        (lambda: nd.ones((2, 3)).transpose(1, 0), TypeError),
+        (lambda: ones.reshape(size=3), AssertionError),
+    ):
+        with pytest.raises(error):
+            call()
+
+
+def test_an_array_over_numpys_memory_makes_it_read_only():
+    values = np.ones(2, "float32")
+    shared = nd.from_numpy(values)
+    assert not values.flags.writeable
+    shared[:] = 3
+    assert values.tolist() == [3, 3]
+
+
+def test_small_numbers_are_cut_to_their_dtype():
+    same(nd.array([1.7, -2.2], dtype="int8"), [1, -2], "int8")

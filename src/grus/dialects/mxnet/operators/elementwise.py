@@ -33,8 +33,8 @@ def _number(value: Any, tensor: Tensor) -> float | int:
     return float(value) if tensor.dtype.is_floating_point else int(value)
 
 
-def _single(value: float) -> float:
-    """An attribute of a kind that MXNet keeps in single precision, whatever its operator computes in."""
+def single(value: float) -> float:
+    """An attribute in float32, in which most of MXNet's operators take theirs; it shows in float64."""
     return struct.unpack("f", struct.pack("f", value))[0]
 
 
@@ -262,12 +262,12 @@ def _logical_not(data: Tensor) -> Tensor:
 
 @operator("clip")
 def _clip(data: Tensor, a_min: float, a_max: float) -> Tensor:
-    return torch.clamp(data, _number(a_min, data), _number(a_max, data))
+    return torch.clamp(data, _number(single(a_min), data), _number(single(a_max), data))
 
 
 @operator("hard_sigmoid")
 def _hard_sigmoid(data: Tensor, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
-    return torch.clamp(data * _single(alpha) + _single(beta), 0, 1)
+    return torch.clamp(data * single(alpha) + single(beta), 0, 1)
 
 
 @operator("smooth_l1")
@@ -310,7 +310,7 @@ def _leaky_relu(
     lower_bound: float = 0.125,
     upper_bound: float = 0.334,
 ) -> Tensor:
-    slope = _single(slope)
+    slope = single(slope)
     if act_type == "leaky":
         return functional.leaky_relu(data, slope)
     if act_type == "prelu":

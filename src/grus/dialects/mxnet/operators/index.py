@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ..base import MXNetError, torch_dtype
+from .elementwise import single
 from .flat import unchanging
 from .registry import one_axis, operator, truth
 
@@ -136,7 +137,7 @@ def _sequence_mask(
     axis = _time_axis(axis, "SequenceMask")
     beyond = torch.arange(data.shape[axis], device=data.device).unsqueeze(1) >= lengths  # [T, N]
     beyond = beyond if axis == 0 else beyond.T
-    return data.masked_fill(beyond.reshape(beyond.shape + (1,) * (data.dim() - 2)), value)
+    return data.masked_fill(beyond.reshape(beyond.shape + (1,) * (data.dim() - 2)), single(value))
 
 
 @operator("SequenceLast", inputs=2, copies=True, needs=_sequence_inputs)

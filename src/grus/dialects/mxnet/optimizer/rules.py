@@ -3,11 +3,11 @@
 import math
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from ..ndarray.ndarray import NDArray, wrap
+from ..operators.elementwise import single
 from .optimizer import Optimizer, register
 
 __all__ = [
@@ -25,11 +25,6 @@ __all__ = [
     "Signum",
     "ccSGD",
 ]
-
-
-def single(number: float) -> float:
-    """A number in float32, in which MXNet's operators take rates and factors; it shows in float64 training."""
-    return float(np.float32(number))
 
 
 class _Rule(Optimizer):
@@ -62,7 +57,7 @@ class _Rule(Optimizer):
                 gradient = gradient + decay * tensor
             if clips:
                 assert self.clip_gradient is not None
-                clip = single(self.clip_gradient) if self._in_single else self.clip_gradient
+                clip = single(self.clip_gradient)
                 gradient = gradient.clamp(-clip, clip)
             self._change(tensor, gradient, _tensors(state), rate, decay, self._index_update_count[index])
 
@@ -386,12 +381,13 @@ class LAMB(_TwoMoments):
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         mean, variance = state
-        mean.mul_(self.beta1).add_(gradient, alpha=1 - self.beta1)
-        variance.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
+        beta1, beta2 = single(self.beta1), single(self.beta2)
+        mean.mul_(beta1).add_(gradient, alpha=single(1 - beta1))
+        variance.mul_(beta2).addcmul_(gradient, gradient, value=single(1 - beta2))
         first, second = mean, variance
         if self.bias_correction:
-            first, second = mean / (1.0 - self.beta1**count), variance / (1.0 - self.beta2**count)
-        step = first / (torch.sqrt(second) + self.epsilon) + wd * weight
+            first, second = mean / (1.0 - beta1**count), variance / (1.0 - beta2**count)
+        step = first / (torch.sqrt(second) + single(self.epsilon)) + wd * weight
         size = (
             torch.linalg.vector_norm(weight).clamp(self.lower_bound, self.upper_bound)
             if (self.lower_bound is not None or self.upper_bound is not None)
