@@ -171,3 +171,39 @@ def test_cross_entropy_against_numpy():
     np.testing.assert_allclose(none.numpy()[used], losses)
     with pytest.raises(IndexError):
         nn.CrossEntropyLoss()(args[0], paddle.to_tensor([0, 1, 2, 3, 0]))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("BatchNorm1D", "batch_norm1d_0"), ("Seq2Seq", "seq2_seq_0"), ("LSTM_Net", "lstm__net_0"), ("_P", "_p_0")],
+)
+def test_class_names_in_snake_case(name, expected):
+    with unique_name.guard():
+        assert type(name, (nn.Layer,), {})().full_name() == expected
+
+
+def test_names_of_free_parameters_copies_and_results():
+    with unique_name.guard():
+        paddle.create_parameter([1], "float32", attr=paddle.ParamAttr(name="mine"))
+        assert paddle.create_parameter([1], "float32").name == "create_parameter_1.w_0"
+        layer = copy.deepcopy(nn.Linear(1, 1))
+        assert [each.name for each in layer.parameters()] == ["linear_0.w_0_deepcopy_0", "linear_0.b_0_deepcopy_1"]
+        paddle.to_tensor([1.0])
+        assert paddle.to_tensor([1.0]).name == "generated_tensor_1"
+        assert paddle.zeros([1]).name == "eager_tmp_0"
+
+
+def test_loading_by_tensor_name_reports_tensor_names():
+    with unique_name.guard():
+        layer = nn.Linear(1, 1)
+        with pytest.warns(UserWarning, match=r"Skip loading for bias. linear_0.b_0 is not found"):
+            result = layer.set_state_dict({"linear_0.w_0": np.zeros((1, 1), "float32")}, use_structured_name=False)
+        assert result == (["linear_0.b_0"], [])
+
+
+def test_a_padding_row_counted_from_the_end():
+    layer = nn.Embedding(3, 2, padding_idx=-1)
+    assert repr(layer) == "Embedding(3, 2, padding_idx=-1, sparse=False)"
+    assert layer.weight[2].numpy().tolist() == [0.0, 0.0]
+    layer(paddle.to_tensor([1, 2])).sum().backward()
+    assert layer.weight.grad.numpy().tolist() == [[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]]

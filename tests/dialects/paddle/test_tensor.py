@@ -173,3 +173,53 @@ def test_torchs_code_sees_torchs_words():
     assert t.size(1) == 3
     value = torch.nn.functional.cross_entropy(t, torch.tensor([0, 1]))
     assert float(value) == pytest.approx(np.log(3))
+
+
+def test_to_changes_the_tensor_itself():
+    tensor = paddle.to_tensor([1.0, 2.5], stop_gradient=False)
+    assert tensor.to("float64") is tensor
+    assert tensor.dtype == paddle.float64
+    assert not tensor.stop_gradient
+    result = tensor * 2
+    result.to("float32").sum().backward()
+    assert result.dtype == paddle.float64
+    assert tensor.grad.numpy().tolist() == [2.0, 2.0]
+
+
+def test_numbers_in_where_count_as_numpy_has_them():
+    tensor = paddle.to_tensor([1.0, -1.0])
+    assert paddle.where(tensor > 0, tensor, 0.0).dtype == paddle.float64
+    assert paddle.where(tensor > 0, 1, 0).dtype == paddle.int64
+    with pytest.raises(ValueError, match="dtype"):
+        paddle.where(tensor > 0, tensor, 0)
+    with pytest.raises(ValueError, match="condition must be bool"):
+        paddle.where(tensor, tensor, tensor)
+
+
+def test_values_without_a_dtype():
+    assert paddle.full([1], True).dtype == paddle.float32
+    with pytest.warns(UserWarning, match="doesn't support float64"):
+        assert paddle.assign(2.5).shape == [1]
+    assert paddle.assign([1, 2]).dtype == paddle.int64
+    assert (paddle.to_tensor([3]) - True).numpy().tolist() == [2]
+    assert [each for each in paddle.to_tensor(2.5)] == []  # noqa: C416 - list() would ask for len()
+
+
+def test_rounding_divisions_have_no_gradient():
+    tensor = paddle.to_tensor([5.0], stop_gradient=False)
+    other = paddle.to_tensor([2.0])
+    for result in (tensor // 2, tensor % 2, tensor // other, paddle.mod(tensor, other), tensor.floor_divide(other)):
+        assert result.stop_gradient
+
+
+def test_comparing_whole_tensors_needs_one_dtype():
+    for compare in (paddle.logical_and, paddle.logical_or, paddle.logical_xor, paddle.equal_all):
+        with pytest.raises(ValueError, match="dtype"):
+            compare(paddle.ones([1]), paddle.to_tensor([1]))
+
+
+def test_removing_a_gradient_hook_twice_warns():
+    hook = paddle.to_tensor([1.0], stop_gradient=False).register_hook(lambda gradient: gradient)
+    assert hook.remove()
+    with pytest.warns(RuntimeWarning, match=r"hook \(ID: 0\) of Tensor"):
+        assert not hook.remove()

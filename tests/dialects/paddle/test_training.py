@@ -135,10 +135,9 @@ def test_schedulers(scheduler, rate):
 
 def test_save_and_load_resume_the_curve(tmp_path):
     def build():
-        with unique_name.guard():
-            paddle.seed(3)
-            model = nn.GRU(2, 3)
-            return model, O.Adam(O.lr.StepDecay(0.05, 2), parameters=model.parameters(), weight_decay=0.01)
+        paddle.seed(3)
+        model = nn.GRU(2, 3)
+        return model, O.Adam(O.lr.StepDecay(0.05, 2), parameters=model.parameters(), weight_decay=0.01)
 
     def run(model, optimizer, steps):
         losses = []
@@ -152,15 +151,17 @@ def test_save_and_load_resume_the_curve(tmp_path):
             losses.append(float(loss))
         return losses
 
-    model, optimizer = build()
-    run(model, optimizer, range(3))
-    paddle.save(model.state_dict(), str(tmp_path / "run" / "m.pdparams"))
-    paddle.save(optimizer.state_dict(), str(tmp_path / "run" / "m.pdopt"))
-    expected = run(model, optimizer, range(3, 6))
-    model, optimizer = build()
-    assert model.set_state_dict(paddle.load(str(tmp_path / "run" / "m.pdparams"))) == ([], [])
-    optimizer.set_state_dict(paddle.load(str(tmp_path / "run" / "m.pdopt")))
-    assert run(model, optimizer, range(3, 6)) == pytest.approx(expected, rel=1e-6)
+    with unique_name.guard():
+        model, optimizer = build()
+        run(model, optimizer, range(3))
+        paddle.save(model.state_dict(), str(tmp_path / "run" / "m.pdparams"))
+        paddle.save(optimizer.state_dict(), str(tmp_path / "run" / "m.pdopt"))
+        expected = run(model, optimizer, range(3, 6))
+    with unique_name.guard():
+        model, optimizer = build()
+        assert model.set_state_dict(paddle.load(str(tmp_path / "run" / "m.pdparams"))) == ([], [])
+        optimizer.set_state_dict(paddle.load(str(tmp_path / "run" / "m.pdopt")))
+        assert run(model, optimizer, range(3, 6)) == pytest.approx(expected, rel=1e-6)
 
 
 def test_nested_objects_come_back(tmp_path):
@@ -230,3 +231,78 @@ def test_py_layer():
 
     with pytest.raises(ValueError, match="should return None at 1"):
         Wrong.apply(x, y).backward()
+
+
+def test_a_second_optimizer_of_the_same_parameters_numbers_its_accumulators_on():
+    with unique_name.guard():
+        layer = nn.Linear(1, 1)
+
+        def stepped():
+            optimizer = O.Adam(0.1, parameters=layer.parameters())
+            layer(paddle.ones([1, 1])).sum().backward()
+            optimizer.step()
+            return optimizer.state_dict()
+
+        first, second = stepped(), stepped()
+        assert "linear_0.w_0_moment1_0" in first
+        assert "linear_0.w_0_moment1_1" in second
+        third = O.Adam(0.1, parameters=layer.parameters())
+        third.set_state_dict(first)
+        with pytest.raises(AssertionError, match="moment1_2"):
+            third.step()
+
+
+def test_optimizer_arguments_of_the_wrong_kind():
+    parameters = nn.Linear(1, 1).parameters()
+    with pytest.raises(TypeError, match="learning rate should be float"):
+        O.SGD(1, parameters)
+    with pytest.raises(AssertionError, match="beta1"):
+        O.Adam(0.1, beta1=None, parameters=parameters)
+    with pytest.raises(TypeError, match="weight_decay"):
+        O.AdamW(0.1, weight_decay=3, parameters=parameters)
+    with pytest.raises(KeyError, match="LR_Scheduler"):
+        O.SGD(O.lr.StepDecay(0.1, 2), parameters).set_state_dict({})
+    assert O.SGD(0.1, parameters).minimize(paddle.ones([1])) == ([], [])
+
+
+def test_lamb_leaves_undecayed_updates_unscaled():
+    def stepped(**options):
+        layer = nn.Linear(1, 1)
+        layer.bias.set_value(np.full(1, 4.0, "float32"))
+        optimizer = O.Lamb(
+            0.1, 0.5, parameters=[layer.bias], exclude_from_weight_decay_fn=lambda parameter: True, **options
+        )
+        layer(paddle.ones([1, 1])).sum().backward()
+        optimizer.step()
+        return layer.bias.item()
+
+    assert stepped() == pytest.approx(3.9, abs=1e-5)
+    assert stepped(always_adapt=True) == pytest.approx(3.6, abs=1e-4)
+
+
+def test_losses_as_paddle_computes_them():
+    logit = paddle.to_tensor([-2.0, 2.0], stop_gradient=False)
+    loss = nn.functional.binary_cross_entropy_with_logits(
+        logit, paddle.ones([2]), pos_weight=paddle.full([2], 3.0), reduction="sum"
+    )
+    loss.backward()
+    np.testing.assert_allclose(loss.item(), 2.3807843 + 0.3807841, rtol=1e-5)
+    np.testing.assert_allclose(logit.grad.numpy(), [-0.6423912, 1.6423912], rtol=1e-5)
+    with pytest.raises(ValueError, match="dtype"):
+        nn.functional.mse_loss(paddle.ones([2]), paddle.to_tensor([1, 2]))
+    with pytest.raises(AssertionError, match="data format should be in"):
+        nn.functional.pad(paddle.ones([1, 2, 3]), [1, 1])
+
+
+def test_saving_an_empty_dict_warns(tmp_path):
+    with pytest.warns(UserWarning, match="empty, no need to save"):
+        paddle.save({}, str(tmp_path / "empty"))
+
+
+@pytest.mark.parametrize("kind", [nn.ClipGradByNorm, nn.ClipGradByGlobalNorm, nn.ClipGradByValue])
+def test_clipped_gradients_are_tensors_of_the_dialect(kind):
+    layer = nn.Linear(1, 1)
+    (_, clipped), (_, missing) = kind(1.0)([(layer.weight, paddle.full([1, 1], 3.0)), (layer.bias, None)])
+    assert isinstance(clipped, paddle.Tensor)
+    assert clipped.numpy().tolist() == [[1.0]]
+    assert missing is None

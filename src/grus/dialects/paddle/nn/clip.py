@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from ..tensor.operation import wrap
+
 Pairs = list[tuple[Any, torch.Tensor]]
 
 
@@ -22,7 +24,7 @@ class ClipGradBase:
         with torch.no_grad():
             clipped = self._clip([(pairs[index][0], pairs[index][1]) for index in chosen])
         for index, grad in zip(chosen, clipped, strict=True):
-            pairs[index] = (pairs[index][0], grad)
+            pairs[index] = (pairs[index][0], wrap(grad))
         return pairs
 
     def _clip(self, pairs: Pairs) -> list[torch.Tensor]:

@@ -103,6 +103,24 @@ def binary_cross_entropy(
     return _reduced(_weighted(torch._C._nn.binary_cross_entropy(input, label, None, 0), weight), reduction)  # type: ignore[arg-type]
 
 
+class _WeightedLogits(torch.autograd.Function):
+    """The loss with `pos_weight` as Paddle 2.6 computes it, f being (pos_weight - 1) * label + 1.
+
+    Only the logarithm is weighted, max(x, 0) - x * label + f * log(1 + exp(-|x|)), and the gradient by x is
+    f * sigmoid(x) - label; neither is what the formula in its documents gives for negative x and f other than 1.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, logit: torch.Tensor, label: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(logit, label, factor)
+        return logit.clamp(min=0) - logit * label + factor * torch.log1p(torch.exp(-logit.abs()))
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        logit, label, factor = ctx.saved_tensors
+        return grad * (factor * torch.sigmoid(logit) - label), None, None
+
+
 @operation
 def binary_cross_entropy_with_logits(
     logit: torch.Tensor,
@@ -112,10 +130,13 @@ def binary_cross_entropy_with_logits(
     pos_weight: Any = None,
     name: str | None = None,
 ) -> torch.Tensor:
-    """`binary_cross_entropy` of sigmoid(logit)."""
+    """`binary_cross_entropy` of sigmoid(logit); see `_WeightedLogits` for what Paddle makes of `pos_weight`."""
     check_reduction(reduction, "binary_cross_entropy_with_logits")
     _same_shape(logit, label, "binary_cross_entropy_with_logits")
-    loss = torch.binary_cross_entropy_with_logits(logit, label, None, pos_weight, 0)
+    loss = torch.binary_cross_entropy_with_logits(logit, label, None, None, 0)
+    if pos_weight is not None:
+        factor = torch.add(torch.mul(torch.sub(pos_weight, 1), label), 1)
+        loss = _WeightedLogits.apply(plain(logit), plain(label), plain(factor))
     return _reduced(_weighted(loss, weight), reduction)
 
 
