@@ -160,3 +160,22 @@ def test_the_deprecated_product_of_batches_warns():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         F.matmul(a, a, transb=True)
+
+
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (IndexError, lambda: chainer.Variable(X)[chainer.Variable(IDS)]),
+        (IndexError, lambda: chainer.Variable(X)[..., ...]),
+        (np.exceptions.AxisError, lambda: F.swapaxes(X, 0, 2)),
+        (np.exceptions.AxisError, lambda: F.repeat(X, 2, 2)),
+        (np.exceptions.AxisError, lambda: F.normalize(X, axis=2)),
+        (ValueError, lambda: F.max(X[:0], axis=0)),
+        (ZeroDivisionError, lambda: F.mean(X[:0])),
+        (InvalidType, lambda: F.flipud(IDS)),
+        (ValueError, lambda: F.softmax_cross_entropy(X, IDS.astype("i"), class_weight=np.ones(2))),
+    ],
+)
+def test_what_cannot_be_done_is_refused_as_the_original_does(error, call):
+    with pytest.raises(error):
+        call()

@@ -223,3 +223,10 @@ def test_gradients_of_the_stateful_gru_agree_with_finite_differences():
         return [gru(x) for x in xs][-1]
 
     gradient_check.check_backward(run, tuple(xs), np.ones((2, 3)), tuple(gru.params()), eps=1e-5, atol=1e-7, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("hx", "xs"), [(None, [None]), (None, [1, 2]), ([[[1, 2, 3]]], [np.ones((2, 2), "f")])])
+def test_what_is_no_array_is_a_type_error(hx, xs):
+    gru = L.NStepGRU(1, 2, 3, 0.0)
+    with pytest.raises(TypeError):
+        gru(hx, xs)

@@ -146,3 +146,19 @@ def test_a_damaged_file_is_named(form, keep, tmp_path):
 def test_a_missing_file_is_missing(form, tmp_path):
     with pytest.raises(FileNotFoundError):
         form[1](str(tmp_path / "absent"), Model())
+
+
+def test_hdf5_converts_numbers_and_refuses_text(tmp_path):
+    source, target = chainer.Link(), chainer.Link()
+    source.add_param("w", initializer=np.array([1.0, 2.0]))
+    target.add_param("w", initializer=np.zeros(2, np.int32))
+    serializers.save_hdf5(str(tmp_path / "w.h5"), source)
+    serializers.load_hdf5(str(tmp_path / "w.h5"), target)
+    assert target.w.array.tolist() == [1, 2]
+    source.add_persistent("note", "text")
+    with pytest.raises(TypeError, match="note: Chainer's HDF5 files hold no text"):
+        serializers.save_hdf5(str(tmp_path / "text.h5"), source)
+
+
+def test_names_are_written_in_order(tmp_path):
+    assert list(serializers.npz.serialize(chainer.links.Linear(1, 1))) == ["W", "b"]

@@ -207,3 +207,12 @@ def test_a_gpu_is_asked_for_in_vain():
         ones(1).to_gpu()
     with pytest.raises(RuntimeError, match="CUDA environment is not correctly set up"):
         chainer.get_device(0)
+
+
+def test_ideep_is_never_there():
+    assert not chainer.backends.intel64.is_ideep_available()
+    assert not chainer.backends.intel64.should_use_ideep(">=auto")
+    with pytest.raises(RuntimeError, match="iDeep is not available"):
+        chainer.backends.intel64.check_ideep_available()
+    with pytest.raises(RuntimeError, match="iDeep is not available"):
+        chainer.Variable(np.zeros(1)).to_intel64()

@@ -278,13 +278,13 @@ class Link(DeviceResident):
 
     def serialize(self, serializer: Any) -> None:
         """Save or load parameters and persistent values: `serializer(name, value)` for each."""
-        for name in self._params:
+        for name in sorted(self._params):
             parameter = self.__dict__[name]
             loaded = serializer(name, parameter.array)
             if parameter.array is None and loaded is not None:
                 parameter.initialize(loaded.shape)
                 backend.copyto(parameter.array, loaded)
-        for name in self._persistent:
+        for name in sorted(self._persistent):
             self.__dict__[name] = serializer(name, self.__dict__[name])
 
     def repeat(self, n_repeat: int, mode: str = "init") -> Any:

@@ -491,6 +491,10 @@ class Variable:
         """Move to a GPU (RuntimeError where there is none)."""
         self.to_device(cuda.GpuDevice(cuda.device_or_current(device)))
 
+    def to_intel64(self) -> None:
+        """iDeep does not exist here: RuntimeError."""
+        raise RuntimeError("iDeep is not available, and grus has its own CPU kernels: stay on the CPU")
+
     def to_chx(self) -> None:
         """ChainerX does not exist here: RuntimeError."""
         raise RuntimeError("ChainerX is not available.")
@@ -549,7 +553,7 @@ class Variable:
         gradient = None if grad is None else 0 if bool((grad == 0).all()) else statistics(grad)
         return (
             f"{self.summary()}\n"
-            f"- device: {'CPU' if array is None or self.xp is numpy else self.device}\n"
+            f"- device: {None if array is None else 'CPU' if self.xp is numpy else self.device}\n"
             f"- backend: {None if array is None else type(array)}\n"
             f"- shape: {getattr(array, 'shape', None)}\n"
             f"- dtype: {getattr(array, 'dtype', None)}\n"

@@ -1,1 +1,5 @@
 """Where arrays live: NumPy on the CPU, torch CUDA tensors behind `backends.cuda` on a GPU."""
+
+from . import intel64
+
+__all__ = ["intel64"]

@@ -61,6 +61,7 @@ from ..functions.array.transpose_sequence import transpose_sequence
 from ..functions.array.vstack import vstack
 from ..functions.array.where import where
 from ..functions.connection.bilinear import bilinear
+from ..functions.connection.convolution_2d import convolution_2d
 from ..functions.connection.embed_id import embed_id
 from ..functions.connection.linear import linear
 from ..functions.evaluation.accuracy import accuracy
@@ -110,6 +111,7 @@ from ..functions.math.tensordot import tensordot
 from ..functions.math.trigonometric import arccos, arcsin, arctan, cos, sin, tan
 from ..functions.noise.dropout import dropout
 from ..functions.noise.gaussian import gaussian
+from ..functions.normalization.batch_normalization import batch_normalization, fixed_batch_normalization
 from ..functions.normalization.l2_normalization import normalize
 from ..functions.normalization.layer_normalization import layer_normalization
 from ..functions.rnn.n_step_gru import n_step_bigru, n_step_gru
@@ -132,6 +134,7 @@ __all__ = [
     "average",
     "batch_l2_norm_squared",
     "batch_matmul",
+    "batch_normalization",
     "bias",
     "bilinear",
     "binary_accuracy",
@@ -143,6 +146,7 @@ __all__ = [
     "clipped_relu",
     "concat",
     "connection",
+    "convolution_2d",
     "copy",
     "cos",
     "cosh",
@@ -163,6 +167,7 @@ __all__ = [
     "exp",
     "expand_dims",
     "expm1",
+    "fixed_batch_normalization",
     "flatten",
     "flip",
     "fliplr",
@@ -259,10 +264,8 @@ __getattr__ = refuser(
         "n_step_rnn": "torch.nn.RNN on a PackedSequence",
         "n_step_birnn": "torch.nn.RNN(bidirectional=True) on a PackedSequence",
         "convolution_1d": "torch.nn.functional.conv1d",
-        "convolution_2d": "torch.nn.functional.conv2d",
         "max_pooling_1d": "torch.nn.functional.max_pool1d",
         "max_pooling_2d": "torch.nn.functional.max_pool2d",
-        "batch_normalization": "torch.nn.functional.batch_norm",
         "connectionist_temporal_classification": "torch.nn.functional.ctc_loss",
         "negative_sampling": "torch.nn.functional.logsigmoid of the sampled scores",
     },

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy
+
 from .._torch_function import TorchFunction
 from ..utils import type_check
 
@@ -77,6 +79,13 @@ def as_axes(axis: Any) -> tuple[int, ...] | None:
     if len(set(axis)) != len(axis):
         raise ValueError(f"duplicate value in axis: ({', '.join(map(str, axis))})")
     return axis
+
+
+def check_axes(axes: Sequence[int], ndim: int) -> None:
+    """NumPy's AxisError (an IndexError and a ValueError) unless an array of `ndim` axes has all these."""
+    for axis in axes:
+        if not -ndim <= axis < ndim:
+            raise numpy.exceptions.AxisError(axis, ndim)
 
 
 def expect_axes(axes: Sequence[int] | None, in_type: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 from ..function_hooks.timer import print_table, summarize
 from ..link_hook import LinkHook
@@ -14,6 +14,7 @@ class TimerHook(LinkHook):
     """Notes the time of each link, as (name of the class, seconds) in `call_history`; inner links count in outer ones."""
 
     name = "TimerHook"
+    table: ClassVar = {"sec": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
     def __init__(self) -> None:
         self.call_history: list[tuple[str, float]] = []

@@ -7,11 +7,13 @@ from ..links.activation.maxout import Maxout
 from ..links.activation.prelu import PReLU
 from ..links.connection.bias import Bias
 from ..links.connection.bilinear import Bilinear
+from ..links.connection.convolution_2d import Convolution2D
 from ..links.connection.embed_id import EmbedID
 from ..links.connection.linear import Linear
 from ..links.connection.parameter import Parameter
 from ..links.connection.scale import Scale
 from ..links.model.classifier import Classifier
+from ..links.normalization.batch_normalization import BatchNormalization
 from ..links.normalization.layer_normalization import LayerNormalization
 from ..links.rnn.gru import GRU, StatefulGRU, StatelessGRU
 from ..links.rnn.mgu import StatefulMGU, StatelessMGU
@@ -19,9 +21,11 @@ from ..links.rnn.n_step_gru import NStepBiGRU, NStepGRU
 
 __all__ = [
     "GRU",
+    "BatchNormalization",
     "Bias",
     "Bilinear",
     "Classifier",
+    "Convolution2D",
     "EmbedID",
     "LayerNormalization",
     "Linear",
@@ -56,8 +60,6 @@ __getattr__ = refuser(
         "StatefulPeepholeLSTM": "torch.nn.LSTMCell",
         "StatefulZoneoutLSTM": "torch.nn.LSTMCell",
         "Convolution1D": "torch.nn.Conv1d",
-        "Convolution2D": "torch.nn.Conv2d",
         "ConvolutionND": "torch.nn.Conv1d, Conv2d or Conv3d",
-        "BatchNormalization": "torch.nn.BatchNorm1d",
     },
 )

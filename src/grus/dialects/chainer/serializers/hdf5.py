@@ -25,6 +25,11 @@ def _h5py() -> Any:
     return h5py
 
 
+def _refuse_text(key: str, array: Any) -> None:
+    if getattr(array, "dtype", None) is not None and array.dtype.kind == "U":
+        raise TypeError(f"{key}: Chainer's HDF5 files hold no text; save it as npz, or encode it to bytes")
+
+
 class HDF5Serializer(Serializer):
     """Puts arrays into an h5py group.
 
@@ -46,6 +51,7 @@ class HDF5Serializer(Serializer):
             self.group.create_dataset(key, data=self._h5py.Empty("f"))
         else:
             array = _cpu.to_cpu(value)
+            _refuse_text(key, array)
             self.group.create_dataset(key, data=array, compression=self.compression if array.size > 1 else None)
         return value
 
@@ -60,6 +66,8 @@ def save_hdf5(filename: str, obj: Any, compression: int | None = 4) -> None:
     """
     _h5py()
     arrays = {key.strip("/"): value for key, value in obj.items()} if isinstance(obj, dict) else npz.serialize(obj)
+    for key, value in arrays.items():
+        _refuse_text(key, value)
     files.save_hdf5(filename, arrays, compression)
 
 
@@ -119,6 +127,8 @@ def _assign(value: Any, stored: numpy.ndarray | None, key: str) -> Any:
     if value is None or isinstance(value, numpy.ndarray):
         if value is not None and value.shape != stored.shape:
             raise TypeError(f"{key}: Can't broadcast {stored.shape} -> {value.shape}")
+        if value is not None:  # HDF5 converts between all numbers
+            stored = stored.astype(value.dtype, copy=False)
         return npz.assign(value, stored, key)
     if hasattr(value, "tensor"):
         return npz.assign(value, stored, key)

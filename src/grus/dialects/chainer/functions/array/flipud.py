@@ -6,6 +6,7 @@ from typing import Any
 
 from ...functions._checks import expect
 from ...functions.array.flip import Flip
+from ...utils import type_check
 from ...variable import Variable
 
 
@@ -14,7 +15,8 @@ class FlipUD(Flip):
         super().__init__(0)
 
     def check_type_forward(self, in_types: Any) -> None:
-        expect(in_types[0].ndim >= 1)
+        type_check._argname(in_types, ("a",))
+        expect(in_types[0].dtype.kind == "f", in_types[0].ndim >= 1)
 
 
 def flipud(a: Any) -> Variable:

@@ -10,7 +10,7 @@ import torch
 from ..._tensors import as_tensor
 from ...backends import cuda
 from ...functions._checks import AnyFunction
-from ...variable import Variable, as_array
+from ...variable import Variable
 
 
 class GetItem(AnyFunction):
@@ -19,7 +19,12 @@ class GetItem(AnyFunction):
             slices = (slices,) if all(isinstance(s, int) for s in slices) else tuple(slices)
         elif not isinstance(slices, tuple):
             slices = (slices,)
-        self.slices = tuple(as_array(s) for s in slices)
+        for key in slices:
+            if isinstance(key, Variable):
+                raise IndexError("a Variable is no index; use its array")
+        if sum(key is Ellipsis for key in slices) > 1:
+            raise IndexError("an index can only have a single ellipsis ('...')")
+        self.slices = slices
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return take(x, self.slices)

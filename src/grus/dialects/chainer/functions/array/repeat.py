@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ...functions._checks import AnyFunction
+from ...functions._checks import AnyFunction, check_axes
 from ...functions.array.tile import as_counts
 from ...variable import Variable
 
@@ -20,6 +20,7 @@ class Repeat(AnyFunction):
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         x, axis = (x.reshape(-1), 0) if self.axis is None else (x, self.axis)
+        check_axes((axis,), x.ndim)
         if len(self.repeats) == 1:
             return x.repeat_interleave(self.repeats[0], axis)
         if len(self.repeats) != x.shape[axis]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ...functions._checks import AnyFunction
+from ...functions._checks import AnyFunction, check_axes
 from ...variable import Variable
 
 
@@ -16,6 +16,7 @@ class Swapaxes(AnyFunction):
         self.axis2 = axis2
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        check_axes((self.axis1, self.axis2), x.ndim)
         return x.swapaxes(self.axis1, self.axis2)
 
 

@@ -69,6 +69,10 @@ class SoftmaxCrossEntropy(TorchFunction):
         labels = self._labels(t, counted, x.shape[1])
         loss = -log_p.gather(1, labels.unsqueeze(1)).squeeze(1) * counted
         if self.class_weight is not None:
+            if len(self.class_weight) != x.shape[1]:
+                raise ValueError(
+                    f"class_weight must be [{x.shape[1]}], one for each class, got {self.class_weight.shape}"
+                )
             loss = loss * as_tensor(self.class_weight).to(loss)[labels]
         if self.reduce == "no":
             return loss.to(x.dtype)

@@ -15,6 +15,8 @@ from ...variable import Variable
 
 class Mean(ReductionFunction):
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        if any(x.shape[axis] == 0 for axis in self.axes(x.ndim)):
+            raise ZeroDivisionError(f"the mean of no element: shape {tuple(x.shape)}, axis {self.axis}")
         return x.mean(self.axes(x.ndim), keepdim=self.keepdims) if x.ndim else x.clone()
 
 

@@ -32,6 +32,8 @@ class SelectorBase(ReductionFunction):
         if x.ndim == 0:
             return x.clone()
         axes = self.axes(x.ndim)
+        if any(x.shape[axis] == 0 for axis in axes):
+            raise ValueError(f"no element to choose from: shape {tuple(x.shape)}, axis {self.axis}")
         y = _Select.apply(x, axes, self.largest)
         if self.keepdims:
             return y

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ...functions._checks import FloatFunction
+from ...functions._checks import FloatFunction, check_axes
 from ...variable import Variable
 
 
@@ -16,6 +16,7 @@ class NormalizeL2(FloatFunction):
         self.axis = (axis,) if isinstance(axis, int) else axis
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        check_axes(self.axis or (), x.ndim)
         return x / (torch.linalg.vector_norm(x, dim=self.axis, keepdim=True) + self.eps)
 
 

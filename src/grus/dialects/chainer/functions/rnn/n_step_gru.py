@@ -155,16 +155,25 @@ def _mirror(batch_sizes: Tensor) -> Tensor:
     return starts[lengths[columns] - 1 - steps] + columns
 
 
+def check_sequences(xs: Any) -> None:
+    """Raise TypeError if one of the sequences is a number, None or the like."""
+    for i, x in enumerate(xs):
+        if not hasattr(x, "shape") and not hasattr(x, "__len__"):
+            raise TypeError(f"xs[{i}] must be an array or a Variable, got {type(x)}")
+
+
 def run(
     n_layers: int, dropout: float, hx: Any, ws: Any, bs: Any, xs: Any, bidirectional: bool, time_major: bool
 ) -> tuple[Variable, tuple[Variable, ...]]:
     """(hy, ys) of a stacked GRU; see `NStepGRU` and `n_step_gru`."""
     cells = n_layers * (2 if bidirectional else 1)
     parameters = [p for cell in range(cells) for p in (*ws[cell][:6], *bs[cell][:6])]
-    batch = len(xs[0]) if time_major else len(xs)
+    if not hasattr(hx, "shape"):
+        raise TypeError(f"hx must be an array or a Variable, got {type(hx)}")
     for i, x in enumerate(xs):
         if len(getattr(x, "shape", (0, 0))) < 2:
             raise IndexError(f"xs[{i}] must be [L, I] with I = {parameters[0].shape[1]}, got {tuple(x.shape)}")
+    batch = len(xs[0]) if time_major else len(xs)
     if len(hx.shape) == 3 and (hx.shape[0] < cells or hx.shape[1] < batch):
         raise IndexError(
             f"hx must be [S, B, N] with S = {cells} (layers times directions) and B = {batch}, got {tuple(hx.shape)}"

@@ -46,6 +46,7 @@ class NStepGRUBase(NStepRNNBase):
         argument.assert_kwargs_empty(kwargs)
         if not isinstance(xs, (list, tuple)):
             raise AssertionError(f"xs must be a list or tuple of sequences [L, I], got {type(xs)}")
+        rnn.check_sequences(xs)
         if hx is None:
             hx = self.init_hx(xs)
         hy, ys = rnn.run(self.n_layers, self.dropout, hx, self.ws, self.bs, xs, self.use_bi_direction, time_major=False)

@@ -1,0 +1,129 @@
+"""Batch normalization."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+from ... import get_dtype, initializers
+from ...configuration import config
+from ...functions.normalization.batch_normalization import batch_normalization, fixed_batch_normalization
+from ...link import Link
+from ...utils import argument
+from ...variable import Parameter, Variable
+
+
+class BatchNormalization(Link):
+    """Batch normalization with a learnt scale gamma and shift beta, and running averages for evaluation.
+
+    `avg_mean`, `avg_var` and `N` (the number of batches of finetuning) are saved with the parameters.
+
+    Args:
+        size: number of channels, or the shape of all axes that are not averaged over.
+        decay: of the running averages.
+        eps: added to the variance.
+        dtype: of parameters and averages; the configured one by default (float32 for mixed16).
+        use_gamma, use_beta: whether to learn the scale and the shift.
+        initial_gamma, initial_beta, initial_avg_mean, initial_avg_var: 1, 0, 0 and 1 by default.
+        axis: the axes that are averaged over. With it `size` may be left out until the first input.
+
+    Raises:
+        RuntimeError: neither `size` nor `axis` was given.
+    """
+
+    gamma: Any = None
+    beta: Any = None
+
+    def __init__(
+        self,
+        size: Any = None,
+        decay: float = 0.9,
+        eps: float = 2e-5,
+        dtype: Any = None,
+        use_gamma: bool = True,
+        use_beta: bool = True,
+        initial_gamma: Any = None,
+        initial_beta: Any = None,
+        axis: Any = None,
+        initial_avg_mean: Any = None,
+        initial_avg_var: Any = None,
+    ) -> None:
+        super().__init__()
+        if size is None and axis is None:
+            raise RuntimeError("size or axis is required")
+        self.decay = decay
+        self.eps = eps
+        self.axis = (axis,) if isinstance(axis, int) else axis
+        self._dtype = get_dtype(dtype, map_mixed16=numpy.float32)
+        self._initial_averages = [
+            0 if initial_avg_mean is None else initial_avg_mean,
+            1 if initial_avg_var is None else initial_avg_var,
+        ]
+        with self.init_scope():
+            if use_gamma:
+                self.gamma = self._make_parameter(1 if initial_gamma is None else initial_gamma)
+            if use_beta:
+                self.beta = self._make_parameter(0 if initial_beta is None else initial_beta)
+        self.add_persistent("N", 0)
+        self.add_persistent("avg_mean", None)
+        self.add_persistent("avg_var", None)
+        if size is not None:
+            self._initialize_params(size)
+
+    def _make_parameter(self, initializer: Any) -> Parameter:
+        initializer = initializers._get_initializer(initializer)
+        initializer.dtype = self._dtype
+        return Parameter(initializer)
+
+    def _initialize_params(self, shape: Any) -> None:
+        self.avg_mean, self.avg_var = [
+            initializers.generate_array(
+                initializers._get_initializer(initial), shape, self.xp, dtype=self._dtype, device=self.device
+            )
+            for initial in self._initial_averages
+        ]
+        for parameter in (self.gamma, self.beta):
+            if parameter is not None:
+                parameter.initialize(shape)
+
+    @property
+    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+        yield from [("size", self.avg_mean.shape[0]), ("decay", self.decay), ("eps", self.eps)]
+        yield from [("dtype", self.avg_mean.dtype), ("use_gamma", True), ("use_beta", True)]
+
+    def forward(self, x: Any, **kwargs: Any) -> Variable:
+        """The normalized x.
+
+        Args:
+            x: [B, size, ...].
+            finetune: average over all batches since `start_finetuning` instead of letting old ones decay.
+        """
+        (finetune,) = argument.parse_kwargs(
+            kwargs, ("finetune", False), test="test argument is not supported anymore. Use chainer.using_config"
+        )
+        if self.avg_mean is None:
+            self._initialize_params(tuple([size for a, size in enumerate(x.shape) if a not in self.axis]))
+        gamma = self.xp.ones_like(self.avg_mean) if self.gamma is None else self.gamma
+        beta = self.xp.zeros_like(self.avg_mean) if self.beta is None else self.beta
+        if not config.train:
+            return fixed_batch_normalization(x, gamma, beta, self.avg_mean, self.avg_var, self.eps, self.axis)
+        decay = self.decay
+        if finetune:
+            self.N += 1
+            decay = 1.0 - 1.0 / self.N
+        return batch_normalization(
+            x,
+            gamma,
+            beta,
+            eps=self.eps,
+            running_mean=self.avg_mean,
+            running_var=self.avg_var,
+            decay=decay,
+            axis=self.axis,
+        )
+
+    def start_finetuning(self) -> None:
+        """Begin to average anew: set N to 0."""
+        self.N = 0
