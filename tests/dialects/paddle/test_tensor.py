@@ -223,3 +223,11 @@ def test_removing_a_gradient_hook_twice_warns():
     assert hook.remove()
     with pytest.warns(RuntimeWarning, match=r"hook \(ID: 0\) of Tensor"):
         assert not hook.remove()
+
+
+def test_data_is_the_tensor():
+    tensor = paddle.to_tensor([1.0], stop_gradient=False)
+    assert tensor.data is tensor
+    tensor.data = paddle.to_tensor([2.0])
+    assert tensor.stop_gradient
+    assert tensor.numpy().tolist() == [2.0]

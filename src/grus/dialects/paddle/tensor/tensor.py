@@ -30,6 +30,8 @@ from ..framework.dtype import FROM_TORCH, dtype, torch_dtype
 _torch_shape = torch.Tensor.shape.__get__  # type: ignore[attr-defined]
 _torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 _torch_grad = torch.Tensor.grad.__get__  # type: ignore[union-attr]
+_torch_data = torch.Tensor.data.__get__  # type: ignore[attr-defined]
+_set_torch_data = torch.Tensor.data.__set__  # type: ignore[attr-defined]
 _set_torch_grad = torch.Tensor.grad.__set__  # type: ignore[union-attr]
 
 
@@ -179,6 +181,17 @@ class Tensor(torch.Tensor):
         return self
 
     get_tensor = value
+
+    @property
+    def data(self) -> torch.Tensor:  # type: ignore[override]
+        """The tensor itself; torch's own code gets the values outside the gradient graph."""
+        return _torch_data(self) if _asked_by_torch() else self
+
+    @data.setter
+    def data(self, value: torch.Tensor) -> None:
+        _set_torch_data(self, value)
+        if isinstance(value, Tensor) and not _asked_by_torch():
+            self.stop_gradient = value.stop_gradient  # Paddle takes this over with the values
 
     # -- gradients -----------------------------------------------------------------------------------------------------
 
@@ -340,7 +353,7 @@ class Tensor(torch.Tensor):
             torch.Tensor.copy_(self.detach(), other)
 
     def _share_buffer_to(self, other: Tensor) -> None:
-        other.data = self.data
+        other.data = _torch_data(self)
 
     def detach(self) -> Tensor:
         """The same memory outside the gradient graph."""
