@@ -281,3 +281,26 @@ def test_an_array_over_numpys_memory_makes_it_read_only():
 
 def test_small_numbers_are_cut_to_their_dtype():
     same(nd.array([1.7, -2.2], dtype="int8"), [1, -2], "int8")
+
+
+def test_loops_and_branches_of_contrib():
+    def step(i, total):
+        return [i, total * 2], [i + 1, total + i]
+
+    start = [nd.array([0.0]), nd.array([1.0, 2.0])]
+    outputs, variables = nd.contrib.while_loop(lambda i, _: i < 2, step, start, max_iterations=3)
+    same(outputs[0], [[0], [1], [0]])
+    same(outputs[1], [[2, 4], [2, 4], [0, 0]])
+    same(variables[1], [2, 3])
+    output, last = nd.contrib.while_loop(lambda i: i < 9, lambda i: (i * 2, i + 1), nd.array([0.0]), max_iterations=2)
+    same(output, [[0], [2]])
+    same(last, [2])
+    with pytest.raises(ValueError, match="max_iterations"):
+        nd.contrib.while_loop(lambda i: i < 1, lambda i: (i, i + 1), nd.array([0.0]))
+    same(nd.contrib.cond(nd.array([0]), lambda: nd.ones((1,)), lambda: nd.zeros((1,))), [0])
+    same(nd.contrib.div_sqrt_dim(nd.ones((1, 4))), [[0.5] * 4])
+
+
+def test_draws_like_an_array():
+    assert nd.random.uniform_like(nd.ones((2, 3)), low=4, high=5).asnumpy().min() >= 4
+    assert nd.random.normal_like(nd.ones((2, 3)), loc=100, scale=0.1).shape == (2, 3)

@@ -11,11 +11,13 @@ __all__ = [
     "gamma",
     "multinomial",
     "normal",
+    "normal_like",
     "poisson",
     "randint",
     "randn",
     "shuffle",
     "uniform",
+    "uniform_like",
 ]
 
 
@@ -136,3 +138,13 @@ def multinomial(
 def shuffle(data: NDArray, **kwargs: Any) -> NDArray:
     """The rows in another order."""
     return call(OPERATORS["_shuffle"], (data,), {}, kwargs.get("out"))
+
+
+def uniform_like(data: NDArray, low: float = 0.0, high: float = 1.0, out: NDArray | None = None) -> NDArray:
+    """Uniform draws in the shape of an array."""
+    return call(OPERATORS["_random_uniform_like"], (data,), {"low": low, "high": high}, out)
+
+
+def normal_like(data: NDArray, loc: float = 0.0, scale: float = 1.0, out: NDArray | None = None) -> NDArray:
+    """Normal draws in the shape of an array."""
+    return call(OPERATORS["_random_normal_like"], (data,), {"loc": loc, "scale": scale}, out)

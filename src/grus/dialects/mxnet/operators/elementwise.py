@@ -205,8 +205,13 @@ class _Loss(torch.autograd.Function):
         return data.clone()
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return torch.full_like(gradient, ctx.scale), None
+
+
+@operator("_contrib_div_sqrt_dim")
+def _div_sqrt_dim(data: Tensor) -> Tensor:
+    return data / math.sqrt(data.shape[-1])
 
 
 @operator("make_loss")
