@@ -49,6 +49,11 @@ def grid(train: bool) -> list[Cell]:
     return [*cells, Cell(lengths[0], 64, 128, 128, train=train, lengths=tuple(lengths))]
 
 
+def streams() -> list[Cell]:
+    """One step of one sequence, whose state goes on."""
+    return [Cell(1, 1, size, hidden, stream=True) for size, hidden in ((64, 64), (128, 128), (128, 256), (512, 512))]
+
+
 def table(rows: list[Row], threads: int) -> str:
     """A Markdown table: milliseconds of each implementation, and grus's ratio to the fastest other."""
     names = list(dict.fromkeys(name for row in rows for name in row.results))
@@ -69,7 +74,8 @@ def table(rows: list[Row], threads: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--work", nargs="+", choices=("inference", "training"), default=["inference", "training"])
+    works = ("inference", "training", "streaming")
+    parser.add_argument("--work", nargs="+", choices=works, default=works)
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.2)
@@ -83,7 +89,7 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     found = peers(args.peer)
     for work in args.work:
-        cells = grid(work == "training")
+        cells = streams() if work == "streaming" else grid(work == "training")
         chosen = [cells[number] for number in args.only] if args.only else cells
         for threads in args.threads:
             rows = []

@@ -69,6 +69,14 @@ def dense(
 ) -> Any | None:
     """(output, h_n), and with keep the reserve, for [T, B, I] and [L*D, B, H]; None where they are no plain, fitting tensors."""
 
+def advance(
+    weights: PackedWeights, input: torch.Tensor, state: torch.Tensor, many: bool, batched: bool, threads: int
+) -> torch.Tensor | None:
+    """The output for the next step [I] or [B, I], or many [T, I] or [T, B, I], of a stream whose state [L, B, H] goes on in place.
+
+    None where a tensor is none that can be read as it is, or has another shape or dtype; then nothing has changed.
+    """
+
 def gradients(
     itemsize: int,
     rows: int,

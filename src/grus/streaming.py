@@ -87,6 +87,9 @@ class Stream:
 
     def step(self, x: Tensor) -> Tensor:
         """The top layer's output [B, H] ([H]) for one step x [B, I] ([I])."""
+        output = self._advance_in_place(x, many=False)
+        if output is not None:
+            return output
         expected = 1 if self.batch_size is None else 2
         if x.dim() != expected:
             raise ArgumentError(f"x must be {'[I]' if expected == 1 else '[B, I]'}, got {list(x.shape)}")
@@ -97,10 +100,19 @@ class Stream:
 
         Always steps first, whatever the layer's batch_first.
         """
+        output = self._advance_in_place(chunk, many=True)
+        if output is not None:
+            return output
         expected = 2 if self.batch_size is None else 3
         if chunk.dim() != expected:
             raise ArgumentError(f"chunk must be {'[T, I]' if expected == 2 else '[T, B, I]'}, got {list(chunk.shape)}")
         return self._advance(chunk.unsqueeze(1)).squeeze(1) if expected == 2 else self._advance(chunk)
+
+    def _advance_in_place(self, x: Tensor, many: bool) -> Tensor | None:
+        """All of a step in one call of the backend, if it can; None if not, or if something is wrong with x."""
+        if self._prepared is None:
+            return None
+        return self._prepared.advance(x, self._state, many, self.batch_size is not None)
 
     @torch.no_grad()
     def _advance(self, steps: Tensor) -> Tensor:

@@ -204,12 +204,16 @@ class Prepared:
             [address(weight, problem.dtype) for weight in weights],
         )
 
+    def advance(self, input: Tensor, state: Tensor, many: bool, batched: bool) -> Tensor | None:
+        """The output for the next step of a stream, or for many, with `state` [L, B, H] going on in place.
+
+        input: [T, B, I]; without T unless many, without B unless batched. None where a tensor is not plain or does not fit.
+        """
+        return native.advance(self._packed, input, state, many, batched, torch.get_num_threads())
+
     def run(self, input: Tensor, h_0: Tensor) -> tuple[Tensor, Tensor]:
         """As `run`, for dense input [T, B, I]; the same bits."""
         problem = self._problem
-        found = cpu_calls.dense(problem, input, h_0, self._packed, False)
-        if found is not None:
-            return found
         output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.directions))
         h_n = h_0.new_empty(h_0.shape)
         cpu_calls.forward(problem, input, h_0, self._packed, None, output, h_n, None)

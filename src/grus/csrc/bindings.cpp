@@ -294,6 +294,42 @@ nb::object dense(nb::handle input, const grus::TensorView& given, nb::handle h_0
     return nb::steal(results);
 }
 
+// The next steps of a stream: `state` [L, B, H] goes on in place. None where a tensor is not what the stream needs.
+template <class Real>
+nb::object advance(const StoredWeights<Real>& stored, nb::handle input, const grus::TensorView& given, nb::handle state,
+                   bool many, bool batched, Index threads) {
+    if (stored.packed->variant != grus::variant_in_use()) refuse("packed weights were made for another instruction set");
+    grus::ForwardArguments<Real> arguments{};
+    grus::Shape& shape = arguments.shape;
+    shape = stored.packed->shape;
+    shape.steps = many ? given.shape[0] : 1;
+    shape.batch = batched ? given.shape[many] : 1;
+    shape.rows = shape.steps * shape.batch;
+    const int last = given.dimensions - 1;
+    const bool gaps = given.strides[last] != 1 && shape.input_size != 1;
+    if (given.shape[last] != shape.input_size || shape.rows == 0 || gaps || shape.directions != 1) return nb::none();
+    grus::TensorView view;
+    if (!grus::view_of(state.ptr(), view) || view.bits != given.bits || !view.contiguous() ||
+        !view.is(shape.layers, shape.batch, shape.hidden))
+        return nb::none();
+    arguments.h_0 = arguments.h_n = view.at<Real>();
+    arguments.input = {given.at<const Real>(), many ? given.strides[0] : 0, batched ? given.strides[many] : 0};
+    const nb::object output = many && batched ? new_tensor(input, shape.steps, shape.batch, shape.hidden)
+                              : many          ? new_tensor(input, shape.steps, shape.hidden)
+                              : batched       ? new_tensor(input, shape.batch, shape.hidden)
+                                              : new_tensor(input, shape.hidden);
+    if (!grus::view_of(output.ptr(), view)) return nb::none();
+    arguments.output = {view.at<Real>(), shape.batch * shape.hidden, shape.hidden};
+    arguments.weights.resize(std::size_t(shape.layers) * shape.weights_a_direction());
+    arguments.packed = stored.packed.get();
+    arguments.threads = thread_count(threads);
+    {
+        nb::gil_scoped_release release;
+        grus::forward(arguments);
+    }
+    return output;
+}
+
 template <class Real>
 void backward(const grus::Shape& shape, nb::handle grad_output, Index grad_step_stride, Index grad_row_stride,
               nb::handle grad_h_n, nb::handle output, Index step_stride, Index row_stride, nb::handle h_0, nb::handle kept,
@@ -411,6 +447,17 @@ NB_MODULE(_native, m) {
               return (view.bits == 32 ? &dense<float> : &dense<double>)(input, view, h_0, weights, bidirectional, bias,
                                                                        reset_before, threads, keep);
           }, nb::arg("input"), nb::arg("h_0").none(), nb::arg("weights"), nb::arg("bidirectional"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("threads"), nb::arg("keep"));
+
+    m.def("advance",
+          [](const Stored& stored, nb::handle input, nb::handle state, bool many, bool batched, Index threads) -> nb::object {
+              grus::TensorView view;
+              if (!grus::view_of(input.ptr(), view) || view.dimensions != 1 + many + batched) return nb::none();
+              if (const auto* single = dynamic_cast<const StoredWeights<float>*>(&stored); single && view.bits == 32)
+                  return advance(*single, input, view, state, many, batched, threads);
+              if (const auto* twice = dynamic_cast<const StoredWeights<double>*>(&stored); twice && view.bits == 64)
+                  return advance(*twice, input, view, state, many, batched, threads);
+              return nb::none();
+          }, nb::arg("weights"), nb::arg("input"), nb::arg("state"), nb::arg("many"), nb::arg("batched"), nb::arg("threads"));
 
     m.def("set_tensor_types", [](nb::handle table, nb::handle tensor, nb::handle parameter) {
         if (!grus::set_tensor_types(table.ptr(), tensor.ptr(), parameter.ptr())) throw nb::python_error();

@@ -100,3 +100,17 @@ def test_gradients_reach_local_leaves() -> None:
     leaf = flow.tensor([1.0, 2.0], requires_grad=True)
     (leaf.to_global(HERE, S(0)).to_global(sbp=B) * 3).sum().backward()
     assert (leaf.grad.tolist(), leaf.grad.is_local) == ([3.0, 3.0], True)
+
+
+def test_ways_of_local_tensors() -> None:
+    whole = flow.tensor([[1.0, 2.0], [3.0, 4.0]], placement=HERE, sbp=flow.sbp.split(0))
+    assert flow.allclose(whole, whole + 1e-9)
+    assert [row.numpy().tolist() for row in whole] == [[1.0, 2.0], [3.0, 4.0]]
+    assert flow.zeros_like(whole, placement=HERE, sbp=flow.sbp.broadcast).sbp == (flow.sbp.broadcast,)
+    weight = flow.ones(2, 1, placement=HERE, sbp=flow.sbp.broadcast, requires_grad=True)
+    (whole @ weight).sum().backward()
+    assert weight.grad.sbp == (flow.sbp.broadcast,)
+    layer = nn.Linear(2, 1).to_global(HERE, flow.sbp.broadcast)
+    assert layer.cpu().double().weight.is_global
+    with pytest.raises(RuntimeError, match="global module stays"):
+        layer.to("cuda")

@@ -144,3 +144,70 @@ def test_rates_over_time(make: Any, factor: Any) -> None:
     resumed.load_state_dict(schedule.state_dict())
     resumed.step()
     assert fresh.param_groups[0]["lr"] == pytest.approx(2.0 * factor(9), abs=1e-12)
+
+
+def test_momentum_with_maximize_turns_the_decay_round() -> None:
+    value, buffer = np.array([1.0, 2.0, 3.0]), np.zeros(3)
+    for gradient in GRADIENTS:
+        buffer = 0.9 * buffer - (gradient + 0.2 * value)
+        value = value - 0.1 * buffer
+    found, _ = run(lambda parameters: flow.optim.SGD(parameters, 0.1, 0.9, weight_decay=0.2, maximize=True))
+    np.testing.assert_allclose(found, value, rtol=1e-12)
+
+
+def test_maximize_without_momentum_has_no_effect_and_warns() -> None:
+    plain, _ = run(lambda parameters: flow.optim.SGD(parameters, 0.1))
+    with pytest.warns(UserWarning, match="minimizes in spite of maximize=True"):
+        found, _ = run(lambda parameters: flow.optim.SGD(parameters, 0.1, maximize=True))
+    np.testing.assert_array_equal(found, plain)
+
+
+def test_nesterov_with_dampening() -> None:
+    value, buffer = np.array([1.0, 2.0, 3.0]), np.zeros(3)
+    for gradient in GRADIENTS:
+        buffer = 0.9 * buffer + 0.5 * gradient
+        value = value - 0.1 * (gradient + 0.9 * buffer)
+    found, _ = run(lambda parameters: flow.optim.SGD(parameters, 0.1, 0.9, 0.5, nesterov=True))
+    np.testing.assert_allclose(found, value, rtol=1e-12)
+
+
+def test_a_loaded_state_is_shared() -> None:
+    _, optimizer = run(lambda parameters: flow.optim.SGD(parameters, 0.1, 0.9))
+    parameter = nn.Parameter(flow.ones(3, dtype=flow.float64))
+    other = flow.optim.SGD([parameter], 0.1)
+    other.load_state_dict(optimizer.state_dict())
+    parameter.grad = flow.ones(3, dtype=flow.float64)
+    other.step()
+    states = [known.state_dict()["state"][0]["momentum_buf"].tolist() for known in (optimizer, other)]
+    assert states[0] == states[1]
+
+
+PLATEAUS: dict[str, tuple[dict[str, Any], list[float]]] = {
+    "patience": ({"factor": 0.5, "patience": 1}, [1, 1, 1, 0.5, 0.5, 0.5]),
+    "cooldown": ({"factor": 0.5, "patience": 0, "cooldown": 2}, [1, 1, 0.5, 0.5, 0.5, 0.5]),
+    "maximum": ({"mode": "max", "factor": 0.5, "patience": 2}, [1, 1, 1, 0.5, 0.5, 0.5]),
+    "least": ({"factor": 0.1, "patience": 0, "min_lr": 0.5}, [1, 1, 0.25, 0.25, 0.25, 0.25]),
+    "absolute": ({"factor": 0.5, "patience": 0, "threshold": 0.5, "threshold_mode": "abs"}, [1, 0.5, 0.25, 0.125]),
+}
+
+
+@pytest.mark.parametrize(("options", "factors"), PLATEAUS.values(), ids=PLATEAUS.keys())
+def test_plateau(options: dict[str, Any], factors: list[float]) -> None:
+    optimizer = flow.optim.SGD([nn.Parameter(flow.ones(1))], 2.0)
+    schedule = S.ReduceLROnPlateau(optimizer, **options)
+    for measure, factor in zip([1.0, 0.9, 0.9, flow.tensor(0.9), 0.8, 0.7], factors, strict=False):
+        schedule.step(measure)
+        assert optimizer.param_groups[0]["lr"] == pytest.approx(2.0 * factor)
+    assert schedule.get_last_lr() == [optimizer.param_groups[0]["lr"]]
+    assert {"last_step", "num_bad_steps", "best"} <= schedule.state_dict().keys()
+    again = S.ReduceLROnPlateau(optimizer)
+    again.load_state_dict(schedule.state_dict())
+    assert (again.best, again.last_step) == (schedule.best, len(factors))
+
+
+@pytest.mark.parametrize(
+    "options", [{"factor": 1.0}, {"mode": "least"}, {"threshold_mode": "none"}, {"min_lr": [0.1, 0.2]}], ids=str
+)
+def test_plateau_refuses(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        S.ReduceLROnPlateau(flow.optim.SGD([nn.Parameter(flow.ones(1))]), **options)

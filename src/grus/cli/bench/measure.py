@@ -16,7 +16,10 @@ TOLERANCE = 2e-4
 
 @dataclass(frozen=True)
 class Cell:
-    """The sizes of one comparison; steps T, batch B, input size I, hidden size H. With lengths, T is the longest."""
+    """The sizes of one comparison; steps T, batch B, input size I, hidden size H.
+
+    With lengths, T is the longest. With stream, T is 1, and each call is the next step of one stream.
+    """
 
     steps: int
     batch: int
@@ -26,6 +29,7 @@ class Cell:
     bidirectional: bool = False
     train: bool = False
     lengths: tuple[int, ...] | None = None
+    stream: bool = False
 
     @property
     def rows(self) -> int:
@@ -43,6 +47,11 @@ class Cell:
         return 3 * hidden * directions * (self.input + hidden + inner)
 
     @property
+    def recurrent(self) -> int:
+        """Elements of the matrices that every step reads anew."""
+        return 3 * self.hidden * self.hidden * self.directions * self.layers
+
+    @property
     def flops(self) -> float:
         """Multiplications and additions of the matrix products; backward costs two forward passes."""
         return 2.0 * self.rows * self.weights * (3 if self.train else 1)
@@ -51,6 +60,7 @@ class Cell:
         extra = f" L={self.layers}" if self.layers > 1 else ""
         extra += " bidirectional" if self.bidirectional else ""
         extra += " ragged" if self.lengths else ""
+        extra += " stream" if self.stream else ""
         return f"T={self.steps} B={self.batch} I={self.input} H={self.hidden}{extra}"
 
 
@@ -114,7 +124,8 @@ def compare(
         rounds, seconds: every implementation runs `rounds` times for about `seconds`, in turns.
 
     Returns:
-        a Timing for each peer, and {"gflops": large matrix product, "gbytes": reading as many bytes as the weights have}.
+        a Timing for each peer, and {"gflops": large matrix product, "gbytes": reading as many bytes as a layer reads at each
+        step, each thread its own share of them}.
     """
     runners = [Runner(name, python, threads) for name, python in peers.items()]
     try:
@@ -132,7 +143,10 @@ def compare(
         for _ in range(rounds):
             for runner in running:
                 results[runner.name].times += runner.ask({"seconds": seconds})["times"]
-        limits = next((runner.ask({"limit": 4 * cell.weights}) for runner in running if runner.name == "grus"), {})
+        size = 4 * (cell.weights if cell.steps == 1 else cell.recurrent) // cell.layers
+        limits = next(
+            (runner.ask({"limit": size, "threads": threads}) for runner in running if runner.name == "grus"), {}
+        )
         return results, limits
     finally:
         for runner in runners:

@@ -35,11 +35,14 @@ class Row:
         if "gflops" not in self.limits:
             return None
         cell = self.cell
-        passes = cell.steps * (3 if cell.train else 1)
-        products = cell.flops / self.limits["gflops"] / 1e9
-        # A step can share the reading of the recurrent weights among the batch, not among steps.
-        recurrent = 4.0 * 3 * cell.hidden * cell.hidden * cell.layers * cell.directions
-        return max(products, passes * recurrent / self.limits["gbytes"] / 1e9)
+        flops, bytes = self.limits["gflops"] * 1e9, self.limits["gbytes"] * 1e9
+        if cell.steps == 1 and not cell.train:
+            return max(cell.flops / flops, 4.0 * cell.weights / bytes)
+        # The input's products are done at once. A step can share the reading of its weights among the batch, not among steps.
+        of_input = 2.0 * cell.rows * (cell.weights - cell.recurrent) / flops
+        of_state = 2.0 * cell.rows * cell.recurrent / flops
+        recurrence = max(of_state, cell.steps * 4.0 * cell.recurrent / bytes)
+        return 3 * of_input + 2 * recurrence + of_state if cell.train else of_input + recurrence
 
 
 def print_rows(rows: list[Row]) -> None:

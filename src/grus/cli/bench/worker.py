@@ -5,7 +5,7 @@ grus. Started as `python worker.py NAME THREADS`; reads one request a line:
 
     {"cell": {...}}            builds it; answers {"output": [a few values], "version": "..."}
     {"seconds": s}             runs it for s seconds; answers {"times": [seconds of each call]}
-    {"limit": bytes}           (torch only) answers {"gflops": ..., "gbytes": ...}
+    {"limit": bytes, "threads": n}    (torch only) answers {"gflops": ..., "gbytes": ...}
 """
 
 # It imports frameworks that are not there when types are checked.
@@ -27,10 +27,12 @@ def main():
         request = json.loads(line)
         try:
             if "cell" in request:
+                if request["cell"].get("stream") and name not in STREAMING:
+                    raise NotImplementedError(name + " is given no streams here")
                 call, version = RUNNERS[name](request["cell"], threads)
                 answer = {"output": [float(value) for value in sample(call())], "version": version}
             elif "limit" in request:
-                answer = limit(request["limit"])
+                answer = limit(request["limit"], request["threads"])
             else:
                 answer = {"times": timed(call, request["seconds"])}
         except Exception as error:
@@ -56,16 +58,18 @@ def sample(output):
     return flat[:: max(1, flat.size // 64)][:64]
 
 
-def limit(size):
-    """GFLOP/s of a large matrix product, and GB/s of reading `size` bytes again and again."""
+def limit(size, threads):
+    """GFLOP/s of a large matrix product, and GB/s of reading `size` bytes again and again, each thread its own part."""
     import torch
 
     side = 1024
     a, b = torch.randn(side, side), torch.randn(side, side)
-    c = torch.randn(max(size // 4, 128 << 10))  # below this the call itself would be measured
+    c = torch.randn(max(size // 4 // threads, 64 << 10))  # below this the call itself would be measured
     product = min(timed(lambda: torch.mm(a, b), 0.3)[1:])
+    torch.set_num_threads(1)
     reading = min(timed(lambda: torch.dot(c, c), 0.1)[1:])
-    return {"gflops": 2 * side**3 / product / 1e9, "gbytes": 4 * c.numel() / reading / 1e9}
+    torch.set_num_threads(threads)
+    return {"gflops": 2 * side**3 / product / 1e9, "gbytes": threads * 4 * c.numel() / reading / 1e9}
 
 
 class Data:
@@ -76,7 +80,7 @@ class Data:
 
         self.T, self.B, self.I, self.H = (cell[key] for key in ("steps", "batch", "input", "hidden"))
         self.L, self.D = cell["layers"], 2 if cell["bidirectional"] else 1
-        self.train, self.lengths = cell["train"], cell.get("lengths")
+        self.train, self.lengths, self.stream = cell["train"], cell.get("lengths"), cell.get("stream")
         random = numpy.random.RandomState(0)
         self.input = random.uniform(-1, 1, (self.T, self.B, self.I)).astype("float32")
         self.grad = random.uniform(-1, 1, (self.T, self.B, self.D * self.H)).astype("float32")
@@ -127,7 +131,28 @@ def run_torch(cell, threads, grus=False):
         output = train() if data.train else infer()
         return getattr(output, "data", output).detach()
 
+    if cell.get("stream"):
+        return streaming(layer, input, grus), package.__version__
+
     return call, package.__version__
+
+
+def streaming(layer, input, grus):
+    """One step of one stream a call: grus's own stream, or a layer that is given its last state."""
+    import torch
+
+    if grus:
+        stream, step = layer.stream(input.shape[1]), input[0]
+        return lambda: stream.step(step)
+    state = None
+
+    def call():
+        nonlocal state
+        with torch.inference_mode():
+            output, state = layer(input, state)
+        return output
+
+    return call
 
 
 def run_grus(cell, threads):
@@ -155,7 +180,8 @@ def onnx_model(data):
         direction = "bidirectional" if data.D == 2 else "forward"
         gates = f"y{layer}"
         options = {"hidden_size": data.H, "linear_before_reset": 1, "direction": direction}
-        nodes.append(helper.make_node("GRU", [source, *names], [gates], **options))
+        state = (["", "h"], ["last"]) if data.stream else ([], [])
+        nodes.append(helper.make_node("GRU", [source, *names, *state[0]], [gates, *state[1]], **options))
         if data.D == 1:  # [T, D, B, H] to [T, B, D * H]
             nodes.append(helper.make_node("Squeeze", [gates, "axis"], [f"o{layer}"]))
         else:
@@ -165,11 +191,12 @@ def onnx_model(data):
     constants.append(numpy_helper.from_array(numpy.array([1]), "axis"))
     constants.append(numpy_helper.from_array(numpy.array([data.T, data.B, data.D * data.H]), "shape"))
     value = helper.make_tensor_value_info
+    kept = [value(name, TensorProto.FLOAT, [1, data.B, data.H]) for name in ("h", "last")] if data.stream else []
     graph = helper.make_graph(
         nodes,
         "gru",
-        [value("x", TensorProto.FLOAT, [data.T, data.B, data.I])],
-        [value(source, TensorProto.FLOAT, [data.T, data.B, data.D * data.H])],
+        [value("x", TensorProto.FLOAT, [data.T, data.B, data.I]), *kept[:1]],
+        [value(source, TensorProto.FLOAT, [data.T, data.B, data.D * data.H]), *kept[1:]],
         constants,
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)])
@@ -192,7 +219,18 @@ def run_onnxruntime(cell, threads):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     session = onnxruntime.InferenceSession(onnx_model(data), options, providers=["CPUExecutionProvider"])
-    return lambda: session.run(None, {"x": data.input})[0], onnxruntime.__version__
+    if not data.stream:
+        return lambda: session.run(None, {"x": data.input})[0], onnxruntime.__version__
+    import numpy
+
+    state = numpy.zeros((1, data.B, data.H), numpy.float32)
+
+    def step():
+        nonlocal state
+        output, state = session.run(None, {"x": data.input, "h": state})
+        return output
+
+    return step, onnxruntime.__version__
 
 
 def run_openvino(cell, threads):
@@ -339,6 +377,8 @@ RUNNERS = {
     "chainer": run_chainer,
     "oneflow": run_oneflow,
 }
+
+STREAMING = ("grus", "torch", "onnxruntime")
 
 if __name__ == "__main__":
     main()

@@ -52,6 +52,7 @@ def _configure() -> None:
     if name not in ("float16", "float32", "float64", "mixed16"):
         raise TypeError(f'incorrect dtype name in CHAINER_DTYPE: "{name}". Only float16/32/64 are allowed.')
     global_config.dtype = mixed16 if name == "mixed16" else _numpy.dtype(name)
+    global_config._will_recompute = False
     global_config.in_recomputing = False
     global_config.compute_mode = None
 

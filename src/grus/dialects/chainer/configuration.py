@@ -27,6 +27,7 @@ class GlobalConfig:
     lazy_grad_sum: Any = None
     cudnn_fast_batch_normalization: Any = None
     dtype: Any = None
+    _will_recompute: Any = None
     in_recomputing: Any = None
     use_static_graph: Any = None
     compute_mode: Any = None

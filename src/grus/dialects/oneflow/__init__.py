@@ -13,7 +13,6 @@ from torch import add as add
 from torch import addcdiv as addcdiv
 from torch import addcmul as addcmul
 from torch import addmm as addmm
-from torch import allclose as allclose
 from torch import amax as amax
 from torch import amin as amin
 from torch import arccos as arccos
@@ -208,6 +207,7 @@ from . import utils as utils
 from .framework import dtype as _types
 from .framework.check_point_v2 import load as load
 from .framework.check_point_v2 import save as save
+from .framework.differing import allclose as allclose
 from .framework.differing import argsort as argsort
 from .framework.differing import argwhere as argwhere
 from .framework.differing import floor_divide as floor_divide

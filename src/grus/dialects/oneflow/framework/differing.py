@@ -110,6 +110,12 @@ def norm(
     return torch.linalg.norm(input, p, dim, keepdim, dtype=plain(dtype))
 
 
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all values are as good as equal, of all processes for global tensors."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return torch.allclose(input._whole(), other._whole(), rtol, atol, equal_nan)
+
+
 def copy_(self: Tensor, other: Any) -> None:
     """Overwrite the values, outside of the autograd graph; gives nothing.
 
@@ -138,7 +144,7 @@ def _logical(function: Callable[..., torch.Tensor]) -> Callable[[Tensor, Any], A
     return operator
 
 
-_functions: tuple[Callable[..., Any], ...] = (sort, argsort, floor_divide, norm, softmax, log_softmax, copy_)
+_functions: tuple[Callable[..., Any], ...] = (sort, argsort, floor_divide, norm, softmax, log_softmax, copy_, allclose)
 for _function in _functions:
     setattr(Tensor, _function.__name__, _function)
 for _name, _operator in [

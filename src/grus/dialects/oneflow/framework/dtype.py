@@ -111,9 +111,16 @@ def indexed(place: torch.device) -> torch.device:
     return place if place.index is not None else torch.device(place.type, 0)
 
 
+_CPU = torch.device("cpu")
+
+
 def plain(value: Any) -> Any:
-    """The value as torch takes it."""
-    return value.torch if isinstance(value, dtype) else value
+    """The value as torch takes it; `cpu:0` as the `cpu` of torch's tensors, to which they need not be copied."""
+    if isinstance(value, dtype):
+        return value.torch
+    if isinstance(value, torch.device) and value.type == "cpu":
+        return _CPU
+    return value
 
 
 def translated(function: Callable[..., Any]) -> Callable[..., Any]:

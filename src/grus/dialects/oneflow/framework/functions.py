@@ -33,10 +33,16 @@ def making(function: Callable[..., torch.Tensor]) -> Maker:
         requires_grad: bool = False,
         **keywords: Any,
     ) -> Tensor:
-        made = function(*map(plain, arguments), **{name: plain(value) for name, value in keywords.items()})
-        return placed(made, placement, sbp).requires_grad_(requires_grad)  # type: ignore[return-value]
+        given = [_whole(value) for value in arguments] if placement is not None else arguments
+        made = function(*map(plain, given), **{name: plain(value) for name, value in keywords.items()})
+        return placed(made, placement, sbp).requires_grad_(requires_grad)
 
     return make
+
+
+def _whole(value: Any) -> Any:
+    """What a global tensor is modelled on: of a tensor its whole values, here."""
+    return value._whole().as_subclass(torch.Tensor) if isinstance(value, Tensor) else value
 
 
 def placed(whole: torch.Tensor, place: placement | None, sbp: Any) -> Tensor:
@@ -85,8 +91,8 @@ def tensor(
     values = copied(data)
     if known is None and not isinstance(values, (np.ndarray, torch.Tensor)) and _is_floating(values):
         known = torch.float32
-    made = torch.as_tensor(values, dtype=known, device=device)
-    return placed(made, placement, sbp).requires_grad_(requires_grad)  # type: ignore[return-value]
+    made = torch.as_tensor(values, dtype=known, device=plain(device))
+    return placed(made, placement, sbp).requires_grad_(requires_grad)
 
 
 def _is_floating(values: Any) -> bool:

@@ -7,7 +7,7 @@ torch called on them gives them again. A global tensor is torch's DTensor in the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partialmethod, wraps
 from typing import Any
 
@@ -23,6 +23,8 @@ from .. import sbp as sbp_module
 from . import placement as placements
 from . import tensor_str
 from .dtype import Size, dtype, indexed, of_torch, plain, translated
+
+_DATA: Any = torch.Tensor.data
 
 # The mark on a step of the autograd graph from which backward() began, and which does not serve again.
 _SPENT = "oneflow: released"
@@ -97,6 +99,25 @@ class Tensor(torch.Tensor):
     def __array__(self, dtype: Any = None) -> np.ndarray:
         return np.asarray(self.numpy(), dtype=dtype)
 
+    def __iter__(self) -> Iterator[Any]:
+        if isinstance(self, DTensor) and self.dim():
+            return (self[number] for number in range(len(self)))
+        return super().__iter__()
+
+    @property
+    def data(self) -> Tensor:
+        """The same values outside of the autograd graph; to set it is to drop the gradient."""
+        with torch._C.DisableTorchFunctionSubclass():
+            return dress(_DATA.__get__(self))
+
+    @data.setter
+    def data(self, value: torch.Tensor) -> None:
+        if not self.is_leaf:
+            raise RuntimeError("Can only set leaf tensor's data.")
+        with torch._C.DisableTorchFunctionSubclass():
+            _DATA.__set__(self, value)
+            self.grad = None
+
     def tolist(self) -> Any:
         return self.numpy().tolist()
 
@@ -127,6 +148,12 @@ class Tensor(torch.Tensor):
         super().backward(gradient, retain_graph or create_graph, create_graph)
         if step is not None and not (retain_graph or create_graph):
             step.metadata[_SPENT] = True
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        super().requires_grad_(requires_grad)
+        if requires_grad and isinstance(self, DTensor) and self.is_leaf:
+            global_tensor.keep_gradient_layout(self)
+        return self
 
     def register_hook(self, hook: Callable[[Tensor], Any]) -> Any:
         """Call the hook with each gradient; for a leaf twice with the same one, as OneFlow 0.9 does."""

@@ -137,6 +137,13 @@ class Module(torch.nn.Module):
 
     # Types, devices, layouts
 
+    def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Any:
+        """Change every parameter and buffer; gradients are dropped."""
+        parameters: Any = self.parameters(recurse)
+        for parameter in parameters:
+            parameter.grad = None
+        return super()._apply(fn, recurse)
+
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """`to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`, in place.
 
@@ -151,10 +158,24 @@ class Module(torch.nn.Module):
         wanted = next((value for value in [*args, *given.values()] if isinstance(value, dtype)), None)
         if wanted is not None and not wanted.is_floating_point:
             raise TypeError(f"nn.Module.to only accepts floating point dtypes, but got desired dtype={wanted}")
+        parameters: Any = self.parameters()
+        if next((parameter.is_global for parameter in parameters), False):
+            return self._global_to([*args, *given.values()], wanted)
         like = next((value for value in [*args, *given.values()] if isinstance(value, torch.Tensor)), None)
         if like is not None:
             return super().to(like.device, plain(like.dtype))
         return translated(super().to)(*args, **given)
+
+    def _global_to(self, asked: list[Any], wanted: dtype | None) -> Any:
+        """`to` for global parameters, which stay where their placement has them."""
+        places = {torch.device(value).type for value in asked if isinstance(value, (str, torch.device))}
+        tensor: Any = next(self.parameters())
+        if places - {tensor.placement.type}:
+            raise RuntimeError(f"a global module stays on {tensor.placement}; to_global(placement, sbp) moves it")
+        return self if wanted is None else super().to(plain(wanted))
+
+    def cpu(self) -> Any:
+        return self.to("cpu")
 
     def to_global(self, placement: Any = None, sbp: Any = None) -> Any:
         """Make every parameter and buffer global, or lay global ones out anew, in place."""
@@ -190,10 +211,7 @@ class Module(torch.nn.Module):
 
 
 def _changed(parameter: Any, change: Callable[[Any], Any]) -> Parameter:
-    new = Parameter(change(parameter.detach()), parameter.requires_grad)
-    if parameter.grad is not None:
-        new.grad = change(parameter.grad)
-    return new
+    return Parameter(change(parameter.detach()), parameter.requires_grad)
 
 
 def _copy(value: Any, tensor: Any, key: str) -> str | None:

@@ -27,7 +27,7 @@ class PackedSequence(rnn.PackedSequence):
     """torch's, on OneFlow's tensors."""
 
     def cpu(self) -> PackedSequence:  # type: ignore[override]
-        return self.to(torch.device("cpu"))
+        return self.to("cpu")  # type: ignore[arg-type]
 
     def cuda(self, *arguments: Any) -> PackedSequence:
         return self.to(*(arguments or ("cuda",)))
