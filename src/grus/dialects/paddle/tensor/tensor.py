@@ -183,7 +183,7 @@ class Tensor(torch.Tensor):
     get_tensor = value
 
     @property
-    def data(self) -> torch.Tensor:  # type: ignore[override]
+    def data(self) -> torch.Tensor:
         """The tensor itself; torch's own code gets the values outside the gradient graph."""
         return _torch_data(self) if _asked_by_torch() else self
 
