@@ -65,6 +65,7 @@ struct Forward {
     Real* kept;                  // [rows, 4, H]: r, z, n and W_hn h + b_hn (after) or r * h (before); null: inference
 
     Grid grid;
+    bool from_the_end;           // the first step walks over the blocks backwards
     Index chunk;                 // steps whose input projections are computed at once
     Real* packed;                // weights in the order of the kernel, then biases; see Layout; null: read as they lie
     bool packed_ready;           // a stream has packed them before

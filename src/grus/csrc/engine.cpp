@@ -146,6 +146,9 @@ public:
     }
 
     void run() {
+        // Single steps of a stream or a cell go on with the weights that the last one ended with: they may still be cached.
+        thread_local bool from_the_end = false;
+        from_the_end_ = from_the_end = !from_the_end;
         run_threads(plan_.threads(), [](void* self, int thread) { static_cast<ForwardRun*>(self)->work(thread); }, this);
         workspace().trim();
     }
@@ -224,6 +227,7 @@ private:
         call.bias_hh = shape_.bias ? weights[3] : nullptr;
         call.kept = arguments_.reserve ? arguments_.reserve + place * shape_.rows * 4 * hidden : nullptr;
         call.grid = {plan_.division.row_groups, plan_.division.block_groups, team.all, team.row_groups};
+        call.from_the_end = from_the_end_;
         call.chunk = plan_.chunk;
         call.packed = arguments_.packed ? arguments_.packed->panels[place] : team.packed;
         call.packed_ready = arguments_.packed != nullptr;
@@ -252,7 +256,7 @@ private:
     Progress* progress_ = nullptr;
     Real* between_ = nullptr;
     int between_buffers_ = 1;
-    bool packs_input_ = false;
+    bool packs_input_ = false, from_the_end_ = false;
 };
 
 template <class Real>

@@ -151,17 +151,14 @@ struct ForwardKernel {
                 for (Index b = own.first; b < own.last; ++b) rows[slots++] = input + b * call.input.row_stride;
         }
         Real* to = projected;
-        for (Index block = share.first_block; block < share.last_block;) {
-            const int panels = panels_for<3>(slots, share.last_block - block);
+        for_panels<3>(slots, 0, [&](Index block, int panels) {
             product<Real, 3>(rows, slots, input_weights, block, panels, to);
             for (int s = 0; s < panels; ++s) {
                 projected_at[block - share.first_block + s] = to + s * 3 * L;
                 projected_pitch[block - share.first_block + s] = Index(panels) * 3 * L;
             }
             to += slots * panels * 3 * L;
-            block += panels;
-        }
-
+        });
     }
 
     // One step of this thread's rows and blocks; slot is the number of its first row in the chunk. Returns its rows.
@@ -213,7 +210,7 @@ struct ForwardKernel {
     // still in the cache.
     template <int W, class Work>
     GRUS_INLINE void for_panels(Index count, Index parity, const Work& work) {
-        if (parity == 0) {
+        if ((parity == 0) != call.from_the_end) {
             for (Index block = share.first_block; block < share.last_block;) {
                 const int panels = panels_for<W>(count, share.last_block - block);
                 work(block, panels);
