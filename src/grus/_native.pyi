@@ -72,7 +72,7 @@ def dense(
 def advance(
     weights: PackedWeights, input: torch.Tensor, state: torch.Tensor, many: bool, batched: bool, threads: int
 ) -> torch.Tensor | None:
-    """The output for the next step [I] or [B, I], or many [T, I] or [T, B, I], of a stream whose state [L, B, H] goes on in place.
+    """The output for the next step [I] or [B, I], or many [T, I] or [T, B, I], of a stream, whose state [L, B, H] moves on.
 
     None where a tensor is none that can be read as it is, or has another shape or dtype; then nothing has changed.
     """
@@ -106,6 +106,7 @@ def pack(
     reset_before: bool,
     weights: Sequence[Tensor],
 ) -> PackedWeights: ...
+def sum_float32(values: Tensor, count: int) -> float: ...
 def use(name: str) -> None: ...
 def isa() -> str: ...
 def variants() -> list[str]: ...

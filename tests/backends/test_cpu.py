@@ -14,7 +14,7 @@ import pytest
 import torch
 from helpers import Case, close
 
-from grus.backends import cpu, cpu_calls, reference
+from grus.backends import cpu, cpu_backward, cpu_calls, reference
 from grus.backends.problem import Problem
 from grus.formula import Formula
 from grus.functional import gru
@@ -479,6 +479,27 @@ def test_without_the_table_of_functions_results_are_the_same(monkeypatch: pytest
     finally:
         native.set_tensor_types(torch.Tensor.__dlpack_c_exchange_api__, torch.Tensor, torch.nn.Parameter)
     assert all(torch.equal(one, other) for one, other in zip(actual, expected, strict=True))
+
+
+@pytest.mark.parametrize("outputs_only", [False, True])
+@pytest.mark.parametrize("reset", ["after", "before"])
+@pytest.mark.parametrize("lengths", [None, (9, 9, 7, 4, 4, 1, 0)])
+@pytest.mark.parametrize("rows", [1, 5, 20])
+def test_backward_in_pieces(
+    monkeypatch: pytest.MonkeyPatch, outputs_only: bool, reset: str, lengths: tuple[int, ...] | None, rows: int
+) -> None:
+    """A long sequence's gradients are summed a piece of its steps at a time."""
+    case = Case(T=9, B=7, I=6, H=8, L=2, reset=reset, lengths=lengths)
+    input, sizes = make_input(case, torch.float64)
+    tensors = [input, case.h_0(), *case.weights()]
+    results = [reference.run(make_problem(case), tensors[0], tensors[1], tensors[2:], sizes)]
+    with cpu.keep_outputs_only(outputs_only):
+        results.append(cpu.run(make_problem(case, torch.float64, True), tensors[0], tensors[1], tensors[2:], sizes))
+    upstream = [torch.randn_like(result) for result in results[0]]
+    expected = torch.autograd.grad(results[0], tensors, upstream)
+    monkeypatch.setattr(cpu_backward, "PIECE_BYTES", rows * 4 * 8 * case.H)
+    for one, other in zip(torch.autograd.grad(results[1], tensors, upstream), expected, strict=True):
+        close(one, other)
 
 
 @pytest.mark.parametrize("reset", ["after", "before"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,6 +13,28 @@ from .problem import Problem
 
 FEW_ROWS = 4
 """Up to so many rows (steps times sequences) the native module computes the sums over them, too."""
+
+
+PIECE_BYTES = 4 << 20
+"""Gradients of gates that are made before the products with them."""
+
+
+class _Piece(NamedTuple):
+    """Neighbouring steps and their rows; `batch` sequences run at the first, and their states before it begin at row `before`."""
+
+    steps: slice
+    rows: slice
+    batch: int
+    before: int
+
+
+class _Terms(NamedTuple):
+    """What the gradients of one direction of a piece are sums of, row by row: [N, I], [N, 4H or 3H], [N, H], [N, 4, H]."""
+
+    input: Tensor
+    gates: Tensor
+    previous: Tensor
+    kept: Tensor
 
 
 class Backward:
@@ -58,63 +81,111 @@ class Backward:
         problem, needs = self.problem, self.needs
         grad_h_0 = torch.empty_like(self.h_0)
         grads: list[Tensor | None] = [None] * len(self.weights)
-        grad = None if grad_output is None else grad_output.reshape(self.rows, self.features)
+        grad = None if grad_output is None else grad_output.reshape(self.rows, self.features).contiguous()
         grad_h_n = None if grad_h_n is None else grad_h_n.contiguous()
         for layer in range(problem.num_layers - 1, -1, -1):
             states = slice(layer * problem.directions, (layer + 1) * problem.directions)
-            gates, previous = self._recurrence(
-                layer, grad, None if grad_h_n is None else grad_h_n[states], grad_h_0[states]
-            )
-            grad = None
-            for direction in range(problem.directions):
-                wants_input = layer > 0 or needs[0]
-                if self.few:
-                    grad = self._few(layer, direction, gates[direction], previous[direction], grads, wants_input, grad)
-                    continue
-                self._weight_gradients(layer, direction, gates[direction], previous[direction], grads)
-                if wants_input:
-                    grad = self._input_gradient(layer, direction, gates[direction], grad)
+            arriving = None if grad_h_n is None else grad_h_n[states]
+            grad = self._layer(layer, grad, arriving, grad_h_0[states], grads, layer > 0 or needs[0])
         grad_input = None if grad is None else grad.view(self.input_shape)
         return [grad_input if needs[0] else None, grad_h_0 if needs[1] else None, *grads]
 
+    def _layer(
+        self,
+        layer: int,
+        grad_output: Tensor | None,
+        grad_h_n: Tensor | None,
+        grad_h_0: Tensor,
+        grads: list[Tensor | None],
+        wants_input: bool,
+    ) -> Tensor | None:
+        """Puts the gradients of a layer's weights into `grads` and that of h_0 into grad_h_0; returns its input's, if wanted."""
+        directions = self.problem.directions
+        kept = self._recomputed(layer) if self.kept is None else self.kept[layer]
+        grad_input = torch.empty_like(self.layer_inputs[layer]) if wants_input else None
+        pieces = self._pieces()
+        if len(pieces) > 1:  # the gradient of the state goes from piece to piece in grad_h_0
+            grad_h_0.zero_() if grad_h_n is None else grad_h_0.copy_(grad_h_n)
+            grad_h_n = grad_h_0
+        for piece in pieces:
+            gates, previous = self._recurrence(layer, piece, grad_output, grad_h_n, grad_h_0, kept)
+            own_kept = kept[:, piece.rows]
+            own_input = None if grad_input is None else grad_input[piece.rows]
+            for direction in range(directions):
+                terms = _Terms(
+                    self.layer_inputs[layer][piece.rows], gates[direction], previous[direction], own_kept[direction]
+                )
+                if self.few:
+                    self._few(layer, direction, terms, grads, own_input)
+                    continue
+                self._weight_gradients(layer, direction, terms, grads)
+                if own_input is not None:
+                    self._input_gradient(layer, direction, terms.gates, own_input)
+        return grad_input
+
+    def _pieces(self) -> list[_Piece]:
+        """The steps in pieces, the last one first, so short that gradients of gates are still cached when products need them.
+
+        Two directions go through the steps in opposite ways, in one piece.
+        """
+        sizes = [self.h_0.shape[1]] * self.steps if self.batch_sizes is None else self.batch_sizes.tolist()
+        most = PIECE_BYTES // (4 * self.hidden * self.problem.dtype.itemsize)
+        if self.problem.bidirectional or self.rows <= most * 3 // 2:
+            return [_Piece(slice(0, self.steps), slice(0, self.rows), self.h_0.shape[1], 0)]
+        pieces, step, row = [], 0, 0
+        while step < self.steps:
+            first_step, first_row = step, row
+            while step < self.steps and (row == first_row or row + sizes[step] - first_row <= most):
+                row += sizes[step]
+                step += 1
+            before = first_row - sizes[first_step - 1] if first_step else 0
+            pieces.append(_Piece(slice(first_step, step), slice(first_row, row), sizes[first_step], before))
+        pieces[0] = pieces[0]._replace(batch=self.h_0.shape[1])
+        return pieces[::-1]
+
     def _recurrence(
-        self, layer: int, grad_output: Tensor | None, grad_h_n: Tensor | None, grad_h_0: Tensor
+        self,
+        layer: int,
+        piece: _Piece,
+        grad_output: Tensor | None,
+        grad_h_n: Tensor | None,
+        grad_h_0: Tensor,
+        kept: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        """Gradients of the gates before their activations [D, N, 4H or 3H], and h before each step [D, N, H]."""
-        problem, hidden, dtype = self.problem, self.hidden, self.problem.dtype
+        """Gradients of the gates before their activations [D, N, 4H or 3H], and h before each step [D, N, H], of a piece."""
+        problem, hidden, dtype, batch = self.problem, self.hidden, self.problem.dtype, piece.batch
         before = problem.formula.reset == "before"
-        output, h_0 = self.layer_outputs[layer], self.h_0
-        gates = output.new_empty((problem.directions, self.rows, (3 if before else 4) * hidden))
-        previous = output.new_empty((problem.directions, self.rows, hidden))
-        states = h_0[layer * problem.directions : (layer + 1) * problem.directions]
+        output = self.layer_outputs[layer]
+        rows = piece.rows.stop - piece.rows.start
+        gates = output.new_empty((problem.directions, rows, (3 if before else 4) * hidden))
+        previous = output.new_empty((problem.directions, rows, hidden))
+        if piece.steps.start == 0:
+            states = self.h_0[layer * problem.directions : (layer + 1) * problem.directions]
+        else:
+            states = output[piece.before : piece.before + batch]
         first, each = layer * problem.directions * problem.tensors_per_direction, problem.tensors_per_direction
         recurrent = [self.weights[first + direction * each + 1] for direction in range(problem.directions)]
-        if grad_output is not None:
-            grad_output = grad_output.contiguous()
-        batch = h_0.shape[1]
-        kept = self._recomputed(layer) if self.kept is None else self.kept[layer]
-        self.layer_kept = kept
         native.backward(
             dtype.itemsize,
-            self.steps,
+            piece.steps.stop - piece.steps.start,
             batch,
             hidden,
             problem.bidirectional,
             before,
-            None if self.batch_sizes is None else address(self.batch_sizes, torch.int64),
-            None if grad_output is None else address(grad_output, dtype),
+            None if self.batch_sizes is None else address(self.batch_sizes[piece.steps], torch.int64),
+            None if grad_output is None else address(grad_output[piece.rows], dtype),
             batch * self.features,
             self.features,
-            None if grad_h_n is None else address(grad_h_n, dtype),
-            address(output, dtype),
+            None if grad_h_n is None else address(grad_h_n[:, :batch], dtype),
+            address(output[piece.rows], dtype),
             batch * self.features,
             self.features,
             address(states, dtype),
-            address(kept, dtype),
+            address(kept[:, piece.rows], dtype),
             [address(weight, dtype) for weight in recurrent],
             address(gates, dtype),
             address(previous, dtype),
-            address(grad_h_0, dtype),
+            address(grad_h_0[:, :batch], dtype),
             torch.get_num_threads(),
         )
         return gates, previous
@@ -154,19 +225,16 @@ class Backward:
         self,
         layer: int,
         direction: int,
-        gates: Tensor,
-        previous: Tensor,
+        terms: _Terms,
         grads: list[Tensor | None],
-        wants_input: bool,
-        so_far: Tensor | None,
-    ) -> Tensor | None:
-        """Puts the gradients of one direction's weights into their places and returns the input's, in one native call."""
+        grad_input: Tensor | None,
+    ) -> None:
+        """Puts the gradients of one direction's weights and of the input into their places, in one native call."""
         problem, each = self.problem, self.problem.tensors_per_direction
         first = (layer * problem.directions + direction) * each
         for place in range(first, first + each):
             grads[place] = torch.empty_like(self.weights[place]) if self.needs[2 + place] else None
-        input, dtype = self.layer_inputs[layer], problem.dtype
-        grad_input = so_far if so_far is not None or not wants_input else torch.empty_like(input)
+        dtype = problem.dtype
         wanted = [grads[first + index] if index < each else None for index in range(4)]
         weight_ih, weight_hh, bias_ih, bias_hh, features = (
             None if grad is None else address(grad, dtype) for grad in (*wanted, grad_input)
@@ -175,56 +243,62 @@ class Backward:
         native.gradients(
             dtype.itemsize,
             self.rows,
-            input.shape[1],
+            terms.input.shape[1],
             self.hidden,
             before,
-            address(gates, dtype),
-            address(previous, dtype),
-            address(self.layer_kept[direction], dtype) if before else None,
-            address(input, dtype),
+            address(terms.gates, dtype),
+            address(terms.previous, dtype),
+            address(terms.kept, dtype) if before else None,
+            address(terms.input, dtype),
             address(self.weights[first], dtype),
             weight_ih,
             weight_hh,
             bias_ih,
             bias_hh,
             features,
-            so_far is not None,
+            direction > 0,
         )
-        return grad_input
 
     def _input_gates(self, gates: Tensor) -> Tensor:
         """The columns r, z, n as the input's product sees them."""
         return gates if self.problem.formula.reset == "before" else gates[:, self.hidden :]
 
-    def _input_gradient(self, layer: int, direction: int, gates: Tensor, so_far: Tensor | None) -> Tensor:
+    def _input_gradient(self, layer: int, direction: int, gates: Tensor, grad_input: Tensor) -> None:
         weight = self.weights[(layer * self.problem.directions + direction) * self.problem.tensors_per_direction]
-        gates = self._input_gates(gates)
-        return torch.mm(gates, weight) if so_far is None else so_far.addmm_(gates, weight)
+        _add_product(grad_input, self._input_gates(gates), weight, anew=direction == 0)
 
-    def _weight_gradients(
-        self, layer: int, direction: int, gates: Tensor, previous: Tensor, grads: list[Tensor | None]
-    ) -> None:
-        """Puts the gradients of one direction's weights that are asked for into their places."""
-        problem, hidden = self.problem, self.hidden
+    def _weight_gradients(self, layer: int, direction: int, terms: _Terms, grads: list[Tensor | None]) -> None:
+        """Adds a piece to the gradients of one direction's weights that are asked for, or begins them with it."""
+        problem, hidden, gates = self.problem, self.hidden, terms.gates
         place = (layer * problem.directions + direction) * problem.tensors_per_direction
         needs = self.needs[2 + place : 2 + place + problem.tensors_per_direction]
         before = problem.formula.reset == "before"
+
+        def gradient(index: int) -> tuple[Tensor, bool]:
+            found, anew = grads[place + index], grads[place + index] is None
+            if found is None:
+                found = grads[place + index] = torch.empty_like(self.weights[place + index])
+            return found, anew
+
         if needs[0]:
-            grads[place] = torch.mm(self._input_gates(gates).t(), self.layer_inputs[layer])
+            grad, anew = gradient(0)
+            _add_product(grad, self._input_gates(gates).t(), terms.input, anew)
         if needs[1]:
-            grads[place + 1] = grad = gates.new_empty((3 * hidden, hidden))
-            if before:
-                reset_state = self.layer_kept[direction, :, 3]
-                torch.mm(gates[:, : 2 * hidden].t(), previous, out=grad[: 2 * hidden])
-                torch.mm(gates[:, 2 * hidden :].t(), reset_state, out=grad[2 * hidden :])
-            else:
-                torch.mm(gates[:, hidden : 3 * hidden].t(), previous, out=grad[: 2 * hidden])
-                torch.mm(gates[:, :hidden].t(), previous, out=grad[2 * hidden :])
+            grad, anew = gradient(1)
+            reset_update = gates[:, : 2 * hidden] if before else gates[:, hidden : 3 * hidden]
+            candidate = gates[:, 2 * hidden :] if before else gates[:, :hidden]
+            _add_product(grad[: 2 * hidden], reset_update.t(), terms.previous, anew)
+            _add_product(grad[2 * hidden :], candidate.t(), terms.kept[:, 3] if before else terms.previous, anew)
         if any(needs[2:]):
             total = gates.sum(0)
-            input_bias = total if before else total[hidden:]
-            if needs[2]:
-                grads[place + 2] = input_bias if before else input_bias.clone()
-            if needs[3]:
-                state_bias = total.clone() if before else torch.cat((total[hidden : 3 * hidden], total[:hidden]))
-                grads[place + 3] = state_bias
+            of_input = total if before else total[hidden:]
+            of_state = total if before else torch.cat((total[hidden : 3 * hidden], total[:hidden]))
+            for index, own in ((2, of_input), (3, of_state)):
+                if needs[index]:
+                    grad, anew = gradient(index)
+                    grad.copy_(own) if anew else grad.add_(own)
+
+
+def _add_product(total: Tensor, left: Tensor, right: Tensor, anew: bool) -> None:
+    """total += left right, or total = left right."""
+    torch.addmm(total, left, right, beta=0 if anew else 1, out=total)

@@ -463,6 +463,12 @@ NB_MODULE(_native, m) {
         if (!grus::set_tensor_types(table.ptr(), tensor.ptr(), parameter.ptr())) throw nb::python_error();
     }, nb::arg("table").none(), nb::arg("tensor"), nb::arg("parameter"));
 
+    m.def("sum_float32", [](nb::handle values, Index count) -> double {
+        const float* at = tensor<const float>(values, count < 0 ? 0 : count, "values");
+        nb::gil_scoped_release release;
+        return grus::kernels().single.sum(at, count);
+    }, nb::arg("values"), nb::arg("count"), "The sum of an array as one thread reads it fastest; `grus bench` times it.");
+
     m.def("isa", [] { return grus::kernels().name; }, "The instruction set in use.");
     m.def("use", [](const std::string& name) { grus::use_kernels(name.c_str()); }, "Chooses an instruction set by name.");
     m.def("variants", [] {

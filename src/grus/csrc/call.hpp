@@ -130,6 +130,7 @@ struct KernelsOf {
     void (*forward)(const Forward<Real>&, int member);
     void (*backward)(const Backward<Real>&, int member);
     void (*gradients)(const Gradients<Real>&);
+    Real (*sum)(const Real* values, Index count);  // a plain walk over memory, by which its speed is measured
     void (*pack)(const Forward<Real>&, Index first, Index last);  // blocks first..last-1 into packed and bias
     int lanes;
 };

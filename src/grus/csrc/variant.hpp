@@ -10,8 +10,24 @@ namespace grus {
 namespace GRUS_VARIANT {
 
 template <class Real>
+Real sum(const Real* values, Index count) {
+    constexpr Index L = lanes<Real>;
+    Vector<Real> sums[8] = {};
+    Index i = 0;
+    for (; i + 8 * L <= count; i += 8 * L) {
+#pragma GCC unroll 8
+        for (int s = 0; s < 8; ++s) sums[s] += load(values + i + s * L);
+    }
+    Real total = 0;
+    for (; i < count; ++i) total += values[i];
+    for (const Vector<Real>& vector : sums)
+        for (Index lane = 0; lane < L; ++lane) total += vector[lane];
+    return total;
+}
+
+template <class Real>
 constexpr KernelsOf<Real> kernels_of() {
-    return {&ForwardKernel<Real>::run, &BackwardKernel<Real>::run, &GradientKernel<Real>::run,
+    return {&ForwardKernel<Real>::run, &BackwardKernel<Real>::run, &GradientKernel<Real>::run, &sum<Real>,
             &ForwardKernel<Real>::pack, lanes<Real>};
 }
 
