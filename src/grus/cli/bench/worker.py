@@ -68,7 +68,8 @@ def limit(size, threads):
     a, b = torch.randn(side, side), torch.randn(side, side)
     c = torch.randn(max(size // 4 // threads, 64 << 10))  # below this the call itself would be measured
     product = min(timed(lambda: torch.mm(a, b), 0.3)[1:])
-    reading = min(timed(lambda: _native.sum_float32(c, c.numel()), 0.1)[1:])
+    where = c.data_ptr(), c.nbytes
+    reading = min(timed(lambda: _native.sum_float32(where, c.numel()), 0.1)[1:])
     return {"gflops": 2 * side**3 / product / 1e9, "gbytes": threads * 4 * c.numel() / reading / 1e9}
 
 
