@@ -60,7 +60,7 @@ def backward(
 def dense(
     input: torch.Tensor,
     h_0: torch.Tensor | None,
-    weights: Sequence[torch.Tensor] | PackedWeights,
+    weights: Sequence[torch.Tensor],
     bidirectional: bool,
     bias: bool,
     reset_before: bool,
@@ -95,7 +95,7 @@ def gradients(
     input_gradient: Tensor | None,
     adds: bool,
 ) -> None: ...
-def set_tensor_types(table: object | None, tensor: type, parameter: type) -> None: ...
+def set_tensor_types(table: object | None, tensor: type, parameter: type) -> bool: ...
 def pack(
     itemsize: int,
     input_size: int,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,9 +17,6 @@ from . import cpu_calls, reference
 from .cpu_backward import Backward
 from .cpu_calls import address, native
 from .problem import Problem
-
-if TYPE_CHECKING:
-    from .cpu_calls import PackedWeights
 
 _DTYPES = (torch.float32, torch.float64)
 _HALF_DTYPES = (torch.bfloat16, torch.float16)
@@ -71,9 +68,7 @@ def run(
     return output, h_n
 
 
-def direct(
-    input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor] | PackedWeights, options: Any
-) -> tuple[Tensor, Tensor] | None:
+def direct(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options: Any) -> tuple[Tensor, Tensor] | None:
     """A dense call [T, B, I] without gradients, checked and computed by the native module in one go.
 
     None where it is no such call, or where anything about it is unusual or wrong: then the general way computes it, or says

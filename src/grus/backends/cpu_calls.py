@@ -15,7 +15,6 @@ missing = ""
 
 if TYPE_CHECKING:
     from .. import _native
-    from .._native import PackedWeights as PackedWeights
 
     native = _native
 else:
@@ -27,9 +26,7 @@ else:
 _PLAIN = (Tensor, torch.nn.Parameter)
 # A table of C functions by which the native module reads tensors faster than Python calls do; older versions of torch have none.
 _table = getattr(Tensor, "__dlpack_c_exchange_api__", None)
-_reads_tensors = native is not None and _table is not None
-if native is not None:
-    native.set_tensor_types(_table, *_PLAIN)
+_reads_tensors = native is not None and native.set_tensor_types(_table, *_PLAIN)
 
 
 def address(tensor: Tensor, dtype: torch.dtype) -> Tensor | tuple[int, int]:
@@ -43,9 +40,7 @@ def address(tensor: Tensor, dtype: torch.dtype) -> Tensor | tuple[int, int]:
     return tensor.data_ptr(), tensor.nbytes
 
 
-def dense(
-    problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor] | PackedWeights, keep: bool
-) -> Any | None:
+def dense(problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], keep: bool) -> Any | None:
     """Output and h_n, and with keep the reserve, of a dense call; None where a tensor cannot be read as it is."""
     before = problem.formula.reset == "before"
     threads = torch.get_num_threads()

@@ -3,14 +3,11 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
-#include <limits>
-#include <memory>
-#include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "engine.hpp"
+#include "operands.hpp"
 #include "tensors.hpp"
 #include "threads.hpp"
 #include "variants.hpp"
@@ -20,61 +17,14 @@ using grus::Index;
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("native kernel: " + what); }
-
-// The product of factors that are not negative, refused where it would not fit in 64 bits.
-Index multiply(std::initializer_list<Index> factors, const char* name) {
-    Index result = 1;
-    for (Index factor : factors)
-        if (__builtin_mul_overflow(result, factor, &result) || result > std::numeric_limits<Index>::max() / 16)
-            refuse(std::string(name) + " is too large to address");
-    return result;
-}
-
-// A tensor: its address and how many bytes lie there.
-struct Operand {
-    std::uintptr_t address;
-    Index bytes;
-    int bits;  // of an element; 0: not told
-};
-
-Operand operand(nb::handle given, const char* name) {
-    grus::TensorView view;
-    if (grus::view_of(given.ptr(), view)) {
-        if (!view.contiguous()) refuse(std::string(name) + " must be contiguous");
-        return {reinterpret_cast<std::uintptr_t>(view.at<char>()), view.numel() * (view.bits / 8), view.bits};
-    }
-    if (!PyTuple_CheckExact(given.ptr()) || PyTuple_GET_SIZE(given.ptr()) != 2)
-        refuse(std::string(name) + " must be a plain CPU tensor or (address, bytes)");
-    const std::size_t address = PyLong_AsSize_t(PyTuple_GET_ITEM(given.ptr(), 0));
-    const Py_ssize_t bytes = PyLong_AsSsize_t(PyTuple_GET_ITEM(given.ptr(), 1));
-    if (PyErr_Occurred()) throw nb::python_error();
-    return {address, bytes, 0};
-}
-
-template <class Real>
-Real* tensor(const Operand& given, Index expected, const char* name) {
-    const Index bytes = expected * Index(sizeof(Real));
-    if (given.bits && (given.bits != 8 * sizeof(Real) || !std::is_floating_point_v<Real>))
-        refuse(std::string(name) + " has elements of another type");
-    if (given.bytes != bytes)
-        refuse(std::string(name) + " must have " + std::to_string(bytes) + " bytes, got " + std::to_string(given.bytes));
-    if (expected == 0) return nullptr;
-    if (given.address == 0) refuse(std::string(name) + " has no memory");
-    if (given.address % alignof(Real)) refuse(std::string(name) + " is not aligned to its element size");
-    return reinterpret_cast<Real*>(given.address);
-}
-
-template <class Real>
-Real* tensor(nb::handle given, Index expected, const char* name) {
-    return tensor<Real>(operand(given, name), expected, name);
-}
-
-// The same for a tensor that may be None.
-template <class Real>
-Real* optional_tensor(nb::handle given, Index expected, const char* name) {
-    return given.is_none() ? nullptr : tensor<Real>(given, expected, name);
-}
+using grus::multiply;
+using grus::operand;
+using grus::optional_tensor;
+using grus::refuse;
+using grus::Stored;
+using grus::StoredWeights;
+using grus::tensor;
+using grus::thread_count;
 
 grus::Shape make_shape(Index steps, Index batch, Index input_size, Index hidden, Index layers, bool bidirectional, bool bias,
                        bool reset_before, nb::handle sizes) {
@@ -146,36 +96,6 @@ std::vector<const Real*> weight_list(const grus::Shape& shape, nb::list weights)
     return result;
 }
 
-int thread_count(Index threads) {
-    if (threads < 1) refuse("threads must be at least 1");
-    return int(threads < 1024 ? threads : 1024);
-}
-
-struct Stored {
-    virtual ~Stored() = default;
-};
-
-template <class Real>
-struct StoredWeights : Stored {
-    explicit StoredWeights(grus::Packed<Real>* weights) : packed(weights) {}
-    std::unique_ptr<grus::Packed<Real>> packed;
-};
-
-bool same_weights(const grus::Shape& a, const grus::Shape& b) {
-    return a.input_size == b.input_size && a.hidden == b.hidden && a.layers == b.layers && a.directions == b.directions &&
-           a.bias == b.bias && a.reset_before == b.reset_before;
-}
-
-// Weights packed before, if they belong to this layer and to these kernels.
-template <class Real>
-const grus::Packed<Real>* fitting(nb::handle weights, const grus::Shape& shape) {
-    const auto* stored = dynamic_cast<const StoredWeights<Real>*>(&nb::cast<const Stored&>(weights));
-    if (!stored) refuse("packed weights have another dtype than the input");
-    if (!same_weights(stored->packed->shape, shape)) refuse("packed weights were made for another layer");
-    if (stored->packed->variant != grus::variant_in_use()) refuse("packed weights were made for another instruction set");
-    return stored->packed.get();
-}
-
 template <class Real>
 void forward(const grus::Shape& shape, nb::handle input, Index step_stride, Index row_stride, nb::handle h_0,
              nb::handle weights, nb::handle output, Index output_step_stride, Index output_row_stride, nb::handle h_n,
@@ -191,7 +111,7 @@ void forward(const grus::Shape& shape, nb::handle input, Index step_stride, Inde
     arguments.reserve = optional_tensor<Real>(reserve, grus::reserve_size(shape), "reserve");
     arguments.threads = thread_count(threads);
     if (nb::isinstance<Stored>(weights)) {
-        arguments.packed = fitting<Real>(weights, shape);
+        arguments.packed = grus::fitting<Real>(weights, shape);
         arguments.weights.resize(std::size_t(shape.layers) * shape.directions * shape.weights_a_direction());
     } else {
         if (!PyList_CheckExact(weights.ptr())) refuse("weights must be a list of (address, bytes)");
@@ -199,135 +119,6 @@ void forward(const grus::Shape& shape, nb::handle input, Index step_stride, Inde
     }
     nb::gil_scoped_release release;
     grus::forward(arguments);
-}
-
-// A new tensor of the input's kind.
-template <class... Sizes>
-nb::object new_tensor(nb::handle like, Sizes... sizes) {
-    static PyObject* const name = PyUnicode_InternFromString("new_empty");
-    const nb::int_ numbers[] = {nb::int_(sizes)...};
-    PyObject* arguments[1 + sizeof...(sizes)] = {like.ptr()};
-    for (std::size_t i = 0; i < sizeof...(sizes); ++i) arguments[i + 1] = numbers[i].ptr();
-    PyObject* made = PyObject_VectorcallMethod(name, arguments, 1 + sizeof...(sizes), nullptr);
-    if (!made) throw nb::python_error();
-    return nb::steal(made);
-}
-
-// Weights of a plain call into `arguments`; false where one is not what its place asks for.
-template <class Real>
-bool take_weights(nb::handle weights, bool bidirectional, grus::ForwardArguments<Real>& arguments) {
-    grus::Shape& shape = arguments.shape;
-    if (nb::isinstance<Stored>(weights)) {
-        const auto* stored = dynamic_cast<const StoredWeights<Real>*>(&nb::cast<const Stored&>(weights));
-        if (!stored || stored->packed->shape.input_size != shape.input_size) return false;
-        const Index steps = shape.steps, batch = shape.batch;
-        shape = stored->packed->shape;
-        shape.steps = steps, shape.batch = batch, shape.rows = steps * batch, shape.sizes = nullptr;
-        arguments.packed = fitting<Real>(weights, shape);
-        arguments.weights.resize(std::size_t(shape.layers) * shape.directions * shape.weights_a_direction());
-        return true;
-    }
-    const bool list = PyList_CheckExact(weights.ptr());
-    if (!list && !PyTuple_CheckExact(weights.ptr())) return false;
-    PyObject* const* items = list ? &PyList_GET_ITEM(weights.ptr(), 0) : &PyTuple_GET_ITEM(weights.ptr(), 0);
-    const Index count = PySequence_Fast_GET_SIZE(weights.ptr()), each = shape.weights_a_direction();
-    shape.directions = bidirectional ? 2 : 1;
-    if (count == 0 || count % (each * shape.directions)) return false;
-    shape.layers = int(count / (each * shape.directions));
-    arguments.weights.resize(std::size_t(count));
-    for (Index i = 0; i < count; ++i) {
-        grus::TensorView view;
-        if (!grus::view_of(items[i], view) || view.numel() == 0 || view.bits != 8 * sizeof(Real) || !view.contiguous()) return false;
-        const Index kind = i % each;
-        if (i == 0) {
-            if (view.dimensions != 2 || view.shape[0] % 3) return false;
-            shape.hidden = view.shape[0] / 3;
-        }
-        if (kind > 1 ? !view.is(3 * shape.hidden)
-                     : !view.is(3 * shape.hidden, kind ? shape.hidden : shape.layer_input(int(i / each / shape.directions))))
-            return false;
-        arguments.weights[std::size_t(i)] = view.at<const Real>();
-    }
-    return true;
-}
-
-template <class Real>
-nb::object dense(nb::handle input, const grus::TensorView& given, nb::handle h_0, nb::handle weights, bool bidirectional,
-                 bool bias, bool reset_before, Index threads, bool keep) {
-    grus::ForwardArguments<Real> arguments{};
-    grus::Shape& shape = arguments.shape;
-    shape.steps = given.shape[0], shape.batch = given.shape[1], shape.input_size = given.shape[2];
-    shape.rows = shape.steps * shape.batch;
-    shape.bias = bias;
-    shape.reset_before = reset_before;
-    const bool gaps = given.strides[2] != 1 && shape.input_size != 1;
-    if (gaps || shape.rows == 0 || shape.input_size == 0) return nb::none();
-    arguments.input = {given.at<const Real>(), given.strides[0], given.strides[1]};
-    if (!take_weights<Real>(weights, bidirectional, arguments)) return nb::none();
-    const Index states = shape.layers * shape.directions, features = shape.directions * shape.hidden;
-    grus::TensorView view;
-    if (!h_0.is_none()) {
-        if (!grus::view_of(h_0.ptr(), view) || view.bits != given.bits || !view.is(states, shape.batch, shape.hidden) ||
-            !view.contiguous())
-            return nb::none();
-        arguments.h_0 = view.at<const Real>();
-    }
-    const nb::object output = new_tensor(input, shape.steps, shape.batch, features);
-    const nb::object h_n = new_tensor(input, states, shape.batch, shape.hidden);
-    if (!grus::view_of(output.ptr(), view)) return nb::none();
-    arguments.output = {view.at<Real>(), shape.batch * features, features};
-    if (!grus::view_of(h_n.ptr(), view)) return nb::none();
-    arguments.h_n = view.at<Real>();
-    nb::object reserve;
-    if (keep) {
-        reserve = new_tensor(input, grus::reserve_size(shape));
-        if (!grus::view_of(reserve.ptr(), view)) return nb::none();
-        arguments.reserve = view.at<Real>();
-    }
-    arguments.threads = thread_count(threads);
-    {
-        nb::gil_scoped_release release;
-        grus::forward(arguments);
-    }
-    PyObject* results = PyTuple_Pack(keep ? 3 : 2, output.ptr(), h_n.ptr(), reserve.ptr());
-    if (!results) throw nb::python_error();
-    return nb::steal(results);
-}
-
-// The next steps of a stream: `state` [L, B, H] goes on in place. None where a tensor is not what the stream needs.
-template <class Real>
-nb::object advance(const StoredWeights<Real>& stored, nb::handle input, const grus::TensorView& given, nb::handle state,
-                   bool many, bool batched, Index threads) {
-    if (stored.packed->variant != grus::variant_in_use()) refuse("packed weights were made for another instruction set");
-    grus::ForwardArguments<Real> arguments{};
-    grus::Shape& shape = arguments.shape;
-    shape = stored.packed->shape;
-    shape.steps = many ? given.shape[0] : 1;
-    shape.batch = batched ? given.shape[many] : 1;
-    shape.rows = shape.steps * shape.batch;
-    const int last = given.dimensions - 1;
-    const bool gaps = given.strides[last] != 1 && shape.input_size != 1;
-    if (given.shape[last] != shape.input_size || shape.rows == 0 || gaps || shape.directions != 1) return nb::none();
-    grus::TensorView view;
-    if (!grus::view_of(state.ptr(), view) || view.bits != given.bits || !view.contiguous() ||
-        !view.is(shape.layers, shape.batch, shape.hidden))
-        return nb::none();
-    arguments.h_0 = arguments.h_n = view.at<Real>();
-    arguments.input = {given.at<const Real>(), many ? given.strides[0] : 0, batched ? given.strides[many] : 0};
-    const nb::object output = many && batched ? new_tensor(input, shape.steps, shape.batch, shape.hidden)
-                              : many          ? new_tensor(input, shape.steps, shape.hidden)
-                              : batched       ? new_tensor(input, shape.batch, shape.hidden)
-                                              : new_tensor(input, shape.hidden);
-    if (!grus::view_of(output.ptr(), view)) return nb::none();
-    arguments.output = {view.at<Real>(), shape.batch * shape.hidden, shape.hidden};
-    arguments.weights.resize(std::size_t(shape.layers) * shape.weights_a_direction());
-    arguments.packed = stored.packed.get();
-    arguments.threads = thread_count(threads);
-    {
-        nb::gil_scoped_release release;
-        grus::forward(arguments);
-    }
-    return output;
 }
 
 template <class Real>
@@ -439,28 +230,11 @@ NB_MODULE(_native, m) {
               refuse("itemsize must be 4 or 8");
           }, nb::rv_policy::take_ownership);
 
-    m.def("dense",
-          [](nb::handle input, nb::handle h_0, nb::handle weights, bool bidirectional, bool bias, bool reset_before,
-             Index threads, bool keep) -> nb::object {
-              grus::TensorView view;
-              if (!grus::view_of(input.ptr(), view) || view.dimensions != 3) return nb::none();
-              return (view.bits == 32 ? &dense<float> : &dense<double>)(input, view, h_0, weights, bidirectional, bias,
-                                                                       reset_before, threads, keep);
-          }, nb::arg("input"), nb::arg("h_0").none(), nb::arg("weights"), nb::arg("bidirectional"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("threads"), nb::arg("keep"));
-
-    m.def("advance",
-          [](const Stored& stored, nb::handle input, nb::handle state, bool many, bool batched, Index threads) -> nb::object {
-              grus::TensorView view;
-              if (!grus::view_of(input.ptr(), view) || view.dimensions != 1 + many + batched) return nb::none();
-              if (const auto* single = dynamic_cast<const StoredWeights<float>*>(&stored); single && view.bits == 32)
-                  return advance(*single, input, view, state, many, batched, threads);
-              if (const auto* twice = dynamic_cast<const StoredWeights<double>*>(&stored); twice && view.bits == 64)
-                  return advance(*twice, input, view, state, many, batched, threads);
-              return nb::none();
-          }, nb::arg("weights"), nb::arg("input"), nb::arg("state"), nb::arg("many"), nb::arg("batched"), nb::arg("threads"));
+    grus::define_direct_calls(m);
 
     m.def("set_tensor_types", [](nb::handle table, nb::handle tensor, nb::handle parameter) {
         if (!grus::set_tensor_types(table.ptr(), tensor.ptr(), parameter.ptr())) throw nb::python_error();
+        return grus::reads_tensors();
     }, nb::arg("table").none(), nb::arg("tensor"), nb::arg("parameter"));
 
     m.def("sum_float32", [](nb::handle values, Index count) -> double {

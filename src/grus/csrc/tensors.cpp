@@ -29,10 +29,7 @@ bool set_tensor_types(PyObject* capsule, PyObject* tensor, PyObject* parameter) 
     if (capsule == Py_None) return true;
     const auto* found = static_cast<const ExchangeTable*>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api"));
     if (!found) return false;
-    if (found->major != 1) {
-        PyErr_Format(PyExc_ValueError, "DLPack 1 is needed, got version %u.%u", found->major, found->minor);
-        return false;
-    }
+    if (found->major != 1) return true;  // its functions may be others
     if (!is_neg && !(is_neg = PyUnicode_InternFromString("is_neg"))) return false;
     PyObject* const given[2] = {tensor, parameter};
     for (int i = 0; i < 2; ++i) {
@@ -46,6 +43,8 @@ bool set_tensor_types(PyObject* capsule, PyObject* tensor, PyObject* parameter) 
     table = found->look ? found : nullptr;
     return true;
 }
+
+bool reads_tensors() { return table != nullptr; }
 
 bool view_of(PyObject* object, TensorView& view) {
     if (!table || (Py_TYPE(object) != plain[0] && Py_TYPE(object) != plain[1])) return false;

@@ -44,9 +44,12 @@ struct TensorView {
 };
 
 // Which objects are plain tensors: exactly these types, since a subclass may hold something else.
-// table: the capsule; none where there is no such table, and then nothing is readable.
-// Raises (false, with a Python error set) for a capsule that is none of DLPack's, or of another major version.
+// table: the capsule; none, or one of another major version than 1, where no tensor can be read.
+// Raises (false, with a Python error set) for a capsule that is none of DLPack's.
 bool set_tensor_types(PyObject* table, PyObject* tensor, PyObject* parameter);
+
+// Whether there is a table to read tensors with.
+bool reads_tensors();
 
 // Whether `object` is a tensor in this process's memory, of float32 or float64 at their own alignment, that means what its
 // memory says. The view lives as long as the object is not changed.

@@ -1,0 +1,159 @@
+// Calls that take torch's tensors as they are, check them, allocate the results and compute, all at once. What they do not take
+// they decline with None, before anything has changed: the general way of Python then computes it, or says what is wrong.
+#include <nanobind/nanobind.h>
+
+#include <vector>
+
+#include "engine.hpp"
+#include "operands.hpp"
+#include "tensors.hpp"
+
+namespace grus {
+
+namespace {
+
+// A new tensor of the input's kind.
+template <class... Sizes>
+nb::object new_tensor(nb::handle like, Sizes... sizes) {
+    static PyObject* const name = PyUnicode_InternFromString("new_empty");
+    const nb::int_ numbers[] = {nb::int_(sizes)...};
+    PyObject* arguments[1 + sizeof...(sizes)] = {like.ptr()};
+    for (std::size_t i = 0; i < sizeof...(sizes); ++i) arguments[i + 1] = numbers[i].ptr();
+    PyObject* made = PyObject_VectorcallMethod(name, arguments, 1 + sizeof...(sizes), nullptr);
+    if (!made) throw nb::python_error();
+    return nb::steal(made);
+}
+
+// Weights of a plain call into `arguments`; false where one is not what its place asks for.
+template <class Real>
+bool take_weights(nb::handle weights, bool bidirectional, ForwardArguments<Real>& arguments) {
+    Shape& shape = arguments.shape;
+    const bool list = PyList_CheckExact(weights.ptr());
+    if (!list && !PyTuple_CheckExact(weights.ptr())) return false;
+    PyObject* const* items = list ? &PyList_GET_ITEM(weights.ptr(), 0) : &PyTuple_GET_ITEM(weights.ptr(), 0);
+    const Index count = PySequence_Fast_GET_SIZE(weights.ptr()), each = shape.weights_a_direction();
+    shape.directions = bidirectional ? 2 : 1;
+    if (count == 0 || count % (each * shape.directions)) return false;
+    shape.layers = int(count / (each * shape.directions));
+    arguments.weights.resize(std::size_t(count));
+    for (Index i = 0; i < count; ++i) {
+        TensorView view;
+        if (!view_of(items[i], view) || view.numel() == 0 || view.bits != 8 * sizeof(Real) || !view.contiguous()) return false;
+        const Index kind = i % each;
+        if (i == 0) {
+            if (view.dimensions != 2 || view.shape[0] % 3) return false;
+            shape.hidden = view.shape[0] / 3;
+        }
+        if (kind > 1 ? !view.is(3 * shape.hidden)
+                     : !view.is(3 * shape.hidden, kind ? shape.hidden : shape.layer_input(int(i / each / shape.directions))))
+            return false;
+        arguments.weights[std::size_t(i)] = view.at<const Real>();
+    }
+    return true;
+}
+
+template <class Real>
+nb::object dense(nb::handle input, const TensorView& given, nb::handle h_0, nb::handle weights, bool bidirectional,
+                 bool bias, bool reset_before, Index threads, bool keep) {
+    ForwardArguments<Real> arguments{};
+    Shape& shape = arguments.shape;
+    shape.steps = given.shape[0], shape.batch = given.shape[1], shape.input_size = given.shape[2];
+    shape.rows = shape.steps * shape.batch;
+    shape.bias = bias;
+    shape.reset_before = reset_before;
+    const bool gaps = given.strides[2] != 1 && shape.input_size != 1;
+    if (gaps || shape.rows == 0 || shape.input_size == 0) return nb::none();
+    arguments.input = {given.at<const Real>(), given.strides[0], given.strides[1]};
+    if (!take_weights<Real>(weights, bidirectional, arguments)) return nb::none();
+    const Index states = shape.layers * shape.directions, features = shape.directions * shape.hidden;
+    TensorView view;
+    if (!h_0.is_none()) {
+        if (!view_of(h_0.ptr(), view) || view.bits != given.bits || !view.is(states, shape.batch, shape.hidden) ||
+            !view.contiguous())
+            return nb::none();
+        arguments.h_0 = view.at<const Real>();
+    }
+    const nb::object output = new_tensor(input, shape.steps, shape.batch, features);
+    const nb::object h_n = new_tensor(input, states, shape.batch, shape.hidden);
+    if (!view_of(output.ptr(), view)) return nb::none();
+    arguments.output = {view.at<Real>(), shape.batch * features, features};
+    if (!view_of(h_n.ptr(), view)) return nb::none();
+    arguments.h_n = view.at<Real>();
+    nb::object reserve;
+    if (keep) {
+        reserve = new_tensor(input, reserve_size(shape));
+        if (!view_of(reserve.ptr(), view)) return nb::none();
+        arguments.reserve = view.at<Real>();
+    }
+    arguments.threads = thread_count(threads);
+    {
+        nb::gil_scoped_release release;
+        grus::forward(arguments);
+    }
+    PyObject* results = PyTuple_Pack(keep ? 3 : 2, output.ptr(), h_n.ptr(), reserve.ptr());
+    if (!results) throw nb::python_error();
+    return nb::steal(results);
+}
+
+// The next steps of a stream: `state` [L, B, H] goes on in place. None where a tensor is not what the stream needs.
+template <class Real>
+nb::object advance(const StoredWeights<Real>& stored, nb::handle input, const TensorView& given, nb::handle state,
+                   bool many, bool batched, Index threads) {
+    if (stored.packed->variant != variant_in_use()) refuse("packed weights were made for another instruction set");
+    ForwardArguments<Real> arguments{};
+    Shape& shape = arguments.shape;
+    shape = stored.packed->shape;
+    shape.steps = many ? given.shape[0] : 1;
+    shape.batch = batched ? given.shape[many] : 1;
+    shape.rows = shape.steps * shape.batch;
+    const int last = given.dimensions - 1;
+    const bool gaps = given.strides[last] != 1 && shape.input_size != 1;
+    if (given.shape[last] != shape.input_size || shape.rows == 0 || gaps || shape.directions != 1) return nb::none();
+    TensorView view;
+    if (!view_of(state.ptr(), view) || view.bits != given.bits || !view.contiguous() ||
+        !view.is(shape.layers, shape.batch, shape.hidden))
+        return nb::none();
+    arguments.h_0 = arguments.h_n = view.at<Real>();
+    arguments.input = {given.at<const Real>(), many ? given.strides[0] : 0, batched ? given.strides[many] : 0};
+    const nb::object output = many && batched ? new_tensor(input, shape.steps, shape.batch, shape.hidden)
+                              : many          ? new_tensor(input, shape.steps, shape.hidden)
+                              : batched       ? new_tensor(input, shape.batch, shape.hidden)
+                                              : new_tensor(input, shape.hidden);
+    if (!view_of(output.ptr(), view)) return nb::none();
+    arguments.output = {view.at<Real>(), shape.batch * shape.hidden, shape.hidden};
+    arguments.weights.resize(std::size_t(shape.layers) * shape.weights_a_direction());
+    arguments.packed = stored.packed.get();
+    arguments.threads = thread_count(threads);
+    {
+        nb::gil_scoped_release release;
+        grus::forward(arguments);
+    }
+    return output;
+}
+
+}  // namespace
+
+void define_direct_calls(nb::module_& m) {
+    m.def("dense",
+          [](nb::handle input, nb::handle h_0, nb::handle weights, bool bidirectional, bool bias, bool reset_before,
+             Index threads, bool keep) -> nb::object {
+              TensorView view;
+              if (!view_of(input.ptr(), view) || view.dimensions != 3) return nb::none();
+              return (view.bits == 32 ? &dense<float> : &dense<double>)(input, view, h_0, weights, bidirectional, bias,
+                                                                       reset_before, threads, keep);
+          }, nb::arg("input"), nb::arg("h_0").none(), nb::arg("weights"), nb::arg("bidirectional"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("threads"), nb::arg("keep"));
+
+    m.def("advance",
+          [](const Stored& stored, nb::handle input, nb::handle state, bool many, bool batched, Index threads) -> nb::object {
+              TensorView view;
+              if (!view_of(input.ptr(), view) || view.dimensions != 1 + many + batched) return nb::none();
+              if (const auto* single = dynamic_cast<const StoredWeights<float>*>(&stored); single && view.bits == 32)
+                  return advance(*single, input, view, state, many, batched, threads);
+              if (const auto* twice = dynamic_cast<const StoredWeights<double>*>(&stored); twice && view.bits == 64)
+                  return advance(*twice, input, view, state, many, batched, threads);
+              return nb::none();
+          }, nb::arg("weights"), nb::arg("input"), nb::arg("state"), nb::arg("many"), nb::arg("batched"), nb::arg("threads"));
+
+}
+
+}  // namespace grus
