@@ -58,6 +58,9 @@ def run(
     if _on_one_machine(options):
         options.standalone = True  # a free port, where torchrun's 29500 may be taken by another job
     extra = {"OMP_NUM_THREADS": _threads(options)} | dict(environment or {}) | {LAUNCHER: str(os.getpid())}
+    if options.max_restarts:
+        # torchrun would give all attempts one store, where the second finds the first one's dead addresses.
+        extra.setdefault("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
     if log_dir is not None:
         Path(log_dir).mkdir(parents=True, exist_ok=True)
         extra[LOGS] = os.path.abspath(log_dir)
