@@ -6,6 +6,7 @@ LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Without a launcher th
 
 import atexit
 import gc
+import logging
 import os
 import sys
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ def start(backend: str | None = None, *, alone: bool = False, timeout: timedelta
     else:
         store = dist.HashStore()  # type: ignore[attr-defined]
         dist.init_process_group(backend, store=store, rank=0, world_size=1, timeout=timeout)
-    atexit.register(stop)
+    atexit.register(_part)
     return place
 
 
@@ -78,6 +79,19 @@ def stop() -> None:
         # What still holds the connection would keep its threads running while the interpreter is taken down.
         gc.collect()
         dist.destroy_process_group()
+
+
+def _part() -> None:
+    """At the end of the process: close the connection, or, after an exception in a job of several, end without it.
+
+    Its threads would abort an interpreter that is taken down while they run, and closing could wait for peers that are gone.
+    """
+    if launched() and world().size > 1 and hasattr(sys, "last_type") and dist.is_initialized():
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
+    stop()
 
 
 def _number(variable: str, default: int | None = None) -> int:

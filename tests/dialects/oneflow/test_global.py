@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import grus.dialects.oneflow as flow
-from grus import parallel
 from grus.dialects.oneflow import nn
 
 HERE = flow.placement("cpu", [0])
 B, P, S = flow.sbp.broadcast, flow.sbp.partial_sum, flow.sbp.split
-
-
-@pytest.fixture(autouse=True)
-def _world_ends() -> Iterator[None]:
-    """A global tensor starts a world, here of one process."""
-    yield
-    parallel.stop()
 
 
 def test_texts() -> None:

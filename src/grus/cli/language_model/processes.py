@@ -72,8 +72,8 @@ def _wait_for(workers: Sequence[BaseProcess], stop: StopRequest) -> None:
 def _outcome(exit_codes: Sequence[int | None], messages: Sequence[int | Exception | None]) -> int:
     """What the job came to, of which the first cause is wanted and not what followed from it."""
     errors = [message for message in messages if isinstance(message, Exception)]
-    for rank, code in enumerate(exit_codes):
-        if code is not None and code < 0:
+    for rank, (code, message) in enumerate(zip(exit_codes, messages, strict=True)):
+        if code is not None and code < 0 and message is None:  # who could still speak was not the first
             raise Failure(f"worker {rank} was killed by {signal.Signals(-code).name}")
     for error in sorted(errors, key=lambda error: isinstance(error, ConnectionLost)):
         raise error
@@ -108,7 +108,10 @@ def _work(rank: int, job: Job, port: int, sender: Connection) -> None:
         result = run(job, load(job.texts), Group(rank, size), Screen(job.bar) if rank == 0 else Display())
     except (GrusError, Failure, OSError) as error:
         sender.send(error)
-        raise SystemExit(1) from None
+        sender.close()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)  # the connection's threads would abort an interpreter that ends while they run
     sender.send(result)
     torch.distributed.destroy_process_group()
 
