@@ -403,6 +403,40 @@ def test_the_native_module_refuses_what_does_not_fit() -> None:
     assert torch.equal(output, expected)
 
 
+def test_gradients_refuse_what_does_not_fit() -> None:
+    rows, size, hidden = 2, 3, 4
+    shapes = {
+        "gates": (rows, 4 * hidden), "previous": (rows, hidden), "kept": (rows, 4, hidden), "input": (rows, size),
+        "weight_ih": (3 * hidden, size), "weight_ih_gradient": (3 * hidden, size), "weight_hh_gradient": (3 * hidden, hidden),
+        "bias_ih_gradient": (3 * hidden,), "bias_hh_gradient": (3 * hidden,), "input_gradient": (rows, size),
+    }  # fmt: skip
+    tensors = {name: torch.ones(shape) for name, shape in shapes.items()}
+    good = {"itemsize": 4, "rows": rows, "input_size": size, "hidden": hidden, "reset_before": False, "adds": False}
+    native.gradients(**good, **tensors)
+    expected = {name: tensor.clone() for name, tensor in tensors.items()}
+    for name in shapes:
+        for wrong in (
+            torch.ones(7),
+            torch.ones(shapes[name]).double(),
+            torch.ones(2, *shapes[name])[:, :1],
+            (0, 4),
+            "x",
+        ):
+            with pytest.raises((ValueError, TypeError)):
+                native.gradients(**good, **{**tensors, name: wrong})
+    for name, value in (
+        ("itemsize", 2),
+        ("rows", 0),
+        ("rows", 3),
+        ("hidden", -1),
+        ("input_size", 2**62),
+        ("reset_before", True),
+    ):
+        with pytest.raises(ValueError, match="native kernel"):
+            native.gradients(**{**good, name: value}, **tensors)
+    assert all(torch.equal(tensors[name], expected[name]) for name in shapes)
+
+
 class _Own(torch.Tensor):
     pass
 
