@@ -97,12 +97,15 @@ def test_variants_with_fused_multiply_add_give_the_same_bits() -> None:
 
 
 @pytest.mark.parametrize("reset", ["after", "before"])
-@pytest.mark.parametrize("hidden", [40, 256])
-def test_a_sequence_has_the_same_bits_in_every_batch(variant: str, reset: str, hidden: int) -> None:
-    case = Case(T=9, B=21, I=150, H=hidden, reset=reset)
-    input, h_0 = case.input(torch.float32).detach(), case.h_0(torch.float32).detach()
-    weights = [weight.detach() for weight in case.weights(torch.float32, scale=0.1)]
-    problem = make_problem(case)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("features", "hidden"), [(150, 40), (133, 256), (515, 72), (3, 16)])
+def test_a_sequence_has_the_same_bits_in_every_batch(
+    variant: str, reset: str, dtype: torch.dtype, features: int, hidden: int
+) -> None:
+    case = Case(T=9, B=21, I=features, H=hidden, reset=reset)
+    input, h_0 = case.input(dtype).detach(), case.h_0(dtype).detach()
+    weights = [weight.detach() for weight in case.weights(dtype, scale=0.1)]
+    problem = make_problem(case, dtype)
     whole, last = cpu.run(problem, input, h_0, weights, None)
     order = torch.randperm(case.B)
     assert torch.equal(cpu.run(problem, input[:, order], h_0[:, order], weights, None)[0], whole[:, order])
@@ -116,11 +119,12 @@ def test_a_sequence_has_the_same_bits_in_every_batch(variant: str, reset: str, h
         output, state = cpu.run(problem, input[t : t + 1], state, weights, None)
         steps.append(output)
     assert torch.equal(torch.cat(steps), whole)
-    single, state = [], h_0[:, 3:4]
-    for t in range(case.T):
-        output, state = cpu.run(problem, input[t : t + 1, 3:4], state, weights, None)
-        single.append(output)
-    assert torch.equal(torch.cat(single), whole[:, 3:4])
+    for count in (1, 2, 3, 4, 5):
+        few, state = [], h_0[:, 3 : 3 + count]
+        for t in range(case.T):
+            output, state = cpu.run(problem, input[t : t + 1, 3 : 3 + count], state, weights, None)
+            few.append(output)
+        assert torch.equal(torch.cat(few), whole[:, 3 : 3 + count])
     # ... among sequences of other lengths
     lengths = sorted([random.Random(1).randint(0, case.T) for _ in range(case.B)], reverse=True)
     sizes = torch.tensor([sum(length > t for length in lengths) for t in range(case.T)])

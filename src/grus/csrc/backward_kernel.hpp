@@ -11,7 +11,7 @@
 #include "call.hpp"
 #include "partition.hpp"
 #include "threads.hpp"
-#include "tile.hpp"
+#include "panels.hpp"
 
 namespace grus {
 namespace GRUS_VARIANT {
@@ -31,7 +31,7 @@ struct BackwardKernel {
     BackwardKernel(const Backward<Real>& backward, int member)
         : call(backward), share(backward.grid, member, (backward.hidden + L - 1) / L, tile_rows), hidden(backward.hidden),
           width(backward.reset_before ? 3 * backward.hidden : 4 * backward.hidden) {
-        const ScratchLayout layout(call.sequence.batch, 1, call.grid, share.blocks, L, tile_rows, depth_block);
+        const ScratchLayout layout(call.sequence.batch, 1, call.grid, share.blocks, L, tile_rows, deepest_block);
         char* memory = reinterpret_cast<char*>(call.scratch + member * call.scratch_size);
         rows = reinterpret_cast<const Real**>(memory);
         sums = reinterpret_cast<Real*>(memory + layout.panels);
@@ -61,15 +61,15 @@ struct BackwardKernel {
     void prepare() {
         for (Index block = share.first_block + share.row_group; call.packed && block < share.last_block;
              block += share.row_groups) {
-            const Index square = hidden * hidden;
-            Real* panel = call.packed + block * (call.reset_before ? 2 : 3) * hidden * L;
+            const Index square = hidden * hidden, first = block * L;
+            Real* panel = call.packed + first * (call.reset_before ? 2 : 3) * hidden;
             if (call.reset_before) {
-                pack_columns(call.weight_hh, hidden, block * L, 2 * hidden, panel);
+                pack_columns(call.weight_hh, hidden, first, 2 * hidden, panel, 0, 2 * hidden);
                 panel = call.packed + (share.blocks * 2 + block) * hidden * L;
-                pack_columns(call.weight_hh + 2 * square, hidden, block * L, hidden, panel);
+                pack_columns(call.weight_hh + 2 * square, hidden, first, hidden, panel, 0, hidden);
             } else {
-                pack_columns(call.weight_hh + 2 * square, hidden, block * L, hidden, panel);
-                pack_columns(call.weight_hh, hidden, block * L, 2 * hidden, panel + hidden * L);
+                pack_columns(call.weight_hh + 2 * square, hidden, first, hidden, panel, 0, 3 * hidden);
+                pack_columns(call.weight_hh, hidden, first, 2 * hidden, panel, hidden, 3 * hidden);
             }
         }
         for_rows(call.sequence.batch, [&](Index, Index b) {

@@ -300,8 +300,8 @@ private:
         }
     }
 
-    // One or two steps are not worth packing for. 32: what a chain of additions in a tile must not be cut by.
-    bool in_place() const { return shape_.steps <= 2 && shape_.hidden % 32 == 0 && shape_.hidden % kernels_.lanes == 0; }
+    // One or two steps are not worth packing for, where all blocks are whole.
+    bool in_place() const { return shape_.steps <= 2 && shape_.hidden % kernels_.lanes == 0; }
 
     void work(int thread) {
         const int members = division_.threads();

@@ -14,7 +14,7 @@
 #include "call.hpp"
 #include "partition.hpp"
 #include "threads.hpp"
-#include "tile.hpp"
+#include "panels.hpp"
 
 namespace grus {
 namespace GRUS_VARIANT {
@@ -33,19 +33,19 @@ struct ForwardKernel {
     Weights<Real, 1> candidate_weights;  // ... and n
     // This thread's scratch memory.
     const Real** rows;       // pointers to rows of the matrix that is being multiplied
-    Real** projected_at;     // [own blocks] where the block's projections of this chunk begin ...
-    Index* projected_pitch;  // [own blocks] ... and how far apart its rows are
+    Place<Real>* inputs;     // [own blocks] of W_ih x of this chunk
+    Place<Real>* products;   // [own blocks] of products with the state
     Real* projected;         // [groups of own blocks][rows of the chunk][S][3][L]
-    Real* sums;              // [own rows][S][W][L]
+    Real* sums;              // [groups of own blocks][own rows][S][W][L], as many groups as `gathered_bytes` hold
 
     ForwardKernel(const Forward<Real>& forward, int member)
         : call(forward), share(forward.grid, member, (forward.hidden + L - 1) / L, tile_rows), blocks(share.blocks) {
         const Index hidden = call.hidden;
-        const ScratchLayout layout(call.sequence.batch, call.chunk, call.grid, blocks, L, tile_rows, depth_block);
+        const ScratchLayout layout(call.sequence.batch, call.chunk, call.grid, blocks, L, tile_rows, deepest_block);
         char* memory = reinterpret_cast<char*>(call.scratch + member * call.scratch_size);
         rows = reinterpret_cast<const Real**>(memory);
-        projected_at = reinterpret_cast<Real**>(memory + layout.projected_at);
-        projected_pitch = reinterpret_cast<Index*>(memory + layout.projected_pitch);
+        inputs = reinterpret_cast<Place<Real>*>(memory + layout.places);
+        products = inputs + layout.own_blocks;
         Real* panels = reinterpret_cast<Real*>(memory + layout.panels);
         sums = panels + layout.panel_elements;
         projected = sums + layout.sum_elements;
@@ -89,18 +89,13 @@ struct ForwardKernel {
     // [4][L]: b_ir + b_hr, b_iz + b_hz, b_in, b_hn; b_in + b_hn and zero when the reset comes before the product.
     static void pack_bias(const Forward<Real>& call, Index block) {
         Real* bias = call.bias + block * 4 * L;
-        for (Index lane = 0; lane < L; ++lane) {
-            const Index unit = block * L + lane;
-            Real in[3] = {}, out[3] = {};
-            for (int gate = 0; gate < 3 && unit < call.hidden; ++gate) {
-                if (call.bias_ih) in[gate] = call.bias_ih[gate * call.hidden + unit];
-                if (call.bias_hh) out[gate] = call.bias_hh[gate * call.hidden + unit];
-            }
-            bias[lane] = in[0] + out[0];
-            bias[L + lane] = in[1] + out[1];
-            bias[2 * L + lane] = call.reset_before ? in[2] + out[2] : in[2];
-            bias[3 * L + lane] = call.reset_before ? Real(0) : out[2];
-        }
+        const auto part = [&](const Real* given, int gate) __attribute__((always_inline)) {
+            return given ? load(given + gate * call.hidden + block * L, call.hidden - block * L) : V{};
+        };
+        const V in = part(call.bias_ih, 2), out = part(call.bias_hh, 2);
+        for (int gate = 0; gate < 2; ++gate) store(bias + gate * L, part(call.bias_ih, gate) + part(call.bias_hh, gate));
+        store(bias + 2 * L, call.reset_before ? in + out : in);
+        store(bias + 3 * L, call.reset_before ? V{} : out);
     }
 
     void compute() {
@@ -153,10 +148,7 @@ struct ForwardKernel {
         Real* to = projected;
         for_panels<3>(slots, 0, [&](Index block, int panels) {
             product<Real, 3>(rows, slots, input_weights, block, panels, to);
-            for (int s = 0; s < panels; ++s) {
-                projected_at[block - share.first_block + s] = to + s * 3 * L;
-                projected_pitch[block - share.first_block + s] = Index(panels) * 3 * L;
-            }
+            note<3>(inputs, block, panels, to);
             to += slots * panels * 3 * L;
         });
     }
@@ -170,10 +162,8 @@ struct ForwardKernel {
         if (call.reset_before) {
             step_before(t, size, count, previous, next, parity, slot);
         } else {
-            for_panels<3>(count, parity, [&](Index block, int panels) {
-                product<Real, 3>(rows, count, after_weights, block, panels, sums);
-                for (int s = 0; s < panels; ++s) finish_after(t, size, block + s, s, panels, previous, next, slot);
-            });
+            multiply(count, parity, after_weights,
+                     [&](Index first, Index last) { finish_after(t, size, first, last, previous, next, slot); });
         }
         leave(t, size, next);
         exchange();
@@ -181,16 +171,12 @@ struct ForwardKernel {
     }
 
     void step_before(Index t, Index size, Index count, const Real* previous, Real* next, Index parity, Index slot) {
-        for_panels<2>(count, parity, [&](Index block, int panels) {
-            product<Real, 2>(rows, count, gate_weights, block, panels, sums);
-            for (int s = 0; s < panels; ++s) reset_before(t, size, block + s, s, panels, previous, slot);
-        });
+        multiply(count, parity, gate_weights,
+                 [&](Index first, Index last) { reset_before(t, size, first, last, previous, slot); });
         exchange();
         gather(call.reset_state, 2 * call.pitch, size);
-        for_panels<1>(count, parity, [&](Index block, int panels) {
-            product<Real, 1>(rows, count, candidate_weights, block, panels, sums);
-            for (int s = 0; s < panels; ++s) finish_before(t, size, block + s, s, panels, previous, next, slot);
-        });
+        multiply(count, parity, candidate_weights,
+                 [&](Index first, Index last) { finish_before(t, size, first, last, previous, next, slot); });
     }
 
     // Threads of a row group hand their parts of h to one another.
@@ -225,6 +211,32 @@ struct ForwardKernel {
         }
     }
 
+    template <int W>
+    GRUS_INLINE void note(Place<Real>* places, Index block, int panels, Real* at) const {
+        for (int s = 0; s < panels; ++s) places[block - share.first_block + s] = {at + s * W * L, panels * W * L};
+    }
+
+    // The gathered rows times this thread's weights; finish(first, last) follows for every few blocks. With few rows these are all
+    // of them: gates of several blocks, one right after the other, overlap in the CPU, where products between them would part them.
+    template <int W, class Finish>
+    GRUS_INLINE void multiply(Index count, Index parity, const Weights<Real, W>& weights, const Finish& finish) {
+        const Index room = count <= few_rows ? gathered_bytes / Index(sizeof(Real)) : 0;
+        Index used = 0, first = 0, last = 0;
+        for_panels<W>(count, parity, [&](Index block, int panels) {
+            const Index needed = count * panels * W * L;
+            if (used > 0 && used + needed > room) {
+                finish(first, last);
+                used = 0;
+            }
+            if (used == 0 || block < first) first = block;
+            if (used == 0 || block >= last) last = block + panels;
+            product<Real, W>(rows, count, weights, block, panels, sums + used);
+            note<W>(products, block, panels, sums + used);
+            used += needed;
+        });
+        if (used > 0) finish(first, last);
+    }
+
     // Calls work(row of this thread in this step, b) for each of them.
     template <class Work>
     GRUS_INLINE void for_rows(Index size, const Work& work) {
@@ -233,27 +245,52 @@ struct ForwardKernel {
             for (Index b = own.first; b < own.last; ++b) work(i++, b);
     }
 
-    void finish_after(Index t, Index size, Index block, int s, int panels, const Real* previous, Real* next, Index slot) {
-        const Index at = block * L;
-        const Index width = call.hidden - at;
-        const Real* bias = call.bias + block * 4 * L;
-        const V bias_r = load(bias), bias_z = load(bias + L), bias_n = load(bias + 2 * L), bias_hn = load(bias + 3 * L);
-        const Real* x = projected_at[block - share.first_block];
-        const Index x_pitch = projected_pitch[block - share.first_block];
-        Real* output = call.sequence.at(call.output, t) + at;
-        Real* kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden + at : nullptr;
-        for_rows(size, [&](Index i, Index b) __attribute__((always_inline)) {
-            const Real* sum = sums + (i * panels + s) * 3 * L;
-            const Real* in = x + (slot + i) * x_pitch;
-            const V r = sigmoid<Real>(load(in) + load(sum) + bias_r);
-            const V z = sigmoid<Real>(load(in + L) + load(sum + L) + bias_z);
-            const V product_n = load(sum + 2 * L) + bias_hn;
-            const V n = tanh<Real>(fused(r, product_n, load(in + 2 * L) + bias_n));
+    // Calls work(b, block, sums of the products with the state, those with the input) for each own row and block: of few rows all
+    // blocks in turn, of few blocks all rows.
+    template <class Work>
+    GRUS_INLINE void for_sums(Index size, Index first, Index last, Index slot, const Work& work) {
+        const Place<Real>* const x = inputs - share.first_block;
+        const Place<Real>* const product = products - share.first_block;
+        if (size <= few_rows) {
+            for_rows(size, [&](Index i, Index b) __attribute__((always_inline)) {
+                for (Index block = first; block < last; ++block)
+                    work(b, block, product[block].at + i * product[block].pitch, x[block].at + (slot + i) * x[block].pitch);
+            });
+            return;
+        }
+        for (Index block = first; block < last; ++block) {
+            const Place<Real> sums = product[block], in = x[block];
+            for_rows(size, [&](Index i, Index b) __attribute__((always_inline)) {
+                work(b, block, sums.at + i * sums.pitch, in.at + (slot + i) * in.pitch);
+            });
+        }
+    }
+
+    // Reset and update gates in place of their sums. What follows them is a loop of its own: the CPU computes a few gates at a
+    // time, and of r, z and n together, which wait for one another, it would have too few in flight.
+    void open_gates(Index size, Index first, Index last, Index slot) {
+        for_sums(size, first, last, slot, [&](Index, Index block, Real* sum, const Real* in) __attribute__((always_inline)) {
+            const Real* bias = call.bias + block * 4 * L;
+            const V r = load(in) + load(sum) + load(bias), z = load(in + L) + load(sum + L) + load(bias + L);
+            store(sum, sigmoid<Real>(r));
+            store(sum + L, sigmoid<Real>(z));
+        });
+    }
+
+    void finish_after(Index t, Index size, Index first, Index last, const Real* previous, Real* next, Index slot) {
+        open_gates(size, first, last, slot);
+        Real* const output = call.sequence.at(call.output, t);
+        Real* const kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden : nullptr;
+        for_sums(size, first, last, slot, [&](Index b, Index block, const Real* gates, const Real* in) __attribute__((always_inline)) {
+            const Index at = block * L, width = call.hidden - at;
+            const Real* bias = call.bias + (block * 4 + 2) * L;
+            const V r = load(gates), z = load(gates + L), product_n = load(gates + 2 * L) + load(bias + L);
+            const V n = tanh<Real>(fused(r, product_n, load(in + 2 * L) + load(bias)));
             const V h = load(previous + b * call.pitch + at);
             const V result = fused(z, h - n, n);
             store(next + b * call.pitch + at, result);
-            store(output + b * call.output.row_stride, result, width);
-            if (kept) keep(kept + b * 4 * call.hidden, width, r, z, n, product_n);
+            store(output + b * call.output.row_stride + at, result, width);
+            if (kept) keep(kept + b * 4 * call.hidden + at, width, r, z, n, product_n);
         });
     }
 
@@ -265,45 +302,33 @@ struct ForwardKernel {
     }
 
     // r * h and z, for the second half of the step.
-    void reset_before(Index t, Index size, Index block, int s, int panels, const Real* previous, Index slot) {
-        const Index at = block * L;
-        const Real* bias = call.bias + block * 4 * L;
-        const V bias_r = load(bias), bias_z = load(bias + L);
-        const Real* x = projected_at[block - share.first_block];
-        const Index x_pitch = projected_pitch[block - share.first_block];
-        Real* kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden + at : nullptr;
-        for_rows(size, [&](Index i, Index b) __attribute__((always_inline)) {
-            const Real* sum = sums + (i * panels + s) * 2 * L;
-            const Real* in = x + (slot + i) * x_pitch;
-            const V r = sigmoid<Real>(load(in) + load(sum) + bias_r);
-            const V z = sigmoid<Real>(load(in + L) + load(sum + L) + bias_z);
+    void reset_before(Index t, Index size, Index first, Index last, const Real* previous, Index slot) {
+        open_gates(size, first, last, slot);
+        Real* const kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden : nullptr;
+        for_sums(size, first, last, slot, [&](Index b, Index block, const Real* gates, const Real*) __attribute__((always_inline)) {
+            const Index at = block * L;
+            const V r = load(gates);
             Real* state = call.reset_state + b * 2 * call.pitch + at;
             store(state, r * load(previous + b * call.pitch + at));
-            store(state + call.pitch, z);
-            if (kept) store(kept + b * 4 * call.hidden, r, call.hidden - at);
+            store(state + call.pitch, load(gates + L));
+            if (kept) store(kept + b * 4 * call.hidden + at, r, call.hidden - at);
         });
     }
 
-    void finish_before(Index t, Index size, Index block, int s, int panels, const Real* previous, Real* next, Index slot) {
-        const Index at = block * L;
-        const Index width = call.hidden - at;
-        const V bias_n = load(call.bias + (block * 4 + 2) * L);
-        const Real* x = projected_at[block - share.first_block];
-        const Index x_pitch = projected_pitch[block - share.first_block];
-        Real* output = call.sequence.at(call.output, t) + at;
-        Real* kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden + at : nullptr;
-        for_rows(size, [&](Index i, Index b) __attribute__((always_inline)) {
-            const Real* sum = sums + (i * panels + s) * L;
-            const Real* in = x + (slot + i) * x_pitch;
+    void finish_before(Index t, Index size, Index first, Index last, const Real* previous, Real* next, Index slot) {
+        Real* const output = call.sequence.at(call.output, t);
+        Real* const kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden : nullptr;
+        for_sums(size, first, last, slot, [&](Index b, Index block, const Real* sum, const Real* in) __attribute__((always_inline)) {
+            const Index at = block * L, width = call.hidden - at;
             const Real* state = call.reset_state + b * 2 * call.pitch + at;
-            const V n = tanh<Real>(load(in + 2 * L) + load(sum) + bias_n);
+            const V n = tanh<Real>(load(in + 2 * L) + load(sum) + load(call.bias + (block * 4 + 2) * L));
             const V z = load(state + call.pitch);
             const V h = load(previous + b * call.pitch + at);
             const V result = fused(z, h - n, n);
             store(next + b * call.pitch + at, result);
-            store(output + b * call.output.row_stride, result, width);
+            store(output + b * call.output.row_stride + at, result, width);
             if (kept) {
-                Real* to = kept + b * 4 * call.hidden;
+                Real* to = kept + b * 4 * call.hidden + at;
                 store(to + call.hidden, z, width);
                 store(to + 2 * call.hidden, n, width);
                 store(to + 3 * call.hidden, load(state), width);

@@ -43,22 +43,31 @@ private:
     Index tile_, stride_, height_, size_;
 };
 
+// Where a block's part of a product begins, and how far apart its rows are.
+template <class Real>
+struct Place {
+    Real* at;
+    Index pitch;
+};
+
+// Products whose gates are computed together: little enough to stay in the first-level cache.
+constexpr Index gathered_bytes = 12 << 10;
+
 // Offsets, in bytes, and sizes, in elements, of a thread's scratch memory.
 struct ScratchLayout {
-    Index projected_at, projected_pitch, panels;
+    Index own_blocks, places, panels;
     Index panel_elements, sum_elements, projected_elements;
 
     // depth: values of k in a block of the tiles
     ScratchLayout(Index batch, Index chunk, const Grid& grid, Index blocks, Index lanes, Index tile_rows, Index depth) {
-        const Index own_blocks = (blocks + grid.block_groups - 1) / grid.block_groups;
+        own_blocks = (blocks + grid.block_groups - 1) / grid.block_groups;
         const Index tiles = (batch + tile_rows - 1) / tile_rows;
         Index own_rows = (tiles + grid.row_groups - 1) / grid.row_groups * tile_rows;
         if (own_rows > batch) own_rows = batch;
-        projected_at = round_up(own_rows * chunk * Index(sizeof(void*)));
-        projected_pitch = projected_at + round_up(own_blocks * Index(sizeof(void*)));
-        panels = projected_pitch + round_up(own_blocks * Index(sizeof(Index)));
+        places = round_up(own_rows * chunk * Index(sizeof(void*)));
+        panels = places + round_up(2 * own_blocks * Index(sizeof(Place<void>)));
         panel_elements = 4 * depth * 3 * lanes;
-        sum_elements = own_rows * 4 * 3 * lanes;
+        sum_elements = own_rows * 4 * 3 * lanes + gathered_bytes / Index(sizeof(float));
         projected_elements = own_rows * chunk * own_blocks * 3 * lanes;
     }
 

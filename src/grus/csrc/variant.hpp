@@ -36,7 +36,7 @@ constexpr KernelsOf<Real> kernels_of() {
 
 #define GRUS_DEFINE_VARIANT(variant_name)                                                                        \
     namespace grus {                                                                                             \
-    extern const Kernels variant_name##_kernels = {#variant_name, variant_name::tile_rows, variant_name::depth_block, \
+    extern const Kernels variant_name##_kernels = {#variant_name, variant_name::tile_rows, variant_name::deepest_block, \
                                                    variant_name::kernels_of<float>(),                            \
                                                    variant_name::kernels_of<double>()};                          \
     }
