@@ -69,6 +69,16 @@ def dense(
 ) -> Any | None:
     """(output, h_n), and with keep the reserve, for [T, B, I] and [L*D, B, H]; None where they are no plain, fitting tensors."""
 
+def cell(
+    input: torch.Tensor,
+    h: torch.Tensor | None,
+    weights: Sequence[torch.Tensor],
+    bias: bool,
+    reset_before: bool,
+    threads: int,
+) -> Any | None:
+    """The state after one step, for [B, I] and [B, H] or [I] and [H]; None where they are no plain, fitting tensors."""
+
 def advance(
     weights: PackedWeights, input: torch.Tensor, state: torch.Tensor, many: bool, batched: bool, threads: int
 ) -> torch.Tensor | None:

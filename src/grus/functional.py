@@ -103,6 +103,10 @@ def gru_cell(
         raise ArgumentError(f"h must have {input.dim()} dimensions as input has, got {list(h.shape)}")
     weights = (w_ih, w_hh) if b_ih is None or b_hh is None else (w_ih, w_hh, b_ih, b_hh)
     options = Options(_formula(reset, gate_activation, activation), False, b_ih is not None, 0.0, backend)
+    if not _autocast_enabled(input) and not torch.compiler.is_compiling():
+        found = _direct("direct_cell", input, h, weights, options)
+        if found is not None:
+            return found
     if input.dim() == 2:
         state = None if h is None else h.unsqueeze(0)
         return _run(input.unsqueeze(0), state, weights, input.shape[0], None, options)[1].squeeze(0)
@@ -155,13 +159,14 @@ def _run(
     options: Options,
 ) -> tuple[Tensor, Tensor]:
     """[T, B, I], or packed rows with batch_sizes, through checks, choice and backend."""
-    kind = input.device.type
-    if kind != "meta" and torch.is_autocast_enabled(kind):
+    if _autocast_enabled(input):
         input, h_0, weights = _autocast(input, h_0, weights)
-        with torch.autocast(kind, enabled=False):  # what was cast is cast: products inside are not cast again
+        with torch.autocast(
+            input.device.type, enabled=False
+        ):  # what was cast is cast: products inside are not cast again
             return _run(input, h_0, weights, batch, batch_sizes, options)
     if batch_sizes is None and not options.dropout and not torch.compiler.is_compiling():
-        found = _direct(input, h_0, weights, options)
+        found = _direct("direct", input, h_0, weights, options)
         if found is not None:
             return found
     layers = _check_weights(input, weights, options)
@@ -178,11 +183,18 @@ def _run(
     return _compute(input, h_0, weights, batch_sizes, layers, options)
 
 
-def _direct(
-    input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options: Options
-) -> tuple[Tensor, Tensor] | None:
-    """The shortest way, for one call in a loop of many: a backend that checks and computes at once; None if none can."""
-    compute = backends.direct(options.backend)
+def _autocast_enabled(input: Tensor) -> bool:
+    kind = input.device.type
+    return kind != "meta" and torch.is_autocast_enabled(kind)
+
+
+def _direct(name: str, input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options: Options) -> Any:
+    """The shortest way, for one call in a loop of many: a backend that checks and computes at once; None if none can.
+
+    Arguments:
+        name: "direct", for a dense call as `gru` takes it, or "direct_cell".
+    """
+    compute = backends.direct(name, options.backend)
     if compute is None or _needs_grad(input, h_0, weights) or _inside_transform():
         return None
     return compute(input, h_0, weights, options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -58,6 +59,12 @@ class _Recurrent(nn.Module):
         for parameter in self.parameters():
             if not isinstance(parameter, UninitializedParameter):
                 nn.init.uniform_(parameter, -bound, bound)
+
+    def _current(self, names: Sequence[str]) -> list[Any]:
+        """Weights by name. Those that are parameters come without nn.Module's slow lookup of attributes."""
+        own = self._parameters
+        # A parametrized or weight-normalised weight is no parameter any more, but still an attribute.
+        return [own[name] if name in own else getattr(self, name) for name in names]
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
@@ -171,9 +178,7 @@ class GRU(_Recurrent):
     @property
     def flat_weights(self) -> list[Tensor]:
         """The weights as `functional.gru` takes them, read anew: whatever set them last counts."""
-        own = self._parameters
-        # A parametrized or weight-normalised weight is no parameter any more, but still an attribute.
-        return [own[name] if name in own else getattr(self, name) for name in self._weight_names]  # type: ignore[misc]
+        return self._current(self._weight_names)
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
@@ -259,6 +264,8 @@ class GRUCell(_Recurrent):
     Arguments: as `GRU`.
     """
 
+    _weight_names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
     def __init__(
         self,
         input_size: int,
@@ -288,10 +295,7 @@ class GRUCell(_Recurrent):
         return gru_cell(
             input,
             h,
-            self.weight_ih,
-            self.weight_hh,
-            self.bias_ih,
-            self.bias_hh,
+            *self._current(self._weight_names),
             reset=self.reset,
             gate_activation=self.gate_activation,
             activation=self.activation,

@@ -17,7 +17,7 @@ from helpers import Case, close
 from grus.backends import cpu, cpu_backward, cpu_calls, reference
 from grus.backends.problem import Problem
 from grus.formula import Formula
-from grus.functional import gru
+from grus.functional import gru, gru_cell
 
 native = pytest.importorskip("grus._native", reason="grus was installed without its native kernels")
 
@@ -492,6 +492,31 @@ def test_the_short_way_takes_plain_calls_only() -> None:
         short(weights=weights[:-1]), short(weights=[]), short(weights=[*weights[:3], weights[3].double(), *weights[4:]]),
         short(weights=[weights[1], weights[0], *weights[2:]]), short(weights="weights"), short(both=False),
         short(weights=[weights[0].t().contiguous().t(), *weights[1:]]), short(weights=[None, *weights[1:]]),
+    ]  # fmt: skip
+    assert refused == [None] * len(refused)
+
+
+@pytest.mark.parametrize("reset", ["after", "before"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_short_way_of_one_step(variant: str, reset: str, bias: bool) -> None:
+    case = Case(T=1, B=3, I=6, H=40, bias=bias, reset=reset)
+    input, h_0 = case.input(torch.float32).detach()[0], case.h_0(torch.float32).detach()[0]
+    weights = [weight.detach() for weight in case.weights(torch.float32)]
+
+    def short(input: object = input, h: object = h_0, weights: object = weights) -> object:
+        return native.cell(input, h, weights, bias, reset == "before", 2)
+
+    whole = cpu.run(make_problem(case), input[None], h_0[None], weights, None)[1][0]
+    assert torch.equal(short(), whole)
+    assert torch.equal(short(input=input[:, None].expand(3, 2, 6)[:, 1]), whole)
+    assert torch.equal(short(input=input[1], h=h_0[1]), whole[1])
+    close(short(h=None), reference.run(make_problem(case), input[None], h_0[None] * 0, weights, None)[1][0])
+    assert torch.equal(gru_cell(input, h_0, *weights, reset=reset), whole)
+    refused = [
+        short(input=input[None]), short(input=input.double()), short(input=input[:0]), short(input=input[:, :5]),
+        short(input=input[:, ::2]), short(input=input[0]), short(h=h_0[0]), short(h=h_0[:2]), short(h=h_0.double()),
+        short(h=h_0[:, :39]), short(h=3), short(weights=weights[:-1]), short(weights=weights + weights),
+        short(weights=weights[::-1]), short(input=3), short(input=input[0, 0]),
     ]  # fmt: skip
     assert refused == [None] * len(refused)
 

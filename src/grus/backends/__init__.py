@@ -14,8 +14,7 @@ import functools
 import importlib
 from collections.abc import Callable
 from types import ModuleType
-
-from torch import Tensor
+from typing import Any
 
 from ..errors import ArgumentError, BackendError
 from .problem import Problem
@@ -53,9 +52,9 @@ def choose(problem: Problem, name: str | None = None) -> ModuleType:
 
 
 @functools.lru_cache(maxsize=16)
-def direct(name: str | None = None) -> Callable[..., tuple[Tensor, Tensor] | None] | None:
-    """The `direct` of the fastest backend, or of the named one, if it has one: see README.md."""
-    return getattr(load(NAMES[0] if name is None else name), "direct", None)
+def direct(kind: str, name: str | None = None) -> Callable[..., Any] | None:
+    """The `direct` or `direct_cell` of the fastest backend, or of the named one, if it has one: see README.md."""
+    return getattr(load(NAMES[0] if name is None else name), kind, None)
 
 
 def reasons(problem: Problem) -> dict[str, str | None]:

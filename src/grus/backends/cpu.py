@@ -81,6 +81,13 @@ def direct(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options
     return native.dense(input, h_0, weights, options.bidirectional, options.bias, before, threads, False)
 
 
+def direct_cell(input: Tensor, h: Tensor | None, weights: Sequence[Tensor], options: Any) -> Tensor | None:
+    """One step [B, I] or [I] without gradients, as `direct`: the state after it."""
+    if native is None or not options.formula.standard:
+        return None
+    return native.cell(input, h, weights, options.bias, options.formula.reset == "before", torch.get_num_threads())
+
+
 def reserve_numel(
     problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
 ) -> Any:

@@ -95,6 +95,39 @@ nb::object dense(nb::handle input, const TensorView& given, nb::handle h_0, nb::
     return nb::steal(results);
 }
 
+// One step from h [B, H] or [H] (none: zero); output and final state are one tensor.
+template <class Real>
+nb::object cell(nb::handle input, const TensorView& given, nb::handle h, nb::handle weights, bool bias, bool reset_before,
+                Index threads) {
+    ForwardArguments<Real> arguments{};
+    Shape& shape = arguments.shape;
+    const bool batched = given.dimensions == 2;
+    shape.steps = 1, shape.batch = shape.rows = batched ? given.shape[0] : 1, shape.input_size = given.shape[batched];
+    shape.bias = bias;
+    shape.reset_before = reset_before;
+    const bool gaps = given.strides[batched] != 1 && shape.input_size != 1;
+    if (gaps || shape.rows == 0 || shape.input_size == 0) return nb::none();
+    arguments.input = {given.at<const Real>(), 0, batched ? given.strides[0] : 0};
+    if (!take_weights<Real>(weights, false, arguments) || shape.layers != 1) return nb::none();
+    TensorView view;
+    if (!h.is_none()) {
+        if (!view_of(h.ptr(), view) || view.bits != given.bits || !view.contiguous() ||
+            !(batched ? view.is(shape.batch, shape.hidden) : view.is(shape.hidden)))
+            return nb::none();
+        arguments.h_0 = view.at<const Real>();
+    }
+    const nb::object output = batched ? new_tensor(input, shape.batch, shape.hidden) : new_tensor(input, shape.hidden);
+    if (!view_of(output.ptr(), view)) return nb::none();
+    arguments.h_n = view.at<Real>();
+    arguments.output = {arguments.h_n, shape.rows * shape.hidden, shape.hidden};
+    arguments.threads = thread_count(threads);
+    {
+        nb::gil_scoped_release release;
+        grus::forward(arguments);
+    }
+    return output;
+}
+
 // The next steps of a stream: `state` [L, B, H] goes on in place. None where a tensor is not what the stream needs.
 template <class Real>
 nb::object advance(const StoredWeights<Real>& stored, nb::handle input, const TensorView& given, nb::handle state,
@@ -142,6 +175,13 @@ void define_direct_calls(nb::module_& m) {
               return (view.bits == 32 ? &dense<float> : &dense<double>)(input, view, h_0, weights, bidirectional, bias,
                                                                        reset_before, threads, keep);
           }, nb::arg("input"), nb::arg("h_0").none(), nb::arg("weights"), nb::arg("bidirectional"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("threads"), nb::arg("keep"));
+
+    m.def("cell",
+          [](nb::handle input, nb::handle h, nb::handle weights, bool bias, bool reset_before, Index threads) -> nb::object {
+              TensorView view;
+              if (!view_of(input.ptr(), view) || view.dimensions < 1 || view.dimensions > 2) return nb::none();
+              return (view.bits == 32 ? &cell<float> : &cell<double>)(input, view, h, weights, bias, reset_before, threads);
+          }, nb::arg("input"), nb::arg("h").none(), nb::arg("weights"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("threads"));
 
     m.def("advance",
           [](const Stored& stored, nb::handle input, nb::handle state, bool many, bool batched, Index threads) -> nb::object {

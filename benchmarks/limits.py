@@ -1,0 +1,84 @@
+"""What a call of few rows cannot go below on this machine: the reading of its weights, and the call itself.
+
+    python benchmarks/limits.py
+
+Writes `results/limits.md`: how fast one thread reads arrays of several sizes again and again, and, for single steps, the parts
+of their time: the call (that of the smallest layer), the reading of the weights at that speed, and the rest.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+import grus
+from grus import _native
+from grus.cli.bench.report import machine
+
+KIBIBYTES = (48, 192, 768, 1152, 3072, 6144, 12288, 24576)
+SINGLE_STEPS = ((16, 16), (64, 64), (128, 128), (128, 256), (512, 512), (512, 1024))
+"""(input size, hidden size)"""
+
+
+def seconds(call: Callable[[], object], total: float = 0.5) -> float:
+    """Median of one call over about `total` seconds."""
+    call()
+    times: list[float] = []
+    end = time.perf_counter() + total
+    while time.perf_counter() < end or len(times) < 5:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def reading(size: int) -> float:
+    """Seconds of reading `size` bytes, from whichever cache holds them after the last time."""
+    values = torch.ones(size // 4)
+    return seconds(lambda: _native.sum_float32((values.data_ptr(), values.nbytes), values.numel()))
+
+
+def single_step(input_size: int, hidden_size: int, stream: bool) -> float:
+    layer = grus.GRU(input_size, hidden_size).eval()
+    with torch.inference_mode():
+        if stream:
+            flow, step = layer.stream(), torch.randn(input_size)
+            return seconds(lambda: flow.step(step))
+        input, h_0 = torch.randn(1, 1, input_size), torch.zeros(1, 1, hidden_size)
+        return seconds(lambda: layer(input, h_0))
+
+
+def table() -> str:
+    lines = ["| array | GB/s, one thread |", "| ---: | ---: |"]
+    for kibibytes in KIBIBYTES:
+        lines.append(f"| {kibibytes} KiB | {kibibytes * 1024 / reading(kibibytes * 1024) / 1e9:.1f} |")
+    lines += ["", "Microseconds a single step of one sequence, one thread.", ""]
+    lines += [
+        "| I | H | weights | reading them | plain call | without the call itself | stream | without the call itself |"
+    ]
+    lines += ["| ---: |" + " ---: |" * 7]
+    smallest = {stream: single_step(*SINGLE_STEPS[0], stream) for stream in (False, True)}
+    for input_size, hidden_size in SINGLE_STEPS:
+        size = 4 * 3 * hidden_size * (input_size + hidden_size)
+        cells = [f"{size / 1024:.0f} KiB", f"{reading(size) * 1e6:.1f}"]
+        for stream in (False, True):
+            taken = single_step(input_size, hidden_size, stream)
+            cells += [f"{taken * 1e6:.1f}", f"{(taken - smallest[stream]) * 1e6:.1f}"]
+        lines.append(f"| {input_size} | {hidden_size} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    facts = "\n".join(f"- {key}: {value}" for key, value in machine().items())
+    result = f"# Limits of calls of few rows\n\n{facts}\n\n{table()}"
+    (Path(__file__).with_name("results") / "limits.md").write_text(result)
+    print(result)
+
+
+if __name__ == "__main__":
+    main()
