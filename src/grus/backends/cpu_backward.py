@@ -18,6 +18,9 @@ FEW_ROWS = 4
 PIECE_BYTES = 4 << 20
 """Gradients of gates that are made before the products with them."""
 
+PIECE_ROWS = 2048
+"""At least so many rows, even where they are more bytes: every piece reads and writes all gradients of weights."""
+
 
 class _Piece(NamedTuple):
     """Neighbouring steps and their rows; `batch` sequences run at the first, and their states before it begin at row `before`."""
@@ -129,7 +132,7 @@ class Backward:
         Two directions go through the steps in opposite ways, in one piece.
         """
         sizes = [self.h_0.shape[1]] * self.steps if self.batch_sizes is None else self.batch_sizes.tolist()
-        most = PIECE_BYTES // (4 * self.hidden * self.problem.dtype.itemsize)
+        most = max(PIECE_BYTES // (4 * self.hidden * self.problem.dtype.itemsize), PIECE_ROWS)
         if self.problem.bidirectional or self.rows <= most * 3 // 2:
             return [_Piece(slice(0, self.steps), slice(0, self.rows), self.h_0.shape[1], 0)]
         pieces, step, row = [], 0, 0
