@@ -3,8 +3,8 @@
     python benchmarks/limits.py [FOLDER]
 
 Writes `limits.md` into FOLDER or `results`: how fast one thread reads arrays of several sizes again and again, and, for single
-steps, the parts of their time: the call (that of the smallest layer), the reading of the weights at that speed, and the rest.
-Times are the least of many, so that the parts of one table are of one speed of the machine.
+steps as plain calls and of a stream, their time beside that of the reading. Times are the least of many: on a machine whose
+speed changes these are the nearest to one another.
 """
 
 from __future__ import annotations

@@ -161,9 +161,8 @@ def _run(
     """[T, B, I], or packed rows with batch_sizes, through checks, choice and backend."""
     if _autocast_enabled(input):
         input, h_0, weights = _autocast(input, h_0, weights)
-        with torch.autocast(
-            input.device.type, enabled=False
-        ):  # what was cast is cast: products inside are not cast again
+        # What was cast is cast: products inside are not cast again.
+        with torch.autocast(input.device.type, enabled=False):
             return _run(input, h_0, weights, batch, batch_sizes, options)
     if batch_sizes is None and not options.dropout and not torch.compiler.is_compiling():
         found = _direct("direct", input, h_0, weights, options)

@@ -9,9 +9,9 @@
 #pragma once
 
 #include "call.hpp"
+#include "panels.hpp"
 #include "partition.hpp"
 #include "threads.hpp"
-#include "panels.hpp"
 
 namespace grus {
 namespace GRUS_VARIANT {

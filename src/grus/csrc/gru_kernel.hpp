@@ -12,9 +12,9 @@
 
 #include "activations.hpp"
 #include "call.hpp"
+#include "panels.hpp"
 #include "partition.hpp"
 #include "threads.hpp"
-#include "panels.hpp"
 
 namespace grus {
 namespace GRUS_VARIANT {
@@ -249,17 +249,18 @@ struct ForwardKernel {
     // blocks in turn, of few blocks all rows.
     template <class Work>
     GRUS_INLINE void for_sums(Index size, Index first, Index last, Index slot, const Work& work) {
-        const Place<Real>* const x = inputs - share.first_block;
-        const Place<Real>* const product = products - share.first_block;
+        const Index own = share.first_block;
         if (size <= few_rows) {
             for_rows(size, [&](Index i, Index b) __attribute__((always_inline)) {
-                for (Index block = first; block < last; ++block)
-                    work(b, block, product[block].at + i * product[block].pitch, x[block].at + (slot + i) * x[block].pitch);
+                for (Index block = first; block < last; ++block) {
+                    const Place<Real> sums = products[block - own], in = inputs[block - own];
+                    work(b, block, sums.at + i * sums.pitch, in.at + (slot + i) * in.pitch);
+                }
             });
             return;
         }
         for (Index block = first; block < last; ++block) {
-            const Place<Real> sums = product[block], in = x[block];
+            const Place<Real> sums = products[block - own], in = inputs[block - own];
             for_rows(size, [&](Index i, Index b) __attribute__((always_inline)) {
                 work(b, block, sums.at + i * sums.pitch, in.at + (slot + i) * in.pitch);
             });

@@ -14,14 +14,8 @@ namespace GRUS_VARIANT {
 constexpr int narrow_bytes = GRUS_VECTOR_BYTES < 32 ? GRUS_VECTOR_BYTES : 32;
 
 template <class Real>
-struct NarrowOf;
-template <>
-struct NarrowOf<float> {
-    typedef float vector __attribute__((vector_size(narrow_bytes)));
-};
-template <>
-struct NarrowOf<double> {
-    typedef double vector __attribute__((vector_size(narrow_bytes)));
+struct NarrowOf {
+    typedef Real vector __attribute__((vector_size(narrow_bytes)));
 };
 template <class Real>
 using Narrow = typename NarrowOf<Real>::vector;

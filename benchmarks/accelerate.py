@@ -1,0 +1,95 @@
+"""What `grus.accelerate` gains: torch's layers as they are and accelerated, in two processes that take turns.
+
+    python benchmarks/accelerate.py
+
+Prints medians in microseconds, one thread.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+
+SIZES = ((20, 8, 64, 64), (50, 32, 128, 256), (1, 1, 8, 8))
+"""(steps, batch, input size, hidden size)"""
+TURNS = 9
+
+
+def median(call: Callable[[], object], total: float = 0.3) -> float:
+    """Microseconds of one call, over about `total` seconds."""
+    times: list[float] = []
+    call()
+    end = time.perf_counter() + total
+    while time.perf_counter() < end or len(times) < 5:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1e6
+
+
+def layer(steps: int, batch: int, input_size: int, hidden_size: int) -> tuple[float, float]:
+    """Forward without gradients; forward and backward."""
+    gru, input = torch.nn.GRU(input_size, hidden_size), torch.randn(steps, batch, input_size)
+
+    def train() -> None:
+        gru.zero_grad()
+        gru(input)[0].sum().backward()
+
+    with torch.no_grad():
+        forward = median(lambda: gru(input))
+    return forward, median(train)
+
+
+def cell() -> float:
+    gru, input, h = torch.nn.GRUCell(64, 64), torch.randn(1, 64), torch.zeros(1, 64)
+    with torch.no_grad():
+        return median(lambda: gru(input, h))
+
+
+def serve(accelerated: bool) -> None:
+    """One line of times for each line that comes in."""
+    torch.set_num_threads(1)
+    if accelerated:
+        import grus
+
+        grus.accelerate()
+    for _ in sys.stdin:
+        print(json.dumps([*(time for size in SIZES for time in layer(*size)), cell()]), flush=True)
+
+
+def main() -> None:
+    if sys.argv[1:]:
+        return serve(sys.argv[1] == "grus")
+    workers = {
+        name: subprocess.Popen(
+            [sys.executable, __file__, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        for name in ("torch", "grus")
+    }
+    results: dict[str, list[list[float]]] = {name: [] for name in workers}
+    for _ in range(TURNS):
+        for name, worker in workers.items():
+            assert worker.stdin is not None
+            assert worker.stdout is not None
+            worker.stdin.write("\n")
+            results[name].append(json.loads(worker.stdout.readline()))
+    for worker in workers.values():
+        worker.communicate()
+    torch_times, own = (
+        [statistics.median(values) for values in zip(*turns, strict=True)] for turns in results.values()
+    )
+    print("| T, B, I, H | forward: torch | grus | forward and backward: torch | grus |\n|---|---|---|---|---|")
+    for number, size in enumerate(SIZES):
+        cells = [f"{times[2 * number + kind]:.0f}" for kind in (0, 1) for times in (torch_times, own)]
+        print(f"| {', '.join(map(str, size))} | " + " | ".join(cells) + " |")
+    print(f"| `GRUCell` 1, 64, 64 | {torch_times[-1]:.0f} | {own[-1]:.0f} | | |")
+
+
+if __name__ == "__main__":
+    main()
