@@ -15,6 +15,15 @@ S = flow.optim.lr_scheduler
 GRADIENTS = [np.array([0.5, -1.0, 2.0]), np.array([1.0, 0.1, -0.3]), np.array([-0.2, 0.4, 0.6])]
 
 
+def single(number: float) -> float:
+    """OneFlow's kernels have the options in float32, also where the parameters are float64."""
+    return float(np.float32(number))
+
+
+# Rates that the tests ask for, as OneFlow's kernels have them.
+TENTH, NINE = single(0.1), single(0.9)
+
+
 def run(make: Any, steps: int = 3) -> tuple[np.ndarray, Any]:
     parameter = nn.Parameter(flow.tensor([1.0, 2.0, 3.0], dtype=flow.float64))
     optimizer = make([parameter])
@@ -27,8 +36,8 @@ def run(make: Any, steps: int = 3) -> tuple[np.ndarray, Any]:
 def test_momentum_begins_at_zero() -> None:
     value, buffer = np.array([1.0, 2.0, 3.0]), np.zeros(3)
     for gradient in GRADIENTS:
-        buffer = 0.9 * buffer + 0.5 * gradient
-        value = value - 0.1 * buffer
+        buffer = NINE * buffer + 0.5 * gradient
+        value = value - TENTH * buffer
     found, _ = run(lambda parameters: flow.optim.SGD(parameters, 0.1, momentum=0.9, dampening=0.5))
     np.testing.assert_allclose(found, value, rtol=1e-12)
 
@@ -37,9 +46,9 @@ def test_momentum_begins_at_zero() -> None:
 def test_rmsprop_has_eps_inside_the_root(centered: bool) -> None:
     value, square, mean = np.array([1.0, 2.0, 3.0]), np.zeros(3), np.zeros(3)
     for gradient in GRADIENTS:
-        square = 0.9 * square + 0.1 * gradient**2
-        mean = 0.9 * mean + 0.1 * gradient
-        value = value - 0.1 * gradient / np.sqrt(square - (mean**2 if centered else 0) + 0.01)
+        square = NINE * square + (1 - NINE) * gradient**2
+        mean = NINE * mean + (1 - NINE) * gradient
+        value = value - TENTH * gradient / np.sqrt(square - (mean**2 if centered else 0) + single(0.01))
     found, _ = run(lambda parameters: flow.optim.RMSprop(parameters, 0.1, 0.9, 0.01, centered=centered))
     np.testing.assert_allclose(found, value, rtol=1e-12)
 
@@ -49,14 +58,15 @@ def test_rmsprop_has_eps_inside_the_root(centered: bool) -> None:
 def test_adam(decoupled: bool, correct: bool) -> None:
     value, mean, square = np.array([1.0, 2.0, 3.0]), np.zeros(3), np.zeros(3)
     for step, given in enumerate(GRADIENTS, 1):
-        gradient = given if decoupled else given + 0.1 * value
-        mean, square = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2
-        one, two = (1 - 0.9**step, 1 - 0.999**step) if correct else (1, 1)
-        change = mean / one / (np.sqrt(square / two) + 1e-8)
-        value = value - 0.1 * (change + (0.1 * value if decoupled else 0))
+        gradient = given if decoupled else given + TENTH * value
+        mean = NINE * mean + (1 - NINE) * gradient
+        square = single(0.999) * square + (1 - single(0.999)) * gradient**2
+        one, two = np.float32([1 - 0.9**step, 1 - 0.999**step] if correct else [1, 1])
+        change = float(np.float32(0.1) / one) * mean / (np.sqrt(square) / float(np.sqrt(two)) + single(1e-8))
+        value = value - change - (float(np.float32(0.1) * np.float32(0.1)) * value if decoupled else 0)
     kind = flow.optim.AdamW if decoupled else flow.optim.Adam
     found, optimizer = run(lambda parameters: kind(parameters, 0.1, weight_decay=0.1, do_bias_correction=correct))
-    np.testing.assert_allclose(found, value, rtol=1e-9)
+    np.testing.assert_allclose(found, value, rtol=1e-12)
     options = optimizer.state_dict()["param_groups"][0]["_options"]
     assert (options["lr"], options["eps"], options["weight_decay"]) == (0.1, 1e-8, 0.1)
 
@@ -146,13 +156,64 @@ def test_rates_over_time(make: Any, factor: Any) -> None:
     assert fresh.param_groups[0]["lr"] == pytest.approx(2.0 * factor(9), abs=1e-12)
 
 
-def test_momentum_with_maximize_turns_the_decay_round() -> None:
+def test_maximize_goes_the_way_of_the_momentum() -> None:
     value, buffer = np.array([1.0, 2.0, 3.0]), np.zeros(3)
     for gradient in GRADIENTS:
-        buffer = 0.9 * buffer - (gradient + 0.2 * value)
-        value = value - 0.1 * buffer
-    found, _ = run(lambda parameters: flow.optim.SGD(parameters, 0.1, 0.9, weight_decay=0.2, maximize=True))
+        buffer = NINE * buffer + gradient + single(0.2) * value
+        value = value + TENTH * buffer
+    found, optimizer = run(lambda parameters: flow.optim.SGD(parameters, 0.1, 0.9, weight_decay=0.2, maximize=True))
     np.testing.assert_allclose(found, value, rtol=1e-12)
+    np.testing.assert_allclose(optimizer.state_dict()["state"][0]["momentum_buf"].numpy(), buffer, rtol=1e-12)
+
+
+def test_adagrad_slows_down() -> None:
+    value, total = np.array([1.0, 2.0, 3.0]), np.full(3, 0.3)
+    for step, gradient in enumerate(GRADIENTS):
+        total = total + gradient**2
+        rate = np.float32(0.1) / (np.float32(1) + np.float32(step) * np.float32(0.7))
+        value = value - float(rate) * gradient / (np.sqrt(total) + single(1e-10))
+    found, _ = run(lambda parameters: flow.optim.Adagrad(parameters, 0.1, 0.7, initial_accumulator_value=0.3))
+    np.testing.assert_allclose(found, value, rtol=1e-12)
+
+
+BEGINNINGS: dict[str, tuple[Any, list[str]]] = {
+    "SGD": (lambda p: flow.optim.SGD(p), []),
+    "momentum": (lambda p: flow.optim.SGD(p, momentum=0.9), ["momentum_buf"]),
+    "Adam": (lambda p: flow.optim.Adam(p), ["exp_avg", "exp_avg_sq"]),
+    "AMSGrad": (lambda p: flow.optim.AdamW(p, amsgrad=True), ["exp_avg", "exp_avg_sq", "max_exp_avg_sq"]),
+    "RMSprop": (lambda p: flow.optim.RMSprop(p, centered=True), ["square_avg", "grad_avg"]),
+    "Adadelta": (lambda p: flow.optim.Adadelta(p), ["square_avgs", "acc_deltas"]),
+}
+
+
+@pytest.mark.parametrize(("make", "names"), BEGINNINGS.values(), ids=BEGINNINGS.keys())
+def test_states_are_zeros_at_first(make: Any, names: list[str]) -> None:
+    state = make([nn.Parameter(flow.ones(2))]).state_dict()["state"]
+    assert state["step"] == 0
+    assert {name: value.tolist() for name, value in state[0].items()} == dict.fromkeys(names, [0.0, 0.0])
+
+
+def test_steps_are_counted_for_all_parameters_together() -> None:
+    late, optimizer = run(flow.optim.Adam, 2)
+    parameter = nn.Parameter(flow.zeros(1, dtype=flow.float64))
+    optimizer.add_param_group({"params": [parameter]})
+    parameter.grad = flow.ones(1, dtype=flow.float64)
+    optimizer.step()
+    # Its first step is the third of all, so the averages of one gradient are corrected as those of three.
+    change = 0.1 / (1 - 0.9**3) / math.sqrt(0.001 / (1 - 0.999**3))
+    assert parameter.item() == pytest.approx(-0.001 * change, rel=1e-4)
+
+
+def test_refused_parameters() -> None:
+    layer = nn.Linear(1, 1)
+    with pytest.raises(ValueError, match="must be tensors, got a tuple"):
+        flow.optim.SGD(layer.named_parameters())
+    with pytest.raises(AssertionError, match="leaf"):
+        flow.optim.SGD([layer.weight * 2])
+    with pytest.raises(AssertionError, match="Invalid alpha value: -1"):
+        flow.optim.RMSprop(layer.parameters(), alpha=-1)
+    with pytest.raises(ValueError, match="'gamma' must be greater than zero"):
+        S.ExponentialLR(flow.optim.SGD(layer.parameters()), -1)
 
 
 def test_maximize_without_momentum_has_no_effect_and_warns() -> None:
@@ -165,8 +226,8 @@ def test_maximize_without_momentum_has_no_effect_and_warns() -> None:
 def test_nesterov_with_dampening() -> None:
     value, buffer = np.array([1.0, 2.0, 3.0]), np.zeros(3)
     for gradient in GRADIENTS:
-        buffer = 0.9 * buffer + 0.5 * gradient
-        value = value - 0.1 * (gradient + 0.9 * buffer)
+        buffer = NINE * buffer + 0.5 * gradient
+        value = value - TENTH * (gradient + NINE * buffer)
     found, _ = run(lambda parameters: flow.optim.SGD(parameters, 0.1, 0.9, 0.5, nesterov=True))
     np.testing.assert_allclose(found, value, rtol=1e-12)
 

@@ -117,7 +117,8 @@ class ExponentialLR(LRScheduler):
     """Times gamma at every step."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_step: int = -1, verbose: bool = False) -> None:
-        assert gamma > 0.0, f"gamma must greater than zero, but got {gamma}"
+        if gamma <= 0.0:
+            raise ValueError(f"'gamma' must be greater than zero, but got {gamma}")
         self.gamma = gamma
         super().__init__(optimizer, last_step, verbose)
 

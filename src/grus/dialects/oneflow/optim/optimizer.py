@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 from ..framework.tensor import Parameter, Tensor, dress
@@ -59,6 +61,18 @@ class Optimizer(torch.optim.Optimizer):
             raise AssertionError(str(error)) if str(error).startswith("Invalid") else error from None
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group of parameters with options of its own.
+
+        Raises:
+            ValueError: something else than tensors among the parameters, such as names.
+            AssertionError: a tensor that was computed from others.
+        """
+        given = param_group["params"]
+        param_group["params"] = [given] if isinstance(given, torch.Tensor) else list(given)
+        for parameter in param_group["params"]:
+            if not isinstance(parameter, torch.Tensor):
+                raise ValueError(f"an optimizer's parameters must be tensors, got a {type(parameter).__name__}")
+            assert parameter.is_leaf, "an optimizer's parameters must be leaf tensors"
         super().add_param_group(param_group)
         group = self.param_groups[-1] = ParamGroup(self.param_groups[-1])
         group.order = tuple(self.OPTIONS)
@@ -70,13 +84,54 @@ class Optimizer(torch.optim.Optimizer):
         """Change the parameters by their gradients. A closure runs without gradients, unless it enables them."""
         with torch.no_grad():
             loss = None if closure is None else closure()
-        with torch._C.DisableTorchFunctionSubclass():
+        with torch._C.DisableTorchFunctionSubclass(), self._options_of_this_step():
+            self._begin_states()
             self._change_parameters()
         self.steps += 1
         return loss
 
     def _change_parameters(self) -> None:
         super().step()
+
+    @contextlib.contextmanager
+    def _options_of_this_step(self) -> Iterator[None]:
+        """The groups with the options by which torch computes what OneFlow does; then they are as they were."""
+        asked = []
+        for group in self.param_groups:
+            options = self._step_options(group)
+            asked.append({name: group[name] for name in options})
+            group.update(options)
+        try:
+            yield
+        finally:
+            for group, options in zip(self.param_groups, asked, strict=True):
+                group.update(options)
+
+    def _step_options(self, group: dict[str, Any]) -> dict[str, Any]:
+        """The options that stand in for a group's own in this step.
+
+        OneFlow computes with options in float32, whatever the parameters' type.
+        """
+        numbers = {name: group[name] for name in self.OPTIONS if isinstance(group.get(name), float)}
+        options: dict[str, Any] = {name: float(np.float32(number)) for name, number in numbers.items()}
+        if "betas" in group:
+            options["betas"] = tuple(float(np.float32(beta)) for beta in group["betas"])
+        return options
+
+    def _state_names(self, group: dict[str, Any]) -> Iterable[str]:
+        """torch's names of the tensors that each parameter of the group has."""
+        return self.STATE
+
+    def _begin_states(self) -> None:
+        """Give each parameter its tensors, which OneFlow has as zeros from the beginning, and all the same count of steps."""
+        for group in self.param_groups:
+            names = self._state_names(group)
+            for parameter in group["params"] if names else ():
+                own = self.state[parameter]
+                for name in names:
+                    if name not in own:
+                        own[name] = torch.zeros_like(parameter)
+                own.setdefault("step", torch.tensor(0.0)).fill_(self.steps)
 
     def zero_grad(self, set_to_none: bool = False) -> None:
         for group in self.param_groups:
@@ -96,6 +151,8 @@ class Optimizer(torch.optim.Optimizer):
 
     def state_dict(self) -> dict[str, Any]:
         """The state in OneFlow's form: {"state": {"step": n, 0: {...}}, "param_groups": [{"_options": ...}]}."""
+        with torch._C.DisableTorchFunctionSubclass():
+            self._begin_states()
         numbers = {id(parameter): number for number, parameter in enumerate(self._all_parameters())}
         state: dict[Any, Any] = {"step": self.steps}
         for parameter in self._all_parameters():

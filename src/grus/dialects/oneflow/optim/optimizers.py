@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import torch
 
 from .optimizer import Optimizer
@@ -36,20 +38,16 @@ class SGD(Optimizer, torch.optim.SGD):
                     "as in OneFlow 0.9, SGD without momentum minimizes in spite of maximize=True", stacklevel=2
                 )
 
-    def _change_parameters(self) -> None:
-        asked = [(group["maximize"], group["weight_decay"]) for group in self.param_groups]
-        for group in self.param_groups:
-            for parameter in group["params"] if group["momentum"] else ():
-                if parameter.grad is not None:  # OneFlow's momentum begins at zero, torch's at the first gradient
-                    self.state[parameter].setdefault("momentum_buffer", torch.zeros_like(parameter))
-            # OneFlow leaves maximize out of account without momentum, and with it turns the decay round as well.
-            group["maximize"] = bool(group["maximize"] and group["momentum"])
-            group["weight_decay"] *= -1 if group["maximize"] else 1
-        try:
-            super()._change_parameters()
-        finally:
-            for group, (maximize, weight_decay) in zip(self.param_groups, asked, strict=True):
-                group.update(maximize=maximize, weight_decay=weight_decay)
+    def _step_options(self, group: dict[str, Any]) -> dict[str, Any]:
+        # OneFlow leaves maximize out of account without momentum. With it, it goes the way of the momentum, not against it.
+        options = super()._step_options(group)
+        if group["maximize"] and group["momentum"]:
+            options["lr"] = -options.get("lr", group["lr"])
+        return {**options, "maximize": False}
+
+    def _state_names(self, group: dict[str, Any]) -> Iterable[str]:
+        # OneFlow's momentum begins at zero, torch's at the first gradient.
+        return self.STATE if group["momentum"] else ()
 
 
 class _AdamOptions(Optimizer):
@@ -57,21 +55,24 @@ class _AdamOptions(Optimizer):
 
     STATE = {"exp_avg": "exp_avg", "exp_avg_sq": "exp_avg_sq", "max_exp_avg_sq": "max_exp_avg_sq"}
 
-    def _change_parameters(self) -> None:
-        plain = []
-        for group in self.param_groups:
+    def _state_names(self, group: dict[str, Any]) -> Iterable[str]:
+        return [name for name in self.STATE if name != "max_exp_avg_sq" or group["amsgrad"]]
+
+    def _step_options(self, group: dict[str, Any]) -> dict[str, Any]:
+        """Options with which torch's corrections, of rounded betas, turn into OneFlow's, which are rounded themselves."""
+        options = super()._step_options(group)
+        torchs = [1 - beta ** (self.steps + 1) for beta in options["betas"]]
+        if group["do_bias_correction"]:
             corrections = [1 - beta ** (self.steps + 1) for beta in group["betas"]]
             group["bias_correction1"], group["bias_correction2"] = corrections
-            if not group["do_bias_correction"]:
-                plain.append((group, {name: group[name] for name in ("lr", "eps", "weight_decay")}))
-                # Rates with which torch's corrections cancel out.
-                group["lr"] *= corrections[0] / corrections[1] ** 0.5
-                group["eps"] /= corrections[1] ** 0.5
-                if group.get("decoupled_weight_decay"):
-                    group["weight_decay"] /= corrections[0] / corrections[1] ** 0.5
-        super()._change_parameters()
-        for group, options in plain:
-            group.update(options)
+        first, second = np.float32(group["bias_correction1"]), np.float32(group["bias_correction2"])
+        rate = np.float32(group["lr"])
+        scale = float(np.sqrt(second)) / torchs[1] ** 0.5
+        lr = float(rate / first) * torchs[0] * scale
+        if group.get("decoupled_weight_decay"):
+            decay = float(rate * np.float32(group["weight_decay"]))
+            options["weight_decay"] = decay / lr if lr else 0.0
+        return {**options, "lr": lr, "eps": float(np.float32(group["eps"])) * scale}
 
 
 class Adam(_AdamOptions, torch.optim.Adam):
@@ -147,6 +148,10 @@ class Adagrad(Optimizer, torch.optim.Adagrad):
             torch.optim.Adagrad, params, lr, lr_decay, weight_decay, initial_accumulator_value, eps, foreach=False
         )
 
+    def _step_options(self, group: dict[str, Any]) -> dict[str, Any]:
+        slower = np.float32(1) + np.float32(self.steps) * np.float32(group["lr_decay"])
+        return {**super()._step_options(group), "lr": float(np.float32(group["lr"]) / slower), "lr_decay": 0.0}
+
 
 class Adadelta(Optimizer, torch.optim.Adadelta):
     """Adadelta."""
@@ -183,10 +188,16 @@ class RMSprop(Optimizer):
         momentum: float = 0.0,
         centered: bool = False,
     ) -> None:
+        assert lr >= 0, f"Invalid learning rate: {lr}"
+        for name, value in {"alpha": alpha, "eps": eps, "weight_decay": weight_decay}.items():
+            assert value >= 0, f"Invalid {name} value: {value}"
         assert momentum == 0.0, "RMSprop: OneFlow has no momentum greater than zero"
         super().__init__(
             params, {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "centered": centered}
         )
+
+    def _state_names(self, group: dict[str, Any]) -> Iterable[str]:
+        return self.STATE if group["centered"] else ["square_avg"]
 
     @torch.no_grad()
     def _change_parameters(self) -> None:
@@ -200,11 +211,11 @@ class RMSprop(Optimizer):
         assert gradient is not None
         if group["weight_decay"]:
             gradient = gradient + group["weight_decay"] * parameter
-        square = state.setdefault("square_avg", torch.zeros_like(parameter))
+        square = state["square_avg"]
         square.mul_(group["alpha"]).addcmul_(gradient, gradient, value=1 - group["alpha"])
         variance = square
         if group["centered"]:
-            mean = state.setdefault("grad_avg", torch.zeros_like(parameter))
+            mean = state["grad_avg"]
             mean.mul_(group["alpha"]).add_(gradient, alpha=1 - group["alpha"])
             variance = square - mean * mean
         parameter.addcdiv_(gradient, (variance + group["eps"]).sqrt(), value=-group["lr"])
