@@ -255,3 +255,16 @@ def test_the_gradient_of_a_loss_is_a_number(attributes, expected):
 def test_an_unknown_normalization_of_a_loss_is_refused():
     with pytest.raises(MXNetError, match="normalization must be null, batch or valid, got 'mean'"):
         nd.MakeLoss(nd.ones((2,)), normalization="mean")
+
+
+def test_heads_and_variables_must_be_there():
+    ones = nd.ones((2,))
+    with pytest.raises(AssertionError, match="head_grads"):
+        autograd.backward([ones], [ones, ones])
+    with pytest.raises(MXNetError, match="heads"):
+        autograd.backward([])
+    ones.attach_grad()
+    with autograd.record():
+        double = ones * 2
+    with pytest.raises(AssertionError, match="variables"):
+        autograd.grad(double, [])

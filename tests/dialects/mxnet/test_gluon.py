@@ -410,3 +410,11 @@ def test_adams_rate_is_rounded_once_in_double_arrays():
     rate = single(0.03 * np.sqrt(1 - 0.999) / (1 - 0.9))
     expected = 1 - rate * mean / (np.sqrt(square) + single(1e-8))
     np.testing.assert_allclose(weight.asnumpy(), [expected], rtol=1e-15)
+
+
+def test_a_known_size_cannot_become_unknown():
+    parameter = gluon.Parameter("w", shape=(2, 0))
+    parameter.shape = (2, 3)
+    with pytest.raises(AssertionError, match="incompatible"):
+        parameter.shape = (0, 3)
+    assert parameter.shape == (2, 3)

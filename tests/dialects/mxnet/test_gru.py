@@ -265,3 +265,21 @@ def test_the_flat_operator():
         nd.RNN(x, flat[:-1], h, **options)
     with pytest.raises(NotImplementedError, match=r"torch.nn.LSTM"):
         nd.RNN(x, flat, h, **{**options, "mode": "lstm"})
+
+
+def test_dropout_must_be_a_probability():
+    layer = rnn.GRU(2, 2, dropout=1.5, input_size=2)
+    layer.initialize()
+    with pytest.raises(MXNetError, match="between 0 and 1"):
+        layer(nd.ones((2, 1, 2)))
+
+
+def test_lengths_may_be_of_any_dtype_in_a_graph_too():
+    layer = rnn.GRU(2, input_size=2, use_sequence_length=True)
+    layer.initialize(init.One())
+    x, states = nd.ones((3, 2, 2)), layer.begin_state(2)
+    plain = layer(x, states, nd.array([1, 3]))[0].asnumpy()
+    assert not plain[1:, 0].any()
+    layer.hybridize()
+    for dtype in ("float32", "int32"):
+        np.testing.assert_allclose(layer(x, states, nd.array([1, 3], dtype=dtype))[0].asnumpy(), plain, rtol=1e-6)

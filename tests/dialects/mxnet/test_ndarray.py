@@ -304,3 +304,10 @@ def test_loops_and_branches_of_contrib():
 def test_draws_like_an_array():
     assert nd.random.uniform_like(nd.ones((2, 3)), low=4, high=5).asnumpy().min() >= 4
     assert nd.random.normal_like(nd.ones((2, 3)), loc=100, scale=0.1).shape == (2, 3)
+
+
+def test_concatenate_wants_one_dtype_and_may_return_the_only_array(grid):
+    with pytest.raises(AssertionError, match="one dtype"):
+        nd.concatenate([grid, grid.astype("float64")])
+    assert nd.concatenate([grid], always_copy=False) is grid
+    assert nd.concatenate([grid]) is not grid

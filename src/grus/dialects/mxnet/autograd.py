@@ -127,8 +127,11 @@ def _heads(heads: Any, head_grads: Any) -> tuple[list[NDArray], list[Tensor]]:
         head_grads = [head_grads] if isinstance(head_grads, NDArray) else head_grads
     if head_grads is None:
         head_grads = [None] * len(heads)
-    if len(head_grads) != len(heads):
-        raise MXNetError(f"head_grads must have one array for each of the {len(heads)} heads, got {len(head_grads)}")
+    assert len(head_grads) == len(heads), (
+        f"head_grads must have one array for each of the {len(heads)} heads, got {len(head_grads)}"
+    )
+    if not heads:
+        raise MXNetError("heads must hold at least one array")
     seeds = []
     for head, given in zip(heads, head_grads, strict=True):
         if not head._t.requires_grad:
@@ -178,6 +181,7 @@ def grad(
     """
     arrays, seeds = _heads(heads, head_grads)
     wanted = [variables] if isinstance(variables, NDArray) else list(variables)
+    assert wanted, "variables must hold at least one array"
     for place, variable in enumerate(wanted, 1):
         if not (variable._t.requires_grad and variable._t.is_leaf):
             raise MXNetError(

@@ -230,13 +230,12 @@ class HybridBlock(Block):
             )
         output = self._cached_graph[1]
         output.save(f"{path}-symbol.json", remove_amp_cast=remove_amp_cast)
-        arguments, states = set(output.list_arguments()), set(output.list_auxiliary_states())
+        states = set(output.list_auxiliary_states())
+        parameters = {parameter.name: parameter for is_input, parameter in self._cached_op_args if not is_input}
         values = {}
-        for is_input, parameter in self._cached_op_args:
-            if not is_input and parameter.name in arguments:
-                values[f"arg:{parameter.name}"] = parameter._reduce()
-            elif not is_input and parameter.name in states:
-                values[f"aux:{parameter.name}"] = parameter._reduce()
+        for name in output.list_inputs():
+            if name in parameters:
+                values[f"{'aux' if name in states else 'arg'}:{name}"] = parameters[name]._reduce()
         save(f"{path}-{epoch:04d}.params", values)
 
     # ---- running

@@ -123,7 +123,7 @@ class Parameter:
             self._shape = new_shape
             return
         fits = len(self._shape) == len(new_shape) and all(
-            new in (-1, 0, old) or old in (-1, 0) for new, old in zip(new_shape, self._shape, strict=True)
+            new == old or old in (-1, 0) for new, old in zip(new_shape, self._shape, strict=True)
         )
         assert fits, f"Expected shape {new_shape} is incompatible with given shape {self._shape}."
         self._shape = tuple(new_shape)

@@ -23,6 +23,10 @@ logical_and, logical_or, logical_xor = (symmetric(f"logical_{name}") for name in
 def concatenate(arrays: list[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
     """Arrays joined along an existing axis."""
     assert len(arrays) > 0, "concatenate: expected at least one array"
+    if len(arrays) == 1 and not always_copy:
+        return arrays[0]
+    dtypes = {array.dtype for array in arrays}
+    assert len(dtypes) == 1, f"concatenate: all arrays must be of one dtype, got {sorted(t.__name__ for t in dtypes)}"
     return FUNCTIONS["Concat"](*arrays, dim=axis)
 
 

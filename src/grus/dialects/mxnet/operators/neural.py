@@ -16,6 +16,18 @@ def _without_bias(attributes: Any) -> list[str]:
     return ["data", "weight"] if truth(attributes.get("no_bias", False)) else ["data", "weight", "bias"]
 
 
+def _bias(name: str, bias: Tensor | None, no_bias: Any) -> Tensor | None:
+    if truth(no_bias):
+        return None
+    if bias is None:
+        raise MXNetError(f"{name}: bias is missing; give one, or no_bias=True")
+    return bias
+
+
+def _with_statistics(attributes: Any) -> int:
+    return 3 if truth(attributes.get("output_mean_var", False)) else 1
+
+
 def _fully_connected_shapes(attributes: Any, shapes: list) -> list:
     data, hidden = shapes[0], int(attributes["num_hidden"])
     if data is not None:
@@ -46,7 +58,7 @@ def _fully_connected(
         raise MXNetError(
             f"FullyConnected: weight {tuple(weight.shape)} needs {weight.shape[1]} features, data has {data.shape[-1]}"
         )
-    return functional.linear(data, weight, None if truth(no_bias) else bias)
+    return functional.linear(data, weight, _bias("FullyConnected", bias, no_bias))
 
 
 @operator("Dropout", copies=True, hidden=1)
@@ -75,24 +87,35 @@ def _along(vector: Tensor, axis: int, ndim: int) -> Tensor:
     return vector.reshape([-1 if a == axis else 1 for a in range(ndim)])
 
 
-@operator("LayerNorm", inputs=3, hidden=2, infer=_per_channel(-1, 2))
+@operator(
+    "LayerNorm",
+    inputs=3,
+    visible=_with_statistics,
+    hidden=2,
+    infer=_per_channel(-1, 2),
+    output_names=("output", "mean", "std"),
+)
 def _layer_norm(
     data: Tensor, gamma: Tensor, beta: Tensor, axis: int = -1, eps: float = 1e-5, output_mean_var: bool = False
-) -> Tensor:
+) -> Tensor | tuple[Tensor, ...]:
     axis = one_axis(int(axis), data.dim())
-    if axis == data.dim() - 1:
+    if axis == data.dim() - 1 and not truth(output_mean_var):
         return functional.layer_norm(data, (data.shape[-1],), gamma, beta, eps)
     variance, mean = torch.var_mean(data, axis, correction=0, keepdim=True)
-    scaled = (data - mean) / torch.sqrt(variance + eps)
-    return scaled * _along(gamma, axis, data.dim()) + _along(beta, axis, data.dim())
+    deviation = torch.sqrt(variance + eps)
+    scaled = (data - mean) / deviation
+    result = scaled * _along(gamma, axis, data.dim()) + _along(beta, axis, data.dim())
+    return (result, mean, deviation) if truth(output_mean_var) else result
 
 
 @operator(
     "BatchNorm",
     inputs=5,
+    visible=_with_statistics,
     hidden=2,
     auxiliary=("moving_mean", "moving_var"),
     infer=_per_channel(1, 4),
+    output_names=("output", "mean", "var"),
 )
 def _batch_norm(
     data: Tensor,
@@ -106,7 +129,7 @@ def _batch_norm(
     use_global_stats: bool = False,
     output_mean_var: bool = False,
     axis: int = 1,
-) -> Tensor:
+) -> Tensor | tuple[Tensor, ...]:
     axis = one_axis(int(axis), data.dim())
     others = tuple(a for a in range(data.dim()) if a != axis)
     if state.training and not truth(use_global_stats):
@@ -116,9 +139,13 @@ def _batch_norm(
     else:
         mean, variance = moving_mean, moving_var
     scaled = (data - _along(mean, axis, data.dim())) / torch.sqrt(_along(variance, axis, data.dim()) + eps)
-    if not truth(fix_gamma):
+    if truth(fix_gamma):
+        gamma.data.fill_(1)  # what a file then holds, as in MXNet
+    else:
         scaled = scaled * _along(gamma, axis, data.dim())
-    return scaled + _along(beta, axis, data.dim())
+    result = scaled + _along(beta, axis, data.dim())
+    # MXNet calls the third result a variance; it is one divided by the deviation.
+    return (result, mean, torch.rsqrt(variance + eps)) if truth(output_mean_var) else result
 
 
 @operator("InstanceNorm", inputs=3, infer=_per_channel(1, 2))
@@ -166,7 +193,7 @@ def _convolution(
     return function(
         data,
         weight,
-        None if truth(no_bias) else bias,
+        _bias("Convolution", bias, no_bias),
         _tuple_of(stride, spatial, 1),
         _tuple_of(pad, spatial, 0),
         _tuple_of(dilate, spatial, 1),

@@ -78,9 +78,11 @@ def run_gru(
         data: [T, N, C], or [N, T, C] if batch_first.
         initial: [layers * directions, N, H]; None begins from zeros.
         weights: as `grus.functional.gru` takes them.
-        lengths: [N] valid steps of each sequence, or None.
+        lengths: [N] valid steps of each sequence, in any dtype, or None.
         state_for_any: whether `initial` is of batch size 1 and stands for any: a graph's state of unknown size.
     """
+    if not 0 <= dropout <= 1:
+        raise MXNetError(f"RNN: p must be between 0 and 1, got {dropout}")
     batch = data.shape[0 if batch_first else 1]
     hidden = weights[1].shape[1]
     if data.device.type == "meta":
@@ -109,7 +111,7 @@ def run_gru(
         data,
         initial,
         weights,
-        lengths=lengths,
+        lengths=None if lengths is None else lengths.long(),
         batch_first=batch_first,
         bidirectional=bidirectional,
         dropout=dropout,

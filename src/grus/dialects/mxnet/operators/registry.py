@@ -31,7 +31,7 @@ class Operator:
         attributes: names of the other arguments.
         copies: whether the result may share memory with an input, so that `mx.nd` has to copy it.
         visible: number of results, or a function of the attributes.
-        hidden: results that MXNet counts in a file but shows nobody.
+        hidden: results that MXNet counts in a file beside the first, but shows on request only, if at all.
         auxiliary: inputs that are states rather than arguments (running means).
         needs: the inputs that a symbol creates as variables when they are left out, given the attributes.
         infer: fills unknown input shapes, given attributes and the shapes known so far.
@@ -71,6 +71,10 @@ class Operator:
     def outputs(self, attributes: Mapping[str, Any]) -> int:
         """How many results a call with these attributes has."""
         return self.visible if isinstance(self.visible, int) else self.visible(attributes)
+
+    def counted(self, attributes: Mapping[str, Any]) -> int:
+        """How many results a file counts for such a call."""
+        return max(self.outputs(attributes), 1 + self.hidden)
 
     def check(self, attributes: Mapping[str, Any]) -> None:
         """Refuse an attribute that the operator does not have.

@@ -247,13 +247,17 @@ def _split(data: Tensor, num_outputs: int, axis: int = 1, squeeze_axis: bool = F
     return parts if count > 1 else parts[0]
 
 
-@operator("_split_v2", copies=True, visible=lambda attributes: max(len(attributes["indices"]), 1))
+def _parts(attributes: Any) -> int:
+    return int(attributes.get("sections", 0)) or max(len(attributes["indices"]), 1)
+
+
+@operator("_split_v2", copies=True, visible=_parts)
 def _split_v2(
     data: Tensor, indices: Any = (), axis: int = 0, squeeze_axis: bool = False, sections: int = 0
 ) -> Tensor | tuple[Tensor, ...]:
     axis = one_axis(int(axis), data.dim())
-    if sections:
-        return _split(data, sections, axis, squeeze_axis)
+    if int(sections):
+        return _split(data, int(sections), axis, squeeze_axis)
     parts = torch.tensor_split(data, tuple(int(i) for i in indices)[1:], axis)
     parts = tuple(p.squeeze(axis) for p in parts) if truth(squeeze_axis) else parts
     return parts if len(parts) > 1 else parts[0]

@@ -39,6 +39,15 @@ def arange(
     return _created("_arange", attributes, kwargs)
 
 
+def split_v2(ary: Symbol, indices_or_sections: int | tuple, axis: int = 0, squeeze_axis: bool = False) -> Symbol:
+    """A symbol cut into equal parts, or at positions."""
+    if isinstance(indices_or_sections, int):
+        cuts: dict[str, Any] = {"indices": (), "sections": indices_or_sections}
+    else:
+        cuts = {"indices": (0, *indices_or_sections), "sections": 0}
+    return apply(OPERATORS["_split_v2"], [ary], {**cuts, "axis": axis, "squeeze_axis": squeeze_axis}, None, "_split_v2")
+
+
 def _created(name: str, attributes: dict[str, Any], others: dict[str, Any]) -> Symbol:
     given = others.pop("name", None)
     return apply(OPERATORS[name], [], {**attributes, **others}, given, name)

@@ -17,25 +17,44 @@ def to_json(heads: list[Entry]) -> str:
     numbers = {id(node): number for number, node in enumerate(nodes)}
     rows = [0]
     for node in nodes:
-        hidden = 0 if node.operator is None else node.operator.hidden
-        rows.append(rows[-1] + node.outputs() + hidden)
-    return json.dumps(
-        {
-            "nodes": [_node(node, numbers) for node in nodes],
-            "arg_nodes": [number for number, node in enumerate(nodes) if node.operator is None],
-            "node_row_ptr": rows,
-            "heads": [[numbers[id(node)], index, 0] for node, index in heads],
-            "attrs": {"mxnet_version": ["int", _VERSION]},
-        },
-        indent=2,
-    )
+        rows.append(rows[-1] + node.counted())
+    content = {
+        "nodes": [_node(node, numbers) for node in nodes],
+        "arg_nodes": [number for number, node in enumerate(nodes) if node.operator is None],
+        "node_row_ptr": rows,
+        "heads": [(numbers[id(node)], index, 0) for node, index in heads],
+        "attrs": {"mxnet_version": ("int", _VERSION)},
+    }
+    return _text(content, 0)
+
+
+def _text(value: Any, depth: int) -> str:
+    """JSON in MXNet's own layout, so that a graph has the bytes that MXNet writes.
+
+    Tuples stand on one line, and so do dicts of up to one member and lists of up to ten that are no dicts.
+    """
+    if isinstance(value, tuple) or not isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict):
+        members = [
+            f"{json.dumps(key, ensure_ascii=False)}: {_text(member, depth + 1)}" for key, member in value.items()
+        ]
+        short = len(value) <= 1
+    else:
+        members = [_text(member, depth + 1) for member in value]
+        short = len(value) <= 10 and not any(isinstance(member, dict) for member in value)
+    begin, end = "{}" if isinstance(value, dict) else "[]"
+    if short:
+        return begin + ", ".join(members) + end
+    margin = "\n" + "  " * depth
+    return f"{begin}{margin}  " + f", {margin}  ".join(members) + f"{margin}{end}"
 
 
 def _node(node: Node, numbers: dict[int, int]) -> dict[str, Any]:
     record: dict[str, Any] = {"op": "null" if node.operator is None else node.operator.name, "name": node.name}
     if node.attrs:
         record["attrs"] = node.attrs
-    record["inputs"] = [[numbers[id(below)], index, 0] for below, index in node.inputs]
+    record["inputs"] = [(numbers[id(below)], index, 0) for below, index in node.inputs]
     return record
 
 

@@ -34,6 +34,10 @@ class Node:
         """How many outputs can be used."""
         return 1 if self.operator is None else self.operator.outputs(self.operator.parse(self.attrs))
 
+    def counted(self) -> int:
+        """How many outputs a file counts, those that nobody sees included."""
+        return 1 if self.operator is None else self.operator.counted(self.operator.parse(self.attrs))
+
     def output_name(self, index: int) -> str:
         """The name of one output, as `list_outputs` gives it."""
         if self.operator is None:

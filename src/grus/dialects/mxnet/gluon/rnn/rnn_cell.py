@@ -268,7 +268,7 @@ class GRUCell(HybridRecurrentCell):
             return super().unroll(length, inputs, states, layout, merge_outputs, valid_length)
         ctx = whole.context
         weights = [p.data(ctx)._t for p in (self.i2h_weight, self.h2h_weight, self.i2h_bias, self.h2h_bias)]
-        lengths = None if valid_length is None else valid_length._t.long()
+        lengths = None if valid_length is None else valid_length._t
         try:
             output, last = run(
                 run_gru, whole._t, states[0]._t.unsqueeze(0), weights, False, 0.0, lengths, layout == "NTC"
