@@ -129,6 +129,8 @@ COPYING = {
     "slice": lambda a: nd.slice(a, begin=(0, 0), end=(2, 2)), "split": lambda a: nd.split(a, num_outputs=2)[0],
     "dropout": nd.Dropout, "astype": lambda a: a.astype("float32"), "copy": lambda a: a.copy(), "list": lambda a: a[[0, 1]],
     "broadcast": lambda a: nd.broadcast_to(a, shape=(3, 4)), "mask": nd.SequenceMask, "array": nd.array,
+    "stop_gradient": nd.BlockGrad, "method broadcast": lambda a: a.broadcast_to((3, 4)),
+    "broadcast_like": lambda a: a.broadcast_like(a), "gather": lambda a: nd.gather_nd(a, nd.array([0])),
 }  # fmt: skip
 
 
@@ -311,3 +313,10 @@ def test_concatenate_wants_one_dtype_and_may_return_the_only_array(grid):
         nd.concatenate([grid, grid.astype("float64")])
     assert nd.concatenate([grid], always_copy=False) is grid
     assert nd.concatenate([grid]) is not grid
+
+
+def test_flat_positions_and_places_in_an_array():
+    flat = nd.array([5, 7])
+    places = nd.unravel_index(flat, shape=(3, 4))
+    same(places, np.unravel_index([5, 7], (3, 4)))
+    same(nd.ravel_multi_index(places, shape=(3, 4)), [5, 7])

@@ -262,7 +262,7 @@ class NDArray:
                 "operands could not be broadcast together with remapped shapes[original->remapped]: "
                 f"{self.shape} and requested shape {tuple(shape)}"
             )
-        return wrap(run(lambda t: t.broadcast_to(tuple(shape)).contiguous(), self._t), self._ctx)
+        return call(OPERATORS["broadcast_to"], (self,), {"shape": tuple(shape)})
 
     def broadcast_like(self, other: "NDArray") -> "NDArray":
         """The array repeated to the other's shape."""

@@ -190,10 +190,10 @@ def _identity(data: Tensor) -> Tensor:
     return data
 
 
-@operator("BlockGrad", "stop_gradient", copies=True)
+@operator("BlockGrad", "stop_gradient")
 @unchanging
 def _block_grad(data: Tensor) -> Tensor:
-    return data.detach()
+    return data.detach().clone()
 
 
 class _Loss(torch.autograd.Function):

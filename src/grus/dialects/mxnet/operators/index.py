@@ -88,10 +88,23 @@ def _embedding(
     return functional.embedding(data.long().clamp(0, weight.shape[0] - 1), weight)
 
 
-@operator("gather_nd", inputs=2)
+@operator("gather_nd", inputs=2, copies=True)
 def _gather_nd(data: Tensor, indices: Tensor) -> Tensor:
     places = tuple(indices.long().unbind(0))
     return data[places]
+
+
+@operator("_unravel_index", "unravel_index")
+def _unravel_index(data: Tensor, shape: Any) -> Tensor:
+    return torch.stack(torch.unravel_index(data.long(), tuple(int(n) for n in shape))).to(data.dtype)
+
+
+@operator("_ravel_multi_index", "ravel_multi_index")
+def _ravel_multi_index(data: Tensor, shape: Any) -> Tensor:
+    flat = torch.zeros_like(data[0])
+    for places, size in zip(data, shape, strict=True):
+        flat = flat * int(size) + places
+    return flat
 
 
 @operator("scatter_nd", inputs=2)

@@ -100,7 +100,7 @@ class GRU(HybridBlock):
         self._keys.append(key)
 
     def __repr__(self) -> str:
-        rows, features = self.l0_i2h_weight.shape  # type: ignore[misc]
+        rows, features = self._reg_params["l0_i2h_weight"].shape  # type: ignore[misc]
         options = [f"{features if features else None} -> {rows // 3}", self._layout]
         if self._num_layers != 1:
             options.append(f"num_layers={self._num_layers}")
