@@ -9,6 +9,8 @@ import grus.dialects.chainer as chainer
 import grus.dialects.chainer.functions as F
 import grus.dialects.chainer.links as L
 from grus.dialects.chainer import gradient_check
+from grus.dialects.chainer.functions.rnn import n_step_gru
+from grus.dialects.chainer.links.rnn import n_step_rnn
 from grus.dialects.chainer.utils.type_check import InvalidType
 
 LENGTHS = (2, 5, 1, 3)
@@ -144,13 +146,6 @@ def test_a_grus_layer_shares_the_parameters():
     np.testing.assert_allclose(layer([torch.from_numpy(x) for x in xs])[1].detach().numpy(), gru(None, xs)[0].array)
 
 
-def test_sequences_without_a_step_keep_their_state():
-    gru, hx = make(L.NStepGRU, 1, 3, 4, 0.0), np.random.RandomState(2).randn(1, 2, 4)
-    hy, ys = gru(hx, [np.zeros((0, 3)), np.ones((2, 3))])
-    np.testing.assert_array_equal(hy.array[0, 0], hx[0, 0])
-    assert ys[0].shape == (0, 4)
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
@@ -160,11 +155,42 @@ def test_sequences_without_a_step_keep_their_state():
         ((np.zeros((1, 1, 4)), [np.zeros((2, 3))]), IndexError, "S = 2"),
         ((np.zeros((2, 1, 4)), [np.zeros((2, 3))] * 2), IndexError, "B = 2"),
         ((None, [np.zeros(3)]), IndexError, r"xs\[0\] must be \[L, I\]"),
+        ((None, [np.zeros((2, 3)), np.zeros((0, 3))]), IndexError, r"xs\[1\] must have at least one step"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(arguments, error, words):
     with pytest.raises(error, match=words):
         make(L.NStepGRU, 2, 3, 4, 0.0)(*arguments)
+
+
+def test_a_large_batch_gets_the_masks_that_chainer_gave_it():
+    """Golden values of Chainer 7.8.1: above 16 sequences its sort does not keep equal lengths in their order."""
+    np.random.seed(3)
+    gru = L.NStepGRU(2, 1, 1, 0.5, initialW=0.5)
+    lengths = np.random.randint(1, 4, 20)
+    hy, _ = gru(None, [np.full((n, 1), b / 10, np.float32) for b, n in enumerate(lengths)])
+    expected = [0, 0, 0.037276, 0, 0.042342, 0.05055, 0.128906, 0, 0.099651, 0.115803, 0.05005, 0.151379, 0]
+    expected += [0.158966, 0.089058, 0.090294, 0, 0.200236, 0.20517, 0]
+    np.testing.assert_allclose(hy.array[1, :, 0], expected, atol=1e-6)
+
+
+def test_lists_are_put_in_order_and_back():
+    lengths = [9, 8, 1, 1, 9, 4, 5, 9, 5, 17, 1, 15, 16, 19, 5, 6, 14, 15, 1, 10, 10, 6, 17]
+    order = n_step_rnn.argsort_list_descent([np.zeros(n) for n in lengths])
+    assert order.dtype == np.int32
+    golden = [13, 22, 9, 12, 17, 11, 16, 20, 19, 0, 7, 4, 1, 21, 15, 6, 8, 14, 5, 2, 3, 18, 10]  # Chainer 7.8.1
+    assert order.tolist() == golden
+    falling = n_step_rnn.permutate_list(lengths, order, inv=False)
+    assert falling == sorted(lengths, reverse=True)
+    assert n_step_rnn.permutate_list(falling, order, inv=True) == lengths
+
+
+@pytest.mark.parametrize(("cls", "both"), [(L.NStepGRU, False), (L.NStepBiGRU, True)])
+def test_the_base_function_takes_the_direction_as_an_argument(cls, both):
+    gru, steps = make(cls, 1, 3, 4, 0.0), sequences(3, (2, 1))
+    hx = np.ones((gru.direction, 2, 4))
+    hy, _ = n_step_gru.n_step_gru_base(1, 0.0, hx, gru.ws, gru.bs, steps, use_bi_direction=both)
+    np.testing.assert_array_equal(hy.array, gru.rnn(1, 0.0, hx, gru.ws, gru.bs, steps)[0].array)
 
 
 def stateless_by_hand(link, h, x):
@@ -213,6 +239,37 @@ def test_a_watched_gru_calls_its_links_and_computes_the_same():
         watched = [gru(x).array, gru(x).array]
     np.testing.assert_allclose(watched, plain, rtol=1e-10)
     assert watch.names == ["W_z", "W", None, "W_z", "W", "W_r", "U_r", "U_z", "U", None]
+
+
+def test_hooks_on_functions_see_the_parts_of_a_step():
+    class Watch(chainer.FunctionHook):
+        def __init__(self):
+            self.labels = []
+
+        def forward_postprocess(self, function, in_data):
+            self.labels.append(function.label)
+
+    gru, x = make(L.StatefulGRU, 3, 4), np.random.RandomState(1).randn(5, 3)
+    with Watch() as first:
+        gru(x)
+    with Watch() as second:
+        gru(x)
+    assert first.labels == ["LinearFunction", "LinearFunction", "Sigmoid", "Tanh", "_ * _"]
+    assert second.labels == [
+        *["LinearFunction"] * 4, "_ + _", "Sigmoid", "LinearFunction", "_ + _",
+        "_ * _", "LinearFunction", "_ + _", "Sigmoid", "Tanh", "LinearInterpolate",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("in_size", [6, None])
+def test_a_step_flattens_what_is_behind_the_batch(in_size):
+    gru, lazy = make(L.StatefulGRU, 6, 4), L.StatefulGRU(in_size, 4)
+    xs = np.random.RandomState(1).randn(2, 5, 3, 2)
+    expected = [gru(x.reshape(5, 6)).array for x in xs]
+    lazy(xs[0].astype("f"))
+    gru.reset_state()
+    np.testing.assert_array_equal([gru(x).array for x in xs], expected)
+    assert lazy.W_z.W.shape == (4, 6)
 
 
 def test_gradients_of_the_stateful_gru_agree_with_finite_differences():

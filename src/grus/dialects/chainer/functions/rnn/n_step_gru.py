@@ -19,6 +19,7 @@ from ..._torch_function import TorchFunction
 from ...configuration import config
 from ...functions._checks import expect
 from ...functions.noise.dropout import dropout_mask
+from ...functions.rnn.longest_first import longest_first
 from ...utils import argument, type_check
 from ...variable import Variable
 
@@ -85,7 +86,7 @@ class NStepGRU(TorchFunction):
         if self.time_major:
             packed, order = _pack(xs), None
         else:
-            order = sorted(range(len(xs)), key=lambda b: -len(xs[b]))
+            order = longest_first([len(x) for x in xs])
             sequences = [xs[b] for b in order]
             packed = torch.nn.utils.rnn.pack_sequence(sequences)
             hx = hx[:, order]
@@ -173,6 +174,8 @@ def run(
     for i, x in enumerate(xs):
         if len(getattr(x, "shape", (0, 0))) < 2:
             raise IndexError(f"xs[{i}] must be [L, I] with I = {parameters[0].shape[1]}, got {tuple(x.shape)}")
+        if not time_major and len(x) == 0:
+            raise IndexError(f"xs[{i}] must have at least one step, got {tuple(x.shape)}; leave such sequences out")
     batch = len(xs[0]) if time_major else len(xs)
     if len(hx.shape) == 3 and (hx.shape[0] < cells or hx.shape[1] < batch):
         raise IndexError(
@@ -217,8 +220,20 @@ def n_step_gru(
     Raises:
         InvalidType: sizes or dtypes do not fit. ValueError: a keyword of an earlier release.
     """
-    _check_keywords(kwargs)
-    return run(n_layers, dropout_ratio, hx, ws, bs, xs, bidirectional=False, time_major=True)
+    return n_step_gru_base(n_layers, dropout_ratio, hx, ws, bs, xs, use_bi_direction=False, **kwargs)
+
+
+def n_step_gru_base(
+    n_layers: int, dropout_ratio: float, hx: Any, ws: Any, bs: Any, xs: Any, use_bi_direction: bool, **kwargs: Any
+) -> tuple[Variable, tuple[Variable, ...]]:
+    """`n_step_bigru` if `use_bi_direction`, else `n_step_gru`."""
+    argument.check_unexpected_kwargs(
+        kwargs,
+        train="train argument is not supported anymore. Use chainer.using_config",
+        use_cudnn="use_cudnn argument is not supported anymore. Use chainer.using_config",
+    )
+    argument.assert_kwargs_empty(kwargs)
+    return run(n_layers, dropout_ratio, hx, ws, bs, xs, use_bi_direction, time_major=True)
 
 
 def n_step_bigru(
@@ -228,14 +243,4 @@ def n_step_bigru(
 
     hx and hy are [2S, B, N]; ws and bs have the forward and the backward half of each layer in turn; ys are [B_t, 2N].
     """
-    _check_keywords(kwargs)
-    return run(n_layers, dropout_ratio, hx, ws, bs, xs, bidirectional=True, time_major=True)
-
-
-def _check_keywords(kwargs: dict[str, Any]) -> None:
-    argument.check_unexpected_kwargs(
-        kwargs,
-        train="train argument is not supported anymore. Use chainer.using_config",
-        use_cudnn="use_cudnn argument is not supported anymore. Use chainer.using_config",
-    )
-    argument.assert_kwargs_empty(kwargs)
+    return n_step_gru_base(n_layers, dropout_ratio, hx, ws, bs, xs, use_bi_direction=True, **kwargs)

@@ -46,14 +46,15 @@ class GRUBase(Chain):
         return [self.W_r, self.W_z, self.W, self.U_r, self.U_z, self.U]
 
     def _is_plain(self) -> bool:
-        """Whether the step may be computed at once: nobody watches or has changed the six links."""
-        if _hooks.get_link_hooks():
+        """Whether the step may be computed at once: nobody watches functions or links, or has changed the six links."""
+        if _hooks.get_link_hooks() or _hooks.get_function_hooks():
             return False
         return all(type(p) is Linear and p.b is not None and not p._local_link_hooks for p in self._parts())
 
     def _step(self, h: Any, x: Any) -> Variable:
         if not self._is_plain():
             return self._step_by_links(h, x)
+        x = _as_rows(x)
         for part in (self.W_r, self.W_z, self.W):
             _initialize(part, x)
         return gru_step.step(h, x, [parameter for part in self._parts() for parameter in (part.W, part.b)])
@@ -81,6 +82,11 @@ class GRUBase(Chain):
             for name, value in (("weight_ih", w_ih), ("bias_ih", b_ih), ("weight_hh", w_hh), ("bias_hh", b_hh)):
                 getattr(cell, name).copy_(value)
         return cell
+
+
+def _as_rows(x: Any) -> Any:
+    """x [B, ...] as [B, I], as a linear link takes it."""
+    return x.reshape(x.shape[0], -1) if x.ndim > 2 else x
 
 
 def _initialize(part: Linear, x: Any) -> None:
@@ -139,12 +145,15 @@ class StatefulGRU(GRUBase):
     def _step_by_links(self, h: Any, x: Any) -> Variable:
         z, candidate = self.W_z(x), self.W(x)
         r = sigmoid(self.W_r(x) + self.U_r(h))
-        z = sigmoid(z + self.U_z(h))
-        return linear_interpolate(z, tanh(candidate + self.U(r * h)), h)
+        z = z + self.U_z(h)
+        candidate = candidate + self.U(r * h)
+        return linear_interpolate(sigmoid(z), tanh(candidate), h)
 
     def _first_step(self, x: Any) -> Variable:
         if not self._is_plain():
-            return sigmoid(self.W_z(x)) * tanh(self.W(x))
+            z, candidate = self.W_z(x), self.W(x)
+            return sigmoid(z) * tanh(candidate)
+        x = _as_rows(x)
         for part in (self.W_z, self.W):
             _initialize(part, x)
         return gru_step.first_step(x, [self.W_z.W, self.W_z.b, self.W.W, self.W.b])

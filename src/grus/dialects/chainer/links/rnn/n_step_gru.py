@@ -38,7 +38,8 @@ class NStepGRUBase(NStepRNNBase):
             layer's states [L_b, N] (in both directions [L_b, 2N]).
 
         Raises:
-            InvalidType: sizes or dtypes do not fit. ValueError, TypeError: an unknown keyword.
+            InvalidType: sizes or dtypes do not fit. IndexError: a sequence has no step, or hx is too small.
+            ValueError, TypeError: an unknown keyword.
         """
         argument.check_unexpected_kwargs(
             kwargs, train="train argument is not supported anymore. Use chainer.using_config"

@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from ... import initializers
+from ...functions.rnn.longest_first import longest_first
 from ...link import ChainList, Link
 from ...utils import argument
 from ...variable import Parameter, Variable
+
+
+def argsort_list_descent(lst: Any) -> numpy.ndarray:
+    """Where to find the sequences of a list, the longest first: indices (int32)."""
+    return numpy.array(longest_first([len(x) for x in lst]), numpy.int32)
+
+
+def permutate_list(lst: Any, indices: Any, inv: bool) -> list[Any]:
+    """The items of a list in the order of `indices`, or, with `inv`, a list in this order put back."""
+    if not inv:
+        return [lst[i] for i in indices]
+    restored = [None] * len(lst)
+    for i, item in zip(indices, lst, strict=False):
+        restored[i] = item
+    return restored
 
 
 class NStepRNNBase(ChainList):
