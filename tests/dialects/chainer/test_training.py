@@ -8,7 +8,7 @@ import pytest
 
 import grus.dialects.chainer as chainer
 import grus.dialects.chainer.links as L
-from grus.dialects.chainer import dataset, datasets, iterators, serializers, training
+from grus.dialects.chainer import dataset, datasets, functions, iterators, serializers, training
 from grus.dialects.chainer.training import extensions, triggers
 
 X = np.random.RandomState(0).randn(12, 3).astype("f")
@@ -164,3 +164,40 @@ def test_reports_need_a_name():
     reporter = chainer.Reporter()
     with pytest.raises(KeyError, match="not registered"):
         reporter.report({"x": 1}, L.Linear(1, 1))
+
+
+class Sum(chainer.Chain):
+    def __init__(self):
+        super().__init__(fc=L.Linear(2, 1, initialW=1))
+
+    def forward(self, x):
+        loss = functions.sum(self.fc(x))
+        chainer.report({"loss": loss}, self)
+        return loss
+
+
+def make_parallel_updater():
+    data = np.arange(20, dtype=np.float32).reshape(10, 2)
+    optimizer = chainer.optimizers.SGD(0.1).setup(Sum())
+    iterator = iterators.SerialIterator(data, 4, shuffle=False)
+    return training.updaters.ParallelUpdater(iterator, optimizer, devices={"main": -1, "second": -1})
+
+
+def test_copies_of_a_model_report_under_their_own_names(tmp_path):
+    updater, seen = make_parallel_updater(), []
+    trainer = training.Trainer(updater, (1, "iteration"), out=str(tmp_path))
+
+    @training.make_extension(trigger=(1, "iteration"))
+    def look(trainer):
+        seen.append({name: float(value.array) for name, value in trainer.observation.items()})
+
+    trainer.extend(look)
+    trainer.run()
+    assert seen == [{"main/loss": 10.0, "second/loss": 18.0}]
+
+
+def test_a_parallel_updater_needs_no_trainer():
+    updater = make_parallel_updater()
+    updater.update()
+    target = updater.get_optimizer("main").target
+    np.testing.assert_allclose(target.fc.W.array, [[1 - 0.1 * 12, 1 - 0.1 * 16]], rtol=1e-6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ... import backend, reporter
+from ... import backend
 from ...dataset import convert
 from ...training.updaters.standard_updater import StandardUpdater, as_arguments
 
@@ -64,8 +64,7 @@ class ParallelUpdater(StandardUpdater):
             model = self._models[name]
             arrays = convert.call_converter(self.converter, part, self._devices.get(name))
             args, kwargs = as_arguments(arrays)
-            with reporter.report_scope({}) if name != "main" else _nothing():
-                losses.append((self.loss_func or model)(*args, **kwargs))
+            losses.append((self.loss_func or model)(*args, **kwargs))
         for loss in losses:
             loss.backward(loss_scale=self.loss_scale)
         for name, model in self._models.items():
@@ -77,9 +76,3 @@ class ParallelUpdater(StandardUpdater):
                 model.copyparams(main)
         if self.auto_new_epoch and iterator.is_new_epoch:
             optimizer.new_epoch(auto=True)
-
-
-def _nothing() -> Any:
-    import contextlib
-
-    return contextlib.nullcontext()
