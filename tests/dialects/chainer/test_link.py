@@ -119,6 +119,20 @@ def test_hooks_see_the_link_that_they_are_added_to():
     assert log == [("0", "forward", 1)]
 
 
+def test_hooks_are_kept_in_ordered_dicts():
+    assert repr(chainer.Link().local_link_hooks) == repr(chainer.get_function_hooks()) == "OrderedDict()"
+
+
+def test_a_parameter_as_a_link_gives_a_new_variable():
+    link = L.Parameter(np.array([1, 2], "f"))
+    y = link()
+    assert type(y) is chainer.Variable
+    assert y.name is None
+    link.cleargrads()
+    F.sum(y * y).backward()
+    np.testing.assert_array_equal(link.W.grad, [2, 4])
+
+
 def test_deprecated_methods_warn():
     link = L.Linear(1, 1)
     with pytest.warns(DeprecationWarning, match="zerograd") as caught:

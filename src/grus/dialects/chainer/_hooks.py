@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from typing import Any
 
 _thread = threading.local()
 
 
-def _registry(kind: str) -> dict[str, Any]:
+def _registry(kind: str) -> OrderedDict[str, Any]:
     registry = getattr(_thread, kind, None)
     if registry is None:
-        registry = {}
+        registry = OrderedDict()
         setattr(_thread, kind, registry)
     return registry
 
 
-def get_function_hooks() -> dict[str, Any]:
+def get_function_hooks() -> OrderedDict[str, Any]:
     """The hooks that see every function of this thread, by name."""
     return _registry("function")
 
 
-def get_link_hooks() -> dict[str, Any]:
+def get_link_hooks() -> OrderedDict[str, Any]:
     """The hooks that see every link of this thread, by name."""
     return _registry("link")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 import weakref
+from collections import OrderedDict
 from typing import Any
 
 from . import _hooks, backend, variable
@@ -34,13 +35,13 @@ class FunctionNode:
     _output_indexes_to_retain: Any = None
     _retained_output_data: Any = None
     _output_count = 0
-    _local_function_hooks: dict[str, FunctionHook] | None = None
+    _local_function_hooks: OrderedDict[str, FunctionHook] | None = None
 
     @property
-    def local_function_hooks(self) -> dict[str, FunctionHook]:
+    def local_function_hooks(self) -> OrderedDict[str, FunctionHook]:
         """The hooks of this function alone, by name."""
         if self._local_function_hooks is None:
-            self._local_function_hooks = {}
+            self._local_function_hooks = OrderedDict()
         return self._local_function_hooks
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import collections.abc
 import contextlib
 import copy
@@ -44,7 +45,7 @@ class Link(DeviceResident):
         params: parameters to register: `name=shape` or `name=(shape, dtype)`.
     """
 
-    _local_link_hooks: dict[str, LinkHook] | None = None
+    _local_link_hooks: collections.OrderedDict[str, LinkHook] | None = None
     _is_set_up = False
 
     def __init__(self, **params: Any) -> None:
@@ -71,10 +72,10 @@ class Link(DeviceResident):
         yield from ()
 
     @property
-    def local_link_hooks(self) -> dict[str, LinkHook]:
+    def local_link_hooks(self) -> collections.OrderedDict[str, LinkHook]:
         """The hooks of this link alone, by name."""
         if self._local_link_hooks is None:
-            self._local_link_hooks = {}
+            self._local_link_hooks = collections.OrderedDict()
         return self._local_link_hooks
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import variable
+from ...functions.math.identity import identity
 from ...link import Link
 
 
@@ -19,5 +20,5 @@ class Parameter(Link):
     W: Any
 
     def forward(self, volatile: Any = None) -> variable.Variable:
-        """W."""
-        return self.W
+        """A Variable with the values of W, through which gradients flow to W."""
+        return identity(self.W)
