@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import grus.dialects.oneflow as flow
 from grus import parallel
+from grus.checkpoints import oneflow as files
+from grus.checkpoints.pickling import Call, Global
+from grus.checkpoints.unpickle import Pending
 from grus.dialects.oneflow import nn
 from grus.errors import CheckpointError
 
@@ -81,3 +85,71 @@ def test_what_cannot_be_loaded_or_saved(tmp_path: Path) -> None:
         flow.load(tmp_path / "empty")
     with pytest.raises(TypeError):
         flow.save({"function": lambda: None}, tmp_path / "state")
+
+
+class Various(nn.Module):
+    """Layers that keep other things beside their parameters in OneFlow than in torch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(2, 4, 3, padding=1)
+        self.pool = nn.MaxPool1d(2)
+        self.lstm = nn.LSTM(4, 3)
+        self.drop = nn.Dropout(0.5)
+        self.norm = nn.BatchNorm1d(3)
+        self.out = nn.Linear(3, 1, bias=False)
+        self.loss = nn.MSELoss()
+
+    def forward(self, x: flow.Tensor) -> flow.Tensor:
+        states, _ = self.lstm(self.pool(self.conv(x)).permute(2, 0, 1))
+        return self.out(self.norm(self.drop(states[-1])))
+
+
+def test_whole_modules_of_other_layers(tmp_path: Path) -> None:
+    model, x = Various().eval(), flow.randn(2, 2, 8)
+    flow.save(model, tmp_path / "model")
+    found = flow.load(tmp_path / "model")
+    assert repr(found) == repr(model)
+    assert np.array_equal(found(x).numpy(), model(x).numpy())
+    with flow.no_grad():
+        found.lstm.weight_hh_l0.zero_()
+    assert not np.array_equal(found(x).numpy(), model(x).numpy())
+
+
+class _State(Pending):
+    """What stands in a file for an object of any class."""
+
+    def build(self, state: Any) -> Any:
+        return state
+
+
+def test_written_layers_have_what_oneflow_looks_up(tmp_path: Path) -> None:
+    flow.save([nn.Dropout(0.5), nn.Linear(1, 1), nn.Conv1d(2, 4, 3, groups=2)], tmp_path / "layers")
+    names = [("oneflow.nn", kind) for kind in ("Dropout", "Linear", "Conv1d")]
+    generator = ("oneflow._oneflow_internal", "Generator")
+    dropout, linear, conv = files.load(tmp_path / "layers", dict.fromkeys([*names, generator], _State))
+    assert dropout["generator"]["device"] == "auto:0"
+    assert (dropout["generator"]["state"].array.dtype, dropout["generator"]["state"].array.shape) == (np.uint8, (32,))
+    assert linear["use_fused_matmul_bias"] is False
+    assert (conv["channel_pos"], conv["out_channel_groups"]) == ("channels_first", 2)
+
+
+def test_a_dropout_that_oneflow_wrote(tmp_path: Path) -> None:
+    state = files.Tensor(np.zeros(32, np.uint8))
+    generator = Call(
+        Global("oneflow._oneflow_internal", "Generator"), (), {"device": "auto:0", "state": state}, new=True
+    )
+    attributes = {"p": 0.25, "inplace": False, "generator": generator, "training": False}
+    layer = Call(Global("oneflow.nn.modules.dropout", "Dropout"), (), attributes, new=True)
+    files.save(["layer"], tmp_path / "layer", lambda value: layer if value == "layer" else None)
+    (found,) = flow.load(tmp_path / "layer")
+    assert (repr(found), found(flow.ones(2)).tolist()) == ("Dropout(p=0.25, inplace=False)", [1.0, 1.0])
+
+
+def test_global_parameters_are_loaded_as_parameters(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    request.addfinalizer(parallel.stop)
+    everyone = flow.placement.all("cpu")
+    layer = nn.Linear(2, 1).to_global(placement=everyone, sbp=flow.sbp.broadcast)
+    flow.save(layer.state_dict(), tmp_path / "state", global_dst_rank=0)
+    found = flow.load(tmp_path / "state", global_src_rank=0)["weight"]
+    assert (found.is_global, found.requires_grad, isinstance(found, nn.Parameter)) == (True, True, True)

@@ -23,7 +23,10 @@ from .tensor import Parameter, Tensor, dress
 
 HERE = "grus.dialects.oneflow"
 # What torch's modules keep beside what OneFlow's do.
-_TORCH_ONLY = tuple(name for name in vars(torch.nn.Module()) if name.endswith("_hooks") or "_hooks_" in name)
+_TORCH_ONLY = (
+    *(name for name in vars(torch.nn.Module()) if name.endswith("_hooks") or "_hooks_" in name),
+    "_flat_weight_refs",
+)
 
 
 def save(obj: Any, path: str | os.PathLike[str], global_dst_rank: int | None = None) -> None:
@@ -75,6 +78,7 @@ def load(path: str | os.PathLike[str], global_src_rank: int | None = None, map_l
     known: dict[tuple[str, str], Any] = dict(_known_modules())
     known["oneflow._oneflow_internal", "dtype"] = _PendingDtype
     known["oneflow", "Size"] = Size
+    known["oneflow._oneflow_internal", "Generator"] = _PendingGenerator
     saved = files.load(path, known)
     made: dict[int, Tensor] = {}
 
@@ -108,7 +112,14 @@ def _file_tensor(tensor: Tensor) -> files.Tensor:
 
 def _gathered(value: Any) -> Any:
     """The same object with every global tensor as a whole local one."""
-    return _mapped(value, Tensor, lambda tensor: dress(tensor._whole()) if tensor.is_global else tensor)
+
+    def whole(tensor: Tensor) -> Tensor:
+        if tensor.is_local:
+            return tensor
+        local = dress(tensor._whole())
+        return Parameter(local) if isinstance(tensor, Parameter) else local
+
+    return _mapped(value, Tensor, whole)
 
 
 def _mapped(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:
@@ -130,6 +141,7 @@ def _module_call(module: Module) -> Call:
     """A module as a pickle makes it: its class, then its attributes."""
     kind = type(module)
     state = {name: value for name, value in vars(module).items() if name not in _TORCH_ONLY}
+    state |= {name: make(module) for name, make in _EXPECTED.get(kind.__name__, {}).items()}
     return Call(Global(_original(kind.__module__), kind.__qualname__), (), state, new=True)
 
 
@@ -139,7 +151,7 @@ def _known_modules() -> Iterator[tuple[tuple[str, str], Callable[[], Pending]]]:
     while waiting:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
-        for home in {kind.__module__, _original(kind.__module__), *_HOMES.get(kind.__name__, ())}:
+        for home in {kind.__module__, _original(kind.__module__), *_homes(kind)}:
             yield (home, kind.__qualname__), functools.partial(_PendingModule, kind)
 
 
@@ -180,7 +192,53 @@ class _PendingModule(Pending):
         module = torch.nn.Module.__new__(self.kind)
         vars(module).update(vars(torch.nn.Module()))
         vars(module).update({name: value for name, value in state.items() if name not in _TORCH_ONLY})
+        _complete(module)
         return module
+
+
+def _complete(module: Any) -> None:
+    """Add what torch's layers look up in themselves and OneFlow's do not have."""
+    if isinstance(module, torch.nn.RNNBase):
+        vars(module)["_flat_weight_refs"] = [_nowhere] * len(module._flat_weights_names)  # so that torch looks anew
+    if isinstance(module, torch.nn.modules.conv._ConvNd):
+        twice = [size for size in reversed(module.padding) for _ in range(2)]
+        vars(module).update(
+            transposed=False, output_padding=(0,) * len(module.padding), _reversed_padding_repeated_twice=twice
+        )
+
+
+def _nowhere() -> None:
+    """What a weak reference to an object that is gone gives."""
+
+
+class _PendingGenerator(Pending):
+    """The generator of a Dropout. The layer draws from torch's."""
+
+    def build(self, state: Any) -> None:
+        return None
+
+
+def _generator(_module: Module) -> Call:
+    """A generator as OneFlow pickles it: any device, and the state of one just made."""
+    state = files.Tensor(np.zeros(32, dtype=np.uint8))
+    return Call(Global("oneflow._oneflow_internal", "Generator"), (), {"device": "auto:0", "state": state}, new=True)
+
+
+# What OneFlow's layers look up when they are called and torch's do not have.
+_POOLING: dict[str, Callable[[Any], Any]] = {"channel_pos": lambda layer: "channels_first"}
+_CONVOLUTION: dict[str, Callable[[Any], Any]] = {
+    **_POOLING,
+    "out_channel_groups": lambda layer: layer.out_channels // layer.groups,
+}
+_EXPECTED: dict[str, dict[str, Callable[[Any], Any]]] = {
+    "Linear": {"use_fused_matmul_bias": lambda layer: False},
+    "Dropout": {"generator": _generator},
+    "BatchNorm1d": {"channel_axis": lambda layer: 1},
+    "Conv1d": _CONVOLUTION,
+    "Conv2d": _CONVOLUTION,
+    "MaxPool1d": _POOLING,
+    "MaxPool2d": _POOLING,
+}
 
 
 def _original(home: str) -> str:
@@ -188,36 +246,8 @@ def _original(home: str) -> str:
     return "oneflow" + home[len(HERE) :] if home == HERE or home.startswith(HERE + ".") else home
 
 
-# Where OneFlow keeps the classes that stand in `oneflow.nn` here.
-_HOMES = {
-    "Linear": ("oneflow.nn.modules.linear",),
-    "Identity": ("oneflow.nn.modules.linear",),
-    "Embedding": ("oneflow.nn.modules.sparse",),
-    "Dropout": ("oneflow.nn.modules.dropout",),
-    "LayerNorm": ("oneflow.nn.modules.normalization",),
-    "BatchNorm1d": ("oneflow.nn.modules.batchnorm",),
-    "Flatten": ("oneflow.nn.modules.flatten",),
-    "Conv1d": ("oneflow.nn.modules.conv",),
-    "Sequential": ("oneflow.nn.modules.container",),
-    "ModuleDict": ("oneflow.nn.modules.container",),
-    "ParameterList": ("oneflow.nn.modules.container",),
-    "ParameterDict": ("oneflow.nn.modules.container",),
-    **dict.fromkeys(
-        [
-            "ELU",
-            "GELU",
-            "Hardtanh",
-            "LeakyReLU",
-            "LogSigmoid",
-            "LogSoftmax",
-            "ReLU",
-            "ReLU6",
-            "SiLU",
-            "Sigmoid",
-            "Softmax",
-            "Softplus",
-            "Tanh",
-        ],
-        ("oneflow.nn.modules.activation",),
-    ),
-}
+def _homes(kind: type) -> Iterator[str]:
+    """Where OneFlow keeps a class that stands in `oneflow.nn` here: in a file named like torch's."""
+    for base in kind.__mro__:
+        if base.__name__ == kind.__name__ and base.__module__.startswith("torch.nn.modules."):
+            yield "oneflow" + base.__module__[len("torch") :]
