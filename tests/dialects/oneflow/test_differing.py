@@ -68,6 +68,73 @@ def test_unique(ordered: bool, values: list[int], places: list[int], counts: lis
     assert (unordered.tolist(), inverse.tolist()) == ([3, 1, 2], [0, 1, 0, 2])
 
 
+INTS = flow.tensor([3, -2])
+FLAGS = flow.tensor([True, False])
+
+TYPED: dict[str, tuple[Any, Any, list]] = {
+    "minus": (-INTS, flow.float32, [-3, 2]),
+    "neg of bools": (flow.neg(FLAGS), flow.float32, [-1, 0]),
+    "sign": (INTS.sign(), flow.float32, [1, -1]),
+    "square": (flow.square(INTS), flow.float32, [9, 4]),
+    "power of tensors": (INTS**INTS, flow.float32, [27, 0.25]),
+    "power of a tensor": (INTS**2, flow.int64, [9, 4]),
+    "bools less a number": (1 - FLAGS, flow.int64, [0, 1]),
+    "bools less bools": (FLAGS - FLAGS, flow.int64, [0, 0]),
+    "product": (INTS.to(flow.int32).prod(dim=0, keepdim=True), flow.int32, [-6]),
+    "product over axes": (flow.prod(flow.tensor([[[1.0, 2.0]], [[3.0, 4.0]]]), dim=(0, 1)), flow.float32, [3, 8]),
+    "product of bools": (FLAGS.prod(dim=-1, keepdim=True), flow.int64, [0]),
+    "Tensor of a tensor": (flow.Tensor(INTS), flow.int64, [3, -2]),
+    "state": (flow.get_rng_state()[:0], flow.uint8, []),
+}
+
+
+@pytest.mark.parametrize(("found", "dtype", "values"), TYPED.values(), ids=TYPED.keys())
+def test_types_of_results(found: Any, dtype: Any, values: list) -> None:
+    assert (found.dtype, found.tolist()) == (dtype, values)
+
+
+def test_augmented_assignment() -> None:
+    x = kept = flow.tensor([7.0, -7.0])
+    x %= 4
+    assert (x.tolist(), kept.tolist()) == ([3.0, -3.0], [7.0, -7.0])
+    x **= 2
+    x //= 2
+    assert (x.tolist(), kept.tolist()) == ([4.0, 4.0], [7.0, -7.0])
+    kept += 1
+    assert kept.tolist() == [8.0, -6.0]
+
+
+def test_limits_and_sizes() -> None:
+    assert (flow.finfo(flow.float16).max, flow.iinfo(flow.int8).min) == (65504, -128)
+    with pytest.raises(TypeError, match="item '1' is 'str'"):
+        flow.Size([1, "a"])
+
+
+def test_set_grad_enabled_works_in_a_block_alone() -> None:
+    flow.set_grad_enabled(False)
+    assert flow.is_grad_enabled()
+    with flow.set_grad_enabled(False):
+        assert not (leaf() * 2).requires_grad
+    assert flow.set_grad_enabled(False)(flow.is_grad_enabled)() is False
+    assert flow.is_grad_enabled()
+
+
+class Double(flow.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: flow.Tensor) -> flow.Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, gradient: flow.Tensor) -> flow.Tensor:
+        return gradient * 2
+
+
+def test_a_function_is_called_by_an_instance_too() -> None:
+    x = leaf()
+    Double()(x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
+
+
 def test_copy_takes_arrays_and_stands_outside_of_the_graph() -> None:
     x = leaf()
     assert x.copy_(np.array([4, 5, 6], "float32")) is None

@@ -69,7 +69,6 @@ from torch import erfc as erfc
 from torch import erfinv as erfinv
 from torch import exp as exp
 from torch import expm1 as expm1
-from torch import finfo as finfo
 from torch import flatten as flatten
 from torch import flip as flip
 from torch import floor as floor
@@ -77,14 +76,12 @@ from torch import floor_ as floor_
 from torch import fmod as fmod
 from torch import gather as gather
 from torch import ge as ge
-from torch import get_rng_state as get_rng_state
 from torch import greater as greater
 from torch import greater_equal as greater_equal
 from torch import gt as gt
 from torch import hann_window as hann_window
 from torch import hsplit as hsplit
 from torch import hstack as hstack
-from torch import iinfo as iinfo
 from torch import index_add as index_add
 from torch import index_select as index_select
 from torch import inference_mode as inference_mode
@@ -127,14 +124,11 @@ from torch import multinomial as multinomial
 from torch import mv as mv
 from torch import narrow as narrow
 from torch import ne as ne
-from torch import neg as neg
-from torch import negative as negative
 from torch import no_grad as no_grad
 from torch import nonzero as nonzero
 from torch import not_equal as not_equal
 from torch import numel as numel
 from torch import permute as permute
-from torch import pow as pow
 from torch import quantile as quantile
 from torch import reciprocal as reciprocal
 from torch import relu as relu
@@ -150,20 +144,16 @@ from torch import searchsorted as searchsorted
 from torch import seed as seed
 from torch import select as select
 from torch import selu as selu
-from torch import set_grad_enabled as set_grad_enabled
 from torch import set_num_threads as set_num_threads
 from torch import set_rng_state as set_rng_state
 from torch import sigmoid as sigmoid
-from torch import sign as sign
 from torch import sin as sin
 from torch import sin_ as sin_
 from torch import sinh as sinh
 from torch import split as split
 from torch import sqrt as sqrt
-from torch import square as square
 from torch import squeeze as squeeze
 from torch import stack as stack
-from torch import sub as sub
 from torch import swapaxes as swapaxes
 from torch import swapdims as swapdims
 from torch import t as t
@@ -204,6 +194,7 @@ from . import nn as nn
 from . import optim as optim
 from . import sbp as sbp
 from . import utils as utils
+from .autograd import set_grad_enabled as set_grad_enabled
 from .framework import dtype as _types
 from .framework.check_point_v2 import load as load
 from .framework.check_point_v2 import save as save
@@ -212,9 +203,16 @@ from .framework.differing import argsort as argsort
 from .framework.differing import argwhere as argwhere
 from .framework.differing import floor_divide as floor_divide
 from .framework.differing import log_softmax as log_softmax
+from .framework.differing import neg as neg
+from .framework.differing import negative as negative
 from .framework.differing import norm as norm
+from .framework.differing import pow as pow
+from .framework.differing import prod as prod
+from .framework.differing import sign as sign
 from .framework.differing import softmax as softmax
 from .framework.differing import sort as sort
+from .framework.differing import square as square
+from .framework.differing import sub as sub
 from .framework.differing import unique as unique
 from .framework.differing import where as where
 from .framework.dtype import Size as Size
@@ -231,6 +229,7 @@ from .framework.functions import eye as eye
 from .framework.functions import from_numpy as from_numpy
 from .framework.functions import full as full
 from .framework.functions import full_like as full_like
+from .framework.functions import get_rng_state as get_rng_state
 from .framework.functions import global_to_global as global_to_global
 from .framework.functions import is_tensor as is_tensor
 from .framework.functions import linspace as linspace
@@ -272,10 +271,11 @@ any = _translated(torch.any)
 cumprod = _translated(torch.cumprod)
 cumsum = _translated(torch.cumsum)
 mean = _translated(torch.mean)
-prod = _translated(torch.prod)
 std = _translated(torch.std)
 sum = _translated(torch.sum)
 var = _translated(torch.var)
+finfo = _translated(torch.finfo)
+iinfo = _translated(torch.iinfo)
 nansum = _translated(torch.nansum)
 
 # Functions that torch has as methods only.

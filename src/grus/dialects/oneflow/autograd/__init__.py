@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,13 +11,36 @@ from torch import enable_grad as enable_grad
 from torch import inference_mode as inference_mode
 from torch import is_grad_enabled as is_grad_enabled
 from torch import no_grad as no_grad
-from torch import set_grad_enabled as set_grad_enabled
-from torch.autograd import Function as Function
 from torch.autograd import backward as backward
 
 from grus.dialects import refuser
 
 from ..framework.tensor import Tensor, dress
+
+
+class Function(torch.autograd.Function):
+    """As torch's; an instance is called like `apply`."""
+
+    def __init__(self) -> None:
+        """Unlike torch's, without a warning."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.apply(*arguments)
+
+
+class set_grad_enabled(contextlib.ContextDecorator):
+    """Gradients or none, within a `with` block or a decorated function. As in OneFlow, the call alone changes nothing."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(torch.is_grad_enabled())
+        torch.set_grad_enabled(self.mode)
+
+    def __exit__(self, *_error: Any) -> None:
+        torch.set_grad_enabled(self._before.pop())
 
 
 def grad(

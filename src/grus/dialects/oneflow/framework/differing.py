@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,55 @@ def floor_divide(input: Any, other: Any) -> Tensor:
     if torch_dtype(quotient).is_floating_point:
         return quotient  # type: ignore[return-value]
     return torch.div(input, other, rounding_mode="trunc")  # type: ignore[return-value]
+
+
+def _in_floats(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Tensor], Any]:
+    """A function of torch whose result OneFlow gives as float32 for whole numbers."""
+
+    @wraps(function)
+    def call(input: Tensor) -> Any:
+        return function(_floats(input))
+
+    return call
+
+
+def _floats(input: torch.Tensor) -> torch.Tensor:
+    return input if torch_dtype(input).is_floating_point else torch.Tensor.to(input, torch.float32)
+
+
+neg = negative = _in_floats(torch.neg)
+sign = _in_floats(torch.sign)
+square = _in_floats(torch.square)
+
+
+def pow(input: Any, exponent: Any) -> Any:
+    """`input ** exponent`; of two tensors of whole numbers as float32."""
+    tensors = isinstance(input, torch.Tensor) and isinstance(exponent, torch.Tensor)
+    if tensors and not torch_dtype(exponent).is_floating_point:
+        input = _floats(input)
+    return torch.pow(input, exponent)
+
+
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """`input - other`; bools count as 0 and 1."""
+    input, other = (
+        value.to(torch.int64) if isinstance(value, torch.Tensor) and torch_dtype(value) is torch.bool else value
+        for value in (input, other)
+    )
+    return torch.sub(input, other, alpha=alpha) if isinstance(input, torch.Tensor) else torch.rsub(other, input)
+
+
+def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Any:
+    """The product over all axes, one or several; integers keep their type."""
+    known = torch_dtype(input)
+    wanted = plain(dtype) or (torch.int64 if known is torch.bool else known)
+    if dim is None:
+        return torch.prod(input, dtype=wanted)
+    axes = dim if isinstance(dim, (tuple, list)) else [dim]
+    product: torch.Tensor = input
+    for axis in sorted((axis % max(input.dim(), 1) if axis < 0 else axis for axis in axes), reverse=True):
+        product = torch.prod(product, axis, keepdim, dtype=wanted)
+    return product
 
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False) -> Any:
@@ -144,13 +194,26 @@ def _logical(function: Callable[..., torch.Tensor]) -> Callable[[Tensor, Any], A
     return operator
 
 
-_functions: tuple[Callable[..., Any], ...] = (sort, argsort, floor_divide, norm, softmax, log_softmax, copy_, allclose)
+_functions: tuple[Callable[..., Any], ...] = (
+    sort, argsort, floor_divide, norm, softmax, log_softmax, copy_, allclose, pow, prod, sub,
+)  # fmt: skip
 for _function in _functions:
     setattr(Tensor, _function.__name__, _function)
 for _name, _operator in [
-    ("floordiv", floor_divide),
-    ("and", _logical(torch.logical_and)),
-    ("or", _logical(torch.logical_or)),
-    ("xor", _logical(torch.logical_xor)),
+    ("neg", neg),
+    ("negative", neg),
+    ("sign", sign),
+    ("square", square),
+    ("__neg__", neg),
+    ("__pow__", pow),
+    ("__sub__", sub),
+    ("__rsub__", lambda self, other: sub(other, self)),
+    ("__floordiv__", floor_divide),
+    ("__and__", _logical(torch.logical_and)),
+    ("__or__", _logical(torch.logical_or)),
+    ("__xor__", _logical(torch.logical_xor)),
 ]:
-    setattr(Tensor, f"__{_name}__", _operator)
+    setattr(Tensor, _name, _operator)
+# `x **= 2` and the like give `x` a new tensor in OneFlow, while `+=`, `-=`, `*=` and `/=` change the old one.
+for _name in ("pow", "mod", "floordiv", "and", "or", "xor"):
+    setattr(Tensor, f"__i{_name}__", getattr(Tensor, f"__{_name}__"))

@@ -69,6 +69,15 @@ def of_torch(known: torch.dtype) -> dtype:
 class Size(tuple[int, ...]):
     """A shape."""
 
+    def __new__(cls, sizes: Any = ()) -> Size:
+        size = super().__new__(cls, sizes)
+        for place, item in enumerate(size):
+            if not isinstance(item, int):
+                raise TypeError(
+                    f"oneflow.Size() takes an iterable of 'int', but item '{place}' is '{type(item).__name__}'"
+                )
+        return size
+
     def numel(self) -> int:
         """The number of elements of such a tensor."""
         return torch.Size(self).numel()

@@ -143,6 +143,11 @@ def to_local(input: Tensor) -> Tensor:
     return input.to_local()
 
 
+def get_rng_state() -> Tensor:
+    """The state of the default generator, as bytes."""
+    return dress(torch.get_rng_state())
+
+
 def cast(input: Tensor, dtype: dtype) -> Tensor:
     """As the tensor's method."""
     return input.to(dtype)

@@ -43,15 +43,22 @@ _TYPE_NAMES = {
 
 
 class Tensor(torch.Tensor):
-    """A local or global tensor. `Tensor(values)` has float32; `Tensor(2, 3)` has that shape."""
+    """A local or global tensor. `Tensor(values)` has float32, or the tensor's type; `Tensor(2, 3)` has that shape."""
 
-    def __new__(cls, *values: Any) -> Tensor:
+    def __new__(cls, *values: Any, device: Any = None) -> Tensor:
+        made = cls._of(values)
+        return made if device is None else made.to(device)
+
+    @staticmethod
+    def _of(values: tuple[Any, ...]) -> Tensor:
         if len(values) == 1 and isinstance(values[0], Size):
             values = values[0]
         if values and all(isinstance(value, (int, np.integer)) for value in values):
             return dress(torch.zeros(values))
         if len(values) > 1:
             raise TypeError(f"Tensor() takes values or the sizes of a shape, got {values}")
+        if values and isinstance(values[0], torch.Tensor):
+            return dress(copied(values[0]))
         return dress(torch.as_tensor(copied(values[0]) if values else [], dtype=torch.float32))
 
     @classmethod
@@ -275,7 +282,6 @@ def torch_dtype(tensor: torch.Tensor) -> torch.dtype:
 for _name in [
     "sum",
     "mean",
-    "prod",
     "cumsum",
     "cumprod",
     "new_tensor",
