@@ -140,3 +140,44 @@ def test_labels_of_any_integer_type() -> None:
     assert nn.CrossEntropyLoss(None, 0)(logits, labels).item() == nn.CrossEntropyLoss()(logits[:1], labels[:1]).item()
     with pytest.raises(TypeError, match="takes weight, ignore_index, reduction, label_smoothing"):
         nn.CrossEntropyLoss(size_average=True)
+
+
+LISTINGS = {
+    "empty": (nn.ParameterDict(), "ParameterDict()"),
+    "one": (
+        nn.ParameterList([nn.Parameter(flow.ones(2))]),
+        "ParameterList(  (0): Parameter containing: [<class 'oneflow.nn.Parameter'> of size 2])",
+    ),
+    "two": (
+        nn.ParameterDict({"b": nn.Parameter(flow.ones(2, 3)), "a": nn.Parameter(flow.ones(1))}),
+        "ParameterDict(\n    (a): Parameter containing: [<class 'oneflow.nn.Parameter'> of size 1]\n"
+        "    (b): Parameter containing: [<class 'oneflow.nn.Parameter'> of size 2x3]\n)",
+    ),
+    "pooling": (
+        nn.MaxPool2d((2, 3), 1),
+        "MaxPool2d(kernel_size=(2, 3), stride=(1, 1), padding=(0, 0), dilation=(1, 1))",
+    ),
+    "mean pooling": (nn.AvgPool1d(2), "AvgPool1d(kernel_size=(2,), stride=(2,), padding=(0,), ceil_mode=False)"),
+}
+
+
+@pytest.mark.parametrize(("module", "text"), LISTINGS.values(), ids=LISTINGS.keys())
+def test_printed_parameters_and_pools(module: nn.Module, text: str) -> None:
+    assert repr(module) == text
+
+
+def test_train_takes_any_truth_value() -> None:
+    model = Model()
+    assert [module.training for module in model.train(0).modules()] == [False] * 5
+    assert model.train(1).gru.training
+
+
+@pytest.mark.parametrize("kind", ["GRUCell", "RNNCell", "LSTMCell"])
+def test_cells_take_one_step(kind: str) -> None:
+    with pytest.raises(AssertionError, match=f"{kind}: Expected input to be 1-D or 2-D but received 3-D tensor"):
+        getattr(nn, kind)(2, 3)(flow.ones(1, 1, 2))
+
+
+def test_packed_sequences_take_oneflows_types() -> None:
+    packed = nn.utils.rnn.pack_sequence([flow.ones(3, 2), flow.ones(1, 2)])
+    assert packed.to(flow.float64).data.dtype is flow.float64

@@ -9,7 +9,7 @@ from . import init as init
 from . import parallel as parallel
 from . import utils as utils
 from .graph import Graph as Graph
-from .modules.adopted import adopt
+from .modules.adopted import adopt, adopt_pooling
 from .modules.container import ModuleDict as ModuleDict
 from .modules.container import ModuleList as ModuleList
 from .modules.container import ParameterDict as ParameterDict
@@ -40,11 +40,12 @@ from .parameter import Parameter as Parameter
 _BATCH_NORM = (
     "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, track_running_stats={track_running_stats}"
 )
+_POOLING = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
 
 AdaptiveAvgPool1d = adopt(torch.nn.AdaptiveAvgPool1d, shown="")
 AdaptiveAvgPool2d = adopt(torch.nn.AdaptiveAvgPool2d, shown="")
-AvgPool1d = adopt(torch.nn.AvgPool1d)
-AvgPool2d = adopt(torch.nn.AvgPool2d)
+AvgPool1d = adopt_pooling(torch.nn.AvgPool1d, 1, _POOLING + ", ceil_mode={ceil_mode}")
+AvgPool2d = adopt_pooling(torch.nn.AvgPool2d, 2, _POOLING + ", ceil_mode={ceil_mode}")
 BatchNorm1d = adopt(torch.nn.BatchNorm1d, shown=_BATCH_NORM)
 BatchNorm2d = adopt(torch.nn.BatchNorm2d, shown=_BATCH_NORM)
 CELU = adopt(torch.nn.CELU)
@@ -72,8 +73,8 @@ LeakyReLU = adopt(torch.nn.LeakyReLU)
 Linear = adopt(torch.nn.Linear)
 LogSigmoid = adopt(torch.nn.LogSigmoid)
 LogSoftmax = adopt(torch.nn.LogSoftmax)
-MaxPool1d = adopt(torch.nn.MaxPool1d)
-MaxPool2d = adopt(torch.nn.MaxPool2d)
+MaxPool1d = adopt_pooling(torch.nn.MaxPool1d, 1, _POOLING)
+MaxPool2d = adopt_pooling(torch.nn.MaxPool2d, 2, _POOLING + ", dilation={dilation}")
 Mish = adopt(torch.nn.Mish)
 PReLU = adopt(torch.nn.PReLU)
 PairwiseDistance = adopt(torch.nn.PairwiseDistance)

@@ -33,6 +33,21 @@ def adopt(
     return type(layer.__name__, (layer, base), {**own, **about})
 
 
+def adopt_pooling(layer: type[torch.nn.Module], axes: int, shown: str) -> Any:
+    """A pooling layer of torch whose sizes are tuples, a number for each axis."""
+    adopted = adopt(layer, shown=shown)
+    make = adopted.__init__
+
+    def with_tuples(self: Any, *arguments: Any, **keywords: Any) -> None:
+        make(self, *arguments, **keywords)
+        for name in ("kernel_size", "stride", "padding", "dilation"):
+            if isinstance(getattr(self, name, None), int):
+                setattr(self, name, (getattr(self, name),) * axes)
+
+    adopted.__init__ = with_tuples
+    return adopted
+
+
 def named(function: Callable[..., Any], positional: str) -> Callable[..., Any]:
     """A torch function called with OneFlow's arguments, which have these names in OneFlow's order."""
     names = positional.split()

@@ -37,16 +37,21 @@ class ParameterList(torch.nn.ParameterList, Module):
         self.register_parameter(name, parameter)
 
     def __repr__(self) -> str:
-        lines = "\n".join(f"    ({name}): {_brief(parameter)}" for name, parameter in self._parameters.items())
-        return f"ParameterList(\n{lines}\n)"
+        return _listing(self)
 
 
 class ParameterDict(torch.nn.ParameterDict, Module):
     """As torch.nn.ParameterDict."""
 
     def __repr__(self) -> str:
-        lines = "\n".join(f"  ({name}): {_brief(parameter)}" for name, parameter in self._parameters.items())
-        return f"ParameterDict({lines})"
+        return _listing(self)
+
+
+def _listing(module: Module) -> str:
+    """The parameters, a line each; a single one on the line of the class."""
+    lines = [f"  ({name}): {_brief(parameter)}" for name, parameter in module._parameters.items()]
+    text = "".join(f"\n  {line}" for line in lines) + "\n" if len(lines) > 1 else "".join(lines)
+    return f"{module._get_name()}({text})"
 
 
 def _brief(parameter: Any) -> str:

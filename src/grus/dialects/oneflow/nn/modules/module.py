@@ -135,6 +135,10 @@ class Module(torch.nn.Module):
                 state[hooks] = OrderedDict()
         return state
 
+    def train(self, mode: Any = True) -> Any:
+        """Set `training` here and in every module below; any truth value will do."""
+        return super().train(bool(mode))
+
     # Types, devices, layouts
 
     def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Any:

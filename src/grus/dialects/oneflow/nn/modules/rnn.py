@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import wraps
 from typing import Any
 
 import torch
@@ -23,8 +24,29 @@ RNNBase = adopt(torch.nn.RNNBase)
 RNN = adopt(torch.nn.RNN, base=RNNBase)
 LSTM = adopt(torch.nn.LSTM, base=RNNBase)
 RNNCellBase = adopt(torch.nn.RNNCellBase)
-RNNCell = adopt(torch.nn.RNNCell, base=RNNCellBase)
-LSTMCell = adopt(torch.nn.LSTMCell, base=RNNCellBase)
+
+
+def _steps_checked(cell: Any) -> Any:
+    """A cell that takes one step of a batch or of one sequence."""
+    step = cell.forward
+
+    @wraps(step)
+    def forward(self: Any, input: Tensor, hx: Any = None) -> Any:
+        _check_step(self, input)
+        return step(self, input, hx)
+
+    cell.forward = forward
+    return cell
+
+
+def _check_step(cell: Module, input: Tensor) -> None:
+    assert input.dim() in (1, 2), (
+        f"{cell._get_name()}: Expected input to be 1-D or 2-D but received {input.dim()}-D tensor"
+    )
+
+
+RNNCell = _steps_checked(adopt(torch.nn.RNNCell, base=RNNCellBase))
+LSTMCell = _steps_checked(adopt(torch.nn.LSTMCell, base=RNNCellBase))
 
 
 @contextlib.contextmanager
@@ -159,7 +181,7 @@ class GRUCell(torch.nn.GRUCell, RNNCellBase):  # type: ignore[misc, valid-type]
     __init__ = translated(torch.nn.GRUCell.__init__)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:  # type: ignore[override]
-        assert input.dim() in (1, 2), f"GRUCell: Expected input to be 1-D or 2-D but received {input.dim()}-D tensor"
+        _check_step(self, input)
         weight: Any = self.weight_ih
         if weight.is_global != input.is_global or (hx is not None and hx.is_global != input.is_global):
             raise RuntimeError("nn.GRUCell got local and global tensors together")

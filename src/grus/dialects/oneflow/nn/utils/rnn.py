@@ -10,6 +10,7 @@ from torch.nn.utils import rnn
 
 from grus.dialects import refuser
 
+from ...framework.dtype import translated
 from ...framework.tensor import Tensor, dress
 
 __all__ = [
@@ -26,8 +27,11 @@ __all__ = [
 class PackedSequence(rnn.PackedSequence):
     """torch's, on OneFlow's tensors."""
 
+    def to(self, *arguments: Any, **keywords: Any) -> PackedSequence:
+        return translated(super().to)(*arguments, **keywords)
+
     def cpu(self) -> PackedSequence:  # type: ignore[override]
-        return self.to("cpu")  # type: ignore[arg-type]
+        return self.to("cpu")
 
     def cuda(self, *arguments: Any) -> PackedSequence:
         return self.to(*(arguments or ("cuda",)))
