@@ -207,3 +207,16 @@ def test_a_padding_row_counted_from_the_end():
     assert layer.weight[2].numpy().tolist() == [0.0, 0.0]
     layer(paddle.to_tensor([1, 2])).sum().backward()
     assert layer.weight.grad.numpy().tolist() == [[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]]
+
+
+def test_variable_without_values():
+    variable = nn.Layer().create_tensor("x")
+    assert (variable.shape, variable.ndim, variable._is_initialized()) == ([], 0, False)
+    with pytest.raises(AssertionError, match="Shape not match"):
+        variable.set_value(np.ones(3, "float32"))
+    paddle.assign(paddle.to_tensor(2.0), variable)
+    assert variable._is_initialized()
+    assert variable.item() == 2.0
+    paddle.assign(paddle.ones([2, 3]), variable)
+    assert variable.shape == [2, 3]
+    assert type(variable) is paddle.Tensor

@@ -200,3 +200,25 @@ def test_from_dialect_shares_the_memory():
     np.testing.assert_allclose(from_cell.detach().numpy(), cell(x, h).numpy(), atol=1e-12)
     with pytest.raises(ValueError, match="use_cudnn_impl=False"):
         from_dialect(GRUCell(3, 2, use_cudnn_impl=False))
+
+
+def test_cell_repeats_a_batch_of_one():
+    cell = nn.GRUCell(3, 4)
+    x, h = paddle.rand([2, 3]), paddle.rand([1, 4])
+    whole, _ = cell(x, h.expand([2, 4]))
+    assert cell(x, h)[0].tolist() == whole.tolist()
+    assert cell(x[:1], h.expand([3, 4]))[0].shape == [3, 4]
+    with pytest.raises(ValueError, match="InvalidArgument"):
+        cell(x, paddle.rand([3, 4]))
+    with pytest.raises(ValueError, match="must be Tensor, but got list"):
+        cell(x, [h])
+
+
+def test_dropout_state_is_a_buffer():
+    gru = nn.GRU(2, 3)
+    ((name, buffer),) = gru.named_buffers()
+    assert (name, buffer.shape, str(buffer.dtype)) == ("_dropout_state", [], "paddle.uint8")
+    assert "_dropout_state" in gru.to_static_state_dict()
+    assert "_dropout_state" not in gru.state_dict()
+    gru.to(dtype="float64")
+    assert str(gru._dropout_state.dtype) == "paddle.uint8"

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import grus.dialects.paddle as paddle
+from grus.dialects.paddle.nn import functional as F
 
 
 def leaf(*values):
@@ -231,3 +232,61 @@ def test_data_is_the_tensor():
     tensor.data = paddle.to_tensor([2.0])
     assert tensor.stop_gradient
     assert tensor.numpy().tolist() == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: x.clip(-1.0, 2.0), [0, 0, 1, 1, 0, 0]),
+        (lambda x: x.clip(min=0.0), [0, 0, 0, 1, 1, 1]),
+        (lambda x: (x * 1).clip_(-1.0, 2.0), [0, 0, 1, 1, 0, 0]),
+        (lambda x: paddle.maximum(x, paddle.zeros([6])), [0, 0, 0, 1, 1, 1]),
+        (lambda x: paddle.maximum(paddle.zeros([6]), x), [0, 0, 1, 1, 1, 1]),
+        (lambda x: paddle.minimum(x, paddle.zeros([6])), [1, 1, 0, 0, 0, 0]),
+        (lambda x: F.relu6(x * 2 + 2), [0, 0, 2, 2, 0, 0]),
+        (lambda x: F.hardtanh(x), [0, 0, 1, 0, 0, 0]),
+        (lambda x: F.leaky_relu(x, 0.5), [0.5, 0.5, 1, 1, 1, 1]),
+        (lambda x: F.hinge_embedding_loss(x, -paddle.ones([6]), 1.0, "sum"), [-1, -1, -1, 0, 0, 0]),
+    ],
+)
+def test_gradients_on_a_bound_are_paddles(function, expected):
+    x = paddle.to_tensor([-2.0, -1.0, 0.0, 1.0, 2.0, 3.0], stop_gradient=False)
+    function(x).sum().backward()
+    assert x.grad.tolist() == expected
+
+
+def test_maximum_keeps_nan_of_the_second_operand_only():
+    nan = float("nan")
+    out = paddle.maximum(paddle.to_tensor([nan, 1.0]), paddle.to_tensor([1.0, nan])).tolist()
+    assert out[0] == 1.0
+    assert out[1] != out[1]
+
+
+@pytest.mark.parametrize("name", ["sin_", "log_", "square_", "abs_", "pow_"])
+def test_in_place_operations_have_gradients(name):
+    x = paddle.to_tensor([0.5, 2.0], stop_gradient=False)
+    arguments = [3.0] if name == "pow_" else []
+    getattr(x * 1, name)(*arguments).sum().backward()
+    y = torch.tensor([0.5, 2.0], requires_grad=True)
+    getattr(torch, name[:-1])(y, *arguments).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy(), rtol=1e-6)
+
+
+def test_one_value_has_no_variance():
+    assert float(paddle.ones([1]).std()) == 0.0
+    assert paddle.ones([3, 1]).var(axis=1).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_gradient_that_is_set():
+    x = paddle.to_tensor([1.0], stop_gradient=False)
+    x.grad = paddle.ones([1])
+    assert x.grad.tolist() == [1.0]
+    assert x.grad.stop_gradient is False
+
+
+def test_put_along_axis_in_place_and_abs():
+    x = paddle.zeros([2, 2])
+    x.put_along_axis_(paddle.to_tensor([[1], [0]]), -3.0, 1)
+    assert x.tolist() == [[0.0, -3.0], [-3.0, 0.0]]
+    assert isinstance(abs(x), paddle.Tensor)
+    assert abs(x).tolist() == [[0.0, 3.0], [3.0, 0.0]]

@@ -80,7 +80,7 @@ class _Bridge(torch.autograd.Function):
         ctx.save_for_backward(*(replaced.get(id(each), each) for each in saved if isinstance(each, torch.Tensor)))
         ctx.others = [each for each in saved if not isinstance(each, torch.Tensor)]
         ctx.layer, ctx.context = call.layer, call.context
-        ctx.inputs = [(list(each.shape), torch.Tensor.dtype.__get__(each), each.device) for each in tensors]  # type: ignore[attr-defined]
+        ctx.inputs = [list(each.shape) for each in tensors]
         ctx.set_materialize_grads(call.context._materialize)
         if call.context._not_differentiable:
             ctx.mark_non_differentiable(*(replaced.get(id(each), each) for each in call.context._not_differentiable))
@@ -115,7 +115,7 @@ def _gradients(name: str, found: Any, needed: Any, inputs: list[Any]) -> list[An
             f"was given, but it returned {len(values)}"
         )
     out = []
-    for place, (shape, dtype, device) in enumerate(inputs):
+    for place, shape in enumerate(inputs):
         value = values[place] if place < len(values) else None
         if not needed[place]:
             if value is not None:
@@ -127,9 +127,7 @@ def _gradients(name: str, found: Any, needed: Any, inputs: list[Any]) -> list[An
             raise ValueError(
                 f"(InvalidArgument) {name}'s backward function should not return empty at {place} position."
             )
-        elif value is None:
-            value = torch.zeros(shape, dtype=dtype, device=device)
-        elif list(value.shape) != shape:
+        elif value is not None and list(value.shape) != shape:
             raise ValueError(
                 f"(InvalidArgument) {name}'s backward function should return shape {shape} at {place} position, got "
                 f"{list(value.shape)}"

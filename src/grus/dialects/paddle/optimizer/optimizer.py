@@ -324,9 +324,7 @@ class Optimizer:
         state.pop("StructuredToParameterName@@", None)
         state.pop("master_weights", None)
         self._waiting, self._loaded = state or None, set()
-        if self._waiting is not None:
-            stepped = [parameter for parameter in self._parameter_list if self._torch.state.get(parameter)]
-            self._load_waiting(stepped)
+        self._load_waiting([parameter for parameter in self._parameter_list if self._torch.state.get(parameter)])
 
     set_dict = set_state_dict
 

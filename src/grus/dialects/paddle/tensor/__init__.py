@@ -57,7 +57,6 @@ _REFUSED = [
     "nanquantile",
     "pinv",
     "polygamma",
-    "put_along_axis_",
     "stft",
     "to_dense",
     "to_sparse_coo",
@@ -159,7 +158,7 @@ def _give_methods() -> None:
         setattr(Tensor, name, method)
     extra: dict[str, Any] = {
         "__getitem__": _get, "__setitem__": _set, "astype": astype, "to": to, "dim": _dim, "ndimension": _dim,
-        "T": property(_transposed), "contiguous": lambda self: self if self.is_contiguous() else self.clone(),
+        "__abs__": ops.abs, "T": property(_transposed), "contiguous": lambda self: self if self.is_contiguous() else self.clone(),
         "is_same_shape": lambda self, other: self.shape == other.shape,
     }  # fmt: skip
     for name, value in extra.items():

@@ -13,7 +13,7 @@ from ..base.core import as_place, expected_place
 from ..framework.dtype import as_dtype, torch_dtype
 from ..framework.framework import default_torch_dtype
 from .operation import as_sizes, need_tensor, operation, wrap
-from .tensor import Tensor, as_torch
+from .tensor import Tensor, Uninitialized, as_torch
 
 _Complex = complex  # `complex` is a function of this module
 
@@ -259,7 +259,8 @@ def assign(x: Any, output: torch.Tensor | None = None) -> torch.Tensor:
     if output is None:
         return clone(value)
     with torch.no_grad():
-        if list(output.shape) != list(value.shape) or output.dtype != value.dtype:
+        fits = list(output.shape) == list(value.shape) and output.dtype == value.dtype
+        if not fits or isinstance(output, Uninitialized):
             output.data = torch.empty_like(value.detach().as_subclass(torch.Tensor))
         torch.Tensor.copy_(output.detach(), value)
     if isinstance(output, Tensor) and value.requires_grad and not output.requires_grad:
@@ -314,8 +315,9 @@ def create_parameter(
 
 
 def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> torch.Tensor:
-    """An empty variable: shape [0] until something is assigned to it."""
+    """A variable without values until something is assigned to it."""
     tensor = wrap(torch.zeros([0], dtype=torch_dtype(dtype)))
+    tensor.__class__ = Uninitialized
     if name is not None:
         tensor.name = name
     tensor.persistable = persistable

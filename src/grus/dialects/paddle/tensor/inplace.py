@@ -13,7 +13,7 @@ import torch
 
 from ..framework.dtype import torch_dtype
 from . import creation, linalg, logic, manipulation, math, ops, random, search
-from .operation import need_tensor, translate
+from .operation import need_tensor, translate, wrap
 from .tensor import Tensor, as_torch
 
 
@@ -38,7 +38,9 @@ def overwrite(x: Tensor, value: torch.Tensor) -> Tensor:
 def _inplace(function: Callable[..., Any]) -> Callable[..., Tensor]:
     def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         need_tensor(x, "x", method.__name__)
-        return overwrite(x, function(x, *args, **kwargs))
+        recorded = torch.is_grad_enabled() and x.requires_grad and not x.is_leaf
+        before = wrap(torch.clone(x)) if recorded else x  # the gradient may need the value that is overwritten
+        return overwrite(x, function(before, *args, **kwargs))
 
     method.__name__ = method.__qualname__ = function.__name__ + "_"
     method.__doc__ = f"`{function.__name__}`, the result put in place of the tensor."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -85,11 +86,19 @@ def _remainder(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.remainder(x, y)
 
 
+def _maximum(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.where(torch.gt(x, y), x, y)  # equal values: Paddle's gradient is y's alone, torch.maximum's is shared
+
+
+def _minimum(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.where(torch.lt(x, y), x, y)
+
+
 floor_divide = _pair("floor_divide", _floor_division, "The quotient rounded down.")
 remainder = _pair("remainder", _remainder, "The remainder, with the sign of y.")
 mod = floor_mod = remainder
-maximum = _pair("maximum", torch.maximum, "The larger of the two.")
-minimum = _pair("minimum", torch.minimum, "The smaller of the two.")
+maximum = _pair("maximum", _maximum, "The larger of the two.")
+minimum = _pair("minimum", _minimum, "The smaller of the two.")
 fmax = _pair("fmax", torch.fmax, "The larger of the two, leaving out nan.")
 fmin = _pair("fmin", torch.fmin, "The smaller of the two, leaving out nan.")
 atan2 = _pair("atan2", torch.atan2, "The angle of the point (y, x).")
@@ -204,7 +213,10 @@ def clip(x: torch.Tensor, min: Any = None, max: Any = None, name: str | None = N
         return torch.clone(x)
     if low is not None and high is not None and low > high:
         raise ValueError(f"(InvalidArgument) clip(): min must not be above max, got {low} and {high}")
-    return torch.Tensor.to(torch.clamp(x, low, high), torch_dtype(x.dtype))
+    if not x.is_floating_point():
+        return torch.Tensor.to(torch.clamp(x, low, high), torch_dtype(x.dtype))
+    # hardtanh, not clamp: in Paddle a value on a bound gets no gradient.
+    return torch._C._nn.hardtanh(x, -math.inf if low is None else low, math.inf if high is None else high)
 
 
 @operation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -29,7 +30,9 @@ def _spread(x: torch.Tensor, axis: Any, unbiased: bool, keepdim: bool) -> torch.
         need_same_dtype(x, torch.zeros([]), "var")
     axis = as_axis(axis)
     axes = tuple(range(x.ndim)) if axis is None or axis == () else axis
-    return torch.var(x, dim=axes, correction=int(unbiased), keepdim=keepdim)
+    lengths = [x.shape[each] for each in (axes if isinstance(axes, tuple) else (axes,))]
+    correction = int(unbiased and math.prod(lengths) != 1)  # one value varies by 0, not by 0 / 0
+    return torch.var(x, dim=axes, correction=correction, keepdim=keepdim)
 
 
 @operation

@@ -61,6 +61,8 @@ def _asked_by_torch() -> bool:
 
 def recast(tensor: Tensor, device: torch.device | None, dtype: torch.dtype | None) -> None:
     """Move and cast a tensor in place, its gradient too."""
+    if isinstance(tensor, Uninitialized):
+        return
     new = torch.Tensor.to(plain(tensor.detach()), device=device, dtype=dtype)
     stop_gradient, grad = tensor.stop_gradient, tensor.grad
     if tensor.is_leaf:
@@ -172,6 +174,9 @@ class Tensor(torch.Tensor):
         """True."""
         return True
 
+    def _is_initialized(self) -> bool:
+        return True
+
     def is_dense(self) -> bool:
         """True."""
         return True
@@ -230,7 +235,8 @@ class Tensor(torch.Tensor):
             return
         if not isinstance(value, torch.Tensor):
             raise ValueError(f"(InvalidArgument) grad must be Tensor, but got {type(value).__name__}; use clear_grad()")
-        _set_torch_grad(self, value.detach())
+        grad = plain(value.detach())
+        _set_torch_grad(self, grad)  # `grad` gives it its class and its stop_gradient
 
     def gradient(self) -> np.ndarray | None:
         """The gradient as a NumPy array, None before `backward`."""
@@ -460,6 +466,43 @@ class Tensor(torch.Tensor):
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return _rebuild, (type(self), plain(self.detach()), self.requires_grad, dict(self.__dict__))
+
+
+class Uninitialized(Tensor):
+    """A variable that nothing has been assigned to: it says shape [], holds no element, and becomes a Tensor with its values."""
+
+    @property
+    def shape(self) -> list[int]:  # type: ignore[override]
+        """[], whatever is assigned later."""
+        return []
+
+    @property
+    def ndim(self) -> int:  # type: ignore[override]
+        """0."""
+        return 0
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """1, as of any shape []."""
+        return 1
+
+    def _is_initialized(self) -> bool:
+        return False
+
+    def set_value(self, value: Any) -> None:
+        """Take a 0-D value; others do not fit, `paddle.assign` takes them."""
+        super().set_value(value)
+        self.data = as_torch(value).detach().clone()
+
+    @property
+    def data(self) -> torch.Tensor:
+        """The variable itself."""
+        return self
+
+    @data.setter
+    def data(self, value: torch.Tensor) -> None:
+        self.__class__ = Tensor  # type: ignore[assignment]
+        self.data = value
 
 
 def _rebuild(kind: type[Tensor], value: torch.Tensor, requires_grad: bool, attributes: dict[str, Any]) -> Tensor:

@@ -18,6 +18,7 @@ from ...base.param_attr import ParamAttr
 from ...nn import functional as F
 from ...nn.initializer import Constant
 from ...nn.layer.layers import Layer
+from ...nn.layer.rnn import one_batch
 from ...tensor import ops
 from ...tensor.operation import core_call, need_tensor, wrap
 from ...tensor.tensor import Tensor, plain
@@ -133,10 +134,13 @@ class GRUCell(Layer):
             if _dtype(tensor) != kind:
                 raise ValueError(f"(InvalidArgument) GRUCell: {name} must be {self._dtype}, got {tensor.dtype}")
         reset = "after" if self._use_cudnn_impl else "before"
+        x, state = plain(input), plain(pre_hidden)
+        if self._use_cudnn_impl:  # the other implementation joins them side by side, which needs equal batches
+            x, state = one_batch(x, state)
         new = core_call(
             functional.gru_cell,
-            plain(input),
-            plain(pre_hidden),
+            x,
+            state,
             *self._weights(),
             reset=reset,
             gate_activation=self._gate,

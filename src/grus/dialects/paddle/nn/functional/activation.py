@@ -29,7 +29,7 @@ def _plain(name: str, compute: Callable[..., Any], what: str) -> Callable[..., A
 
 
 relu = _plain("relu", torch.relu, "max(x, 0).")
-relu6 = _plain("relu6", lambda x: torch.clamp(x, 0, 6), "x held between 0 and 6.")
+relu6 = _plain("relu6", lambda x: _nn.hardtanh(x, 0, 6), "x held between 0 and 6.")
 silu = _plain("silu", _nn.silu, "x * sigmoid(x).")
 swish = _plain("swish", _nn.silu, "x * sigmoid(x).")
 mish = _plain("mish", _nn.mish, "x * tanh(softplus(x)).")
@@ -52,14 +52,14 @@ def hardsigmoid(
 def hardtanh(x: torch.Tensor, min: float = -1.0, max: float = 1.0, name: str | None = None) -> torch.Tensor:
     """x held between `min` and `max`."""
     need_float(x, "hardtanh")
-    return torch.clamp(x, single(min), single(max))
+    return _nn.hardtanh(x, single(min), single(max))
 
 
 @operation
 def leaky_relu(x: torch.Tensor, negative_slope: float = 0.01, name: str | None = None) -> torch.Tensor:
     """x, or negative_slope * x below 0."""
     need_float(x, "leaky_relu")
-    return _nn.leaky_relu(x, single(negative_slope))
+    return torch.where(torch.lt(x, 0), torch.mul(x, single(negative_slope)), x)  # the gradient at 0 is 1
 
 
 @operation

@@ -335,7 +335,10 @@ def hinge_embedding_loss(
 ) -> torch.Tensor:
     """The input where the label is 1, max(0, margin - input) where it is -1."""
     check_reduction(reduction, "hinge_embedding_loss")
-    return _reduced(torch.hinge_embedding_loss(input, label, margin, 0), reduction)
+    zero = torch.zeros_like(input)
+    alike = torch.where(torch.eq(label, 1), input, zero)
+    apart = torch.where(torch.eq(label, -1), torch.relu(torch.sub(margin, input)), zero)
+    return _reduced(torch.add(alike, apart), reduction)
 
 
 @operation

@@ -151,9 +151,12 @@ class GRUCell(RNNCellBase):
             )
         x = plain(inputs)
         _need_dtype(x, self.weight_ih, "GRUCell: inputs")
+        state = None
         if states is not None:
+            need_tensor(states, "states", "gru_cell")
             _need_dtype(states, self.weight_ih, "GRUCell: states")
-        h = wrap(core_call(functional.gru_cell, x, None if states is None else plain(states), *self.weights))
+            x, state = one_batch(x, plain(states))
+        h = wrap(core_call(functional.gru_cell, x, state, *self.weights))
         return h, h.view_as(h)  # type: ignore[return-value]
 
     @property
@@ -170,6 +173,15 @@ class GRUCell(RNNCellBase):
         cell = layers.GRUCell(self.input_size, self.hidden_size, dtype=_torch_dtype(self.weight_ih))
         _share(cell, {name: self._parameters[name] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")})
         return cell
+
+
+def one_batch(x: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """An input and a state of a cell, a batch of one repeated to the other's size, as Paddle's addition does."""
+    if x.dim() != 2 or state.dim() != 2 or x.shape[0] == state.shape[0]:
+        return x, state
+    if state.shape[0] == 1:
+        return x, state.expand(x.shape[0], -1)
+    return (x.expand(state.shape[0], -1), state) if x.shape[0] == 1 else (x, state)
 
 
 def _share(module: torch.nn.Module, parameters: dict[str, Any]) -> None:
@@ -270,6 +282,8 @@ class GRU(LayerList):
             cells = [GRUCell(width, hidden_size, *attributes) for _ in range(self.num_directions)]
             self.append(RNN(cells[0], False, time_major) if len(cells) == 1 else BiRNN(cells[0], cells[1], time_major))
             self._name_parameters(layer, cells, bias_ih_attr is not False, bias_hh_attr is not False)
+        # Paddle's own dropout state: never used on a CPU, but `named_buffers` and `to_static_state_dict` show it.
+        self._dropout_state = self.create_variable("dropout_state__non_persistable", dtype="uint8")
 
     def _name_parameters(self, layer: int, cells: Sequence[GRUCell], bias_ih: bool, bias_hh: bool) -> None:
         """Offer the cells' parameters as weight_ih_l0, weight_hh_l0, ..., bias_hh_l0_reverse too."""
@@ -319,6 +333,7 @@ class GRU(LayerList):
         return wrap(output), wrap(h_n)
 
     def _checked_state(self, state: torch.Tensor, x: torch.Tensor, cells: int) -> torch.Tensor:
+        need_tensor(state, "initial_states", "rnn")
         expected = [cells, x.shape[1 if self.time_major else 0], self.hidden_size]
         if list(state.shape) != expected:
             raise ValueError(f"(InvalidArgument) rnn(): initial_states must be {expected}, got {list(state.shape)}")
