@@ -418,3 +418,12 @@ def test_a_known_size_cannot_become_unknown():
     with pytest.raises(AssertionError, match="incompatible"):
         parameter.shape = (0, 3)
     assert parameter.shape == (2, 3)
+
+
+def test_states_of_lamb_say_how_many_weights_go_into_a_step(here):
+    weight = gluon.Parameter("w", shape=(2,))
+    weight.initialize()
+    gluon.Trainer([weight], "lamb").save_states("states")
+    trainer = gluon.Trainer([weight], "sgd")
+    trainer.load_states("states")
+    assert trainer.optimizer.aggregate_num == 45  # with 0, MXNet reads the file and then fails in its first step

@@ -44,7 +44,7 @@ def test_parameters_are_exported_in_the_order_of_the_graph(tmp_path):
 def test_split_v2_in_a_graph_and_in_a_file():
     class Cut(gluon.HybridBlock):
         def hybrid_forward(self, F, x):
-            return [*F.split_v2(x, 2, axis=1), *F.split_v2(x, (1, 3), axis=1)]
+            return [*F.split_v2(x, 2, axis=1), *x.split_v2((1, 3), axis=1)]
 
     block = Cut()
     x = nd.arange(8).reshape((2, 4))

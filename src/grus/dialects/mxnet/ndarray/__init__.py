@@ -50,7 +50,7 @@ def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
 
 def to_dlpack_for_read(data: NDArray) -> object:
     """The array as a DLPack capsule."""
-    return data._t.detach().__dlpack__()
+    return data.to_dlpack_for_read()
 
 
 to_dlpack_for_write = to_dlpack_for_read

@@ -221,6 +221,12 @@ class NDArray:
 
         backward([self], None if out_grad is None else [out_grad], retain_graph, train_mode)
 
+    def to_dlpack_for_read(self) -> object:
+        """The array as a DLPack capsule."""
+        return self._t.detach().__dlpack__()
+
+    to_dlpack_for_write = to_dlpack_for_read
+
     # ---- shapes
 
     def reshape(self, *shape: Any, **kwargs: Any) -> "NDArray":

@@ -378,6 +378,7 @@ class LAMB(_TwoMoments):
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
         self.bias_correction = bias_correction
+        self.aggregate_num = 45  # MXNet reads it from a file and steps so many weights at once
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         mean, variance = state

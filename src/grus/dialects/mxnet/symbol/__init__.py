@@ -41,11 +41,7 @@ def arange(
 
 def split_v2(ary: Symbol, indices_or_sections: int | tuple, axis: int = 0, squeeze_axis: bool = False) -> Symbol:
     """A symbol cut into equal parts, or at positions."""
-    if isinstance(indices_or_sections, int):
-        cuts: dict[str, Any] = {"indices": (), "sections": indices_or_sections}
-    else:
-        cuts = {"indices": (0, *indices_or_sections), "sections": 0}
-    return apply(OPERATORS["_split_v2"], [ary], {**cuts, "axis": axis, "squeeze_axis": squeeze_axis}, None, "_split_v2")
+    return ary.split_v2(indices_or_sections, axis, squeeze_axis)
 
 
 def _created(name: str, attributes: dict[str, Any], others: dict[str, Any]) -> Symbol:

@@ -272,6 +272,14 @@ class Symbol:
         """Two dimensions."""
         return apply(OPERATORS["Flatten"], [self], {}, None, "flatten")
 
+    def split_v2(self, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> "Symbol":
+        """The symbol cut into equal parts, or at positions."""
+        cuts: dict[str, Any] = {"indices": (), "sections": indices_or_sections}
+        if not isinstance(indices_or_sections, int):
+            cuts = {"indices": (0, *indices_or_sections), "sections": 0}
+        attributes = {**cuts, "axis": axis, "squeeze_axis": squeeze_axis}
+        return apply(OPERATORS["_split_v2"], [self], attributes, None, "_split_v2")
+
     def expand_dims(self, axis: int) -> "Symbol":
         """One more axis of size 1."""
         return apply(OPERATORS["expand_dims"], [self], {"axis": axis}, None, "expand_dims")
