@@ -120,6 +120,7 @@ def test_hooks_see_the_link_that_they_are_added_to():
 
 
 def test_hooks_are_kept_in_ordered_dicts():
+    assert chainer.function.FunctionHook is chainer.FunctionHook
     assert repr(chainer.Link().local_link_hooks) == repr(chainer.get_function_hooks()) == "OrderedDict()"
 
 

@@ -163,6 +163,13 @@ def test_what_does_not_fit_is_refused_in_words(arguments, error, words):
         make(L.NStepGRU, 2, 3, 4, 0.0)(*arguments)
 
 
+def test_a_single_layer_has_no_use_for_dropout():
+    gru, xs = make(L.NStepGRU, 1, 3, 4, None), sequences(3)
+    expected = gru(None, xs)[0].array
+    gru.dropout = 0.9
+    np.testing.assert_array_equal(gru(None, xs)[0].array, expected)
+
+
 def test_a_large_batch_gets_the_masks_that_chainer_gave_it():
     """Golden values of Chainer 7.8.1: above 16 sequences its sort does not keep equal lengths in their order."""
     np.random.seed(3)

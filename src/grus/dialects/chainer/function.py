@@ -8,6 +8,7 @@ from typing import Any
 from . import variable
 from .backends import cuda
 from .configuration import using_config
+from .function_hook import FunctionHook as FunctionHook
 from .function_node import FunctionNode
 
 

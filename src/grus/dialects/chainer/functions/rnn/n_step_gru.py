@@ -70,7 +70,7 @@ class NStepGRU(TorchFunction):
         batch = len(xs[0]) if self.time_major else len(xs)
         hx, rest = inputs[0][: self._n_cells, :batch], inputs[0][: self._n_cells, batch:]
         weights = _stacked(inputs[1 : 1 + n_weights])
-        if self.dropout > 0 and self.n_layers > 1:
+        if self.n_layers > 1 and self.dropout > 0:
             hy, ys = self._with_dropout(hx, weights, xs)
         elif self.time_major:
             packed, hy = functional.gru(_pack(xs), hx, weights, bidirectional=self.bidirectional)
