@@ -213,6 +213,27 @@ def test_printed_leaves_and_infinity() -> None:
     assert str(flow.tensor([float("inf"), 1.0])) == "tensor([       inf, 1.0000e+00], dtype=oneflow.float32)"
 
 
+NONFINITE = {
+    "NaN": ([float("nan"), 1.0], "[   nan, 1.0000]"),
+    "zero": ([0.0, float("nan")], "[0.0000, nan]"),
+    "large": ([1e9, float("nan")], "[1000000000.0000,             nan]"),
+    "far apart": ([float("nan"), 1e6, 1e-3], "[       nan, 1.0000e+06, 1.0000e-03]"),
+    "infinities": ([float("inf"), -float("inf")], "[ inf, -inf]"),
+    "infinity and zero": ([0.0, float("inf")], "[0.0000e+00, inf]"),
+    "NaN alone": ([float("nan")], "[nan]"),
+}
+
+
+@pytest.mark.parametrize(("values", "text"), NONFINITE.values(), ids=NONFINITE.keys())
+def test_printed_infinities_and_nan(values: list, text: str) -> None:
+    assert str(flow.tensor(values)) == f"tensor({text}, dtype=oneflow.float32)"
+
+
+def test_printed_doubles_keep_their_digits() -> None:
+    values = flow.tensor([16777217.5, float("nan")], dtype=flow.float64)
+    assert str(values) == "tensor([16777217.5000,           nan], dtype=oneflow.float64)"
+
+
 def test_containers_and_losses() -> None:
     layers = nn.Sequential(nn.ReLU(), nn.Tanh(), nn.Sigmoid())
     del layers[0]

@@ -114,3 +114,8 @@ def test_ways_of_local_tensors() -> None:
     assert layer.cpu().double().weight.is_global
     with pytest.raises(RuntimeError, match="global module stays"):
         layer.to("cuda")
+
+
+def test_a_placement_is_no_text() -> None:
+    with pytest.raises(TypeError, match=r"placement must be a oneflow\.placement, got 'cpu'"):
+        flow.ones(2).to_global("cpu", B)

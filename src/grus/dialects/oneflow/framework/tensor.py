@@ -235,8 +235,10 @@ class Tensor(torch.Tensor):
 
         Raises:
             RuntimeError: a local tensor without placement or sbp; a split over a dimension that is not there.
-            TypeError: an sbp of another kind.
+            TypeError: a placement or an sbp of another kind.
         """
+        if placement is not None and not isinstance(placement, placements.placement):
+            raise TypeError(f"placement must be a oneflow.placement, got {placement!r}")
         if isinstance(self, DTensor):
             mesh = self.device_mesh if placement is None else placement.mesh
             layout = self.placements if sbp is None else sbp_module.placements(sbp, mesh.ndim, self.dim())

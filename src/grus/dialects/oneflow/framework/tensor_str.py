@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -39,11 +40,34 @@ def text(tensor: Tensor) -> str:
 
 
 def _digits(values: torch.Tensor) -> str:
-    """The values as torch writes them; with an infinite one among them OneFlow goes over to powers of ten."""
-    if values.dim() and values.is_floating_point() and values.isinf().any() and values.isfinite().any():
-        with _tensor_str.printoptions(sci_mode=True):
-            return _tensor_str._tensor_str(values, len(PREFIX))
-    return _tensor_str._tensor_str(values, len(PREFIX))
+    """The values as torch writes them, unless infinities or NaN are among them."""
+    if not values.dim() or not values.is_floating_point() or bool(values.isfinite().all()):
+        return _tensor_str._tensor_str(values, len(PREFIX))
+    summarize = values.numel() > _tensor_str.PRINT_OPTS.threshold
+    shown = _tensor_str.get_summarized_data(values) if summarize else values
+    readable = values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
+    return _tensor_str._tensor_str_with_formatter(readable, len(PREFIX), summarize, _NonFinite(shown))
+
+
+class _NonFinite(_tensor_str._Formatter):
+    """torch's formatter with OneFlow's choices, for which infinities and NaN count like other values.
+
+    So an infinite value makes all go over to powers of ten, and NaN is no whole number.
+    """
+
+    def __init__(self, values: torch.Tensor) -> None:
+        super().__init__(values)
+        self.max_width = 1
+        sizes = [abs(value) for value in values.flatten().tolist() if value != 0]
+        self.int_mode = all(math.isinf(size) or size == size // 1 for size in sizes)
+        if _tensor_str.PRINT_OPTS.sci_mode is None:
+            largest, smallest = -math.inf, math.inf
+            for size in sizes:  # NaN takes part until the next value comes
+                largest = largest if largest > size else size
+                smallest = smallest if smallest < size else size
+            tiny = not self.int_mode and smallest < 1e-4
+            self.sci_mode = largest > 1000 * smallest or largest > 1e8 or tiny
+        self.max_width = max(len(self.format(value)) for value in values.flatten().tolist() if value != 0)
 
 
 def set_printoptions(
