@@ -222,3 +222,15 @@ def test_dropout_state_is_a_buffer():
     assert "_dropout_state" not in gru.state_dict()
     gru.to(dtype="float64")
     assert str(gru._dropout_state.dtype) == "paddle.uint8"
+
+
+def test_dropout_between_layers_is_paddles():
+    """Recorded from Paddle 2.6.2: one mask for both gaps, and where the generator stands afterwards."""
+    paddle.seed(7)
+    constant = nn.initializer.Constant
+    gru = nn.GRU(2, 3, 3, dropout=0.5, weight_ih_attr=constant(0.3), weight_hh_attr=constant(0.2))
+    paddle.rand([1])
+    out, _ = gru(paddle.ones([2, 1, 2]))
+    expected = [[[-0.16803242, -0.01679685, -0.06228193]]] * 2
+    np.testing.assert_allclose(out.numpy(), np.array(expected, "float32"), rtol=1e-5)
+    assert abs(float(paddle.rand([1])) - 0.5080488) < 1e-6

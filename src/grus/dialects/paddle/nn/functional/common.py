@@ -22,7 +22,7 @@ def linear(
     return out if bias is None else torch.add(out, bias)
 
 
-def _kept(shape: list[int], p: float, like: torch.Tensor) -> torch.Tensor:
+def draw_kept(shape: list[int], p: float, like: torch.Tensor) -> torch.Tensor:
     """False with probability p, else True: Paddle's own draws where they are few, torch's where they are many."""
     count = 1
     for length in shape:
@@ -77,7 +77,7 @@ def dropout(
         if any(not -x.ndim <= each < x.ndim for each in axes) or len(axes) > x.ndim:
             raise ValueError(f"dropout: axis must name axes of a tensor with {x.ndim}, got {axis}")
         shape = [length if index in [each % x.ndim for each in axes] else 1 for index, length in enumerate(shape)]
-    out = torch.where(_kept(shape, p, x), x, torch.zeros([], device=x.device, dtype=torch.Tensor.dtype.__get__(x)))  # type: ignore[attr-defined]
+    out = torch.where(draw_kept(shape, p, x), x, torch.zeros([], device=x.device, dtype=torch.Tensor.dtype.__get__(x)))  # type: ignore[attr-defined]
     return torch.mul(out, 1 / (1 - p)) if upscale else out
 
 

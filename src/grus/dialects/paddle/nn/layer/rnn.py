@@ -17,6 +17,7 @@ from grus import functional, layers
 from ...tensor import creation, manipulation
 from ...tensor.operation import core_call, need_tensor, no_kernel, wrap
 from ...tensor.tensor import Tensor, plain
+from ..functional.common import draw_kept
 from ..initializer import Constant, Uniform
 from .container import LayerList
 from .layers import Layer
@@ -325,12 +326,33 @@ class GRU(LayerList):
         state = initial_states[0] if isinstance(initial_states, (list, tuple)) else initial_states
         if state is not None:
             state = self._checked_state(state, x, len(cells))
-        weights = [each for cell in cells for each in cell.weights]
-        output, h_n = core_call(
-            functional.gru, x, state, weights, lengths=lengths, batch_first=not self.time_major,
-            bidirectional=self.num_directions == 2, dropout=float(self.dropout), training=self.training,
-        )  # fmt: skip
+        drops = self.training and self.dropout > 0 and len(cells) > self.num_directions
+        output, h_n = (self._dropping if drops else self._through)(cells, x, state, lengths)
         return wrap(output), wrap(h_n)
+
+    def _through(self, cells: list[GRUCell], x: torch.Tensor, state: Any, lengths: Any) -> Any:
+        """The output and the last states of these cells, all layers at once."""
+        weights = [each for cell in cells for each in cell.weights]
+        return core_call(
+            functional.gru, x, state, weights, lengths=lengths, batch_first=not self.time_major,
+            bidirectional=self.num_directions == 2,
+        )  # fmt: skip
+
+    def _dropping(self, cells: list[GRUCell], x: torch.Tensor, state: Any, lengths: Any) -> Any:
+        """As `_through`, with dropout between the layers: one mask for all of them, drawn time first, as Paddle does."""
+        wide = self.num_directions
+        batch, steps = (x.shape[1], x.shape[0]) if self.time_major else (x.shape[0], x.shape[1])
+        probability = float(self.dropout)
+        mask = draw_kept([steps, batch, wide * self.hidden_size], probability, x).to(_torch_dtype(x))
+        mask = mask if self.time_major else mask.transpose(0, 1)
+        last = []
+        for first in range(0, len(cells), wide):
+            if first:
+                x = x * mask / (1 - probability) if probability < 1 else x * 0
+            own = None if state is None else state[first : first + wide]
+            x, h_n = self._through(cells[first : first + wide], x, own, lengths)
+            last.append(h_n)
+        return x, torch.cat(last)
 
     def _checked_state(self, state: torch.Tensor, x: torch.Tensor, cells: int) -> torch.Tensor:
         need_tensor(state, "initial_states", "rnn")
