@@ -80,3 +80,18 @@ def test_a_layer_without_its_bias_is_refused():
     with pytest.raises(MXNetError, match="no_bias"):
         nd.FullyConnected(nd.ones((2, 3)), nd.ones((4, 3)), num_hidden=4)
     assert nd.FullyConnected(nd.ones((2, 3)), nd.ones((4, 3)), num_hidden=4, no_bias=True).shape == (2, 4)
+
+
+def test_dtypes_follow_from_each_other_or_are_refused():
+    dense = sym.FullyConnected(sym.var("d"), num_hidden=3, name="f")
+    assert dense.infer_type(d="float64") == ([np.float64] * 3, [np.float64], [])
+    assert sym.Cast(dense, dtype="float16").infer_type(d="float64")[1] == [np.float16]
+    layer = rnn.GRU(3, input_size=4)
+    x = nd.ones((2, 3, 4))
+    layer.infer_type(x, layer.begin_state(3))
+    with pytest.raises(MXNetError, match="one dtype"):
+        layer.infer_type(x.astype("float64"), layer.begin_state(3, dtype="float64"))
+    layer.cast("float64")
+    layer.infer_type(x.astype("float64"), layer.begin_state(3))
+    with pytest.raises(MXNetError, match="one dtype"):
+        nn.Dense(2, in_units=4).infer_type(x[0].astype("float64"))

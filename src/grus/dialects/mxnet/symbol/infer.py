@@ -137,12 +137,52 @@ def _run(node: Node, variables: dict, values: dict) -> None:
         values[id(node), index] = result.to("meta") if result.device.type != "meta" else result
 
 
-def types(nodes: list[Node], given: dict[str, Any]) -> dict[str, type]:
-    """The dtype of every variable: the declared one, else the one given, else float32."""
+# Operators whose inputs must be of one dtype; of the RNN's, the lengths are excepted.
+_UNIFORM = frozenset({"FullyConnected", "LayerNorm", "RNN", "Concat", "_rnn_param_concat", "dot", "batch_dot"}) | {
+    f"{kind}_{name}" for kind in ("elemwise", "broadcast") for name in ("add", "sub", "mul", "div")
+}
+# Operators whose results may be of another dtype than their first input, where no attribute says which.
+_OTHER_RESULTS = frozenset(
+    {"one_hot", "argmax", "argmin", "argmax_channel", "argsort", "topk", "shape_array", "size_array", "where"}
+)
+
+
+def types(nodes: list[Node], given: dict[str, Any]) -> tuple[dict[str, type], dict[int, type]]:
+    """The dtype of every variable (the declared one, else the one given, else that of what it meets, else float32), and of
+    the results of every node, by its `id`.
+
+    Raises:
+        MXNetError: for an operator whose inputs must be of one dtype and are not.
+    """
     by_number = {str(number): dtype for dtype, number in DTYPE_NUMBERS.items()}
-    found: dict[str, type] = {}
+    found: dict[int, type] = {}
     for node in nodes:
         if node.operator is None:
             declared = by_number.get(node.attrs.get("__dtype__", ""))
-            found[node.name] = declared or np.dtype(given.get(node.name) or np.float32).type
-    return found
+            dtype = declared or (np.dtype(given[node.name]).type if node.name in given else None)
+        else:
+            dtype = _result_type(node, found)
+        if dtype is not None:
+            found[id(node)] = dtype
+    variables = {node.name: found.get(id(node), np.float32) for node in nodes if node.operator is None}
+    return variables, found
+
+
+def _result_type(node: Node, found: dict[int, type]) -> type | None:
+    assert node.operator is not None
+    name = node.operator.name
+    inputs = [below for below, _ in node.inputs]
+    if name == "Embedding":
+        inputs = inputs[1:]
+    known = [found[id(below)] for below in inputs if id(below) in found]
+    if name in _UNIFORM and known:
+        for below in inputs[:3] if name == "RNN" else inputs:
+            if found.setdefault(id(below), known[0]) is not known[0]:
+                raise MXNetError(
+                    f"Error in operator {node.name}: all inputs must be of one dtype, expected {known[0].__name__}, got "
+                    f"{found[id(below)].__name__} for {below.name}"
+                )
+    dtype = node.attrs.get("dtype")
+    if dtype not in (None, "None"):
+        return np.dtype(dtype).type
+    return known[0] if known and name not in _OTHER_RESULTS else None

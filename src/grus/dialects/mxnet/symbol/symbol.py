@@ -146,12 +146,17 @@ class Symbol:
         )
 
     def infer_type(self, *args: Any, **known: Any) -> tuple[list, list, list]:
-        """Dtypes of arguments, outputs and auxiliary states: those declared, else those given, else float32."""
+        """Dtypes of arguments, outputs and auxiliary states: those declared, else those given, else what follows from them.
+
+        Raises:
+            MXNetError: for dtypes that do not fit together.
+        """
         if args:
             known = dict(zip(self.list_arguments(), args, strict=False))
-        types = infer.types(self._nodes(), known)
+        types, results = infer.types(self._nodes(), known)
         auxiliary = [types[name] for name in self.list_auxiliary_states()]
-        return [types[n] for n in self.list_arguments()], [np.float32] * len(self._entries), auxiliary
+        outputs = [results.get(id(node), np.float32) for node, _ in self._entries]
+        return [types[n] for n in self.list_arguments()], outputs, auxiliary
 
     def eval(self, ctx: Context | None = None, **arrays: NDArray) -> list[NDArray]:
         """Compute the outputs from arrays given by the arguments' names."""
