@@ -104,6 +104,8 @@ def gradients(
     bias_hh_gradient: Tensor | None,
     input_gradient: Tensor | None,
     adds: bool,
+    adds_to_input_gradient: bool,
+    threads: int,
 ) -> None: ...
 def set_tensor_types(table: object | None, tensor: type, parameter: type) -> bool: ...
 def pack(

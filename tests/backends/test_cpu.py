@@ -415,7 +415,8 @@ def test_gradients_refuse_what_does_not_fit() -> None:
         "bias_ih_gradient": (3 * hidden,), "bias_hh_gradient": (3 * hidden,), "input_gradient": (rows, size),
     }  # fmt: skip
     tensors = {name: torch.ones(shape) for name, shape in shapes.items()}
-    good = {"itemsize": 4, "rows": rows, "input_size": size, "hidden": hidden, "reset_before": False, "adds": False}
+    good = {"itemsize": 4, "rows": rows, "input_size": size, "hidden": hidden, "reset_before": False}
+    good |= {"adds": False, "adds_to_input_gradient": False, "threads": 1}
     native.gradients(**good, **tensors)
     expected = {name: tensor.clone() for name, tensor in tensors.items()}
     for name in shapes:
@@ -435,6 +436,7 @@ def test_gradients_refuse_what_does_not_fit() -> None:
         ("hidden", -1),
         ("input_size", 2**62),
         ("reset_before", True),
+        ("threads", 0),
     ):
         with pytest.raises(ValueError, match="native kernel"):
             native.gradients(**{**good, name: value}, **tensors)
@@ -585,6 +587,36 @@ def test_gradients_of_few_rows(variant: str, reset: str, steps_and_batch: tuple[
         assert (one.grad is None) == (other.grad is None)
         if one.grad is not None:
             close(one.grad, other.grad.float())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("reset", ["after", "before"])
+@pytest.mark.parametrize("size", [(5, 1, 1, 1), (90, 3, 70, 21), (1, 600, 17, 8), (30, 20, 130, 41)], ids=str)
+def test_gradients_of_many_rows(variant: str, size: tuple[int, int, int, int], reset: str, dtype: torch.dtype) -> None:
+    """Sums over more rows than are gone through at once, of units and columns that are no multiple of a tile's."""
+    steps, batch, input_size, hidden = size
+    case = Case(T=steps, B=batch, I=input_size, H=hidden, reset=reset)
+    exact = [case.input(), case.h_0(), *case.weights(scale=0.4)]
+    upstream = torch.randn(steps, batch, hidden, dtype=torch.float64)
+    expected = torch.autograd.grad(
+        gru(exact[0], exact[1], exact[2:], reset=reset, backend="reference")[0], exact, upstream
+    )
+    given = [tensor.detach().to(dtype).requires_grad_() for tensor in exact]
+    results = []
+    before = torch.get_num_threads()
+    for threads in (1, 3):
+        torch.set_num_threads(threads)
+        try:
+            output = gru(given[0], given[1], given[2:], reset=reset)[0]
+            results.append(torch.autograd.grad(output, given, upstream.to(dtype)))
+        finally:
+            torch.set_num_threads(before)
+    for one, other in zip(results[0], expected, strict=True):
+        scale = float(other.abs().max())
+        torch.testing.assert_close(
+            one.double() / scale, other / scale, rtol=0, atol=1e-12 if dtype == torch.float64 else 3e-6
+        )
+    assert all(torch.equal(one, other) for one, other in zip(results[0][2:], results[1][2:], strict=True))
 
 
 @pytest.mark.parametrize("what", ["input", "h_0", "weight"])

@@ -217,7 +217,7 @@ void check_backward(Problem<double> problem) {
         arguments.grad_h_0 = grad_h_0.data();
         arguments.threads = threads;
         grus::backward(arguments);
-        for (std::size_t i = 0; i < problem.h_0.size(); i += 3)
+        for (std::size_t i = 0; i < problem.h_0.size(); i += 3 + problem.h_0.size() / 20)
             compare("grad_h_0", std::vector<double>{grad_h_0[i]}, std::vector<double>{slope(problem.h_0[i])}, 1e-7);
         const Index square = shape.rows * hidden;
         std::vector<double> grad_input(shape.rows * shape.input_size, NAN);
@@ -237,13 +237,13 @@ void check_backward(Problem<double> problem) {
             sums.bias_ih_gradient = found[2].data(), sums.bias_hh_gradient = found[3].data();
             sums.input_gradient = grad_input.data();
             sums.adds_to_input_gradient = direction > 0;
-            grus::gradients(sums);
+            grus::gradients(sums, threads);
             for (int kind = 0; kind < 4; ++kind)
-                for (std::size_t i = 0; i < weights[kind].size(); i += kind < 2 ? 37 : 2)
+                for (std::size_t i = 0; i < weights[kind].size(); i += kind < 2 ? 37 + weights[kind].size() / 40 : 2 + weights[kind].size() / 20)
                     compare("weight gradient", std::vector<double>{found[kind][i]},
                             std::vector<double>{slope(weights[kind][i])}, 1e-6);
         }
-        for (std::size_t i = 0; i < grad_input.size(); i += 5)
+        for (std::size_t i = 0; i < grad_input.size(); i += 5 + grad_input.size() / 40)
             compare("input gradient", std::vector<double>{grad_input[i]}, std::vector<double>{slope(problem.input[i])}, 1e-6);
     }
 }
@@ -273,6 +273,8 @@ int main() {
             // Read in place; wide enough for several vectors of the input.
             check_backward(Problem<double>(2, 2, 41, 32, 1, option & 1 ? 2 : 1, true, option & 2, option & 4));
         }
+        // More rows than are summed at once.
+        for (bool reset_before : {false, true}) check_backward(Problem<double>(9, 30, 21, 9, 1, 1, true, reset_before, false));
         std::printf("%s: %s\n", *name, failures ? "failed" : "ok");
     }
     return failures ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,8 +12,7 @@ from .cpu_calls import address, forward, native, plain
 from .problem import Problem
 
 FEW_ROWS = 4
-"""Up to so many rows (steps times sequences) the native module computes the sums over them, too."""
-
+"""Up to so many rows (steps times sequences) the native module computes the gradient of the input, too."""
 
 PIECE_BYTES = 4 << 20
 """Gradients of gates that are made before the products with them."""
@@ -41,10 +40,7 @@ class _Terms(NamedTuple):
 
 
 class Backward:
-    """The backward pass of one call: the recurrence in the kernel, the sums over all steps as torch's matrix products.
-
-    With few rows such a product would be all overhead, and the native module computes the sums as well.
-    """
+    """The backward pass of one call: the recurrence and the sums over all steps in the kernels, the input's gradient by torch."""
 
     def __init__(
         self,
@@ -73,10 +69,8 @@ class Backward:
             self.kept = reserve[:kept].view(problem.num_layers, problem.directions, self.rows, 4, self.hidden)
             reserve = reserve[kept:]
         inner = reserve.view(problem.num_layers - 1, self.rows, self.features)
-        self.few = 0 < self.rows <= FEW_ROWS
-        flat = input.reshape(self.rows, input.shape[-1])
-        flat = plain(flat) if self.few else flat
-        self.layer_inputs = [flat, *inner]
+        self.few = self.rows <= FEW_ROWS
+        self.layer_inputs = [plain(input.reshape(self.rows, input.shape[-1])), *inner]
         self.layer_outputs = [*inner, output.reshape(self.rows, self.features)]
         self.input_shape = input.shape
 
@@ -118,12 +112,7 @@ class Backward:
                 terms = _Terms(
                     self.layer_inputs[layer][piece.rows], gates[direction], previous[direction], own_kept[direction]
                 )
-                if self.few:
-                    self._few(layer, direction, terms, grads, own_input)
-                    continue
-                self._weight_gradients(layer, direction, terms, grads)
-                if own_input is not None:
-                    self._input_gradient(layer, direction, terms.gates, own_input)
+                self._gradients(layer, direction, terms, grads, own_input)
         return grad_input
 
     def _pieces(self) -> list[_Piece]:
@@ -224,28 +213,29 @@ class Backward:
         started = (before == inside) & (sequence < sizes[inside])
         return torch.cat((output, start))[torch.where(started, offsets[inside], self.rows) + sequence]
 
-    def _few(
-        self,
-        layer: int,
-        direction: int,
-        terms: _Terms,
-        grads: list[Tensor | None],
-        grad_input: Tensor | None,
+    def _gradients(
+        self, layer: int, direction: int, terms: _Terms, grads: list[Tensor | None], grad_input: Tensor | None
     ) -> None:
-        """Puts the gradients of one direction's weights and of the input into their places, in one native call."""
-        problem, each = self.problem, self.problem.tensors_per_direction
+        """Adds a piece to the gradients of one direction's weights that are asked for, or begins them with it.
+
+        With few rows those of the input, too, where one more call would be all overhead.
+        """
+        problem, dtype, each = self.problem, self.problem.dtype, self.problem.tensors_per_direction
         first = (layer * problem.directions + direction) * each
-        for place in range(first, first + each):
-            grads[place] = torch.empty_like(self.weights[place]) if self.needs[2 + place] else None
-        dtype = problem.dtype
-        wanted = [grads[first + index] if index < each else None for index in range(4)]
-        weight_ih, weight_hh, bias_ih, bias_hh, features = (
-            None if grad is None else address(grad, dtype) for grad in (*wanted, grad_input)
-        )
+        wanted: list[Any] = [None] * 4
+        adds = False
+        for index in range(each):
+            if self.needs[2 + first + index]:
+                grad = grads[first + index]
+                adds = grad is not None
+                if grad is None:
+                    grad = grads[first + index] = torch.empty_like(self.weights[first + index])
+                wanted[index] = address(grad, dtype)
+        weight_ih, weight_hh, bias_ih, bias_hh = wanted
         before = problem.formula.reset == "before"
         native.gradients(
             dtype.itemsize,
-            self.rows,
+            terms.gates.shape[0],
             terms.input.shape[1],
             self.hidden,
             before,
@@ -258,50 +248,11 @@ class Backward:
             weight_hh,
             bias_ih,
             bias_hh,
-            features,
+            address(grad_input, dtype) if self.few and grad_input is not None else None,
+            adds,
             direction > 0,
+            torch.get_num_threads(),
         )
-
-    def _input_gates(self, gates: Tensor) -> Tensor:
-        """The columns r, z, n as the input's product sees them."""
-        return gates if self.problem.formula.reset == "before" else gates[:, self.hidden :]
-
-    def _input_gradient(self, layer: int, direction: int, gates: Tensor, grad_input: Tensor) -> None:
-        weight = self.weights[(layer * self.problem.directions + direction) * self.problem.tensors_per_direction]
-        _add_product(grad_input, self._input_gates(gates), weight, anew=direction == 0)
-
-    def _weight_gradients(self, layer: int, direction: int, terms: _Terms, grads: list[Tensor | None]) -> None:
-        """Adds a piece to the gradients of one direction's weights that are asked for, or begins them with it."""
-        problem, hidden, gates = self.problem, self.hidden, terms.gates
-        place = (layer * problem.directions + direction) * problem.tensors_per_direction
-        needs = self.needs[2 + place : 2 + place + problem.tensors_per_direction]
-        before = problem.formula.reset == "before"
-
-        def gradient(index: int) -> tuple[Tensor, bool]:
-            found, anew = grads[place + index], grads[place + index] is None
-            if found is None:
-                found = grads[place + index] = torch.empty_like(self.weights[place + index])
-            return found, anew
-
-        if needs[0]:
-            grad, anew = gradient(0)
-            _add_product(grad, self._input_gates(gates).t(), terms.input, anew)
-        if needs[1]:
-            grad, anew = gradient(1)
-            reset_update = gates[:, : 2 * hidden] if before else gates[:, hidden : 3 * hidden]
-            candidate = gates[:, 2 * hidden :] if before else gates[:, :hidden]
-            _add_product(grad[: 2 * hidden], reset_update.t(), terms.previous, anew)
-            _add_product(grad[2 * hidden :], candidate.t(), terms.kept[:, 3] if before else terms.previous, anew)
-        if any(needs[2:]):
-            total = gates.sum(0)
-            of_input = total if before else total[hidden:]
-            of_state = total if before else torch.cat((total[hidden : 3 * hidden], total[:hidden]))
-            for index, own in ((2, of_input), (3, of_state)):
-                if needs[index]:
-                    grad, anew = gradient(index)
-                    grad.copy_(own) if anew else grad.add_(own)
-
-
-def _add_product(total: Tensor, left: Tensor, right: Tensor, anew: bool) -> None:
-    """total += left right, or total = left right."""
-    torch.addmm(total, left, right, beta=0 if anew else 1, out=total)
+        if grad_input is not None and not self.few:
+            gates = terms.gates if before else terms.gates[:, self.hidden :]
+            torch.addmm(grad_input, gates, self.weights[first], beta=int(direction > 0), out=grad_input)

@@ -107,7 +107,7 @@ struct Backward {
     Index scratch_size;
 };
 
-// What follows the recurrence in one direction of a call of few rows: the sums over its rows.
+// What follows the recurrence in one direction: the sums over its rows.
 template <class Real>
 struct Gradients {
     Index rows, input_size, hidden;
@@ -122,14 +122,19 @@ struct Gradients {
     Real* bias_ih_gradient;        // [3H]
     Real* bias_hh_gradient;        // [3H]
     Real* input_gradient;          // [rows, I]
-    bool adds_to_input_gradient;   // or overwrites it
+    bool adds;                     // to the gradients of weights and biases; or overwrites them
+    bool adds_to_input_gradient;
+
+    int members;                   // threads that share the call
+    Real* scratch;                 // [members, scratch_size]
+    Index scratch_size;
 };
 
 template <class Real>
 struct KernelsOf {
     void (*forward)(const Forward<Real>&, int member);
     void (*backward)(const Backward<Real>&, int member);
-    void (*gradients)(const Gradients<Real>&);
+    void (*gradients)(const Gradients<Real>&, int member);
     Real (*sum)(const Real* values, Index count);  // a plain walk over memory, by which its speed is measured
     void (*pack)(const Forward<Real>&, Index first, Index last);  // blocks first..last-1 into packed and bias
     int lanes;

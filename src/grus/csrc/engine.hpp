@@ -70,9 +70,9 @@ void forward(const ForwardArguments<Real>& arguments);
 template <class Real>
 void backward(const BackwardArguments<Real>& arguments);
 
-// Gradients of weights, biases and input from those of the gates, in one thread: for few rows.
+// Gradients of weights, biases and input from those of the gates; of the input, in one thread and for few rows.
 template <class Real>
-void gradients(const Gradients<Real>& arguments);
+void gradients(Gradients<Real> arguments, int threads);
 
 // The kernels in use, to be compared with Packed::variant.
 const void* variant_in_use();

@@ -1,5 +1,5 @@
-// Gradients of the weights, the biases and the input of one direction, where a call has few rows. Many rows are better
-// served by a large matrix product; with few, most of its time would be the call.
+// Gradients of the weights, the biases and the input of one direction, where a call has few rows: nothing is packed, since it would
+// be read but once.
 #pragma once
 
 #include "call.hpp"
@@ -25,9 +25,7 @@ struct GradientKernel {
           from_input(gradients.reset_before ? gradients.gates : gradients.gates + hidden), from_state(from_input),
           candidate(gradients.reset_before ? gradients.gates + 2 * hidden : gradients.gates) {}
 
-    static void run(const Gradients<Real>& gradients) { GradientKernel(gradients).compute(); }
-
-    void compute() const {
+    void of_weights() const {
         if (call.weight_ih_gradient)
             outer(from_input, 3 * hidden, call.input, call.input_size, call.input_size, call.weight_ih_gradient);
         if (call.weight_hh_gradient) {
@@ -41,7 +39,6 @@ struct GradientKernel {
             sum(from_state, 2 * hidden, call.bias_hh_gradient);
             sum(candidate, hidden, call.bias_hh_gradient + 2 * hidden);
         }
-        if (call.input_gradient) to_input();
     }
 
     // out [count, size] = the sum over rows of gates [count] times values [size].
@@ -51,7 +48,7 @@ struct GradientKernel {
                 V total{};
                 for (Index row = 0; row < call.rows; ++row)
                     total = fused(broadcast(gates[row * width + m]), load(values + row * pitch + j, size - j), total);
-                store(out + j, total, size - j);
+                put(out + j, total, size - j);
             }
     }
 
@@ -60,12 +57,14 @@ struct GradientKernel {
         for (Index j = 0; j < count; j += L) {
             V total{};
             for (Index row = 0; row < call.rows; ++row) total += load(gates + row * width + j, count - j);
-            store(out + j, total, count - j);
+            put(out + j, total, count - j);
         }
     }
 
+    void put(Real* out, V sum, Index count) const { store(out, call.adds ? load(out, count) + sum : sum, count); }
+
     // Rows of gates [3H] times weight_ih [3H, I].
-    void to_input() const {
+    void of_input() const {
         for (Index row = 0; row < call.rows; ++row) {
             const Real* gates = from_input + row * width;
             Real* out = call.input_gradient + row * call.input_size;

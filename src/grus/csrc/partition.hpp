@@ -78,5 +78,21 @@ struct ScratchLayout {
     static Index round_up(Index bytes) { return (bytes + 63) / 64 * 64; }
 };
 
+// The first hidden unit of a thread that sums gradients of weights.
+GRUS_INLINE Index first_unit(Index hidden, int members, int member) {
+    constexpr Index together = 8;  // rows of the highest tile
+    const Index groups = (hidden + together - 1) / together, first = groups * member / members * together;
+    return first < hidden ? first : hidden;
+}
+
+// Rows that are summed at once.
+constexpr Index gradient_depth = 256;
+
+// Elements that a thread needs for it: a panel of values, and gates' gradients of its units.
+GRUS_INLINE Index gradient_scratch(Index hidden, int members, int gates, Index lanes) {
+    const Index groups = (hidden + 7) / 8, units = (groups + members - 1) / members * 8;
+    return gradient_depth * (3 * lanes + gates * units) + 24 * lanes + gates * units * 4;
+}
+
 }  // namespace GRUS_VARIANT
 }  // namespace grus

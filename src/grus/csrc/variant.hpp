@@ -5,9 +5,18 @@
 #include "gradient_kernel.hpp"
 #include "gru_kernel.hpp"
 #include "variants.hpp"
+#include "weight_gradient_kernel.hpp"
 
 namespace grus {
 namespace GRUS_VARIANT {
+
+// One thread's part of the sums over rows.
+template <class Real>
+void gradients(const Gradients<Real>& call, int member) {
+    if (call.rows > few_rows) WeightGradientKernel<Real>(call, member).compute();
+    else if (member == 0) GradientKernel<Real>(call).of_weights();
+    if (call.input_gradient && member == 0) GradientKernel<Real>(call).of_input();
+}
 
 template <class Real>
 Real sum(const Real* values, Index count) {
@@ -27,7 +36,7 @@ Real sum(const Real* values, Index count) {
 
 template <class Real>
 constexpr KernelsOf<Real> kernels_of() {
-    return {&ForwardKernel<Real>::run, &BackwardKernel<Real>::run, &GradientKernel<Real>::run, &sum<Real>,
+    return {&ForwardKernel<Real>::run, &BackwardKernel<Real>::run, &gradients<Real>, &sum<Real>,
             &ForwardKernel<Real>::pack, lanes<Real>};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
@@ -10,6 +11,19 @@
 #endif
 
 namespace grus {
+
+// Asks the system for large pages under memory that is about to be written for the first time: a page fault for every 4 KiB would
+// take longer than the writing. What is not a large page by itself stays as it is.
+inline void use_large_pages(void* memory, std::size_t bytes) {
+#if defined(__linux__)
+    constexpr std::uintptr_t page = std::uintptr_t(2) << 20;
+    const std::uintptr_t start = (reinterpret_cast<std::uintptr_t>(memory) + page - 1) / page * page;
+    const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / page * page;
+    if (start < end) madvise(reinterpret_cast<void*>(start), end - start, MADV_HUGEPAGE);
+#else
+    (void)memory, (void)bytes;
+#endif
+}
 
 class Workspace {
 public:
@@ -26,9 +40,7 @@ public:
         memory_ = static_cast<char*>(std::aligned_alloc(wanted < page ? 4096 : page, wanted));
         if (!memory_) throw std::bad_alloc();
         size_ = wanted;
-#if defined(__linux__)
-        if (wanted >= page) madvise(memory_, wanted, MADV_HUGEPAGE);
-#endif
+        use_large_pages(memory_, wanted);
         return memory_;
     }
 
