@@ -79,6 +79,24 @@ def cell(
 ) -> Any | None:
     """The state after one step, for [B, I] and [B, H] or [I] and [H]; None where they are no plain, fitting tensors."""
 
+def backward_of_few(
+    grad_output: torch.Tensor | None,
+    grad_h_n: torch.Tensor | None,
+    input: torch.Tensor,
+    h_0: torch.Tensor,
+    weights: Sequence[torch.Tensor],
+    output: torch.Tensor,
+    reserve: torch.Tensor,
+    bias: bool,
+    reset_before: bool,
+    needs: Sequence[bool],
+    threads: int,
+) -> list[torch.Tensor | None] | None:
+    """Gradients of (input, h_0, *weights), None where needs has False, of a dense call [T, B, I].
+
+    None for all calls but those of one layer, one direction and at most four rows T * B, with plain, contiguous tensors.
+    """
+
 def advance(
     weights: PackedWeights, input: torch.Tensor, state: torch.Tensor, many: bool, batched: bool, threads: int
 ) -> torch.Tensor | None:
@@ -97,14 +115,11 @@ def gradients(
     previous: Tensor,
     kept: Tensor | None,
     input: Tensor,
-    weight_ih: Tensor,
     weight_ih_gradient: Tensor | None,
     weight_hh_gradient: Tensor | None,
     bias_ih_gradient: Tensor | None,
     bias_hh_gradient: Tensor | None,
-    input_gradient: Tensor | None,
     adds: bool,
-    adds_to_input_gradient: bool,
     threads: int,
 ) -> None: ...
 def set_tensor_types(table: object | None, tensor: type, parameter: type) -> bool: ...

@@ -411,12 +411,12 @@ def test_gradients_refuse_what_does_not_fit() -> None:
     rows, size, hidden = 2, 3, 4
     shapes = {
         "gates": (rows, 4 * hidden), "previous": (rows, hidden), "kept": (rows, 4, hidden), "input": (rows, size),
-        "weight_ih": (3 * hidden, size), "weight_ih_gradient": (3 * hidden, size), "weight_hh_gradient": (3 * hidden, hidden),
-        "bias_ih_gradient": (3 * hidden,), "bias_hh_gradient": (3 * hidden,), "input_gradient": (rows, size),
+        "weight_ih_gradient": (3 * hidden, size), "weight_hh_gradient": (3 * hidden, hidden),
+        "bias_ih_gradient": (3 * hidden,), "bias_hh_gradient": (3 * hidden,),
     }  # fmt: skip
     tensors = {name: torch.ones(shape) for name, shape in shapes.items()}
     good = {"itemsize": 4, "rows": rows, "input_size": size, "hidden": hidden, "reset_before": False}
-    good |= {"adds": False, "adds_to_input_gradient": False, "threads": 1}
+    good |= {"adds": False, "threads": 1}
     native.gradients(**good, **tensors)
     expected = {name: tensor.clone() for name, tensor in tensors.items()}
     for name in shapes:
@@ -441,6 +441,32 @@ def test_gradients_refuse_what_does_not_fit() -> None:
         with pytest.raises(ValueError, match="native kernel"):
             native.gradients(**{**good, name: value}, **tensors)
     assert all(torch.equal(tensors[name], expected[name]) for name in shapes)
+
+
+def test_backward_of_few_rows_takes_plain_calls_only() -> None:
+    """Everything else it declines, and then the general way computes it."""
+
+    def call(rows: int = 2, layers: int = 1, **changed: object) -> object:
+        case = Case(T=rows, B=1, I=3, H=4, L=layers)
+        weights = [weight.detach() for weight in case.weights()]
+        output = torch.zeros(rows, 1, 4, dtype=torch.float64)
+        given = {
+            "grad_output": output, "grad_h_n": None, "input": case.input().detach(), "h_0": case.h_0().detach(),
+            "weights": weights, "output": output, "reserve": torch.zeros(rows * 16, dtype=torch.float64), "bias": True,
+            "reset_before": False, "needs": (True,) * (2 + len(weights)), "threads": 1,
+        }  # fmt: skip
+        return native.backward_of_few(**{**given, **changed})
+
+    found = call(needs=(True, False, True, True, False, True))
+    assert [None if grad is None else grad.shape for grad in found] == [(2, 1, 3), None, (12, 3), (12, 4), None, (12,)]
+    assert call(rows=5) is None
+    assert call(layers=2) is None
+    assert call(grad_output=torch.zeros(2, 1, 4)) is None
+    assert call(grad_output=torch.zeros(1, 1, 1, dtype=torch.float64).expand(2, 1, 4)) is None
+    assert call(reserve=torch.zeros(0, dtype=torch.float64)) is None
+    assert call(output=_Own(2, 1, 4)) is None
+    with pytest.raises(ValueError, match="needs must have one value"):
+        call(needs=(True, True))
 
 
 class _Own(torch.Tensor):
@@ -571,15 +597,18 @@ def test_backward_in_pieces(
 @pytest.mark.parametrize("reset", ["after", "before"])
 @pytest.mark.parametrize("steps_and_batch", [(1, 1), (2, 2), (1, 3), (4, 1), (1, 5)])
 @pytest.mark.parametrize("frozen", [(), (0,), (1, 2), (3,), (4, 5)])
-def test_gradients_of_few_rows(variant: str, reset: str, steps_and_batch: tuple[int, int], frozen: tuple) -> None:
-    """Up to four rows their sums are the kernels' own; each tensor may want a gradient or none."""
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_gradients_of_few_rows(
+    variant: str, reset: str, steps_and_batch: tuple[int, int], frozen: tuple, bidirectional: bool
+) -> None:
+    """Up to four rows of one direction are one native call; each tensor may want a gradient or none."""
     steps, batch = steps_and_batch
-    case = Case(T=steps, B=batch, I=37, H=32, bidirectional=True, reset=reset)
+    case = Case(T=steps, B=batch, I=37, H=32, bidirectional=bidirectional, reset=reset)
     exact = [case.input(), case.h_0(), *case.weights(scale=0.4)]
     for place in frozen:
         exact[place].requires_grad_(False)
     given = [tensor.detach().float().requires_grad_(tensor.requires_grad) for tensor in exact]
-    options = {"bidirectional": True, "reset": reset}
+    options = {"bidirectional": bidirectional, "reset": reset}
     loss = [sum(part.sin().sum() for part in gru(own[0], own[1], own[2:], **options)) for own in (exact, given)]
     for one in loss:
         one.backward()

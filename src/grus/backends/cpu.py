@@ -164,6 +164,15 @@ def backward(
         grad_h_n = None if grad_h_n is None else grad_h_n.float()
         found = backward(single, grad_output, grad_h_n, *inputs, batch_sizes, exact, kept[:numel], needs)
         return [None if grad is None else grad.to(dtype) for grad in found]
+    if batch_sizes is None:
+        # Of few rows all at once: between several calls most of the time would pass.
+        before, threads = problem.formula.reset == "before", torch.get_num_threads()
+        upstream = None if grad_output is None else grad_output.contiguous()
+        few = native.backward_of_few(
+            upstream, grad_h_n, input, h_0, weights, output, reserve, problem.bias, before, needs, threads
+        )
+        if few is not None:
+            return few
     return Backward(problem, input, h_0, weights, batch_sizes, output, reserve, needs).compute(grad_output, grad_h_n)
 
 

@@ -11,9 +11,6 @@ from torch import Tensor
 from .cpu_calls import address, forward, native, plain
 from .problem import Problem
 
-FEW_ROWS = 4
-"""Up to so many rows (steps times sequences) the native module computes the gradient of the input, too."""
-
 PIECE_BYTES = 4 << 20
 """Gradients of gates that are made before the products with them."""
 
@@ -69,7 +66,6 @@ class Backward:
             self.kept = reserve[:kept].view(problem.num_layers, problem.directions, self.rows, 4, self.hidden)
             reserve = reserve[kept:]
         inner = reserve.view(problem.num_layers - 1, self.rows, self.features)
-        self.few = self.rows <= FEW_ROWS
         self.layer_inputs = [plain(input.reshape(self.rows, input.shape[-1])), *inner]
         self.layer_outputs = [*inner, output.reshape(self.rows, self.features)]
         self.input_shape = input.shape
@@ -216,10 +212,7 @@ class Backward:
     def _gradients(
         self, layer: int, direction: int, terms: _Terms, grads: list[Tensor | None], grad_input: Tensor | None
     ) -> None:
-        """Adds a piece to the gradients of one direction's weights that are asked for, or begins them with it.
-
-        With few rows those of the input, too, where one more call would be all overhead.
-        """
+        """Adds a piece to the gradients of one direction's weights that are asked for, or begins them with it."""
         problem, dtype, each = self.problem, self.problem.dtype, self.problem.tensors_per_direction
         first = (layer * problem.directions + direction) * each
         wanted: list[Any] = [None] * 4
@@ -243,16 +236,13 @@ class Backward:
             address(terms.previous, dtype),
             address(terms.kept, dtype) if before else None,
             address(terms.input, dtype),
-            address(self.weights[first], dtype),
             weight_ih,
             weight_hh,
             bias_ih,
             bias_hh,
-            address(grad_input, dtype) if self.few and grad_input is not None else None,
             adds,
-            direction > 0,
             torch.get_num_threads(),
         )
-        if grad_input is not None and not self.few:
+        if grad_input is not None:
             gates = terms.gates if before else terms.gates[:, self.hidden :]
             torch.addmm(grad_input, gates, self.weights[first], beta=int(direction > 0), out=grad_input)

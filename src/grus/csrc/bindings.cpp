@@ -151,9 +151,8 @@ void backward(const grus::Shape& shape, nb::handle grad_output, Index grad_step_
 
 template <class Real>
 void gradients(Index rows, Index input_size, Index hidden, bool reset_before, nb::handle gates, nb::handle previous,
-               nb::handle kept, nb::handle input, nb::handle weight_ih, nb::handle weight_ih_gradient,
-               nb::handle weight_hh_gradient, nb::handle bias_ih_gradient, nb::handle bias_hh_gradient,
-               nb::handle input_gradient, bool adds, bool adds_to_input_gradient, Index threads) {
+               nb::handle kept, nb::handle input, nb::handle weight_ih_gradient, nb::handle weight_hh_gradient,
+               nb::handle bias_ih_gradient, nb::handle bias_hh_gradient, bool adds, Index threads) {
     const Index square = multiply({3, hidden, hidden}, "hidden"), wide = multiply({3, hidden, input_size}, "input_size");
     const Index units = multiply({rows, hidden, 4}, "gates") / 4, features = multiply({rows, input_size}, "input");
     grus::Gradients<Real> arguments{};
@@ -166,14 +165,11 @@ void gradients(Index rows, Index input_size, Index hidden, bool reset_before, nb
     arguments.kept = optional_tensor<const Real>(kept, 4 * units, "kept");
     if (reset_before && !weight_hh_gradient.is_none() && kept.is_none()) refuse("kept is needed with reset_before");
     arguments.input = tensor<const Real>(input, features, "input");
-    arguments.weight_ih = tensor<const Real>(weight_ih, wide, "weight_ih");
     arguments.weight_ih_gradient = optional_tensor<Real>(weight_ih_gradient, wide, "weight_ih_gradient");
     arguments.weight_hh_gradient = optional_tensor<Real>(weight_hh_gradient, square, "weight_hh_gradient");
     arguments.bias_ih_gradient = optional_tensor<Real>(bias_ih_gradient, 3 * hidden, "bias_ih_gradient");
     arguments.bias_hh_gradient = optional_tensor<Real>(bias_hh_gradient, 3 * hidden, "bias_hh_gradient");
-    arguments.input_gradient = optional_tensor<Real>(input_gradient, features, "input_gradient");
     arguments.adds = adds;
-    arguments.adds_to_input_gradient = adds_to_input_gradient;
     const int used = thread_count(threads);
     nb::gil_scoped_release release;
     grus::gradients(arguments, used);
@@ -213,16 +209,14 @@ NB_MODULE(_native, m) {
 
     m.def("gradients",
           [](int itemsize, Index rows, Index input_size, Index hidden, bool reset_before, nb::handle gates, nb::handle previous,
-             nb::handle kept, nb::handle input, nb::handle weight_ih, nb::handle weight_ih_gradient,
-             nb::handle weight_hh_gradient, nb::handle bias_ih_gradient, nb::handle bias_hh_gradient,
-             nb::handle input_gradient, bool adds, bool adds_to_input_gradient, Index threads) {
+             nb::handle kept, nb::handle input, nb::handle weight_ih_gradient, nb::handle weight_hh_gradient,
+             nb::handle bias_ih_gradient, nb::handle bias_hh_gradient, bool adds, Index threads) {
               if (itemsize != 4 && itemsize != 8) refuse("itemsize must be 4 or 8");
               if (rows < 0 || input_size < 0 || hidden < 1) refuse("rows and input_size must not be negative, hidden at least 1");
               (itemsize == 4 ? &gradients<float> : &gradients<double>)(
-                  rows, input_size, hidden, reset_before, gates, previous, kept, input, weight_ih, weight_ih_gradient,
-                  weight_hh_gradient, bias_ih_gradient, bias_hh_gradient, input_gradient, adds,
-                  adds_to_input_gradient, threads);
-          }, nb::arg("itemsize"), nb::arg("rows"), nb::arg("input_size"), nb::arg("hidden"), nb::arg("reset_before"), nb::arg("gates"), nb::arg("previous"), nb::arg("kept").none(), nb::arg("input"), nb::arg("weight_ih"), nb::arg("weight_ih_gradient").none(), nb::arg("weight_hh_gradient").none(), nb::arg("bias_ih_gradient").none(), nb::arg("bias_hh_gradient").none(), nb::arg("input_gradient").none(), nb::arg("adds"), nb::arg("adds_to_input_gradient"), nb::arg("threads"));
+                  rows, input_size, hidden, reset_before, gates, previous, kept, input, weight_ih_gradient, weight_hh_gradient,
+                  bias_ih_gradient, bias_hh_gradient, adds, threads);
+          }, nb::arg("itemsize"), nb::arg("rows"), nb::arg("input_size"), nb::arg("hidden"), nb::arg("reset_before"), nb::arg("gates"), nb::arg("previous"), nb::arg("kept").none(), nb::arg("input"), nb::arg("weight_ih_gradient").none(), nb::arg("weight_hh_gradient").none(), nb::arg("bias_ih_gradient").none(), nb::arg("bias_hh_gradient").none(), nb::arg("adds"), nb::arg("threads"));
 
     m.def("pack",
           [](int itemsize, Index input_size, Index hidden, Index layers, bool bidirectional, bool bias, bool reset_before,

@@ -10,6 +10,9 @@ using Index = std::int64_t;
 // Compiled for every instruction set, so never left to the linker as functions of one name.
 #define GRUS_INLINE inline __attribute__((always_inline))
 
+// For so many rows weights are better read as they lie, once for all of these, than packed on the way.
+constexpr Index few_rows = 4;
+
 class Barrier;
 class Progress;
 
@@ -121,9 +124,8 @@ struct Gradients {
     Real* weight_hh_gradient;      // [3H, H]
     Real* bias_ih_gradient;        // [3H]
     Real* bias_hh_gradient;        // [3H]
-    Real* input_gradient;          // [rows, I]
-    bool adds;                     // to the gradients of weights and biases; or overwrites them
-    bool adds_to_input_gradient;
+    bool adds;                     // to these; or overwrites them
+    Real* input_gradient;          // [rows, I] or null; not made for speed with many rows
 
     int members;                   // threads that share the call
     Real* scratch;                 // [members, scratch_size]

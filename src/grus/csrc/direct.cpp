@@ -1,7 +1,9 @@
 // Calls that take torch's tensors as they are, check them, allocate the results and compute, all at once. What they do not take
 // they decline with None, before anything has changed: the general way of Python then computes it, or says what is wrong.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/vector.h>
 
+#include <utility>
 #include <vector>
 
 #include "engine.hpp"
@@ -164,6 +166,105 @@ nb::object advance(const StoredWeights<Real>& stored, nb::handle input, const Te
     return output;
 }
 
+// What backward of a dense call of one layer and one direction reads, of few rows.
+template <class Real>
+struct FewRows {
+    ForwardArguments<Real> call{};
+    const Real* input = nullptr;
+    const Real* h_0 = nullptr;
+    const Real* output = nullptr;
+    const Real* reserve = nullptr;
+    const Real* grad_output = nullptr;
+    const Real* grad_h_n = nullptr;
+};
+
+// A plain tensor of so many elements into `at`; None leaves it alone. False where it is anything else.
+template <class Real>
+bool take(nb::handle tensor, Index numel, const Real*& at) {
+    if (tensor.is_none()) return true;
+    TensorView view;
+    if (!view_of(tensor.ptr(), view) || view.bits != 8 * sizeof(Real) || !view.contiguous() || view.numel() != numel)
+        return false;
+    at = view.at<const Real>();
+    return true;
+}
+
+// A new tensor if it is wanted, and its memory into `at`; else None.
+template <class Real, class... Sizes>
+nb::object result(bool wanted, Real*& at, nb::handle like, Sizes... sizes) {
+    if (!wanted) return nb::none();
+    nb::object made = new_tensor(like, sizes...);
+    TensorView view;
+    if (!view_of(made.ptr(), view)) refuse("new_empty gave no plain tensor");
+    at = view.at<Real>();
+    return made;
+}
+
+template <class Real>
+nb::object gradients_of_few(const FewRows<Real>& given, nb::handle like, bool reset_before, const std::vector<bool>& needs) {
+    const Shape& shape = given.call.shape;
+    const Index rows = shape.rows, batch = shape.batch, hidden = shape.hidden, gates = reset_before ? 3 : 4;
+    std::vector<Real> memory(std::size_t((rows * (gates + 1) + batch) * hidden));
+    BackwardArguments<Real> back{};
+    back.shape = shape;
+    back.grad_output = {given.grad_output, batch * hidden, hidden};
+    back.grad_h_n = given.grad_h_n;
+    back.output = {given.output, batch * hidden, hidden};
+    back.h_0 = given.h_0;
+    back.kept = given.reserve;
+    back.weights_hh = {given.call.weights[1]};
+    back.grad_gates = memory.data();
+    back.previous = back.grad_gates + rows * gates * hidden;
+    back.grad_h_0 = back.previous + rows * hidden;
+    back.threads = given.call.threads;
+    Gradients<Real> sums{};
+    sums.rows = rows, sums.input_size = shape.input_size, sums.hidden = hidden;
+    sums.reset_before = reset_before;
+    sums.gates = back.grad_gates, sums.previous = back.previous, sums.kept = given.reserve, sums.input = given.input;
+    sums.weight_ih = given.call.weights[0];
+    std::vector<nb::object> found;
+    found.push_back(result(needs[0], sums.input_gradient, like, shape.steps, batch, shape.input_size));
+    found.push_back(result(needs[1], back.grad_h_0, like, 1, batch, hidden));
+    found.push_back(result(needs[2], sums.weight_ih_gradient, like, 3 * hidden, shape.input_size));
+    found.push_back(result(needs[3], sums.weight_hh_gradient, like, 3 * hidden, hidden));
+    if (shape.bias) {
+        found.push_back(result(needs[4], sums.bias_ih_gradient, like, 3 * hidden));
+        found.push_back(result(needs[5], sums.bias_hh_gradient, like, 3 * hidden));
+    }
+    {
+        nb::gil_scoped_release release;
+        grus::backward(back);
+        grus::gradients(sums, back.threads);
+    }
+    nb::list results;
+    for (nb::object& one : found) results.append(std::move(one));
+    return results;
+}
+
+// Gradients of (input, h_0, *weights), None where `needs` says so, of a dense call that is one layer in one direction with few
+// rows; None for any other.
+template <class Real>
+nb::object backward_of_few(nb::handle grad_output, nb::handle grad_h_n, nb::handle input, const TensorView& view, nb::handle h_0,
+                           nb::handle weights, nb::handle output, nb::handle reserve, bool bias, bool reset_before,
+                           const std::vector<bool>& needs, Index threads) {
+    FewRows<Real> given;
+    Shape& shape = given.call.shape;
+    shape.steps = view.shape[0], shape.batch = view.shape[1], shape.input_size = view.shape[2];
+    shape.rows = shape.steps * shape.batch;
+    shape.bias = bias;
+    shape.reset_before = reset_before;
+    if (shape.rows == 0 || shape.rows > few_rows || shape.input_size == 0) return nb::none();
+    if (!take_weights<Real>(weights, false, given.call) || shape.layers != 1) return nb::none();
+    const Index states = shape.batch * shape.hidden, units = shape.rows * shape.hidden;
+    if (!take(input, view.numel(), given.input) || !take(h_0, states, given.h_0) || !take(output, units, given.output) ||
+        !take(reserve, 4 * units, given.reserve) || !take(grad_output, units, given.grad_output) ||
+        !take(grad_h_n, states, given.grad_h_n))
+        return nb::none();
+    if (needs.size() != 2 + given.call.weights.size()) refuse("needs must have one value for the input, h_0 and each weight");
+    given.call.threads = thread_count(threads);
+    return gradients_of_few(given, input, reset_before, needs);
+}
+
 }  // namespace
 
 void define_direct_calls(nb::module_& m) {
@@ -182,6 +283,15 @@ void define_direct_calls(nb::module_& m) {
               if (!view_of(input.ptr(), view) || view.dimensions < 1 || view.dimensions > 2) return nb::none();
               return (view.bits == 32 ? &cell<float> : &cell<double>)(input, view, h, weights, bias, reset_before, threads);
           }, nb::arg("input"), nb::arg("h").none(), nb::arg("weights"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("threads"));
+
+    m.def("backward_of_few",
+          [](nb::handle grad_output, nb::handle grad_h_n, nb::handle input, nb::handle h_0, nb::handle weights, nb::handle output,
+             nb::handle reserve, bool bias, bool reset_before, const std::vector<bool>& needs, Index threads) -> nb::object {
+              TensorView view;
+              if (!view_of(input.ptr(), view) || view.dimensions != 3) return nb::none();
+              return (view.bits == 32 ? &backward_of_few<float> : &backward_of_few<double>)(
+                  grad_output, grad_h_n, input, view, h_0, weights, output, reserve, bias, reset_before, needs, threads);
+          }, nb::arg("grad_output").none(), nb::arg("grad_h_n").none(), nb::arg("input"), nb::arg("h_0"), nb::arg("weights"), nb::arg("output"), nb::arg("reserve"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("needs"), nb::arg("threads"));
 
     m.def("advance",
           [](const Stored& stored, nb::handle input, nb::handle state, bool many, bool batched, Index threads) -> nb::object {

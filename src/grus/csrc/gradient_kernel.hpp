@@ -74,11 +74,7 @@ struct GradientKernel {
                 const int panels = left >= 4 * L ? 4 : left >= 2 * L ? 2 : 1;
                 if (left >= L) product_of_columns<Real>(&gates, 1, 0, 3 * hidden, call.weight_ih + j, call.input_size, panels, sums, true);
                 else last_columns(gates, j, left, sums);
-                for (int s = 0; s < panels; ++s, j += L) {
-                    V value = load(sums + s * L);
-                    if (call.adds_to_input_gradient) value += load(out + j, call.input_size - j);
-                    store(out + j, value, call.input_size - j);
-                }
+                for (int s = 0; s < panels; ++s, j += L) store(out + j, load(sums + s * L), call.input_size - j);
             }
         }
     }

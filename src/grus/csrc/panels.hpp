@@ -201,9 +201,6 @@ struct Weights {
     Real* scratch;       // room for four panels of one depth block, used where nothing is packed
 };
 
-// For so many rows weights are better read as they lie, once for all of these, than packed on the way.
-constexpr Index few_rows = 4;
-
 // sums [count][S][W][lanes] = rows [count][depth] times the S panels from block `first` on, none of them cut short.
 template <class Real, int W>
 inline void product_in_place(const Real* const* rows, Index count, const Weights<Real, W>& weights, Index first, int panels,
