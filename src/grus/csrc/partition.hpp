@@ -88,10 +88,11 @@ GRUS_INLINE Index first_unit(Index hidden, int members, int member) {
 // Rows that are summed at once.
 constexpr Index gradient_depth = 256;
 
-// Elements that a thread needs for it: a panel of values, and gates' gradients of its units.
+// Elements that a thread needs for it: a panel of values, gates' gradients of its units, the sums of a tile, and a line of the
+// cache after each group of units (of at least four), so that groups do not compete for the same places in it.
 GRUS_INLINE Index gradient_scratch(Index hidden, int members, int gates, Index lanes) {
     const Index groups = (hidden + 7) / 8, units = (groups + members - 1) / members * 8;
-    return gradient_depth * (3 * lanes + gates * units) + 24 * lanes + gates * units * 4;
+    return gradient_depth * (3 * lanes + gates * units) + 24 * lanes + gates * (units / 4) * 16;
 }
 
 }  // namespace GRUS_VARIANT
