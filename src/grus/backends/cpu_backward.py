@@ -15,7 +15,7 @@ PIECE_BYTES = 4 << 20
 """Gradients of gates that are made before the products with them."""
 
 PIECE_ROWS = 2048
-"""At least so many rows, even where they are more bytes: every piece reads and writes all gradients of weights."""
+"""At least so many rows, even where they are more bytes: every piece packs the recurrent weights again."""
 
 
 class _Piece(NamedTuple):

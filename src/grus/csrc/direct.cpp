@@ -166,18 +166,6 @@ nb::object advance(const StoredWeights<Real>& stored, nb::handle input, const Te
     return output;
 }
 
-// What backward of a dense call of one layer and one direction reads, of few rows.
-template <class Real>
-struct FewRows {
-    ForwardArguments<Real> call{};
-    const Real* input = nullptr;
-    const Real* h_0 = nullptr;
-    const Real* output = nullptr;
-    const Real* reserve = nullptr;
-    const Real* grad_output = nullptr;
-    const Real* grad_h_n = nullptr;
-};
-
 // A plain tensor of so many elements into `at`; None leaves it alone. False where it is anything else.
 template <class Real>
 bool take(nb::handle tensor, Index numel, const Real*& at) {
@@ -200,28 +188,16 @@ nb::object result(bool wanted, Real*& at, nb::handle like, Sizes... sizes) {
     return made;
 }
 
+// Makes the results, computes them with memory for what lies between, and gives a list.
 template <class Real>
-nb::object gradients_of_few(const FewRows<Real>& given, nb::handle like, bool reset_before, const std::vector<bool>& needs) {
-    const Shape& shape = given.call.shape;
-    const Index rows = shape.rows, batch = shape.batch, hidden = shape.hidden, gates = reset_before ? 3 : 4;
+nb::object gradients_of_few(BackwardArguments<Real>& back, Gradients<Real>& sums, nb::handle like,
+                            const std::vector<bool>& needs) {
+    const Shape& shape = back.shape;
+    const Index rows = shape.rows, batch = shape.batch, hidden = shape.hidden, gates = shape.reset_before ? 3 : 4;
     std::vector<Real> memory(std::size_t((rows * (gates + 1) + batch) * hidden));
-    BackwardArguments<Real> back{};
-    back.shape = shape;
-    back.grad_output = {given.grad_output, batch * hidden, hidden};
-    back.grad_h_n = given.grad_h_n;
-    back.output = {given.output, batch * hidden, hidden};
-    back.h_0 = given.h_0;
-    back.kept = given.reserve;
-    back.weights_hh = {given.call.weights[1]};
-    back.grad_gates = memory.data();
-    back.previous = back.grad_gates + rows * gates * hidden;
+    sums.gates = back.grad_gates = memory.data();
+    sums.previous = back.previous = back.grad_gates + rows * gates * hidden;
     back.grad_h_0 = back.previous + rows * hidden;
-    back.threads = given.call.threads;
-    Gradients<Real> sums{};
-    sums.rows = rows, sums.input_size = shape.input_size, sums.hidden = hidden;
-    sums.reset_before = reset_before;
-    sums.gates = back.grad_gates, sums.previous = back.previous, sums.kept = given.reserve, sums.input = given.input;
-    sums.weight_ih = given.call.weights[0];
     std::vector<nb::object> found;
     found.push_back(result(needs[0], sums.input_gradient, like, shape.steps, batch, shape.input_size));
     found.push_back(result(needs[1], back.grad_h_0, like, 1, batch, hidden));
@@ -247,22 +223,32 @@ template <class Real>
 nb::object backward_of_few(nb::handle grad_output, nb::handle grad_h_n, nb::handle input, const TensorView& view, nb::handle h_0,
                            nb::handle weights, nb::handle output, nb::handle reserve, bool bias, bool reset_before,
                            const std::vector<bool>& needs, Index threads) {
-    FewRows<Real> given;
-    Shape& shape = given.call.shape;
+    ForwardArguments<Real> forward{};
+    Shape& shape = forward.shape;
     shape.steps = view.shape[0], shape.batch = view.shape[1], shape.input_size = view.shape[2];
     shape.rows = shape.steps * shape.batch;
     shape.bias = bias;
     shape.reset_before = reset_before;
     if (shape.rows == 0 || shape.rows > few_rows || shape.input_size == 0) return nb::none();
-    if (!take_weights<Real>(weights, false, given.call) || shape.layers != 1) return nb::none();
+    if (!take_weights<Real>(weights, false, forward) || shape.layers != 1) return nb::none();
     const Index states = shape.batch * shape.hidden, units = shape.rows * shape.hidden;
-    if (!take(input, view.numel(), given.input) || !take(h_0, states, given.h_0) || !take(output, units, given.output) ||
-        !take(reserve, 4 * units, given.reserve) || !take(grad_output, units, given.grad_output) ||
-        !take(grad_h_n, states, given.grad_h_n))
+    BackwardArguments<Real> back{};
+    Gradients<Real> sums{};
+    if (!take(input, view.numel(), sums.input) || !take(h_0, states, back.h_0) || !take(output, units, back.output.data) ||
+        !take(reserve, 4 * units, back.kept) || !take(grad_output, units, back.grad_output.data) ||
+        !take(grad_h_n, states, back.grad_h_n))
         return nb::none();
-    if (needs.size() != 2 + given.call.weights.size()) refuse("needs must have one value for the input, h_0 and each weight");
-    given.call.threads = thread_count(threads);
-    return gradients_of_few(given, input, reset_before, needs);
+    if (needs.size() != 2 + forward.weights.size()) refuse("needs must have one value for the input, h_0 and each weight");
+    back.shape = shape;
+    back.output.step_stride = back.grad_output.step_stride = states;
+    back.output.row_stride = back.grad_output.row_stride = shape.hidden;
+    back.weights_hh = {forward.weights[1]};
+    back.threads = thread_count(threads);
+    sums.rows = shape.rows, sums.input_size = shape.input_size, sums.hidden = shape.hidden;
+    sums.reset_before = reset_before;
+    sums.kept = back.kept;
+    sums.weight_ih = forward.weights[0];
+    return gradients_of_few(back, sums, input, needs);
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ from ..base.core import as_place, expected_place
 from ..framework.dtype import as_dtype, torch_dtype
 from ..framework.framework import default_torch_dtype
 from .operation import as_sizes, need_tensor, operation, wrap
-from .tensor import Tensor, Uninitialized, as_torch
+from .tensor import Tensor, as_torch
+from .uninitialized import Uninitialized
 
 _Complex = complex  # `complex` is a function of this module
 

@@ -61,7 +61,7 @@ def _asked_by_torch() -> bool:
 
 def recast(tensor: Tensor, device: torch.device | None, dtype: torch.dtype | None) -> None:
     """Move and cast a tensor in place, its gradient too."""
-    if isinstance(tensor, Uninitialized):
+    if not tensor._is_initialized():
         return
     new = torch.Tensor.to(plain(tensor.detach()), device=device, dtype=dtype)
     stop_gradient, grad = tensor.stop_gradient, tensor.grad
@@ -466,43 +466,6 @@ class Tensor(torch.Tensor):
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return _rebuild, (type(self), plain(self.detach()), self.requires_grad, dict(self.__dict__))
-
-
-class Uninitialized(Tensor):
-    """A variable that nothing has been assigned to: it says shape [], holds no element, and becomes a Tensor with its values."""
-
-    @property
-    def shape(self) -> list[int]:  # type: ignore[override]
-        """[], whatever is assigned later."""
-        return []
-
-    @property
-    def ndim(self) -> int:  # type: ignore[override]
-        """0."""
-        return 0
-
-    @property
-    def size(self) -> int:  # type: ignore[override]
-        """1, as of any shape []."""
-        return 1
-
-    def _is_initialized(self) -> bool:
-        return False
-
-    def set_value(self, value: Any) -> None:
-        """Take a 0-D value; others do not fit, `paddle.assign` takes them."""
-        super().set_value(value)
-        self.data = as_torch(value).detach().clone()
-
-    @property
-    def data(self) -> torch.Tensor:
-        """The variable itself."""
-        return self
-
-    @data.setter
-    def data(self, value: torch.Tensor) -> None:
-        self.__class__ = Tensor  # type: ignore[assignment]
-        self.data = value
 
 
 def _rebuild(kind: type[Tensor], value: torch.Tensor, requires_grad: bool, attributes: dict[str, Any]) -> Tensor:

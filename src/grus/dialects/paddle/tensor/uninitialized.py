@@ -1,0 +1,46 @@
+"""Variables that have no values yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .tensor import Tensor, as_torch
+
+
+class Uninitialized(Tensor):
+    """A variable that nothing has been assigned to: it says shape [], holds no element, and becomes a Tensor with its values."""
+
+    @property
+    def shape(self) -> list[int]:  # type: ignore[override]
+        """[], whatever is assigned later."""
+        return []
+
+    @property
+    def ndim(self) -> int:  # type: ignore[override]
+        """0."""
+        return 0
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """1, as of any shape []."""
+        return 1
+
+    def _is_initialized(self) -> bool:
+        return False
+
+    def set_value(self, value: Any) -> None:
+        """Take a 0-D value; others do not fit, `paddle.assign` takes them."""
+        super().set_value(value)
+        self.data = as_torch(value).detach().clone()
+
+    @property
+    def data(self) -> torch.Tensor:
+        """The variable itself."""
+        return self
+
+    @data.setter
+    def data(self, value: torch.Tensor) -> None:
+        self.__class__ = Tensor  # type: ignore[assignment]
+        self.data = value
