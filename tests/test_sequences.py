@@ -147,3 +147,39 @@ def test_no_step_is_computed_for_padding(monkeypatch: pytest.MonkeyPatch) -> Non
     sequences, _ = batch([3, 0, 5, 1])
     gru(sequences, None, WEIGHTS, bidirectional=True, backend="reference")
     assert sum(rows) == 4 * (3 + 5 + 1)  # two layers, two directions
+
+
+PACKED = torch.zeros(6, 3, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("data", "batch_sizes", "order", "words"),
+    [
+        (PACKED, [1, 5], None, r"batch_sizes must be at least 0 and never increase, got \[1, 5\]"),
+        (PACKED, [7, -1], None, r"batch_sizes must be at least 0 and never increase, got \[7, -1\]"),
+        (PACKED, [2, 1], None, "batch_sizes must add up to the 6 rows of its data, got 3"),
+        (PACKED, [4, 4], None, "batch_sizes must add up to the 6 rows of its data, got 8"),
+        (PACKED, [2**40] * 2, None, "batch_sizes must add up to the 6 rows of its data, got 2199023255552"),
+        (PACKED, [1] * 9, None, "add up to the 6 rows of its data, got 9"),
+        (PACKED, [*range(6)], None, r"never increase, got \[0, 1, 2, 3, 4, 5\]"),
+        (PACKED[0], [3], None, r"data must be \[N, I\], got \[3\]"),
+        (PACKED, [3, 3], [0, 1], r"sorted_indices must hold each of the 3 sequences once, got \[0, 1\]"),
+        (PACKED, [3, 3], [0, 1, 1], r"sorted_indices must hold each of the 3 sequences once, got \[0, 1, 1\]"),
+    ],
+)
+@pytest.mark.parametrize("backend", [None, "reference"])
+def test_a_packed_sequence_that_does_not_hold_together_is_refused(data, batch_sizes, order, words, backend) -> None:
+    order = None if order is None else torch.tensor(order)
+    with pytest.raises(ValueError, match=words):
+        run(PackedSequence(data, torch.tensor(batch_sizes), order, order), backend=backend)
+
+
+def test_batch_sizes_of_another_type_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"batch_sizes must be int64 \[T\], got torch.int32 \[2\]"):
+        run(PackedSequence(PACKED, torch.tensor([3, 3], dtype=torch.int32)))
+
+
+@pytest.mark.parametrize("lengths", ["abc", [None, None], {1, 2}, [2**70, 1]])
+def test_lengths_that_are_no_integers_are_refused(lengths) -> None:
+    with pytest.raises(TypeError, match=rf"lengths must be integers \[B\], got {type(lengths).__name__} "):
+        run(torch.zeros(3, 2, 3, dtype=torch.float64), lengths=lengths)

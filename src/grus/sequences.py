@@ -8,6 +8,7 @@ of a step lie together, and those still running are always the first. It is what
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias, cast
 
@@ -80,8 +81,40 @@ def _form(input: Batch) -> str:
 
 def _from_packed(packed: PackedSequence) -> Rows:
     data, batch_sizes, order, unsorted = packed
+    if not torch.compiler.is_compiling():  # which would break the graph to look at the numbers
+        _check_packed(data, batch_sizes, order)
     batch = int(batch_sizes[0]) if len(batch_sizes) else 0
     return Rows(data, batch_sizes, batch, order, lambda rows: PackedSequence(rows, batch_sizes, order, unsorted))
+
+
+def _check_packed(data: Tensor, batch_sizes: Tensor, order: Tensor | None) -> None:
+    """Refuses a PackedSequence that was put together by hand and does not hold together; torch's constructor does not look."""
+    if data.dim() != 2:
+        raise ArgumentError(f"a packed input's data must be [N, I], got {list(data.shape)}")
+    if batch_sizes.dtype is not torch.int64 or batch_sizes.dim() != 1:
+        raise ArgumentTypeError(
+            f"a packed input's batch_sizes must be int64 [T], got {batch_sizes.dtype} {list(batch_sizes.shape)}"
+        )
+    sizes = batch_sizes.tolist()
+    if any(after > before for before, after in itertools.pairwise(sizes)) or (sizes and sizes[-1] < 0):
+        raise ArgumentError(f"a packed input's batch_sizes must be at least 0 and never increase, got {_some(sizes)}")
+    if sum(sizes) != len(data):
+        raise ArgumentError(
+            f"a packed input's batch_sizes must add up to the {len(data)} rows of its data, got {sum(sizes)}"
+        )
+    if order is None:
+        return
+    batch = sizes[0] if sizes else 0
+    # On another device the look at the numbers would have to wait for it, which a captured CUDA graph may not.
+    if order.shape != (batch,) or (order.device.type == "cpu" and sorted(order.tolist()) != list(range(batch))):
+        raise ArgumentError(
+            f"a packed input's sorted_indices must hold each of the {batch} sequences once, got {_some(order.tolist())}"
+        )
+
+
+def _some(numbers: list[int]) -> str:
+    """The numbers, or the first of many, for a message."""
+    return str(numbers) if len(numbers) <= 8 else f"{str(numbers[:8])[:-1]}, ...]"
 
 
 def _from_list(sequences: Sequence[Tensor]) -> Rows:
@@ -151,8 +184,14 @@ def check_lengths(lengths: Lengths, batch: int, steps: int) -> Tensor:
 
     Raises:
         ArgumentError: not one integer a sequence, or one is negative or more than `steps`.
+        ArgumentTypeError: something else than integers.
     """
-    checked = torch.as_tensor(lengths, device="cpu")
+    try:
+        checked = torch.as_tensor(lengths, device="cpu")
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ArgumentTypeError(
+            f"lengths must be integers [B], got {type(lengths).__name__} {lengths!r:.60}"
+        ) from error
     no_integers = checked.is_floating_point() or checked.is_complex() or checked.dtype is torch.bool
     if no_integers and checked.numel():  # an empty list becomes an empty float tensor
         raise ArgumentTypeError(f"lengths must be integers, got {checked.dtype}")
