@@ -91,14 +91,54 @@ def test_a_stream_keeps_its_copy_until_refreshed() -> None:
         (lambda: grus.GRU(4, 6, bidirectional=True).stream(1), "one direction"),
         (lambda: grus.GRU(None, 6).stream(1), "has seen no input yet"),
         (lambda: grus.GRU(4, 6).stream(-1), "batch_size must be at least 0 or None, got -1"),
-        (lambda: grus.GRU(4, 6).stream(2).step(torch.zeros(4)), r"x must be \[B, I\], got \[4\]"),
-        (lambda: grus.GRU(4, 6).stream(2).step(torch.zeros(3, 4)), r"h_0 must be \[L\*D, B, H\] = \[1, 3, 6\]"),
-        (lambda: grus.GRU(4, 6).stream(2).step(torch.zeros(2, 5)), "I is 5 from input"),
-        (lambda: grus.GRU(4, 6).stream().run(torch.zeros(4)), r"chunk must be \[T, I\], got \[4\]"),
+        (lambda: grus.GRU(4, 6).stream(2).step(torch.zeros(4)), r"x must be \[B, I\] with B = 2 and I = 4, got \[4\]"),
+        (lambda: grus.GRU(4, 6).stream(2).step(torch.zeros(3, 4)), r"with B = 2 and I = 4, got \[3, 4\]"),
+        (lambda: grus.GRU(4, 6).stream(2).step(torch.zeros(2, 5)), r"with B = 2 and I = 4, got \[2, 5\]"),
+        (lambda: grus.GRU(4, 6).stream().run(torch.zeros(4)), r"chunk must be \[T, I\] with I = 4, got \[4\]"),
         (lambda: setattr(grus.GRU(4, 6).stream(2), "state", torch.zeros(1, 3, 6)), r"state must be \[1, 2, 6\]"),
         (lambda: grus.GRU(4, 6).stream(2).reset(torch.tensor([True])), r"mask must be \[B\] = \[2\], got \[1\]"),
+        (lambda: grus.GRU(4, 6).stream(2).reset(2), "sequences must lie between 0 and 1 for a batch of 2, got 2"),
+        (lambda: grus.GRU(4, 6).stream(2).reset([0, -3]), r"for a batch of 2, got \[0, -3\]"),
     ],
 )
-def test_bad_use(call, words: str) -> None:
+def test_bad_values(call, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: grus.Stream(torch.nn.GRU(4, 6)), "layer must be a grus.GRU, got torch.nn.modules.rnn.GRU"),
+        (lambda: grus.GRU(4, 6).stream(2.5), "batch_size must be an int or None, got float"),
+        (lambda: grus.GRU(4, 6).stream(True), "batch_size must be an int or None, got bool"),
+        (lambda: grus.GRU(4, 6).stream(2).step(None), r"x must be a tensor \[B, I\], got NoneType"),
+        (lambda: grus.GRU(4, 6).stream().run([1.0]), r"chunk must be a tensor \[T, I\], got list"),
+        (lambda: grus.GRU(4, 6).stream().step(torch.zeros(4).double()), "x must be torch.float32 .* got torch.float64"),
+        (lambda: setattr(grus.GRU(4, 6).stream(), "state", [0.0]), r"state must be a tensor \[1, 6\], got list"),
+        (lambda: setattr(grus.GRU(4, 6).stream(), "state", torch.zeros(1, 6, device="meta")), "got a tensor on meta"),
+        (lambda: grus.GRU(4, 6).stream(2).reset("all"), "sequences must be an index, indices or a mask, got str 'all'"),
+        (lambda: grus.GRU(4, 6).stream(2).reset([0.5]), "must be integers or a mask of bools, got torch.float32"),
+    ],
+)
+def test_bad_types(call, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        call()
+
+
+@pytest.mark.parametrize("backend", [None, "reference"])
+def test_a_stream_of_no_sequences(backend: str | None) -> None:
+    stream = grus.GRU(4, 6, backend=backend).stream(0)
+    assert stream.step(torch.zeros(0, 4)).shape == (0, 6)
+    assert stream.run(torch.zeros(3, 0, 4)).shape == (3, 0, 6)
+
+
+def test_reset_takes_bytes_for_indices_and_no_index_for_none() -> None:
+    stream = grus.GRU(4, 6).stream(3)
+    stream.run(torch.randn(2, 3, 4))
+    before = stream.state
+    stream.reset([])
+    assert torch.equal(stream.state, before)
+    stream.reset(torch.tensor([1, 1, 1], dtype=torch.uint8))  # torch's own indexing would take them for a mask of all
+    assert stream.state[:, [0, 2]].all()
+    assert not stream.state[:, 1].any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -30,9 +31,14 @@ class Stream:
 
     Raises:
         ArgumentError: the layer is bidirectional or lazy, or batch_size is negative.
+        ArgumentTypeError: the layer is no `grus.GRU`, or batch_size no int.
     """
 
     def __init__(self, layer: GRU, batch_size: int | None = None) -> None:
+        if not hasattr(layer, "flat_weights"):
+            raise ArgumentTypeError(f"layer must be a grus.GRU, got {type(layer).__module__}.{type(layer).__name__}")
+        if batch_size is not None and (isinstance(batch_size, bool) or not hasattr(batch_size, "__index__")):
+            raise ArgumentTypeError(f"batch_size must be an int or None, got {type(batch_size).__name__}")
         if layer.bidirectional:
             raise ArgumentError("a stream needs a layer with one direction, got bidirectional=True")
         if layer.input_size == 0:
@@ -40,7 +46,7 @@ class Stream:
         if batch_size is not None and batch_size < 0:
             raise ArgumentError(f"batch_size must be at least 0 or None, got {batch_size}")
         self.layer = layer
-        self.batch_size = batch_size
+        self.batch_size = None if batch_size is None else operator.index(batch_size)
         self.refresh()
         self._state = self._zeros()
 
@@ -66,6 +72,10 @@ class Stream:
     @state.setter
     def state(self, value: Tensor) -> None:
         expected = tuple(self._state.squeeze(1).shape if self.batch_size is None else self._state.shape)
+        if not isinstance(value, Tensor):
+            raise ArgumentTypeError(f"state must be a tensor {list(expected)}, got {type(value).__name__}")
+        if value.is_meta and not self._state.is_meta:
+            raise ArgumentTypeError(f"state must have values, got a tensor on {value.device}")
         if tuple(value.shape) != expected:
             raise ArgumentError(f"state must be {list(expected)}, got {list(value.shape)}")
         self._state = value.detach().reshape(self._state.shape).to(self._state, copy=True)
@@ -74,26 +84,48 @@ class Stream:
         """Starts sequences anew, from a state of zeros.
 
         Arguments:
-            sequences: None for all; or an index, indices, or a bool mask [B].
+            sequences: None for all; or an index, indices (negative ones count from the end), or a bool mask [B].
+
+        Raises:
+            ArgumentError, ArgumentTypeError: no index of a sequence, or not as many as the mask must have; the state stays.
         """
         if sequences is None:
             self._state = self._zeros()
             return
-        index = torch.as_tensor(sequences, device=self._state.device)
-        if index.dtype is torch.bool and index.shape != (self._state.shape[1],):
-            raise ArgumentError(f"sequences as a mask must be [B] = [{self._state.shape[1]}], got {list(index.shape)}")
+        index = self._index(sequences)
         self._state = self._state.clone()
         self._state[:, index] = 0
+
+    def _index(self, sequences: int | Sequence[int] | Tensor) -> Tensor:
+        batch = self._state.shape[1]
+        try:
+            index = torch.as_tensor(sequences, device=self._state.device)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise ArgumentTypeError(
+                f"sequences must be an index, indices or a mask, got {type(sequences).__name__} {sequences!r:.60}"
+            ) from error
+        if index.dtype is torch.bool:
+            if index.shape != (batch,):
+                raise ArgumentError(f"sequences as a mask must be [B] = [{batch}], got {list(index.shape)}")
+            return index
+        if index.numel() == 0:  # an empty list becomes an empty float tensor
+            return index.long()
+        if index.is_floating_point() or index.is_complex():
+            raise ArgumentTypeError(f"sequences must be integers or a mask of bools, got {index.dtype}")
+        index = index.long()  # torch would take bytes for a mask
+        if not -batch <= int(index.min()) <= int(index.max()) < batch:
+            raise ArgumentError(
+                f"sequences must lie between 0 and {batch - 1} for a batch of {batch}, got {sequences!r:.60}"
+            )
+        return index
 
     def step(self, x: Tensor) -> Tensor:
         """The top layer's output [B, H] ([H]) for one step x [B, I] ([I])."""
         output = self._advance_in_place(x, many=False)
         if output is not None:
             return output
-        expected = 1 if self.batch_size is None else 2
-        if x.dim() != expected:
-            raise ArgumentError(f"x must be {'[I]' if expected == 1 else '[B, I]'}, got {list(x.shape)}")
-        return self._advance(x.view(1, -1, x.shape[-1])).view(*x.shape[:-1], -1)
+        self._check("x", x, "[I]" if self.batch_size is None else "[B, I]")
+        return self._advance(x[None, None])[0, 0] if self.batch_size is None else self._advance(x[None])[0]
 
     def run(self, chunk: Tensor) -> Tensor:
         """The top layer's outputs [T, B, H] for a chunk [T, B, I], or [T, H] for [T, I]; T may be 0.
@@ -103,27 +135,35 @@ class Stream:
         output = self._advance_in_place(chunk, many=True)
         if output is not None:
             return output
-        expected = 2 if self.batch_size is None else 3
-        if chunk.dim() != expected:
-            raise ArgumentError(f"chunk must be {'[T, I]' if expected == 2 else '[T, B, I]'}, got {list(chunk.shape)}")
-        return self._advance(chunk.unsqueeze(1)).squeeze(1) if expected == 2 else self._advance(chunk)
+        self._check("chunk", chunk, "[T, I]" if self.batch_size is None else "[T, B, I]")
+        return self._advance(chunk.unsqueeze(1)).squeeze(1) if self.batch_size is None else self._advance(chunk)
+
+    def _check(self, name: str, value: Tensor, form: str) -> None:
+        """Raises if what came is no tensor of this form (as "[T, B, I]") that the layer could read."""
+        if not isinstance(value, Tensor):
+            raise ArgumentTypeError(f"{name} must be a tensor {form}, got {type(value).__name__}")
+        sizes = [f"B = {self.batch_size}"] if "B" in form else []
+        sizes.append(f"I = {self.layer.input_size}")
+        last = (self.layer.input_size,) if self.batch_size is None else (self.batch_size, self.layer.input_size)
+        if value.dim() != len(form.split(",")) or tuple(value.shape[-len(last) :]) != last:
+            raise ArgumentError(f"{name} must be {form} with {' and '.join(sizes)}, got {list(value.shape)}")
+        weight = self._weights[0]
+        if value.dtype is not weight.dtype or value.device != weight.device or value.layout is not torch.strided:
+            raise ArgumentTypeError(
+                f"{name} must be {weight.dtype} on {weight.device} as the weights are, and dense, "
+                f"got {value.dtype} on {value.device}, {value.layout}"
+            )
 
     def _advance_in_place(self, x: Tensor, many: bool) -> Tensor | None:
         """All of a step in one call of the backend, if it can; None if not, or if something is wrong with x."""
-        if self._prepared is None:
+        if self._prepared is None or not isinstance(x, Tensor):
             return None
         return self._prepared.advance(x, self._state, many, self.batch_size is not None)
 
     @torch.no_grad()
     def _advance(self, steps: Tensor) -> Tensor:
-        layer, weight = self.layer, self._weights[0]
-        if steps.dtype is not weight.dtype or steps.device != weight.device:
-            raise ArgumentTypeError(
-                f"the input must be {weight.dtype} on {weight.device} as the weights are, "
-                f"got {steps.dtype} on {steps.device}"
-            )
-        fits = steps.shape[2] == layer.input_size and steps.shape[1] == self._state.shape[1]
-        if self._prepared is not None and fits and steps.numel():
+        layer = self.layer
+        if self._prepared is not None and steps.numel():
             output, self._state = self._prepared.run(steps, self._state)
             return output
         output, self._state = gru(
