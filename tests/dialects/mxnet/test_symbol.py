@@ -95,3 +95,62 @@ def test_dtypes_follow_from_each_other_or_are_refused():
     layer.infer_type(x.astype("float64"), layer.begin_state(3))
     with pytest.raises(MXNetError, match="one dtype"):
         nn.Dense(2, in_units=4).infer_type(x[0].astype("float64"))
+
+
+def test_shapes_follow_in_either_direction():
+    x, y, z = (sym.var(name) for name in "xyz")
+    both = [(2, 3), (2, 3)]
+    assert (sym.tanh(x * 2) + y).infer_shape(y=(2, 3)) == (both, [(2, 3)], [])
+    assert (x + y).infer_shape(x=(0, 3), y=(2, 0)) == (both, [(2, 3)], [])
+    assert sym.add_n(x, y, z).infer_shape(y=(4,)) == ([(4,)] * 3, [(4,)], [])
+    assert sym.concat(x, y, dim=1).infer_shape(x=(2, 3), y=(0, 4)) == ([(2, 3), (2, 4)], [(2, 7)], [])
+    layer = sym.RNN(x, state_size=3, num_layers=2, mode="gru", name="r")
+    assert layer.infer_shape(x=(5, 2, 4))[0] == [(5, 2, 4), (3 * 3 * (4 + 3 + 3 + 3 + 4),), (2, 2, 3)]
+    last = sym.SequenceLast(x, y, use_sequence_length=True)
+    assert last.infer_shape(x=(5, 2, 3)) == ([(5, 2, 3), (2,)], [(2, 3)], [])
+
+
+def test_a_state_of_unknown_batch_size_gets_the_inputs():
+    outputs, _ = rnn.GRUCell(3, prefix="c_").unroll(2, sym.var("x"), layout="NTC", merge_outputs=True)
+    arguments, results, _ = outputs.infer_shape(x=(4, 2, 5))
+    assert (arguments, results) == ([(4, 2, 5), (9, 5), (9,), (9, 3), (9,)], [(4, 2, 3)])
+
+
+def test_what_cannot_be_inferred_is_none_with_a_warning():
+    x, y = sym.var("x"), sym.var("y")
+    with pytest.warns(UserWarning, match="Cannot decide shape"):
+        assert sym.broadcast_add(x, y).infer_shape(x=(2, 3)) == (None, None, None)
+    assert (sym.dot(x, y)).infer_shape_partial(x=(2, 3)) == ([(2, 3), ()], [()], [])
+    with pytest.warns(UserWarning, match="Cannot decide type"):
+        assert sym.where(x, y, y).infer_type(x="int32") == (None, None, None)
+    assert sym.where(x, y, y).infer_type_partial(x="int32") == ([np.int32, None], [None], [])
+
+
+def test_names_and_shapes_of_inference_are_checked():
+    x, y = sym.var("x", shape=(2, 3)), sym.var("y")
+    assert (x * 2).infer_shape(x=(2, 4)) == ([(2, 4)], [(2, 4)], [])  # what is given counts
+    for infer in (x.infer_shape, x.infer_type):
+        with pytest.raises(MXNetError, match="not found"):
+            infer(q=(2, 3))
+    with pytest.raises(TypeError, match="tuple"):
+        x.infer_shape(x=[2, 3])
+    with pytest.raises(MXNetError, match="shape"):
+        (x + y).infer_shape(y=(2, 4))
+
+
+def test_dtypes_follow_in_either_direction():
+    x, y, n = sym.var("x"), sym.var("y"), sym.var("n")
+    assert (sym.relu(x * 2) + y).infer_type(y="float64")[0] == [np.float64] * 2
+    masked = sym.SequenceMask(x, n, use_sequence_length=True)
+    assert masked.infer_type(x="float64")[0] == [np.float64] * 2
+    assert masked.infer_type(x="float64", n="int32")[0] == [np.float64, np.int32]
+    both = sym.topk(x, ret_typ="both", dtype="int32")
+    assert both.infer_type(x="float64")[1] == [np.float64, np.int32]
+    assert sym.Embedding(x, input_dim=2, output_dim=2).infer_type(x="int32")[0] == [np.int32, np.float32]
+    assert sym.BatchNorm(x).infer_type(x="float16") == (
+        [np.float16, np.float32, np.float32],
+        [np.float16],
+        [np.float32] * 2,
+    )
+    with pytest.raises(MXNetError, match="one dtype"):
+        (x > y).infer_type(x="float32", y="float64")

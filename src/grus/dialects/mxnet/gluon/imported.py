@@ -3,6 +3,7 @@
 from typing import Any
 
 from .. import symbol
+from ..base import mx_real_t
 from ..ndarray.ndarray import NDArray
 from ..symbol import Symbol
 from . import nesting
@@ -58,13 +59,13 @@ class SymbolBlock(HybridBlock):
             )
         group = symbol.Group(results) if len(results) > 1 else results[0]
         names = {variable.name for variable in variables}
-        types, _, state_types = group.infer_type()
+        types, _, state_types = group.infer_type_partial()
         for name, dtype in zip(group.list_arguments(), types, strict=True):
             if name not in names:
-                self.params.get(name, allow_deferred_init=True, dtype=dtype)
+                self.params.get(name, allow_deferred_init=True, dtype=dtype or mx_real_t)
         for name, dtype in zip(group.list_auxiliary_states(), state_types, strict=True):
             if name not in names:
-                self.params.get(name, grad_req="null", allow_deferred_init=True, dtype=dtype)
+                self.params.get(name, grad_req="null", allow_deferred_init=True, dtype=dtype or mx_real_t)
         self._cached_graph = (variables, group)
         common = len(_common_beginning(list(self._params.keys())))
         self._reg_params = {name[common:]: parameter for name, parameter in self._params.items()}

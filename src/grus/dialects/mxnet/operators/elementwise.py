@@ -107,12 +107,6 @@ _TITLES = {
 }  # fmt: skip
 
 
-def _shape_of_partner(attributes: Any, shapes: list) -> list:
-    """Both inputs of an elementwise operator have the shape that one of them is known to have."""
-    known = next((s for s in shapes if s is not None and 0 not in s), None)
-    return [known if s is None or 0 in s else s for s in shapes]
-
-
 def _register_binary(name: str, function: Binary) -> None:
     stem = _STEMS.get(name, name)
     title = _TITLES.get(stem)
@@ -142,10 +136,10 @@ def _register_binary(name: str, function: Binary) -> None:
     names = [own, f"_{stem}", *([f"_{title}"] if title else [])]
     broadcasts = [f"broadcast_{name}", *([f"broadcast_{stem}"] if stem != name else [])]
     operator(broadcasts[0], *broadcasts[1:], inputs=2)(broadcast)
-    operator(*dict.fromkeys(names), inputs=2, infer=_shape_of_partner)(elementwise)
-    operator(f"_{stem}_scalar", *([f"_{title}Scalar"] if title else []))(with_scalar)
+    operator(*dict.fromkeys(names), inputs=2, alike=True)(elementwise)
+    operator(f"_{stem}_scalar", *([f"_{title}Scalar"] if title else []), alike=True)(with_scalar)
     if name in ("sub", "div", "mod", "power"):
-        operator(f"_r{stem}_scalar", f"_R{title}Scalar")(from_scalar)
+        operator(f"_r{stem}_scalar", f"_R{title}Scalar", alike=True)(from_scalar)
 
 
 for _name, _function in BINARY.items():
@@ -182,15 +176,15 @@ UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "gamma": lambda x: torch.exp(torch.lgamma(x)),
 }  # fmt: skip
 for _name, _unary in UNARY.items():
-    operator(_name)(_keep_whole(_unary))
+    operator(_name, alike=True)(_keep_whole(_unary))
 
 
-@operator("_copy", "identity", copies=True)
+@operator("_copy", "identity", copies=True, alike=True)
 def _identity(data: Tensor) -> Tensor:
     return data
 
 
-@operator("BlockGrad", "stop_gradient")
+@operator("BlockGrad", "stop_gradient", alike=True)
 @unchanging
 def _block_grad(data: Tensor) -> Tensor:
     return data.detach().clone()
@@ -209,12 +203,12 @@ class _Loss(torch.autograd.Function):
         return torch.full_like(gradient, ctx.scale), None
 
 
-@operator("_contrib_div_sqrt_dim")
+@operator("_contrib_div_sqrt_dim", alike=True)
 def _div_sqrt_dim(data: Tensor) -> Tensor:
     return data / math.sqrt(data.shape[-1])
 
 
-@operator("make_loss")
+@operator("make_loss", alike=True)
 def _make_loss(data: Tensor) -> Tensor:
     return _Loss.apply(data, 1.0)
 
@@ -232,18 +226,18 @@ def _make_scaled_loss(
     return _Loss.apply(data, grad_scale)
 
 
-@operator("Cast", "cast", "amp_cast", copies=True)
+@operator("Cast", "cast", "amp_cast", copies=True, alike=True)
 def _cast(data: Tensor, dtype: Any) -> Tensor:
     return data.to(torch_dtype(dtype))
 
 
-@operator("zeros_like")
+@operator("zeros_like", alike=True)
 @unchanging
 def _zeros_like(data: Tensor, dtype: Any = None) -> Tensor:
     return torch.zeros_like(data, dtype=None if dtype is None else torch_dtype(dtype))
 
 
-@operator("ones_like")
+@operator("ones_like", alike=True)
 @unchanging
 def _ones_like(data: Tensor, dtype: Any = None) -> Tensor:
     return torch.ones_like(data, dtype=None if dtype is None else torch_dtype(dtype))
@@ -259,23 +253,23 @@ def _size_array(data: Tensor) -> Tensor:
     return torch.tensor([data.numel()], dtype=torch.int64, device=data.device)
 
 
-@operator("logical_not")
+@operator("logical_not", alike=True)
 @unchanging
 def _logical_not(data: Tensor) -> Tensor:
     return torch.logical_not(data).to(data.dtype)
 
 
-@operator("clip")
+@operator("clip", alike=True)
 def _clip(data: Tensor, a_min: float, a_max: float) -> Tensor:
     return torch.clamp(data, _number(single(a_min), data), _number(single(a_max), data))
 
 
-@operator("hard_sigmoid")
+@operator("hard_sigmoid", alike=True)
 def _hard_sigmoid(data: Tensor, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
     return torch.clamp(data * single(alpha) + single(beta), 0, 1)
 
 
-@operator("smooth_l1")
+@operator("smooth_l1", alike=True)
 def _smooth_l1(data: Tensor, scalar: float = 1.0) -> Tensor:
     edge = 1.0 / scalar**2
     return torch.where(data.abs() < edge, 0.5 * scalar**2 * data * data, data.abs() - 0.5 * edge)
@@ -290,7 +284,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-@operator("Activation")
+@operator("Activation", alike=True)
 def _activation(data: Tensor, act_type: str) -> Tensor:
     if act_type not in ACTIVATIONS:
         raise MXNetError(f"Activation: act_type must be one of {', '.join(ACTIVATIONS)}, got {act_type!r}")
@@ -302,9 +296,16 @@ def _slopes(gamma: Tensor, data: Tensor) -> Tensor:
     return gamma if gamma.numel() == 1 else gamma.reshape((-1,) + (1,) * (data.dim() - 2))
 
 
+def _slopes_shape(attributes: Any, shapes: list) -> list:
+    if len(shapes) < 2 or shapes[0] is None or shapes[1] is not None:
+        return shapes
+    return [shapes[0], (shapes[0][min(1, len(shapes[0]) - 1)],)]
+
+
 @operator(
     "LeakyReLU",
     inputs=2,
+    infer=_slopes_shape,
     needs=lambda attributes: ["data", "gamma"] if attributes.get("act_type") == "prelu" else ["data"],
 )
 def _leaky_relu(
@@ -358,7 +359,7 @@ def _softmax(
     return torch.softmax(data, axis, dtype=None if dtype is None else torch_dtype(dtype))
 
 
-@operator("log_softmax")
+@operator("log_softmax", alike=True)
 def _log_softmax(
     data: Tensor, axis: int = -1, temperature: float | None = None, dtype: Any = None, use_length: bool = False
 ) -> Tensor:
@@ -366,7 +367,7 @@ def _log_softmax(
     return torch.log_softmax(data, axis, dtype=None if dtype is None else torch_dtype(dtype))
 
 
-@operator("softmin")
+@operator("softmin", alike=True)
 def _softmin(
     data: Tensor, axis: int = -1, temperature: float | None = None, dtype: Any = None, use_length: bool = False
 ) -> Tensor:
@@ -374,7 +375,7 @@ def _softmin(
     return torch.softmax(-data, axis, dtype=None if dtype is None else torch_dtype(dtype))
 
 
-@operator("SoftmaxActivation")
+@operator("SoftmaxActivation", alike=True)
 def _softmax_activation(data: Tensor, mode: str = "instance") -> Tensor:
     if mode == "channel":
         return torch.softmax(data, 1)

@@ -39,7 +39,18 @@ def _batch_take(a: Tensor, indices: Tensor) -> Tensor:
     return a.gather(1, indices.long().unsqueeze(1)).squeeze(1)
 
 
-@operator("pick", "choose_element_0index", inputs=2)
+def _pick_shapes(attributes: Any, shapes: list) -> list:
+    if shapes[0] is None or shapes[1] is not None:
+        return shapes
+    axis = attributes.get("axis", -1)
+    if axis is None:
+        return shapes
+    axis = one_axis(int(axis), len(shapes[0]))
+    kept = (1,) if truth(attributes.get("keepdims", False)) else ()
+    return [shapes[0], (*shapes[0][:axis], *kept, *shapes[0][axis + 1 :])]
+
+
+@operator("pick", "choose_element_0index", inputs=2, infer=_pick_shapes)
 @unchanging
 def _pick(data: Tensor, index: Tensor, axis: int | None = -1, keepdims: bool = False, mode: str = "clip") -> Tensor:
     if axis is None:
@@ -130,13 +141,20 @@ def _sequence_inputs(attributes: Any) -> list[str]:
     return ["data", "sequence_length"] if truth(attributes.get("use_sequence_length", False)) else ["data"]
 
 
+def _sequence_shapes(attributes: Any, shapes: list) -> list:
+    """There is one length for each member of the batch, whose axis is the other one of the first two."""
+    if len(shapes) < 2 or shapes[0] is None or len(shapes[0]) < 2:
+        return shapes
+    return [shapes[0], (shapes[0][1 - int(attributes.get("axis", 0))],)]
+
+
 def _time_axis(axis: int, name: str) -> int:
     if axis not in (0, 1):
         raise MXNetError(f"{name}: axis must be 0 (TNC) or 1 (NTC), got {axis!r}")
     return int(axis)
 
 
-@operator("SequenceMask", inputs=2, copies=True, needs=_sequence_inputs)
+@operator("SequenceMask", inputs=2, copies=True, needs=_sequence_inputs, infer=_sequence_shapes)
 def _sequence_mask(
     data: Tensor,
     sequence_length: Tensor | None = None,
@@ -153,7 +171,7 @@ def _sequence_mask(
     return data.masked_fill(beyond.reshape(beyond.shape + (1,) * (data.dim() - 2)), single(value))
 
 
-@operator("SequenceLast", inputs=2, copies=True, needs=_sequence_inputs)
+@operator("SequenceLast", inputs=2, copies=True, needs=_sequence_inputs, infer=_sequence_shapes)
 def _sequence_last(
     data: Tensor, sequence_length: Tensor | None = None, use_sequence_length: bool = False, axis: int = 0
 ) -> Tensor:
@@ -166,7 +184,7 @@ def _sequence_last(
     return data[last, rows] if axis == 0 else data[rows, last]
 
 
-@operator("SequenceReverse", inputs=2, copies=True, needs=_sequence_inputs)
+@operator("SequenceReverse", inputs=2, copies=True, needs=_sequence_inputs, infer=_sequence_shapes)
 def _sequence_reverse(
     data: Tensor, sequence_length: Tensor | None = None, use_sequence_length: bool = False, axis: int = 0
 ) -> Tensor:

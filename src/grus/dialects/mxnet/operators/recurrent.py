@@ -126,9 +126,23 @@ def _rnn_inputs(attributes: Any) -> list[str]:
     return names + (["sequence_length"] if truth(attributes.get("use_sequence_length", False)) else [])
 
 
+def _rnn_shapes(attributes: Any, shapes: list) -> list:
+    data = shapes[0]
+    if data is None or attributes.get("mode", "gru") != "gru":
+        return shapes
+    if len(data) != 3:
+        raise MXNetError(f"RNN: data must be [T, N, C], got shape {data}")
+    hidden, layers = int(attributes["state_size"]), int(attributes["num_layers"])
+    directions = 2 if truth(attributes.get("bidirectional", False)) else 1
+    numbers = sum(torch.Size(s).numel() for s in parameter_shapes(data[2], hidden, layers, directions))
+    needed = [data, (numbers if data[2] else 0,), (layers * directions, data[1], hidden), (data[1],)]
+    return needed[: len(shapes)]
+
+
 @operator(
     "RNN",
     inputs=4,
+    infer=_rnn_shapes,
     needs=_rnn_inputs,
     visible=lambda attributes: 2 if truth(attributes.get("state_outputs", False)) else 1,
     output_names=("output", "state_output"),

@@ -34,8 +34,9 @@ class Operator:
         hidden: results that MXNet counts in a file beside the first, but shows on request only, if at all.
         auxiliary: inputs that are states rather than arguments (running means).
         needs: the inputs that a symbol creates as variables when they are left out, given the attributes.
-        infer: fills unknown input shapes, given attributes and the shapes known so far.
+        infer: the inputs' shapes, given attributes and what is known of them: None or, for a size, 0 where it is not.
         output_names: names of the results where they are more than numbers.
+        alike: whether all inputs and results have one shape.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Operator:
         needs: Callable[[Mapping[str, Any]], list[str]] | None,
         infer: Callable[[Mapping[str, Any], list[Shape]], list[Shape]] | None,
         output_names: tuple[str, ...] = (),
+        alike: bool = False,
     ) -> None:
         parameters = list(inspect.signature(compute).parameters.values())
         self.name = name
@@ -67,6 +69,7 @@ class Operator:
         self.needs = needs or (lambda attributes: list(self.required))
         self.infer = infer
         self.output_names = output_names
+        self.alike = alike
 
     def outputs(self, attributes: Mapping[str, Any]) -> int:
         """How many results a call with these attributes has."""
@@ -122,11 +125,12 @@ def operator(
     needs: Callable[[Mapping[str, Any]], list[str]] | None = None,
     infer: Callable[[Mapping[str, Any], list[Shape]], list[Shape]] | None = None,
     output_names: tuple[str, ...] = (),
+    alike: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function on tensors as the operator `name`, known under the aliases too."""
 
     def register(compute: Callable[..., Any]) -> Callable[..., Any]:
-        entry = Operator(name, compute, inputs, copies, visible, hidden, auxiliary, needs, infer, output_names)
+        entry = Operator(name, compute, inputs, copies, visible, hidden, auxiliary, needs, infer, output_names, alike)
         for known in (name, *aliases):
             if known in OPERATORS:
                 raise ValueError(f"operator {known} is registered twice")

@@ -202,7 +202,18 @@ def _slice_like(data: Tensor, shape_like: Tensor, axes: Any = ()) -> Tensor:
     return data
 
 
-@operator("Concat", "concat")
+def _concat_shapes(attributes: Any, shapes: list) -> list:
+    """Sizes other than those along the joined axis are the same for all inputs."""
+    first = next((shape for shape in shapes if shape is not None), None)
+    if first is None:
+        return shapes
+    axis = one_axis(int(attributes.get("dim", 1)), len(first))
+    known = [shape for shape in shapes if shape is not None and len(shape) == len(first)]
+    common = [0 if place == axis else max(shape[place] for shape in known) for place in range(len(first))]
+    return [None if shape is None else tuple(common) for shape in shapes]
+
+
+@operator("Concat", "concat", infer=_concat_shapes)
 def _concat(*data: Tensor, dim: int = 1) -> Tensor:
     same_dtype(*data)
     return torch.cat(data, one_axis(int(dim), data[0].dim()))
@@ -221,7 +232,7 @@ def _stack(*data: Tensor, axis: int = 0) -> Tensor:
     return torch.stack(data, int(axis))
 
 
-@operator("add_n", "ElementWiseSum", "element_wise_sum")
+@operator("add_n", "ElementWiseSum", "element_wise_sum", alike=True)
 def _add_n(*args: Tensor) -> Tensor:
     same_dtype(*args)
     total = args[0].clone()
@@ -273,7 +284,7 @@ def _repeat(data: Tensor, repeats: int, axis: int | None = None) -> Tensor:
     return torch.repeat_interleave(data, int(repeats), axis)
 
 
-@operator("reverse", "flip")
+@operator("reverse", "flip", alike=True)
 def _reverse(data: Tensor, axis: Any) -> Tensor:
     return torch.flip(data, axes_of(axis, data.dim()))
 
@@ -293,7 +304,12 @@ def _pad(data: Tensor, mode: str, pad_width: Any, constant_value: float = 0.0) -
     return torch.nn.functional.pad(data, flat, names[mode])
 
 
-@operator("where", inputs=3)
+def _where_shapes(attributes: Any, shapes: list) -> list:
+    condition, x, y = shapes
+    return [condition, x or y, y or x]
+
+
+@operator("where", inputs=3, infer=_where_shapes)
 def _where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     same_dtype(x, y)
     if x.shape != y.shape:

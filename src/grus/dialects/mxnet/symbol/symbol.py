@@ -3,6 +3,7 @@
 Blocks are traced with symbols when they are hybridized or exported, and `SymbolBlock` runs them.
 """
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from ..context import Context, current_context
 from ..name import current as current_names
 from ..ndarray.ndarray import NDArray, wrap
 from ..operators import OPERATORS, Operator
-from . import files, graph, infer
+from . import files, graph, infer, types
 from .node import Entry, Node, text_of, topological
 
 __all__ = ["Group", "Symbol", "Variable", "load", "load_json", "var"]
@@ -131,32 +132,71 @@ class Symbol:
     def infer_shape(self, *args: Any, **known: Any) -> tuple[Any, Any, Any]:
         """Shapes of arguments, outputs and auxiliary states, given those of some arguments by name or order.
 
+        Three times None, with a warning that names the arguments, where some do not follow.
+
         Raises:
-            MXNetError: for shapes that do not fit together.
+            MXNetError: for shapes that do not fit together, and names that are no argument's.
+            TypeError: for a shape that is no tuple.
         """
-        if args:
-            known = dict(zip(self.list_arguments(), args, strict=False))
+        found = self._shapes(args, known)
+        unknown = [
+            (name, shape) for name, shape in zip(self.list_arguments(), found[0], strict=True) if 0 in (shape or (0,))
+        ]
+        if unknown:
+            _warn_of_unknown("shape", "(0s in shape means unknown dimensions)", unknown)
+        return (None, None, None) if any(0 in (shape or (0,)) for part in found for shape in part) else found
+
+    def infer_shape_partial(self, *args: Any, **known: Any) -> tuple[list, list, list]:
+        """What `infer_shape` finds, with 0 for sizes and () for shapes that are not known."""
+        return self._shapes(args, known)
+
+    def _shapes(self, args: tuple, known: dict[str, Any]) -> tuple[list, list, list]:
+        known = self._by_name("shape", args, known)
+        for name, shape in known.items():
+            if not isinstance(shape, tuple):
+                raise TypeError(f"Arguments need to be shapes (tuple), but '{name}' is {type(shape)}.")
         found = infer.shapes(self._entries, known)
-        if not all(shape is not None and 0 not in shape for shape in found.variables.values()):
-            return None, None, None
+        variables = {node.name: found.of((node, 0)) or () for node in self._nodes() if node.operator is None}
         return (
-            [found.variables[name] for name in self.list_arguments()],
-            found.outputs,
-            [found.variables[name] for name in self.list_auxiliary_states()],
+            [variables[name] for name in self.list_arguments()],
+            [found.of(entry) or () for entry in self._entries],
+            [variables[name] for name in self.list_auxiliary_states()],
         )
 
-    def infer_type(self, *args: Any, **known: Any) -> tuple[list, list, list]:
-        """Dtypes of arguments, outputs and auxiliary states: those declared, else those given, else what follows from them.
+    def infer_type(self, *args: Any, **known: Any) -> tuple[Any, Any, Any]:
+        """Dtypes of arguments, outputs and auxiliary states, given those of some arguments by name or order.
+
+        Three times None, with a warning that names the arguments, where some do not follow.
 
         Raises:
-            MXNetError: for dtypes that do not fit together.
+            MXNetError: for dtypes that do not fit together, and names that are no argument's.
         """
-        if args:
-            known = dict(zip(self.list_arguments(), args, strict=False))
-        types, results = infer.types(self._nodes(), known)
-        auxiliary = [types[name] for name in self.list_auxiliary_states()]
-        outputs = [results.get(id(node), np.float32) for node, _ in self._entries]
-        return [types[n] for n in self.list_arguments()], outputs, auxiliary
+        found = self.infer_type_partial(*args, **known)
+        unknown = [(name, None) for name, kind in zip(self.list_arguments(), found[0], strict=True) if kind is None]
+        if unknown:
+            _warn_of_unknown("type", "", unknown)
+        return (None, None, None) if any(kind is None for part in found for kind in part) else found
+
+    def infer_type_partial(self, *args: Any, **known: Any) -> tuple[list, list, list]:
+        """What `infer_type` finds, with None for dtypes that are not known."""
+        found = types.types(self._nodes(), self._by_name("type", args, known))
+        variables = {node.name: found.of((node, 0)) for node in self._nodes() if node.operator is None}
+        return (
+            [variables[name] for name in self.list_arguments()],
+            [found.of(entry) for entry in self._entries],
+            [variables[name] for name in self.list_auxiliary_states()],
+        )
+
+    def _by_name(self, what: str, args: tuple, known: dict[str, Any]) -> dict[str, Any]:
+        names = self.list_arguments()
+        if args and known:
+            raise ValueError(f"Can only specify known argument {what}s either by positional or kwargs way.")
+        if len(args) > len(names):
+            raise MXNetError(f"infer_{what}: {len(args)} {what}s for {len(names)} arguments")
+        unknown = [name for name in known if name not in self.list_inputs()]
+        if unknown:
+            raise MXNetError(f"infer_{what}: {', '.join(unknown)} not found, candidates are {', '.join(names)}")
+        return {name: value for name, value in zip(names, args, strict=False) if value is not None} | known
 
     def eval(self, ctx: Context | None = None, **arrays: NDArray) -> list[NDArray]:
         """Compute the outputs from arrays given by the arguments' names."""
@@ -308,6 +348,15 @@ class NotImplementedForSymbol(MXNetError):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"Function {name} is not implemented for Symbol and only available in NDArray.")
+
+
+def _warn_of_unknown(what: str, note: str, unknown: list[tuple[str, Any]]) -> None:
+    lines = "".join(f"\n\t{name}: {known}" for name, known in unknown)
+    warnings.warn(
+        f"Cannot decide {what} for the following arguments{' ' + note if note else ''}. "
+        f"Consider providing them as input:{lines}",
+        stacklevel=3,
+    )
 
 
 def _only_of_arrays(name: str) -> Any:

@@ -1,0 +1,123 @@
+"""Dtypes of a graph before there are values.
+
+Nearly every operator has one dtype for all that it reads and gives, so that each entry tells it to the others; the tables
+name the exceptions.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..base import DTYPE_NUMBERS, MXNetError
+from .node import Entry, Node
+
+# Inputs of any dtype, by their places.
+_FREE = {
+    "Embedding": (0,), "where": (0,), "take": (1,), "pick": (1,), "batch_take": (1,), "gather_nd": (1,),
+    "scatter_nd": (1,), "slice_like": (1,), "broadcast_like": (1,), "reshape_like": (1,), "softmax": (1,),
+    "_contrib_boolean_mask": (1,), "CTCLoss": (1, 2, 3),
+}  # fmt: skip
+# Inputs of any dtype too, but taken to have that of the others where nothing says more.
+_LENGTHS = {"SequenceMask": (1,), "SequenceLast": (1,), "SequenceReverse": (1,), "RNN": (3,)}
+# What an operator gives where its attribute `dtype` does not say it; the others give what they read.
+_DEFAULTS = {
+    "one_hot": "float32", "argsort": "float32", "topk": "float32", "_sample_multinomial": "int32",
+    "_sample_uniform": "float32", "_sample_normal": "float32", "shape_array": "int64", "size_array": "int64",
+}  # fmt: skip
+
+
+class Types:
+    """What is known of the dtypes of a graph's entries."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], type] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def of(self, entry: Entry) -> type | None:
+        """The dtype of one output of a node, None while unknown."""
+        return self._known.get((id(entry[0]), entry[1]))
+
+    def tell(self, entry: Entry, dtype: Any, reader: Node) -> None:
+        """Note a dtype that `reader` implies.
+
+        Raises:
+            MXNetError: where another one is known.
+        """
+        kind = np.dtype(dtype).type
+        known = self._known.setdefault((id(entry[0]), entry[1]), kind)
+        if known is not kind:
+            raise MXNetError(
+                f"Error in operator {reader.name}: all inputs must be of one dtype, expected {kind.__name__}, got "
+                f"{known.__name__} for {entry[0].name}"
+            )
+
+
+def types(nodes: list[Node], given: dict[str, Any]) -> Types:
+    """The dtypes that follow from those of variables, given by name or else declared.
+
+    Raises:
+        MXNetError: for an operator whose inputs must be of one dtype and are not.
+    """
+    by_number = {str(number): dtype for dtype, number in DTYPE_NUMBERS.items()}
+    found = Types()
+    for node in nodes:
+        if node.operator is None:
+            dtype = given.get(node.name, by_number.get(node.attrs.get("__dtype__", "")))
+            if dtype is not None:
+                found.tell((node, 0), dtype, node)
+    before = -1
+    while len(found) > before:
+        before = len(found)
+        for node in (*nodes, *reversed(nodes)):
+            if node.operator is not None:
+                _spread(node, found)
+    return found
+
+
+def _spread(node: Node, found: Types) -> None:
+    """Tell the entries around a node what they tell each other."""
+    assert node.operator is not None
+    name = node.operator.name
+    apart = {*_FREE.get(name, ()), *_LENGTHS.get(name, ())}
+    alike = [entry for place, entry in enumerate(node.inputs) if place not in apart]
+    for entry, dtype in zip([(node, index) for index in range(node.outputs())], _results(node), strict=True):
+        if dtype is None:
+            alike.append(entry)
+        else:
+            found.tell(entry, dtype, node)
+    common = next((dtype for dtype in map(found.of, alike) if dtype is not None), None)
+    if common is None and name == "Embedding":
+        common = np.dtype(_attribute(node) or "float32").type
+    if common is None:
+        return
+    if name == "BatchNorm" and found.of(node.inputs[0]) is np.float16:
+        # Its scales, shifts and statistics stay in float32.
+        alike, common = node.inputs[1:], np.float32
+        found.tell((node, 0), np.float16, node)
+    for entry in alike:
+        found.tell(entry, common, node)
+    for place in _LENGTHS.get(name, ()):
+        if place < len(node.inputs) and found.of(node.inputs[place]) is None:
+            found.tell(node.inputs[place], common, node)
+
+
+def _results(node: Node) -> list[Any]:
+    """The dtypes of a node's results that do not depend on what it reads; None for the others."""
+    assert node.operator is not None
+    name, count = node.operator.name, node.outputs()
+    said = None if name == "Embedding" else _attribute(node)
+    if name == "topk" and node.attrs.get("ret_typ", "indices") in ("value", "mask"):
+        return [None]
+    said = said or _DEFAULTS.get(name) or (None if node.inputs else "float32")
+    if count == 2 and name == "topk":
+        return [None, said]
+    if count == 2 and name == "_sample_multinomial":
+        return [said, None]
+    return [said] * count
+
+
+def _attribute(node: Node) -> str | None:
+    said = node.attrs.get("dtype", node.attrs.get("out_dtype"))
+    return None if said in (None, "None") else said
