@@ -120,6 +120,36 @@ def test_equal_elements_each_get_the_whole_gradient_of_the_largest():
     np.testing.assert_array_equal(x.grad, np.ones((2, 3)))
 
 
+@pytest.mark.parametrize(
+    ("function", "at", "slope"),
+    [(F.leaky_relu, 0, 0.2), (F.hard_sigmoid, -2.5, 0), (F.hard_sigmoid, 2.5, 0), (F.absolute, 0, 0), (F.relu, 0, 0)],
+)
+def test_the_slope_at_a_corner_is_chainers(function, at, slope):
+    x = chainer.Variable(np.array([float(at)]))
+    F.sum(function(x)).backward()
+    np.testing.assert_array_equal(x.grad, [slope])
+
+
+@pytest.mark.parametrize("function", [F.absolute, F.absolute_error, F.mean_absolute_error])
+def test_nothing_flows_back_to_x_when_the_slope_of_a_magnitude_is_differentiated(function):
+    x = chainer.Variable(np.array([-2.0, 3.0]))
+    y = function(x) if function is F.absolute else function(x, np.zeros(2))
+    (gx,) = chainer.grad([F.sum(y)], [x], enable_double_backprop=True)
+    np.testing.assert_allclose(gx.array, np.array([-1.0, 1.0]) / (2 if y.shape == () else 1))
+    F.sum(gx * gx).backward()
+    assert x.grad is None or not x.grad.any()
+
+
+@pytest.mark.parametrize(("shapes", "axes"), [(((2, 3), (1, 3)), 1), (((2, 3), (2, 1)), 2), (((2, 3), (1, 3)), (0, 0))])
+def test_a_product_of_tensors_does_not_stretch_axes(shapes, axes):
+    with pytest.raises(ValueError, match="differ in size"):
+        F.tensordot(*map(np.ones, shapes), axes)
+
+
+def test_a_number_can_be_repeated():
+    np.testing.assert_array_equal(F.repeat(np.array(3.0), 2, axis=0).array, [3, 3])
+
+
 def test_labels_to_be_ignored_do_not_count():
     logits, t = X, np.array([1, -1, 3])
     p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)

@@ -41,6 +41,22 @@ def test_gradients_add_up_until_they_are_cleared():
     assert x.grad is None
 
 
+def test_gradients_of_a_scalar_add_up():
+    scale, x = chainer.Parameter(3.0, ()), Variable(np.ones(2, "f"))
+    scale.cleargrad()
+    (F.sum(x * scale) * scale + scale).backward()  # 2 s^2 + s
+    assert scale.grad == 13
+    assert isinstance(scale.grad, np.ndarray)
+
+
+def test_an_output_without_a_gradient_gives_none_to_its_input():
+    x, y = ones(2), ones(1)
+    first, _ = F.broadcast(x, y)
+    gx, gy = chainer.grad([F.sum(first * first)], [x, y], enable_double_backprop=True)
+    np.testing.assert_array_equal(gx.array, [2, 2])
+    assert gy is None
+
+
 def test_gradients_in_between_are_kept_on_demand_only():
     x = ones(3)
     h = x * 2

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import _hooks
 from .configuration import config, using_config
-from .utils import argument
+from .utils import argument, force_array
 
 
 class FunctionQueue:
@@ -84,7 +84,8 @@ def _sum(old: Any, new: Any) -> Any:
         return old + new
     from .variable import Variable
 
-    return Variable(old.array + new.array, requires_grad=False)
+    # NumPy's sum of two 0-dimensional arrays is a scalar.
+    return Variable(force_array(old.array + new.array), requires_grad=False)
 
 
 def backprop_to_all(outputs: Sequence[tuple[Any, Any]], retain_grad: bool, loss_scale: float | None) -> None:

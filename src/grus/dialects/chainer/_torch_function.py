@@ -82,12 +82,18 @@ class TorchFunction(FunctionNode):
         for node, array in zip(self.inputs, self._in_arrays, strict=True):
             alive = node.get_variable_or_none()
             inputs.append(node.rebuild(array) if alive is None else alive)
-        results = Gradient(self, indexes, outputs).apply((*inputs, *gys))
-        return dict(zip(indexes, results, strict=True))
+        gradient = Gradient(self, indexes, outputs)
+        results = gradient.apply((*inputs, *gys))
+        return {i: g for i, g, used in zip(indexes, results, gradient.used, strict=True) if used}
 
 
 class Gradient(TorchFunction):
-    """The gradient of a TorchFunction, as a function of the same inputs and of the gradients of the outputs."""
+    """The gradient of a TorchFunction, as a function of the same inputs and of the gradients of the outputs.
+
+    `used` says after `compute` which of the inputs the outputs depend on at all; the gradients of the others are zeros.
+    """
+
+    used: tuple[bool, ...] = ()
 
     def __init__(self, function: TorchFunction, indexes: list[int], outputs: list[int]) -> None:
         self._function = function
@@ -116,4 +122,5 @@ class Gradient(TorchFunction):
                 create_graph=recorded,
                 allow_unused=True,
             )
+        self.used = tuple([g is not None for g in grads])
         return tuple([torch.zeros_like(x) if g is None else g for x, g in zip(targets, grads, strict=True)])

@@ -12,7 +12,9 @@ from ...variable import Variable
 
 class HardSigmoid(FloatFunction):
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-        return (0.2 * x + 0.5).clamp(0, 1)
+        y = 0.2 * x + 0.5
+        # The slope is 0.2 strictly between the bounds and 0 on them.
+        return torch.where((y > 0) & (y < 1), y, y.detach().clamp(0, 1))
 
 
 def hard_sigmoid(x: Any) -> Variable:

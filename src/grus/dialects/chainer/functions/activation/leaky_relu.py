@@ -15,7 +15,7 @@ class LeakyReLU(FloatFunction):
         self.slope = slope
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-        return torch.where(x >= 0, x, self.slope * x)
+        return torch.where(x > 0, x, self.slope * x)
 
 
 def leaky_relu(x: Any, slope: float = 0.2) -> Variable:

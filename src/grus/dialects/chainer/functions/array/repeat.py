@@ -19,7 +19,7 @@ class Repeat(AnyFunction):
         self.axis = axis
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-        x, axis = (x.reshape(-1), 0) if self.axis is None else (x, self.axis)
+        x, axis = (x.reshape(-1), self.axis or 0) if self.axis is None or x.ndim == 0 else (x, self.axis)
         check_axes((axis,), x.ndim)
         if len(self.repeats) == 1:
             return x.repeat_interleave(self.repeats[0], axis)

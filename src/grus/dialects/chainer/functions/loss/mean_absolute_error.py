@@ -7,12 +7,13 @@ from typing import Any
 import torch
 
 from ...functions._checks import SameShapeFunction
+from ...functions.math.basic_math import magnitude
 from ...variable import Variable
 
 
 class MeanAbsoluteError(SameShapeFunction):
     def compute(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-        return (a - b).abs().mean()
+        return magnitude(a - b).mean()
 
 
 def mean_absolute_error(x0: Any, x1: Any) -> Variable:

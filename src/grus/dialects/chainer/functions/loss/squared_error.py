@@ -20,4 +20,6 @@ def squared_error(x0: Any, x1: Any) -> Variable:
     return SquaredError().apply((x0, x1))[0]
 
 
-squared_difference = squared_error
+def squared_difference(x1: Any, x2: Any) -> Variable:
+    """`(x1 - x2)^2`, elementwise."""
+    return squared_error(x1, x2)

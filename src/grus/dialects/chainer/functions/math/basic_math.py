@@ -49,12 +49,17 @@ def neg(self: Any) -> Variable:
     return Neg().apply((self,))[0]
 
 
+def magnitude(x: torch.Tensor) -> torch.Tensor:
+    """`|x|` whose gradient does not depend on x any more: torch's abs gives one that NumPy cannot hold."""
+    return x * x.detach().sign() + 0.0  # which makes zeros of negative ones
+
+
 class Absolute(FloatFunction):
     is_elementwise = True
     label = "|_|"
 
     def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-        return x.abs()
+        return magnitude(x)
 
 
 def absolute(self: Any) -> Variable:

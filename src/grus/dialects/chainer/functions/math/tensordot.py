@@ -28,6 +28,11 @@ class TensorDot(TorchFunction):
         expect(in_types[0].dtype.kind == "f", in_types[1].dtype.kind == "f")
 
     def compute(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        pairs = self.axes if isinstance(self.axes, list) else [range(-self.axes, 0), range(self.axes)]
+        for i, j in zip(*pairs, strict=False):
+            # torch would repeat an axis of size 1.
+            if -a.ndim <= i < a.ndim and -b.ndim <= j < b.ndim and a.shape[i] != b.shape[j]:
+                raise ValueError(f"tensordot of {tuple(a.shape)} and {tuple(b.shape)}: axes {i} and {j} differ in size")
         try:
             return torch.tensordot(a, b, dims=self.axes)
         except RuntimeError as error:
