@@ -2,6 +2,7 @@
 
 import io
 import os
+import pathlib
 import pickle
 import zipfile
 
@@ -162,3 +163,22 @@ def test_hdf5_converts_numbers_and_refuses_text(tmp_path):
 
 def test_names_are_written_in_order(tmp_path):
     assert list(serializers.npz.serialize(chainer.links.Linear(1, 1))) == ["W", "b"]
+
+
+class PickleOfChainer(pickle.Unpickler):
+    """Finds Chainer's classes as `import chainer` does under `grus run`."""
+
+    def find_class(self, module, name):
+        return super().find_class(f"grus.dialects.{module}" if module.split(".")[0] == "chainer" else module, name)
+
+
+def test_a_model_pickled_in_chainer_trains_on():
+    # Written by Chainer 7.8.1: MomentumSGD(0.1) with WeightDecay(0.5) after its first step, and its model.
+    with open(pathlib.Path(__file__).parent / "data" / "optimizer_7.8.1.pkl", "rb") as file:
+        optimizer = PickleOfChainer(file).load()
+    model = optimizer.target
+    assert (optimizer.t, model.steps, str(model.fc)) == (1, 3, "Linear(in_size=2, out_size=1, nobias=False)")
+    np.testing.assert_array_equal(model.fc.W.array, np.full((1, 2), 0.375, "f"))
+    optimizer.update(lambda: F.sum(model.fc(np.ones((1, 2), "f"))))
+    np.testing.assert_allclose(model.fc.W.array, np.full((1, 2), 0.14375001, "f"), rtol=1e-6)
+    np.testing.assert_allclose(model.fc.b.array, [-0.07062501], rtol=1e-6)

@@ -46,7 +46,7 @@ class Link(DeviceResident):
     """
 
     _local_link_hooks: collections.OrderedDict[str, LinkHook] | None = None
-    _is_set_up = False
+    __init_done = False  # named as in Chainer, whose pickles are read
 
     def __init__(self, **params: Any) -> None:
         super().__init__()
@@ -54,13 +54,13 @@ class Link(DeviceResident):
         self._persistent: set[str] = set()
         self._within_init_scope = False
         self.name: str | None = None
-        self._is_set_up = True
+        self.__init_done = True
         for name, value in params.items():
             shape, dtype = _shape_and_dtype(value)
             self.add_param(name, shape, dtype=dtype)
 
     def _check_set_up(self) -> None:
-        if not self._is_set_up:
+        if not self.__init_done:
             raise RuntimeError("Link.__init__() has not been called.")
 
     def __str__(self) -> str:

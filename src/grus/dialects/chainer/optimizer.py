@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -21,11 +22,12 @@ from .variable import Parameter, Variable
 _ARRAYS = (numpy.ndarray, cuda.ndarray)
 
 
-class _Hooks:
-    """Hooks before and after an update, by name."""
+class _Hookable:
+    """Hooks before and after an update, by name. It and its parts are named as in Chainer, whose pickles are read."""
 
     def __init__(self) -> None:
-        self._by_timing: dict[str, dict[str, Any]] = {"pre": {}, "post": {}}
+        self._pre_update_hooks: OrderedDict[str, Any] = OrderedDict()
+        self._post_update_hooks: OrderedDict[str, Any] = OrderedDict()
 
     def add(self, hook: Any, name: str | None, timing: str) -> None:
         if not callable(hook):
@@ -41,18 +43,20 @@ class _Hooks:
             name = getattr(hook, "name", getattr(hook, "__name__", None))
             if name is None:
                 raise ValueError("the name of the hook function is not specified")
-        if any(name in hooks for hooks in self._by_timing.values()):
+        if name in self._pre_update_hooks or name in self._post_update_hooks:
             raise KeyError(f'hook "{name}" already exists')
-        self._by_timing[timing][name] = hook
+        (self._pre_update_hooks if timing == "pre" else self._post_update_hooks)[name] = hook
 
     def remove(self, name: str) -> None:
-        hooks = self._by_timing["pre" if name in self._by_timing["pre"] else "post"]
-        del hooks[name]
+        del (self._pre_update_hooks if name in self._pre_update_hooks else self._post_update_hooks)[name]
 
     def at(self, timing: str) -> list[Any]:
-        if timing not in self._by_timing:
+        if timing not in ("pre", "post"):
             raise ValueError(f"timing must be either 'pre' or 'post', got {timing!r}")
-        return list(self._by_timing[timing].values())
+        return list((self._pre_update_hooks if timing == "pre" else self._post_update_hooks).values())
+
+
+_OptimizerHookable = _Hookable
 
 
 class Hyperparameter:
@@ -101,7 +105,7 @@ class UpdateRule:
         self._state: dict[str, Any] | None = None
         self._use_fp32_update = False
         self._fp32_param: Parameter | None = None
-        self._hooks = _Hooks()
+        self._hookable = _Hookable()
 
     @property
     def state(self) -> Any:
@@ -110,11 +114,11 @@ class UpdateRule:
 
     def add_hook(self, hook: Any, name: str | None = None, timing: str = "auto") -> None:
         """Call `hook(rule, parameter)` before ("pre") or after ("post") each update."""
-        self._hooks.add(hook, name, timing)
+        self._hookable.add(hook, name, timing)
 
     def remove_hook(self, name: str) -> None:
         """Remove a hook (KeyError if there is none of this name)."""
-        self._hooks.remove(name)
+        self._hookable.remove(name)
 
     def update(self, param: Parameter) -> None:
         """Update a parameter by its gradient, if the rule is enabled."""
@@ -128,10 +132,10 @@ class UpdateRule:
             self._prepare_state(target)
             if param._loss_scale is not None and target.grad is not None:
                 target.grad = target.grad / target.dtype.type(param._loss_scale)
-        for hook in self._hooks.at("pre"):
+        for hook in self._hookable.at("pre"):
             hook(self, target)
         self.update_core(target)
-        for hook in self._hooks.at("post"):
+        for hook in self._hookable.at("post"):
             hook(self, target)
         if in_fp32:
             param.array = target.array.astype(param.dtype)
@@ -234,7 +238,7 @@ class Optimizer:
     t: int = 0
     epoch: int = 0
     use_auto_new_epoch = False
-    _hooks: _Hooks | None = None
+    _hookable: _Hookable | None = None
     _loss_scale: float | None = None
     _loss_scale_max = 65504
     _loss_scaling_is_dynamic = False
@@ -247,7 +251,7 @@ class Optimizer:
         self.target = link
         self.t = 0
         self.epoch = 0
-        self._hooks = _Hooks()
+        self._hookable = _Hookable()
         return self
 
     def update(self, lossfun: Callable[..., Variable] | None = None, *args: Any, **kwds: Any) -> None:
@@ -267,10 +271,10 @@ class Optimizer:
             )
         self.epoch += 1
 
-    def _set_up_hooks(self) -> _Hooks:
-        if self._hooks is None:
+    def _set_up_hooks(self) -> _Hookable:
+        if self._hookable is None:
             raise RuntimeError("Optimizer is not set up. Call `setup` method.")
-        return self._hooks
+        return self._hookable
 
     def add_hook(self, hook: Any, name: str | None = None, timing: str = "auto") -> None:
         """Call `hook(optimizer)` before ("pre") or after ("post") each update.
@@ -354,11 +358,11 @@ class GradientMethod(Optimizer):
     """An optimizer that goes by gradients. Subclass it and define `create_update_rule`."""
 
     rule: type[UpdateRule] | None = None
+    _use_cleargrads = True
 
     def __init__(self, **values: Any) -> None:
         self.hyperparam: Any = Hyperparameter(None, **values)
         self._use_fp32_update = False
-        self._use_cleargrads = True
 
     def setup(self, link: Link) -> Any:
         super().setup(link)

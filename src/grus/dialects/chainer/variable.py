@@ -178,7 +178,8 @@ class VariableNode:
             self._data = array
 
 
-def _recover_variable(array: Any, name: str | None, grad: Any, requires_grad: bool) -> Variable:
+def _create_variable(array: Any, name: str | None, grad: Any, requires_grad: bool, device: Any = None) -> Variable:
+    # Name and arguments as in Chainer's pickles; an array on the CPU says itself where it is.
     return Variable(array, name=name, grad=grad, requires_grad=requires_grad)
 
 
@@ -228,7 +229,7 @@ class Variable:
         return target
 
     def __reduce__(self) -> Any:
-        return _recover_variable, (self.array, self.name, self.grad, self._requires_grad)
+        return _create_variable, (self.array, self.name, self.grad, self._requires_grad)
 
     def __repr__(self) -> str:
         return _text(self, ", ")
@@ -639,7 +640,13 @@ class Variable:
 
 
 def _recover_parameter(
-    array: Any, name: str | None, grad: Any, grad_valid: bool, initializer: Any, update_rule: Any
+    array: Any,
+    name: str | None,
+    grad: Any,
+    grad_valid: bool,
+    initializer: Any,
+    update_rule: Any,
+    device: Any = None,
 ) -> Parameter:
     parameter = Parameter(initializer, name=name)
     parameter.array = array
