@@ -1,7 +1,9 @@
 """Datasets, iterators, reports and the training loop."""
 
+import copy
 import io
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import grus.dialects.chainer as chainer
 import grus.dialects.chainer.links as L
 from grus.dialects.chainer import dataset, datasets, functions, iterators, serializers, training
 from grus.dialects.chainer.training import extensions, triggers
+from grus.dialects.chainer.training.extensions import snapshot_writers
 
 X = np.random.RandomState(0).randn(12, 3).astype("f")
 T = np.random.RandomState(1).randint(0, 2, 12).astype("i")
@@ -201,3 +204,24 @@ def test_a_parallel_updater_needs_no_trainer():
     updater.update()
     target = updater.get_optimizer("main").target
     np.testing.assert_allclose(target.fc.W.array, [[1 - 0.1 * 12, 1 - 0.1 * 16]], rtol=1e-6)
+
+
+def test_iterators_are_copied_with_their_place():
+    iterator = iterators.SerialIterator(list(range(6)), 2)
+    iterator.next()
+    copies = copy.deepcopy(iterator), pickle.loads(pickle.dumps(iterator))
+    expected = iterator.next()
+    assert [other.next() for other in copies] == [expected, expected]
+
+
+@pytest.mark.parametrize("writer", [snapshot_writers.ThreadWriter, snapshot_writers.ThreadQueueWriter])
+def test_snapshots_written_by_a_thread_are_those_of_their_moment(writer, tmp_path):
+    trainer, model = make_trainer(tmp_path, (4, "iteration"))
+    weights = []
+    trainer.extend(lambda trainer: weights.append(model.predictor.W.array.copy()), "keep", trigger=(1, "iteration"))
+    snapshot = extensions.snapshot(target=model, filename="{.updater.iteration}", writer=writer())
+    trainer.extend(snapshot, trigger=(1, "iteration"))
+    trainer.run()
+    for iteration, expected in enumerate(weights, start=1):
+        with np.load(tmp_path / str(iteration)) as file:
+            np.testing.assert_array_equal(file["predictor/W"], expected)

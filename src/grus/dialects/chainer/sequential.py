@@ -109,25 +109,25 @@ class Sequential(ChainList):
         for layer in sequential:
             self.append(layer)
 
-    def insert(self, index: int, layer: Any) -> None:
-        """Put a layer before the one at `index` (IndexError if there is no such place)."""
-        if not -len(self) <= index <= len(self):
-            raise IndexError(f"Index out of range: {index}")
+    def insert(self, i: int, layer: Any) -> None:
+        """Put a layer before the one at `i` (IndexError if there is no such place)."""
+        if not -len(self) <= i <= len(self):
+            raise IndexError(f"Index out of range: {i}")
         _check_callable(layer)
-        index = index + len(self) if index < 0 else index
-        self._layers.insert(index, layer)
+        i = i + len(self) if i < 0 else i
+        self._layers.insert(i, layer)
         if isinstance(layer, Link):
-            self._children.insert(self._child_place(index), layer)
+            self._children.insert(self._child_place(i), layer)
             self._rename()
 
-    def _child_place(self, index: int) -> int:
-        """Where the link at `index` of the layers goes among the children: behind the first of the links before it.
+    def _child_place(self, i: int) -> int:
+        """Where the link at `i` of the layers goes among the children: behind the first of the links before it.
 
         So links that are appended one by one are numbered 0, n-1, ..., 2, 1. That is how the original numbers them, and
         saved files depend on it.
         """
-        before = [place for place, layer in enumerate(self._layers[:index]) if isinstance(layer, Link)]
-        return (before[0] if before else 0) + 1 if index else 0
+        before = [place for place, layer in enumerate(self._layers[:i]) if isinstance(layer, Link)]
+        return (before[0] if before else 0) + 1 if i else 0
 
     def remove(self, layer: Any) -> None:
         """Remove the first occurrence of a layer (ValueError if it is absent)."""
@@ -141,10 +141,10 @@ class Sequential(ChainList):
             if _type_name(layer) == type_name:
                 self.remove(layer)
 
-    def pop(self, index: int = -1) -> Any:
+    def pop(self, i: int = -1) -> Any:
         """Remove and return a layer."""
-        layer = self._layers[index]
-        del self[index]
+        layer = self._layers[i]
+        del self[i]
         return layer
 
     def clear(self) -> None:

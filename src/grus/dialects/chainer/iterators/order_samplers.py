@@ -18,7 +18,7 @@ class ShuffleOrderSampler(OrderSampler):
     """A random order each epoch, from a RandomState or by default from NumPy's global generator."""
 
     def __init__(self, random_state: Any = None) -> None:
-        self._random = numpy.random if random_state is None else random_state
+        self._random = random_state  # a module could not be pickled
 
     def __call__(self, current_order: Any, current_position: int) -> Any:
-        return self._random.permutation(len(current_order))
+        return (self._random or numpy.random).permutation(len(current_order))
