@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections import OrderedDict
 from collections.abc import Collection, Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grus.checkpoints.content import Content, flatten
 from grus.checkpoints.finding import FoundGRU, find_grus
 from grus.checkpoints.layout import Layout
-from grus.checkpoints.stored import Stored, map_leaves
-from grus.errors import CheckpointError
+from grus.checkpoints.stored import Path, Stored, flat_name, is_branch
+from grus.errors import ArgumentTypeError, CheckpointError
 
 if TYPE_CHECKING:
     import torch
@@ -49,14 +49,31 @@ def recognise(path: str | os.PathLike[str]) -> str:
     Raises:
         CheckpointError: it cannot be read, or is of no known format.
     """
+    path = checked_path(path)
     head = _read_head(path)
     for name in NAMES:
         if format_module(name).recognise(head):
             return name
-    kind = "folder" if os.path.isdir(path) else "empty file" if not head else f"file that begins with {head[:8]!r}"
-    raise CheckpointError(
-        f"{os.fspath(path)}: byte 0: a {kind} is a checkpoint of no known format ({', '.join(NAMES)})"
+    kind = (
+        "a folder" if os.path.isdir(path) else "an empty file" if not head else f"a file that begins with {head[:8]!r}"
     )
+    raise CheckpointError(f"{path}: byte 0: {kind} is a checkpoint of no known format ({', '.join(NAMES)})")
+
+
+def checked_path(path: str | os.PathLike[str], argument: str = "path") -> str:
+    """Give a path as text.
+
+    Raises:
+        ArgumentTypeError: it is no path.
+        CheckpointError: it holds a zero byte, as no file's name does.
+    """
+    try:
+        text = os.fsdecode(path)
+    except TypeError:
+        raise ArgumentTypeError(f"{argument} must be a str or os.PathLike, got {type(path).__name__}") from None
+    if "\0" in text:
+        raise CheckpointError(f"{argument} must not hold a zero byte, got {text!r}")
+    return text
 
 
 def format_for(path: str | os.PathLike[str]) -> str:
@@ -65,7 +82,7 @@ def format_for(path: str | os.PathLike[str]) -> str:
     Raises:
         CheckpointError: the ending belongs to no format.
     """
-    suffix = Path(path).suffix.lower()
+    suffix = os.path.splitext(checked_path(path))[1].lower()
     for name in NAMES:
         if suffix in format_module(name).SUFFIXES:
             return name
@@ -84,21 +101,30 @@ def load_checkpoint(
         path: a file, or the folder of a OneFlow state.
         format: one of `NAMES`; None: recognised by content.
         bidirectional: names of GRUs that have two directions, where shapes alone leave it open (Chainer's two NStepGRU
-            links of equal input and hidden size).
+            links of equal input and hidden size). Each must be the name of a GRU in the file that has, or can have, two.
 
     Returns:
         The checkpoint; its tensors keep their framework's names.
 
     Raises:
         CheckpointError: damaged, hostile, or of no known format; the message names file, place and cause.
+        ArgumentTypeError: `path` is no path, or `bidirectional` no collection of names.
 
     Example:
         checkpoint = grus.load_checkpoint("model.params")
         layer = checkpoint.gru("encoder")
     """
+    path = checked_path(path)
+    if isinstance(bidirectional, str) or not all(isinstance(name, str) for name in bidirectional):
+        raise ArgumentTypeError(f"bidirectional must be a collection of names, got {bidirectional!r:.60}")
     name = format or recognise(path)
-    content = format_module(name).read(path)
-    return Checkpoint(os.fspath(path), name, content, bidirectional)
+    checkpoint = Checkpoint(path, name, format_module(name).read(path), bidirectional)
+    for wanted in bidirectional:
+        if not checkpoint.find(wanted).bidirectional:
+            raise CheckpointError(
+                f"{path}: bidirectional: the GRU {wanted!r} has one direction: {checkpoint.find(wanted).describe()}"
+            )
+    return checkpoint
 
 
 def save_checkpoint(obj: Any, path: str | os.PathLike[str], format: str | None = None) -> None:
@@ -112,10 +138,13 @@ def save_checkpoint(obj: Any, path: str | os.PathLike[str], format: str | None =
         format: one of `NAMES`; None: by the path's ending, see `format_for`.
 
     Raises:
-        CheckpointError: the format cannot hold something; the message names it and says why.
+        CheckpointError: the format cannot hold something, the message names it and says why; or `path` has no place there.
+        ArgumentTypeError: `obj` is nothing of that, or `path` no path.
+        OSError: whatever the file system says while it writes (a full disk); the old file is whole.
     """
     from grus.checkpoints.convert import rewrite
 
+    path = checked_path(path)
     name = format or format_for(path)
     source = obj if isinstance(obj, Checkpoint) else Checkpoint("the model", "torch", content_of(obj))
     rewrite(source, path, name, strict=True)
@@ -127,7 +156,6 @@ def content_of(obj: Any) -> Content:
     Raises:
         CheckpointError: a GRU has an activation without a name, or a tensor cannot be stored.
     """
-    import numpy as np
     import torch
 
     from grus.checkpoints.weights import mark_of
@@ -136,13 +164,27 @@ def content_of(obj: Any) -> Content:
     if isinstance(obj, torch.nn.Module):
         marks = {name: mark for name, module in obj.named_modules() if (mark := mark_of(module, name)) is not None}
         obj = obj.state_dict()
+    if not isinstance(obj, dict | list | tuple):
+        raise ArgumentTypeError(
+            f"obj must be a module, a dict or list of tensors, or a Checkpoint, got {type(obj).__name__}"
+        )
+    return Content(_stored_leaves(obj, ()), marks=marks)
 
-    def leaf(value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            return Stored.of_tensor(value)
-        return Stored.of(value) if isinstance(value, np.ndarray) and value.dtype.kind in "biufc" else value
 
-    return Content(map_leaves(obj, leaf), marks=marks)
+def _stored_leaves(value: Any, path: Path) -> Any:
+    """The same nesting with `Stored` for each tensor and array; `path` are the keys that lead to the value."""
+    import numpy as np
+    import torch
+
+    if isinstance(value, dict):
+        kind = OrderedDict if isinstance(value, OrderedDict) else dict
+        return kind((key, _stored_leaves(part, (*path, key))) for key, part in value.items())
+    if isinstance(value, list | tuple):
+        parts = [_stored_leaves(part, (*path, index)) for index, part in enumerate(value)]
+        return value if not is_branch(parts) else parts if isinstance(value, list) else tuple(parts)
+    if isinstance(value, torch.Tensor):
+        return Stored.of_tensor(value, flat_name(path))
+    return Stored.of(value) if isinstance(value, np.ndarray) and value.dtype.kind in "biufc" else value
 
 
 class Checkpoint:

@@ -31,6 +31,12 @@ _DAMAGE = (
 )
 
 
+def leads_out(name: str) -> bool:
+    """Whether a member's name would lead out of a folder that the archive were unpacked in, or is cut short at a zero byte."""
+    parts = name.replace("\\", "/").split("/")
+    return name.startswith(("/", "\\")) or ".." in parts or "\0" in name or ":" in name[:2]
+
+
 class Archive:
     """A zip archive, its members by name; closed at the end of a `with` block. Members' bytes stay valid after it.
 
@@ -117,12 +123,7 @@ class Archive:
         name, place = entry.filename, f"{self.where}: member {entry.filename!r}"
         if name in self._entries:
             raise CheckpointError(f"{place}: the name is there twice")
-        if (
-            name.startswith(("/", "\\"))
-            or ".." in name.replace("\\", "/").split("/")
-            or "\0" in name
-            or ":" in name[:2]
-        ):
+        if leads_out(name):
             raise CheckpointError(f"{place}: the name leads out of the archive")
         if entry.flag_bits & _ENCRYPTED:
             raise CheckpointError(f"{place}: the member is encrypted")

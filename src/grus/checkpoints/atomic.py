@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["open_for_replace", "sync_folder"]
+__all__ = ["mode_of", "open_for_replace", "sync_folder"]
 
 #: What a new file may be read and written by before the process's own mask is taken off.
 _NEW_FILE_MODE = 0o666
@@ -43,14 +43,17 @@ def open_for_replace(
     if mode not in ("wb", "w"):
         raise ValueError(f"open_for_replace: mode must be 'wb' or 'w', got {mode!r}")
     target = Path(os.path.realpath(path))
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".tmp", dir=target.parent)
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".tmp", dir=target.parent)
+    except OSError as error:  # under the name that the caller knows
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     try:
         with io.BufferedRandom(_CountedFile(descriptor, progress)) as binary:
             file: IO[Any] = binary if mode == "wb" else io.TextIOWrapper(binary, "utf-8")
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, _mode_of(target))
+        os.chmod(temporary, mode_of(target))
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -83,7 +86,7 @@ def sync_folder(path: str | os.PathLike[str]) -> None:
             os.close(descriptor)
 
 
-def _mode_of(target: Path) -> int:
+def mode_of(target: Path) -> int:
     """The permissions of what is replaced, or those that a new file would have got."""
     try:
         return target.stat().st_mode & 0o7777

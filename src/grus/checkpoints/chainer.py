@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from grus.checkpoints.archive import Archive
+from grus.checkpoints.archive import Archive, leads_out
 from grus.checkpoints.atomic import open_for_replace
 from grus.checkpoints.content import Content, Progress, flatten
 from grus.checkpoints.known_types import make_array
@@ -29,6 +29,9 @@ __all__ = ["LAYOUT", "load_hdf5", "load_npz", "read", "recognise", "save_hdf5", 
 
 NESTED = False
 SUFFIXES = (".npz",)
+
+#: Bytes; a zip archive has 16 bits for the length of a member's name.
+_LONGEST_NAME = (1 << 16) - 1
 
 
 def _nstep(prefix: str) -> dict[str, Any]:
@@ -154,7 +157,14 @@ def read(path: str | os.PathLike[str]) -> Content:
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
     """Write tensors, numbers, texts and None by their flat names."""
-    save_npz(path, flat_arrays(content, path), progress=progress)
+    arrays = flat_arrays(content, path)
+    for name in arrays:
+        member = f"{name}.npy"
+        if leads_out(member) or len(member.encode()) > _LONGEST_NAME:
+            raise CheckpointError(
+                f"{os.fspath(path)}: cannot be written: the name {name!r:.60} has no place in a zip archive"
+            )
+    save_npz(path, arrays, progress=progress)
 
 
 def flat_arrays(content: Content, path: str | os.PathLike[str]) -> dict[str, np.ndarray]:

@@ -10,6 +10,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from grus.checkpoints import Checkpoint, format_module, load_checkpoint
+from grus.checkpoints.atomic import mode_of
 from grus.checkpoints.content import Content, Progress
 from grus.checkpoints.finding import FoundGRU
 from grus.checkpoints.layout import Layout, split_prefix, translate_path
@@ -79,11 +80,12 @@ def convert(
     Raises:
         CheckpointError: the source is damaged, the target cannot hold something, or the result does not agree.
     """
-    from grus.checkpoints import format_for
+    from grus.checkpoints import checked_path, format_for
     from grus.checkpoints.verify import verify
 
+    source, target = checked_path(source, "source"), checked_path(target, "target")
     if os.path.realpath(source) == os.path.realpath(target):
-        raise CheckpointError(f"{os.fspath(target)}: source and target are the same")
+        raise CheckpointError(f"{target}: source and target are the same")
     checkpoint = load_checkpoint(source, source_format, bidirectional=bidirectional)
     name = target_format or format_for(target)
     options: dict[str, Any] = {"mapping": mapping, "approximate": approximate, "style": style, "progress": progress}
@@ -92,11 +94,13 @@ def convert(
         report = rewrite(checkpoint, target, name, **options)
         report.verdicts = verify(checkpoint, target, report)
         return report
-    place = FilePath(target)
+    check_place(target, name)
+    place = FilePath(os.path.realpath(target))  # behind a symbolic link, which stays
     unverified = place.with_name(f".{place.name}.unverified")
     try:
         report = rewrite(checkpoint, unverified, name, **options)
         report.verdicts = verify(checkpoint, unverified, report)
+        os.chmod(unverified, mode_of(place))
         os.replace(unverified, place)
     finally:
         unverified.unlink(missing_ok=True)
@@ -119,6 +123,7 @@ def rewrite(
     With `strict`, values that the format has no room for are refused rather than left out.
     """
     module = format_module(format)
+    check_place(target, format)
     report = Report(checkpoint.format, format)
     writer = _Writer(checkpoint, module, report, Names(mapping or {}), approximate, style)
     tree = writer.tree()
@@ -136,6 +141,17 @@ def refuse(problems: Mapping[str, str], where: str) -> None:
     more = f" and {len(listed) - 5} more" if len(listed) > 5 else ""
     if problems:
         raise CheckpointError(f"{where}: cannot be written: {'; '.join(listed[:5])}{more}")
+
+
+def check_place(target: str | os.PathLike[str], format: str) -> None:
+    """Refuse a place where nothing of this format can be written, before any work is done."""
+    wants_folder = format_module(format).SUFFIXES == ("",)
+    parent = os.path.dirname(os.path.realpath(target))
+    if not wants_folder and not os.path.isdir(parent):  # a folder is made with those above it
+        raise CheckpointError(f"{os.fspath(target)}: cannot be written: there is no folder {parent}")
+    if os.path.exists(target) and os.path.isdir(target) != wants_folder:
+        there, wanted = ("file", "folder") if wants_folder else ("folder", "file")
+        raise CheckpointError(f"{os.fspath(target)}: cannot be written: it is a {there}, {format} needs a {wanted}")
 
 
 class Names:
@@ -171,6 +187,15 @@ class Names:
 
 def _is_prefix(prefix: str, name: str) -> bool:
     return name.startswith(prefix) and (prefix[-1:] in tuple("./:_") or name[len(prefix)] in "./:")
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name can be written as UTF-8; one from a pickle may hold half of a surrogate pair."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class _Writer:
@@ -243,6 +268,8 @@ class _Writer:
         return new
 
     def _put(self, target: dict[Any, Any], key: Any, value: Any, path: Path) -> None:
+        if isinstance(key, str) and not key.isascii() and not _is_text(key):
+            raise CheckpointError(f"the target: the name {flat_name((*path, key))!r} is no valid Unicode")
         if key in target:
             raise CheckpointError(f"the target: two values would get the name {flat_name((*path, key))!r}")
         target[key] = value

@@ -90,7 +90,19 @@ def read(path: str | os.PathLike[str]) -> Content:
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
     """Write tensors, numbers, texts and None by their flat names."""
-    save(path, flat_arrays(content, path), progress=progress)
+    arrays = flat_arrays(content, path)
+    groups: set[str] = set()
+    for name in arrays:
+        pieces = name.split("/")
+        groups.update("/".join(pieces[:count]) for count in range(1, len(pieces)))
+        if any(piece in ("", ".", "..") or "\0" in piece for piece in pieces) or len(pieces) > _DEEPEST:
+            raise CheckpointError(
+                f"{os.fspath(path)}: cannot be written: the name {name!r:.60} is no path of groups in HDF5"
+            )
+    both = sorted(groups.intersection(arrays))
+    if both:
+        raise CheckpointError(f"{os.fspath(path)}: cannot be written: {both[0]!r} would be a group and an array")
+    save(path, arrays, progress=progress)
 
 
 class _ErrorKeeper:

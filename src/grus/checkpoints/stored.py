@@ -55,21 +55,27 @@ class Stored:
         return cls(array, array.dtype.name)
 
     @classmethod
-    def of_tensor(cls, tensor: Tensor) -> Stored:
-        """Take a torch tensor, without a copy where it is dense and on the CPU.
+    def of_tensor(cls, tensor: Tensor, name: str = "") -> Stored:
+        """Take a torch tensor, without a copy where it is dense and on the CPU; an error calls it by the name.
 
         Raises:
-            CheckpointError: the tensor is sparse or quantized.
+            CheckpointError: the tensor is sparse, quantized or nested, or has no values (it is on the meta device, or a lazy
+                layer has not made it yet).
         """
         import torch
 
-        name = str(tensor.dtype).removeprefix("torch.")
-        if tensor.layout != torch.strided or tensor.is_quantized:
-            raise CheckpointError(f"a tensor of layout {tensor.layout} and dtype {name} cannot be stored as it is")
+        place = f"{name}: " if name else ""
+        if torch.nn.parameter.is_lazy(tensor) or tensor.is_meta:
+            raise CheckpointError(f"{place}a tensor without values ({type(tensor).__name__} on {tensor.device})")
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_nested:
+            raise CheckpointError(
+                f"{place}a tensor of layout {tensor.layout} and dtype {dtype} cannot be stored as it is"
+            )
         plain = tensor.detach().cpu().resolve_conj().resolve_neg()
-        if name in BITS:
-            plain = plain.view(torch.uint16 if BITS[name].itemsize == 2 else torch.uint8)
-        return cls(plain.numpy(), name)
+        if dtype in BITS:
+            plain = plain.view(torch.uint16 if BITS[dtype].itemsize == 2 else torch.uint8)
+        return cls(plain.numpy(), dtype)
 
     @property
     def shape(self) -> tuple[int, ...]:
