@@ -111,6 +111,12 @@ def test_indexing_follows_numpy():
     np.testing.assert_array_equal(t.numpy(), array)
 
 
+def test_numbers_get_the_dtype_asked_for_without_a_detour():
+    assert paddle.to_tensor([0.1, 1], dtype="float64").tolist() == [0.1, 1.0]
+    assert paddle.to_tensor(0.1, paddle.float64).item() == 0.1
+    assert paddle.to_tensor([0.1]).item() == pytest.approx(0.10000000149011612, abs=1e-17)
+
+
 def test_augmented_assignment_makes_a_new_tensor():
     t = paddle.ones([2])
     same = t

@@ -19,10 +19,10 @@ from .uninitialized import Uninitialized
 _Complex = complex  # `complex` is a function of this module
 
 
-def _from_python(data: Any) -> torch.Tensor:
-    """Numbers and nested lists as a tensor: ints are int64, floats the default dtype (even out of float64 arrays)."""
+def _from_python(data: Any, rounded: bool) -> torch.Tensor:
+    """Numbers and nested lists as a tensor: ints are int64; floats, if `rounded`, the default dtype, else float64."""
     if isinstance(data, (list, tuple)) and any(isinstance(each, torch.Tensor) for each in data):
-        return torch.stack([_from_python(each) for each in data])
+        return torch.stack([_from_python(each, rounded) for each in data])
     if isinstance(data, torch.Tensor):
         return data.detach()
     array = np.array(data)
@@ -31,6 +31,8 @@ def _from_python(data: Any) -> torch.Tensor:
             "to_tensor: the nested list holds something other than numbers, or its rows differ in length; "
             f"NumPy makes {array.dtype} of it"
         )
+    if not rounded:
+        return torch.as_tensor(array)
     if array.dtype.kind == "f" and array.dtype != np.float16:
         return torch.from_numpy(array).to(default_torch_dtype())
     if array.dtype.kind == "c":
@@ -62,7 +64,7 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
             raise TypeError(f"to_tensor: cannot make a tensor of a NumPy array of dtype {data.dtype}")
         value = torch.from_numpy(np.array(data, copy=True, ndmin=data.ndim))
     elif isinstance(data, (bool, int, float, _Complex, list, tuple)):
-        value = _from_python(data)
+        value = _from_python(data, rounded=wanted is None)
     else:
         raise TypeError(
             f"Can't constructs a 'paddle.Tensor' with data type {type(data)}, "
