@@ -107,6 +107,20 @@ def test_fluid_cell_names():
         assert [p.stop_gradient for p in frozen.parameters()] == [True, True, False, False]
 
 
+@pytest.mark.parametrize("use_cudnn_impl", [True, False])
+def test_grucell_refuses(use_cudnn_impl):
+    for attributes in ({"param_attr": False}, {"bias_attr": False}):
+        with pytest.raises(AttributeError, match="must be a ParamAttr or None, got False"):
+            GRUCell(2, 3, use_cudnn_impl=use_cudnn_impl, **attributes)
+    cell = GRUCell(2, 3, use_cudnn_impl=use_cudnn_impl)
+    with pytest.raises(ValueError, match=r"input must have 2 axes, got shape \[3\]"):
+        cell(to_variable(np.ones(3)), to_variable(np.ones(2)))
+
+
+def test_a_numpy_dtype_makes_parameters_of_it():
+    assert GRUCell(2, 3, dtype=np.dtype("float64"))._weight_ih.dtype == paddle.float64
+
+
 def as_torch_gru(layer):
     other = torch.nn.GRU(
         layer.input_size,

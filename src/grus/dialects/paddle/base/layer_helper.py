@@ -95,4 +95,4 @@ def create_parameter(
 
 
 def _dtype_of(wanted: Any) -> dtype:
-    return float32 if wanted == "float" else as_dtype(wanted)
+    return float32 if isinstance(wanted, str) and wanted == "float" else as_dtype(wanted)

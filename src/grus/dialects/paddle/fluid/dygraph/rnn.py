@@ -61,6 +61,9 @@ class GRUCell(Layer):
         use_cudnn_impl: True for `_weight_ih` [3H, I], `_weight_hh` [3H, H], `_bias_ih` and `_bias_hh` [3H]; False for
             `_gate_weight` [I+H, 2H], `_candidate_weight` [I+H, H], `_gate_bias` [2H] and `_candidate_bias` [H].
         dtype: of parameters, inputs and states.
+
+    Raises:
+        AttributeError: for True or False as an attribute.
     """
 
     def __init__(
@@ -97,9 +100,9 @@ class GRUCell(Layer):
             else {"gate_bias": [2 * hidden_size], "candidate_bias": [hidden_size]}
         )
         for name, shape in shapes.items():
-            setattr(self, "_" + name, self.create_parameter(shape, _suffixed(param_attr, name), dtype))
+            setattr(self, "_" + name, self.create_parameter(shape, _suffixed(param_attr, "param_attr", name), dtype))
         for name, shape in biases.items():
-            bias = self.create_parameter(shape, _suffixed(bias_attr, name), dtype, True, Constant(0.0))
+            bias = self.create_parameter(shape, _suffixed(bias_attr, "bias_attr", name), dtype, True, Constant(0.0))
             setattr(self, "_" + name, bias)
 
     _weight_ih: Any
@@ -131,6 +134,8 @@ class GRUCell(Layer):
         need_tensor(pre_hidden, "pre_hidden", "GRUCell")
         kind = _dtype(self.parameters()[0])
         for name, tensor in (("input", input), ("pre_hidden", pre_hidden)):
+            if tensor.ndim != 2:
+                raise ValueError(f"(InvalidArgument) GRUCell: {name} must have 2 axes, got shape {list(tensor.shape)}")
             if _dtype(tensor) != kind:
                 raise ValueError(f"(InvalidArgument) GRUCell: {name} must be {self._dtype}, got {tensor.dtype}")
         reset = "after" if self._use_cudnn_impl else "before"
@@ -170,9 +175,11 @@ class GRUCell(Layer):
         return cell
 
 
-def _suffixed(attr: Any, name: str) -> Any:
+def _suffixed(attr: Any, argument: str, name: str) -> ParamAttr:
     """The attribute of one parameter: the user's, its name followed by the parameter's."""
+    if isinstance(attr, bool):  # False leaves a parameter out elsewhere; this cell has no form without one
+        raise AttributeError(f"GRUCell: {argument} must be a ParamAttr or None, got {attr}")
     attr = ParamAttr._to_attr(attr)
-    if attr is False or attr.name is None:
+    if attr.name is None:
         return attr
     return attr.with_name(f"{attr.name}_{name}")
