@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -113,9 +114,13 @@ def torch_dtype(value: Any) -> torch.dtype:
     return as_dtype(value).torch
 
 
+_LARGEST_SINGLE = float(np.finfo(np.float32).max)
+
+
 def single(value: float) -> float:
     """`value` rounded to single precision: how Paddle's kernels take most options, even for float64 tensors."""
-    return float(np.float32(value))
+    value = float(value)
+    return float(np.float32(value)) if abs(value) <= _LARGEST_SINGLE else math.copysign(math.inf, value)
 
 
 def iinfo(dtype: Any) -> torch.iinfo:

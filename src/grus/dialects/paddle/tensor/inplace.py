@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..framework.dtype import torch_dtype
+from ..framework.dtype import single, torch_dtype
 from . import creation, linalg, logic, manipulation, math, ops, random, search
 from .operation import need_tensor, translate, wrap
 from .tensor import Tensor, as_torch
@@ -205,7 +205,7 @@ def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, name: str | None = N
 def exponential_(x: Tensor, lam: float = 1.0, name: str | None = None) -> Tensor:
     """Exponentially distributed numbers of rate `lam`, in place."""
     draws = random.uniform_values(x.shape, 0.0, 1.0, torch_dtype(x.dtype))
-    return overwrite(x, as_torch(-np.log1p(-draws.numpy()) / np.asarray(lam, draws.numpy().dtype)))
+    return overwrite(x, as_torch(-np.log1p(-draws.numpy()) / np.asarray(single(lam), draws.numpy().dtype)))
 
 
 INPLACE.update(

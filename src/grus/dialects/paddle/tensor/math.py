@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..framework.dtype import torch_dtype
+from ..framework.dtype import single, torch_dtype
 from .operation import as_axis, float_of_int, need_float, need_same_dtype, need_tensor, no_kernel, operation
 from .tensor import as_torch
 
@@ -120,7 +120,7 @@ def pow(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
         return torch.pow(x, y)
     if not isinstance(y, (int, float)):
         raise TypeError(f"y must be scalar or tensor type, but received: {type(y)} ")
-    return torch.Tensor.to(torch.pow(x, y), torch_dtype(x.dtype))
+    return torch.Tensor.to(torch.pow(x, single(y) if x.is_floating_point() else y), torch_dtype(x.dtype))
 
 
 @operation
@@ -147,7 +147,7 @@ def addmm(
     name: str | None = None,
 ) -> torch.Tensor:
     """beta * input + alpha * x @ y."""
-    return torch.addmm(input, x, y, beta=beta, alpha=alpha)
+    return torch.addmm(input, x, y, beta=single(beta), alpha=single(alpha))
 
 
 @operation
@@ -194,6 +194,9 @@ def scale(
     need_tensor(x, "x", "scale")
     if act is not None:
         raise NotImplementedError(f"scale: act={act!r} is not covered; apply the activation to the result")
+    bias = single(bias)
+    if not x.is_floating_point():  # in the tensor's own type, which cuts both off
+        scale, bias = scale if isinstance(scale, torch.Tensor) else int(scale), int(bias)
     out = torch.add(torch.mul(x, scale), bias) if bias_after_scale else torch.mul(torch.add(x, bias), scale)
     return torch.Tensor.to(out, torch_dtype(x.dtype))
 
@@ -201,7 +204,7 @@ def scale(
 @operation
 def stanh(x: torch.Tensor, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> torch.Tensor:
     """scale_b * tanh(scale_a * x)."""
-    return scale_b * torch.tanh(torch.mul(x, scale_a))
+    return torch.mul(torch.tanh(torch.mul(x, single(scale_a))), single(scale_b))
 
 
 @operation
@@ -230,7 +233,7 @@ def nan_to_num(
 @operation
 def logit(x: torch.Tensor, eps: float | None = None, name: str | None = None) -> torch.Tensor:
     """log(x / (1 - x)), x held between eps and 1 - eps."""
-    return torch.logit(x, eps)
+    return torch.logit(x, None if eps is None else single(eps))
 
 
 @operation
@@ -239,7 +242,7 @@ def increment(x: torch.Tensor, value: float = 1.0, name: str | None = None) -> t
     if torch.Tensor.numel(x) != 1:
         raise ValueError(f"(InvalidArgument) increment(): x must have one element, got shape {list(x.shape)}")
     with torch.no_grad():
-        torch.Tensor.add_(x, value if x.is_floating_point() else int(value))
+        torch.Tensor.add_(x, single(value) if x.is_floating_point() else int(value))
     return x
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from ..base.core import expected_place
-from ..framework.dtype import torch_dtype
+from ..framework.dtype import single, torch_dtype
 from ..framework.framework import default_torch_dtype
 from ..framework.random import default_generator
 from .operation import as_sizes, need_tensor, no_kernel, operation, wrap
@@ -38,12 +38,12 @@ def _float_dtype(dtype: Any, operation_name: str) -> torch.dtype:
 
 def uniform_values(sizes: list[int], low: float, high: float, dtype: torch.dtype) -> torch.Tensor:
     """Numbers evenly from `low` to `high`, drawn as Paddle draws them."""
-    return _shaped(default_generator.uniform(_count(sizes), low, high, _kind(dtype)), sizes, dtype)
+    return _shaped(default_generator.uniform(_count(sizes), single(low), single(high), _kind(dtype)), sizes, dtype)
 
 
 def normal_values(sizes: list[int], mean: float, std: float, dtype: torch.dtype) -> torch.Tensor:
     """Normal numbers, drawn as Paddle draws them."""
-    return _shaped(default_generator.normal(_count(sizes), mean, std, _kind(dtype)), sizes, dtype)
+    return _shaped(default_generator.normal(_count(sizes), single(mean), single(std), _kind(dtype)), sizes, dtype)
 
 
 @operation
@@ -56,7 +56,7 @@ def uniform(
         from ..framework.random import Generator
 
         sizes = as_sizes(shape)
-        values = Generator.started_plainly(seed).uniform(_count(sizes), float(min), float(max), _kind(wanted))
+        values = Generator.started_plainly(seed).uniform(_count(sizes), single(min), single(max), _kind(wanted))
         return _shaped(values, sizes, wanted)
     return uniform_values(as_sizes(shape), float(min), float(max), wanted)
 
@@ -82,7 +82,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None 
     for each in (mean, std):
         if isinstance(each, torch.Tensor):
             out = normal_values(list(each.shape), 0.0, 1.0, torch_dtype(each.dtype))
-            return torch.add(torch.mul(out, std), mean)
+            return torch.add(torch.mul(out, std), mean if isinstance(mean, torch.Tensor) else single(mean))
     return normal_values(as_sizes(shape), float(mean), float(std), default_torch_dtype())
 
 

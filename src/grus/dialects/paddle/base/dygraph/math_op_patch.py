@@ -1,5 +1,8 @@
 """Operators between tensors and numbers, with Paddle's rules for dtypes.
 
+A Python number added to a floating-point tensor or subtracted, and that of `%`, `**`, `<` and `<=`, is rounded to single
+precision first, even for float64 tensors.
+
 Two tensors: add, subtract and multiply promote float32 with float64; otherwise the right one is cast to the dtype of the
 left one. A Python float with an integer tensor gives float32. True division of integers gives float32. `+=` and its kin
 make a new tensor.
@@ -13,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ...framework.dtype import single
 from ...tensor.operation import no_kernel, translate, wrap
 from ...tensor.tensor import Tensor
 
@@ -49,6 +53,7 @@ def _operator(
     compares: bool = False,
     bools: bool = False,
     swapped: bool = False,
+    rounds: bool = False,
 ) -> Callable[[Tensor, Any], Tensor]:
     """An operator method.
 
@@ -60,6 +65,7 @@ def _operator(
         compares: gives bools, takes any dtype.
         bools: takes bool tensors.
         swapped: the tensor is the right operand.
+        rounds: a number is rounded to single precision, unless the tensor holds integers.
     """
 
     def method(self: Tensor, other: Any) -> Tensor:
@@ -74,6 +80,8 @@ def _operator(
                 y = _to(y, mine)
         elif isinstance(y, float) and not mine.is_floating_point and not mine.is_complex:
             x = _to(x, torch.float32)
+        if rounds and isinstance(y, (int, float)) and x.is_floating_point():
+            y = single(y)
         if divides and not (x.is_floating_point() or x.is_complex()):
             x = _to(x, torch.float32)
             y = _to(y, torch.float32) if isinstance(y, torch.Tensor) else y
@@ -128,13 +136,13 @@ def _matmul(x: Any, y: Any) -> torch.Tensor:
     return torch.matmul(x, y)
 
 
-_add = _operator("__add__", torch.add, promotes=True)
-_sub = _operator("__sub__", torch.sub, promotes=True)
+_add = _operator("__add__", torch.add, promotes=True, rounds=True)
+_sub = _operator("__sub__", torch.sub, promotes=True, rounds=True)
 _mul = _operator("__mul__", torch.mul, promotes=True, bools=True)
 _div = _operator("__div__", torch.div, divides=True)
 _floordiv = _operator("__floordiv__", _floor_divide)
-_mod = _operator("__mod__", _modulo)
-_pow = _operator("__pow__", torch.pow)
+_mod = _operator("__mod__", _modulo, rounds=True)
+_pow = _operator("__pow__", torch.pow, rounds=True)
 _mm = _operator("__matmul__", _matmul)
 
 
@@ -179,7 +187,7 @@ OPERATORS: dict[str, Any] = {
     "__radd__": _add,
     "__iadd__": _add,
     "__sub__": _sub,
-    "__rsub__": _operator("__rsub__", _reverse_subtract, promotes=True, swapped=True),
+    "__rsub__": _operator("__rsub__", _reverse_subtract, promotes=True, swapped=True, rounds=True),
     "__isub__": _sub,
     "__mul__": _mul,
     "__rmul__": _mul,
@@ -202,8 +210,8 @@ OPERATORS: dict[str, Any] = {
     "__rmatmul__": _unsupported("@"),
     "__eq__": _operator("__eq__", torch.eq, compares=True),
     "__ne__": _operator("__ne__", torch.ne, compares=True),
-    "__lt__": _operator("__lt__", torch.lt, compares=True),
-    "__le__": _operator("__le__", torch.le, compares=True),
+    "__lt__": _operator("__lt__", torch.lt, compares=True, rounds=True),
+    "__le__": _operator("__le__", torch.le, compares=True, rounds=True),
     "__gt__": _operator("__gt__", torch.gt, compares=True),
     "__ge__": _operator("__ge__", torch.ge, compares=True),
     "__and__": _bitwise("bitwise_and", torch.bitwise_and),

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 from ...framework.dtype import single, torch_dtype
-from ...framework.random import default_generator
 from ...tensor.inplace import overwrite
 from ...tensor.operation import need_float, operation
 from ...tensor.ops import sigmoid as sigmoid
 from ...tensor.ops import tanh as tanh
-from ...tensor.tensor import Tensor
+from ...tensor.random import uniform_values
+from ...tensor.tensor import Tensor, plain
 
 _nn = torch._C._nn
 
@@ -175,9 +175,9 @@ def gumbel_softmax(
     x: torch.Tensor, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: str | None = None
 ) -> torch.Tensor:
     """A sample from the categories with logits x; `hard` gives ones and zeros with the gradient of the soft sample."""
-    draws = torch.from_numpy(default_generator.uniform(torch.Tensor.numel(x), 1e-10, 1.0)).reshape(list(x.shape))
+    draws = plain(uniform_values(list(x.shape), 1e-5, 1.0, torch_dtype(x.dtype)))
     noise = -torch.log(-torch.log(draws))
-    soft = torch.softmax((torch.add(x, noise)) / temperature, axis)
+    soft = torch.softmax((torch.add(x, noise)) / single(temperature), axis)
     if not hard:
         return soft
     chosen = torch.zeros_like(soft).scatter_(axis, soft.argmax(axis, keepdim=True), 1.0)

@@ -78,7 +78,8 @@ def dropout(
             raise ValueError(f"dropout: axis must name axes of a tensor with {x.ndim}, got {axis}")
         shape = [length if index in [each % x.ndim for each in axes] else 1 for index, length in enumerate(shape)]
     out = torch.where(draw_kept(shape, p, x), x, torch.zeros([], device=x.device, dtype=torch.Tensor.dtype.__get__(x)))  # type: ignore[attr-defined]
-    return torch.mul(out, 1 / (1 - p)) if upscale else out
+    # Without axes Paddle has a kernel, with them it multiplies by a number.
+    return torch.mul(out, 1 / (1 - p if axis is not None else single(1 - single(p)))) if upscale else out
 
 
 def dropout2d(
@@ -99,10 +100,21 @@ def dropout3d(
     return dropout(x, p, [0, 1] if data_format == "NCDHW" else [0, 4], training)
 
 
+_DROPPED_BY_ALPHA = -1.6732632423543772 * 1.0507009873554805  # selu far below 0
+
+
 @operation
 def alpha_dropout(x: torch.Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> torch.Tensor:
     """Dropout that keeps mean and variance after selu."""
-    return torch.nn.functional.alpha_dropout(plain(x), p, training)
+    if not 0 <= p <= 1:
+        raise ValueError("p argument should between 0 and 1")
+    if not training or p == 0:
+        return torch.clone(x)
+    if p == 1:
+        return torch.mul(x, 0.0)
+    scale = ((1 - p) * (1 + p * _DROPPED_BY_ALPHA**2)) ** -0.5
+    out = torch.where(draw_kept(list(x.shape), p, x), x, torch.full_like(x, _DROPPED_BY_ALPHA))
+    return torch.add(torch.mul(out, scale), -scale * _DROPPED_BY_ALPHA * p)
 
 
 @operation
@@ -140,7 +152,7 @@ def pad(
         )
     channels_last = data_format in ("NLC", "NHWC", "NDHWC")
     inner = torch.movedim(x, -1, 1) if channels_last else x
-    out = torch.nn.functional.pad(plain(inner), widths, mode, value if mode == "constant" else None)
+    out = torch.nn.functional.pad(plain(inner), widths, mode, single(value) if mode == "constant" else None)
     return torch.movedim(out, 1, -1) if channels_last else out
 
 
@@ -168,10 +180,9 @@ def label_smooth(
     """(1 - epsilon) * label + epsilon * the prior distribution (an even one without it)."""
     if not 0 <= epsilon <= 1:
         raise ValueError("The value of epsilon must be between 0 and 1.")
-    prior = 1.0 / int(label.shape[-1]) if prior_dist is None else prior_dist
-    return torch.add(
-        torch.mul(label, single(1 - epsilon)), single(epsilon * prior) if prior_dist is None else epsilon * prior
-    )
+    even = single(epsilon * (1.0 / int(label.shape[-1])))
+    prior = even if prior_dist is None else torch.mul(prior_dist, single(epsilon))
+    return torch.add(torch.mul(label, single(1 - epsilon)), prior)
 
 
 @operation

@@ -337,7 +337,7 @@ def hinge_embedding_loss(
     check_reduction(reduction, "hinge_embedding_loss")
     zero = torch.zeros_like(input)
     alike = torch.where(torch.eq(label, 1), input, zero)
-    apart = torch.where(torch.eq(label, -1), torch.relu(torch.sub(margin, input)), zero)
+    apart = torch.where(torch.eq(label, -1), torch.relu(torch.sub(single(margin), input)), zero)
     return _reduced(torch.add(alike, apart), reduction)
 
 
@@ -353,7 +353,9 @@ def cosine_embedding_loss(
     """1 - cosine where the label is 1, max(0, cosine - margin) where it is -1."""
     check_reduction(reduction, "cosine_embedding_loss")
     return _reduced(
-        torch.cosine_embedding_loss(input1, input2, torch.Tensor.to(label, torch_dtype(input1.dtype)), margin, 0),
+        torch.cosine_embedding_loss(
+            input1, input2, torch.Tensor.to(label, torch_dtype(input1.dtype)), single(margin), 0
+        ),
         reduction,
     )
 
@@ -376,7 +378,9 @@ def triplet_margin_loss(
         raise ValueError(
             f"The margin between positive samples and negative samples should be greater than 0, got {margin}."
         )
-    return _reduced(torch.triplet_margin_loss(input, positive, negative, margin, p, epsilon, swap, 0), reduction)
+    return _reduced(
+        torch.triplet_margin_loss(input, positive, negative, single(margin), p, epsilon, swap, 0), reduction
+    )
 
 
 @operation

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ...framework.dtype import single
 from ...tensor.operation import need_float, operation
 
 
@@ -28,7 +29,7 @@ def layer_norm(
         )
     weight = None if weight is None else torch.reshape(weight, shape)
     bias = None if bias is None else torch.reshape(bias, shape)
-    return torch.layer_norm(x, shape, weight, bias, epsilon)
+    return torch.layer_norm(x, shape, weight, bias, single(epsilon))
 
 
 @operation
@@ -51,6 +52,7 @@ def batch_norm(
     in place.
     """
     need_float(x, "batch_norm")
+    momentum, epsilon = single(momentum), single(epsilon)
     by_batch = training if use_global_stats is None else not use_global_stats
     channels_last = data_format in ("NLC", "NHWC", "NDHWC") and x.ndim > 2
     inner = torch.movedim(x, -1, 1) if channels_last else x
@@ -62,7 +64,7 @@ def batch_norm(
         with torch.no_grad():
             for running, value in ((running_mean, mean), (running_var, var)):
                 old = torch.Tensor.mul(running.detach(), momentum)
-                torch.Tensor.copy_(running.detach(), torch.add(old, torch.mul(value.detach(), 1 - momentum)))
+                torch.Tensor.copy_(running.detach(), torch.add(old, torch.mul(value.detach(), single(1 - momentum))))
     else:
         mean, var = running_mean, running_var
     out = torch.sub(inner, torch.reshape(mean, shape)) * torch.rsqrt(torch.add(torch.reshape(var, shape), epsilon))

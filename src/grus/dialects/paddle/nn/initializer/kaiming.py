@@ -6,7 +6,6 @@ import math
 
 import torch
 
-from ...framework.dtype import single
 from ...tensor.random import normal_values, uniform_values
 from .initializer import Initializer, calculate_gain, fans
 
@@ -30,9 +29,9 @@ class MSRAInitializer(Initializer):
         fan_in = fans(shape)[0] if self._fan_in is None else self._fan_in
         std = calculate_gain(self._nonlinearity, self._negative_slope) / math.sqrt(fan_in)
         if self._uniform:
-            limit = single(math.sqrt(3.0) * std)
+            limit = math.sqrt(3.0) * std
             return uniform_values(shape, -limit, limit, dtype)
-        return normal_values(shape, 0.0, single(std), dtype)
+        return normal_values(shape, 0.0, std, dtype)
 
 
 class KaimingUniform(MSRAInitializer):

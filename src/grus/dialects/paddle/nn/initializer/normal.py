@@ -6,6 +6,7 @@ import math
 
 import torch
 
+from ...framework.dtype import single
 from ...tensor.random import normal_values, uniform_values
 from .initializer import Initializer
 
@@ -42,7 +43,7 @@ class TruncatedNormal(Initializer):
         high = 1 - low
         draws = uniform_values(shape, torch.finfo(dtype).tiny, 1.0, dtype).as_subclass(torch.Tensor)
         normal = math.sqrt(2) * torch.erfinv(2 * (low + (high - low) * draws) - 1)
-        return normal * self._std + self._mean
+        return normal * single(self._std) + single(self._mean)
 
 
 class TruncatedNormalInitializer(TruncatedNormal):

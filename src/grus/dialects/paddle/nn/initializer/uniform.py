@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 
-from ...framework.dtype import single
 from ...tensor.random import uniform_values
 from .initializer import Initializer
 
@@ -15,7 +14,7 @@ class Uniform(Initializer):
     def __init__(self, low: float = -1.0, high: float = 1.0, name: str | None = None) -> None:
         if low is None or high is None or high < low:
             raise AssertionError(f"Uniform: low must not be above high, got {low} and {high}")
-        self._low, self._high = single(low), single(high)
+        self._low, self._high = float(low), float(high)
 
     def values(self, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
         """New random values of `shape`."""

@@ -6,7 +6,6 @@ import math
 
 import torch
 
-from ...framework.dtype import single
 from ...tensor.random import normal_values, uniform_values
 from .initializer import Initializer, fans
 
@@ -25,9 +24,9 @@ class XavierInitializer(Initializer):
         fan_in: float = rows if self._fan_in is None else self._fan_in
         fan_out: float = columns if self._fan_out is None else self._fan_out
         if self._uniform:
-            limit = single(math.sqrt(6.0 / (fan_in + fan_out)))
+            limit = math.sqrt(6.0 / (fan_in + fan_out))
             return uniform_values(shape, -limit, limit, dtype)
-        return normal_values(shape, 0.0, single(math.sqrt(2.0 / (fan_in + fan_out))), dtype)
+        return normal_values(shape, 0.0, math.sqrt(2.0 / (fan_in + fan_out)), dtype)
 
 
 class XavierUniform(XavierInitializer):

@@ -14,6 +14,7 @@ import torch
 
 from grus import functional, layers
 
+from ...framework.dtype import single
 from ...tensor import creation, manipulation
 from ...tensor.operation import core_call, need_tensor, no_kernel, wrap
 from ...tensor.tensor import Tensor, plain
@@ -348,7 +349,7 @@ class GRU(LayerList):
         last = []
         for first in range(0, len(cells), wide):
             if first:
-                x = x * mask / (1 - probability) if probability < 1 else x * 0
+                x = x * mask / single(1 - single(probability)) if probability < 1 else x * 0
             own = None if state is None else state[first : first + wide]
             x, h_n = self._through(cells[first : first + wide], x, own, lengths)
             last.append(h_n)
