@@ -209,6 +209,22 @@ def test_style_chooses_among_the_targets_layouts(tmp_path: Path) -> None:
         convert(tmp_path / "x.pt", tmp_path / "c.params", style="x")
 
 
+def test_layers_and_cells_by_parameter_names_go_there_and_back(tmp_path: Path) -> None:
+    """A file of MXNet's `ParameterDict.save`, whose names have no dots: all of them come back, the cell's included."""
+    gru, cell = torch.nn.GRU(3, 4), torch.nn.GRUCell(3, 4)
+    names = {"weight_ih": "i2h_weight", "weight_hh": "h2h_weight", "bias_ih": "i2h_bias", "bias_hh": "h2h_bias"}
+    state = {"net0_dense0_weight": torch.randn(2, 4)}
+    state |= {f"net0_gru0_l0_{new}": getattr(gru, f"{old}_l0").detach() for old, new in names.items()}
+    state |= {f"net0_gru1_{new}": getattr(cell, old).detach() for old, new in names.items()}
+    save_checkpoint(state, tmp_path / "x.params")
+    convert(tmp_path / "x.params", tmp_path / "x.pt")
+    assert "net0_gru1.weight_ih" in load_checkpoint(tmp_path / "x.pt").stored
+    convert(tmp_path / "x.pt", tmp_path / "back.params")
+    back = load_checkpoint(tmp_path / "back.params").tensors
+    assert set(back) == set(state)
+    assert all(torch.equal(back[name], tensor) for name, tensor in state.items())
+
+
 def test_source_and_target_must_differ(tmp_path: Path) -> None:
     save_checkpoint(model(), tmp_path / "x.pt")
     with pytest.raises(CheckpointError, match="the same"):

@@ -367,8 +367,8 @@ class _Writer:
         if gru.layout in fitting and self._style is None:
             return gru.layout
         others = [name for name in self._checkpoint.stored if name not in self._grus]
-        preferred = getattr(self._module, "preferred_style", lambda path, others: None)(gru.path, others)
-        wanted = [layout for layout in fitting if layout.name == (self._style or preferred)]
+        preferred = getattr(self._module, "preferred_styles", lambda path, others: ())(gru.path, others)
+        wanted = [layout for layout in fitting if layout.name in ((self._style,) if self._style else preferred)]
         return (wanted or fitting)[0]
 
 

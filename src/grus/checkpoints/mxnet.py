@@ -57,8 +57,9 @@ _SCOPE = "._:/"
 _PARTS = {"weight_ih": "i2h_weight", "weight_hh": "h2h_weight", "bias_ih": "i2h_bias", "bias_hh": "h2h_bias"}
 
 
-#: The style of files whose names are those of the parameters, "encoder_gru0_l0_i2h_weight".
+#: The styles of files whose names are those of the parameters, "encoder_gru0_l0_i2h_weight".
 _BY_PARAMETER = "mxnet.gluon.rnn.GRU (parameters' names)"
+_CELL_BY_PARAMETER = "mxnet.gluon.rnn.GRUCell (parameters' names)"
 
 
 def _named(form: str) -> dict[str, Any]:
@@ -97,7 +98,8 @@ LAYOUT = (
         separators="_.:/",
         always_biased=True,
     ),
-    Layout(name="mxnet.gluon.rnn.GRUCell", cell=True, always_biased=True, **_named(""), separators=_SCOPE),
+    Layout(name="mxnet.gluon.rnn.GRUCell", cell=True, always_biased=True, **_named(""), separators=".:/"),
+    Layout(name=_CELL_BY_PARAMETER, cell=True, always_biased=True, **_named(""), separators="_"),
     # the symbol API's cells, whose unpack_weights() gives a tensor for each gate
     Layout(
         name="mxnet.rnn.FusedRNNCell",
@@ -211,10 +213,10 @@ def problem(leaf: Any) -> str | None:
     return None if leaf.dtype in {*_NAMES, "bfloat16"} else f"MXNet has no dtype {leaf.dtype}"
 
 
-def preferred_style(path: str, others: Sequence[str]) -> str | None:
-    """The style for a GRU among other tensors: MXNet takes names without any dot for the parameters' own."""
+def preferred_styles(path: str, others: Sequence[str]) -> tuple[str, ...]:
+    """The styles for a GRU among other tensors: MXNet takes names without any dot for the parameters' own."""
     dots = any("." in name for name in (path, *others))
-    return _BY_PARAMETER if path and others and not dots else None
+    return (_BY_PARAMETER, _CELL_BY_PARAMETER) if path and others and not dots else ()
 
 
 def _stored(array: Array) -> Stored:
