@@ -320,3 +320,26 @@ def test_flat_positions_and_places_in_an_array():
     places = nd.unravel_index(flat, shape=(3, 4))
     same(places, np.unravel_index([5, 7], (3, 4)))
     same(nd.ravel_multi_index(places, shape=(3, 4)), [5, 7])
+
+
+def test_arrays_of_one_number_convert_as_in_mxnets_time():
+    total = nd.arange(4).sum().asnumpy()
+    assert (float(total), int(total), f"{complex(total)}", "%.1f" % total) == (6.0, 6, "(6+0j)", "6.0")  # noqa: UP031
+    assert float(total / 4) == 1.5
+    column = nd.array([[1], [2]]).asnumpy()
+    assert [float(row) for row in column] == [1, 2]
+    assert int(nd.array([[2]]).asscalar()) == 2
+    with pytest.raises(TypeError, match="size-1"):
+        float(column)
+
+
+def test_arrays_of_one_number_are_numpys_otherwise():
+    total = nd.array([1.5]).asnumpy()
+    assert repr(total) == "array([1.5], dtype=float32)"
+    assert type(total.sum()) is np.float32
+    assert type(total[0]) is np.float32
+    assert total.squeeze().shape == ()
+    again = pickle.loads(pickle.dumps(total))
+    assert type(again) is np.ndarray
+    assert again.tolist() == [1.5]
+    assert type(nd.ones((2, 3)).asnumpy()) is np.ndarray

@@ -22,7 +22,7 @@ from ..operators.elementwise import BINARY, _number
 from ..operators.shape import new_shape
 from ..state import state, without_torch_grad
 from . import indexing
-from .scalars import scalar
+from .scalars import scalar, singles
 from .tape import remember
 
 _IN_GRAPH = (
@@ -135,7 +135,7 @@ class NDArray:
 
     def asnumpy(self) -> np.ndarray:
         """A NumPy copy."""
-        return self._t.detach().cpu().numpy().copy()
+        return singles(self._t.detach().cpu().numpy().copy())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self.asnumpy() if dtype is None else self.asnumpy().astype(dtype)

@@ -1,7 +1,8 @@
-"""The NumPy scalars that `asscalar` gives: with Python's numbers they compute as in the NumPy of MXNet's time.
+"""What `asscalar` and `asnumpy` give for single numbers: NumPy's values, behaving as in the NumPy of MXNet's time.
 
 Before NumPy 2 a scalar and a Python number met as two scalars, `float32(3) + 0.5` being a float64, so that a loss summed up in
 a Python float is one.  NumPy 2 lets the Python number take the scalar's dtype.
+A sum has shape (1,) in MXNet, and scripts write `float(loss.sum().asnumpy())`: NumPy 2.4 refuses that.
 """
 
 import operator
@@ -58,3 +59,36 @@ def scalar(value: Any) -> Any:
     """A NumPy scalar that promotes as in MXNet's time; anything else as it is."""
     kind = _TYPES.get(type(value))
     return value if kind is None else kind(value)
+
+
+class _Singles(np.ndarray):
+    """An array whose last axis has size 1: it, or each of its rows, converts to a Python number."""
+
+    def _only_number(self) -> Any:
+        if self.size != 1:
+            raise TypeError("only size-1 arrays can be converted to Python scalars")
+        return self.item()
+
+    def __float__(self) -> float:
+        return float(self._only_number())
+
+    def __int__(self) -> int:
+        return int(self._only_number())
+
+    def __complex__(self) -> complex:
+        return complex(self._only_number())
+
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = True) -> Any:
+        plain = np.asarray(array)
+        return plain[()] if return_scalar and plain.ndim == 0 else singles(plain)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return np.asarray(self).__reduce_ex__(protocol)
+
+
+_Singles.__name__ = "array"  # NumPy shows an array of another class by the name of its class
+
+
+def singles(array: np.ndarray) -> np.ndarray:
+    """The array, as one that converts to a Python number if there is one number in it or in each of its rows."""
+    return array.view(_Singles) if array.shape[-1:] == (1,) else array
