@@ -15,8 +15,8 @@ from typing import Any
 
 NAMES = ("paddle", "oneflow", "mxnet", "chainer")
 PACKAGE = "grus.dialects"
-# Import names that live inside a dialect: ChainerMN is a top-level package that comes with Chainer.
-INSIDE = {"chainermn": f"{PACKAGE}.chainer.chainermn"}
+# Import names that live inside a dialect: ChainerMN and ChainerX are top-level packages that come with Chainer.
+INSIDE = {name: f"{PACKAGE}.chainer.{name}" for name in ("chainermn", "chainerx")}
 ROOTS = {name: f"{PACKAGE}.{name}" for name in NAMES} | INSIDE
 
 

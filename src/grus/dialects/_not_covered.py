@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 
 from grus.errors import GrusError
 
-_TITLES = {"paddle": "Paddle", "oneflow": "OneFlow", "mxnet": "MXNet", "chainer": "Chainer", "chainermn": "Chainer"}
+_TITLES = {"paddle": "Paddle", "oneflow": "OneFlow", "mxnet": "MXNet"}
+_TITLES |= dict.fromkeys(["chainer", "chainermn", "chainerx"], "Chainer")
 
 # Where PyTorch keeps what the original keeps in a module with this last name.
 _TORCH_HOMES = {

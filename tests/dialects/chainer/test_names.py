@@ -9,7 +9,7 @@ TEXT = (importlib.resources.files("grus.dialects.chainer") / "names.txt").read_t
 
 
 def module_of(name: str):
-    inside = name.replace("chainermn", "chainer.chainermn")
+    inside = f"chainer.{name}" if name in ("chainermn", "chainerx") else name
     return importlib.import_module(f"grus.dialects.{inside}")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import grus.dialects.chainer as chainer
 import grus.dialects.chainer.functions as F
-from grus.dialects.chainer import Variable
+from grus.dialects.chainer import Variable, chainerx
 from grus.dialects.chainer.utils.type_check import InvalidType, expect
 
 
@@ -232,3 +232,11 @@ def test_ideep_is_never_there():
         chainer.backends.intel64.check_ideep_available()
     with pytest.raises(RuntimeError, match="iDeep is not available"):
         chainer.Variable(np.zeros(1)).to_intel64()
+
+
+def test_chainerx_is_never_there():
+    assert not chainerx.is_available()
+    assert chainer.get_device("@numpy").xp is not chainerx
+    assert not isinstance(np.ones(1), chainerx.ndarray)
+    with pytest.raises(RuntimeError, match="ChainerX is not available"):
+        chainer.backend.ChainerxDevice("native:0")

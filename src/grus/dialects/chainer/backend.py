@@ -12,9 +12,11 @@ from .backends._cpu import CpuDevice
 from .backends.cuda import GpuDevice
 
 __all__ = [
+    "ChainerxDevice",
     "CpuDevice",
     "Device",
     "GpuDevice",
+    "Intel64Device",
     "copyto",
     "from_chx",
     "get_array_module",
@@ -23,6 +25,20 @@ __all__ = [
     "to_chx",
     "using_device",
 ]
+
+
+class ChainerxDevice(Device):
+    """The class of no device; for `isinstance`."""
+
+    def __init__(self, device: Any) -> None:
+        raise RuntimeError("ChainerX is not available.")
+
+
+class Intel64Device(Device):
+    """The class of no device; for `isinstance`."""
+
+    def __init__(self) -> None:
+        raise RuntimeError("iDeep is not available, and grus has its own CPU kernels: use CpuDevice")
 
 
 def contains_nan(array: Any) -> bool:
