@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 import grus.cli
 from grus.cli import COMMANDS, Failure, UsageError, main
@@ -100,6 +101,24 @@ def test_errors_become_a_line_and_a_status(grus, monkeypatch, error, status, lin
 
 def grus_result(result):
     return result.status, result.error
+
+
+def _allocate_too_much():
+    try:
+        torch.empty(1 << 60)
+    except RuntimeError as error:
+        return error
+
+
+@pytest.mark.parametrize("error", [MemoryError("Unable to allocate 7 GiB"), _allocate_too_much()], ids=type)
+def test_too_little_memory_is_one_line(grus, monkeypatch, error):
+    import grus.cli as cli
+
+    monkeypatch.setattr(cli, "_load", lambda name: FakeCommand(error))
+    status, line = grus_result(grus("train"))
+    assert status == 1
+    assert line.startswith("grus train: error: not enough memory: ")
+    assert line.count("\n") == 1
 
 
 def test_an_unknown_error_keeps_its_traceback(monkeypatch):

@@ -1,6 +1,7 @@
 """`grus train`: runs, resumed runs, several processes, signals, and every bad input."""
 
 import csv
+import errno
 import json
 import os
 import signal
@@ -395,15 +396,15 @@ def only_line(result, *words):
         (["--steps", 0], "--steps must be at least 1, got 0"),
         (["--steps", 5, "--seconds", 5], "--steps and --seconds both set the length"),
         (["--seconds", 0], "--seconds must be at least 0.1, got 0.0"),
-        (["--seconds", "nan"], "--seconds must be at least 0.1, got nan"),
-        (["--seconds", "inf"], "--seconds must be at least 0.1, got inf"),
+        (["--seconds", "nan"], "--seconds must be a finite number, got nan"),
+        (["--seconds", "inf"], "--seconds must be a finite number, got inf"),
         (["--lr", -1], "--lr must be from 0 to 1000, got -1.0"),
         (["--lr", "nan"], "--lr must be"),
         (["--dropout", 1], "--dropout must be from 0 to 0.99, got 1.0"),
         (["--clip", 0], "--clip must be at least"),
         (["--warmup", -1], "--warmup must be at least 0, got -1"),
         (["--every", 0], "--every must be at least 1, got 0"),
-        (["--seed", -1], "--seed must be from 0"),
+        (["--seed", -1], "--seed must be from 0 to 9223372036854775807, got -1"),
         (["--threads", 0], "--threads must be from 1"),
         (["--nproc", 0], "--nproc must be from 1"),
         (["--nproc", 4], "--nproc 4 is more than --batch 3"),
@@ -456,6 +457,25 @@ def test_an_output_folder_that_cannot_be_written_is_named(train, tmp_path):
     if os.access(closed, os.W_OK):
         closed = Path("/proc/self")  # root may write anywhere but here
     only_line(train("--out", closed), "cannot write into")
+
+
+def test_a_full_disk_is_named_with_the_way_to_go_on(train, copy, monkeypatch):
+    def full(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(RunFolder, "save", full)
+    result = train("--out", copy, "--resume", "--steps", 40)
+    assert result.status == 1
+    line = result.error.splitlines()[-1]
+    assert line.startswith(f"grus train: error: {copy}: No space left on device; saved up to step ")
+    assert line.endswith(f"go on with: grus train --out {copy} --resume")
+
+
+def test_what_a_kill_left_unfinished_goes_with_the_next_checkpoint(train, copy):
+    for name in ("loss.csv", "loss.png", ".writable", "checkpoint.json", "state-1.safetensors"):
+        (copy / f".{name}.abcd1234.tmp").write_text("half")
+    assert train("--out", copy, "--resume", "--steps", 40).status == 0
+    assert not list(copy.glob("*.tmp"))
 
 
 def test_there_must_be_a_run_to_resume(train, tmp_path):

@@ -58,6 +58,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return status
     except (GrusError, Failure, OSError, KeyboardInterrupt) as error:
         return _report(error, f"grus {name}" if name else "grus")
+    except (MemoryError, RuntimeError) as error:
+        if not _out_of_memory(error):
+            raise
+        return _report(Failure(f"not enough memory: {error}"), f"grus {name}")
 
 
 def _without_command(arguments: list[str]) -> int:
@@ -95,6 +99,15 @@ def _load(name: str) -> ModuleType:
 
 def _description(command: ModuleType, name: str) -> str:
     return (command.__doc__ or COMMANDS[name]).split("\n\n")[0]
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether there was too little memory for what the user asked for; torch says it with a RuntimeError."""
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or "DefaultCPUAllocator" in str(error)
+    )
 
 
 def _report(error: BaseException, command: str) -> int:

@@ -44,6 +44,11 @@ def main(args: argparse.Namespace) -> int:
             stopped_by = _train(job, corpus)
         except Failure as failure:
             raise Failure(f"{failure}; {_how_to_go_on(folder)}") from None
+        except BrokenPipeError:
+            raise  # whoever read what we print is gone, which says nothing about the folder
+        except OSError as error:
+            place, cause = error.filename or str(folder.path), error.strerror or error
+            raise Failure(f"{place}: {cause}; {_how_to_go_on(folder)}") from None
         if stopped_by:
             print(f"stopped by {signal.Signals(stopped_by).name}; {_how_to_go_on(folder)}")
             return 128 + stopped_by

@@ -35,6 +35,8 @@ from .options import Options
 INDEX = "checkpoint.json"
 FORMAT = "grus train, 1"
 PREVIOUS = "previous"
+# What a kill in the middle of a write leaves behind.
+_UNFINISHED = (".*.safetensors.*.tmp", f".{INDEX}.*.tmp", ".loss.*.tmp", "..writable.*.tmp")
 SHAPE = "grus language model"  # key of the model's sizes in the metadata of its file
 
 
@@ -169,7 +171,7 @@ class RunFolder:
 
     def _remove_all_but(self, progress: Progress) -> None:
         wanted = {entry.file for entry in (progress.state, progress.best and progress.best.file) if entry}
-        for pattern in ("state-*.safetensors", "model-*.safetensors", ".*.safetensors.*.tmp", f".{INDEX}.*.tmp"):
+        for pattern in ("state-*.safetensors", "model-*.safetensors", *_UNFINISHED):
             for path in self.path.glob(pattern):
                 if path.name not in wanted:
                     path.unlink(missing_ok=True)

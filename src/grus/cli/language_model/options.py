@@ -77,7 +77,9 @@ def check(options: Options) -> Options:
         value, facts = getattr(options, each.name), each.metadata
         if value is None and each.default is None:
             continue
-        if facts["kind"] is not str and not (facts["least"] <= value <= facts["most"] and math.isfinite(value)):
+        if facts["kind"] is not str and not math.isfinite(value):
+            raise UsageError(f"{_flag(each.name)} must be a finite number, got {value}")
+        if facts["kind"] is not str and not facts["least"] <= value <= facts["most"]:
             raise UsageError(f"{_flag(each.name)} must be {_limits(facts)}, got {value}")
     if options.nproc > options.batch:
         raise UsageError(f"--nproc {options.nproc} is more than --batch {options.batch}; a process needs a lane")
@@ -119,6 +121,9 @@ def _flag(name: str) -> str:
 
 
 def _limits(facts: Mapping[str, Any]) -> str:
+    written = {
+        limit: f"{facts[limit]:g}" if facts["kind"] is float else str(facts[limit]) for limit in ("least", "most")
+    }
     if facts["most"] == math.inf:
-        return f"at least {facts['least']:g}"
-    return f"from {facts['least']:g} to {facts['most']:g}"
+        return f"at least {written['least']}"
+    return f"from {written['least']} to {written['most']}"
