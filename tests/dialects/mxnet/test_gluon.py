@@ -427,3 +427,17 @@ def test_states_of_lamb_say_how_many_weights_go_into_a_step(here):
     trainer = gluon.Trainer([weight], "sgd")
     trainer.load_states("states")
     assert trainer.optimizer.aggregate_num == 45  # with 0, MXNet reads the file and then fails in its first step
+
+
+def test_sizes_may_be_numpys_numbers(tmp_path):
+    words, units = np.array([4, 6]).max() + 1, np.int64(3)
+    net = nn.HybridSequential(prefix="n_")
+    with net.name_scope():
+        net.add(nn.Embedding(words, units), rnn.GRU(units, np.int64(1), layout="NTC"), nn.Dense(words, flatten=False))
+    net.initialize()
+    net.hybridize()
+    assert net(nd.ones((2, 5))).shape == (2, 5, 7)
+    assert repr(net[0].weight) == "Parameter n_embedding0_weight (shape=(7, 3), dtype=float32)"
+    net.export(str(tmp_path / "net"))
+    assert "int64" not in (tmp_path / "net-symbol.json").read_text()
+    assert nd.ones((2, 3)).sum(axis=np.int64(1)).shape == (2,)

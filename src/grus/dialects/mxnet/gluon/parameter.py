@@ -23,6 +23,11 @@ class DeferredInitializationError(MXNetError):
     """A parameter's values were asked for before its shape is known."""
 
 
+def _plain_sizes(shape: Any) -> Any:
+    """A tuple with Python's numbers in place of NumPy's, whose texts name their type."""
+    return tuple(int(n) if isinstance(n, np.integer) else n for n in shape) if isinstance(shape, tuple) else shape
+
+
 class Parameter:
     """The values of a block that training changes.
 
@@ -61,7 +66,7 @@ class Parameter:
         self._differentiable = differentiable
         self._allow_deferred_init = allow_deferred_init
         self._grad_req: str | None = None
-        self._shape = (shape,) if isinstance(shape, int) else shape
+        self._shape = (shape,) if isinstance(shape, int) else _plain_sizes(shape)
         self.name = name
         self._dtype = dtype
         self.lr_mult = lr_mult

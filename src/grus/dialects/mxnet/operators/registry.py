@@ -151,7 +151,7 @@ def axes_of(axis: Any, ndim: int, exclude: bool = False) -> tuple[int, ...]:
     Raises:
         MXNetError: for an axis that the array does not have.
     """
-    if axis is None or axis == ():
+    if axis is None or (isinstance(axis, (tuple, list)) and not axis):
         chosen = tuple(range(ndim))
         return () if exclude and axis is None else chosen
     given = (axis,) if not isinstance(axis, (tuple, list)) else axis

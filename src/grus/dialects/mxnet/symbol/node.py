@@ -75,9 +75,16 @@ def text_of(value: Any) -> str:
         return np.dtype(value).name
     if isinstance(value, np.dtype):
         return value.name
-    if isinstance(value, list):
-        value = tuple(value)
-    return str(value)
+    return str(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    """Tuples of Python's numbers: NumPy 2 shows the numbers within a tuple by the names of their types."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_plain(member) for member in value)
+    if isinstance(value, np.floating):
+        return float(str(value))
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def operator_named(name: str) -> Operator:

@@ -306,7 +306,7 @@ class Symbol:
         """Another shape; the codes are those of `mx.nd.reshape`."""
         if len(shape) == 1:
             shape = shape[0]
-        attributes = {"shape": shape if shape != () else kwargs.pop("shape"), **kwargs}
+        attributes = {"shape": kwargs.pop("shape") if isinstance(shape, tuple) and not shape else shape, **kwargs}
         return apply(OPERATORS["Reshape"], [self], attributes, None, "reshape")
 
     def astype(self, dtype: Any) -> "Symbol":
@@ -436,7 +436,7 @@ def var(
         raise TypeError("Expect a string for variable `name`")
     attrs = dict(attr or {})
     if shape is not None:
-        attrs["__shape__"] = str(tuple(shape))
+        attrs["__shape__"] = text_of(tuple(shape))
     if lr_mult is not None:
         attrs["__lr_mult__"] = str(lr_mult)
     if wd_mult is not None:
