@@ -32,6 +32,8 @@ def train():
     loss.backward()
     adam.step()
     adam.clear_grad()
+    alone = dist.new_group([0])
+    assert (dist.get_rank(alone), alone.is_member()) == (-1, False)
     return dist.get_rank(), layer._linear1.weight.numpy()
 
 
@@ -49,6 +51,7 @@ if __name__ == "__main__":
     try:
         dist.spawn(mismatched, nprocs=2)
     except Exception as error:
+        assert type(error) is Exception
         message = str(error)
     assert "Traceback" in message
     assert "parameter 'weight_ih_l0' is [12, 3] float32 on rank 0 and [15, 3] float32 on rank 1" in message

@@ -23,7 +23,8 @@ def new_group(ranks: list[int] | None = None, backend: str | None = None, timeou
     """
     here = place()
     members = sorted(range(here.size) if ranks is None else ranks)
-    rank = members.index(here.rank) if here.rank in members else -1
+    # As in Paddle, a group of one has no member: it has nothing to communicate.
+    rank = members.index(here.rank) if here.rank in members and len(members) > 1 else -1
     if not is_initialized():
         return add_group(members, None, -1)
     process_group: Any = dist.new_group(members, timeout=timeout, backend=backend)

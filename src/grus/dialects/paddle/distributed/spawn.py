@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.multiprocessing.spawn import ProcessException
 
 from grus import parallel
 from grus.parallel.spawn import Workers
@@ -38,8 +39,11 @@ class MultiprocessContext:
         self.return_queues = [ReturnQueue(workers, rank) for rank in range(len(self.processes))]
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait: True when all are done. Raises the error, with rank and traceback, of the first process to fail."""
-        return self._workers.join(timeout)
+        """Wait: True when all are done. Raises an Exception with rank and traceback of the first process to fail."""
+        try:
+            return self._workers.join(timeout)
+        except ProcessException as error:
+            raise Exception(str(error)) from error  # the very class that Paddle raises
 
 
 def spawn(
