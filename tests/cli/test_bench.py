@@ -68,9 +68,15 @@ def test_flops_count_every_product() -> None:
         (["--peer", "paddle"], "--peer must be NAME=PYTHON"),
         (["--peer", "caffe=/bin/sh"], "--peer must be NAME=PYTHON"),
         (["--peer", "paddle=/no/such/python"], "existing interpreter"),
+        (["--seconds", "nan"], "--seconds must be more than 0 and finite, got nan"),
+        (["--json", "/no/such/folder/x.json"], "--json must be a file in a folder that exists"),
+        (["--plot", "x.txt"], "--plot must end in .png or .svg, got 'x.txt'"),
     ],
 )
-def test_refusals_are_one_line(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_refusals_are_one_line_before_anything_is_measured(
+    arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("grus.cli.bench.run", None)
     assert main(["bench", *arguments]) == 2
     message = capsys.readouterr().err
     assert words in message

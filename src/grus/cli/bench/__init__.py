@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import itertools
+import math
 from pathlib import Path
 
 from .. import UsageError
@@ -45,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    check_files(args)
     rows = run(cells(args), peers(args.peer), args.threads, args.rounds, args.seconds)
     if args.json:
         write_json(args.json, rows, args.threads)
@@ -53,12 +55,24 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
+def check_files(args: argparse.Namespace) -> None:
+    """Refuses at once what could not be written after minutes of measuring."""
+    for name in ("json", "plot"):
+        path: Path | None = getattr(args, name)
+        if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+            raise UsageError(f"--{name} must be a file in a folder that exists, got {str(path)!r}")
+    if args.plot is not None and args.plot.suffix.lower() not in (".png", ".svg"):
+        raise UsageError(f"--plot must end in .png or .svg, got {str(args.plot)!r}")
+
+
 def cells(args: argparse.Namespace) -> list[Cell]:
     """Every combination of the sizes."""
     for name in ("hidden", "batch", "steps", "layers", "input", "threads", "rounds"):
         given = getattr(args, name)
         if min(given if isinstance(given, list) else [given], default=1) < 1:
             raise UsageError(f"--{name} must be at least 1, got {given}")
+    if not 0 < args.seconds < math.inf:
+        raise UsageError(f"--seconds must be more than 0 and finite, got {args.seconds}")
     combinations = itertools.product(args.steps, args.batch, args.input or [0], args.hidden, args.layers)
     return [
         Cell(steps, batch, input or hidden, hidden, layers, args.bidirectional, args.train)
