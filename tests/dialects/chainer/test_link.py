@@ -159,3 +159,22 @@ def test_orthogonal_columns_have_the_asked_length():
     array = np.empty((5, 3))
     chainer.initializers.Orthogonal(scale=2.0)(array)
     np.testing.assert_allclose(array.T @ array, 4 * np.eye(3), atol=1e-12)
+
+
+def test_overridden_moves_are_called_by_the_parents():
+    with pytest.warns(DeprecationWarning, match="Overriding method 'to_cpu'"):
+
+        class Holder(L.Linear):
+            moves = 0
+
+            def to_cpu(self):
+                with pytest.warns(DeprecationWarning, match="to_cpu is deprecated"):
+                    super().to_cpu()
+                self.moves += 1
+                return self
+
+    holder = Holder(1, 1)
+    holder.to_cpu()
+    chainer.Chain(holder=holder).to_device("@numpy")
+    holder.to_device("@numpy")
+    assert holder.moves == 3

@@ -212,8 +212,12 @@ def test_function_hooks_see_forward_and_backward():
 
 
 def test_debug_mode_finds_nan():
-    with chainer.using_config("debug", True), pytest.raises(RuntimeError, match="NaN is detected on forward"):
-        F.log(Variable(np.array([-1.0])))
+    with pytest.warns(DeprecationWarning, match="DebugMode is deprecated"):
+        old_style = chainer.DebugMode(True)
+    for block in (chainer.using_config("debug", True), old_style):
+        with block, pytest.raises(RuntimeError, match="NaN is detected on forward"):
+            F.log(Variable(np.array([-1.0])))
+    assert not chainer.is_debug()
 
 
 def test_a_gpu_is_asked_for_in_vain():

@@ -5,6 +5,7 @@ GRUs are computed by `grus.functional`. See `names.txt` beside this file for wha
 """
 
 import os as _os
+import warnings as _warnings
 from typing import Any as _Any
 
 import numpy as _numpy
@@ -83,6 +84,24 @@ def is_debug() -> bool:
 def set_debug(debug: bool) -> None:
     """Turn debug mode on or off in this thread: more checks, stack traces with errors of backpropagation."""
     config.debug = debug
+
+
+class DebugMode:
+    """Switches debug mode inside a `with` block. Deprecated: use `using_config("debug", ...)`."""
+
+    def __init__(self, debug: bool) -> None:
+        _warnings.warn(
+            'chainer.DebugMode is deprecated. Use chainer.using_config("debug", ...) instead.',
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        self._block = using_config("debug", debug)
+
+    def __enter__(self) -> None:
+        self._block.__enter__()
+
+    def __exit__(self, *args: _Any) -> None:
+        self._block.__exit__(*args)
 
 
 from . import (  # noqa: E402
@@ -173,6 +192,7 @@ __all__ = [
     "AbstractSerializer",
     "Chain",
     "ChainList",
+    "DebugMode",
     "Deserializer",
     "DeviceResident",
     "DictSummary",

@@ -14,6 +14,12 @@ class DeviceResident:
 
     _device: backend.Device = backend.CpuDevice()
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for method in ("to_cpu", "to_gpu"):
+            if method in cls.__dict__:
+                warnings.warn(f"Overriding method '{method}'.", DeprecationWarning, stacklevel=2)
+
     def device_resident_accept(self, visitor: Any) -> None:
         """Let a visitor see this object; override it to show the arrays and variables that it holds."""
         visitor.visit_device_resident(self)
@@ -31,13 +37,13 @@ class DeviceResident:
     def to_cpu(self) -> Any:
         """Move to the CPU. Deprecated: use `to_device("@numpy")`."""
         _warn_deprecated("to_cpu", "@numpy")
-        return self._move(backend.CpuDevice())
+        return self._move(backend.CpuDevice(), self)
 
     def to_gpu(self, device: Any = None) -> Any:
         """Move to a GPU, the current one by default. Deprecated: use `to_device("@cupy:N")`."""
         target = cuda.GpuDevice(cuda.device_or_current(device))
         _warn_deprecated("to_gpu", "@cupy:N")
-        return self._move(target)
+        return self._move(target, self)
 
     def to_intel64(self) -> Any:
         """iDeep does not exist here: RuntimeError."""
@@ -57,10 +63,10 @@ class DeviceResident:
 
     def to_device(self, device: Any) -> Any:
         """Move all arrays and variables to a device; see `chainer.get_device`. Returns self."""
-        return self._move(backend.get_device(device))
+        return self._move(backend.get_device(device), None)
 
-    def _move(self, device: backend.Device) -> Any:
-        self.device_resident_accept(_MoveVisitor(device))
+    def _move(self, device: backend.Device, caller: DeviceResident | None) -> Any:
+        self.device_resident_accept(_MoveVisitor(device, caller))
         return self
 
 
@@ -85,11 +91,25 @@ class DeviceResidentsVisitor:
 
 
 class _MoveVisitor(DeviceResidentsVisitor):
-    def __init__(self, device: backend.Device) -> None:
+    """Moves what it sees.
+
+    Before version 7 links overrode `to_cpu` and `to_gpu` to move what else they hold, so these are called where they are
+    overridden, except on the `caller`, which is in the middle of its own.
+    """
+
+    def __init__(self, device: backend.Device, caller: DeviceResident | None) -> None:
         self._device = device
+        self._caller = caller
 
     def visit_device_resident(self, device_resident: DeviceResident) -> None:
         device_resident._device = self._device
+        name = "to_cpu" if isinstance(self._device, backend.CpuDevice) else "to_gpu"
+        if device_resident is self._caller or getattr(type(device_resident), name) is getattr(DeviceResident, name):
+            return
+        if isinstance(self._device, backend.GpuDevice):
+            device_resident.to_gpu(self._device.device.id)
+        else:
+            device_resident.to_cpu()
 
     def visit_array(self, arr: Any) -> Any:
         return self._device.send(arr)
