@@ -336,6 +336,7 @@ def test_arrays_of_one_number_convert_as_in_mxnets_time():
 def test_arrays_of_one_number_are_numpys_otherwise():
     total = nd.array([1.5]).asnumpy()
     assert repr(total) == "array([1.5], dtype=float32)"
+    assert type(total).__name__ == "ndarray"
     assert type(total.sum()) is np.float32
     assert type(total[0]) is np.float32
     assert total.squeeze().shape == ()

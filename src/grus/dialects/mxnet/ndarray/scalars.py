@@ -78,6 +78,9 @@ class _Singles(np.ndarray):
     def __complex__(self) -> complex:
         return complex(self._only_number())
 
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
+
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = True) -> Any:
         plain = np.asarray(array)
         return plain[()] if return_scalar and plain.ndim == 0 else singles(plain)
@@ -86,7 +89,7 @@ class _Singles(np.ndarray):
         return np.asarray(self).__reduce_ex__(protocol)
 
 
-_Singles.__name__ = "array"  # NumPy shows an array of another class by the name of its class
+_Singles.__name__ = "ndarray"
 
 
 def singles(array: np.ndarray) -> np.ndarray:
