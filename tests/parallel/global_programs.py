@@ -111,11 +111,70 @@ def oneflow_training(rows: bool) -> list[np.ndarray]:
     return [weight.numpy() for weight in gru.parameters()]
 
 
-def run_all() -> dict[str, Any]:
+def oneflow_tensors() -> dict[str, Any]:
+    """Global tensors of OneFlow's: values and gradients where the processes do not all do the same."""
+    rank, everyone = flow.env.get_rank(), flow.placement.all("cpu")
+    broadcast, rows, columns = flow.sbp.broadcast, flow.sbp.split(0), flow.sbp.split(1)
+
+    def leaf(sbp: Any) -> Any:
+        return flow.tensor([[1.0, 2.0], [3.0, 4.0]], placement=everyone, sbp=sbp, requires_grad=True)
+
+    into_sum, into_local = leaf(broadcast), leaf(broadcast)
+    (into_sum.to_global(sbp=flow.sbp.partial_sum) ** 2).sum().backward()
+    (into_local.to_local() ** 2).sum().backward()
+    local = flow.tensor([1.0, 2.0], requires_grad=True)
+    (local.to_global(everyone, broadcast) * 3).sum().backward()
+    whole, pieces = leaf(rows), leaf(columns)
+    pieces.chunk(2, 1)[1].sum().backward()
+    first = flow.placement("cpu", [0])
+    alone = flow.ones(2, 2).to_global(first, broadcast)
+    return {
+        "into a sum": into_sum.grad.to_local().numpy(),
+        "into local ones": into_local.grad.to_local().numpy(),
+        "from a local one": local.grad.numpy(),
+        "one piece of two": pieces.grad.numpy(),
+        "row": whole[1].to_local().tolist(),
+        "number": (float(whole.sum()), [float(number) for number in whole[0]]),
+        "uneven view": [str(flow.ones(n, 2, 4, placement=everyone, sbp=columns).view(-1, 4).sbp) for n in (2, 3)],
+        "view that has none": str(flow.ones(6, 4, placement=everyone, sbp=rows).reshape(3, 8).sbp),
+        "elsewhere": (tuple(alone.to_local().shape), alone.to_global(everyone, rows).to_local().numpy().tolist()),
+        "rank": rank,
+    }
+
+
+def oneflow_files(folder: str) -> dict[str, Any]:
+    """A global model's checkpoint, which one process loads for all."""
+    everyone, broadcast = flow.placement.all("cpu"), flow.sbp.broadcast
+    x = flow.ones(2, 3, placement=everyone, sbp=flow.sbp.split(0))
+    model = flow.nn.Linear(3, 4).to_global(everyone, broadcast)
+    optimizer = flow.optim.Adam(model.parameters(), 0.1)
+    model(x).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    flow.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, folder, global_dst_rank=0)
+    flow.comm.barrier()
+    saved = flow.load(folder, global_src_rank=0)
+    again = flow.nn.Linear(3, 4).to_global(everyone, broadcast)
+    again.load_state_dict(saved["model"])
+    resumed = flow.optim.Adam(again.parameters(), 0.1)
+    resumed.load_state_dict(saved["optimizer"])
+    for one, by in ((model, optimizer), (again, resumed)):
+        one(x).sum().backward()
+        by.step()
+        by.zero_grad()
+    return {
+        "placement": str(saved["model"]["weight"].placement.ranks.tolist()),
+        "weights": [model.weight.numpy(), again.weight.numpy()],
+    }
+
+
+def run_all(folder: str) -> dict[str, Any]:
     """Everything above, on one of several processes."""
     parallel.start()
     return {
         **{name: gru_on_layout(name) for name in LAYOUTS},
         "tensor": layouts_of_a_tensor(),
         "training": {rows: oneflow_training(rows) for rows in (False, True)},
+        "oneflow": oneflow_tensors(),
+        "files": oneflow_files(folder),
     }

@@ -13,8 +13,9 @@ from grus import functional, parallel
 
 
 @pytest.fixture(scope="module")
-def on_two() -> list[dict[str, Any]]:
-    workers = parallel.spawn(global_programs.run_all, nprocs=2)
+def on_two(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    folder = str(tmp_path_factory.mktemp("checkpoint") / "saved")
+    workers = parallel.spawn(global_programs.run_all, (folder,), nprocs=2)
     return [workers.result(rank) for rank in range(2)]
 
 
@@ -66,3 +67,29 @@ def test_oneflows_layer_trains_the_same(on_two: list[dict[str, Any]], rows: bool
     for found in on_two:
         for got, wanted in zip(found["training"][rows], alone, strict=True):
             np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_count_each_process(on_two: list[dict[str, Any]]) -> None:
+    doubled = np.array([[2.0, 4.0], [6.0, 8.0]])
+    for rank, found in enumerate(on_two):
+        tensors = found["oneflow"]
+        np.testing.assert_array_equal(tensors["into a sum"], doubled)
+        np.testing.assert_array_equal(tensors["into local ones"], 2 * doubled)  # both processes use the values
+        np.testing.assert_array_equal(tensors["from a local one"], [[3, 3], [0, 0]][rank])  # the first one's count
+        np.testing.assert_array_equal(tensors["one piece of two"], [[0, 1], [0, 1]])
+
+
+def test_oneflows_layouts(on_two: list[dict[str, Any]]) -> None:
+    for rank, found in enumerate(on_two):
+        tensors = found["oneflow"]
+        assert tensors["row"] == [[0.0, 0.0], [3.0, 4.0]][rank]
+        assert tensors["number"] == (10.0, [1.0, 2.0])
+        assert tensors["uneven view"] == ["(oneflow.sbp.split(dim=0),)", "(oneflow.sbp.split(dim=1),)"]
+        assert tensors["view that has none"] == "(oneflow.sbp.broadcast,)"
+        assert tensors["elsewhere"] == ([(2, 2), (0, 0)][rank], [[1.0, 1.0]])
+
+
+def test_one_process_loads_for_all(on_two: list[dict[str, Any]]) -> None:
+    for found in on_two:
+        assert found["files"]["placement"] == "[0]"
+        np.testing.assert_allclose(*found["files"]["weights"], rtol=1e-6)

@@ -96,10 +96,13 @@ def relayout(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
         return tensor.redistribute(placements=layout)
     # Into a sum, each process brings what it holds: of a replica the first one all, of a split each one its piece.
     before = [Replicate() if partial else kind for kind, partial in zip(layout, becomes_partial, strict=True)]
-    local = DTensor.to_local(tensor.redistribute(placements=before))
+    # Each process's gradient is that of what it brings alone.
+    gradients = [Partial() if partial else kind for kind, partial in zip(before, becomes_partial, strict=True)]
+    local = DTensor.to_local(tensor.redistribute(placements=before), grad_placements=gradients)
+    places = mesh.get_coordinate() or [0] * mesh.ndim  # who has no place holds nothing of it either
     for axis, (partial, kind) in enumerate(zip(becomes_partial, tensor.placements, strict=True)):
         if partial:
-            place, dim = mesh.get_local_rank(axis), kind.dim if isinstance(kind, Shard) else None
+            place, dim = places[axis], kind.dim if isinstance(kind, Shard) else None
             pieces = local.chunk(mesh.size(axis), dim) if dim is not None else (local,)
             kept = [piece if number == place else piece * 0 for number, piece in enumerate(pieces)]
             local = torch.cat(kept, dim) if dim is not None else kept[0]
@@ -120,9 +123,10 @@ def _moved(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
 
 
 def to_local(tensor: DTensor) -> Tensor:
-    """This process's piece; differentiable."""
+    """This process's piece; differentiable. Of a replica, each process's use adds to the gradient."""
     averaged = [axis for axis, kind in enumerate(tensor.placements) if _is_average(kind)]
-    local = DTensor.to_local(tensor)
+    gradients = [Partial() if kind.is_replicate() else kind for kind in tensor.placements]
+    local = DTensor.to_local(tensor, grad_placements=gradients)
     for axis in averaged:  # torch keeps a mean as an average over processes, where a sum is meant
         local = local / tensor.device_mesh.size(axis)
     return local

@@ -37,6 +37,26 @@ LAYOUTS: dict[str, tuple[Any, Any]] = {
     "max": (lambda x: x.max(), B),
     "transpose": (lambda x: x.t(), S(1)),
     "product": (lambda x: x * 2, S(0)),
+    "softmax over rows": (lambda x: flow.softmax(x, 0), S(1)),
+    "softmax in a layer": (lambda x: nn.Softmax(0)(x), S(1)),
+    "cat of rows": (lambda x: flow.cat([x, x], 0), S(1)),
+    "piece": (lambda x: x.chunk(2, 0)[1], S(1)),
+    "row": (lambda x: x[0], P),
+    "some rows": (lambda x: x[1:], P),
+    "some columns": (lambda x: x[:, 1:], S(0)),
+    "view of columns": (lambda x: x.to_global(sbp=S(1)).view(-1), S(0)),
+    "greatest of rows": (lambda x: x.max(0)[0], S(0)),
+    "argmax of columns": (lambda x: x.to_global(sbp=S(1)).argmax(1), S(0)),
+    "rows apart": (lambda x: x.unbind(0)[0], S(0)),
+    "any": (lambda x: (x > 0).any(), B),
+    "sum, relu": (lambda x: x.sum(0).relu(), S(0)),
+    "sum, plus one": (lambda x: x.sum(0) + 1, S(0)),
+    "sum, negative": (lambda x: -x.sum(0), S(0)),
+    "sum, halved": (lambda x: x.sum(0) / 2, P),
+    "sum of all, root": (lambda x: x.sum().sqrt(), B),
+    "sum, mean": (lambda x: x.sum(0).mean(), P),
+    "sum, copied": (lambda x: x.sum(0).clone(), P),
+    "sum, zeros like it": (lambda x: flow.zeros_like(x.sum(0)), P),
 }
 
 
@@ -94,6 +114,16 @@ def test_a_global_layer(weights: Any) -> None:
     optimizer.step()
     assert gru.weight_hh_l1.is_global
     assert gru.to_local().weight_hh_l1.is_local
+
+
+@pytest.mark.parametrize("function", [lambda w: w * 2, lambda w: w.mean(), lambda w: flow.softmax(w, 1)])
+@pytest.mark.parametrize("layout", [B, S(0), S(1)], ids=str)
+def test_a_leafs_gradient_lies_as_the_leaf(layout: Any, function: Any) -> None:
+    leaf = flow.ones(4, 4).to_global(HERE, layout)
+    leaf.requires_grad = True
+    function(leaf).sum().backward()
+    assert leaf.requires_grad
+    assert leaf.grad.sbp == (layout,)
 
 
 def test_gradients_reach_local_leaves() -> None:

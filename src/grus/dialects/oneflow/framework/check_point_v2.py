@@ -66,7 +66,7 @@ def load(path: str | os.PathLike[str], global_src_rank: int | None = None, map_l
     """Load what `save` or OneFlow wrote. Never runs code from the files.
 
     Args:
-        global_src_rank: give global tensors on all processes, which have this process's values.
+        global_src_rank: give global tensors that lie on this process alone.
         map_location: a device for the tensors, "cpu" by default.
 
     Raises:
@@ -94,7 +94,7 @@ def load(path: str | os.PathLike[str], global_src_rank: int | None = None, map_l
             values = values.view(torch.bfloat16)
         tensor: Any = dress(values)
         if global_src_rank is not None:
-            tensor = tensor.to_global(placement.all("cpu"), sbp_module.broadcast)
+            tensor = tensor.to_global(placement("cpu", [global_src_rank]), sbp_module.broadcast)
         if map_location is not None:
             tensor = tensor.to_global(map_location) if isinstance(map_location, placement) else tensor.to(map_location)
         return Parameter(tensor) if isinstance(array, files.Parameter) else tensor

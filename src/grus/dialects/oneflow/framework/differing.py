@@ -182,6 +182,8 @@ def copy_(self: Tensor, other: Any) -> None:
         assert known.shape == tuple(self.shape), f"copy_: the array must have shape {self.shape}, got {known.shape}"
         source = known
     with torch.no_grad():
+        if self.is_global and isinstance(source, Tensor) and source.is_global:
+            source = source.to_global(self.placement, self.sbp)
         torch.Tensor.copy_(self.detach(), source)
 
 

@@ -33,11 +33,19 @@ def making(function: Callable[..., torch.Tensor]) -> Maker:
         requires_grad: bool = False,
         **keywords: Any,
     ) -> Tensor:
+        model = arguments[0] if arguments else None
+        if placement is None and isinstance(model, Tensor) and _is_open(model):
+            placement, sbp = model.placement, model.sbp
         given = [_whole(value) for value in arguments] if placement is not None else arguments
         made = function(*map(plain, given), **{name: plain(value) for name, value in keywords.items()})
         return placed(made, placement, sbp).requires_grad_(requires_grad)
 
     return make
+
+
+def _is_open(tensor: Tensor) -> bool:
+    """Whether it is an open sum, whose layout torch does not give to a tensor made after its model."""
+    return tensor.is_global and sbp_module.partial_sum in tensor.sbp
 
 
 def _whole(value: Any) -> Any:

@@ -14,17 +14,19 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate
 from torch.nn import init
 
 from grus.parallel import global_tensor
 
 from .. import sbp as sbp_module
+from . import layouts, tensor_str
 from . import placement as placements
-from . import tensor_str
 from .dtype import Size, dtype, indexed, of_torch, plain, translated
 
 _DATA: Any = torch.Tensor.data
+_REQUIRES_GRAD: Any = torch.Tensor.requires_grad
 
 # The mark on a step of the autograd graph from which backward() began, and which does not serve again.
 _SPENT = "oneflow: released"
@@ -242,13 +244,23 @@ class Tensor(torch.Tensor):
         if isinstance(self, DTensor):
             mesh = self.device_mesh if placement is None else placement.mesh
             layout = self.placements if sbp is None else sbp_module.placements(sbp, mesh.ndim, self.dim())
-            return dress(global_tensor.relayout(self, mesh, layout))
+            with torch._C.DisableTorchFunctionSubclass():
+                return dress(global_tensor.relayout(self, mesh, layout))
         if placement is None or sbp is None:
             missing = "placement" if placement is None else "sbp"
             raise RuntimeError(f"to_global of a local tensor needs a placement and an sbp, and {missing} was not given")
         mesh = placement.mesh
         layout = sbp_module.placements(sbp, mesh.ndim, self.dim())
-        return dress(global_tensor.from_local(self.as_subclass(torch.Tensor), mesh, layout))
+        return dress(global_tensor.from_local(self._brought(mesh, layout), mesh, layout))
+
+    def _brought(self, mesh: DeviceMesh, layout: Iterable[Placement]) -> torch.Tensor:
+        """A local tensor as it enters a global one. Of a broadcast only the first process's values count, and have gradients."""
+        values = self.as_subclass(torch.Tensor)
+        place = mesh.get_coordinate() or [1] * mesh.ndim
+        if values.requires_grad and any(at and kind.is_replicate() for at, kind in zip(place, layout, strict=True)):
+            values = values.view_as(values)
+            values.register_hook(torch.zeros_like)
+        return values
 
     def local_to_global(
         self, placement: placements.placement | None = None, sbp: Any = None, **keywords: Any
@@ -268,6 +280,8 @@ class Tensor(torch.Tensor):
         """This process's piece."""
         if not isinstance(self, DTensor):
             raise RuntimeError("Expected global tensor for to_local but got local tensor!")
+        if self.device_mesh.get_coordinate() is None:
+            return dress(torch.empty([0] * self.dim(), dtype=torch_dtype(self)))
         return dress(global_tensor.to_local(self))
 
     def to_consistent(self, *_arguments: Any, **_keywords: Any) -> Tensor:
@@ -327,6 +341,31 @@ class Parameter(Tensor):
 
 class _Global:
     """What only global tensors have."""
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Iterable[type], args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            return dress(layouts.call(function, args, kwargs or {}))
+
+    def __float__(self) -> float:
+        return float(self.item())  # type: ignore[attr-defined]
+
+    def __int__(self) -> int:
+        return int(self.item())  # type: ignore[attr-defined]
+
+    def __bool__(self) -> bool:
+        return bool(self.item())  # type: ignore[attr-defined]
+
+    @property
+    def requires_grad(self) -> bool:
+        with torch._C.DisableTorchFunctionSubclass():
+            return _REQUIRES_GRAD.__get__(self)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)  # type: ignore[attr-defined]
 
     @property
     def device(self) -> torch.device:

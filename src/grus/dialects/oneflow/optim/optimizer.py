@@ -199,7 +199,11 @@ class Optimizer(torch.optim.Optimizer):
             self.state.pop(parameter, None)
             return
         for name, value in own.items():
-            own[name] = value.detach() if parameter.is_global else value.detach().to(parameter.device)
+            own[name] = (
+                value.detach().to_global(parameter.placement, parameter.sbp)
+                if parameter.is_global
+                else value.detach().to(parameter.device)
+            )
         own["step"] = torch.tensor(float(self.steps))
         self.state[parameter] = own
 

@@ -26,11 +26,16 @@ def adopt(
     make = translated(layer.__init__) if positional is None else named(layer.__init__, "self " + positional)
     own: dict[str, Any] = {"__init__": make}
     if "forward" in vars(layer) and not issubclass(layer, torch.nn.Sequential):
-        own["forward"] = inside_torch(layer.forward)
+        own["forward"] = layer.forward if _is_one_function(layer) else inside_torch(layer.forward)
     if shown is not None:
         own["extra_repr"] = lambda self: shown.format(**vars(self))
     about = {"__doc__": f"As torch.nn.{layer.__name__}.", "__module__": "grus.dialects.oneflow.nn"}
     return type(layer.__name__, (layer, base), {**own, **about})
+
+
+def _is_one_function(layer: type[torch.nn.Module]) -> bool:
+    """Whether its forward is one function of torch, which is called as a script would: it minds layouts over processes."""
+    return layer.__module__ == "torch.nn.modules.activation" or layer is torch.nn.LayerNorm
 
 
 def adopt_pooling(layer: type[torch.nn.Module], axes: int, shown: str) -> Any:
