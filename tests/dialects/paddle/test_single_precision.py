@@ -44,6 +44,10 @@ def double_by_default():
         (lambda x, t: paddle.increment(t, 0.1), [0.4000000014901161]),
         (lambda x, t: F.pad(t.reshape([1, 1, 1]), [1, 0], value=0.1, data_format="NCL"), [0.10000000149011612, 0.3]),
         (lambda x, t: F.label_smooth(x, t, 0.3), [0.3699999988079071, 1.2799999833106994]),
+        (
+            lambda x, t: F.label_smooth(double(1.0, 0.0, 0.0, 0.0, 0.0), epsilon=0.3)[:2],
+            [0.7599999904632568, 0.06000000238418579],
+        ),
         (lambda x, t: F.layer_norm(x.reshape([1, 2]) * 0.01, [2]), [-0.8992288051997182, 0.8992288051997182]),
         (lambda x, t: F.hinge_embedding_loss(x, double(1.0, -1.0), 2.3), [0.4999999761581421]),
     ],

@@ -180,7 +180,7 @@ def label_smooth(
     """(1 - epsilon) * label + epsilon * the prior distribution (an even one without it)."""
     if not 0 <= epsilon <= 1:
         raise ValueError("The value of epsilon must be between 0 and 1.")
-    even = single(epsilon * (1.0 / int(label.shape[-1])))
+    even = single(single(epsilon) / int(label.shape[-1]))
     prior = even if prior_dist is None else torch.mul(prior_dist, single(epsilon))
     return torch.add(torch.mul(label, single(1 - epsilon)), prior)
 

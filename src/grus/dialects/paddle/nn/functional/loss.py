@@ -288,7 +288,7 @@ def _smoothed(input: torch.Tensor, label: torch.Tensor, axis: int, smoothing: fl
         flat = torch.squeeze(label, axis) if label.ndim == input.ndim else label
         one_hot = torch.nn.functional.one_hot(plain(torch.Tensor.to(flat, torch.int64)), classes)
         label = torch.movedim(one_hot.to(torch.float32), -1, axis)  # Paddle smooths in single precision
-    smoothed = torch.add(torch.mul(label, 1 - smoothing), smoothing / classes)
+    smoothed = torch.add(torch.mul(label, single(1 - smoothing)), single(single(smoothing) / classes))
     return torch.Tensor.to(smoothed, torch_dtype(input.dtype))
 
 
