@@ -188,9 +188,13 @@ BEGINNINGS: dict[str, tuple[Any, list[str]]] = {
 
 @pytest.mark.parametrize(("make", "names"), BEGINNINGS.values(), ids=BEGINNINGS.keys())
 def test_states_are_zeros_at_first(make: Any, names: list[str]) -> None:
-    state = make([nn.Parameter(flow.ones(2))]).state_dict()["state"]
-    assert state["step"] == 0
-    assert {name: value.tolist() for name, value in state[0].items()} == dict.fromkeys(names, [0.0, 0.0])
+    parameter = nn.Parameter(flow.ones(2))
+    optimizer = make([parameter])
+    assert optimizer.state_dict()["state"]["step"] == 0
+    parameter.grad = flow.zeros(2)
+    optimizer.step()
+    state = optimizer.state_dict()["state"][0]
+    assert {name: value.tolist() for name, value in state.items()} == dict.fromkeys(names, [0.0, 0.0])
 
 
 def test_steps_are_counted_for_all_parameters_together() -> None:
@@ -272,3 +276,18 @@ def test_plateau(options: dict[str, Any], factors: list[float]) -> None:
 def test_plateau_refuses(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         S.ReduceLROnPlateau(flow.optim.SGD([nn.Parameter(flow.ones(1))]), **options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "untouched"),
+    [("Adam", []), ("AdamW", []), ("RMSprop", []), ("Adagrad", ["sum"]), ("Adadelta", ["square_avgs", "acc_deltas"])],
+)
+def test_states_of_parameters_without_gradient(kind: str, untouched: list[str]) -> None:
+    used, unused = (nn.Parameter(flow.ones(2)) for _ in range(2))
+    optimizer = getattr(flow.optim, kind)([used, unused])
+    assert list(optimizer.state_dict()["state"][0]) == untouched
+    (used * 2).sum().backward()
+    optimizer.step()
+    state = optimizer.state_dict()["state"]
+    assert (bool(state[0]), list(state[1])) == (True, untouched)
+    assert unused.tolist() == [1.0, 1.0]

@@ -44,10 +44,12 @@ class Optimizer(torch.optim.Optimizer):
     Class attributes:
         OPTIONS: OneFlow's options in its order, with a value for each that torch has not.
         STATE: torch's names of the tensors that belong to a parameter, and OneFlow's.
+        AT_ONCE: whether every parameter has them from the beginning, not only from its first gradient on.
     """
 
     OPTIONS: dict[str, Any] = {}
     STATE: dict[str, str] = {}
+    AT_ONCE = False
     steps = 0
 
     def __init__(self, parameters: Any, options: dict[str, Any]) -> None:
@@ -123,10 +125,12 @@ class Optimizer(torch.optim.Optimizer):
         return self.STATE
 
     def _begin_states(self) -> None:
-        """Give each parameter its tensors, which OneFlow has as zeros from the beginning, and all the same count of steps."""
+        """Give parameters their tensors, which are zeros at first in OneFlow, and all the same count of steps."""
         for group in self.param_groups:
             names = self._state_names(group)
             for parameter in group["params"] if names else ():
+                if parameter.grad is None and parameter not in self.state and not self.AT_ONCE:
+                    continue
                 own = self.state[parameter]
                 for name in names:
                     if name not in own:
@@ -151,8 +155,9 @@ class Optimizer(torch.optim.Optimizer):
 
     def state_dict(self) -> dict[str, Any]:
         """The state in OneFlow's form: {"state": {"step": n, 0: {...}}, "param_groups": [{"_options": ...}]}."""
-        with torch._C.DisableTorchFunctionSubclass():
-            self._begin_states()
+        if self.AT_ONCE:
+            with torch._C.DisableTorchFunctionSubclass():
+                self._begin_states()
         numbers = {id(parameter): number for number, parameter in enumerate(self._all_parameters())}
         state: dict[Any, Any] = {"step": self.steps}
         for parameter in self._all_parameters():

@@ -134,6 +134,7 @@ class Adagrad(Optimizer, torch.optim.Adagrad):
 
     OPTIONS = dict.fromkeys(("lr", "initial_accumulator_value", "lr_decay", "weight_decay", "eps"))
     STATE = {"sum": "sum"}
+    AT_ONCE = True
 
     def __init__(
         self,
@@ -158,6 +159,7 @@ class Adadelta(Optimizer, torch.optim.Adadelta):
 
     OPTIONS = dict.fromkeys(("lr", "rho", "eps", "maximize", "weight_decay"))
     STATE = {"square_avg": "square_avgs", "acc_delta": "acc_deltas"}
+    AT_ONCE = True
 
     def __init__(
         self,
