@@ -315,3 +315,13 @@ def test_optimizer_that_has_stepped_needs_its_accumulators():
     adam.step()
     with pytest.raises(AssertionError, match="should in state dict"):
         adam.set_state_dict({})
+
+
+def test_gradient_of_soft_labels_is_softmax_minus_label():
+    logits, label = paddle.to_tensor([[0.3, -0.2, 1.0]], stop_gradient=False), paddle.to_tensor([[0.5, 1.0, 0.2]])
+    label.stop_gradient = False
+    loss = nn.functional.cross_entropy(logits, label, soft_label=True)
+    loss.backward()
+    assert loss.item() == pytest.approx(2.5471389, rel=1e-6)  # recorded from 2.6.2, as are the gradients
+    np.testing.assert_allclose(logits.grad.numpy(), [[-0.2237785, -0.8324632, 0.3562417]], rtol=1e-6)
+    assert label.grad is None

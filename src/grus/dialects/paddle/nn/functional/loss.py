@@ -263,7 +263,8 @@ def cross_entropy(
         soft_label, label = True, _smoothed(input, label, axis, label_smoothing, soft_label)
     log_p = _log_probabilities(input, axis, use_softmax)
     if soft_label:
-        return _soft_cross_entropy(log_p, label, weight, reduction, axis)
+        total = torch.logsumexp(plain(input), axis, keepdim=True) if use_softmax else None
+        return _soft_cross_entropy(log_p, plain(label).detach(), weight, reduction, axis, total)
     loss, labels = _hard(log_p, label, axis, ignore_index)
     counts = (labels != ignore_index).to(loss.dtype)
     if weight is not None:
@@ -293,13 +294,15 @@ def _smoothed(input: torch.Tensor, label: torch.Tensor, axis: int, smoothing: fl
 
 
 def _soft_cross_entropy(
-    log_p: torch.Tensor, label: torch.Tensor, weight: Any, reduction: str, axis: int
+    log_p: torch.Tensor, label: torch.Tensor, weight: Any, reduction: str, axis: int, total: torch.Tensor | None
 ) -> torch.Tensor:
     if list(label.shape) != list(log_p.shape):
         raise ValueError(
             f"(InvalidArgument) cross_entropy: soft labels must have shape {list(log_p.shape)}, got {list(label.shape)}"
         )
     loss = torch.neg(torch.sum(torch.mul(label, log_p), dim=axis, keepdim=True))
+    if total is not None:  # Paddle's gradient is softmax - label, also for labels whose sum is not 1
+        loss = loss + (1 - label.sum(axis, keepdim=True)) * (total - total.detach())
     if weight is None:
         return _reduced(loss, reduction)
     shape = [1] * log_p.ndim
