@@ -180,6 +180,32 @@ BAD = {
         ArgumentError,
         "dropout must be a probability between 0 and 1, got 1.5",
     ),
+    "dropout as text": (
+        lambda x, h, w: gru(x, h, w, dropout="a"),
+        ArgumentTypeError,
+        "dropout must be a probability between 0 and 1, got str",
+    ),
+    "h_0 as a list": (lambda x, h, w: gru(x, [0.0], w), ArgumentTypeError, "h_0 must be a tensor or None, got list"),
+    "no list of weights": (
+        lambda x, h, w: gru(x, h, dict(enumerate(w))),
+        ArgumentTypeError,
+        "weights must be a list or tuple of tensors, got dict",
+    ),
+    "an array as weight": (
+        lambda x, h, w: gru(x, h, [w[0], w[1].detach().numpy(), *w[2:]]),
+        ArgumentTypeError,
+        "weights[1] must be a tensor, got ndarray",
+    ),
+    "sparse input": (
+        lambda x, h, w: gru(x.to_sparse(), h, w),
+        ArgumentTypeError,
+        "input must be a dense tensor, got torch.sparse_coo",
+    ),
+    "activation of another shape": (
+        lambda x, h, w: gru(x, h, w, activation=lambda values: values[:1]),
+        ArgumentError,
+        "activation must keep the shape [3, 6], got [1, 6]",
+    ),
     "reset": (
         lambda x, h, w: gru(x, h, w, reset="later"),
         ArgumentError,
@@ -236,6 +262,12 @@ BAD = {
     "empty list": (lambda x, h, w: gru([], None, w), ArgumentError, "without a sequence"),
     "cell with one bias": (lambda x, h, w: gru_cell(x[0], h[0], w[0], w[1], w[2]), ArgumentError, "b_ih and b_hh"),
     "cell's input": (lambda x, h, w: gru_cell(x, h, *w), ArgumentError, "input must be [B, I] or [I], got [5, 3, 4]"),
+    "cell's input as a list": (
+        lambda x, h, w: gru_cell([[0.0] * 4], h[0], *w),
+        ArgumentTypeError,
+        "input must be a tensor [B, I] or [I], got list",
+    ),
+    "cell's state as a number": (lambda x, h, w: gru_cell(x[0], 0, *w), ArgumentTypeError, "h must be a tensor or None"),
     "cell's state": (lambda x, h, w: gru_cell(x[0], h, *w), ArgumentError, "h must have 2 dimensions"),
 }
 

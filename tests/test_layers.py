@@ -157,7 +157,13 @@ BAD = [
     (lambda: grus.GRU(4, 6, 2, dropout=-0.1), ValueError, "dropout must be a probability between 0 and 1, got -0.1"),
     (lambda: grus.GRU(4, 6, reset="x"), ValueError, "reset must be 'after' or 'before', got 'x'"),
     (lambda: grus.GRUCell(4, True), TypeError, "hidden_size must be an int, got bool"),
-    (lambda: grus.GRU(4, 6, backend="x")(torch.zeros(1, 1, 4)), ValueError, "backend must be one of"),
+    (lambda: grus.GRU(4, 6, 2, dropout=True), TypeError, "dropout must be a probability between 0 and 1, got bool"),
+    (lambda: grus.GRU(4, 6, backend="x"), ValueError, "backend must be one of"),
+    (lambda: grus.GRU(4, 6, dtype=torch.int32), TypeError, "dtype must be float32, float64, bfloat16 or float16"),
+    (lambda: grus.GRUCell(4, 6, dtype=torch.complex64), TypeError, "got torch.complex64"),
+    (lambda: grus.GRU(None, 6)([]), ValueError, "must have a sequence, which tells the input size"),
+    (lambda: grus.GRU(None, 6)("abc"), TypeError, "input must be a tensor, a list of tensors or a PackedSequence"),
+    (lambda: grus.GRU(None, 6)([1]), TypeError, "input must be a tensor, a list of tensors or a PackedSequence"),
     (lambda: grus.GRU(4, 6)(torch.zeros(5, 3, 5)), ValueError, "I is 5 from input"),
 ]
 

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import forward_ad
+from torch.nn import ParameterList
 
 from . import backends, sequences, tracing
 from .backends.problem import Problem
@@ -17,7 +18,8 @@ from .formula import Activation, Formula, make_formula
 from .sequences import Batch, Lengths
 
 _STANDARD = Formula()
-_DTYPES = frozenset((torch.float32, torch.float64, torch.bfloat16, torch.float16))
+DTYPES = frozenset((torch.float32, torch.float64, torch.bfloat16, torch.float16))
+"""What a GRU is computed in."""
 _plain_types: dict[type, bool] = {}
 
 
@@ -67,8 +69,9 @@ def gru(
         BackendError (a RuntimeError): the named backend cannot take the call; the message has its reason.
     """
     formula = _formula(reset, gate_activation, activation)
-    if not 0.0 <= dropout <= 1.0:
-        raise ArgumentError(f"dropout must be a probability between 0 and 1, got {dropout}")
+    _check_tensors(h_0, "h_0", weights)
+    if dropout != 0.0:
+        check_dropout(dropout)
     options = Options(formula, bidirectional, bias, dropout if training else 0.0, backend)
     if lengths is None and isinstance(input, Tensor) and not input.is_nested:
         return _dense(input, h_0, weights, batch_first, options)
@@ -97,11 +100,14 @@ def gru_cell(
     """
     if (b_ih is None) != (b_hh is None):
         raise ArgumentError("b_ih and b_hh must both be given or both be None")
+    weights = (w_ih, w_hh) if b_ih is None or b_hh is None else (w_ih, w_hh, b_ih, b_hh)
+    _check_tensors(h, "h", weights)
+    if not isinstance(input, Tensor):
+        raise ArgumentTypeError(f"input must be a tensor [B, I] or [I], got {type(input).__name__}")
     if input.dim() not in (1, 2):
         raise ArgumentError(f"input must be [B, I] or [I], got {list(input.shape)}")
     if h is not None and h.dim() != input.dim():
         raise ArgumentError(f"h must have {input.dim()} dimensions as input has, got {list(h.shape)}")
-    weights = (w_ih, w_hh) if b_ih is None or b_hh is None else (w_ih, w_hh, b_ih, b_hh)
     options = Options(_formula(reset, gate_activation, activation), False, b_ih is not None, 0.0, backend)
     if not _autocast_enabled(input) and not torch.compiler.is_compiling():
         found = _direct("direct_cell", input, h, weights, options)
@@ -112,6 +118,30 @@ def gru_cell(
         return _run(input.unsqueeze(0), state, weights, input.shape[0], None, options)[1].squeeze(0)
     state = None if h is None else h[None, None]
     return _run(input[None, None], state, weights, 1, None, options)[1][0, 0]
+
+
+def _check_tensors(state: Tensor | None, name: str, weights: Sequence[Tensor]) -> None:
+    if state is not None and not isinstance(state, Tensor):
+        raise ArgumentTypeError(f"{name} must be a tensor or None, got {type(state).__name__}")
+    if not isinstance(weights, (list, tuple, ParameterList)):
+        raise ArgumentTypeError(f"weights must be a list or tuple of tensors, got {type(weights).__name__}")
+    for index, weight in enumerate(weights):
+        if not isinstance(weight, Tensor):
+            raise ArgumentTypeError(f"weights[{index}] must be a tensor, got {type(weight).__name__}")
+
+
+def check_dropout(dropout: float) -> float:
+    """The probability as a float.
+
+    Raises:
+        ArgumentTypeError: no number.
+        ArgumentError: not between 0 and 1.
+    """
+    if isinstance(dropout, bool) or not isinstance(dropout, (int, float)):
+        raise ArgumentTypeError(f"dropout must be a probability between 0 and 1, got {type(dropout).__name__}")
+    if not 0.0 <= dropout <= 1.0:
+        raise ArgumentError(f"dropout must be a probability between 0 and 1, got {dropout}")
+    return float(dropout)
 
 
 def _formula(reset: str, gate_activation: Activation, activation: Activation) -> Formula:
@@ -316,8 +346,10 @@ def _check_state(h_0: Tensor, weights: Sequence[Tensor], options: Options, batch
 def _check_weights(input: Tensor, weights: Sequence[Tensor], options: Options) -> int:
     """The number of layers; raises if a weight does not fit the input or the others."""
     dtype, device = input.dtype, input.device
-    if dtype not in _DTYPES:
+    if dtype not in DTYPES:
         raise ArgumentTypeError(f"input must be float32, float64, bfloat16 or float16, got {dtype}")
+    if input.layout is not torch.strided:
+        raise ArgumentTypeError(f"input must be a dense tensor, got {input.layout}")
     per_direction = 4 if options.bias else 2
     per_layer = 2 * per_direction if options.bidirectional else per_direction
     count = len(weights)

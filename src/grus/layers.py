@@ -13,9 +13,10 @@ from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.parameter import UninitializedParameter
 from torch.nn.utils.rnn import PackedSequence
 
+from . import backends
 from .errors import ArgumentError, ArgumentTypeError
 from .formula import Activation, Formula, make_formula
-from .functional import gru, gru_cell
+from .functional import DTYPES, check_dropout, gru, gru_cell
 from .sequences import Batch, Lengths
 
 if TYPE_CHECKING:
@@ -40,8 +41,19 @@ class _Recurrent(nn.Module):
     input_size: int
     bias: bool
 
-    def __init__(self, reset: str, gate_activation: Activation, activation: Activation, backend: str | None) -> None:
+    def __init__(
+        self,
+        reset: str,
+        gate_activation: Activation,
+        activation: Activation,
+        backend: str | None,
+        dtype: torch.dtype | None,
+    ) -> None:
         super().__init__()
+        if backend is not None:
+            backends.check_name(backend)
+        if dtype is not None and dtype not in DTYPES:
+            raise ArgumentTypeError(f"dtype must be float32, float64, bfloat16 or float16, got {dtype}")
         formula = make_formula(reset, gate_activation, activation)
         self.reset = formula.reset
         self.gate_activation = formula.gate_activation
@@ -138,16 +150,14 @@ class GRU(_Recurrent):
         activation: Activation = "tanh",
         backend: str | None = None,
     ) -> None:
-        super().__init__(reset, gate_activation, activation, backend)
+        super().__init__(reset, gate_activation, activation, backend, dtype)
         self.input_size = 0 if input_size is None else _check_size("input_size", input_size)
         self.hidden_size = _check_size("hidden_size", hidden_size)
         self.num_layers = _check_size("num_layers", num_layers)
         self.bias = bool(bias)
         self.batch_first = bool(batch_first)
         self.bidirectional = bool(bidirectional)
-        if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
-            raise ArgumentError(f"dropout must be a probability between 0 and 1, got {dropout!r}")
-        self.dropout = float(dropout)
+        self.dropout = check_dropout(dropout)
         if self.dropout and self.num_layers == 1:
             warnings.warn(
                 f"dropout acts between layers, so dropout={dropout} has no effect with num_layers=1", stacklevel=2
@@ -238,13 +248,14 @@ class LazyGRU(LazyModuleMixin, GRU):
     cls_to_become = GRU
 
     def initialize_parameters(self, input: Batch, *args: Any, **kwargs: Any) -> None:
-        if isinstance(input, PackedSequence):
-            features = input.data.shape[-1]
-        elif isinstance(input, Tensor):
-            features = input.shape[-1]
-        else:
-            features = input[0].shape[-1]
-        self._settle(features)
+        first = input.data if isinstance(input, PackedSequence) else input
+        if isinstance(first, (list, tuple)):
+            if not first:
+                raise ArgumentError("input must have a sequence, which tells the input size of a lazy layer, got none")
+            first = first[0]
+        if not isinstance(first, Tensor) or first.dim() == 0:
+            raise ArgumentTypeError(f"input must be a tensor, a list of tensors or a PackedSequence, got {input!r:.60}")
+        self._settle(first.shape[-1])
 
     def _settle(self, features: int) -> None:
         if not self.has_uninitialized_params():
@@ -279,7 +290,7 @@ class GRUCell(_Recurrent):
         activation: Activation = "tanh",
         backend: str | None = None,
     ) -> None:
-        super().__init__(reset, gate_activation, activation, backend)
+        super().__init__(reset, gate_activation, activation, backend, dtype)
         self.input_size = _check_size("input_size", input_size)
         self.hidden_size = _check_size("hidden_size", hidden_size)
         self.bias = bool(bias)

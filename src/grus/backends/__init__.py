@@ -23,14 +23,19 @@ NAMES = ("cpu", "cudnn", "aten", "reference")
 """The backends, fastest first."""
 
 
+def check_name(name: str) -> None:
+    """Raises ArgumentError if no backend has this name."""
+    if name not in NAMES:
+        raise ArgumentError(f"backend must be one of {', '.join(NAMES)} or None, got {name!r}")
+
+
 def load(name: str) -> ModuleType:
     """The module of a backend, imported when first asked for.
 
     Raises:
         ArgumentError: no backend has this name.
     """
-    if name not in NAMES:
-        raise ArgumentError(f"backend must be one of {', '.join(NAMES)} or None, got {name!r}")
+    check_name(name)
     return importlib.import_module(f".{name}", __name__)
 
 

@@ -6,13 +6,15 @@ tested against.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..formula import Formula, resolve
+from ..errors import ArgumentError
+from ..formula import Activation, Formula, resolve
 from .problem import Problem
 
 
@@ -114,7 +116,8 @@ def _one_direction(
 
 def _step(formula: Formula, from_input: Tensor, h: Tensor, weight_hh: Tensor, bias_hh: Tensor | None) -> Tensor:
     """One step of the sequences in h [B, H], from the input's share of the gates [B, 3H]."""
-    gate, activation = resolve(formula.gate_activation), resolve(formula.activation)
+    gate = functools.partial(_activate, "gate_activation", formula.gate_activation)
+    activation = functools.partial(_activate, "activation", formula.activation)
     size = h.shape[-1]
     input_r, input_z, input_n = from_input.split(size, -1)
     if formula.reset == "after":
@@ -129,3 +132,10 @@ def _step(formula: Formula, from_input: Tensor, h: Tensor, weight_hh: Tensor, bi
         update = gate(input_z + state_z)
         candidate = activation(input_n + F.linear(reset * h, weight_hh[2 * size :], candidate_bias))
     return candidate + update * (h - candidate)
+
+
+def _activate(argument: str, activation: Activation, values: Tensor) -> Tensor:
+    found = resolve(activation)(values)
+    if found.shape != values.shape:  # which would be broadcast, and compute something else
+        raise ArgumentError(f"{argument} must keep the shape {list(values.shape)}, got {list(found.shape)}")
+    return found
