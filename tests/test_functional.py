@@ -267,7 +267,11 @@ BAD = {
         ArgumentTypeError,
         "input must be a tensor [B, I] or [I], got list",
     ),
-    "cell's state as a number": (lambda x, h, w: gru_cell(x[0], 0, *w), ArgumentTypeError, "h must be a tensor or None"),
+    "cell's state as a number": (
+        lambda x, h, w: gru_cell(x[0], 0, *w),
+        ArgumentTypeError,
+        "h must be a tensor or None",
+    ),
     "cell's state": (lambda x, h, w: gru_cell(x[0], h, *w), ArgumentError, "h must have 2 dimensions"),
 }
 

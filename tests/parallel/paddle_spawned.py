@@ -47,12 +47,13 @@ if __name__ == "__main__":
     (first, weights), (second, others) = [queue.get() for queue in context.return_queues]
     assert (first, second) == (0, 1)
     assert (weights == others).all()
-    message = ""
+    failure = None
     try:
         dist.spawn(mismatched, nprocs=2)
     except Exception as error:
-        assert type(error) is Exception
-        message = str(error)
+        failure = error
+    assert type(failure) is Exception
+    message = str(failure)
     assert "Traceback" in message
     assert "parameter 'weight_ih_l0' is [12, 3] float32 on rank 0 and [15, 3] float32 on rank 1" in message
     print("done", dist.get_rank(), dist.get_world_size())

@@ -53,6 +53,7 @@ constexpr int panels_at_once(int rows, int width) {
     const int fit = tile_vectors / (rows * width);
     const int busy = (busy_vectors(rows) + rows * width - 1) / (rows * width);
     const int panels = fit < busy ? fit : busy;
+    if (width == 1 && rows > 4 && fit >= 3) return 3;
     return panels >= 4 ? 4 : panels >= 2 ? 2 : 1;
 }
 
@@ -142,6 +143,7 @@ GRUS_INLINE TileFunction<Real> tile_of(Index rows) {
 template <class Real, int W, bool Packed>
 inline TileFunction<Real> find_tile(Index rows, int panels) {
     if (panels == 4) return tile_of<Real, 4, W, Packed>(rows);
+    if (W == 1 && panels == 3) return tile_of<Real, 3, W, Packed>(rows);
     if (panels == 2) return tile_of<Real, 2, W, Packed>(rows);
     return tile_of<Real, 1, W, Packed>(rows);
 }
