@@ -48,12 +48,13 @@ constexpr int busy_vectors(int rows) {
 }
 
 // How many panels a tile of M rows takes at once: few rows need more panels to hide the latency of an addition.
-// More than that only makes the parts larger of which the last one is still cached when the next step begins.
+// More than that only makes the parts larger of which the last one is still cached when the next step begins; but panels of one
+// vector, as backward has them, are worth three, so that each value of a row is loaded for three multiply-adds.
 constexpr int panels_at_once(int rows, int width) {
+    if (width == 1 && rows > tile_rows / 2) return 3;
     const int fit = tile_vectors / (rows * width);
     const int busy = (busy_vectors(rows) + rows * width - 1) / (rows * width);
     const int panels = fit < busy ? fit : busy;
-    if (width == 1 && rows > 4 && fit >= 3) return 3;
     return panels >= 4 ? 4 : panels >= 2 ? 2 : 1;
 }
 
@@ -143,7 +144,8 @@ GRUS_INLINE TileFunction<Real> tile_of(Index rows) {
 template <class Real, int W, bool Packed>
 inline TileFunction<Real> find_tile(Index rows, int panels) {
     if (panels == 4) return tile_of<Real, 4, W, Packed>(rows);
-    if (W == 1 && panels == 3) return tile_of<Real, 3, W, Packed>(rows);
+    if constexpr (W == 1)
+        if (panels == 3) return tile_of<Real, 3, W, Packed>(rows);
     if (panels == 2) return tile_of<Real, 2, W, Packed>(rows);
     return tile_of<Real, 1, W, Packed>(rows);
 }
