@@ -116,32 +116,25 @@ def run_torch(cell, threads, grus=False):
     grad = torch.from_numpy(data.grad).reshape(-1, data.D * data.H)[: values.numel() // data.I]
 
     def infer():
-        with torch.inference_mode():
-            return layer(input)[0]
+        output = layer(input)[0]
+        return output.data if data.lengths else output
 
     def train():
         values.requires_grad_()
         values.grad = None
         layer.zero_grad()
-        output = layer(input)[0]
-        output = output.data if data.lengths else output
+        output = infer()
         output.backward(grad.view_as(output))
-        return output
+        return output.detach()
 
-    def call():
-        output = train() if data.train else infer()
-        return getattr(output, "data", output).detach()
-
-    if cell.get("stream"):
-        return streaming(layer, input, grus), package.__version__
-
-    return call, package.__version__
+    if data.train:
+        return train, package.__version__
+    torch.set_grad_enabled(False)  # as programs do it, around all calls and not in each
+    return (streaming(layer, input, grus) if cell.get("stream") else infer), package.__version__
 
 
 def streaming(layer, input, grus):
     """One step of one stream a call: grus's own stream, or a layer that is given its last state."""
-    import torch
-
     if grus:
         stream, step = layer.stream(input.shape[1]), input[0]
         return lambda: stream.step(step)
@@ -149,8 +142,7 @@ def streaming(layer, input, grus):
 
     def call():
         nonlocal state
-        with torch.inference_mode():
-            output, state = layer(input, state)
+        output, state = layer(input, state)
         return output
 
     return call
