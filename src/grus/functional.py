@@ -20,6 +20,9 @@ from .sequences import Batch, Lengths
 _STANDARD = Formula()
 DTYPES = frozenset((torch.float32, torch.float64, torch.bfloat16, torch.float16))
 """What a GRU is computed in."""
+_any_autocast = torch._C._is_any_autocast_enabled
+_functorch_stack = torch._C._functorch.peek_interpreter_stack
+_dispatch_modes = torch._C._len_torch_dispatch_stack
 _plain_types: dict[type, bool] = {}
 
 
@@ -68,11 +71,23 @@ def gru(
         ArgumentTypeError (a TypeError): a type, dtype or device that does not fit.
         BackendError (a RuntimeError): the named backend cannot take the call; the message has its reason.
     """
-    formula = _formula(reset, gate_activation, activation)
+    formula = choose_formula(reset, gate_activation, activation)
     _check_tensors(h_0, "h_0", weights)
     if dropout != 0.0:
         check_dropout(dropout)
     options = Options(formula, bidirectional, bias, dropout if training else 0.0, backend)
+    return compute(input, h_0, weights, lengths, batch_first, options)
+
+
+def compute(
+    input: Batch,
+    h_0: Tensor | None,
+    weights: Sequence[Tensor],
+    lengths: Lengths | None,
+    batch_first: bool,
+    options: Options,
+) -> tuple[Any, Tensor]:
+    """`gru` with checked options, and with weights and a state that are tensors."""
     if lengths is None and isinstance(input, Tensor) and not input.is_nested:
         return _dense(input, h_0, weights, batch_first, options)
     rows = sequences.enter(input, lengths, batch_first)
@@ -108,7 +123,7 @@ def gru_cell(
         raise ArgumentError(f"input must be [B, I] or [I], got {list(input.shape)}")
     if h is not None and h.dim() != input.dim():
         raise ArgumentError(f"h must have {input.dim()} dimensions as input has, got {list(h.shape)}")
-    options = Options(_formula(reset, gate_activation, activation), False, b_ih is not None, 0.0, backend)
+    options = Options(choose_formula(reset, gate_activation, activation), False, b_ih is not None, 0.0, backend)
     if not _autocast_enabled(input) and not torch.compiler.is_compiling():
         found = _direct("direct_cell", input, h, weights, options)
         if found is not None:
@@ -121,13 +136,19 @@ def gru_cell(
 
 
 def _check_tensors(state: Tensor | None, name: str, weights: Sequence[Tensor]) -> None:
-    if state is not None and not isinstance(state, Tensor):
-        raise ArgumentTypeError(f"{name} must be a tensor or None, got {type(state).__name__}")
+    if state is not None:
+        check_state_type(state, name)
     if not isinstance(weights, (list, tuple, ParameterList)):
         raise ArgumentTypeError(f"weights must be a list or tuple of tensors, got {type(weights).__name__}")
     for index, weight in enumerate(weights):
         if not isinstance(weight, Tensor):
             raise ArgumentTypeError(f"weights[{index}] must be a tensor, got {type(weight).__name__}")
+
+
+def check_state_type(state: Any, argument: str) -> None:
+    """Raises ArgumentTypeError if it is no tensor."""
+    if not isinstance(state, Tensor):
+        raise ArgumentTypeError(f"{argument} must be a tensor or None, got {type(state).__name__}")
 
 
 def check_dropout(dropout: float) -> float:
@@ -144,7 +165,8 @@ def check_dropout(dropout: float) -> float:
     return float(dropout)
 
 
-def _formula(reset: str, gate_activation: Activation, activation: Activation) -> Formula:
+def choose_formula(reset: str, gate_activation: Activation, activation: Activation) -> Formula:
+    """As `make_formula`, without a look at the usual names."""
     if reset == "after" and gate_activation == "sigmoid" and activation == "tanh":
         return _STANDARD
     return make_formula(reset, gate_activation, activation)
@@ -213,6 +235,8 @@ def _run(
 
 
 def _autocast_enabled(input: Tensor) -> bool:
+    if not _any_autocast():
+        return False
     kind = input.device.type
     return kind != "meta" and torch.is_autocast_enabled(kind)
 
@@ -239,11 +263,7 @@ def _needs_grad(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor]) ->
 
 def _inside_transform() -> bool:
     """Under torch.func, forward-mode AD or a dispatch mode, where a tensor is more than its storage."""
-    return (
-        torch._C._functorch.peek_interpreter_stack() is not None
-        or forward_ad._current_level >= 0
-        or torch._C._len_torch_dispatch_stack() > 0
-    )
+    return _functorch_stack() is not None or forward_ad._current_level >= 0 or _dispatch_modes() > 0
 
 
 def _layer_by_layer(

@@ -16,7 +16,15 @@ from torch.nn.utils.rnn import PackedSequence
 from . import backends
 from .errors import ArgumentError, ArgumentTypeError
 from .formula import Activation, Formula, make_formula
-from .functional import DTYPES, check_dropout, gru, gru_cell
+from .functional import (
+    DTYPES,
+    Options,
+    check_dropout,
+    check_state_type,
+    choose_formula,
+    compute,
+    gru_cell,
+)
 from .sequences import Batch, Lengths
 
 if TYPE_CHECKING:
@@ -211,21 +219,12 @@ class GRU(_Recurrent):
         Returns:
             output with D*H features, h_n [L*D, B, H] ([L*D, H] for one sequence).
         """
-        return gru(
-            input,
-            h_0,
-            self.flat_weights,
-            lengths=lengths,
-            batch_first=self.batch_first,
-            bidirectional=self.bidirectional,
-            bias=self.bias,
-            dropout=self.dropout,
-            training=self.training,
-            reset=self.reset,
-            gate_activation=self.gate_activation,
-            activation=self.activation,
-            backend=self.backend,
-        )
+        if h_0 is not None:
+            check_state_type(h_0, "h_0")
+        formula = choose_formula(self.reset, self.gate_activation, self.activation)
+        dropout = self.dropout if self.training else 0.0
+        options = Options(formula, self.bidirectional, self.bias, dropout, self.backend)
+        return compute(input, h_0, self._current(self._weight_names), lengths, self.batch_first, options)
 
     def stream(self, batch_size: int | None = None) -> Stream:
         """A stream that runs this layer one step or one chunk at a time and keeps the state; see `grus.streaming`."""
