@@ -11,8 +11,8 @@ ARGS ?=
 .PHONY: train test test-all lint format bench clean
 
 train: $(READY)
-	@echo "== grus train"
-	$(BIN)/grus train --out runs/manual $(ARGS)
+	@echo "== anygru train"
+	$(BIN)/anygru train --out runs/manual $(ARGS)
 
 test: $(READY)
 	@echo "== tests"
@@ -33,10 +33,10 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 bench: $(READY)
-	$(BIN)/grus bench $(ARGS)
+	$(BIN)/anygru bench $(ARGS)
 
 # The stamp is older than what decides the environment only when there is something to install.
-$(READY): pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/grus/csrc/*)
+$(READY): pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/anygru/csrc/*)
 	@echo "== setting up $(VENV)"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch numpy

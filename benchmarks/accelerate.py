@@ -1,4 +1,4 @@
-"""What `grus.accelerate` gains: torch's layers as they are and accelerated, in two processes that take turns.
+"""What `anygru.accelerate` gains: torch's layers as they are and accelerated, in two processes that take turns.
 
     python benchmarks/accelerate.py
 
@@ -56,21 +56,21 @@ def serve(accelerated: bool) -> None:
     """One line of times for each line that comes in."""
     torch.set_num_threads(1)
     if accelerated:
-        import grus
+        import anygru
 
-        grus.accelerate()
+        anygru.accelerate()
     for _ in sys.stdin:
         print(json.dumps([*(time for size in SIZES for time in layer(*size)), cell()]), flush=True)
 
 
 def main() -> None:
     if sys.argv[1:]:
-        return serve(sys.argv[1] == "grus")
+        return serve(sys.argv[1] == "anygru")
     workers = {
         name: subprocess.Popen(
             [sys.executable, __file__, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
-        for name in ("torch", "grus")
+        for name in ("torch", "anygru")
     }
     results: dict[str, list[list[float]]] = {name: [] for name in workers}
     for _ in range(TURNS):
@@ -84,7 +84,7 @@ def main() -> None:
     torch_times, own = (
         [statistics.median(values) for values in zip(*turns, strict=True)] for turns in results.values()
     )
-    print("| T, B, I, H | forward: torch | grus | forward and backward: torch | grus |\n|---|---|---|---|---|")
+    print("| T, B, I, H | forward: torch | anygru | forward and backward: torch | anygru |\n|---|---|---|---|---|")
     for number, size in enumerate(SIZES):
         cells = [f"{times[2 * number + kind]:.0f}" for kind in (0, 1) for times in (torch_times, own)]
         print(f"| {', '.join(map(str, size))} | " + " | ".join(cells) + " |")

@@ -1,9 +1,9 @@
-"""NStepGRU on a ragged batch: grus's Chainer dialect beside Chainer itself.
+"""NStepGRU on a ragged batch: anygru's Chainer dialect beside Chainer itself.
 
     python benchmarks/chainer_nstep_gru.py --chainer PYTHON [--rounds 5] [--inputs variables] [--json FILE]
 
 32 sequences of up to 100 steps, 256 features, 256 hidden units, float32, one thread; forward, and forward and backward. The
-same script runs under `grus run` and under an interpreter that has Chainer (7.8 was the last), in processes that take turns;
+same script runs under `anygru run` and under an interpreter that has Chainer (7.8 was the last), in processes that take turns;
 each gives the median of its own repetitions, and the medians over the rounds are compared. The results are compared before
 the times: what differs is not timed.
 """
@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("--chainer", required=True, help="Python interpreter that has Chainer")
     parser.add_argument("--rounds", type=int, default=5, help="processes of each kind")
     parser.add_argument(
-        "--repetitions", type=int, default=5, help="repetitions in a process of Chainer (grus: 4 times as many)"
+        "--repetitions", type=int, default=5, help="repetitions in a process of Chainer (anygru: 4 times as many)"
     )
     parser.add_argument(
         "--inputs",
@@ -106,19 +106,24 @@ def main() -> None:
         with open(script, "w") as file:
             file.write(WORKLOAD)
         for _ in range(args.rounds):
-            ours.append(run([sys.executable, "-m", "grus", "run"], script, 4 * args.repetitions, args.inputs))
+            ours.append(run([sys.executable, "-m", "anygru", "run"], script, 4 * args.repetitions, args.inputs))
             theirs.append(run([args.chainer], script, args.repetitions, args.inputs))
             check(ours[-1], theirs[-1])
     summary: dict = {
         "inputs": args.inputs,
-        "versions": {"grus run": ours[0]["versions"], "chainer": theirs[0]["versions"]},
+        "versions": {"anygru run": ours[0]["versions"], "chainer": theirs[0]["versions"]},
     }
     for key in ("forward", "forward_backward"):
-        grus_time = statistics.median(result[key] for result in ours)
+        anygru_time = statistics.median(result[key] for result in ours)
         chainer_time = statistics.median(result[key] for result in theirs)
-        summary[key] = {"grus_ms": grus_time * 1e3, "chainer_ms": chainer_time * 1e3, "ratio": chainer_time / grus_time}
+        summary[key] = {
+            "anygru_ms": anygru_time * 1e3,
+            "chainer_ms": chainer_time * 1e3,
+            "ratio": chainer_time / anygru_time,
+        }
         print(
-            f"{key:17} grus {grus_time * 1e3:8.1f} ms   Chainer {chainer_time * 1e3:8.1f} ms   {chainer_time / grus_time:6.1f}x"
+            f"{key:17} anygru {anygru_time * 1e3:8.1f} ms   Chainer {chainer_time * 1e3:8.1f} ms"
+            f"   {chainer_time / anygru_time:6.1f}x"
         )
     if args.json:
         with open(args.json, "w") as file:

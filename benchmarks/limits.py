@@ -16,9 +16,9 @@ from pathlib import Path
 
 import torch
 
-import grus
-from grus import _native
-from grus.cli.bench.report import machine
+import anygru
+from anygru import _native
+from anygru.cli.bench.report import machine
 
 KIBIBYTES = (48, 192, 768, 1152, 3072, 6144, 12288, 24576)
 SINGLE_STEPS = ((16, 16), (64, 64), (128, 128), (128, 256), (512, 512), (512, 1024))
@@ -44,7 +44,7 @@ def reading(size: int) -> float:
 
 
 def single_step(input_size: int, hidden_size: int, stream: bool) -> float:
-    layer = grus.GRU(input_size, hidden_size).eval()
+    layer = anygru.GRU(input_size, hidden_size).eval()
     with torch.inference_mode():
         if stream:
             flow, step = layer.stream(), torch.randn(input_size)

@@ -1,9 +1,9 @@
-"""A word-level language model in Gluon: the same training under grus and under MXNet itself.
+"""A word-level language model in Gluon: the same training under anygru and under MXNet itself.
 
     python benchmarks/mxnet_language_model.py --mxnet /path/to/a/python/that/has/mxnet
-    python benchmarks/mxnet_language_model.py            # grus alone
+    python benchmarks/mxnet_language_model.py            # anygru alone
 
-Two processes load the model below, one by `grus run`, one by the interpreter given, and train it in turns, a few steps a
+Two processes load the model below, one by `anygru run`, one by the interpreter given, and train it in turns, a few steps a
 turn, so that whatever else the machine does slows both. Reported are the medians of seconds a step, and the losses,
 which must agree. `--json FILE` keeps the figures with the machine, the versions and the commit.
 
@@ -135,7 +135,7 @@ def commit():
 def compare(options):
     """Let the sides train in turns and report."""
     own = [os.path.abspath(__file__), "--train"] + (["--hybridize"] if options.hybridize else [])
-    sides = [Side("grus", [sys.executable, "-m", "grus", "run", *own], options.threads)]
+    sides = [Side("anygru", [sys.executable, "-m", "anygru", "run", *own], options.threads)]
     if options.mxnet:
         sides.append(Side("mxnet", [options.mxnet, *own], options.threads))
     for side in sides:
@@ -159,7 +159,7 @@ def compare(options):
         apart = max(abs(a - b) for a, b in zip(sides[0].losses, sides[1].losses, strict=True))
         if apart > 0.01:
             raise SystemExit(f"the losses are {apart:.4f} apart: the two did not train the same model")
-        print(f"grus trains {medians['mxnet'] / medians['grus']:.2f} times as fast")
+        print(f"anygru trains {medians['mxnet'] / medians['anygru']:.2f} times as fast")
     if options.json:
         result = {
             "machine": platform.processor() or platform.machine(),

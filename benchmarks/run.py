@@ -14,9 +14,9 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
-from grus.cli.bench import peers, run
-from grus.cli.bench.measure import Cell
-from grus.cli.bench.report import Row, machine, read_json, write_json, write_plot
+from anygru.cli.bench import peers, run
+from anygru.cli.bench.measure import Cell
+from anygru.cli.bench.report import Row, machine, read_json, write_json, write_plot
 
 SIZES = [
     (1, 1, 128, 256),
@@ -55,15 +55,15 @@ def streams() -> list[Cell]:
 
 
 def table(rows: list[Row], threads: int) -> str:
-    """A Markdown table: milliseconds of each implementation, and grus's ratio to the fastest other."""
+    """A Markdown table: milliseconds of each implementation, and anygru's ratio to the fastest other."""
     names = list(dict.fromkeys(name for row in rows for name in row.results))
     lines = [f"Milliseconds a call, {threads} thread{'s' if threads > 1 else ''}.", ""]
-    heading = ["cell", *names, "fastest peer / grus", "torch / grus", "share of the limit"]
+    heading = ["cell", *names, "fastest peer / anygru", "torch / anygru", "share of the limit"]
     lines += ["| " + " | ".join(heading) + " |", "| --- |" + " ---: |" * (len(heading) - 1)]
     for row in rows:
         timed = row.timed
         cells = [f"{timed[name].median * 1e3:.3f}" if name in timed else "" for name in names]
-        own = timed["grus"].median
+        own = timed["anygru"].median
         torch_ratio = f"{timed['torch'].median / own:.2f}" if "torch" in timed else ""
         share = f"{100 * row.limit / own:.0f} %" if row.limit else ""
         ratio = f"{row.ratio:.2f}" if row.ratio else ""

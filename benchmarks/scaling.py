@@ -22,8 +22,8 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-import grus
-from grus import parallel
+import anygru
+from anygru import parallel
 
 INPUT = 128
 LENGTH = 64
@@ -35,7 +35,7 @@ class Model(nn.Module):
     def __init__(self, hidden: int) -> None:
         super().__init__()
         torch.manual_seed(0)
-        self.gru = grus.GRU(INPUT, hidden)
+        self.gru = anygru.GRU(INPUT, hidden)
         self.head = nn.Linear(hidden, 1)
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
@@ -116,7 +116,7 @@ def main() -> int:
         "machine": platform.processor() or platform.machine(),
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "grus": grus.__version__,
+        "anygru": anygru.__version__,
     }
     if args.json:
         with open(args.json, "w") as file:

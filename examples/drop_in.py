@@ -1,4 +1,4 @@
-"""A model that uses torch.nn.GRU, made to compute through grus and put back again.
+"""A model that uses torch.nn.GRU, made to compute through anygru and put back again.
 
 python examples/drop_in.py
 """
@@ -6,7 +6,7 @@ python examples/drop_in.py
 import torch
 from torch import nn
 
-import grus
+import anygru
 
 
 class Tagger(nn.Module):
@@ -28,10 +28,10 @@ def main() -> None:
     x = torch.randn(20, 4, 8)
     before = model(x)
 
-    print(grus.accelerate(model))
+    print(anygru.accelerate(model))
     difference = (model(x) - before).abs().max().item()
     print(f"largest difference to torch.nn.GRU: {difference:.1e}")
-    print(grus.explain(model.gru, x))
+    print(anygru.explain(model.gru, x))
 
     labels = (x.cumsum(0).sum(-1) > 0).long()
     for step in range(30):
@@ -42,7 +42,7 @@ def main() -> None:
         if step % 10 == 0:
             print(f"step {step:2d}  loss {loss.item():.3f}")
 
-    grus.restore(model)
+    anygru.restore(model)
     print(f"back on torch's own kernel: {type(model.gru).__module__}.{type(model.gru).__name__}")
 
 

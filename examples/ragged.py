@@ -6,7 +6,7 @@ python examples/ragged.py
 import torch
 from torch import nn
 
-import grus
+import anygru
 
 
 def walks(count: int, generator: torch.Generator) -> tuple[list[torch.Tensor], torch.Tensor]:
@@ -19,7 +19,7 @@ def walks(count: int, generator: torch.Generator) -> tuple[list[torch.Tensor], t
 def main() -> None:
     torch.manual_seed(0)
     generator = torch.Generator().manual_seed(1)
-    gru = grus.GRU(None, 24)  # the input size is taken from the first batch
+    gru = anygru.GRU(None, 24)  # the input size is taken from the first batch
     head = nn.Linear(24, 2)
     batch, labels = walks(256, generator)
     gru(batch)

@@ -5,12 +5,12 @@ python examples/streaming.py
 
 import torch
 
-import grus
+import anygru
 
 
 def main() -> None:
     torch.manual_seed(0)
-    gru = grus.GRU(3, 16, num_layers=2).eval()
+    gru = anygru.GRU(3, 16, num_layers=2).eval()
     signal = torch.randn(100, 4, 3)  # 100 steps of 4 users
     whole, _ = gru(signal)
 

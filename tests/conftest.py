@@ -21,7 +21,7 @@ def _poisoned(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tens
     def call(*args: Any, **kwargs: Any) -> torch.Tensor:
         tensor = function(*args, **kwargs)
         caller = sys._getframe(1).f_globals.get("__name__", "")
-        if caller.partition(".")[0] == "grus" and tensor.is_floating_point() and tensor.device.type == "cpu":
+        if caller.partition(".")[0] == "anygru" and tensor.is_floating_point() and tensor.device.type == "cpu":
             with torch.no_grad():
                 tensor.fill_(float("nan"))
         return tensor
@@ -31,7 +31,7 @@ def _poisoned(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tens
 
 @pytest.fixture(autouse=True)
 def _poison(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """torch.empty and its kin give NaN to grus, so that an element which a kernel forgets is seen at once."""
+    """torch.empty and its kin give NaN to anygru, so that an element which a kernel forgets is seen at once."""
     if request.node.get_closest_marker("compiles"):
         return  # torch's compiler cannot trace the patched functions
     for owner, name in ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):

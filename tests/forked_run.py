@@ -1,6 +1,6 @@
-"""Runs scripts as `grus run` does, from one process that has imported torch already: a script then starts in 0.1 s.
+"""Runs scripts as `anygru run` does, from one process that has imported torch already: a script then starts in 0.1 s.
 
-`forked_run.py`, started in the environment of `grus run`, takes a request (JSON: script, folder, variables, output)
+`forked_run.py`, started in the environment of `anygru run`, takes a request (JSON: script, folder, variables, output)
 a line from standard input, forks, and answers with the script's exit status. tests/test_conformance.py uses it where the
 real command would spend its time on importing torch once more for each program.
 """
@@ -25,7 +25,7 @@ def run(script: str) -> None:
 def serve() -> None:
     import torch  # noqa: F401
 
-    import grus  # noqa: F401
+    import anygru  # noqa: F401
 
     for line in sys.stdin:
         request = json.loads(line)

@@ -1,4 +1,4 @@
-"""accelerate and restore: the same modules, the same results and the same errors as torch, computed by grus."""
+"""accelerate and restore: the same modules, the same results and the same errors as torch, computed by anygru."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrizations
 from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
-import grus
-from grus import functional
+import anygru
+from anygru import functional
 
 TORCH_FORWARDS = nn.GRU.__dict__["forward"], nn.GRUCell.__dict__["forward"]
 
@@ -29,16 +29,16 @@ def leave_torch_as_it_was() -> Iterator[None]:
     torch.manual_seed(0)
     yield
     gc.collect()  # compilers keep what they have seen in reference cycles
-    grus.restore()
+    anygru.restore()
     left = nn.GRU.__dict__["forward"], nn.GRUCell.__dict__["forward"]
     nn.GRU.forward, nn.GRUCell.forward = TORCH_FORWARDS  # type: ignore[method-assign]
-    sys.modules["grus.rerouting"].Mark.alive.clear()
+    sys.modules["anygru.rerouting"].Mark.alive.clear()
     assert left == TORCH_FORWARDS, "an accelerated module is still alive"
 
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the operators of grus that were called."""
+    """The names of the operators of anygru that were called."""
     called: list[str] = []
 
     def spy(name: str) -> Callable:
@@ -143,10 +143,10 @@ def test_dense_input_gives_what_torch_gives(options: dict, form: str, calls: lis
         "strided": (torch.randn(6, 12, 6, dtype=dtype)[:, ::2, ::2],),
     }[form]
     expected = results(gru, *arguments)
-    grus.accelerate(gru)
+    anygru.accelerate(gru)
     assert_same(results(gru, *arguments), expected)
     assert calls == ["gru"]
-    grus.restore(gru)
+    anygru.restore(gru)
 
 
 @pytest.mark.parametrize("sort", [True, False], ids=["sorted", "unsorted"])
@@ -158,14 +158,14 @@ def test_packed_input_keeps_the_callers_order(sort: bool, state: bool, calls: li
     h_0 = torch.randn(4, 3, 4) if state else None
     output, _ = gru(packed, h_0)
     expected = results(gru, packed, h_0)
-    grus.accelerate(gru)
+    anygru.accelerate(gru)
     assert_same(results(gru, packed, h_0), expected)
     again, _ = gru(packed, h_0)
     assert isinstance(again, PackedSequence)
     for got, wanted in zip(again[1:], output[1:], strict=True):
         assert (got is None and wanted is None) or torch.equal(got, wanted)
     assert calls == ["gru", "gru"]
-    grus.restore(gru)
+    anygru.restore(gru)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -178,10 +178,10 @@ def test_cell_gives_what_torch_gives(bias: bool, form: str, calls: list[str]) ->
         "one": (torch.randn(3), torch.randn(4)),
     }[form]
     expected = results(cell, *arguments)
-    grus.accelerate(cell)
+    anygru.accelerate(cell)
     assert_same(results(cell, *arguments), expected)
     assert calls[0] == "gru_cell"
-    grus.restore(cell)
+    anygru.restore(cell)
 
 
 def test_dropout_between_layers_draws_as_torch_does() -> None:
@@ -191,7 +191,7 @@ def test_dropout_between_layers_draws_as_torch_does() -> None:
     for seed in range(3):
         torch.manual_seed(seed)
         expected.append(gru(input)[0])
-    with grus.accelerate(gru):
+    with anygru.accelerate(gru):
         for seed in range(3):
             torch.manual_seed(seed)
             found.append(gru(input)[0])
@@ -205,14 +205,14 @@ def test_half_precision(dtype: torch.dtype) -> None:
     gru = nn.GRU(3, 4).to(dtype)
     input = torch.randn(5, 2, 3, dtype=dtype)
     expected = gru(input)
-    with grus.accelerate(gru):
+    with anygru.accelerate(gru):
         torch.testing.assert_close(gru(input), expected, rtol=2e-2, atol=2e-2)
 
 
 def test_second_derivative() -> None:
     gru = nn.GRU(2, 3, dtype=torch.float64)
     input = torch.randn(4, 2, 2, dtype=torch.float64, requires_grad=True)
-    with grus.accelerate(gru):
+    with anygru.accelerate(gru):
         assert torch.autograd.gradgradcheck(lambda x: gru(x)[0], input)
 
 
@@ -222,7 +222,7 @@ def test_some_weights_frozen() -> None:
     gru.bias_ih_l1.requires_grad_(False)
     input = torch.randn(5, 2, 3)
     expected = results(gru, input)
-    with grus.accelerate(gru):
+    with anygru.accelerate(gru):
         assert_same(results(gru, input), expected)
         gru.requires_grad_(False)
         assert not gru(input)[0].requires_grad
@@ -253,7 +253,7 @@ def test_wrong_arguments_raise_what_torch_raises(arguments: tuple) -> None:
     gru = nn.GRU(3, 4)
     with pytest.raises(Exception) as expected:
         gru(*arguments)
-    with grus.accelerate(gru), pytest.raises(type(expected.value)) as found:
+    with anygru.accelerate(gru), pytest.raises(type(expected.value)) as found:
         gru(*arguments)
     assert str(found.value) == str(expected.value)
 
@@ -273,7 +273,7 @@ def test_wrong_steps_raise_what_torch_raises(arguments: tuple[Tensor, ...]) -> N
     cell = nn.GRUCell(3, 4)
     with pytest.raises(Exception) as expected:
         cell(*arguments)
-    with grus.accelerate(cell), pytest.raises(type(expected.value)) as found:
+    with anygru.accelerate(cell), pytest.raises(type(expected.value)) as found:
         cell(*arguments)
     assert str(found.value) == str(expected.value)
 
@@ -281,7 +281,7 @@ def test_wrong_steps_raise_what_torch_raises(arguments: tuple[Tensor, ...]) -> N
 def test_batch_of_no_sequence_is_torchs_affair() -> None:
     gru = nn.GRU(3, 4)
     expected = gru(torch.zeros(5, 0, 3))
-    with grus.accelerate(gru):
+    with anygru.accelerate(gru):
         torch.testing.assert_close(gru(torch.zeros(5, 0, 3)), expected)
 
 
@@ -292,7 +292,7 @@ def test_whole_model_is_the_same_object_with_the_same_parameters(calls: list[str
     attributes = {name: dict(module.__dict__) for name, module in model.named_modules()}
     keys = list(model.state_dict())
     expected = results(model, tokens)
-    report = grus.accelerate(model)
+    report = anygru.accelerate(model)
     assert {name: id(value) for name, value in [*model.named_modules(), *model.named_parameters()]} == before
     assert type(model.encoder) is nn.GRU
     assert list(model.state_dict()) == keys
@@ -300,7 +300,7 @@ def test_whole_model_is_the_same_object_with_the_same_parameters(calls: list[str
     assert calls.count("gru_cell") == 2
     assert list(report.changed) == ["encoder = decoder", "cells.0", "cells.1"]
     assert report.unchanged == {}
-    grus.restore(model)
+    anygru.restore(model)
     for name, module in model.named_modules():
         assert {key: id(value) for key, value in module.__dict__.items()} == {
             key: id(value) for key, value in attributes[name].items()
@@ -311,7 +311,7 @@ def test_training_takes_the_same_course() -> None:
     ours, torchs = Tagger(), Tagger()
     torchs.load_state_dict(ours.state_dict())
     optimizers = [torch.optim.Adam(model.parameters(), 0.1) for model in (ours, torchs)]
-    grus.accelerate(ours)  # after the optimizer was made
+    anygru.accelerate(ours)  # after the optimizer was made
     tokens = torch.randint(11, (3, 6))
     for _ in range(5):
         for model, optimizer in zip((ours, torchs), optimizers, strict=True):
@@ -319,7 +319,7 @@ def test_training_takes_the_same_course() -> None:
             model(tokens).square().sum().backward()
             optimizer.step()
     torch.testing.assert_close(ours.state_dict(), torchs.state_dict(), rtol=1e-4, atol=1e-5)
-    grus.restore(ours)
+    anygru.restore(ours)
 
 
 def test_hooks_run_once_a_call() -> None:
@@ -327,7 +327,7 @@ def test_hooks_run_once_a_call() -> None:
     gru.register_forward_pre_hook(lambda module, args: seen.append("before"))
     gru.register_forward_hook(lambda module, args, result: seen.append("after"))
     gru.register_full_backward_hook(lambda module, grad_input, grad_output: seen.append("backward"))
-    with grus.accelerate(gru):
+    with anygru.accelerate(gru):
         gru(torch.randn(2, 2, 3, requires_grad=True))[0].sum().backward()
     assert seen == ["before", "after", "backward"]
 
@@ -363,12 +363,12 @@ CHANGES = [change_in_place, change_data, change_numpy_view, change_parameter, ch
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_weights_are_read_at_every_call(change: Callable[[nn.GRU], None]) -> None:
     gru, input = nn.GRU(3, 4), torch.randn(5, 2, 3)
-    grus.accelerate(gru)
+    anygru.accelerate(gru)
     before = gru(input)[0]
     change(gru)
     found = results(gru, input)
     assert not torch.equal(found[0], before)
-    grus.restore(gru)
+    anygru.restore(gru)
     assert_same(found, results(gru, input))
 
 
@@ -381,7 +381,7 @@ def test_functional_call_and_per_sample_gradients() -> None:
         return torch.func.functional_call(gru, parameters, (input,))[0].square().sum()
 
     expected = [torch.func.grad(loss)(parameters, input) for input in inputs]
-    with grus.accelerate(gru):
+    with anygru.accelerate(gru):
         found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(parameters, inputs)
         doubled = torch.func.functional_call(gru, {key: 2 * value for key, value in parameters.items()}, (inputs[0],))
     for name, stacked in found.items():
@@ -393,7 +393,7 @@ def test_functional_call_and_per_sample_gradients() -> None:
 
 def test_inference_mode_and_casts() -> None:
     gru = nn.GRU(3, 4)
-    with grus.accelerate(gru):
+    with anygru.accelerate(gru):
         with torch.inference_mode():
             assert gru(torch.randn(5, 2, 3))[0].is_inference()
         assert gru.double()(torch.randn(5, 2, 3, dtype=torch.float64))[0].dtype == torch.float64
@@ -408,7 +408,7 @@ def test_autocast(dtype: torch.dtype) -> None:
     input = torch.randn(5, 2, 3)
     with torch.autocast("cpu", dtype):
         expected = model(input)
-    with grus.accelerate(model), torch.autocast("cpu", dtype):
+    with anygru.accelerate(model), torch.autocast("cpu", dtype):
         torch.testing.assert_close(model(input), expected, rtol=0, atol=0)
 
 
@@ -419,7 +419,7 @@ def test_fake_tensors_and_flop_counters_see_torchs_operators(calls: list[str]) -
     gru, input = nn.GRU(3, 4), torch.randn(5, 2, 3)
     with FlopCounterMode(display=False) as counter:
         gru(input)
-    with grus.accelerate(gru):
+    with anygru.accelerate(gru):
         with FlopCounterMode(display=False) as ours:
             gru(input)
         with FakeTensorMode(allow_non_fake_inputs=True):
@@ -433,12 +433,12 @@ def test_unlike_tensor_classes_go_to_torch(calls: list[str]) -> None:
         pass
 
     gru = nn.GRU(3, 4)
-    with grus.accelerate(gru):
+    with anygru.accelerate(gru):
         assert isinstance(gru(torch.randn(5, 2, 3).as_subclass(Tagged))[0], Tagged)
     assert calls == []
 
 
-def test_copies_compute_through_grus_and_are_restored_alone(calls: list[str]) -> None:
+def test_copies_compute_through_anygru_and_are_restored_alone(calls: list[str]) -> None:
     model, tokens = Tagger(), torch.randint(11, (3, 6))
     expected = model(tokens)
 
@@ -447,28 +447,28 @@ def test_copies_compute_through_grus_and_are_restored_alone(calls: list[str]) ->
         torch.testing.assert_close(model(tokens), expected)
         return len(calls)
 
-    grus.accelerate(model)
+    anygru.accelerate(model)
     for twin in (copy.deepcopy(model), copy.copy(model), pickle.loads(pickle.dumps(model))):
         assert operators(twin) == operators(model) > 0
     twin = copy.deepcopy(model)
-    assert len(grus.restore(twin).changed) == 3
+    assert len(anygru.restore(twin).changed) == 3
     assert operators(twin) == 0 < operators(model)
-    grus.restore(model)
+    anygru.restore(model)
     assert operators(model) == 0
 
 
 def test_whole_module_loads_in_a_fresh_process(tmp_path) -> None:
     gru, path = nn.GRU(3, 4), tmp_path / "gru.pt"
     input = torch.randn(5, 2, 3)
-    with grus.accelerate(gru):
+    with anygru.accelerate(gru):
         torch.save({"gru": gru, "input": input, "output": gru(input)[0]}, path)
     program = (
         "import sys, torch\n"
         "saved = torch.load(sys.argv[1], weights_only=False)\n"
-        "import grus\n"
-        "assert callable(grus.accelerate)\n"
+        "import anygru\n"
+        "assert callable(anygru.accelerate)\n"
         "torch.testing.assert_close(saved['gru'](saved['input'])[0], saved['output'])\n"
-        "print(grus.restore(saved['gru']))\n"
+        "print(anygru.restore(saved['gru']))\n"
     )
     run = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=False)
     assert run.stdout == "restored 1 module\n  (model): GRU(3, 4)\n", run.stderr
@@ -478,7 +478,7 @@ def test_whole_module_loads_in_a_fresh_process(tmp_path) -> None:
 def test_subclasses_that_call_torchs_forward(kind: type[nn.GRU], calls: list[str]) -> None:
     gru, input = kind(3, 4), torch.randn(5, 2, 3)
     expected = results(gru, input)
-    with grus.accelerate(gru) as report:
+    with anygru.accelerate(gru) as report:
         assert list(report.changed.values()) == [f"{kind.__name__}(3, 4)"]
         assert_same(results(gru, input), expected)
     assert calls == ["gru"]
@@ -496,9 +496,9 @@ def test_parametrized_and_normalized_weights(calls: list[str]) -> None:
             gru = nn.GRU(3, 4)
             if first:
                 normalize(gru)
-                grus.accelerate(gru)
+                anygru.accelerate(gru)
             else:
-                grus.accelerate(gru)
+                anygru.accelerate(gru)
                 normalize(gru)
             gru.eval()  # spectral_norm iterates at every call in training
             twin = copy.deepcopy(gru)  # before the first call, after which torch cannot copy it
@@ -506,11 +506,11 @@ def test_parametrized_and_normalized_weights(calls: list[str]) -> None:
             calls.clear()
             assert_same(results(twin, input), found)
             assert calls == ["gru"]
-            grus.restore(twin)
-            grus.restore(gru)
+            anygru.restore(twin)
+            anygru.restore(gru)
             assert_same(results(gru, input), found)
     gru = parametrizations.weight_norm(nn.GRU(3, 4), "weight_hh_l0")
-    with grus.accelerate(gru):
+    with anygru.accelerate(gru):
         torch.nn.utils.parametrize.remove_parametrizations(gru, "weight_hh_l0")
         assert type(gru) is nn.GRU
         calls.clear()
@@ -532,11 +532,11 @@ def test_scripting_and_tracing_keep_torchs_kernel(calls: list[str]) -> None:
 
     model, input = Last(), torch.randn(5, 2, 3)
     expected = model(input)
-    with grus.accelerate(model):
+    with anygru.accelerate(model):
         for compiled in (torch.jit.script(model), torch.jit.trace(model, input, check_trace=False)):
             assert "aten::gru" in str(compiled.inlined_graph)
             torch.testing.assert_close(compiled(input), expected)
-            report = grus.accelerate(compiled)
+            report = anygru.accelerate(compiled)
             assert report.changed == {}
             assert all("TorchScript" in reason for reason in report.unchanged.values())
             assert len(report.unchanged) == 2
@@ -545,7 +545,7 @@ def test_scripting_and_tracing_keep_torchs_kernel(calls: list[str]) -> None:
 
 def test_symbolic_trace_keeps_the_gru_a_leaf() -> None:
     model = nn.Sequential(nn.Linear(3, 3), nn.GRU(3, 4))
-    with grus.accelerate(model):
+    with anygru.accelerate(model):
         graph = torch.fx.symbolic_trace(model)
         assert [node.op for node in graph.graph.nodes].count("call_module") == 2
 
@@ -553,15 +553,17 @@ def test_symbolic_trace_keeps_the_gru_a_leaf() -> None:
 def test_quantized_modules_are_left_with_a_reason() -> None:
     from torch.ao.nn.quantized.reference import GRUCell
 
-    model = nn.ModuleDict({"cell": GRUCell(3, 4), "lstm": nn.LSTM(3, 4), "gru": grus.GRU(3, 4), "own": OnItsOwn(3, 4)})
+    model = nn.ModuleDict(
+        {"cell": GRUCell(3, 4), "lstm": nn.LSTM(3, 4), "gru": anygru.GRU(3, 4), "own": OnItsOwn(3, 4)}
+    )
     model["patched"] = nn.GRU(3, 4)
     model["patched"].forward = lambda input: input
-    report = grus.accelerate(model)
+    report = anygru.accelerate(model)
     assert report.changed == {}
     reasons = {
         "cell": "quantized",
         "lstm": "LSTM is no GRU",
-        "gru": "computes through grus already",
+        "gru": "computes through anygru already",
         "own": "OnItsOwn.forward computes on its own and never calls super().forward",
         "patched": "`forward`",
     }
@@ -572,25 +574,25 @@ def test_quantized_modules_are_left_with_a_reason() -> None:
 
 def test_report_reads_well() -> None:
     model = nn.ModuleDict({"gru": nn.GRU(3, 4), "lstm": nn.LSTM(3, 4)})
-    report = grus.accelerate(model)
+    report = anygru.accelerate(model)
     assert str(report) == "accelerated 1 module\n  gru: GRU(3, 4)\nleft unchanged\n  lstm: LSTM is no GRU"
     assert repr(report) == str(report)
-    assert grus.accelerate(model).unchanged["gru"] == "already accelerated"
-    assert str(grus.restore(model)) == "restored 1 module\n  gru: GRU(3, 4)"
-    assert str(grus.restore(model)) == "restored 0 modules"
+    assert anygru.accelerate(model).unchanged["gru"] == "already accelerated"
+    assert str(anygru.restore(model)) == "restored 1 module\n  gru: GRU(3, 4)"
+    assert str(anygru.restore(model)) == "restored 0 modules"
     with pytest.raises(TypeError, match=r"model must be a torch.nn.Module, got list"):
-        grus.accelerate([nn.GRU(3, 4)])  # type: ignore[arg-type]
+        anygru.accelerate([nn.GRU(3, 4)])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"model must be a torch.nn.Module, got type"):
-        grus.restore(nn.GRU)  # type: ignore[arg-type]
+        anygru.restore(nn.GRU)  # type: ignore[arg-type]
 
 
 def test_forward_replaced_by_somebody_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nn.GRU, "forward", lambda self, input, hx=None: (input, hx))
-    with pytest.raises(grus.errors.GrusError, match="calls no kernel that grus could take over"):
-        grus.accelerate()
+    with pytest.raises(anygru.errors.AnygruError, match="calls no kernel that anygru could take over"):
+        anygru.accelerate()
     gru = nn.GRU(3, 4)
-    with pytest.raises(grus.errors.GrusError, match="calls no kernel that grus could take over"):
-        grus.accelerate(gru)
+    with pytest.raises(anygru.errors.AnygruError, match="calls no kernel that anygru could take over"):
+        anygru.accelerate(gru)
     monkeypatch.undo()
 
 
@@ -620,41 +622,41 @@ def test_compiled_graphs_are_no_worse_than_torchs(allow_rnn: bool, graphs: list)
     torchs = len(graphs)
     torch._dynamo.reset()
     graphs.clear()
-    with torch._dynamo.config.patch(allow_rnn=allow_rnn), grus.accelerate(model):
+    with torch._dynamo.config.patch(allow_rnn=allow_rnn), anygru.accelerate(model):
         fast = compiled(model, graphs)
         for steps in (5, 6, 7, 8):
             input = torch.randn(steps, 2, 3)
             torch.testing.assert_close(fast(input), model(input))
     assert len(graphs) <= torchs + 1  # the second is for any length
     if allow_rnn:
-        assert "grus.gru" in graphs[0].code
+        assert "anygru.gru" in graphs[0].code
 
 
 @pytest.mark.slow
 def test_cells_compile_in_one_graph_accelerated_or_not(graphs: list) -> None:
     model, input = nn.Sequential(nn.GRUCell(3, 4), nn.Linear(4, 4)), torch.randn(2, 3)
     expected = model(input)
-    with grus.accelerate(model):
+    with anygru.accelerate(model):
         torch.testing.assert_close(compiled(model, graphs, fullgraph=True)(input), expected)
         untouched = nn.Sequential(nn.GRUCell(3, 4))
         torch.testing.assert_close(compiled(untouched, graphs, fullgraph=True)(input), untouched(input))
     codes = [graph.code for graph in graphs]
-    assert ["grus.gru" in code for code in codes] == [True, False]
+    assert ["anygru.gru" in code for code in codes] == [True, False]
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The tensor attributes .* assigned during export:UserWarning")  # torch's GRU does
-def test_exported_programs_do_without_grus(calls: list[str]) -> None:
+def test_exported_programs_do_without_anygru(calls: list[str]) -> None:
     model = nn.Sequential(nn.GRU(3, 4))
-    with grus.accelerate(model):
+    with anygru.accelerate(model):
         program = torch.export.export(model, (torch.randn(5, 2, 3),))
     assert "aten.gru" in program.graph_module.code
-    assert "grus" not in program.graph_module.code
+    assert "anygru" not in program.graph_module.code
 
 
 def test_whole_process_and_back(calls: list[str]) -> None:
     early = nn.GRU(3, 4)
-    report = grus.accelerate()
+    report = anygru.accelerate()
     assert str(report) == "accelerated every torch.nn.GRU and torch.nn.GRUCell of this process"
     late, input = nn.GRU(3, 4), torch.randn(5, 2, 3)
     early(input)
@@ -662,8 +664,8 @@ def test_whole_process_and_back(calls: list[str]) -> None:
     nn.GRUCell(3, 4)(input[0])
     assert calls.count("gru") >= 2
     assert calls.count("gru_cell") == 1
-    assert "whole process" in grus.restore(nn.Sequential(late)).unchanged.get("0", "whole process")
-    grus.restore()
+    assert "whole process" in anygru.restore(nn.Sequential(late)).unchanged.get("0", "whole process")
+    anygru.restore()
     calls.clear()
     early(input)
     assert calls == []
@@ -677,26 +679,26 @@ def test_nested_blocks(calls: list[str]) -> None:
         gru(input)
         return calls == ["gru"]
 
-    with grus.accelerate():
-        with grus.accelerate():
+    with anygru.accelerate():
+        with anygru.accelerate():
             assert accelerated()
         assert accelerated()
-        with grus.accelerate(gru):
+        with anygru.accelerate(gru):
             assert accelerated()
         assert accelerated()
-        with pytest.raises(ZeroDivisionError), grus.accelerate():
+        with pytest.raises(ZeroDivisionError), anygru.accelerate():
             1 / 0  # noqa: B018
         assert accelerated()
     assert not accelerated()
-    whole = grus.accelerate()
+    whole = anygru.accelerate()
     with whole:
         assert accelerated()
     assert not accelerated()
     with whole:
         assert accelerated()
     assert not accelerated()
-    with grus.accelerate(gru):
-        with grus.accelerate(gru) as inner:
+    with anygru.accelerate(gru):
+        with anygru.accelerate(gru) as inner:
             assert inner.changed == {}
         assert accelerated(), "the inner block changed nothing, and undoes nothing"
     assert not accelerated()
@@ -704,15 +706,15 @@ def test_nested_blocks(calls: list[str]) -> None:
 
 def test_restoring_a_model_in_an_accelerated_process_says_so() -> None:
     gru = nn.GRU(3, 4)
-    grus.accelerate(gru)
-    with grus.accelerate():
-        assert "whole process is accelerated" in grus.restore(gru).unchanged["(model)"]
+    anygru.accelerate(gru)
+    with anygru.accelerate():
+        assert "whole process is accelerated" in anygru.restore(gru).unchanged["(model)"]
 
 
 def test_other_threads_see_it_too(calls: list[str]) -> None:
     gru, input, outputs = nn.GRU(3, 4), torch.randn(5, 2, 3), []
     expected = gru(input)[0]
-    with grus.accelerate():
+    with anygru.accelerate():
         threads = [threading.Thread(target=lambda: outputs.append(gru(input)[0])) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -724,11 +726,11 @@ def test_other_threads_see_it_too(calls: list[str]) -> None:
 
 
 def test_the_docstring_example_runs() -> None:
-    module = importlib.import_module("grus.acceleration")
-    found = doctest.DocTestFinder(recurse=False).find(grus.accelerate, "accelerate", module=False, globs=vars(module))
+    module = importlib.import_module("anygru.acceleration")
+    found = doctest.DocTestFinder(recurse=False).find(anygru.accelerate, "accelerate", module=False, globs=vars(module))
     outcome = doctest.DocTestRunner().run(found[0])
     assert outcome.failed == 0 < outcome.attempted
-    grus.restore()
+    anygru.restore()
 
 
 @pytest.fixture
@@ -746,7 +748,7 @@ def test_distributed_data_parallel(calls: list[str]) -> None:
     tokens = torch.randint(11, (3, 6))
     expected = results(model, tokens)
     wrapped = nn.parallel.DistributedDataParallel(model)
-    with grus.accelerate(wrapped) as report:
+    with anygru.accelerate(wrapped) as report:
         assert "module.encoder = module.decoder" in report.changed
         wrapped(tokens).sum().backward()
         assert "gru" in calls
@@ -764,13 +766,13 @@ def test_fully_sharded(calls: list[str]) -> None:
         expected = gru(input)[0].detach()
         mesh = init_device_mesh("cpu", (1,))
         if first:
-            grus.accelerate(gru)
+            anygru.accelerate(gru)
         fully_shard(gru, mesh=mesh)
         if not first:
-            grus.accelerate(gru)
+            anygru.accelerate(gru)
         calls.clear()
         output = gru(input)[0]
         torch.testing.assert_close(output.detach(), expected)
         output.sum().backward()
         assert calls == ["gru"]
-        grus.restore(gru)
+        anygru.restore(gru)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grus import dialects
+from anygru import dialects
 
 CONFORMANCE = Path(__file__).parent / "conformance"
 PROGRAMS = [path for dialect in dialects.NAMES for path in sorted((CONFORMANCE / dialect).glob("[0-9]*.py"))]
@@ -73,6 +73,6 @@ def test_program(program, check, forked, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_program_under_grus_run(program, check, monkeypatch):
+def test_program_under_anygru_run(program, check, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    assert check.check(program, [sys.executable, "-m", "grus", "run"]) == []
+    assert check.check(program, [sys.executable, "-m", "anygru", "run"]) == []

@@ -37,7 +37,7 @@ def test_python_blocks(page: Path, tmp_path: Path) -> None:
     """The blocks of one page are one script; a page about a dialect runs as its readers would run it."""
     script = tmp_path / "blocks.py"
     script.write_text("\n".join(blocks(page, "python")))
-    runner = ["-m", "grus", "run"] if DIALECT.search(script.read_text()) else ["-W", "error"]
+    runner = ["-m", "anygru", "run"] if DIALECT.search(script.read_text()) else ["-W", "error"]
     run([sys.executable, *runner, str(script)], tmp_path)
 
 
@@ -48,5 +48,5 @@ def test_readme(tmp_path: Path) -> None:
     assert len(commands) >= 5
     for command in commands:
         program, *arguments = shlex.split(command)
-        assert program == "grus"
-        assert run([sys.executable, "-m", "grus", *arguments], tmp_path).strip(), command
+        assert program == "anygru"
+        assert run([sys.executable, "-m", "anygru", *arguments], tmp_path).strip(), command

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from helpers import Case, close
 
-from grus.errors import ArgumentError, ArgumentTypeError, BackendError
-from grus.functional import gru, gru_cell
+from anygru.errors import ArgumentError, ArgumentTypeError, BackendError
+from anygru.functional import gru, gru_cell
 
 CASE = Case(T=5, B=3, I=4, H=6)
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 from helpers import Case, close
 
-from grus import gates
-from grus.errors import ArgumentError
-from grus.functional import gru_cell
+from anygru import gates
+from anygru.errors import ArgumentError
+from anygru.functional import gru_cell
 
 CASE = Case(T=1, B=3, I=4, H=5)
 

@@ -1,4 +1,4 @@
-"""`import grus` loads torch and NumPy and nothing else, and imports point down only."""
+"""`import anygru` loads torch and NumPy and nothing else, and imports point down only."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-import grus
+import anygru
 
-SOURCE = Path(grus.functional.__file__).parent
+SOURCE = Path(anygru.functional.__file__).parent
 
 # Each group may import itself and what stands to its right.
 ORDER = ("cli", "dialects", "parallel", "checkpoints", "acceleration rerouting explanation", "layers streaming", "functional",
@@ -25,29 +25,32 @@ def run(code: str) -> str:
 
 
 def test_import_loads_nothing_until_a_name_is_used() -> None:
-    assert run("import grus, sys; print('torch' in sys.modules, 'numpy' in sys.modules)").split() == ["False", "False"]
+    assert run("import anygru, sys; print('torch' in sys.modules, 'numpy' in sys.modules)").split() == [
+        "False",
+        "False",
+    ]
 
 
 def test_the_layers_load_torch_and_numpy_only() -> None:
-    code = "import torch, numpy, sys; before = set(sys.modules); import grus; grus.GRU, grus.accelerate, grus.explain; "
+    code = "import torch, numpy, sys; before = set(sys.modules); import anygru; anygru.GRU, anygru.accelerate, anygru.explain; "
     loaded = ast.literal_eval(run(code + "print(sorted(set(sys.modules) - before))"))
-    assert {name.partition(".")[0] for name in loaded} == {"grus"}
+    assert {name.partition(".")[0] for name in loaded} == {"anygru"}
     assert not [
         name for name in loaded if name.split(".")[1:2] in (["cli"], ["dialects"], ["checkpoints"], ["parallel"])
     ]
 
 
 def test_every_public_name_is_there() -> None:
-    for name in grus.__all__:
-        assert getattr(grus, name) is not None
-        assert name in dir(grus)
-    assert not set(grus._HOME) & {path.stem for path in SOURCE.iterdir()}, "a module would hide a function"
+    for name in anygru.__all__:
+        assert getattr(anygru, name) is not None
+        assert name in dir(anygru)
+    assert not set(anygru._HOME) & {path.stem for path in SOURCE.iterdir()}, "a module would hide a function"
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        grus.nothing  # noqa: B018
+        anygru.nothing  # noqa: B018
 
 
 def imports(path: Path) -> set[str]:
-    """The grus modules that a file imports, as dotted names below grus."""
+    """The anygru modules that a file imports, as dotted names below anygru."""
     package = path.relative_to(SOURCE.parent).with_suffix("").parts
     package = package if path.name == "__init__.py" and package[-1] != "__init__" else package[:-1]
     found = set()
@@ -58,7 +61,7 @@ def imports(path: Path) -> set[str]:
             base = list(package[: len(package) - node.level + 1]) if node.level else []
             base += (node.module or "").split(".") if node.module else []
             found |= {".".join([*base, alias.name]) for alias in node.names}
-    return {name.partition("grus.")[2] for name in found if name.startswith("grus.")}
+    return {name.partition("anygru.")[2] for name in found if name.startswith("anygru.")}
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
@@ -69,12 +72,12 @@ def test_imports_point_down(path: Path) -> None:
     for name in imports(path):
         parts = name.split(".")
         if parts[0] not in LEVEL:
-            assert parts[0] in grus.__all__, f"{own} imports grus.{name}"
+            assert parts[0] in anygru.__all__, f"{own} imports anygru.{name}"
             continue
-        assert LEVEL[parts[0]] >= LEVEL[own[0]], f"{'.'.join(own)} imports upwards: grus.{name}"
+        assert LEVEL[parts[0]] >= LEVEL[own[0]], f"{'.'.join(own)} imports upwards: anygru.{name}"
         if own[0] == parts[0] == "dialects" and len(own) > 2 and len(parts) > 2:
             assert own[1] == parts[1] or parts[1].startswith("_"), (
-                f"{'.'.join(own)} imports another dialect: grus.{name}"
+                f"{'.'.join(own)} imports another dialect: anygru.{name}"
             )
 
 
@@ -86,4 +89,4 @@ def test_importing_upwards_would_be_seen(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_version_is_the_installed_one() -> None:
-    assert importlib.metadata.version("grus") == grus.__version__
+    assert importlib.metadata.version("anygru") == anygru.__version__

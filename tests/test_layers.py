@@ -12,7 +12,7 @@ import torch
 from helpers import close
 from torch import nn
 
-import grus
+import anygru
 
 ARGUMENTS = [
     {},
@@ -30,7 +30,7 @@ def test_gru_is_torch_gru(arguments: dict) -> None:
     torch.manual_seed(3)
     expected_layer = nn.GRU(4, 6, **arguments)
     torch.manual_seed(3)
-    layer = grus.GRU(4, 6, **arguments)
+    layer = anygru.GRU(4, 6, **arguments)
     assert list(layer.state_dict()) == list(expected_layer.state_dict())
     for own, theirs in zip(layer.parameters(), expected_layer.parameters(), strict=True):
         assert torch.equal(own, theirs)
@@ -56,7 +56,7 @@ def test_cell_is_torch_cell(bias: bool) -> None:
     torch.manual_seed(3)
     expected_cell = nn.GRUCell(4, 6, bias=bias)
     torch.manual_seed(3)
-    cell = grus.GRUCell(4, 6, bias=bias)
+    cell = anygru.GRUCell(4, 6, bias=bias)
     assert repr(cell) == repr(expected_cell)
     assert list(cell.state_dict()) == list(expected_cell.state_dict())
     x, h = torch.randn(3, 4), torch.randn(3, 6)
@@ -66,25 +66,27 @@ def test_cell_is_torch_cell(bias: bool) -> None:
 
 
 def test_repr_tells_what_torch_does_not_have() -> None:
-    layer = grus.GRU(4, 6, reset="before", activation="relu", backend="reference")
+    layer = anygru.GRU(4, 6, reset="before", activation="relu", backend="reference")
     assert repr(layer) == "GRU(4, 6, reset='before', activation='relu', backend='reference')"
-    assert repr(grus.GRUCell(4, 6, gate_activation=torch.special.expit)).startswith("GRUCell(4, 6, reset='after', gate")
+    assert repr(anygru.GRUCell(4, 6, gate_activation=torch.special.expit)).startswith(
+        "GRUCell(4, 6, reset='after', gate"
+    )
 
 
 def test_is_no_subclass_of_torch_gru() -> None:
-    assert not issubclass(grus.GRU, nn.RNNBase)  # torch's compiler breaks its graph on any
+    assert not issubclass(anygru.GRU, nn.RNNBase)  # torch's compiler breaks its graph on any
 
 
 def test_lazy_input_size() -> None:
-    layer = grus.GRU(None, 6, num_layers=2, bidirectional=True)
+    layer = anygru.GRU(None, 6, num_layers=2, bidirectional=True)
     assert repr(layer) == "LazyGRU(None, 6, num_layers=2, bidirectional=True)"
     assert isinstance(layer.state_dict()["weight_ih_l0"], nn.parameter.UninitializedParameter)
     layer([torch.randn(3, 5), torch.randn(2, 5)])
-    assert type(layer) is grus.GRU
+    assert type(layer) is anygru.GRU
     assert (layer.input_size, tuple(layer.weight_ih_l0_reverse.shape)) == (5, (18, 5))
     assert layer.weight_ih_l0.abs().max() <= 1 / 6**0.5
 
-    loaded = grus.GRU(None, 6, num_layers=2, bidirectional=True)
+    loaded = anygru.GRU(None, 6, num_layers=2, bidirectional=True)
     loaded.load_state_dict(layer.state_dict())
     x = torch.randn(2, 3, 5)
     close(loaded(x)[0], layer(x)[0])
@@ -97,13 +99,13 @@ def test_lazy_input_size() -> None:
         pytest.param(lambda layer: layer.weight_hh_l0.data.mul_(2), id="data"),
         pytest.param(lambda layer: layer.weight_hh_l0.detach().numpy().fill(0.1), id="numpy view"),
         pytest.param(lambda layer: setattr(layer, "weight_hh_l0", nn.Parameter(torch.ones(18, 6))), id="new parameter"),
-        pytest.param(lambda layer: layer.load_state_dict(grus.GRU(4, 6).state_dict()), id="load_state_dict"),
+        pytest.param(lambda layer: layer.load_state_dict(anygru.GRU(4, 6).state_dict()), id="load_state_dict"),
         pytest.param(lambda layer: nn.utils.parametrizations.weight_norm(layer, "weight_hh_l0"), id="weight_norm"),
         pytest.param(lambda layer: setattr(layer, "bias_ih_l0", layer.bias_hh_l0), id="tied"),
     ],
 )
 def test_weights_are_never_stale(change) -> None:
-    layer, x = grus.GRU(4, 6), torch.randn(5, 3, 4)
+    layer, x = anygru.GRU(4, 6), torch.randn(5, 3, 4)
     layer(x)
     change(layer)
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
@@ -114,7 +116,7 @@ def test_weights_are_never_stale(change) -> None:
 
 
 def test_to_half_double_meta_deepcopy_pickle() -> None:
-    layer, x = grus.GRU(4, 6), torch.randn(5, 3, 4)
+    layer, x = anygru.GRU(4, 6), torch.randn(5, 3, 4)
     expected = layer(x)[0]
     close(copy.deepcopy(layer)(x)[0], expected)
     close(pickle.loads(pickle.dumps(layer))(x)[0], expected)
@@ -126,21 +128,21 @@ def test_to_half_double_meta_deepcopy_pickle() -> None:
     close(fresh(x)[0], expected)
     assert layer.double()(x.double())[0].dtype is torch.float64
     assert layer.half()(x.half())[0].dtype is torch.float16
-    assert grus.GRU(4, 6, device="meta")(x.to("meta"))[0].shape == (5, 3, 6)
+    assert anygru.GRU(4, 6, device="meta")(x.to("meta"))[0].shape == (5, 3, 6)
 
 
-@pytest.mark.parametrize("kind", [grus.GRU, grus.GRUCell])
+@pytest.mark.parametrize("kind", [anygru.GRU, anygru.GRUCell])
 def test_weights_of_one_formula_do_not_load_into_the_other(kind) -> None:
     before = nn.Sequential(kind(4, 6, reset="before"))
     with pytest.raises(RuntimeError, match="0 has reset='after', the weights are for reset='before'"):
         nn.Sequential(kind(4, 6)).load_state_dict(before.state_dict())
     nn.Sequential(kind(4, 6, reset="before")).load_state_dict(before.state_dict())
-    torchs = (nn.GRU if kind is grus.GRU else nn.GRUCell)(4, 6)
+    torchs = (nn.GRU if kind is anygru.GRU else nn.GRUCell)(4, 6)
     kind(4, 6, reset="before").load_state_dict(torchs.state_dict())  # tells no formula: the layer's own holds
 
 
 def test_empty_batches_and_sequences() -> None:
-    layer = grus.GRU(4, 6, num_layers=2)
+    layer = anygru.GRU(4, 6, num_layers=2)
     output, h_n = layer(torch.zeros(0, 3, 4), torch.ones(2, 3, 6))
     assert output.shape == (0, 3, 6)
     assert torch.equal(h_n, torch.ones(2, 3, 6))
@@ -150,21 +152,21 @@ def test_empty_batches_and_sequences() -> None:
 
 
 BAD = [
-    (lambda: grus.GRU(4, 0), ValueError, "hidden_size must be at least 1, got 0"),
-    (lambda: grus.GRU(-1, 4), ValueError, "input_size must be at least 1, got -1"),
-    (lambda: grus.GRU(4, 6.0), TypeError, "hidden_size must be an int, got float"),
-    (lambda: grus.GRU(4, 6, 0), ValueError, "num_layers must be at least 1, got 0"),
-    (lambda: grus.GRU(4, 6, 2, dropout=-0.1), ValueError, "dropout must be a probability between 0 and 1, got -0.1"),
-    (lambda: grus.GRU(4, 6, reset="x"), ValueError, "reset must be 'after' or 'before', got 'x'"),
-    (lambda: grus.GRUCell(4, True), TypeError, "hidden_size must be an int, got bool"),
-    (lambda: grus.GRU(4, 6, 2, dropout=True), TypeError, "dropout must be a probability between 0 and 1, got bool"),
-    (lambda: grus.GRU(4, 6, backend="x"), ValueError, "backend must be one of"),
-    (lambda: grus.GRU(4, 6, dtype=torch.int32), TypeError, "dtype must be float32, float64, bfloat16 or float16"),
-    (lambda: grus.GRUCell(4, 6, dtype=torch.complex64), TypeError, "got torch.complex64"),
-    (lambda: grus.GRU(None, 6)([]), ValueError, "must have a sequence, which tells the input size"),
-    (lambda: grus.GRU(None, 6)("abc"), TypeError, "input must be a tensor, a list of tensors or a PackedSequence"),
-    (lambda: grus.GRU(None, 6)([1]), TypeError, "input must be a tensor, a list of tensors or a PackedSequence"),
-    (lambda: grus.GRU(4, 6)(torch.zeros(5, 3, 5)), ValueError, "I is 5 from input"),
+    (lambda: anygru.GRU(4, 0), ValueError, "hidden_size must be at least 1, got 0"),
+    (lambda: anygru.GRU(-1, 4), ValueError, "input_size must be at least 1, got -1"),
+    (lambda: anygru.GRU(4, 6.0), TypeError, "hidden_size must be an int, got float"),
+    (lambda: anygru.GRU(4, 6, 0), ValueError, "num_layers must be at least 1, got 0"),
+    (lambda: anygru.GRU(4, 6, 2, dropout=-0.1), ValueError, "dropout must be a probability between 0 and 1, got -0.1"),
+    (lambda: anygru.GRU(4, 6, reset="x"), ValueError, "reset must be 'after' or 'before', got 'x'"),
+    (lambda: anygru.GRUCell(4, True), TypeError, "hidden_size must be an int, got bool"),
+    (lambda: anygru.GRU(4, 6, 2, dropout=True), TypeError, "dropout must be a probability between 0 and 1, got bool"),
+    (lambda: anygru.GRU(4, 6, backend="x"), ValueError, "backend must be one of"),
+    (lambda: anygru.GRU(4, 6, dtype=torch.int32), TypeError, "dtype must be float32, float64, bfloat16 or float16"),
+    (lambda: anygru.GRUCell(4, 6, dtype=torch.complex64), TypeError, "got torch.complex64"),
+    (lambda: anygru.GRU(None, 6)([]), ValueError, "must have a sequence, which tells the input size"),
+    (lambda: anygru.GRU(None, 6)("abc"), TypeError, "input must be a tensor, a list of tensors or a PackedSequence"),
+    (lambda: anygru.GRU(None, 6)([1]), TypeError, "input must be a tensor, a list of tensors or a PackedSequence"),
+    (lambda: anygru.GRU(4, 6)(torch.zeros(5, 3, 5)), ValueError, "I is 5 from input"),
 ]
 
 
@@ -176,17 +178,17 @@ def test_bad_arguments(call, error: type[Exception], words: str) -> None:
 
 def test_useless_dropout_warns() -> None:
     with pytest.warns(UserWarning, match="has no effect with num_layers=1"):
-        grus.GRU(4, 6, dropout=0.5)
+        anygru.GRU(4, 6, dropout=0.5)
 
 
 def test_explain_names_the_choice_and_the_reasons() -> None:
-    explanation = grus.explain(grus.GRU(4, 6, activation="relu"), torch.zeros(5, 3, 4))
+    explanation = anygru.explain(anygru.GRU(4, 6, activation="relu"), torch.zeros(5, 3, 4))
     assert explanation.backend == "reference"
     assert "sigmoid and tanh" in explanation.reasons["aten"]
     assert "reference  computes this call" in str(explanation)
-    assert grus.explain(nn.GRUCell(4, 6), torch.zeros(3, 4)).reasons["aten"] is None
-    ragged = grus.explain(grus.GRU(4, 6, backend="reference"), [torch.zeros(5, 4)])
+    assert anygru.explain(nn.GRUCell(4, 6), torch.zeros(3, 4)).reasons["aten"] is None
+    ragged = anygru.explain(anygru.GRU(4, 6, backend="reference"), [torch.zeros(5, 4)])
     assert ragged.problem.ragged
     assert ragged.backend == "reference"
-    with pytest.raises(TypeError, match="layer must be a GRU or GRUCell of grus or torch, got Linear"):
-        grus.explain(nn.Linear(3, 4), torch.zeros(3))
+    with pytest.raises(TypeError, match="layer must be a GRU or GRUCell of anygru or torch, got Linear"):
+        anygru.explain(nn.Linear(3, 4), torch.zeros(3))

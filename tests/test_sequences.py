@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch.nn.utils.rnn import PackedSequence, pack_sequence, pad_sequence
 
-from grus.functional import gru
+from anygru.functional import gru
 
 CASE = Case(I=3, H=4, L=2, bidirectional=True)
 WEIGHTS = CASE.weights()
@@ -139,7 +139,7 @@ def test_gradients_of_every_form_equal_those_of_each_alone(form: str) -> None:
 
 
 def test_no_step_is_computed_for_padding(monkeypatch: pytest.MonkeyPatch) -> None:
-    from grus.backends import reference
+    from anygru.backends import reference
 
     rows = []
     step = reference._step

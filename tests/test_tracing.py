@@ -6,8 +6,8 @@ import pytest
 import torch
 from helpers import close
 
-import grus
-from grus.functional import gru
+import anygru
+from anygru.functional import gru
 
 pytestmark = [
     pytest.mark.compiles,
@@ -32,7 +32,7 @@ def gradients(function, layer, x):
 )
 def test_compiled_equals_eager_at_every_size(arguments: dict) -> None:
     torch._dynamo.reset()
-    layer = grus.GRU(3, 4, dtype=torch.float64, **arguments)
+    layer = anygru.GRU(3, 4, dtype=torch.float64, **arguments)
     compiled = torch.compile(layer, fullgraph=True, dynamic=True, backend="aot_eager")
     for steps, batch in ((5, 2), (6, 3), (9, 7)):
         x = torch.randn(steps, batch, 3, dtype=torch.float64)
@@ -50,17 +50,17 @@ def test_one_node_for_any_length() -> None:
         graphs.append([node.target for node in module.graph.nodes if node.op == "call_function"])
         return module.forward
 
-    layer = grus.GRU(3, 4)
+    layer = anygru.GRU(3, 4)
     compiled = torch.compile(layer, fullgraph=True, dynamic=True, backend=count)
     for steps in (5, 50, 500):
         compiled(torch.randn(steps, 2, 3))
     assert len(graphs) == 1
-    assert graphs[0].count(torch.ops.grus.gru.default) + graphs[0].count(torch.ops.grus.gru) == 1
+    assert graphs[0].count(torch.ops.anygru.gru.default) + graphs[0].count(torch.ops.anygru.gru) == 1
 
 
 def test_inductor() -> None:
     torch._dynamo.reset()
-    layer = torch.nn.ModuleList([grus.GRU(3, 4, batch_first=True), torch.nn.Linear(4, 2)])
+    layer = torch.nn.ModuleList([anygru.GRU(3, 4, batch_first=True), torch.nn.Linear(4, 2)])
 
     def model(x):
         return layer[1](torch.relu(layer[0](x)[0])), layer[0](x)[1]
@@ -73,7 +73,7 @@ def test_inductor() -> None:
 
 @pytest.mark.parametrize("strict", [True, False])
 def test_export_with_dynamic_batch_and_length(strict: bool) -> None:
-    layer = grus.GRU(3, 4, num_layers=2)
+    layer = anygru.GRU(3, 4, num_layers=2)
     sizes = {0: torch.export.Dim("steps", min=2, max=5000), 1: torch.export.Dim("batch", min=2, max=500)}
     exported = torch.export.export(layer, (torch.randn(5, 4, 3),), dynamic_shapes={"input": sizes}, strict=strict)
     for steps, batch in ((2, 2), (17, 9)):
@@ -83,7 +83,7 @@ def test_export_with_dynamic_batch_and_length(strict: bool) -> None:
 
 def test_transforms_inside_a_compiled_function() -> None:
     torch._dynamo.reset()
-    layer = grus.GRU(3, 4, dtype=torch.float64)
+    layer = anygru.GRU(3, 4, dtype=torch.float64)
     weights = [weight.detach() for weight in layer.parameters()]
     x = torch.randn(5, 2, 3, dtype=torch.float64)
 
@@ -94,10 +94,10 @@ def test_transforms_inside_a_compiled_function() -> None:
 
 
 def test_operator_passes_torchs_own_checks() -> None:
-    layer, x = grus.GRU(3, 4), torch.randn(5, 2, 3, requires_grad=True)
+    layer, x = anygru.GRU(3, 4), torch.randn(5, 2, 3, requires_grad=True)
     weights = list(layer.parameters())
     for keep in (True, False):
         arguments = (x, torch.zeros(1, 2, 4), weights, None, False, True, "after", "sigmoid", "tanh", None, keep)
         if not keep:
             arguments = (x.detach(), arguments[1], [w.detach() for w in weights], *arguments[3:])
-        torch.library.opcheck(torch.ops.grus.gru.default, arguments)
+        torch.library.opcheck(torch.ops.anygru.gru.default, arguments)

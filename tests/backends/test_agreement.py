@@ -8,12 +8,12 @@ import pytest
 import torch
 from helpers import CASES, Case, close, detached, numpy_gru
 
-from grus import backends
-from grus.errors import BackendError
-from grus.functional import gru
+from anygru import backends
+from anygru.errors import BackendError
+from anygru.functional import gru
 
 NAMES = [name for name in backends.NAMES if name != "cudnn" or torch.cuda.is_available()]
-REQUIRED = [name for name in os.environ.get("GRUS_REQUIRE", "").split(",") if name]
+REQUIRED = [name for name in os.environ.get("ANYGRU_REQUIRE", "").split(",") if name]
 
 
 def compute(case: Case, backend: str, dtype: torch.dtype = torch.float64):

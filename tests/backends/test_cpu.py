@@ -14,12 +14,12 @@ import pytest
 import torch
 from helpers import Case, close
 
-from grus.backends import cpu, cpu_backward, cpu_calls, reference
-from grus.backends.problem import Problem
-from grus.formula import Formula
-from grus.functional import gru, gru_cell
+from anygru.backends import cpu, cpu_backward, cpu_calls, reference
+from anygru.backends.problem import Problem
+from anygru.formula import Formula
+from anygru.functional import gru, gru_cell
 
-native = pytest.importorskip("grus._native", reason="grus was installed without its native kernels")
+native = pytest.importorskip("anygru._native", reason="anygru was installed without its native kernels")
 
 SHAPES = [
     Case(T=1, B=1, I=3, H=1),
@@ -220,7 +220,7 @@ def test_calls_from_several_python_threads() -> None:
 def test_a_forked_child_computes() -> None:
     program = """
 import os, torch
-from grus.functional import gru
+from anygru.functional import gru
 torch.set_num_threads(2)
 weights = [torch.randn(300, 100) / 10, torch.randn(300, 100) / 10, torch.randn(300), torch.randn(300)]
 input = torch.randn(20, 4, 100)
@@ -664,19 +664,19 @@ def test_a_wrong_dtype_never_reaches_the_kernel(what: str) -> None:
 
 
 def test_the_environment_chooses_the_instruction_set() -> None:
-    program = "from grus import _native; print(_native.isa())"
+    program = "from anygru import _native; print(_native.isa())"
 
     def isa(name: str) -> subprocess.CompletedProcess:
-        environment = {**os.environ, "GRUS_CPU_ISA": name}
+        environment = {**os.environ, "ANYGRU_CPU_ISA": name}
         return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
 
     assert isa("baseline" if "baseline" in native.variants() else "neon").stdout.strip() in ("baseline", "neon")
     wrong = isa("sse9")
     assert wrong.returncode != 0
-    assert "GRUS_CPU_ISA" in wrong.stderr
+    assert "ANYGRU_CPU_ISA" in wrong.stderr
     assert native.variants()[0] in wrong.stderr
 
 
 def test_the_kernels_load_with_the_first_call() -> None:
-    program = "import sys, grus; sys.exit('grus._native' in sys.modules or 'grus.backends.cpu' in sys.modules)"
+    program = "import sys, anygru; sys.exit('anygru._native' in sys.modules or 'anygru.backends.cpu' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import grus
-from grus.checkpoints import Checkpoint, format_module, load_checkpoint
+import anygru
+from anygru.checkpoints import Checkpoint, format_module, load_checkpoint
 
 DATA = Path(__file__).parent / "data"
 
@@ -60,8 +60,8 @@ def format_of(path: str) -> str:
 def model(**options: object) -> torch.nn.Module:
     """A model with a stacked, bidirectional GRU, a cell, and a layer that is none."""
     net = torch.nn.Module()
-    net.gru = grus.GRU(3, 4, num_layers=2, bidirectional=True, **options)
-    net.cell = grus.GRUCell(3, 4, **options)
+    net.gru = anygru.GRU(3, 4, num_layers=2, bidirectional=True, **options)
+    net.cell = anygru.GRUCell(3, 4, **options)
     net.linear = torch.nn.Linear(2, 3)
     return net
 
@@ -75,9 +75,9 @@ def assert_same(first: Checkpoint, second: Checkpoint) -> None:
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Path:
     """A file of the format that belongs to the ending, with these arrays as they are."""
-    from grus.checkpoints import format_for
-    from grus.checkpoints.content import Content
-    from grus.checkpoints.stored import Stored
+    from anygru.checkpoints import format_for
+    from anygru.checkpoints.content import Content
+    from anygru.checkpoints.stored import Stored
 
     content = Content({name: Stored.of(array) for name, array in arrays.items()})
     format_module(format_for(path)).write(path, content)

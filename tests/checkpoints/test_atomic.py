@@ -14,8 +14,8 @@ import pytest
 import torch
 from samples import ENDINGS, assert_same, model
 
-from grus.checkpoints import load_checkpoint, save_checkpoint
-from grus.checkpoints.atomic import open_for_replace
+from anygru.checkpoints import load_checkpoint, save_checkpoint
+from anygru.checkpoints.atomic import open_for_replace
 
 
 def test_new_content_takes_the_place_of_the_old(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_progress_counts_every_byte_in_pieces(tmp_path: Path) -> None:
 
 _WRITE_FOREVER = """
 import sys, torch
-from grus.checkpoints import save_checkpoint
+from anygru.checkpoints import save_checkpoint
 while True:
     for value in (1.0, 2.0):
         save_checkpoint({"first": torch.full((300_000,), value), "second": torch.full((300_000,), value)}, sys.argv[1])
@@ -109,7 +109,7 @@ def test_sigkill_leaves_the_old_or_the_new_file(format: str, tmp_path: Path) -> 
 
 _LIMITED = """
 import resource, signal, sys, torch
-from grus.checkpoints import save_checkpoint
+from anygru.checkpoints import save_checkpoint
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:

@@ -10,16 +10,18 @@ import pytest
 import torch
 from samples import DATA, ENDINGS, FILES, assert_same, model, write_arrays
 
-import grus
-from grus.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
-from grus.checkpoints.convert import convert
-from grus.errors import CheckpointError
+import anygru
+from anygru.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from anygru.checkpoints.convert import convert
+from anygru.errors import CheckpointError
 
 _INPUT, _STATE = ["W_r", "W_z", "W"], ["U_r", "U_z", "U"]
 
 
 def biases(checkpoint: Checkpoint) -> list[str]:
-    return [f"{gru.path}/{part}/b" for gru in checkpoint.grus if gru.reset == "before" for part in _INPUT + _STATE]
+    return [
+        f"{gru.path}/{part}/b" for gru in checkpoint.gru_layers if gru.reset == "before" for part in _INPUT + _STATE
+    ]
 
 
 def one_bias(checkpoint: Checkpoint, name: str) -> np.ndarray:
@@ -38,7 +40,7 @@ def test_there_and_back_is_the_same_bit_for_bit(file: str, target: str, tmp_path
     middle = tmp_path / ("middle" + ENDINGS[target])
     back = tmp_path / ("back" + ENDINGS[source.format])
     options = {}
-    resets_before = any(gru.reset == "before" for gru in source.grus)
+    resets_before = any(gru.reset == "before" for gru in source.gru_layers)
     if resets_before and target in ("mxnet", "oneflow"):
         with pytest.raises(CheckpointError, match="no GRU cell with the reset before the product"):
             convert(DATA / file, middle)
@@ -85,7 +87,7 @@ def test_along_every_pair_of_formats(first: str, second: str, tmp_path: Path) ->
 @pytest.mark.parametrize("target", ["chainer", "hdf5", "torch", "safetensors", "paddle"])
 def test_a_cell_that_resets_before_keeps_its_formula(target: str, tmp_path: Path) -> None:
     net = torch.nn.Module()
-    net.cell = grus.GRUCell(3, 4, reset="before")
+    net.cell = anygru.GRUCell(3, 4, reset="before")
     with torch.no_grad():
         net.cell.bias_hh.zero_()
     path = tmp_path / ("cell" + ENDINGS[target])
@@ -98,7 +100,7 @@ def test_a_cell_that_resets_before_keeps_its_formula(target: str, tmp_path: Path
 
 def test_two_biases_become_one_only_where_they_are_always_added(tmp_path: Path) -> None:
     net = torch.nn.Module()
-    net.cell = grus.GRUCell(3, 4, reset="before").double()
+    net.cell = anygru.GRUCell(3, 4, reset="before").double()
     save_checkpoint(net, tmp_path / "cell.npz")
     report = convert(tmp_path / "cell.npz", tmp_path / "cell.pdparams")
     assert report.verdicts[0].difference < 1e-12
@@ -112,7 +114,7 @@ def test_two_biases_become_one_only_where_they_are_always_added(tmp_path: Path) 
 
 def test_formulas_that_no_file_can_hold_are_refused(tmp_path: Path) -> None:
     net = torch.nn.Module()
-    net.gru = grus.GRU(3, 4, activation="relu")
+    net.gru = anygru.GRU(3, 4, activation="relu")
     for ending in (".pt", ".safetensors"):
         save_checkpoint(net, tmp_path / ("x" + ending))
         assert load_checkpoint(tmp_path / ("x" + ending)).gru("gru").activation == "relu"
@@ -120,17 +122,17 @@ def test_formulas_that_no_file_can_hold_are_refused(tmp_path: Path) -> None:
         convert(tmp_path / "x.pt", tmp_path / "x.params")
     report = convert(tmp_path / "x.pt", tmp_path / "x.params", approximate=True)
     assert "activations" in report.approximated[0]
-    net.gru = grus.GRU(3, 4, activation=torch.sin)
+    net.gru = anygru.GRU(3, 4, activation=torch.sin)
     with pytest.raises(CheckpointError, match="activation is a function"):
         save_checkpoint(net, tmp_path / "x.pt")
-    net.gru = grus.GRU(3, 4, reset="before")
+    net.gru = anygru.GRU(3, 4, reset="before")
     with pytest.raises(CheckpointError, match="no GRU layer with the reset before"):
         save_checkpoint(net, tmp_path / "x.npz")
 
 
 def test_a_gru_without_biases_gets_zeros_where_the_framework_has_some(tmp_path: Path) -> None:
     net = torch.nn.Module()
-    net.gru = grus.GRU(3, 4, bias=False)
+    net.gru = anygru.GRU(3, 4, bias=False)
     for format, ending in ENDINGS.items():
         path = tmp_path / ("x" + ending)
         save_checkpoint(net, path)
@@ -178,7 +180,7 @@ def test_mapping_renames_tensors_and_layers(tmp_path: Path) -> None:
     checkpoint = load_checkpoint(tmp_path / "y.npz")
     assert {"encoder/rnn/0/w0", "head.weight", "b", "cell/w0"} <= set(checkpoint.stored)
     assert report.renamed == {"linear.weight": "head.weight", "linear.bias": "b"}
-    assert [gru.path for gru in checkpoint.grus] == ["encoder/rnn", "cell"]
+    assert [gru.path for gru in checkpoint.gru_layers] == ["encoder/rnn", "cell"]
 
 
 @pytest.mark.parametrize(
@@ -199,7 +201,7 @@ def test_mapping_with_a_mistake_is_refused(names: dict[str, str], words: str, tm
 
 def test_style_chooses_among_the_targets_layouts(tmp_path: Path) -> None:
     net = torch.nn.Module()
-    net.gru = grus.GRU(3, 4)
+    net.gru = anygru.GRU(3, 4)
     save_checkpoint(net, tmp_path / "x.pt")
     convert(tmp_path / "x.pt", tmp_path / "a.params")
     assert "gru._unfused.0.i2h_weight" in load_checkpoint(tmp_path / "a.params").stored
@@ -276,14 +278,14 @@ def test_names_alone_make_no_gru(tmp_path: Path) -> None:
             "real.weight_hh_l0": four,
         },
     )
-    assert [gru.path for gru in load_checkpoint(path).grus] == ["real"]
+    assert [gru.path for gru in load_checkpoint(path).gru_layers] == ["real"]
 
 
 def test_every_frameworks_names_are_found_in_any_file(tmp_path: Path) -> None:
     for source in ("mxnet/model.params", "chainer/model.npz", "paddle/basic.pdparams"):
         arrays = {name: stored.values for name, stored in load_checkpoint(DATA / source).stored.items()}
         path = write_arrays(tmp_path / "x.safetensors", arrays)
-        found, expected = load_checkpoint(path).grus, load_checkpoint(DATA / source).grus
+        found, expected = load_checkpoint(path).gru_layers, load_checkpoint(DATA / source).gru_layers
         assert {gru.describe() for gru in found} == {gru.describe() for gru in expected}
 
 
@@ -292,7 +294,7 @@ def test_a_missing_bias_is_zeros(tmp_path: Path) -> None:
     state = {name: tensor for name, tensor in gru.state_dict().items() if name != "bias_hh_l0"}
     torch.save(state, tmp_path / "x.pt")
     checkpoint = load_checkpoint(tmp_path / "x.pt")
-    assert "only bias_ih is there" in checkpoint.grus[0].notes[0]
+    assert "only bias_ih is there" in checkpoint.gru_layers[0].notes[0]
     with torch.no_grad():
         gru.bias_hh_l0.zero_()
     x = torch.randn(5, 2, 3)

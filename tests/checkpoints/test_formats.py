@@ -13,8 +13,8 @@ import pytest
 import torch
 from samples import DATA, ENDINGS, FILES, assert_same, format_of, model
 
-from grus.checkpoints import chainer, format_for, load_checkpoint, mxnet, oneflow, paddle, recognise, save_checkpoint
-from grus.errors import CheckpointError
+from anygru.checkpoints import chainer, format_for, load_checkpoint, mxnet, oneflow, paddle, recognise, save_checkpoint
+from anygru.errors import CheckpointError
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -217,7 +217,7 @@ def test_oneflow_saves_over_an_old_state_without_touching_other_files(tmp_path: 
 
 
 def test_oneflow_reads_the_single_file_and_the_oldest_form(tmp_path: Path) -> None:
-    from grus.checkpoints.pickling import Call, Global, dump
+    from anygru.checkpoints.pickling import Call, Global, dump
 
     tensor = Call(Global("oneflow", "Tensor"), (), {"data": np.arange(3.0), "dtype": None}, new=True)
     with open(tmp_path / "single", "wb") as file:
@@ -232,7 +232,7 @@ def test_oneflow_reads_the_single_file_and_the_oldest_form(tmp_path: Path) -> No
 
 
 def test_oneflow_modules_are_made_by_who_knows_their_classes() -> None:
-    from grus.checkpoints.unpickle import Pending
+    from anygru.checkpoints.unpickle import Pending
 
     class Record(Pending):
         def build(self, state):
@@ -275,7 +275,7 @@ def test_torch_checkpoints_are_read_as_torch_reads_them(zipped: bool, tmp_path: 
     assert tensors["array"].tolist() == [0, 1, 2]
     assert checkpoint.values["note"] == "ok"
     assert checkpoint.values["steps"] == [1, 2, 3]
-    assert [gru.path for gru in checkpoint.grus] == ["model.0"]
+    assert [gru.path for gru in checkpoint.gru_layers] == ["model.0"]
 
 
 @pytest.mark.parametrize("zipped", [True, False])
@@ -297,7 +297,7 @@ def test_safetensors_metadata_is_kept(tmp_path: Path) -> None:
     from safetensors import safe_open
     from safetensors.torch import save_file
 
-    from grus.checkpoints.convert import convert
+    from anygru.checkpoints.convert import convert
 
     tensors = {
         "a": torch.ones(3, dtype=torch.bfloat16),

@@ -1,4 +1,4 @@
-"""The original frameworks and grus compute the same with each other's files."""
+"""The original frameworks and anygru compute the same with each other's files."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 import torch
 from samples import DATA, ENDINGS
 
-import grus
-from grus.checkpoints import load_checkpoint, save_checkpoint
-from grus.checkpoints.convert import convert
+import anygru
+from anygru.checkpoints import load_checkpoint, save_checkpoint
+from anygru.checkpoints.convert import convert
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 
@@ -46,7 +46,7 @@ def _run(layer: torch.nn.Module, x: np.ndarray, h: np.ndarray | None, *, batch_f
 def test_layer_computes_what_its_framework_computed(file: str, path: str, key: str, batch_first: bool) -> None:
     expected = _expected(file.split("/")[0])
     layer = load_checkpoint(DATA / file).gru(path)
-    assert isinstance(layer, grus.GRU)
+    assert isinstance(layer, anygru.GRU)
     y, hy = _run(layer, expected[f"{key}/x"], expected[f"{key}/h"], batch_first=batch_first)
     np.testing.assert_allclose(y, expected[f"{key}/y"], **CLOSE)
     np.testing.assert_allclose(hy, expected[f"{key}/hy"], **CLOSE)
@@ -72,8 +72,8 @@ def test_nstep_gru_computes_what_chainer_computed(file: str, name: str) -> None:
 def test_chainers_two_square_links_are_what_the_caller_says() -> None:
     expected = _expected("chainer")
     open_question = load_checkpoint(DATA / "chainer/square.npz")
-    assert not open_question.grus[0].bidirectional
-    assert "two directions" in open_question.grus[0].notes[0]
+    assert not open_question.gru_layers[0].bidirectional
+    assert "two directions" in open_question.gru_layers[0].notes[0]
     layer = load_checkpoint(DATA / "chainer/square.npz", bidirectional=[""]).gru()
     y, hy = _run(layer, expected["square/x"], None)
     np.testing.assert_allclose(y, expected["square/y"], **CLOSE)
@@ -94,7 +94,7 @@ def test_chainers_two_square_links_are_what_the_caller_says() -> None:
 def test_cell_computes_what_its_framework_computed(file: str, path: str, key: str, reset: str) -> None:
     expected = _expected(file.split("/")[0])
     layer = load_checkpoint(DATA / file).gru(path)
-    assert isinstance(layer, grus.GRUCell)
+    assert isinstance(layer, anygru.GRUCell)
     assert layer.reset == reset
     with torch.no_grad():
         y = layer(torch.from_numpy(expected["cell/x"]), torch.from_numpy(expected["cell/h"]))
@@ -114,10 +114,10 @@ def test_sparse_arrays_are_made_dense() -> None:
 
 
 def test_lstm_is_no_gru() -> None:
-    assert load_checkpoint(DATA / "mxnet/lstm.params").grus == ()
+    assert load_checkpoint(DATA / "mxnet/lstm.params").gru_layers == ()
 
 
-# -- the other way: files that grus wrote, in the frameworks' own layers -----------------------------------------------------
+# -- the other way: files that anygru wrote, in the frameworks' own layers -----------------------------------------------------
 
 
 @pytest.mark.slow
@@ -125,7 +125,7 @@ def test_lstm_is_no_gru() -> None:
 @pytest.mark.parametrize("kind", ["1x1", "2x1", "1x2", "2x2", "cell", "stateful"])
 def test_framework_computes_the_same_from_our_file(format: str, kind: str, tmp_path: Path) -> None:
     framework = "chainer" if format == "hdf5" else format
-    variable = f"GRUS_{framework.upper()}_PYTHON"
+    variable = f"ANYGRU_{framework.upper()}_PYTHON"
     interpreter = os.environ.get(variable)
     if not interpreter:
         pytest.skip(f"{variable} names no interpreter that has {framework}")
@@ -134,11 +134,11 @@ def test_framework_computes_the_same_from_our_file(format: str, kind: str, tmp_p
     net = torch.nn.Module()
     x, h = torch.randn(5, 2, 3), torch.randn(2, 4)
     if kind in ("cell", "stateful"):
-        net.part = grus.GRUCell(3, 4, reset="before" if kind == "stateful" else "after")
+        net.part = anygru.GRUCell(3, 4, reset="before" if kind == "stateful" else "after")
         x = x[0]
     else:
         layers, directions = (int(digit) for digit in kind.split("x"))
-        net.part = grus.GRU(3, 4, layers, bidirectional=directions == 2)
+        net.part = anygru.GRU(3, 4, layers, bidirectional=directions == 2)
         h = torch.randn(layers * directions, 2, 4)
     save_checkpoint(net, tmp_path / "model.pt")
     target = tmp_path / ("model" + ENDINGS[format])

@@ -1,7 +1,7 @@
 """Random damage and random bytes: anything but a checkpoint or a CheckpointError is a bug.
 
 The quick part runs with the other tests. The long part, `pytest -m slow tests/checkpoints/test_fuzz.py`, goes on for
-GRUS_FUZZ_SECONDS (120) with atheris where it can be imported, guided by coverage, else with hypothesis. What it finds goes into
+ANYGRU_FUZZ_SECONDS (120) with atheris where it can be imported, guided by coverage, else with hypothesis. What it finds goes into
 FINDS, which is tried at every run.
 """
 
@@ -21,11 +21,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from samples import ENDINGS
 
-import grus
-from grus.checkpoints import format_module, save_checkpoint
-from grus.errors import CheckpointError
+import anygru
+from anygru.checkpoints import format_module, save_checkpoint
+from anygru.errors import CheckpointError
 
-SECONDS = float(os.environ.get("GRUS_FUZZ_SECONDS", "120"))
+SECONDS = float(os.environ.get("ANYGRU_FUZZ_SECONDS", "120"))
 
 #: Files that once gave something else than a CheckpointError.
 FINDS: dict[str, tuple[str, bytes]] = {
@@ -41,7 +41,7 @@ FINDS: dict[str, tuple[str, bytes]] = {
 def samples(folder: Path) -> dict[str, bytes]:
     """A small file of each format (of OneFlow the pickle)."""
     net = torch.nn.Module()
-    net.gru = grus.GRU(1, 1)
+    net.gru = anygru.GRU(1, 1)
     files = {}
     for format, ending in ENDINGS.items():
         path = folder / ("model" + ending)
@@ -103,8 +103,8 @@ def run_hypothesis(format: str, folder: Path, examples: int, until: float | None
 _ATHERIS = """
 import sys, pathlib
 import atheris
-with atheris.instrument_imports(include=["grus.checkpoints"]):
-    from grus.checkpoints import format_module
+with atheris.instrument_imports(include=["anygru.checkpoints"]):
+    from anygru.checkpoints import format_module
 sys.path[:0] = [{here!r}]
 from test_fuzz import attempt
 place = pathlib.Path({place!r})

@@ -19,9 +19,9 @@ import pytest
 import torch
 from samples import DATA, ENDINGS
 
-import grus
-from grus.checkpoints import load_checkpoint, save_checkpoint
-from grus.errors import CheckpointError
+import anygru
+from anygru.checkpoints import load_checkpoint, save_checkpoint
+from anygru.errors import CheckpointError
 
 h5py = pytest.importorskip("h5py")
 
@@ -517,9 +517,9 @@ def test_hostile_file_is_refused(name: str, tmp_path: Path) -> None:
 
 _LOAD_ALL = """
 import resource, sys
-import torch, numpy, h5py, grus
-from grus.checkpoints import load_checkpoint, format_module, NAMES
-from grus.errors import CheckpointError
+import torch, numpy, h5py, anygru
+from anygru.checkpoints import load_checkpoint, format_module, NAMES
+from anygru.errors import CheckpointError
 for name in NAMES:
     format_module(name)
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
@@ -555,7 +555,7 @@ def test_hostile_files_take_less_than_200_megabytes(tmp_path: Path) -> None:
 
 def small_file(format: str, folder: Path) -> Path:
     net = torch.nn.Module()
-    net.gru = grus.GRU(1, 1)
+    net.gru = anygru.GRU(1, 1)
     path = folder / ("model" + ENDINGS[format])
     save_checkpoint(net, path)
     return path / "pickled_data" if format == "oneflow" else path
@@ -567,7 +567,7 @@ def outcome(path: Path, data: bytes) -> bool:
     target = path.parent if path.name == "pickled_data" else path
     try:
         checkpoint = load_checkpoint(target)
-        for gru in checkpoint.grus:
+        for gru in checkpoint.gru_layers:
             checkpoint.gru(gru.path)
     except CheckpointError as error:
         if str(path.parent) not in str(error):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from samples import ENDINGS
 
-from grus.checkpoints import load_checkpoint
+from anygru.checkpoints import load_checkpoint
 
 GIGABYTE = 1 << 30
 #: Resident memory beyond the page cache: what the process itself has written to.
@@ -28,7 +28,7 @@ def watch():
     while not done.wait(0.005):
         peak[0] = max(peak[0], anonymous())
 threading.Thread(target=watch, daemon=True).start()
-from grus.cli import main
+from anygru.cli import main
 status = main(["convert", *sys.argv[1:]])
 done.set()
 print("peak", peak[0])
@@ -79,5 +79,5 @@ def test_a_look_at_two_gigabytes_takes_no_time(tmp_path: Path) -> None:
     source = large_file(tmp_path / "large.safetensors")
     begin = time.perf_counter()
     checkpoint = load_checkpoint(source)
-    assert [gru.describe() for gru in checkpoint.grus]
+    assert [gru.describe() for gru in checkpoint.gru_layers]
     assert time.perf_counter() - begin < 0.2

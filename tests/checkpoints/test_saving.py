@@ -9,10 +9,10 @@ import pytest
 import torch
 from samples import ENDINGS
 
-import grus
-from grus.checkpoints import load_checkpoint, save_checkpoint
-from grus.checkpoints.convert import convert
-from grus.errors import CheckpointError
+import anygru
+from anygru.checkpoints import load_checkpoint, save_checkpoint
+from anygru.checkpoints.convert import convert
+from anygru.errors import CheckpointError
 
 
 @pytest.mark.parametrize("format", ["torch", "paddle", "oneflow"])
@@ -25,7 +25,7 @@ def test_tensors_in_lists_and_tuples_come_back(format: str, tmp_path: Path) -> N
     state = {"best": [gru.state_dict()], "optimizer": optimizer.state_dict(), "pair": pair, "losses": [0.5, 0.25]}
     save_checkpoint(state, tmp_path / "x", format)
     checkpoint = load_checkpoint(tmp_path / "x")
-    assert [found.path for found in checkpoint.grus] == ["best.0"]
+    assert [found.path for found in checkpoint.gru_layers] == ["best.0"]
     assert checkpoint.tensors["pair.1"].item() == 2
     assert torch.equal(checkpoint.tensors["optimizer.state.2.exp_avg"], optimizer.state_dict()["state"][2]["exp_avg"])
     assert checkpoint.values["losses"] == [0.5, 0.25]
@@ -123,7 +123,7 @@ def test_bytes_are_a_path_and_a_zero_byte_is_none(tmp_path: Path) -> None:
 def test_bidirectional_names_a_gru_that_can_be(tmp_path: Path) -> None:
     path = tmp_path / "x.npz"
     save_checkpoint({"one": torch.nn.GRU(3, 4).state_dict(), "two": torch.nn.GRU(4, 4, 2).state_dict()}, path)
-    assert grus.load_checkpoint(path, bidirectional=["two"]).gru("two").bidirectional
+    assert anygru.load_checkpoint(path, bidirectional=["two"]).gru("two").bidirectional
     with pytest.raises(CheckpointError, match="no GRU named 'three'; there are: 'one', 'two'"):
         load_checkpoint(path, bidirectional=["three"])
     with pytest.raises(CheckpointError, match="bidirectional: the GRU 'one' has one direction"):

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grus.checkpoints.pickling import Call, Global, dump
-from grus.checkpoints.unpickle import Pending, RestrictedUnpickler
-from grus.errors import CheckpointError
+from anygru.checkpoints.pickling import Call, Global, dump
+from anygru.checkpoints.unpickle import Pending, RestrictedUnpickler
+from anygru.errors import CheckpointError
 
 VALUE: dict[Any, Any] = {
     "plain": [None, True, False, 0, -1, 255, 65_535, 1 << 40, -(1 << 90), 1.5, float("inf"), 1 + 2j],

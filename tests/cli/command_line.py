@@ -8,9 +8,9 @@ TINY = ["--hidden", "8", "--embedding", "4", "--batch", "3", "--bptt", "16", "--
 
 
 def start(*arguments, **options):
-    """`python -m grus ...` as a process with one thread."""
+    """`python -m anygru ...` as a process with one thread."""
     return subprocess.Popen(
-        [sys.executable, "-W", "error::UserWarning", "-m", "grus", *map(str, arguments)],
+        [sys.executable, "-W", "error::UserWarning", "-m", "anygru", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 from cli.command_line import TINY, start
 
-from grus.cli import main
+from anygru.cli import main
 
 
 class Result(NamedTuple):
@@ -25,7 +25,7 @@ def text(tmp_path_factory):
 
 
 @pytest.fixture
-def grus(capfd):
+def anygru(capfd):
     """Run a command in this process; a usage error must be one line and no more."""
 
     def call(*arguments):
@@ -37,16 +37,16 @@ def grus(capfd):
 
 
 @pytest.fixture
-def train(grus, text, tmp_path, monkeypatch):
-    """`grus train` with tiny sizes and no final report, into the folder `run` unless --out is given."""
-    from grus.cli.language_model import report
+def train(anygru, text, tmp_path, monkeypatch):
+    """`anygru train` with tiny sizes and no final report, into the folder `run` unless --out is given."""
+    from anygru.cli.language_model import report
 
     monkeypatch.setattr(report, "finish", lambda folder, progress, corpus: print("finished"))
 
     def call(*arguments):
         out = [] if "--out" in arguments else ["--out", tmp_path / "run"]
         resuming = "--resume" in arguments
-        return grus("train", *([] if resuming else [text, *TINY]), *out, *arguments)
+        return anygru("train", *([] if resuming else [text, *TINY]), *out, *arguments)
 
     return call
 

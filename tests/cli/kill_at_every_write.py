@@ -14,8 +14,8 @@ from pathlib import Path
 
 import torch
 
-from grus.cli import main
-from grus.cli.language_model import report, session  # noqa: F401  imported once, before the forks
+from anygru.cli import main
+from anygru.cli.language_model import report, session  # noqa: F401  imported once, before the forks
 
 CALLS = ("open", "fsync", "chmod", "replace", "unlink", "mkdir")
 
@@ -77,7 +77,7 @@ class HalfWritten:
 
 
 def in_a_child(arguments, instant=None):
-    """Exit status of `grus ...` in a forked process; -9 if it was killed."""
+    """Exit status of `anygru ...` in a forked process; -9 if it was killed."""
     child = os.fork()
     if child == 0:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,4 +1,4 @@
-"""grus bench: what it compares, what it writes, what it refuses."""
+"""anygru bench: what it compares, what it writes, what it refuses."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from grus.cli import main
-from grus.cli.bench.measure import Cell, Runner, Timing, compare
-from grus.cli.bench.report import Row, read_json
+from anygru.cli import main
+from anygru.cli.bench.measure import Cell, Runner, Timing, compare
+from anygru.cli.bench.report import Row, read_json
 
 
 def test_it_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -22,7 +22,7 @@ def test_it_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "T=5 B=2 I=9 H=9 L=2 bidirectional" in shown
     (row,) = read_json(times)
     assert row.cell == Cell(5, 2, 9, 9, 2, True, True)
-    assert {"grus", "torch"} <= set(row.timed)
+    assert {"anygru", "torch"} <= set(row.timed)
     assert row.limit is not None
     assert json.loads(times.read_text())["machine"]["instruction set"]
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -30,7 +30,7 @@ def test_it_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_the_ragged_batch_runs() -> None:
     cell = Cell(6, 3, 4, 5, train=True, lengths=(6, 2, 1))
-    results, _ = compare(cell, {"grus": sys.executable, "torch": sys.executable}, 1, rounds=1, seconds=0.01)
+    results, _ = compare(cell, {"anygru": sys.executable, "torch": sys.executable}, 1, rounds=1, seconds=0.01)
     assert all(timing.error is None and timing.times for timing in results.values()), results
 
 
@@ -44,13 +44,13 @@ def test_another_output_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
         return answer
 
     monkeypatch.setattr(Runner, "ask", wrong)
-    results, _ = compare(Cell(3, 1, 4, 5), {"grus": sys.executable, "torch": sys.executable}, 1, 1, 0.01)
+    results, _ = compare(Cell(3, 1, 4, 5), {"anygru": sys.executable, "torch": sys.executable}, 1, 1, 0.01)
     assert results["torch"].error == "its output is another one"
     assert not results["torch"].times
 
 
 def test_the_ratio_is_to_the_fastest_peer() -> None:
-    timings = {"grus": Timing(times=[2.0]), "torch": Timing(times=[9.0]), "openvino": Timing(times=[5.0])}
+    timings = {"anygru": Timing(times=[2.0]), "torch": Timing(times=[9.0]), "openvino": Timing(times=[5.0])}
     timings["onnxruntime"] = Timing(error="not here")
     assert Row(Cell(1, 1, 1, 1), timings, {}).ratio == 2.5
 
@@ -76,7 +76,7 @@ def test_flops_count_every_product() -> None:
 def test_refusals_are_one_line_before_anything_is_measured(
     arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("grus.cli.bench.run", None)
+    monkeypatch.setattr("anygru.cli.bench.run", None)
     assert main(["bench", *arguments]) == 2
     message = capsys.readouterr().err
     assert words in message

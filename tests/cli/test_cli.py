@@ -7,8 +7,8 @@ import sys
 import pytest
 import torch
 
-import grus.cli
-from grus.cli import COMMANDS, Failure, UsageError, main
+import anygru.cli
+from anygru.cli import COMMANDS, Failure, UsageError, main
 
 
 def test_help_names_every_command(capsys):
@@ -21,33 +21,33 @@ def test_help_names_every_command(capsys):
         assert help_line in text
 
 
-def test_without_arguments_there_is_help(grus):
-    result = grus()
+def test_without_arguments_there_is_help(anygru):
+    result = anygru()
     assert result.status == 0
     assert "commands:" in result.out
 
 
 def test_version(capsys):
-    import grus
+    import anygru
 
     with pytest.raises(SystemExit):
         main(["--version"])
-    assert capsys.readouterr().out == f"grus {grus.__version__}\n"
+    assert capsys.readouterr().out == f"anygru {anygru.__version__}\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["nonsense"], "grus: error: unknown command 'nonsense'; the commands are train, sample"),
-        (["--nonsense"], "grus: error: unrecognized arguments: --nonsense"),
-        (["train", "--nonsense"], "grus train: error: unrecognized arguments: --nonsense"),
-        (["train", "--hidden", "many"], "grus train: error: argument --hidden: invalid int value: 'many'"),
-        (["train", "--hid", "8"], "grus train: error: unrecognized arguments: --hid"),
-        (["sample"], "grus sample: error: the following arguments are required: MODEL"),
+        (["nonsense"], "anygru: error: unknown command 'nonsense'; the commands are train, sample"),
+        (["--nonsense"], "anygru: error: unrecognized arguments: --nonsense"),
+        (["train", "--nonsense"], "anygru train: error: unrecognized arguments: --nonsense"),
+        (["train", "--hidden", "many"], "anygru train: error: argument --hidden: invalid int value: 'many'"),
+        (["train", "--hid", "8"], "anygru train: error: unrecognized arguments: --hid"),
+        (["sample"], "anygru sample: error: the following arguments are required: MODEL"),
     ],
 )
-def test_a_wrong_call_gets_one_line_and_status_2(grus, arguments, line):
-    result = grus(*arguments)
+def test_a_wrong_call_gets_one_line_and_status_2(anygru, arguments, line):
+    result = anygru(*arguments)
     assert result.status == 2
     assert result.error.startswith(line)
     assert result.error.count("\n") == 1
@@ -55,19 +55,19 @@ def test_a_wrong_call_gets_one_line_and_status_2(grus, arguments, line):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_its_file_and_help(name, capsys):
-    if importlib.util.find_spec(f"grus.cli.{name}") is None:
+    if importlib.util.find_spec(f"anygru.cli.{name}") is None:
         pytest.fail(f"cli/{name}.py is missing")
     with pytest.raises(SystemExit) as end:
         main([name, "--help"])
     assert end.value.code == 0
-    assert f"grus {name}" in capsys.readouterr().out
+    assert f"anygru {name}" in capsys.readouterr().out
 
 
-def test_a_command_that_is_not_installed_says_so(grus, monkeypatch):
+def test_a_command_that_is_not_installed_says_so(anygru, monkeypatch):
     monkeypatch.setitem(COMMANDS, "absent", "")
-    result = grus("absent")
+    result = anygru("absent")
     assert result.status == 2
-    assert result.error == "grus absent: error: this installation of grus has no `absent` command\n"
+    assert result.error == "anygru absent: error: this installation of anygru has no `absent` command\n"
 
 
 class FakeCommand:
@@ -86,20 +86,20 @@ class FakeCommand:
 @pytest.mark.parametrize(
     ("error", "status", "line"),
     [
-        (UsageError("two\nlines"), 2, "grus train: error: two lines\n"),
-        (Failure("died"), 1, "grus train: error: died\n"),
-        (OSError(28, "No space left on device"), 1, "grus train: error: [Errno 28] No space left on device\n"),
-        (KeyboardInterrupt(), 130, "grus train: interrupted\n"),
+        (UsageError("two\nlines"), 2, "anygru train: error: two lines\n"),
+        (Failure("died"), 1, "anygru train: error: died\n"),
+        (OSError(28, "No space left on device"), 1, "anygru train: error: [Errno 28] No space left on device\n"),
+        (KeyboardInterrupt(), 130, "anygru train: interrupted\n"),
     ],
 )
-def test_errors_become_a_line_and_a_status(grus, monkeypatch, error, status, line):
-    import grus.cli as cli
+def test_errors_become_a_line_and_a_status(anygru, monkeypatch, error, status, line):
+    import anygru.cli as cli
 
     monkeypatch.setattr(cli, "_load", lambda name: FakeCommand(error))
-    assert grus_result(grus("train")) == (status, line)
+    assert anygru_result(anygru("train")) == (status, line)
 
 
-def grus_result(result):
+def anygru_result(result):
     return result.status, result.error
 
 
@@ -111,23 +111,23 @@ def _allocate_too_much():
 
 
 @pytest.mark.parametrize("error", [MemoryError("Unable to allocate 7 GiB"), _allocate_too_much()], ids=type)
-def test_too_little_memory_is_one_line(grus, monkeypatch, error):
-    import grus.cli as cli
+def test_too_little_memory_is_one_line(anygru, monkeypatch, error):
+    import anygru.cli as cli
 
     monkeypatch.setattr(cli, "_load", lambda name: FakeCommand(error))
-    status, line = grus_result(grus("train"))
+    status, line = anygru_result(anygru("train"))
     assert status == 1
-    assert line.startswith("grus train: error: not enough memory: ")
+    assert line.startswith("anygru train: error: not enough memory: ")
     assert line.count("\n") == 1
 
 
 def test_an_unknown_error_keeps_its_traceback(monkeypatch):
-    monkeypatch.setattr(grus.cli, "_load", lambda name: FakeCommand(ZeroDivisionError()))
+    monkeypatch.setattr(anygru.cli, "_load", lambda name: FakeCommand(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
         main(["train"])
 
 
 def test_importing_the_parser_imports_no_command():
-    program = "import sys, grus.cli; print([name for name in sys.modules if name.startswith('grus.cli.')])"
+    program = "import sys, anygru.cli; print([name for name in sys.modules if name.startswith('anygru.cli.')])"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"

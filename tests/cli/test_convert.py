@@ -1,4 +1,4 @@
-"""`grus convert` as a user runs it."""
+"""`anygru convert` as a user runs it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-import grus
-from grus.checkpoints import load_checkpoint, save_checkpoint
-from grus.cli import convert as command
-from grus.cli import main
+import anygru
+from anygru.checkpoints import load_checkpoint, save_checkpoint
+from anygru.cli import convert as command
+from anygru.cli import main
 
 DATA = Path(__file__).parent.parent / "checkpoints" / "data"
 
@@ -98,7 +98,7 @@ def test_formats_directions_and_styles_can_be_named(capsys: pytest.CaptureFixtur
     )
     assert status == 0
     assert "bidirectional" in out
-    assert load_checkpoint(tmp_path / "x").grus[0].bidirectional
+    assert load_checkpoint(tmp_path / "x").gru_layers[0].bidirectional
     style = "mxnet.gluon.rnn.GRU (parameters' names)"
     assert convert(capsys, DATA / "mxnet/model.params", tmp_path / "y.params", "--style", style)[0] == 0
     assert "1_l0_i2h_weight" in load_checkpoint(tmp_path / "y.params").stored
@@ -108,7 +108,7 @@ def test_progress_is_shown_on_long_work_to_somebody_who_looks(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     net = torch.nn.Module()
-    net.gru = grus.GRU(20, 30)
+    net.gru = anygru.GRU(20, 30)
     save_checkpoint(net, tmp_path / "x.pt")
     monkeypatch.setattr(command, "_LONG_WORK", 100)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grus.cli import UsageError
-from grus.cli.language_model import corpus
-from grus.cli.language_model.corpus import Document
+from anygru.cli import UsageError
+from anygru.cli.language_model import corpus
+from anygru.cli.language_model.corpus import Document
 
 PARAGRAPHS = b"".join(b"Paragraph %d.\nIts second line.\n\n" % i for i in range(200))
 

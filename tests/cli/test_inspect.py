@@ -1,4 +1,4 @@
-"""`grus inspect` as a user runs it."""
+"""`anygru inspect` as a user runs it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-import grus
-from grus.checkpoints import save_checkpoint
-from grus.cli import main
+import anygru
+from anygru.checkpoints import save_checkpoint
+from anygru.cli import main
 
 DATA = Path(__file__).parent.parent / "checkpoints" / "data"
 
@@ -35,7 +35,7 @@ def inspect(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int
         ("chainer/square.npz", ["note: the shapes fit two layers and two directions: read as two layers"]),
     ],
 )
-def test_shows_tensors_values_and_grus(file: str, lines: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_shows_tensors_values_and_gru_layers(file: str, lines: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     status, out, error = inspect(capsys, DATA / file)
     assert (status, error) == (0, "")
     for line in lines:
@@ -44,7 +44,7 @@ def test_shows_tensors_values_and_grus(file: str, lines: list[str], capsys: pyte
 
 def test_counts_parameters_and_bytes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     net = torch.nn.Module()
-    net.gru = grus.GRU(3, 4, 2, bidirectional=True)
+    net.gru = anygru.GRU(3, 4, 2, bidirectional=True)
     save_checkpoint(net, tmp_path / "x.pt")
     count = sum(parameter.numel() for parameter in net.parameters())
     _, out, _ = inspect(capsys, tmp_path / "x.pt")
@@ -88,7 +88,7 @@ def test_bad_files_give_one_line_and_status_2(
         path.write_bytes(content)
     status, out, error = inspect(capsys, path)
     assert (status, out) == (2, "")
-    assert error.startswith("grus inspect: error: ")
+    assert error.startswith("anygru inspect: error: ")
     assert str(path) in error
     assert error.count("\n") == 1
 

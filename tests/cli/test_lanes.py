@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.utils.rnn import pack_sequence
 
-from grus.cli.language_model.corpus import Document
-from grus.cli.language_model.lanes import BOUNDARY, WINDOWS_PER_SPAN, Lanes, Stream
+from anygru.cli.language_model.corpus import Document
+from anygru.cli.language_model.lanes import BOUNDARY, WINDOWS_PER_SPAN, Lanes, Stream
 
 texts = st.lists(st.binary(min_size=1, max_size=300), min_size=1, max_size=8)
 

@@ -1,4 +1,4 @@
-"""`grus launch`: torchrun with dialects inside, an end that names the rank, and restarts that lose nothing."""
+"""`anygru launch`: torchrun with dialects inside, an end that names the rank, and restarts that lose nothing."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def launch(*arguments, cwd, **options):
     """Runs a job of two processes; the result also has the seconds it took."""
     begin = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", "grus", "launch", "--nproc-per-node", "2", *map(str, arguments)],
+        [sys.executable, "-m", "anygru", "launch", "--nproc-per-node", "2", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=110,
@@ -45,7 +45,7 @@ def test_workers_speak_the_dialects_and_a_failing_one_is_named(program, tmp_path
     script = program(
         """
         import importlib.util, json, os, sys
-        from grus import parallel
+        from anygru import parallel
         import torch.distributed as dist
         world = parallel.start()
         seen = [world.rank, world.size, os.environ["LOCAL_RANK"], importlib.util.find_spec("paddle").loader.actual]
@@ -61,9 +61,9 @@ def test_workers_speak_the_dialects_and_a_failing_one_is_named(program, tmp_path
     done = launch(script, "--lr", "0.1", cwd=tmp_path)
     for rank in range(2):
         seen = json.loads((tmp_path / f"rank{rank}").read_text())
-        assert seen == [rank, 2, str(rank), "grus.dialects.paddle", "--lr", "0.1"]
+        assert seen == [rank, 2, str(rank), "anygru.dialects.paddle", "--lr", "0.1"]
     assert done.returncode == 1
-    report = done.stderr[done.stderr.rindex("grus launch: rank 1 (local rank 1, process ") :]
+    report = done.stderr[done.stderr.rindex("anygru launch: rank 1 (local rank 1, process ") :]
     assert "ended with exit status 1" in report.splitlines()[0]
     assert 'in load\n      raise ValueError("rank 1 has bad data")\n  ValueError: rank 1 has bad data\n' in report
 
@@ -97,7 +97,7 @@ def test_every_end_of_a_worker_ends_the_job(ending, status, words, program, tmp_
     script = program(
         f"""
         import os, signal, sys
-        from grus import parallel
+        from anygru import parallel
         import torch.distributed as dist
         if parallel.start().rank == 1:
             {ending}
@@ -106,7 +106,7 @@ def test_every_end_of_a_worker_ends_the_job(ending, status, words, program, tmp_
     )
     done = launch(script, cwd=tmp_path)
     assert done.returncode == status
-    assert "grus launch: rank 1 (local rank 1, process " in done.stderr
+    assert "anygru launch: rank 1 (local rank 1, process " in done.stderr
     assert words in done.stderr
     assert done.seconds < 60
 
@@ -126,7 +126,7 @@ def test_two_machines(meeting, program, tmp_path):
     script = program(
         """
         import os
-        from grus import parallel
+        from anygru import parallel
         import torch, torch.distributed as dist
         world = parallel.start()
         total = torch.tensor([world.rank + 1.0])
@@ -147,7 +147,7 @@ def test_two_machines(meeting, program, tmp_path):
         command = [
             sys.executable,
             "-m",
-            "grus",
+            "anygru",
             "launch",
             "--nnodes",
             "2",
@@ -169,7 +169,7 @@ def test_interrupting_the_launcher_ends_the_workers(program, tmp_path):
     script = program(
         "import os, time; open(f\"pid{os.environ['RANK']}\", 'w').write(str(os.getpid())); time.sleep(100)"
     )
-    command = [sys.executable, "-m", "grus", "launch", "--nproc-per-node", "2", str(script)]
+    command = [sys.executable, "-m", "anygru", "launch", "--nproc-per-node", "2", str(script)]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         files = [tmp_path / f"pid{rank}" for rank in range(2)]
         begin = time.monotonic()
@@ -179,14 +179,14 @@ def test_interrupting_the_launcher_ends_the_workers(program, tmp_path):
         process.terminate()
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 143
-    assert "grus launch: ended by SIGTERM" in errors
+    assert "anygru launch: ended by SIGTERM" in errors
     for file in files:
         with pytest.raises(ProcessLookupError):
             os.kill(int(file.read_text()), 0)
 
 
 def test_torchruns_options_and_help(capsys):
-    from grus.cli import main
+    from anygru.cli import main
 
     with pytest.raises(SystemExit):
         main(["launch", "--help"])

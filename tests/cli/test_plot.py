@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.image import imread
 
-from grus.cli.language_model import plot
-from grus.cli.language_model.session import History
+from anygru.cli.language_model import plot
+from anygru.cli.language_model.session import History
 
 
 def test_the_smooth_curve_is_the_mean_of_its_neighbours():

@@ -1,4 +1,4 @@
-"""`grus run`: the command line itself. What scripts find inside is tested with the dialects' runner."""
+"""`anygru run`: the command line itself. What scripts find inside is tested with the dialects' runner."""
 
 import os
 import signal
@@ -9,14 +9,14 @@ import time
 
 import pytest
 
-from grus.cli import main
+from anygru.cli import main
 
-GRUS = [sys.executable, "-m", "grus"]
+ANYGRU = [sys.executable, "-m", "anygru"]
 
 
 def run(*arguments, python=(), **options):
     return subprocess.run(
-        [sys.executable, *python, "-m", "grus", "run", *arguments],
+        [sys.executable, *python, "-m", "anygru", "run", *arguments],
         capture_output=True,
         text=True,
         timeout=120,
@@ -53,7 +53,7 @@ def test_flags_of_the_interpreter_are_passed_on(program):
 
 
 def test_the_script_is_the_process_that_was_started(program):
-    """A signal sent to `grus run` reaches the script; by its exit one sees plain Python."""
+    """A signal sent to `anygru run` reaches the script; by its exit one sees plain Python."""
     script = program(
         """
         import signal, sys, time
@@ -64,7 +64,7 @@ def test_the_script_is_the_process_that_was_started(program):
     )
     for number, status in ((signal.SIGUSR1, 5), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, -signal.SIGINT)):
         with subprocess.Popen(
-            [*GRUS, "run", script],
+            [*ANYGRU, "run", script],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -77,14 +77,14 @@ def test_the_script_is_the_process_that_was_started(program):
             _, errors = process.communicate(timeout=30)
         assert process.returncode == status
         assert ("KeyboardInterrupt" in errors) == (number == signal.SIGINT)
-        assert "grus" not in errors
+        assert "anygru" not in errors
 
 
 def test_accelerate_is_handed_to_every_process(program):
     script = program(
         "import os, subprocess, sys\n"
-        "print(os.environ['GRUS_ACCELERATE'], flush=True)\n"
-        "subprocess.run([sys.executable, '-c', 'import os; print(os.environ[\"GRUS_ACCELERATE\"])'])\n"
+        "print(os.environ['ANYGRU_ACCELERATE'], flush=True)\n"
+        "subprocess.run([sys.executable, '-c', 'import os; print(os.environ[\"ANYGRU_ACCELERATE\"])'])\n"
     )
     assert run("--accelerate", script).stdout == "1\n1\n"
 

@@ -1,4 +1,4 @@
-"""`grus sample` and what it is made of."""
+"""`anygru sample` and what it is made of."""
 
 import subprocess
 
@@ -7,11 +7,11 @@ import safetensors.torch
 import torch
 from cli.command_line import start
 
-import grus as package
-from grus.cli.language_model.checkpoint import RunFolder, read_model
-from grus.cli.language_model.generate import build, generate, write_text
-from grus.cli.language_model.lanes import BOUNDARY
-from grus.cli.language_model.model import LanguageModel, Shape
+import anygru as package
+from anygru.cli.language_model.checkpoint import RunFolder, read_model
+from anygru.cli.language_model.generate import build, generate, write_text
+from anygru.cli.language_model.lanes import BOUNDARY
+from anygru.cli.language_model.model import LanguageModel, Shape
 
 
 def model(seed=0, sharpness=8.0):
@@ -114,9 +114,9 @@ def test_a_process_streams_bytes_and_prints_its_speed(finished):
     assert "bytes/s; seed 5" in error
 
 
-def test_without_bytes_the_text_is_utf_8_whatever_the_model_says(grus, finished):
+def test_without_bytes_the_text_is_utf_8_whatever_the_model_says(anygru, finished):
     """At a temperature of 100 nearly every byte is as likely as any other."""
-    result = grus("sample", finished, "--length", 300, "--seed", 5, "--temperature", 100)
+    result = anygru("sample", finished, "--length", 300, "--seed", 5, "--temperature", 100)
     assert "\N{REPLACEMENT CHARACTER}" in result.out
 
 
@@ -146,51 +146,51 @@ def test_a_reader_that_leaves_is_no_error(finished):
         (["--backend", "abacus"], "backend must be one of"),
     ],
 )
-def test_a_bad_option_is_named(grus, finished, arguments, words):
-    only_line(grus("sample", finished, *arguments), words)
+def test_a_bad_option_is_named(anygru, finished, arguments, words):
+    only_line(anygru("sample", finished, *arguments), words)
 
 
 def only_line(result, words):
     assert result.status == 2
-    assert result.error.startswith("grus sample: error: ")
+    assert result.error.startswith("anygru sample: error: ")
     assert result.error.count("\n") == 1
     assert words in result.error
 
 
-def test_a_model_that_is_none_is_named(grus, finished, copy, tmp_path):
-    only_line(grus("sample", tmp_path / "absent"), "there is no file")
-    only_line(grus("sample", tmp_path), "holds no run of `grus train`")
+def test_a_model_that_is_none_is_named(anygru, finished, copy, tmp_path):
+    only_line(anygru("sample", tmp_path / "absent"), "there is no file")
+    only_line(anygru("sample", tmp_path), "holds no run of `anygru train`")
     text = tmp_path / "text.txt"
     text.write_text("not a model, but long enough for a header")
-    only_line(grus("sample", text), "damaged or no safetensors file")
+    only_line(anygru("sample", text), "damaged or no safetensors file")
     other = tmp_path / "other.safetensors"
     safetensors.torch.save_file({"weight": torch.zeros(3)}, other)
-    only_line(grus("sample", other), "is not a model of `grus train`")
+    only_line(anygru("sample", other), "is not a model of `anygru train`")
     state = RunFolder(finished).read().state
-    only_line(grus("sample", finished / state.file), "is not a model of `grus train`")
+    only_line(anygru("sample", finished / state.file), "is not a model of `anygru train`")
     best = RunFolder(copy).read().best
     file = copy / best.file.file
     data = file.read_bytes()
     for damaged in (data[:-1], data[:20], b""):
         file.write_bytes(damaged)
-        only_line(grus("sample", copy), "damaged")
-        only_line(grus("sample", file), "damaged")
+        only_line(anygru("sample", copy), "damaged")
+        only_line(anygru("sample", file), "damaged")
 
 
 @pytest.mark.parametrize("shape", ['{"layers": 1, "hidden": 65536, "embedding": 65536}', '{"layers": 1}', "7", "{"])
-def test_a_shape_that_does_not_fit_is_refused_before_memory_is_taken(grus, finished, tmp_path, shape):
+def test_a_shape_that_does_not_fit_is_refused_before_memory_is_taken(anygru, finished, tmp_path, shape):
     _, weights = read_model(finished)
     path = tmp_path / "model.safetensors"
-    safetensors.torch.save_file(weights, path, metadata={"grus language model": shape})
-    result = grus("sample", path)
+    safetensors.torch.save_file(weights, path, metadata={"anygru language model": shape})
+    result = anygru("sample", path)
     assert result.status == 2
     assert result.error.count("\n") == 1
 
 
-def test_weights_that_are_not_finite_are_refused(grus, finished, tmp_path):
+def test_weights_that_are_not_finite_are_refused(anygru, finished, tmp_path):
     _, weights = read_model(finished)
     weights["head.bias"][3] = torch.nan
     path = tmp_path / "model.safetensors"
-    metadata = {"grus language model": '{"layers": 1, "hidden": 8, "embedding": 4}'}
+    metadata = {"anygru language model": '{"layers": 1, "hidden": 8, "embedding": 4}'}
     safetensors.torch.save_file(weights, path, metadata=metadata)
-    only_line(grus("sample", path), "not finite")
+    only_line(anygru("sample", path), "not finite")

@@ -1,4 +1,4 @@
-"""`grus train`: runs, resumed runs, several processes, signals, and every bad input."""
+"""`anygru train`: runs, resumed runs, several processes, signals, and every bad input."""
 
 import csv
 import errno
@@ -16,8 +16,8 @@ import safetensors.torch
 import torch
 from cli.command_line import TINY, start
 
-from grus.cli.language_model.checkpoint import RunFolder
-from grus.cli.language_model.progress import Screen
+from anygru.cli.language_model.checkpoint import RunFolder
+from anygru.cli.language_model.progress import Screen
 
 HERE = Path(__file__).parent
 
@@ -49,7 +49,7 @@ def test_a_run_leaves_its_files_and_nothing_else(finished):
 def test_a_run_reports_what_it_did(finished):
     said = (finished / "said").read_text()
     assert "held out: " in said
-    assert "grus.GRU(4, 8, 1)" in said
+    assert "anygru.GRU(4, 8, 1)" in said
     assert [line.split("/")[0] for line in said.splitlines() if line.startswith("step")] == [
         "step 2",
         "step 4",
@@ -76,7 +76,7 @@ def test_the_loss_falls_and_the_best_model_is_kept(finished):
 def test_xz_is_measured_on_the_held_out_bytes(text):
     import lzma
 
-    from grus.cli.language_model import corpus, report
+    from anygru.cli.language_model import corpus, report
 
     found = corpus.load([str(text)])
     alone, after = report.compressed(found)
@@ -92,7 +92,7 @@ def test_the_same_seed_gives_the_same_losses_and_another_does_not(train, tmp_pat
     assert losses(tmp_path / "other") != losses(finished)
 
 
-def test_torch_and_grus_layers_train_alike(train, tmp_path, finished):
+def test_torch_and_anygru_layers_train_alike(train, tmp_path, finished):
     assert train("--steps", 6, "--every", 2, "--layer", "torch").status == 0
     expected, found = losses(finished), losses(tmp_path / "run")
     for one, other in zip(expected[1:], found[1:], strict=True):
@@ -144,7 +144,7 @@ def test_an_interrupted_run_resumes_bit_for_bit(train, tmp_path, monkeypatch, st
         result = train(*OPTIONS)
     assert result.status == 128 + number
     assert f"stopped by {signal.Signals(number).name}; saved up to step {step + 1}" in result.out
-    assert f"grus train --out {tmp_path / 'run'} --resume" in result.out
+    assert f"anygru train --out {tmp_path / 'run'} --resume" in result.out
     result = train("--resume")
     assert result.status == 0
     assert f"going on from step {step + 1} of 9" in result.out
@@ -192,14 +192,14 @@ def test_fresh_starts_an_unfinished_run_over(train, tmp_path, monkeypatch):
     assert len(losses(tmp_path / "run" / "previous")) == 1 + 4
 
 
-def test_a_finished_run_is_kept_when_another_starts_in_its_place(grus, train, copy):
+def test_a_finished_run_is_kept_when_another_starts_in_its_place(anygru, train, copy):
     before = losses(copy)
     result = train("--steps", 2, "--out", copy)
     assert result.status == 0
     assert "holds a run: starting a new one" in result.out
     assert losses(copy / "previous") == before
     assert len(losses(copy)) == 1 + 2
-    assert grus("sample", copy / "previous", "--length", 5).status == 0
+    assert anygru("sample", copy / "previous", "--length", 5).status == 0
 
 
 def test_a_folder_serves_one_training_at_a_time(train, tmp_path):
@@ -318,7 +318,7 @@ def test_a_worker_that_dies_takes_the_job_down(tmp_path, text):
     os.kill(workers[1], signal.SIGKILL)
     _, error = process.communicate(timeout=30)
     assert process.returncode == 1
-    assert "grus train: error: worker 1 was killed by SIGKILL; saved up to step" in error.splitlines()[-1]
+    assert "anygru train: error: worker 1 was killed by SIGKILL; saved up to step" in error.splitlines()[-1]
     assert "Traceback" not in error
     assert all_gone(workers)
 
@@ -363,9 +363,9 @@ def state(pid):
 
 
 def test_an_error_of_the_user_in_a_worker_is_one_line(tmp_path, text):
-    from grus.cli import UsageError
-    from grus.cli.language_model.processes import _outcome
-    from grus.cli.language_model.trainer import ConnectionLost
+    from anygru.cli import UsageError
+    from anygru.cli.language_model.processes import _outcome
+    from anygru.cli.language_model.trainer import ConnectionLost
 
     with pytest.raises(UsageError, match="the cause"):
         _outcome([1, 1], [ConnectionLost("gone"), UsageError("the cause")])
@@ -378,7 +378,7 @@ def test_an_error_of_the_user_in_a_worker_is_one_line(tmp_path, text):
 
 def only_line(result, *words):
     assert result.status == 2, result
-    assert result.error.startswith("grus train: error: ")
+    assert result.error.startswith("anygru train: error: ")
     assert result.error.count("\n") == 1
     for word in words:
         assert word in result.error
@@ -409,7 +409,7 @@ def only_line(result, *words):
         (["--nproc", 0], "--nproc must be from 1"),
         (["--nproc", 4], "--nproc 4 is more than --batch 3"),
         (["--backend", "abacus"], "backend must be one of"),
-        (["--backend", "reference", "--layer", "torch"], "--backend reference belongs to --layer grus"),
+        (["--backend", "reference", "--layer", "torch"], "--backend reference belongs to --layer anygru"),
         (["--layer", "lstm"], "argument --layer: invalid choice: 'lstm'"),
         (["--resume", "--fresh"], "not allowed with argument"),
         (["--batch", "3.5"], "argument --batch: invalid int value: '3.5'"),
@@ -435,16 +435,16 @@ def test_a_backend_that_cannot_do_it_says_why_before_anything_is_written(train, 
         ("short.bin", b"\0\1\2", "the text is too short"),
     ],
 )
-def test_a_bad_text_is_named(grus, tmp_path, name, contents, words):
+def test_a_bad_text_is_named(anygru, tmp_path, name, contents, words):
     path = tmp_path / name
     if contents is not None:
         path.write_bytes(contents)
-    only_line(grus("train", path, "--out", tmp_path / "run"), words)
-    only_line(grus("train", path, "--out", tmp_path / "run", "--nproc", 2), words)
+    only_line(anygru("train", path, "--out", tmp_path / "run"), words)
+    only_line(anygru("train", path, "--out", tmp_path / "run", "--nproc", 2), words)
 
 
-def test_a_folder_is_no_text(grus, tmp_path):
-    only_line(grus("train", tmp_path, "--out", tmp_path / "run"), "cannot read", "Is a directory")
+def test_a_folder_is_no_text(anygru, tmp_path):
+    only_line(anygru("train", tmp_path, "--out", tmp_path / "run"), "cannot read", "Is a directory")
 
 
 def test_an_output_folder_that_cannot_be_written_is_named(train, tmp_path):
@@ -467,8 +467,8 @@ def test_a_full_disk_is_named_with_the_way_to_go_on(train, copy, monkeypatch):
     result = train("--out", copy, "--resume", "--steps", 40)
     assert result.status == 1
     line = result.error.splitlines()[-1]
-    assert line.startswith(f"grus train: error: {copy}: No space left on device; saved up to step ")
-    assert line.endswith(f"go on with: grus train --out {copy} --resume")
+    assert line.startswith(f"anygru train: error: {copy}: No space left on device; saved up to step ")
+    assert line.endswith(f"go on with: anygru train --out {copy} --resume")
 
 
 def test_what_a_kill_left_unfinished_goes_with_the_next_checkpoint(train, copy):
@@ -491,18 +491,18 @@ def test_a_resumed_run_keeps_its_options(train, copy):
     only_line(train("--resume", "--steps", 3, "--out", copy), "--steps 3 is less than the 6 steps")
 
 
-def test_a_resumed_run_keeps_its_text(grus, train, copy, tmp_path):
+def test_a_resumed_run_keeps_its_text(anygru, train, copy, tmp_path):
     other = tmp_path / "other.txt"
     other.write_bytes(b"something else\n" * 100)
-    only_line(grus("train", other, "--resume", "--out", copy), "cannot go on with other texts")
+    only_line(anygru("train", other, "--resume", "--out", copy), "cannot go on with other texts")
 
 
-def test_a_text_that_has_changed_is_noticed(grus, text, tmp_path):
+def test_a_text_that_has_changed_is_noticed(anygru, text, tmp_path):
     mine = tmp_path / "mine.txt"
     mine.write_bytes(text.read_bytes())
-    assert grus("train", mine, *TINY, "--steps", 2, "--out", tmp_path / "run").status == 0
+    assert anygru("train", mine, *TINY, "--steps", 2, "--out", tmp_path / "run").status == 0
     mine.write_bytes(text.read_bytes() + b"!")
-    result = grus("train", "--resume", "--steps", 4, "--out", tmp_path / "run")
+    result = anygru("train", "--resume", "--steps", 4, "--out", tmp_path / "run")
     only_line(result, "the text is not the one that the run was started with")
 
 
@@ -521,7 +521,7 @@ def test_a_truncated_index_is_damaged(train, copy, keep):
 
 
 @pytest.mark.parametrize(
-    "contents", [b"[]", b"null", b'{"format": "grus train, 1"}', b"\xff\xfe", b"[" * 100_000, b'{"a": NaN}']
+    "contents", [b"[]", b"null", b'{"format": "anygru train, 1"}', b"\xff\xfe", b"[" * 100_000, b'{"a": NaN}']
 )
 def test_an_index_of_another_kind_is_damaged(train, copy, contents):
     index, _ = index_and_tensors(copy)

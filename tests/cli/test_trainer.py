@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from grus.cli.language_model.corpus import Corpus, Document
-from grus.cli.language_model.lanes import BOUNDARY
-from grus.cli.language_model.options import Options
-from grus.cli.language_model.trainer import Group, Trainer, learning_rate
+from anygru.cli.language_model.corpus import Corpus, Document
+from anygru.cli.language_model.lanes import BOUNDARY
+from anygru.cli.language_model.options import Options
+from anygru.cli.language_model.trainer import Group, Trainer, learning_rate
 
 TEXT = bytes(range(32, 127)) * 3
 CORPUS = Corpus(
@@ -37,9 +37,9 @@ def read_alone(model, inputs, targets):
         return float(cross_entropy(model.head(output), torch.tensor(targets), reduction="sum"))
 
 
-@pytest.mark.parametrize("layer", ["grus", "torch"])
+@pytest.mark.parametrize("layer", ["anygru", "torch"])
 def test_validation_reads_each_document_whole(layer, monkeypatch):
-    from grus.cli.language_model import trainer as module
+    from anygru.cli.language_model import trainer as module
 
     monkeypatch.setattr(module, "VALIDATION_WINDOW", 16)
     mine = trainer(layer=layer)
@@ -113,7 +113,7 @@ def test_training_overfits_a_little_text():
     assert last < 2
 
 
-@pytest.mark.parametrize("layer", ["grus", "torch"])
+@pytest.mark.parametrize("layer", ["anygru", "torch"])
 def test_tensors_continue_to_the_same_bits(layer):
     whole = trainer(layer=layer, dropout=0.3)
     losses = [whole.step(1e-2).bits_per_byte for _ in range(10)]

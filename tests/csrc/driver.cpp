@@ -11,7 +11,7 @@
 #include "engine.hpp"
 #include "variants.hpp"
 
-using grus::Index;
+using anygru::Index;
 
 namespace {
 
@@ -30,7 +30,7 @@ double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 template <class Real>
 struct Problem {
-    grus::Shape shape{};
+    anygru::Shape shape{};
     std::vector<Index> sizes;
     std::vector<Real> input, h_0;
     std::vector<std::vector<Real>> weights;
@@ -86,8 +86,8 @@ struct Problem {
         const Index features = shape.directions * shape.hidden;
         result.output.assign(shape.rows * features, Real(NAN));
         result.h_n.assign(h_0.size(), Real(NAN));
-        if (keep) result.reserve.assign(grus::reserve_size(shape), Real(NAN));
-        grus::ForwardArguments<Real> arguments{};
+        if (keep) result.reserve.assign(anygru::reserve_size(shape), Real(NAN));
+        anygru::ForwardArguments<Real> arguments{};
         arguments.shape = shape;
         arguments.input = {input.data(), shape.batch * shape.input_size, shape.input_size};
         arguments.output = {result.output.data(), shape.batch * features, features};
@@ -96,10 +96,10 @@ struct Problem {
         arguments.weights = pointers();
         arguments.reserve = keep ? result.reserve.data() : nullptr;
         arguments.threads = threads;
-        std::unique_ptr<grus::Packed<Real>> stored;
-        if (packed) stored.reset(grus::pack<Real>(shape, pointers()));
+        std::unique_ptr<anygru::Packed<Real>> stored;
+        if (packed) stored.reset(anygru::pack<Real>(shape, pointers()));
         arguments.packed = stored.get();
-        grus::forward(arguments);
+        anygru::forward(arguments);
         return result;
     }
 
@@ -180,7 +180,7 @@ void check_forward(const Problem<Real>& problem) {
 
 // Gradients of sum(output * u) + sum(h_n * v) for one layer in double.
 void check_backward(Problem<double> problem) {
-    const grus::Shape& shape = problem.shape;
+    const anygru::Shape& shape = problem.shape;
     const Index hidden = shape.hidden, features = shape.directions * hidden, gates = shape.reset_before ? 3 : 4;
     const auto u = random_values<double>(shape.rows * features, 1), v = random_values<double>(problem.h_0.size(), 1);
     const auto loss = [&] {
@@ -203,7 +203,7 @@ void check_backward(Problem<double> problem) {
     for (int threads : {1, 2, 3}) {
         std::vector<double> grad_gates(shape.directions * shape.rows * gates * hidden, NAN);
         std::vector<double> previous(shape.directions * shape.rows * hidden, NAN), grad_h_0(problem.h_0.size(), NAN);
-        grus::BackwardArguments<double> arguments{};
+        anygru::BackwardArguments<double> arguments{};
         arguments.shape = shape;
         arguments.grad_output = {u.data(), shape.batch * features, features};
         arguments.grad_h_n = v.data();
@@ -216,7 +216,7 @@ void check_backward(Problem<double> problem) {
         arguments.previous = previous.data();
         arguments.grad_h_0 = grad_h_0.data();
         arguments.threads = threads;
-        grus::backward(arguments);
+        anygru::backward(arguments);
         for (std::size_t i = 0; i < problem.h_0.size(); i += 3 + problem.h_0.size() / 20)
             compare("grad_h_0", std::vector<double>{grad_h_0[i]}, std::vector<double>{slope(problem.h_0[i])}, 1e-7);
         const Index square = shape.rows * hidden;
@@ -225,7 +225,7 @@ void check_backward(Problem<double> problem) {
             auto* weights = &problem.weights[direction * 4];
             std::vector<std::vector<double>> found;
             for (int kind = 0; kind < 4; ++kind) found.emplace_back(weights[kind].size(), NAN);
-            grus::Gradients<double> sums{};
+            anygru::Gradients<double> sums{};
             sums.rows = shape.rows, sums.input_size = shape.input_size, sums.hidden = hidden;
             sums.reset_before = shape.reset_before;
             sums.gates = grad_gates.data() + direction * square * gates;
@@ -237,7 +237,7 @@ void check_backward(Problem<double> problem) {
             sums.bias_ih_gradient = found[2].data(), sums.bias_hh_gradient = found[3].data();
             std::vector<double> own(grad_input.size(), NAN);
             sums.input_gradient = own.data();
-            grus::gradients(sums, threads);
+            anygru::gradients(sums, threads);
             for (std::size_t i = 0; i < own.size(); ++i) grad_input[i] += own[i];
             for (int kind = 0; kind < 4; ++kind)
                 for (std::size_t i = 0; i < weights[kind].size(); i += kind < 2 ? 37 + weights[kind].size() / 40 : 2 + weights[kind].size() / 20)
@@ -265,8 +265,8 @@ void check_all() {
 }  // namespace
 
 int main() {
-    for (const char* const* name = grus::executable_variants(); *name; ++name) {
-        grus::use_kernels(*name);
+    for (const char* const* name = anygru::executable_variants(); *name; ++name) {
+        anygru::use_kernels(*name);
         check_all<float>();
         check_all<double>();
         for (int option = 0; option < 8; ++option) {

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ROOT / "src/grus/csrc"
+SOURCES = ROOT / "src/anygru/csrc"
 X86_VARIANTS = {
     "baseline": [],
     "avx2": ["-mavx2", "-mfma"],

@@ -12,7 +12,7 @@ COMPLETE = ("oneflow", "mxnet")  # whose files also list whatever the dialect de
 
 def entries(dialect):
     module, covered, refused = "", [], []
-    for line in (importlib.resources.files(f"grus.dialects.{dialect}") / "names.txt").read_text().splitlines():
+    for line in (importlib.resources.files(f"anygru.dialects.{dialect}") / "names.txt").read_text().splitlines():
         if line.startswith("["):
             module = line.strip("[]")
         elif line.startswith("+ "):
@@ -29,7 +29,7 @@ MODULES = sorted({module for covered, refused in ENTRIES.values() for module, *_
 
 def module_of(name):
     dialect, *path = name.split(".")
-    found = importlib.import_module(f"grus.dialects.{dialect}")
+    found = importlib.import_module(f"anygru.dialects.{dialect}")
     for part in path:
         found = getattr(found, part)
     return found

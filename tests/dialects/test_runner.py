@@ -8,16 +8,16 @@ import textwrap
 import pytest
 import torch
 
-import grus
-from grus import dialects
-from grus.dialects import _environment
+import anygru
+from anygru import dialects
+from anygru.dialects import _environment
 
 
 def run(code, *arguments, folder, variables=None, flags=(), plain=False):
-    """Run a program as the process that `grus run` becomes, or as plain Python."""
+    """Run a program as the process that `anygru run` becomes, or as plain Python."""
     script = folder / "program.py"
     script.write_text(textwrap.dedent(code))
-    base = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "GRUS_RUN")}
+    base = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "ANYGRU_RUN")}
     base |= variables or {}
     return subprocess.run(
         [sys.executable, *flags, str(script), *arguments],
@@ -46,7 +46,7 @@ SAME_AS_PLAIN_PYTHON = {
     "interrupt": "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nprint('not reached')",
     "terminate": "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)",
     "kill": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
-    "no torch": "import sys; print('torch' in sys.modules, 'grus' in sys.modules, 'numpy' in sys.modules)",
+    "no torch": "import sys; print('torch' in sys.modules, 'anygru' in sys.modules, 'numpy' in sys.modules)",
 }
 
 
@@ -71,8 +71,8 @@ def test_every_spelling_gives_one_module_in_every_process(methods, tmp_path):
         import {name}.{part} as other
         assert again is {name} is importlib.import_module("{name}") is sys.modules["{name}"]
         assert {part} is other is {name}.{part} is sys.modules["{name}.{part}"]
-        assert {name} is sys.modules["grus.dialects.{name}"]
-        assert {part} is sys.modules["grus.dialects.{name}.{part}"]
+        assert {name} is sys.modules["anygru.dialects.{name}"]
+        assert {part} is sys.modules["anygru.dialects.{name}.{part}"]
         assert importlib.util.find_spec("{name}.{part}") is not None
         '''
 
@@ -104,7 +104,7 @@ def _present_dialect():
     parts = {"mxnet": "gluon", "chainer": "links", "oneflow": "nn", "paddle": "nn"}
     for name, part in parts.items():
         try:
-            importlib.import_module(f"grus.dialects.{name}.{part}")
+            importlib.import_module(f"anygru.dialects.{name}.{part}")
         except ModuleNotFoundError:
             continue
         return name, part
@@ -117,7 +117,7 @@ def test_the_dialect_wins_over_an_installed_original(tmp_path):
     variables = {"PYTHONPATH": str(tmp_path / "site")}
     name = "import mxnet; print(mxnet.__name__)"
     assert run(name, folder=tmp_path, variables=variables, plain=True).stdout == "the original\nmxnet\n"
-    assert output(name, folder=tmp_path, variables=variables) == "grus.dialects.mxnet\n"
+    assert output(name, folder=tmp_path, variables=variables) == "anygru.dialects.mxnet\n"
 
 
 def test_another_sitecustomize_still_runs(tmp_path):
@@ -146,19 +146,19 @@ def test_the_environment_is_changed_once():
     once = dialects.environment({"PYTHONPATH": "/a" + os.pathsep + "/b"})
     assert once["PYTHONPATH"].split(os.pathsep) == [str(_environment.STARTUP), "/a", "/b"]
     assert dialects.environment(once) == once
-    assert "GRUS_ACCELERATE" not in once
-    assert dialects.environment({}, accelerate=True)["GRUS_ACCELERATE"] == "1"
+    assert "ANYGRU_ACCELERATE" not in once
+    assert dialects.environment({}, accelerate=True)["ANYGRU_ACCELERATE"] == "1"
 
 
-def test_an_interpreter_without_grus_keeps_its_own_packages(tmp_path):
-    """`find_spec("grus")` is what tells; here grus is hidden from the child."""
+def test_an_interpreter_without_anygru_keeps_its_own_packages(tmp_path):
+    """`find_spec("anygru")` is what tells; here anygru is hidden from the child."""
     (tmp_path / "site" / "chainer").mkdir(parents=True)
     (tmp_path / "site" / "chainer" / "__init__.py").write_text("")
     (tmp_path / "site" / "sitecustomize.py").write_text(
         "import sys\n"
-        "sys.meta_path[:] = [f for f in sys.meta_path if 'grus' not in getattr(f, 'known_source_files', {})"
-        " and 'grus' not in getattr(f, 'known_packages', ())]\n"
-        "sys.path[:] = [p for p in sys.path if not __import__('os').path.isdir(__import__('os').path.join(p, 'grus'))]\n"
+        "sys.meta_path[:] = [f for f in sys.meta_path if 'anygru' not in getattr(f, 'known_source_files', {})"
+        " and 'anygru' not in getattr(f, 'known_packages', ())]\n"
+        "sys.path[:] = [p for p in sys.path if not __import__('os').path.isdir(__import__('os').path.join(p, 'anygru'))]\n"
     )
     code = "import chainer; print(chainer.__name__)"
     assert output(code, folder=tmp_path, variables={"PYTHONPATH": str(tmp_path / "site")}) == "chainer\n"
@@ -169,7 +169,7 @@ def small_dialect(monkeypatch):
     """A module that refuses what it does not have, as the modules of the dialects do."""
     import types
 
-    module = types.ModuleType("grus.dialects.paddle_like")
+    module = types.ModuleType("anygru.dialects.paddle_like")
     module.known = 1
     module.__getattr__ = dialects.refuser("paddle", "paddle_like.nn", {"Fold": "torch.nn.Fold and a reshape"})
     monkeypatch.setitem(sys.modules, "paddle_like", module)
@@ -177,10 +177,12 @@ def small_dialect(monkeypatch):
 
 
 def test_a_name_that_is_not_covered_names_the_torch_way(small_dialect):
-    refusal = r"paddle_like.nn.Fold is not covered by grus's Paddle dialect; the torch way: torch.nn.Fold and a reshape"
+    refusal = (
+        r"paddle_like.nn.Fold is not covered by anygru's Paddle dialect; the torch way: torch.nn.Fold and a reshape"
+    )
     with pytest.raises(AttributeError, match=refusal) as caught:
         _ = small_dialect.Fold
-    assert isinstance(caught.value, grus.GrusError)
+    assert isinstance(caught.value, anygru.AnygruError)
     assert caught.value.name == "Fold"
     assert getattr(small_dialect, "Fold", None) is None
     assert not hasattr(small_dialect, "Fold")
@@ -191,14 +193,14 @@ def test_a_name_that_is_not_covered_names_the_torch_way(small_dialect):
 def test_torch_has_the_same_name(small_dialect):
     with pytest.raises(AttributeError, match=r"the torch way: torch\.nn\.Conv2d$"):
         _ = small_dialect.Conv2D
-    with pytest.raises(AttributeError, match="paddle_like.nn.Frobnicate is not covered by grus's Paddle dialect$"):
+    with pytest.raises(AttributeError, match="paddle_like.nn.Frobnicate is not covered by anygru's Paddle dialect$"):
         _ = small_dialect.Frobnicate
 
 
 def test_tools_may_probe_for_special_names(small_dialect):
     with pytest.raises(AttributeError, match="has no attribute '__wrapped__'") as caught:
         _ = small_dialect.__wrapped__
-    assert not isinstance(caught.value, grus.GrusError)
+    assert not isinstance(caught.value, anygru.AnygruError)
 
 
 def test_not_covered_submodules(tmp_path):
@@ -219,7 +221,7 @@ def test_not_covered_submodules(tmp_path):
     lines = output(code, folder=tmp_path).splitlines()
     assert len(lines) == 4
     for line, missing in zip(lines, ["no_such_part", "no_such_part", "NoSuchName", "NoSuchName"], strict=True):
-        assert line.startswith(f"{name}.{missing} is not covered by grus's ")
+        assert line.startswith(f"{name}.{missing} is not covered by anygru's ")
 
 
 def test_install_works_inside_a_process(monkeypatch):
@@ -234,18 +236,20 @@ ACCELERATED = """
     import numpy
     assert "torch" not in sys.modules
     {imports}
-    from grus import functional
+    from anygru import functional
     gru, called = functional.gru, []
     functional.gru = lambda *args, **keywords: called.append(True) or gru(*args, **keywords)
     torch.nn.GRU(3, 4)(torch.zeros(2, 1, 3))
-    print("through grus:", bool(called))
+    print("through anygru:", bool(called))
     if len(sys.argv) < 2:
         subprocess.run([sys.executable, __file__, "child"], check=True)
 """
 
 
 @pytest.mark.parametrize(
-    "imports", ["import torch", pytest.param("import grus, torch", marks=pytest.mark.slow)], ids=["torch", "grus first"]
+    "imports",
+    ["import torch", pytest.param("import anygru, torch", marks=pytest.mark.slow)],
+    ids=["torch", "anygru first"],
 )
 def test_accelerate_reaches_every_process(imports, tmp_path):
     code = ACCELERATED.format(imports=imports)
@@ -260,11 +264,11 @@ def test_accelerate_reaches_every_process(imports, tmp_path):
             timeout=120,
         )
         assert done.returncode == 0, done.stderr
-        assert done.stdout.splitlines() == [f"through grus: {accelerate}"] * (2 - len(arguments))
+        assert done.stdout.splitlines() == [f"through anygru: {accelerate}"] * (2 - len(arguments))
 
 
 def test_from_dialect_refuses_what_is_no_dialects_layer():
     with pytest.raises(
-        TypeError, match=r"layer must be a GRU layer or cell of a dialect .* got torch\S*\.GRU; grus.acc"
+        TypeError, match=r"layer must be a GRU layer or cell of a dialect .* got torch\S*\.GRU; anygru.acc"
     ):
         dialects.from_dialect(torch.nn.GRU(2, 3))

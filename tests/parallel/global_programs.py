@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard
 
-import grus.dialects.oneflow as flow
-from grus import parallel
-from grus.parallel import global_tensor
+import anygru.dialects.oneflow as flow
+from anygru import parallel
+from anygru.parallel import global_tensor
 
 WHOLE: list[Placement] = [Replicate()]
 OVER_BATCH: list[Placement] = [Shard(1)]

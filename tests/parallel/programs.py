@@ -9,8 +9,8 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-import grus
-from grus import parallel
+import anygru
+from anygru import parallel
 
 LENGTHS = [7, 2, 5, 3, 1, 4]
 
@@ -29,8 +29,8 @@ class Tagger(nn.Module):
     def __init__(self, seed: int = 0, hidden: int = 5) -> None:
         torch.manual_seed(seed)
         super().__init__()
-        self.first = grus.GRU(3, hidden, bidirectional=True, dtype=torch.float64)
-        self.second = grus.GRU(2 * hidden, hidden, reset="before", dtype=torch.float64)
+        self.first = anygru.GRU(3, hidden, bidirectional=True, dtype=torch.float64)
+        self.second = anygru.GRU(2 * hidden, hidden, reset="before", dtype=torch.float64)
         self.head = nn.Linear(hidden, 2, dtype=torch.float64)
         self.register_buffer("seen", torch.tensor([float(seed)]))
         self.register_buffer("scratch", torch.tensor([float(seed)]), persistent=False)

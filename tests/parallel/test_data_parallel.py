@@ -5,8 +5,8 @@ import programs
 import pytest
 from torch import nn
 
-from grus import parallel
-from grus.errors import ArgumentError, ArgumentTypeError
+from anygru import parallel
+from anygru.errors import ArgumentError, ArgumentTypeError
 
 MISMATCHES = [
     ("shape", "parameter 'second.weight' is [3, 3] float32 on rank 0 and [4, 3] float32 on rank 1"),

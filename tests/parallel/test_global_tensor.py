@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from grus import functional, parallel
+from anygru import functional, parallel
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from grus.dialects.paddle.distributed.environment import place, set_torch_variables
-from grus.dialects.paddle.distributed.launch import main as launcher
-from grus.parallel import World
+from anygru.dialects.paddle.distributed.environment import place, set_torch_variables
+from anygru.dialects.paddle.distributed.launch import main as launcher
+from anygru.parallel import World
 
 HERE = Path(__file__).parent
-RUN = [sys.executable, "-m", "grus", "run"]
+RUN = [sys.executable, "-m", "anygru", "run"]
 
 
 def run(*arguments, cwd):

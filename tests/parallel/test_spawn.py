@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
-from grus import parallel
-from grus.errors import ArgumentError
+from anygru import parallel
+from anygru.errors import ArgumentError
 
 
 def test_large_results_do_not_block_and_join_can_wait():

@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-import grus
-from grus import parallel
+import anygru
+from anygru import parallel
 
 STEPS = 6
 folder = Path(sys.argv[1])
@@ -24,7 +24,7 @@ first_attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
 world = parallel.start()
 
 torch.manual_seed(1)
-model = grus.GRU(2, 3, dtype=torch.float64)
+model = anygru.GRU(2, 3, dtype=torch.float64)
 distributed = parallel.DataParallel(model)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
 state_file, losses_file = folder / "state.pt", folder / "losses.json"

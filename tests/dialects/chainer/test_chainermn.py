@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from grus.dialects.chainer import chainermn
+from anygru.dialects.chainer import chainermn
 
 PROGRAM = """
 import numpy as np
@@ -45,7 +45,7 @@ def test_what_cannot_be_honoured_is_refused():
 def test_two_processes_average_their_gradients(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
-    command = [sys.executable, "-m", "grus", "launch", "--nproc-per-node", "2", str(path)]
+    command = [sys.executable, "-m", "anygru", "launch", "--nproc-per-node", "2", str(path)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-import grus.dialects.chainer as chainer
-import grus.dialects.chainer.functions as F
-import grus.dialects.chainer.links as L
-from grus.dialects.chainer.utils.type_check import InvalidType
+import anygru.dialects.chainer as chainer
+import anygru.dialects.chainer.functions as F
+import anygru.dialects.chainer.links as L
+from anygru.dialects.chainer.utils.type_check import InvalidType
 
 X = np.random.RandomState(0).randn(4, 3, 5, 6).astype("f")
 

@@ -5,10 +5,10 @@ import warnings
 import numpy as np
 import pytest
 
-import grus.dialects.chainer as chainer
-import grus.dialects.chainer.functions as F
-from grus.dialects.chainer import gradient_check
-from grus.dialects.chainer.utils.type_check import InvalidType
+import anygru.dialects.chainer as chainer
+import anygru.dialects.chainer.functions as F
+from anygru.dialects.chainer import gradient_check
+from anygru.dialects.chainer.utils.type_check import InvalidType
 
 X = np.random.RandomState(0).randn(3, 4)
 Y = np.random.RandomState(1).randn(3, 4)

@@ -5,9 +5,9 @@ import copy
 import numpy as np
 import pytest
 
-import grus.dialects.chainer as chainer
-import grus.dialects.chainer.functions as F
-import grus.dialects.chainer.links as L
+import anygru.dialects.chainer as chainer
+import anygru.dialects.chainer.functions as F
+import anygru.dialects.chainer.links as L
 
 
 class Model(chainer.Chain):

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-import grus
-import grus.dialects.chainer as chainer
-import grus.dialects.chainer.functions as F
-import grus.dialects.chainer.links as L
-from grus.dialects.chainer import gradient_check
-from grus.dialects.chainer.functions.rnn import n_step_gru
-from grus.dialects.chainer.links.rnn import n_step_rnn
-from grus.dialects.chainer.utils.type_check import InvalidType
+import anygru
+import anygru.dialects.chainer as chainer
+import anygru.dialects.chainer.functions as F
+import anygru.dialects.chainer.links as L
+from anygru.dialects.chainer import gradient_check
+from anygru.dialects.chainer.functions.rnn import n_step_gru
+from anygru.dialects.chainer.links.rnn import n_step_rnn
+from anygru.dialects.chainer.utils.type_check import InvalidType
 
 LENGTHS = (2, 5, 1, 3)
 
@@ -132,10 +132,10 @@ def test_dropout_draws_from_numpy_and_rests_when_not_training():
         np.testing.assert_array_equal(gru(None, xs)[0].array, rested)
 
 
-def test_a_grus_layer_shares_the_parameters():
+def test_a_anygru_layer_shares_the_parameters():
     gru, xs = make(L.NStepBiGRU, 2, 3, 4, 0.0), sequences(3)
     before = gru(None, xs)[0].array
-    layer = grus.dialects.from_dialect(gru)
+    layer = anygru.dialects.from_dialect(gru)
     output, h_n = layer([torch.from_numpy(x) for x in xs])
     np.testing.assert_allclose(h_n.detach().numpy(), before, rtol=1e-10)
     with torch.no_grad():
@@ -213,11 +213,11 @@ def test_the_stateless_gru_agrees_with_its_formulas():
     gru, rng = make(L.StatelessGRU, 3, 4), np.random.RandomState(1)
     h, x = rng.randn(5, 4), rng.randn(5, 3)
     np.testing.assert_allclose(gru(h, x).array, stateless_by_hand(gru, h, x), rtol=1e-10)
-    cell = gru.copy_to_grus()
+    cell = gru.copy_to_anygru()
     expected = cell(torch.from_numpy(x), torch.from_numpy(h)).detach().numpy()
     np.testing.assert_allclose(gru(h, x).array, expected, rtol=1e-10)
-    with pytest.raises(TypeError, match="copy_to_grus"):
-        grus.dialects.from_dialect(gru)
+    with pytest.raises(TypeError, match="copy_to_anygru"):
+        anygru.dialects.from_dialect(gru)
 
 
 def test_the_stateful_gru_leaves_u_out_of_its_first_step():

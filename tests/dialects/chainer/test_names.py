@@ -5,12 +5,12 @@ import importlib.resources
 
 import pytest
 
-TEXT = (importlib.resources.files("grus.dialects.chainer") / "names.txt").read_text()
+TEXT = (importlib.resources.files("anygru.dialects.chainer") / "names.txt").read_text()
 
 
 def module_of(name: str):
     inside = f"chainer.{name}" if name in ("chainermn", "chainerx") else name
-    return importlib.import_module(f"grus.dialects.{inside}")
+    return importlib.import_module(f"anygru.dialects.{inside}")
 
 
 def entries():

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-import grus.dialects.chainer as chainer
-import grus.dialects.chainer.functions as F
-import grus.dialects.chainer.links as L
-from grus.dialects.chainer import optimizer_hooks, optimizers
+import anygru.dialects.chainer as chainer
+import anygru.dialects.chainer.functions as F
+import anygru.dialects.chainer.links as L
+from anygru.dialects.chainer import optimizer_hooks, optimizers
 
 X = np.random.RandomState(1).randn(6, 3)
 T = np.random.RandomState(2).randn(6, 2)

@@ -9,11 +9,11 @@ import zipfile
 import numpy as np
 import pytest
 
-import grus.dialects.chainer as chainer
-import grus.dialects.chainer.functions as F
-import grus.dialects.chainer.links as L
-from grus.dialects.chainer import optimizers, serializers
-from grus.errors import CheckpointError
+import anygru.dialects.chainer as chainer
+import anygru.dialects.chainer.functions as F
+import anygru.dialects.chainer.links as L
+from anygru.dialects.chainer import optimizers, serializers
+from anygru.errors import CheckpointError
 
 
 class Model(chainer.Chain):
@@ -166,10 +166,10 @@ def test_names_are_written_in_order(tmp_path):
 
 
 class PickleOfChainer(pickle.Unpickler):
-    """Finds Chainer's classes as `import chainer` does under `grus run`."""
+    """Finds Chainer's classes as `import chainer` does under `anygru run`."""
 
     def find_class(self, module, name):
-        return super().find_class(f"grus.dialects.{module}" if module.split(".")[0] == "chainer" else module, name)
+        return super().find_class(f"anygru.dialects.{module}" if module.split(".")[0] == "chainer" else module, name)
 
 
 def test_a_model_pickled_in_chainer_trains_on():

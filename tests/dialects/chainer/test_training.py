@@ -8,11 +8,11 @@ import pickle
 import numpy as np
 import pytest
 
-import grus.dialects.chainer as chainer
-import grus.dialects.chainer.links as L
-from grus.dialects.chainer import dataset, datasets, functions, iterators, serializers, training
-from grus.dialects.chainer.training import extensions, triggers
-from grus.dialects.chainer.training.extensions import snapshot_writers
+import anygru.dialects.chainer as chainer
+import anygru.dialects.chainer.links as L
+from anygru.dialects.chainer import dataset, datasets, functions, iterators, serializers, training
+from anygru.dialects.chainer.training import extensions, triggers
+from anygru.dialects.chainer.training.extensions import snapshot_writers
 
 X = np.random.RandomState(0).randn(12, 3).astype("f")
 T = np.random.RandomState(1).randint(0, 2, 12).astype("i")

@@ -5,10 +5,10 @@ import pickle
 import numpy as np
 import pytest
 
-import grus.dialects.chainer as chainer
-import grus.dialects.chainer.functions as F
-from grus.dialects.chainer import Variable, chainerx
-from grus.dialects.chainer.utils.type_check import InvalidType, expect
+import anygru.dialects.chainer as chainer
+import anygru.dialects.chainer.functions as F
+from anygru.dialects.chainer import Variable, chainerx
+from anygru.dialects.chainer.utils.type_check import InvalidType, expect
 
 
 def ones(*shape):

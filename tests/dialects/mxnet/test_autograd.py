@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from grus.dialects.mxnet import MXNetError, autograd, nd
+from anygru.dialects.mxnet import MXNetError, autograd, nd
 
 ROW = nd.array([0, 2])
 OPERATIONS = {

@@ -28,7 +28,7 @@ with open(f"weight{store.rank}of{store.num_workers}", "w") as file:
 def test_gradients_are_summed_over_processes(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     done = subprocess.run(
-        [sys.executable, "-m", "grus", "launch", "--nproc-per-node", "2", "program.py"],
+        [sys.executable, "-m", "anygru", "launch", "--nproc-per-node", "2", "program.py"],
         cwd=tmp_path,
         env=dict(os.environ, OMP_NUM_THREADS="1"),
         timeout=120,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-import grus.dialects.mxnet as mx
-from grus.dialects.mxnet import MXNetError, autograd, gluon, nd, sym
-from grus.dialects.mxnet.gluon import nn, rnn
+import anygru.dialects.mxnet as mx
+from anygru.dialects.mxnet import MXNetError, autograd, gluon, nd, sym
+from anygru.dialects.mxnet.gluon import nn, rnn
 
 DATA = pathlib.Path(__file__).parents[2] / "conformance" / "mxnet" / "data"
 
@@ -345,7 +345,7 @@ def test_two_contexts_train_as_one(on_store):
 def test_distributed_stores_need_processes_started_together(monkeypatch):
     for variable in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.delenv(variable, raising=False)
-    with pytest.raises(MXNetError, match="grus launch"):
+    with pytest.raises(MXNetError, match="anygru launch"):
         mx.kv.create("dist_sync")
     with pytest.raises(MXNetError, match="dist_sync"):
         mx.kv.create("dist_async")
@@ -381,7 +381,7 @@ def test_metrics_and_batches():
 
 
 def test_a_loss_of_ones_own_weighs_as_the_others():
-    from grus.dialects.mxnet.gluon.loss import Loss, _apply_weighting, _reshape_like
+    from anygru.dialects.mxnet.gluon.loss import Loss, _apply_weighting, _reshape_like
 
     class Distance(Loss):
         def hybrid_forward(self, F, pred, label, sample_weight=None):

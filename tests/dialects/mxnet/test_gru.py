@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from grus import dialects
-from grus.dialects.mxnet import MXNetError, autograd, gluon, init, nd
-from grus.dialects.mxnet.gluon import rnn
+from anygru import dialects
+from anygru.dialects.mxnet import MXNetError, autograd, gluon, init, nd
+from anygru.dialects.mxnet.gluon import rnn
 
 
 def sigmoid(v):

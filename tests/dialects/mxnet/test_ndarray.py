@@ -6,8 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
-import grus.dialects.mxnet as mx
-from grus.dialects.mxnet import MXNetError, nd
+import anygru.dialects.mxnet as mx
+from anygru.dialects.mxnet import MXNetError, nd
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Files exchanged with MXNet 1.9 itself, where an interpreter that has it is named by GRUS_MXNET_PYTHON."""
+"""Files exchanged with MXNet 1.9 itself, where an interpreter that has it is named by ANYGRU_MXNET_PYTHON."""
 
 import os
 import subprocess
@@ -7,13 +7,13 @@ import textwrap
 import numpy as np
 import pytest
 
-import grus.dialects.mxnet as mx
-from grus.dialects.mxnet import autograd, gluon, nd
-from grus.dialects.mxnet.gluon import nn, rnn
+import anygru.dialects.mxnet as mx
+from anygru.dialects.mxnet import autograd, gluon, nd
+from anygru.dialects.mxnet.gluon import nn, rnn
 
-PYTHON = os.environ.get("GRUS_MXNET_PYTHON")
+PYTHON = os.environ.get("ANYGRU_MXNET_PYTHON")
 pytestmark = [
-    pytest.mark.skipif(not PYTHON, reason="GRUS_MXNET_PYTHON names no interpreter that has MXNet 1.9"),
+    pytest.mark.skipif(not PYTHON, reason="ANYGRU_MXNET_PYTHON names no interpreter that has MXNet 1.9"),
     pytest.mark.slow,
 ]
 
@@ -69,7 +69,7 @@ def here(tmp_path, monkeypatch):
     return names
 
 
-def test_it_reads_what_grus_writes(here, tmp_path):
+def test_it_reads_what_anygru_writes(here, tmp_path):
     net = here["make"]("net_")
     net.save_parameters("block.params")
     net.hybridize()
@@ -100,7 +100,7 @@ def test_it_reads_what_grus_writes(here, tmp_path):
     )
 
 
-def test_grus_reads_what_it_writes(here, tmp_path):
+def test_anygru_reads_what_it_writes(here, tmp_path):
     original(
         """
         net = make("net_")

@@ -6,8 +6,8 @@ import pathlib
 import numpy as np
 import pytest
 
-from grus.dialects.mxnet import MXNetError, autograd, gluon, nd, sym
-from grus.dialects.mxnet.gluon import nn, rnn
+from anygru.dialects.mxnet import MXNetError, autograd, gluon, nd, sym
+from anygru.dialects.mxnet.gluon import nn, rnn
 
 DATA = pathlib.Path(__file__).parents[2] / "conformance" / "mxnet" / "data"
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import grus.dialects.oneflow as flow
-from grus.dialects.oneflow import nn
-from grus.dialects.oneflow.nn.utils import rnn
+import anygru.dialects.oneflow as flow
+from anygru.dialects.oneflow import nn
+from anygru.dialects.oneflow.nn.utils import rnn
 
 MATRIX = flow.tensor([[1.0, -2.0], [3.0, 4.0]])
 LABELS = flow.tensor([3, 1, 3, 2])

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import grus.dialects.oneflow as flow
-from grus import parallel
-from grus.checkpoints import oneflow as files
-from grus.checkpoints.pickling import Call, Global
-from grus.checkpoints.unpickle import Pending
-from grus.dialects.oneflow import nn
-from grus.errors import CheckpointError
+import anygru.dialects.oneflow as flow
+from anygru import parallel
+from anygru.checkpoints import oneflow as files
+from anygru.checkpoints.pickling import Call, Global
+from anygru.checkpoints.unpickle import Pending
+from anygru.dialects.oneflow import nn
+from anygru.errors import CheckpointError
 
 DATA = Path(__file__).parents[2] / "conformance" / "oneflow" / "data"
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import grus.dialects.oneflow as flow
-from grus.dialects.oneflow import nn
+import anygru.dialects.oneflow as flow
+from anygru.dialects.oneflow import nn
 
 HERE = flow.placement("cpu", [0])
 B, P, S = flow.sbp.broadcast, flow.sbp.partial_sum, flow.sbp.split

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-import grus
-import grus.dialects.oneflow as flow
-from grus import functional
-from grus.dialects import from_dialect
-from grus.dialects.oneflow import nn
-from grus.dialects.oneflow.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+import anygru
+import anygru.dialects.oneflow as flow
+from anygru import functional
+from anygru.dialects import from_dialect
+from anygru.dialects.oneflow import nn
+from anygru.dialects.oneflow.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 OPTIONS: list[dict[str, Any]] = [
     {},
@@ -141,10 +141,10 @@ def test_copies_and_pickles() -> None:
         assert not np.array_equal(twin(x)[0].numpy(), gru(x)[0].numpy())
 
 
-def test_the_same_layer_as_grus() -> None:
+def test_the_same_layer_as_anygru() -> None:
     gru = nn.GRU(3, 4, 2, bidirectional=True)
     shared = from_dialect(gru)
-    assert isinstance(shared, grus.GRU)
+    assert isinstance(shared, anygru.GRU)
     assert shared.weight_hh_l1_reverse.data_ptr() == gru.weight_hh_l1_reverse.data_ptr()
     x = flow.tensor(np.random.RandomState(0).randn(5, 2, 3), dtype=flow.float32)
     np.testing.assert_allclose(shared(torch.tensor(x.numpy()))[0].detach().numpy(), gru(x)[0].numpy(), atol=1e-6)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import grus.dialects.oneflow as flow
-from grus.dialects.oneflow import nn
+import anygru.dialects.oneflow as flow
+from anygru.dialects.oneflow import nn
 
 
 class Model(nn.Module):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import grus.dialects.oneflow as flow
-from grus.dialects.oneflow import nn
+import anygru.dialects.oneflow as flow
+from anygru.dialects.oneflow import nn
 
 S = flow.optim.lr_scheduler
 GRADIENTS = [np.array([0.5, -1.0, 2.0]), np.array([1.0, 0.1, -0.3]), np.array([-0.2, 0.4, 0.6])]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-import grus.dialects.oneflow as flow
-from grus.dialects import NotCoveredError
+import anygru.dialects.oneflow as flow
+from anygru.dialects import NotCoveredError
 
 TEXTS = {
     "float": (flow.tensor([1.0, -2.5]), "tensor([ 1.0000, -2.5000], dtype=oneflow.float32)"),
@@ -104,7 +104,7 @@ def test_names_that_are_not_covered_say_so() -> None:
         (flow.optim, "LAMB"),
         (flow.nn.init, "dirac_"),
     ):
-        with pytest.raises(NotCoveredError, match=f"{name} is not covered by grus's OneFlow dialect"):
+        with pytest.raises(NotCoveredError, match=f"{name} is not covered by anygru's OneFlow dialect"):
             getattr(module, name)
     with pytest.raises(NotImplementedError, match=r"torch\.compile"):
         flow.nn.Graph()

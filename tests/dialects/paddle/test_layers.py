@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-import grus.dialects.paddle as paddle
-from grus.dialects.paddle import nn
-from grus.dialects.paddle.utils import unique_name
+import anygru.dialects.paddle as paddle
+from anygru.dialects.paddle import nn
+from anygru.dialects.paddle.utils import unique_name
 
 
 class Net(nn.Layer):

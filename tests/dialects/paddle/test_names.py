@@ -2,7 +2,7 @@
 
 import pytest
 
-import grus.dialects.paddle as paddle
+import anygru.dialects.paddle as paddle
 
 
 def test_a_refusal_names_the_torch_way():

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-import grus.dialects.paddle as paddle
-from grus.dialects.paddle.framework.random import Generator
+import anygru.dialects.paddle as paddle
+from anygru.dialects.paddle.framework.random import Generator
 
 
 def test_documented_initial_weights():

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-import grus
-import grus.dialects.paddle as paddle
-from grus.dialects import from_dialect
-from grus.dialects.paddle import fluid, nn
-from grus.dialects.paddle.fluid.dygraph import GRUCell, to_variable
+import anygru
+import anygru.dialects.paddle as paddle
+from anygru.dialects import from_dialect
+from anygru.dialects.paddle import fluid, nn
+from anygru.dialects.paddle.fluid.dygraph import GRUCell, to_variable
 
 
 def sigmoid(v):
@@ -203,7 +203,7 @@ def test_errors(call, error, words):
 def test_from_dialect_shares_the_memory():
     layer = fill(nn.GRU(4, 3, 2, "bidirect"))
     shared = from_dialect(layer)
-    assert isinstance(shared, grus.GRU)
+    assert isinstance(shared, anygru.GRU)
     layer.weight_ih_l1_reverse.set_value(layer.weight_ih_l1_reverse * 2)
     x = paddle.to_tensor(np.random.RandomState(0).uniform(-1, 1, (2, 5, 4)).astype("float32"))
     expected = layer(x)[0]

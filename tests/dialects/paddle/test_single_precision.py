@@ -6,11 +6,11 @@ import warnings
 import numpy as np
 import pytest
 
-import grus.dialects.paddle as paddle
-from grus.dialects.paddle import nn
-from grus.dialects.paddle.framework.dtype import single
-from grus.dialects.paddle.nn import functional as F
-from grus.dialects.paddle.nn import initializer
+import anygru.dialects.paddle as paddle
+from anygru.dialects.paddle import nn
+from anygru.dialects.paddle.framework.dtype import single
+from anygru.dialects.paddle.nn import functional as F
+from anygru.dialects.paddle.nn import initializer
 
 
 def double(*values):

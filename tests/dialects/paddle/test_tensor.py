@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-import grus.dialects.paddle as paddle
-from grus.dialects.paddle.nn import functional as F
+import anygru.dialects.paddle as paddle
+from anygru.dialects.paddle.nn import functional as F
 
 
 def leaf(*values):

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-import grus.dialects.paddle as paddle
-from grus.dialects.paddle import nn
-from grus.dialects.paddle.autograd import PyLayer
-from grus.dialects.paddle.io import DataLoader, Dataset, TensorDataset, random_split
-from grus.dialects.paddle.utils import unique_name
+import anygru.dialects.paddle as paddle
+from anygru.dialects.paddle import nn
+from anygru.dialects.paddle.autograd import PyLayer
+from anygru.dialects.paddle.io import DataLoader, Dataset, TensorDataset, random_split
+from anygru.dialects.paddle.utils import unique_name
 
 
 def one_parameter(value=1.0):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from grus.dialects.chainer.backends._gpu_array import ndarray, torch_dtype
+from anygru.dialects.chainer.backends._gpu_array import ndarray, torch_dtype
 
 X = np.arange(6, dtype="f").reshape(2, 3) - 2
 

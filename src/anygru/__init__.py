@@ -1,0 +1,64 @@
+"""anygru: one GRU for PyTorch, fast on CPUs, at home with ragged batches, fluent in other frameworks' dialects.
+
+Every public name is imported when it is first used, so that `anygru --help` or `anygru inspect` need not wait for torch. A module
+must not have the name of a public function: importing the one would hide the other.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .acceleration import accelerate as accelerate
+    from .acceleration import restore as restore
+    from .checkpoints import load_checkpoint as load_checkpoint
+    from .checkpoints import save_checkpoint as save_checkpoint
+    from .dialects import from_dialect as from_dialect
+    from .errors import AnygruError as AnygruError
+    from .errors import ArgumentError as ArgumentError
+    from .errors import ArgumentTypeError as ArgumentTypeError
+    from .errors import BackendError as BackendError
+    from .errors import CheckpointError as CheckpointError
+    from .explanation import Explanation as Explanation
+    from .explanation import explain as explain
+    from .layers import GRU as GRU
+    from .layers import GRUCell as GRUCell
+    from .streaming import Stream as Stream
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "GRU": "layers",
+    "GRUCell": "layers",
+    "Stream": "streaming",
+    "accelerate": "acceleration",
+    "restore": "acceleration",
+    "explain": "explanation",
+    "Explanation": "explanation",
+    "load_checkpoint": "checkpoints",
+    "save_checkpoint": "checkpoints",
+    "from_dialect": "dialects",
+    "AnygruError": "errors",
+    "ArgumentError": "errors",
+    "ArgumentTypeError": "errors",
+    "BackendError": "errors",
+    "CheckpointError": "errors",
+}
+_MODULES = ("backends", "checkpoints", "dialects", "errors", "formula", "functional", "gates", "layers", "parallel")
+
+__all__ = ["__version__", "functional", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME, *_MODULES})

@@ -1,0 +1,265 @@
+"""The native kernels on the CPU: forward, backward, and what a stream keeps packed.
+
+The kernels (`csrc/`, explained in docs/kernels.md) take addresses and sizes, so they neither compile nor link against torch.
+float32 and float64 go to them as they are; bfloat16 and float16 are converted, and computed in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import cpu_calls, reference
+from .cpu_backward import Backward
+from .cpu_calls import address, native
+from .problem import Problem
+
+_DTYPES = (torch.float32, torch.float64)
+_HALF_DTYPES = (torch.bfloat16, torch.float16)
+
+_outputs_only = False
+
+
+@contextmanager
+def keep_outputs_only(enabled: bool = True) -> Iterator[None]:
+    """Forward passes inside keep no gates for backward, which computes them again from the outputs: less memory, more time.
+
+    A row of a layer then costs H values instead of 5 H, and backward one more product of the size of forward's. The setting is
+    read when the forward pass runs, and it is one for the process. bfloat16 and float16 keep their gates all the same.
+    """
+    global _outputs_only
+    before, _outputs_only = _outputs_only, enabled
+    try:
+        yield
+    finally:
+        _outputs_only = before
+
+
+def refuse(problem: Problem) -> str | None:
+    if problem.device_type != "cpu":
+        return f"it computes on the CPU, and the input is on {problem.device_type}"
+    if native is None:
+        return (
+            f"the native module of this installation cannot be loaded ({cpu_calls.missing}); "
+            "install anygru with a C++ compiler"
+        )
+    if problem.dtype not in _DTYPES and problem.dtype not in _HALF_DTYPES:
+        return f"it computes float32, float64, bfloat16 and float16, and the input is {problem.dtype}"
+    if not problem.formula.standard:
+        return "it knows the activations sigmoid and tanh only"
+    if problem.transformed:
+        return "it does not run under torch.func transforms, dispatch modes or tensor subclasses"
+    return None
+
+
+def run(
+    problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """As `reference.run`."""
+    if problem.needs_grad:
+        return _Recurrence.apply(problem, batch_sizes, input, h_0, *weights)
+    if problem.dtype in _HALF_DTYPES:
+        output, h_n, _ = forward(problem, input, h_0, weights, batch_sizes, False)
+        return output, h_n
+    output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.directions))
+    h_n = torch.empty_like(h_0, memory_format=torch.contiguous_format)
+    cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, None)
+    return output, h_n
+
+
+def direct(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options: Any) -> tuple[Tensor, Tensor] | None:
+    """A dense call [T, B, I] without gradients, checked and computed by the native module in one go.
+
+    None where it is no such call, or where anything about it is unusual or wrong: then the general way computes it, or says
+    what is wrong. The bits are those of the general way.
+    """
+    if native is None or not options.formula.standard:
+        return None
+    before = options.formula.reset == "before"
+    threads = torch.get_num_threads()
+    return native.dense(input, h_0, weights, options.bidirectional, options.bias, before, threads, False)
+
+
+def direct_cell(input: Tensor, h: Tensor | None, weights: Sequence[Tensor], options: Any) -> Tensor | None:
+    """One step [B, I] or [I] without gradients, as `direct`: the state after it."""
+    if native is None or not options.formula.standard:
+        return None
+    return native.cell(input, h, weights, options.bias, options.formula.reset == "before", torch.get_num_threads())
+
+
+def reserve_numel(
+    problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
+) -> Any:
+    """Elements, of the input's dtype, that `forward` keeps for `backward`; symbolic where the shapes are.
+
+    Four values a row and hidden unit (r, z, n and the candidate's share of the state), and the outputs of all layers but the
+    last. Computing in float32 for a half-wide dtype keeps twice as many, and the last layer's output too.
+    """
+    rows = input.shape[0] if batch_sizes is not None else input.shape[0] * input.shape[1]
+    units = rows * h_0.shape[2] * problem.directions
+    numel = units * (5 * problem.num_layers - 1)
+    return 2 * (numel + units) if problem.dtype in _HALF_DTYPES else numel
+
+
+def forward(
+    problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, keep: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Output and h_n as `reference.run`, and what `backward` needs (empty unless keep): a flat tensor of the input's dtype."""
+    dtype = problem.dtype
+    features = h_0.shape[2] * problem.directions
+    shape = (*input.shape[:-1], features)
+    if dtype not in _HALF_DTYPES:
+        found = cpu_calls.dense(problem, input, h_0, weights, keep) if batch_sizes is None else None
+        if found is not None:
+            return found if keep else (*found, input.new_empty(0))
+        output, h_n = input.new_empty(shape), h_0.new_empty(h_0.shape)
+        if not keep:
+            cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, None)
+            return output, h_n, input.new_empty(0)
+        reserve = input.new_empty(reserve_numel(problem, input, h_0, weights, batch_sizes))
+        cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, reserve)
+        return output, h_n, reserve
+    single = problem._replace(dtype=torch.float32)
+    inputs = (input.float(), h_0.float(), [weight.float() for weight in weights])
+    if not keep:
+        output, h_n, _ = forward(single, *inputs, batch_sizes, False)
+        return output.to(dtype), h_n.to(dtype), input.new_empty(0)
+    numel = reserve_numel(problem, input, h_0, weights, batch_sizes) // 2
+    reserve = inputs[0].new_empty(numel)
+    kept = reserve[: reserve_numel(single, *inputs, batch_sizes)]
+    output = reserve[kept.numel() :].view(shape)
+    h_n = inputs[1].new_empty(h_0.shape)
+    cpu_calls.forward(single, *inputs, batch_sizes, output, h_n, kept)
+    return output.to(dtype), h_n.to(dtype), reserve.view(dtype)
+
+
+def backward(
+    problem: Problem,
+    grad_output: Tensor | None,
+    grad_h_n: Tensor | None,
+    input: Tensor,
+    h_0: Tensor,
+    weights: Sequence[Tensor],
+    batch_sizes: Tensor | None,
+    output: Tensor,
+    reserve: Tensor,
+    needs: Sequence[bool],
+) -> list[Tensor | None]:
+    """Gradients for input, h_0 and each weight, in that order; None where `needs` has False.
+
+    Arguments:
+        grad_output, grad_h_n: the gradients that arrived, shaped as the results; None: zero.
+        output, reserve: what `forward` returned.
+        needs: which of (input, h_0, *weights) want a gradient.
+    """
+    dtype = problem.dtype
+    if dtype in _HALF_DTYPES:
+        single = problem._replace(dtype=torch.float32)
+        inputs = (input.float(), h_0.float(), [weight.float() for weight in weights])
+        kept = reserve.view(torch.float32)
+        numel = reserve_numel(single, *inputs, batch_sizes)
+        exact = kept[numel:].view(output.shape)
+        grad_output = None if grad_output is None else grad_output.float()
+        grad_h_n = None if grad_h_n is None else grad_h_n.float()
+        found = backward(single, grad_output, grad_h_n, *inputs, batch_sizes, exact, kept[:numel], needs)
+        return [None if grad is None else grad.to(dtype) for grad in found]
+    if batch_sizes is None:
+        # Of few rows all at once: between several calls most of the time would pass.
+        before, threads = problem.formula.reset == "before", torch.get_num_threads()
+        upstream = None if grad_output is None else grad_output.contiguous()
+        few = native.backward_of_few(
+            upstream, grad_h_n, input, h_0, weights, output, reserve, problem.bias, before, needs, threads
+        )
+        if few is not None:
+            return few
+    return Backward(problem, input, h_0, weights, batch_sizes, output, reserve, needs).compute(grad_output, grad_h_n)
+
+
+def _forward_outputs_only(
+    problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """As `forward`, keeping [L - 1, rows, D * H]: the outputs of all layers but the last."""
+    directions, layers = problem.directions, problem.num_layers
+    shape = (*input.shape[:-1], h_0.shape[2] * directions)
+    reserve = input.new_empty((layers - 1, *shape))
+    h_n, output = h_0.new_empty(h_0.shape), input.new_empty(shape)
+    each = directions * problem.tensors_per_direction
+    single = problem._replace(num_layers=1)
+    for layer, own in enumerate((*reserve, output)):
+        states = slice(layer * directions, (layer + 1) * directions)
+        own_weights = weights[layer * each : (layer + 1) * each]
+        cpu_calls.forward(single, input, h_0[states], own_weights, batch_sizes, own, h_n[states], None)
+        input = own
+    return output, h_n, reserve.view(-1)
+
+
+class Prepared:
+    """A layer's weights in the order in which the kernels read them, for calls that follow one another.
+
+    Arguments:
+        problem: as for `run`; float32 or float64, no gradient.
+        weights: as for `run`. They are copied: later changes to them do not show.
+    """
+
+    def __init__(self, problem: Problem, weights: Sequence[Tensor]) -> None:
+        self._problem = problem
+        self._packed = native.pack(
+            problem.dtype.itemsize,
+            weights[0].shape[1],
+            weights[1].shape[1],
+            problem.num_layers,
+            problem.bidirectional,
+            problem.bias,
+            problem.formula.reset == "before",
+            [address(weight, problem.dtype) for weight in weights],
+        )
+
+    def advance(self, input: Tensor, state: Tensor, many: bool, batched: bool) -> Tensor | None:
+        """The output for the next step of a stream, or for many, with `state` [L, B, H] going on in place.
+
+        input: [T, B, I]; without T unless many, without B unless batched. None where a tensor is not plain or does not fit.
+        """
+        return native.advance(self._packed, input, state, many, batched, torch.get_num_threads())
+
+    def run(self, input: Tensor, h_0: Tensor) -> tuple[Tensor, Tensor]:
+        """As `run`, for dense input [T, B, I]; the same bits."""
+        problem = self._problem
+        output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.directions))
+        h_n = h_0.new_empty(h_0.shape)
+        cpu_calls.forward(problem, input, h_0, self._packed, None, output, h_n, None)
+        return output, h_n
+
+
+class _Recurrence(torch.autograd.Function):
+    """The kernels as one node of autograd."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, problem: Problem, batch_sizes: Tensor | None, input: Tensor, h_0: Tensor, *weights: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        if _outputs_only and problem.dtype in _DTYPES:
+            output, h_n, reserve = _forward_outputs_only(problem, input, h_0, weights, batch_sizes)
+        else:
+            output, h_n, reserve = forward(problem, input, h_0, weights, batch_sizes, True)
+        ctx.problem = problem
+        ctx.batch_sizes = batch_sizes
+        ctx.save_for_backward(input, h_0, output, reserve, *weights)
+        ctx.set_materialize_grads(False)
+        return output, h_n
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple:
+        input, h_0, output, reserve, *weights = ctx.saved_tensors
+        problem, batch_sizes, needs = ctx.problem, ctx.batch_sizes, ctx.needs_input_grad[2:]
+        grad_output, grad_h_n = grads
+        if torch.is_grad_enabled():  # somebody will differentiate these gradients again
+            grad_output = torch.zeros_like(output) if grad_output is None else grad_output
+            grad_h_n = torch.zeros_like(h_0) if grad_h_n is None else grad_h_n
+            found = reference.gradients(problem, grad_output, grad_h_n, input, h_0, weights, batch_sizes, needs)
+        else:
+            found = backward(problem, grad_output, grad_h_n, input, h_0, weights, batch_sizes, output, reserve, needs)
+        return None, None, *found

@@ -1,0 +1,116 @@
+"""Tensors on their way to the native module, and its forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from .problem import Problem
+
+missing = ""
+"""Why the native module cannot be loaded, if it cannot."""
+
+if TYPE_CHECKING:
+    from .. import _native
+
+    native = _native
+else:
+    try:
+        from .. import _native as native
+    except ImportError as error:  # no compiler when anygru was installed, or a build for another Python
+        native, missing = None, str(error)
+
+_PLAIN = (Tensor, torch.nn.Parameter)
+# A table of C functions by which the native module reads tensors faster than Python calls do; older versions of torch have none.
+_table = getattr(Tensor, "__dlpack_c_exchange_api__", None)
+_reads_tensors = native is not None and native.set_tensor_types(_table, *_PLAIN)
+
+
+def address(tensor: Tensor, dtype: torch.dtype) -> Tensor | tuple[int, int]:
+    """A contiguous tensor as the native module takes it: itself where it can be read, else its address and size in bytes."""
+    if _reads_tensors and type(tensor) in _PLAIN and tensor.dtype is dtype and dtype.is_floating_point:
+        return tensor
+    if tensor.dtype is not dtype or not tensor.is_cpu or not tensor.is_contiguous():
+        raise RuntimeError(
+            f"the kernel needs a contiguous CPU tensor of {dtype}, got {tensor.dtype} on {tensor.device}"
+        )
+    return tensor.data_ptr(), tensor.nbytes
+
+
+def dense(problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], keep: bool) -> Any | None:
+    """Output and h_n, and with keep the reserve, of a dense call; None where a tensor cannot be read as it is."""
+    before = problem.formula.reset == "before"
+    threads = torch.get_num_threads()
+    return native.dense(input, h_0, weights, problem.bidirectional, problem.bias, before, threads, keep)
+
+
+def plain(tensor: Tensor) -> Tensor:
+    """The tensor, or a copy that lies in memory as it reads."""
+    tensor = tensor.resolve_neg() if tensor.is_neg() else tensor
+    tensor = tensor if tensor.is_contiguous() else tensor.contiguous()
+    return tensor.clone() if tensor.data_ptr() % tensor.element_size() else tensor
+
+
+def forward(
+    problem: Problem,
+    input: Tensor,
+    h_0: Tensor,
+    weights: Any,
+    batch_sizes: Tensor | None,
+    output: Tensor,
+    h_n: Tensor,
+    reserve: Tensor | None,
+) -> None:
+    """Calls the native forward pass; weights: tensors, or what `native.pack` returned."""
+    dtype = problem.dtype
+    if isinstance(weights, (list, tuple)):
+        weights = [plain(weight) for weight in weights]  # alive until the kernel is done
+        addresses: Any = [address(weight, dtype) for weight in weights]
+    else:
+        addresses = weights
+    h_0 = plain(h_0)
+    if batch_sizes is None:
+        steps, batch, input_size = input.shape
+        if not input.transpose(0, 1).is_contiguous():
+            input = plain(input)
+        elif input.is_neg() or input.data_ptr() % input.element_size():
+            input = input.resolve_neg().clone()
+        step_stride, row_stride, _ = input.stride()
+        if input.dtype is not dtype or not input.is_cpu:
+            raise RuntimeError(
+                f"the kernel needs a contiguous CPU tensor of {dtype}, got {input.dtype} on {input.device}"
+            )
+        given: Any = (input.data_ptr(), input.nbytes)
+        sizes, output_step_stride = None, batch * output.shape[-1]
+    else:
+        input = plain(input)
+        steps, batch, input_size = batch_sizes.shape[0], h_0.shape[1], input.shape[1]
+        step_stride, row_stride, output_step_stride = 0, input_size, 0
+        given = address(input, dtype)
+        sizes = address(batch_sizes, torch.int64)
+    native.forward(
+        dtype.itemsize,
+        steps,
+        batch,
+        input_size,
+        h_0.shape[2],
+        problem.num_layers,
+        problem.bidirectional,
+        problem.bias,
+        problem.formula.reset == "before",
+        sizes,
+        given,
+        step_stride,
+        row_stride,
+        address(h_0, dtype),
+        addresses,
+        address(output, dtype),
+        output_step_stride,
+        output.shape[-1],
+        address(h_n, dtype),
+        None if reserve is None else address(reserve, dtype),
+        torch.get_num_threads(),
+    )

@@ -1,0 +1,142 @@
+"""Zip archives whose directory has been checked before anything is unpacked: `.npz` and torch's `.pt` are such."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zipfile
+import zlib
+
+from anygru.checkpoints.source import MAP_FROM, Cursor, check_expansion, open_bytes
+from anygru.errors import CheckpointError
+
+__all__ = ["Archive"]
+
+_LOCAL_HEADER = struct.Struct("<4s5H3I2H")
+_ENCRYPTED = 1
+
+#: What Python's zip reader raises about damaged archives, besides its own error.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+    ValueError,
+    KeyError,
+    IndexError,
+    OverflowError,
+    struct.error,
+    zlib.error,
+    OSError,
+)
+
+
+def leads_out(name: str) -> bool:
+    """Whether a member's name would lead out of a folder that the archive were unpacked in, or is cut short at a zero byte."""
+    parts = name.replace("\\", "/").split("/")
+    return name.startswith(("/", "\\")) or ".." in parts or "\0" in name or ":" in name[:2]
+
+
+class Archive:
+    """A zip archive, its members by name; closed at the end of a `with` block. Members' bytes stay valid after it.
+
+    Args:
+        path: the file.
+
+    Raises:
+        CheckpointError: the directory is damaged, has a name twice, names outside the archive, encrypted or
+            overlapping members, or members that would unfold to a zip bomb.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]):
+        self.where = os.fspath(path)
+        self._data = open_bytes(path)
+        try:
+            self._archive = zipfile.ZipFile(path)
+        except _DAMAGE as error:
+            raise CheckpointError(f"{self.where}: damaged zip archive: {error}") from error
+        self._entries: dict[str, zipfile.ZipInfo] = {}
+        try:
+            self._check_directory(self._archive.infolist())
+        except BaseException:
+            self._archive.close()
+            raise
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self._archive.close()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries
+
+    @property
+    def names(self) -> list[str]:
+        """The members' names in the order of the archive's directory."""
+        return list(self._entries)
+
+    def size(self, name: str) -> int:
+        """Bytes of a member when unpacked."""
+        return self._entries[name].file_size
+
+    def read(self, name: str) -> bytearray:
+        """Unpack a member, its checksum checked."""
+        try:
+            with self._archive.open(self._entries[name]) as member:
+                data = bytearray(member.read())
+        except _DAMAGE as error:
+            raise CheckpointError(f"{self.where}: {name}: damaged: {error}") from error
+        if len(data) != self.size(name):
+            raise CheckpointError(f"{self.where}: {name}: {len(data)} bytes came out, {self.size(name)} were announced")
+        return data
+
+    def content(self, name: str) -> memoryview:
+        """Give a member's bytes: where they lie in a large file if they can, else with their checksum checked."""
+        if self._entries[name].compress_type == zipfile.ZIP_STORED and len(self._data) >= MAP_FROM:
+            return self._view(name)
+        return memoryview(self.read(name))
+
+    def _view(self, name: str) -> memoryview:
+        """A stored member's bytes in the file, behind its header there."""
+        entry = self._entries[name]
+        cursor = Cursor(self._data, f"{self.where}: {name}")
+        cursor.position = min(entry.header_offset, len(self._data))
+        header = _LOCAL_HEADER.unpack(cursor.take(_LOCAL_HEADER.size, "the member's header"))
+        if header[0] != b"PK\x03\x04":
+            cursor.fail("the member's header is missing", entry.header_offset)
+        written = bytes(cursor.take(header[9], "the member's name"))
+        encoding = "utf-8" if entry.flag_bits & 0x800 else "cp437"
+        if written != entry.orig_filename.encode(encoding, "replace"):
+            cursor.fail("the member's header has another name than the directory", entry.header_offset)
+        cursor.take(header[10], "the member's extra field")
+        return cursor.take(self.size(name), "the member")
+
+    def _check_directory(self, entries: list[zipfile.ZipInfo]) -> None:
+        for entry in entries:
+            self._check_entry(entry)
+            self._entries[entry.filename] = entry
+        self._check_overlaps()
+        check_expansion(sum(entry.file_size for entry in entries), len(self._data), f"{self.where}: its members")
+
+    def _check_entry(self, entry: zipfile.ZipInfo) -> None:
+        name, place = entry.filename, f"{self.where}: member {entry.filename!r}"
+        if name in self._entries:
+            raise CheckpointError(f"{place}: the name is there twice")
+        if leads_out(name):
+            raise CheckpointError(f"{place}: the name leads out of the archive")
+        if entry.flag_bits & _ENCRYPTED:
+            raise CheckpointError(f"{place}: the member is encrypted")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise CheckpointError(f"{place}: compression method {entry.compress_type}, expected stored or deflated")
+        if entry.compress_size > len(self._data) - entry.header_offset or entry.header_offset < 0:
+            raise CheckpointError(f"{place}: {entry.compress_size} bytes are announced, more than the file has")
+        if entry.compress_type == zipfile.ZIP_STORED and entry.compress_size != entry.file_size:
+            raise CheckpointError(f"{place}: {entry.file_size} bytes announced, {entry.compress_size} stored")
+
+    def _check_overlaps(self) -> None:
+        end, last = 0, ""
+        for entry in sorted(self._entries.values(), key=lambda entry: entry.header_offset):
+            if entry.header_offset < end:
+                raise CheckpointError(f"{self.where}: the members {last!r} and {entry.filename!r} overlap")
+            end, last = entry.header_offset + _LOCAL_HEADER.size + entry.compress_size, entry.filename

@@ -1,0 +1,237 @@
+"""HDF5 files of Chainer: groups of arrays, read with everything refused that could reach outside of the file."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from anygru.checkpoints.atomic import open_for_replace
+from anygru.checkpoints.chainer import LAYOUT, flat_arrays, problem, stored_or_plain
+from anygru.checkpoints.content import Content, Progress
+from anygru.checkpoints.source import COMPRESS_BELOW, Cursor, array_from, check_expansion, count_elements, open_bytes
+from anygru.errors import CheckpointError
+
+__all__ = ["LAYOUT", "load", "problem", "read", "recognise", "save", "write"]
+
+NESTED = False
+SUFFIXES = (".h5", ".hdf5")
+
+#: Deflate, shuffle and checksum: the filters that every HDF5 library has. Others would load plugins.
+_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32"}
+_DEEPEST = 32
+
+
+def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """Read the datasets of an HDF5 file by their paths without the leading slash.
+
+    Returns:
+        Arrays by path, of plain numbers or text; empty datasets as `numpy.array(None, dtype=object)`.
+
+    Raises:
+        CheckpointError: the file is damaged, or has links, external or virtual storage, filters or types that a
+            checkpoint has no use for.
+        ImportError: h5py is missing.
+    """
+    h5py = _import_h5py()
+    where = os.fspath(path)
+    reader = _Reader(h5py, where)
+    try:
+        with h5py.File(where, "r") as file:
+            reader.read_group(file, "", ())
+    except CheckpointError:
+        raise
+    except (OSError, RuntimeError, ValueError, TypeError, KeyError, OverflowError, MemoryError, IndexError) as error:
+        raise CheckpointError(f"{where}: damaged HDF5 file: {error}") from error
+    return reader.arrays
+
+
+def save(
+    path: str | os.PathLike[str],
+    arrays: Mapping[str, Any],
+    compression: int | None = 4,
+    progress: Progress | None = None,
+) -> None:
+    """Write arrays by path as Chainer's `save_hdf5` does; the file is replaced in one step.
+
+    Args:
+        path: the file.
+        arrays: arrays by path; slashes make groups; None becomes an empty dataset.
+        compression: the level of deflate for arrays of more than one value and less than 16 MiB; None leaves them as they are.
+        progress: called with the bytes written.
+
+    Raises:
+        TypeError: an array of Python objects.
+        ImportError: h5py is missing.
+    """
+    h5py = _import_h5py()
+    with open_for_replace(path, progress=progress) as file:
+        keeper = _ErrorKeeper(cast(io.BufferedRandom, file).raw)
+        with h5py.File(keeper, "w") as target:
+            for name, value in arrays.items():
+                _write_dataset(h5py, target, name, np.asarray(value), compression)
+                keeper.raise_error()
+        keeper.raise_error()
+
+
+def recognise(head: bytes) -> bool:
+    """Tell whether a file that begins so is HDF5."""
+    return head[:8] == b"\x89HDF\r\n\x1a\n"
+
+
+def read(path: str | os.PathLike[str]) -> Content:
+    """Read a file for people and for conversion."""
+    return Content({name: stored_or_plain(array) for name, array in load(path).items()})
+
+
+def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
+    """Write tensors, numbers, texts and None by their flat names."""
+    arrays = flat_arrays(content, path)
+    groups: set[str] = set()
+    for name in arrays:
+        pieces = name.split("/")
+        groups.update("/".join(pieces[:count]) for count in range(1, len(pieces)))
+        if any(piece in ("", ".", "..") or "\0" in piece for piece in pieces) or len(pieces) > _DEEPEST:
+            raise CheckpointError(
+                f"{os.fspath(path)}: cannot be written: the name {name!r:.60} is no path of groups in HDF5"
+            )
+    both = sorted(groups.intersection(arrays))
+    if both:
+        raise CheckpointError(f"{os.fspath(path)}: cannot be written: {both[0]!r} would be a group and an array")
+    save(path, arrays, progress=progress)
+
+
+class _ErrorKeeper:
+    """A file whose write errors wait until HDF5 is done with it: HDF5 crashes the process on a full disk otherwise."""
+
+    def __init__(self, file: io.RawIOBase):
+        self._file = file
+        self._error: OSError | None = None
+        self.seek, self.tell, self.flush = file.seek, file.tell, file.flush
+        self.read, self.readinto = file.read, file.readinto
+
+    def write(self, data: memoryview) -> int:
+        """Write all of it, or pretend to after an error."""
+        rest = memoryview(data).cast("B")
+        try:
+            while len(rest) and self._error is None:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            self._error = error
+        return len(data)
+
+    def truncate(self, size: int) -> int:
+        """Cut or lengthen the file, likewise."""
+        try:
+            return self._file.truncate(size) if self._error is None else size
+        except OSError as error:
+            self._error = error
+            return size
+
+    def raise_error(self) -> None:
+        """Raise what was kept."""
+        if self._error is not None:
+            raise self._error
+
+
+def _import_h5py() -> Any:
+    try:
+        import h5py
+    except ImportError as error:
+        raise ImportError("HDF5 files need h5py: install anygru[hdf5]") from error
+    return h5py
+
+
+def _write_dataset(h5py: Any, target: Any, name: str, array: np.ndarray, compression: int | None) -> None:
+    if array.dtype.kind == "O":
+        if array.shape != () or array[()] is not None:
+            raise TypeError(f"{name}: an array of Python objects cannot be written, only numbers, text and None")
+        target.create_dataset(name, data=h5py.Empty("f"))
+        return
+    if array.dtype.kind == "U":
+        encoded = np.char.encode(array, "utf-8")
+        array = encoded.astype(h5py.string_dtype("utf-8", max(encoded.dtype.itemsize, 1)))
+    # what a reader will map must lie in the file as it is
+    plain = array.size <= 1 or array.nbytes >= COMPRESS_BELOW
+    target.create_dataset(name, data=array, compression=None if plain else compression)
+
+
+class _Reader:
+    """Walks the groups of one open file."""
+
+    def __init__(self, h5py: Any, where: str):
+        self.arrays: dict[str, np.ndarray] = {}
+        self._h5py = h5py
+        self._where = where
+        self._data = open_bytes(where)
+        self._unfolded = 0
+
+    def read_group(self, group: Any, prefix: str, ancestors: tuple[int, ...]) -> None:
+        """Read what is in a group; `ancestors` are the addresses of those around it."""
+        address = self._h5py.h5o.get_info(group.id).addr
+        if address in ancestors:
+            self._fail(prefix, "the group contains itself")
+        if len(ancestors) >= _DEEPEST:
+            self._fail(prefix, f"groups are nested deeper than {_DEEPEST} levels")
+        for name in group:
+            path = prefix + name
+            if name in (".", "..") or "\0" in name:
+                self._fail(path, "the name leads out of the group")
+            if not isinstance(group.get(name, getlink=True), self._h5py.HardLink):
+                self._fail(path, "a soft or external link, which could lead outside of the file")
+            item = group[name]
+            if isinstance(item, self._h5py.Group):
+                self.read_group(item, path + "/", (*ancestors, address))
+            elif isinstance(item, self._h5py.Dataset):
+                self.arrays[path] = self._read_dataset(item, path)
+            else:
+                self._fail(path, "neither a group nor an array")
+
+    def _read_dataset(self, dataset: Any, path: str) -> np.ndarray:
+        if dataset.shape is None:
+            return np.array(None, dtype=object)
+        self._check_storage(dataset, path)
+        if dataset.dtype.kind not in "biufcSU" or dataset.dtype.shape or dataset.dtype.names:
+            self._fail(path, f"an array of {dataset.dtype}, expected plain numbers or text")
+        size = count_elements(dataset.shape, f"{self._where}: {path}") * dataset.dtype.itemsize
+        self._check_size(dataset, size, path)
+        offset = dataset.id.get_offset()
+        if offset is not None and size and dataset.dtype.isnative and dataset.dtype.kind != "S":
+            cursor = Cursor(self._data, f"{self._where}: {path}")
+            cursor.position = min(offset, len(self._data))
+            view = cursor.take(size, "the array")
+            return array_from(view, dataset.dtype, dataset.shape, f"{self._where}: {path}")
+        array = np.asarray(dataset[()])
+        text = self._h5py.check_string_dtype(dataset.dtype)
+        if text is not None and text.encoding == "utf-8":
+            return np.char.decode(array.astype(f"S{dataset.dtype.itemsize}"), "utf-8")
+        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+    def _check_storage(self, dataset: Any, path: str) -> None:
+        properties = dataset.id.get_create_plist()
+        if properties.get_layout() == self._h5py.h5d.VIRTUAL or properties.get_external_count():
+            self._fail(path, "its values are in other files")
+        for number in range(properties.get_nfilters()):
+            code = properties.get_filter(number)[0]
+            if code not in _FILTERS:
+                self._fail(path, f"filter {code}, expected one of {', '.join(_FILTERS.values())}")
+
+    def _check_size(self, dataset: Any, size: int, path: str) -> None:
+        stored = dataset.id.get_storage_size()
+        if stored > len(self._data):
+            self._fail(path, f"{stored} bytes are announced, the file has {len(self._data)}")
+        if dataset.chunks is None:
+            if stored < size:
+                self._fail(path, f"shape {dataset.shape} needs {size} bytes, {stored} are stored")
+            return
+        # one chunk is unpacked whole, however little of it the array takes
+        chunk = math.prod(dataset.chunks) * dataset.dtype.itemsize
+        self._unfolded += size
+        check_expansion(max(chunk, self._unfolded), len(self._data), f"{self._where}: {path}")
+
+    def _fail(self, path: str, cause: str) -> None:
+        raise CheckpointError(f"{self._where}: {path or '/'}: {cause}")

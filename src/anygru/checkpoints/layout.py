@@ -1,0 +1,109 @@
+"""How a framework lays a GRU out in a file: the names of its tensors, their shapes, the formula behind them.
+
+The differences between frameworks are data, so here they are data. A layout names the tensors that make up the four
+core weights (see `anygru.gates`); what has to be done to their rows is `anygru.gates`'s affair.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+__all__ = ["PARTS", "Layout"]
+
+#: The core weights of one layer and direction, in the order of `anygru.functional.gru`.
+PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One way to write a GRU.
+
+    The names may have {layer}, {direction} and {index} (layer * directions + direction) in them. A part with one name is
+    stacked in `order`; one with three has a tensor for each of r, z and n.
+
+    Attributes:
+        name: what people call such a layer.
+        cell: a cell of one step, with neither layers nor directions.
+        weight_ih, weight_hh, bias_ih, bias_hh: the names; an empty bias_hh means one bias, that of the input.
+        directions: what {direction} stands for, forward and backward.
+        sides: how many directions such a layer can have.
+        separators: what may stand between the layer's own name and these; the first is written.
+        order: the order of the gates in a stacked part.
+        reset: "after" or "before"; see `anygru.formula`.
+        blend: "(1-z)n+zh", or "zn+(1-z)h" (then the update rows are the core's negated).
+        concatenated: the parts are matrices for the concatenation of x and h, [I+H, 2H] and [I+H, H], and their biases:
+            weight_ih and bias_ih name those of the gates, weight_hh and bias_hh those of the candidate.
+        aliases: names under which the framework stores the same tensors again, in the order of the parts.
+        forbidden: names beside which this is another kind of layer (an LSTM with a projection).
+        marked: the formula is no part of the framework and has to stand in the file's metadata.
+        always_biased: the framework's layer has biases, so that a GRU without any gets zeros.
+        remark: what a reader of the file has to know.
+    """
+
+    name: str
+    cell: bool
+    weight_ih: tuple[str, ...]
+    weight_hh: tuple[str, ...]
+    bias_ih: tuple[str, ...] = ()
+    bias_hh: tuple[str, ...] = ()
+    directions: tuple[str, str] = ("", "")
+    sides: tuple[int, ...] = (1, 2)
+    separators: str = "./"
+    order: str = "rzn"
+    reset: str = "after"
+    blend: str = "(1-z)n+zh"
+    concatenated: bool = False
+    aliases: tuple[tuple[str, ...], ...] = ()
+    forbidden: tuple[str, ...] = ()
+    marked: bool = False
+    always_biased: bool = False
+    remark: str = ""
+
+    def names(self, part: str, layer: int, direction: int, directions: int) -> list[str]:
+        """Give the names of a part (or the forbidden ones) of one layer and direction, without the layer's own name in front."""
+        return [self._fill(name, layer, direction, directions) for name in getattr(self, part)]
+
+    def alias_names(self, part: str, layer: int, direction: int, directions: int) -> list[str]:
+        """Give the further names of a stacked part."""
+        group = self.aliases[1 if directions == 2 else 0] if self.aliases else ()
+        direction_names = [self._fill(name, layer, direction, directions) for name in group]
+        return [name for name in direction_names if name.endswith("." + part)]
+
+    @property
+    def anchor(self) -> str:
+        """The name by which a layer is noticed."""
+        return self.weight_hh[0]
+
+    def _fill(self, name: str, layer: int, direction: int, directions: int) -> str:
+        index = layer * directions + direction
+        return name.format(layer=layer, direction=self.directions[direction], index=index, side=("fw", "bw")[direction])
+
+
+@cache
+def name_pattern(layout: Layout) -> re.Pattern[str]:
+    """Give the pattern of a name that ends in the layout's anchor; groups: prefix, layer, direction, index."""
+    fields = {
+        "{layer}": r"(?P<layer>\d{1,3})",
+        "{index}": r"(?P<index>\d{1,3})",
+        "{direction}": "(?P<direction>" + "|".join(map(re.escape, dict.fromkeys(layout.directions))) + ")",
+    }
+    pieces = re.split(r"(\{\w+\})", layout.anchor)
+    ending = "".join(fields.get(piece) or re.escape(piece) for piece in pieces)
+    return re.compile(f"(?P<prefix>|.*[{re.escape(layout.separators)}])" + ending, re.DOTALL)
+
+
+def join_name(path: str, name: str, separator: str) -> str:
+    """Put a layer's own name in front of a tensor's."""
+    return f"{path}{separator}{name}" if path else name
+
+
+def split_prefix(prefix: str) -> str:
+    """Take the separator off the end of a prefix."""
+    return prefix[:-1] if prefix else ""
+
+
+def translate_path(path: str, separator: str) -> str:
+    """Write a layer's own name with the separator of another framework: a path of Chainer has slashes, others dots."""
+    return path.replace(".", "/") if separator == "/" else path.replace("/", ".")

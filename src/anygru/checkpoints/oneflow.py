@@ -1,0 +1,301 @@
+"""OneFlow's saved state: the folder of `oneflow.save` 0.7 to 0.9, its older form, and the single file of 1.0.
+
+The folder holds `pickled_data`, a pickle of {"protocol_version": 1, "data": object} in which each tensor is only a
+reference, and for each tensor a folder `tensor_N` with `out` (the values' bytes) and `meta` (shape and dtype as
+protobuf text). The single file has the same pickle with the values inside. The form before 0.7 is a folder of such
+tensor folders, named after the variables, and an empty file `snapshot_done`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anygru.checkpoints.atomic import open_for_replace, sync_folder
+from anygru.checkpoints.content import Content, Progress, plain_problem
+from anygru.checkpoints.layout import PARTS, Layout
+from anygru.checkpoints.pickling import Call, Global, dump
+from anygru.checkpoints.source import array_from, open_bytes
+from anygru.checkpoints.stored import BITS, Stored
+from anygru.checkpoints.unpickle import Pending, RestrictedUnpickler
+from anygru.errors import CheckpointError
+
+__all__ = ["LAYOUT", "Parameter", "Tensor", "load", "read", "recognise", "save", "write"]
+
+NESTED = True
+SUFFIXES = ("",)
+
+_STACKED: dict[str, Any] = {part: (f"{part}_l{{layer}}{{direction}}",) for part in PARTS}
+_CELL: dict[str, Any] = {part: (part,) for part in PARTS}
+
+LAYOUT = (
+    Layout(
+        name="oneflow.nn.GRU",
+        cell=False,
+        **_STACKED,
+        directions=("", "_reverse"),
+        forbidden=("weight_hr_l{layer}{direction}",),
+    ),
+    Layout(name="oneflow.nn.GRUCell", cell=True, **_CELL),
+)
+
+#: What the registry gives as the head of a folder: this, and the names in it.
+FOLDER_HEAD = b"\0folder\0"
+
+PICKLE_NAME, VALUES_NAME, META_NAME, OLD_MARK = "pickled_data", "out", "meta", "snapshot_done"
+PROTOCOL_VERSION = 1
+
+#: OneFlow's dtypes: the name in `meta`, and NumPy's.
+_DTYPES = [
+    ("kFloat", "float32"),
+    ("kDouble", "float64"),
+    ("kInt8", "int8"),
+    ("kInt32", "int32"),
+    ("kInt64", "int64"),
+    ("kUInt8", "uint8"),
+    ("kFloat16", "float16"),
+    ("kBool", "bool"),
+    ("kUInt16", "uint16"),
+    ("kUInt32", "uint32"),
+    ("kUInt64", "uint64"),
+    ("kInt16", "int16"),
+    ("kComplex64", "complex64"),
+    ("kComplex128", "complex128"),
+]
+_BY_META = {name: np.dtype(dtype) for name, dtype in _DTYPES} | {"kBFloat16": np.dtype("uint16")}
+_META_OF = {np.dtype(dtype): name for name, dtype in _DTYPES}
+
+_META = re.compile(r"\s*(?:shape\s*:?\s*\{((?:\s*dim\s*:\s*\d{1,18}\s*,?)*)\s*\}\s*)?data_type\s*:\s*(k\w{1,20})\s*")
+_TENSOR_FOLDER = re.compile(r"(global_)?tensor_\d{1,18}")
+
+#: Numbers tensors across all files of this process, as OneFlow does.
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A tensor of a saved state: its values, and whether the uint16 in there are the bits of bfloat16."""
+
+    array: np.ndarray
+    bfloat16: bool = False
+
+
+class Parameter(Tensor):
+    """A tensor that was an `oneflow.nn.Parameter`."""
+
+
+def load(path: str | os.PathLike[str], allowed: Mapping[tuple[str, str], Any] | None = None) -> Any:
+    """Read what `oneflow.save` wrote.
+
+    Args:
+        path: the folder, or the single file of OneFlow 1.0.
+        allowed: what the pickle may name besides tensors and containers, as for `RestrictedUnpickler`: a reader of
+            whole modules gives its own classes here.
+
+    Returns:
+        The saved object, with `Tensor` and `Parameter` for tensors. The form before 0.7 gives {name: Tensor}.
+
+    Raises:
+        CheckpointError: a part is missing, damaged, leads out of the folder, or names what is not allowed.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        return _load_pickle(folder, None, allowed)
+    if (folder / PICKLE_NAME).exists():
+        return _load_pickle(folder / PICKLE_NAME, folder, allowed)
+    if (folder / OLD_MARK).exists():
+        names = sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
+        return {name: Tensor(*_read_tensor(folder, name)) for name in names}
+    raise CheckpointError(f"{path}: a folder without {PICKLE_NAME} or {OLD_MARK} is no saved state of OneFlow")
+
+
+def save(
+    obj: Any,
+    path: str | os.PathLike[str],
+    convert: Callable[[Any], Call | Global | Tensor | None] | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Write an object as a folder that `oneflow.load` reads.
+
+    The tensors get folders that were not there before; then `pickled_data` is replaced in one step, so that the folder
+    holds the old state until it holds the new one. Folders of older states stay, as OneFlow leaves them.
+
+    Args:
+        obj: nested containers and plain values with `Tensor` and `Parameter` (arrays are pickled as NumPy's).
+        path: the folder, made if it is missing, with those above it.
+        convert: asked first about each value; gives the `Tensor` that it is or how to pickle it, or None.
+        progress: called with the bytes of tensors written.
+
+    Raises:
+        TypeError: a value that is no data, or a dtype that OneFlow has not.
+    """
+    folder = Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    references: dict[int, tuple[Any, Call]] = {}  # with the tensors, which so keep their numbers
+
+    def reference(value: Any) -> Call | Global | None:
+        if id(value) in references:
+            return references[id(value)][1]
+        node = convert(value) if convert is not None else None
+        tensor = node if isinstance(node, Tensor) else value
+        if not isinstance(tensor, Tensor):
+            return node if isinstance(node, Call | Global) else None
+        written.append(_new_tensor_folder(folder))
+        _write_tensor(written[-1], tensor, progress)
+        kind = Global("oneflow.nn", "Parameter") if isinstance(tensor, Parameter) else Global("oneflow", "Tensor")
+        call = Call(kind, (), {"path": written[-1].name}, new=True)
+        references[id(value)] = (value, call)
+        return call
+
+    try:
+        with open_for_replace(folder / PICKLE_NAME) as file:
+            dump({"protocol_version": PROTOCOL_VERSION, "data": obj}, file, 4, reference)
+            sync_folder(folder)
+    except BaseException:
+        for leftover in written:
+            shutil.rmtree(leftover, ignore_errors=True)
+        raise
+
+
+def recognise(head: bytes) -> bool:
+    """Tell whether a file or a folder (given as the list of its names) that begins so is OneFlow's."""
+    if head.startswith(FOLDER_HEAD):
+        names = head.split(b"\0")
+        return PICKLE_NAME.encode() in names or OLD_MARK.encode() in names
+    return head[:1] == b"\x80" and b"protocol_version" in head[:64]
+
+
+def read(path: str | os.PathLike[str]) -> Content:
+    """Read a saved state for people and for conversion."""
+
+    def stored(leaf: Any) -> Any:
+        if isinstance(leaf, Tensor):
+            return Stored(leaf.array, "bfloat16" if leaf.bfloat16 else leaf.array.dtype.name)
+        return Stored.of(leaf) if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biufc" else leaf
+
+    return Content(_map_tensors(load(path), stored))
+
+
+def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
+    """Write a tree as a folder."""
+
+    def tensor(leaf: Any) -> Any:
+        if not isinstance(leaf, Stored):
+            return None
+        return Tensor(leaf.values, leaf.dtype == "bfloat16")
+
+    save(content.tree, path, tensor, progress)
+
+
+def problem(leaf: Any) -> str | None:
+    """Say why a value cannot be written, or None if it can."""
+    if isinstance(leaf, Stored):
+        known = leaf.dtype == "bfloat16" or (leaf.dtype not in BITS and leaf.values.dtype in _META_OF)
+        return None if known else f"OneFlow has no dtype {leaf.dtype}"
+    return plain_problem(leaf)
+
+
+def _map_tensors(tree: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            tree[key] = _map_tensors(value, change)
+        return tree
+    if isinstance(tree, list | tuple):
+        return type(tree)(_map_tensors(value, change) for value in tree)
+    return change(tree)
+
+
+def _load_pickle(path: Path, folder: Path | None, allowed: Mapping[tuple[str, str], Any] | None) -> Any:
+    def pending(kind: type[Tensor]) -> Callable[[], Pending]:
+        return lambda: _PendingTensor(kind, folder)
+
+    known: dict[tuple[str, str], Any] = {
+        ("oneflow", "Tensor"): pending(Tensor),
+        ("oneflow._oneflow_internal", "Tensor"): pending(Tensor),
+        ("oneflow.nn", "Parameter"): pending(Parameter),
+        ("oneflow.nn.parameter", "Parameter"): pending(Parameter),
+        ("oneflow._oneflow_internal", "dtype"): _PendingDtype,
+        **(allowed or {}),
+    }
+    saved = RestrictedUnpickler(path, known, where=os.fspath(path)).load()
+    if not isinstance(saved, dict) or "data" not in saved:
+        raise CheckpointError(f"{path}: the pickle has no 'data', as OneFlow's saved states have")
+    if saved.get("protocol_version") != PROTOCOL_VERSION:
+        raise CheckpointError(
+            f"{path}: protocol_version must be {PROTOCOL_VERSION}, got {saved.get('protocol_version')!r}"
+        )
+    return saved["data"]
+
+
+class _PendingDtype(Pending):
+    """A dtype, whose state is its number; the values beside it have the same dtype themselves."""
+
+    def build(self, state: Any) -> str:
+        return f"oneflow dtype {state}"
+
+
+class _PendingTensor(Pending):
+    """A tensor whose state is either its folder or its values."""
+
+    def __init__(self, kind: type[Tensor], folder: Path | None):
+        super().__init__()
+        self._kind, self._folder = kind, folder
+
+    def build(self, state: Any) -> Tensor:
+        if not isinstance(state, dict):
+            raise ValueError("a tensor without its state")
+        name, data = state.get("path"), state.get("data")
+        if isinstance(name, str) and self._folder is not None:
+            if not _TENSOR_FOLDER.fullmatch(name):
+                raise ValueError(f"a tensor in {name!r}, expected a folder tensor_N beside the pickle")
+            return self._kind(*_read_tensor(self._folder, name))
+        if isinstance(data, np.ndarray):
+            return self._kind(data)
+        raise ValueError("a tensor with neither a folder nor values")
+
+
+def _read_tensor(folder: Path, name: str) -> tuple[np.ndarray, bool]:
+    """The values in a tensor's folder, and whether they are bfloat16."""
+    values, meta = folder / name / VALUES_NAME, folder / name / META_NAME
+    for part in (folder / name, values, meta):
+        if part.is_symlink():
+            raise CheckpointError(f"{part}: a symbolic link, which could lead out of the saved state")
+    data = open_bytes(meta)
+    if len(data) > 4096:
+        raise CheckpointError(f"{meta}: {len(data)} bytes for a shape and a dtype")
+    found = _META.fullmatch(str(data, "latin-1"))
+    if found is None or found[2] not in _BY_META:
+        raise CheckpointError(f"{meta}: byte 0: expected 'shape {{ dim: N ... }} data_type: kName' with a known dtype")
+    shape = tuple(int(number) for number in re.findall(r"\d+", found[1] or ""))
+    return array_from(open_bytes(values), _BY_META[found[2]], shape, str(values)), found[2] == "kBFloat16"
+
+
+def _new_tensor_folder(folder: Path) -> Path:
+    while True:
+        candidate = folder / f"tensor_{next(_numbers)}"
+        with contextlib.suppress(FileExistsError):
+            candidate.mkdir()
+            return candidate
+
+
+def _write_tensor(folder: Path, tensor: Tensor, progress: Progress | None) -> None:
+    array = np.asarray(tensor.array, order="C")
+    name = "kBFloat16" if tensor.bfloat16 else _META_OF.get(array.dtype)
+    if name is None:
+        raise TypeError(f"OneFlow has no dtype {array.dtype}")
+    with open_for_replace(folder / VALUES_NAME, progress=progress) as file:
+        if array.size:
+            file.write(array.reshape(-1).view(np.uint8).data)
+    dims = "".join(f"  dim: {axis}\n" for axis in array.shape)
+    with open_for_replace(folder / META_NAME, "w") as file:
+        file.write(f"shape {{\n{dims}}}\ndata_type: {name}\n")

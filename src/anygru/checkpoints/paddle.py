@@ -1,0 +1,213 @@
+"""Paddle's `.pdparams` and `.pdopt`: pickles of `paddle.save` 2.x and of `save_dygraph` 1.8.
+
+A state dictionary is {name: array} with a table from these names to those of the parameters under
+`StructuredToParameterName@@`; any other object has each tensor as the tuple (name, array). Protocols 2 and 3 cut arrays
+of 1 GiB and more in slices.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from anygru.checkpoints.atomic import open_for_replace
+from anygru.checkpoints.content import Content, Progress, plain_problem
+from anygru.checkpoints.layout import PARTS, Layout
+from anygru.checkpoints.pickling import dump
+from anygru.checkpoints.stored import Stored, map_leaves
+from anygru.checkpoints.unpickle import RestrictedUnpickler
+from anygru.errors import CheckpointError
+
+__all__ = ["LAYOUT", "NAME_TABLE", "SLICE_TABLE", "load", "read", "recognise", "save", "write"]
+
+NESTED = True
+SUFFIXES = (".pdparams", ".pdopt", ".pdtensor")
+
+#: The key of the table from the names in the file to the names of the parameters.
+NAME_TABLE = "StructuredToParameterName@@"
+#: The key of the table of arrays that were cut in slices, to be joined again.
+SLICE_TABLE = "UnpackBigParamInfor@@"
+_DTYPES = {
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+}
+#: Protocols below 4 hold arrays up to this many bytes in one piece.
+SLICE_BYTES = (1 << 30) - 1
+
+_STACKED: dict[str, Any] = {part: (f"{part}_l{{layer}}{{direction}}",) for part in PARTS}
+_CELL: dict[str, Any] = {part: (part,) for part in PARTS}
+_OLD_CELL: dict[str, Any] = {part: (f"_{part}",) for part in PARTS}
+
+LAYOUT = (
+    Layout(
+        name="paddle.nn.GRU",
+        cell=False,
+        **_STACKED,
+        directions=("", "_reverse"),
+        # the layer's state dictionary also has every tensor under the name that its cells give it
+        aliases=(
+            tuple(f"{{layer}}.cell.{part}" for part in PARTS),
+            tuple(f"{{layer}}.cell_{{side}}.{part}" for part in PARTS),
+        ),
+        # the same names as torch's, whose LSTM with a projection can have a GRU's shapes
+        forbidden=("weight_hr_l{layer}{direction}",),
+    ),
+    Layout(name="paddle.nn.GRUCell", cell=True, **_CELL),
+    # fluid.dygraph.rnn.GRUCell(use_cudnn_impl=True) and (use_cudnn_impl=False)
+    Layout(name="paddle.fluid.dygraph.rnn.GRUCell", cell=True, always_biased=True, **_OLD_CELL),
+    Layout(
+        name="paddle.fluid.dygraph.rnn.GRUCell(use_cudnn_impl=False)",
+        cell=True,
+        weight_ih=("_gate_weight",),
+        weight_hh=("_candidate_weight",),
+        bias_ih=("_gate_bias",),
+        bias_hh=("_candidate_bias",),
+        reset="before",
+        concatenated=True,
+        always_biased=True,
+    ),
+)
+
+
+def _lod_tensor(source: Any, variables: Any = None) -> Any:
+    """What a static graph's tensor is pickled as: eval("data", {"data": array}). Nothing is evaluated here."""
+    if source != "data" or not isinstance(variables, dict) or not isinstance(variables.get("data"), np.ndarray):
+        raise ValueError("a call of eval that is not Paddle's way to write a tensor")
+    return variables["data"]
+
+
+_ALLOWED = {("builtins", "eval"): _lod_tensor, ("__builtin__", "eval"): _lod_tensor}
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read what `paddle.save` wrote, as Paddle pickled it.
+
+    Args:
+        path: the file.
+
+    Returns:
+        Nested dicts, lists, tuples and plain values with NumPy arrays. A state dictionary has its name table under
+        `NAME_TABLE` (where Paddle wrote one); tensors elsewhere are tuples (name, array). Slices are joined.
+
+    Raises:
+        CheckpointError: the file is no pickle, damaged, or holds more than data.
+    """
+    reader = RestrictedUnpickler(path, _ALLOWED)
+    value = reader.load()
+    if isinstance(value, dict) and SLICE_TABLE in value:
+        _join_slices(value, reader.where)
+    return value
+
+
+def save(obj: Any, path: str | os.PathLike[str], protocol: int = 4, progress: Progress | None = None) -> None:
+    """Write nested dicts and lists of NumPy arrays and plain values so that `paddle.load` reads them.
+
+    Args:
+        obj: written as it is; whoever wants Paddle's name table or (name, array) tuples puts them in.
+        path: the file, replaced in one step.
+        protocol: 2, 3 or 4; below 4, arrays of 1 GiB and more at the top level of a dict are cut in slices.
+        progress: called with the bytes written.
+
+    Raises:
+        TypeError: a value that is no data.
+        ValueError: another protocol.
+    """
+    if protocol in (2, 3) and isinstance(obj, dict):
+        obj = _cut_slices(obj)
+    with open_for_replace(path, progress=progress) as file:
+        dump(obj, file, protocol)
+
+
+def recognise(head: bytes) -> bool:
+    """Tell whether a file that begins so may be Paddle's: a pickle of protocol 2 to 4 that is nobody else's."""
+    return len(head) > 2 and head[0] == 0x80 and 2 <= head[1] <= 4
+
+
+def read(path: str | os.PathLike[str]) -> Content:
+    """Read a file for people and for conversion; see `load` for Paddle's own form."""
+    tree = load(path)
+    table = tree.pop(NAME_TABLE, {}) if isinstance(tree, dict) else {}
+    names = {str(key): str(name) for key, name in table.items()} if isinstance(table, dict) else {}
+    return Content(_store(tree), parameter_names=names)
+
+
+def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
+    """Write a tree; parameter names that are known go into Paddle's name table."""
+    tree = map_leaves(content.tree, lambda leaf: leaf.values if isinstance(leaf, Stored) else leaf)
+    if isinstance(tree, dict):
+        table = {key: name for key, name in content.parameter_names.items() if key in tree}
+        tree = {**tree, NAME_TABLE: table} if table else tree
+    save(tree, path, progress=progress)
+
+
+def problem(leaf: Any) -> str | None:
+    """Say why a value cannot be written, or None if it can."""
+    if isinstance(leaf, Stored):
+        return None if leaf.dtype in _DTYPES else f"Paddle has no dtype {leaf.dtype}"
+    return plain_problem(leaf)
+
+
+def _store(tree: Any) -> Any:
+    """Turn arrays, and tuples (name, array), into `Stored`; Paddle's only use of uint16 is for bfloat16's bits."""
+    if isinstance(tree, tuple) and len(tree) == 2 and isinstance(tree[0], str) and isinstance(tree[1], np.ndarray):
+        return _store(tree[1])
+    if isinstance(tree, np.ndarray) and tree.dtype.kind in "biufc":
+        return Stored(tree, "bfloat16") if tree.dtype == np.uint16 else Stored.of(tree)
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            tree[key] = _store(value)
+        return tree
+    if isinstance(tree, list | tuple):
+        return type(tree)(_store(value) for value in tree)
+    return tree.item() if isinstance(tree, np.generic) else tree.tolist() if isinstance(tree, np.ndarray) else tree
+
+
+def _cut_slices(state: dict[Any, Any]) -> dict[Any, Any]:
+    cut: dict[Any, Any] = {}
+    table: dict[Any, Any] = {}
+    for key, value in state.items():
+        if not isinstance(value, np.ndarray) or value.nbytes <= SLICE_BYTES:
+            cut[key] = value
+            continue
+        flat = value.reshape(-1)
+        length = SLICE_BYTES // value.itemsize
+        names = [f"{key}@@.{number}" for number in range(math.ceil(flat.size / length))]
+        table[key] = {"OriginShape": value.shape, "slices": names}
+        for number, name in enumerate(names):
+            cut[name] = flat[number * length : (number + 1) * length]
+    if table:
+        cut[SLICE_TABLE] = table
+    return cut
+
+
+def _join_slices(state: dict[Any, Any], where: str) -> None:
+    """Put arrays together that were cut; each slice serves once, so that the result is no larger than the file."""
+    table = state.pop(SLICE_TABLE)
+    if not isinstance(table, dict):
+        raise CheckpointError(f"{where}: {SLICE_TABLE} is a {type(table).__name__}, expected a dict")
+    for key, entry in table.items():
+        place = f"{where}: {SLICE_TABLE}[{key!r}]"
+        if not isinstance(entry, dict) or not isinstance(entry.get("slices"), list | tuple) or key in state:
+            raise CheckpointError(f"{place}: expected a dict with the names of slices, for a key not in the file yet")
+        slices = []
+        for name in entry["slices"]:
+            if not isinstance(name, str) or not isinstance(state.get(name), np.ndarray):
+                raise CheckpointError(f"{place}: the slice {name!r} is no array of the file, or serves twice")
+            slices.append(state.pop(name))
+        try:
+            state[key] = np.concatenate(slices).reshape(entry.get("OriginShape"))
+        except (ValueError, TypeError) as error:
+            raise CheckpointError(f"{place}: the slices do not make up the array: {error}") from error

@@ -1,0 +1,172 @@
+"""safetensors: a JSON header and raw tensors. https://github.com/huggingface/safetensors, format section of its README.
+
+u64 length of the header, the header {"name": {"dtype", "shape", "data_offsets"}, "__metadata__": {text: text}}, and the
+tensors' bytes, little-endian, without gaps. Read here with torch not even imported; large files stay mapped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from typing import Any
+
+import numpy as np
+
+from anygru.checkpoints.atomic import open_for_replace
+from anygru.checkpoints.content import Content, Progress, flatten
+from anygru.checkpoints.source import Cursor, array_from, open_bytes
+from anygru.checkpoints.stored import Stored, holder
+from anygru.checkpoints.torch import LAYOUT, MARKED_LAYOUT
+from anygru.errors import CheckpointError
+
+__all__ = ["LAYOUT", "MARKED_LAYOUT", "problem", "read", "recognise", "write"]
+
+NESTED = False
+SUFFIXES = (".safetensors",)
+
+#: The longest header that the format's own reader takes.
+_LONGEST_HEADER = 100_000_000
+_METADATA = "__metadata__"
+#: Where anygru keeps formulas that the tensors do not tell.
+MARKS = "anygru.formula"
+
+_DTYPES = {
+    "BOOL": "bool",
+    "U8": "uint8",
+    "I8": "int8",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E5M2": "float8_e5m2",
+    "I16": "int16",
+    "U16": "uint16",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "I32": "int32",
+    "U32": "uint32",
+    "F32": "float32",
+    "I64": "int64",
+    "U64": "uint64",
+    "F64": "float64",
+    "C64": "complex64",
+}
+_CODES = {name: code for code, name in _DTYPES.items()}
+
+
+def recognise(head: bytes) -> bool:
+    """Tell whether a file that begins so is safetensors: a length, then the brace of the header."""
+    return len(head) > 8 and head[8:9] == b"{" and 2 <= struct.unpack("<Q", head[:8])[0] <= _LONGEST_HEADER
+
+
+def read(path: str | os.PathLike[str]) -> Content:
+    """Read a file; tensors are views of it.
+
+    Raises:
+        CheckpointError: the header is damaged, or tensors overlap, leave gaps or reach past the end.
+    """
+    where = os.fspath(path)
+    cursor = Cursor(open_bytes(path), where)
+    length = cursor.number("Q", "the header's length")
+    if length > _LONGEST_HEADER:
+        cursor.fail(f"a header of {length} bytes; at most {_LONGEST_HEADER} are possible", 0)
+    header = _parse_header(bytes(cursor.take(length, "the header")), where)
+    metadata = _take_metadata(header, where)
+    data = cursor.take(cursor.remaining, "the tensors")
+    spans = {name: _span(entry, f"{where}: {name}") for name, entry in header.items()}
+    _check_spans(spans, len(data), where)
+    tree = {name: _tensor(header[name], data[begin:end], f"{where}: {name}") for name, (begin, end) in spans.items()}
+    marks = _read_marks(metadata.pop(MARKS, "{}"), where)
+    return Content(tree, marks=marks, metadata=metadata)
+
+
+def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
+    """Write tensors by their flat names, without a copy of them all."""
+    tensors: dict[str, Stored] = flatten(content.tree, os.fspath(path))
+    metadata = dict(content.metadata)
+    if content.marks:
+        metadata[MARKS] = json.dumps(content.marks, sort_keys=True)
+    # wide dtypes first, so that every tensor lies aligned
+    order = sorted(tensors, key=lambda name: (-tensors[name].values.dtype.itemsize, name))
+    header: dict[str, Any] = {_METADATA: metadata} if metadata else {}
+    offset = 0
+    for name in order:
+        tensor = tensors[name]
+        end = offset + tensor.nbytes
+        header[name] = {"dtype": _CODES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [offset, end]}
+        offset = end
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    with open_for_replace(path, progress=progress) as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for name in order:
+            values = np.asarray(tensors[name].values, order="C")
+            if values.size:
+                file.write(values.reshape(-1).view(np.uint8).data)
+
+
+def problem(leaf: Any) -> str | None:
+    """Say why a value cannot be written, or None if it can."""
+    if not isinstance(leaf, Stored):
+        return "safetensors holds tensors only"
+    return None if leaf.dtype in _CODES else f"safetensors has no dtype {leaf.dtype}"
+
+
+def _parse_header(text: bytes, where: str) -> dict[str, Any]:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        entries = dict(pairs)
+        if len(entries) < len(pairs):
+            raise ValueError("a name is there twice")
+        return entries
+
+    try:
+        header = json.loads(text.decode("utf-8"), object_pairs_hook=unique)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{where}: byte 8: the header is no proper JSON: {error}") from error
+    if not isinstance(header, dict):
+        raise CheckpointError(f"{where}: byte 8: the header is no JSON object")
+    return header
+
+
+def _take_metadata(header: dict[str, Any], where: str) -> dict[str, str]:
+    metadata = header.pop(_METADATA, {})
+    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
+        raise CheckpointError(f"{where}: {_METADATA}: expected texts by name")
+    return metadata
+
+
+def _read_marks(text: str, where: str) -> dict[str, dict[str, str]]:
+    try:
+        marks = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{where}: {_METADATA}[{MARKS!r}]: no proper JSON: {error}") from error
+    if not isinstance(marks, dict) or not all(isinstance(mark, dict) for mark in marks.values()):
+        raise CheckpointError(f"{where}: {_METADATA}[{MARKS!r}]: expected an object of objects")
+    return {str(path): {str(key): str(value) for key, value in mark.items()} for path, mark in marks.items()}
+
+
+def _span(entry: Any, place: str) -> tuple[int, int]:
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+        raise CheckpointError(f"{place}: expected dtype, shape and data_offsets")
+    offsets, shape = entry["data_offsets"], entry["shape"]
+    for numbers in (offsets, shape):
+        if not isinstance(numbers, list) or not all(type(number) is int and number >= 0 for number in numbers):
+            raise CheckpointError(f"{place}: shape and data_offsets must be lists of numbers from 0 on")
+    if len(offsets) != 2 or offsets[0] > offsets[1]:
+        raise CheckpointError(f"{place}: data_offsets must be [begin, end], got {offsets}")
+    return offsets[0], offsets[1]
+
+
+def _check_spans(spans: dict[str, tuple[int, int]], size: int, where: str) -> None:
+    position = 0
+    for name, (begin, end) in sorted(spans.items(), key=lambda item: item[1]):
+        if begin != position:
+            raise CheckpointError(f"{where}: {name}: begins at {begin} of the data, expected {position}")
+        position = end
+    if position != size:
+        raise CheckpointError(f"{where}: the tensors take {position} bytes, the file has {size} for them")
+
+
+def _tensor(entry: dict[str, Any], data: memoryview, place: str) -> Stored:
+    name = _DTYPES.get(entry["dtype"]) if isinstance(entry["dtype"], str) else None
+    if name is None:
+        raise CheckpointError(f"{place}: unknown dtype {entry['dtype']!r}")
+    return Stored(array_from(data, holder(name), entry["shape"], place), name)

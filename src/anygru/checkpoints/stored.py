@@ -1,0 +1,145 @@
+"""One tensor of a checkpoint, as it lies in the file. Nothing here needs torch until a tensor is asked for."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anygru.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["BITS", "Path", "Stored", "flat_name", "holder", "is_branch", "map_leaves", "walk"]
+
+#: dtypes that NumPy lacks, and the integers that hold their bits here.
+BITS: dict[str, np.dtype] = {
+    "bfloat16": np.dtype(np.uint16),
+    "float8_e4m3fn": np.dtype(np.uint8),
+    "float8_e5m2": np.dtype(np.uint8),
+    "float8_e4m3fnuz": np.dtype(np.uint8),
+    "float8_e5m2fnuz": np.dtype(np.uint8),
+}
+
+
+def holder(dtype: str) -> np.dtype:
+    """Give the NumPy dtype that holds values of a dtype of torch's name."""
+    return BITS[dtype] if dtype in BITS else np.dtype(dtype)
+
+
+_PIECE = 4 << 20
+
+#: The keys that lead to a value in nested containers.
+Path = tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A tensor's values, often a view of the mapped file.
+
+    Attributes:
+        values: the array; for a dtype in `BITS`, its bits.
+        dtype: the dtype by torch's name, "float32", "bfloat16" ...
+    """
+
+    values: np.ndarray
+    dtype: str
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> Stored:
+        """Take an array of numbers."""
+        return cls(array, array.dtype.name)
+
+    @classmethod
+    def of_tensor(cls, tensor: Tensor, name: str = "") -> Stored:
+        """Take a torch tensor, without a copy where it is dense and on the CPU; an error calls it by the name.
+
+        Raises:
+            CheckpointError: the tensor is sparse, quantized or nested, or has no values (it is on the meta device, or a lazy
+                layer has not made it yet).
+        """
+        import torch
+
+        place = f"{name}: " if name else ""
+        if torch.nn.parameter.is_lazy(tensor) or tensor.is_meta:
+            raise CheckpointError(f"{place}a tensor without values ({type(tensor).__name__} on {tensor.device})")
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_nested:
+            raise CheckpointError(
+                f"{place}a tensor of layout {tensor.layout} and dtype {dtype} cannot be stored as it is"
+            )
+        plain = tensor.detach().cpu().resolve_conj().resolve_neg()
+        if dtype in BITS:
+            plain = plain.view(torch.uint16 if BITS[dtype].itemsize == 2 else torch.uint8)
+        return cls(plain.numpy(), dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The tensor's shape."""
+        return self.values.shape
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the values."""
+        return self.values.nbytes
+
+    def tensor(self) -> Tensor:
+        """Give the torch tensor; it shares the memory of `values`."""
+        import torch
+
+        plain = torch.from_numpy(self.values)
+        return plain.view(getattr(torch, self.dtype)) if self.dtype in BITS else plain
+
+    def widened(self) -> np.ndarray:
+        """Give the values in a dtype that NumPy has: bfloat16 becomes float32, which is exact."""
+        if self.dtype == "bfloat16":
+            return (self.values.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        return self.tensor().float().numpy() if self.dtype in BITS else self.values
+
+    def same_bits(self, other: Stored) -> bool:
+        """Tell whether the other tensor is the same, bit for bit."""
+        if self.dtype != other.dtype or self.shape != other.shape:
+            return False
+        mine, others = np.asarray(self.values, order="C"), np.asarray(other.values, order="C")
+        if not mine.size:
+            return True
+        one, two = mine.reshape(-1).view(np.uint8), others.reshape(-1).view(np.uint8)
+        # piece by piece, since a comparison takes as much memory as what it compares
+        starts = range(0, len(one), _PIECE)
+        return all(np.array_equal(one[start : start + _PIECE], two[start : start + _PIECE]) for start in starts)
+
+
+def is_branch(tree: Any) -> bool:
+    """Tell whether a value leads on to others: a dict, or a list or tuple with a tensor or a dict somewhere in it."""
+    if isinstance(tree, list | tuple):
+        return any(isinstance(value, Stored) or is_branch(value) for value in tree)
+    return isinstance(tree, dict)
+
+
+def walk(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Give each leaf of a tree with the keys that lead to it; a list of plain values is a leaf."""
+    if not is_branch(tree):
+        yield path, tree
+        return
+    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+        yield from walk(value, (*path, key))
+
+
+def flat_name(path: Path) -> str:
+    """Give the one name of a value in nested containers: its keys joined by dots."""
+    return ".".join(str(key) for key in path)
+
+
+def map_leaves(tree: Any, change: Callable[[Any], Any]) -> Any:
+    """Give the same nesting with each leaf changed; the dicts keep their kind, so far as it is known."""
+    if isinstance(tree, dict):
+        kind = OrderedDict if isinstance(tree, OrderedDict) else dict
+        return kind((key, map_leaves(value, change)) for key, value in tree.items())
+    if is_branch(tree):
+        values = [map_leaves(value, change) for value in tree]
+        return values if isinstance(tree, list) else tuple(values)
+    return change(tree)

@@ -1,0 +1,162 @@
+"""From a GRU's tensors in a file to the core's weights, and back into another framework's tensors.
+
+Rows are moved, stacked and negated by `anygru.gates`; all of it is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from anygru import gates
+from anygru.checkpoints.finding import FoundGRU, Sources
+from anygru.checkpoints.layout import PARTS, Layout, join_name
+from anygru.checkpoints.stored import Stored
+from anygru.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from anygru.layers import GRU, GRUCell
+
+__all__ = ["core_weights", "framework_tensors", "make_layer", "mark_of"]
+
+#: One layer and direction's core weights by part; both biases or none.
+Core = dict[str, Tensor]
+
+
+def core_weights(gru: FoundGRU, tensors: Mapping[str, Stored]) -> list[Core]:
+    """Give the core weights of each layer and direction; stacked (r, z, n), blending (1 - z) n + z h.
+
+    A bias that the file lacks beside the other one is zeros.
+    """
+    return [_decode(gru, source, tensors) for source in gru.sources]
+
+
+def make_layer(gru: FoundGRU, tensors: Mapping[str, Stored]) -> GRU | GRUCell:
+    """Make a layer of the core with the GRU's weights, copied."""
+    from anygru.layers import GRU, GRUCell
+
+    options: dict[str, Any] = {
+        "bias": gru.bias,
+        "dtype": getattr(torch, gru.dtype),
+        "reset": gru.reset,
+        "gate_activation": gru.gate_activation,
+        "activation": gru.activation,
+    }
+    layer: GRU | GRUCell
+    if gru.cell:
+        layer = GRUCell(gru.input_size, gru.hidden_size, **options)
+    else:
+        layer = GRU(gru.input_size, gru.hidden_size, gru.num_layers, bidirectional=gru.bidirectional, **options)
+    state: dict[str, Tensor] = {}
+    for number, core in enumerate(core_weights(gru, tensors)):
+        suffix = f"_l{number // gru.directions}" + ("_reverse" if number % gru.directions else "")
+        state |= {part + ("" if gru.cell else suffix): tensor for part, tensor in core.items()}
+    layer.load_state_dict(state)
+    return layer
+
+
+def framework_tensors(core: list[Core], gru: FoundGRU, layout: Layout, path: str) -> dict[str, Stored]:
+    """Give a GRU's tensors under the names and in the form of another layout.
+
+    Args:
+        core: its core weights.
+        gru: its facts.
+        layout: how to write it; must have the same reset, and hold cells if it is one.
+        path: the layer's own name there.
+    """
+    named: dict[str, Stored] = {}
+    further: dict[str, Stored] = {}
+    for number, weights in enumerate(core):
+        place = number // gru.directions, number % gru.directions, gru.directions
+        for part, tensors in _encode(_with_biases(weights) if layout.always_biased else weights, layout).items():
+            stored = [Stored.of_tensor(tensor) for tensor in tensors]
+            for name, tensor in zip(layout.names(part, *place), stored, strict=True):
+                named[join_name(path, name, layout.separators[0])] = tensor
+            for name in layout.alias_names(part, *place):
+                further[join_name(path, name, layout.separators[0])] = stored[0]
+    return named | further
+
+
+def mark_of(module: Any, name: str) -> dict[str, str] | None:
+    """Give the formula of a layer of the core where its tensors' names do not tell it, else None.
+
+    Raises:
+        CheckpointError: an activation is a function, which has no name to store.
+    """
+    from anygru.layers import GRU, GRUCell
+
+    if not isinstance(module, GRU | GRUCell):
+        return None
+    formula = {"reset": module.reset, "gate_activation": module.gate_activation, "activation": module.activation}
+    for argument, value in formula.items():
+        if not isinstance(value, str):
+            raise CheckpointError(f"{name or 'the GRU'}: {argument} is a function, which no checkpoint can hold")
+    usual = {"reset": "after", "gate_activation": "sigmoid", "activation": "tanh"}
+    return None if formula == usual else {key: str(value) for key, value in formula.items()}
+
+
+def _decode(gru: FoundGRU, source: Sources, tensors: Mapping[str, Stored]) -> Core:
+    parts = {part: [tensors[name].tensor() for name in names] for part, names in source.items()}
+    if gru.layout.concatenated:
+        core = _decode_concatenated(parts, gru.input_size)
+    else:
+        core = {
+            part: gates.stack(values) if len(values) == 3 else gates.reorder(values[0], gru.layout.order)
+            for part, values in parts.items()
+        }
+    if gru.layout.blend != "(1-z)n+zh":
+        core = {part: gates.negate_update(values) for part, values in core.items()}
+    if gru.bias:
+        present = core.get("bias_ih", core.get("bias_hh"))
+        assert present is not None  # gru.bias says so
+        core = {part: core[part] if part in core else torch.zeros_like(present) for part in PARTS}
+    return core
+
+
+def _decode_concatenated(parts: dict[str, list[Tensor]], input_size: int) -> Core:
+    weight_ih, weight_hh = gates.from_concatenated(parts["weight_ih"][0], parts["weight_hh"][0], input_size)
+    core = {"weight_ih": weight_ih, "weight_hh": weight_hh}
+    if "bias_ih" in parts:
+        core["bias_ih"] = gates.bias_from_concatenated(parts["bias_ih"][0], parts["bias_hh"][0])
+    return core
+
+
+def _with_biases(core: Core) -> Core:
+    """Zeros for the biases that are missing: they change nothing."""
+    zeros = core["weight_hh"].new_zeros(len(core["weight_hh"]))
+    return {"bias_ih": zeros, "bias_hh": zeros, **core}
+
+
+def _encode(core: Core, layout: Layout) -> dict[str, list[Tensor]]:
+    if layout.blend != "(1-z)n+zh":
+        core = {part: gates.negate_update(values) for part, values in core.items()}
+    if layout.concatenated:
+        return _encode_concatenated(core)
+    return {
+        part: list(gates.split(values))
+        if len(getattr(layout, part)) == 3
+        else [gates.reorder(values, gates.ORDER, layout.order)]
+        for part, values in core.items()
+    }
+
+
+def _encode_concatenated(core: Core) -> dict[str, list[Tensor]]:
+    gate_weight, candidate_weight = gates.to_concatenated(core["weight_ih"], core["weight_hh"])
+    parts = {"weight_ih": [gate_weight.contiguous()], "weight_hh": [candidate_weight.contiguous()]}
+    if "bias_ih" in core:
+        bias = one_bias(core["bias_ih"], core["bias_hh"])
+        split = len(bias) // 3 * 2
+        parts |= {"bias_ih": [bias[:split]], "bias_hh": [bias[split:]]}
+    return parts
+
+
+def one_bias(bias_ih: Tensor, bias_hh: Tensor) -> Tensor:
+    """Add two biases for a layout with one; where one of them is zeros the other is kept bit for bit."""
+    if not bias_hh.any():
+        return bias_ih
+    if not bias_ih.any():
+        return bias_hh
+    return gates.fuse_biases(bias_ih, bias_hh)

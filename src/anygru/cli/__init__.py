@@ -1,0 +1,124 @@
+"""The command line: `anygru COMMAND ...`.
+
+A command is a file beside this one with two functions, `add_arguments(parser)` and `main(args) -> int`, and a line in
+`COMMANDS`. Its file is imported only when it is chosen, so that `anygru --help` stays quick.
+
+Exit status: 0 done; 2 bad input, with one line on standard error; 1 a failure on the way; 130 or 143 after Ctrl-C or
+SIGTERM.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import NoReturn
+
+from ..errors import AnygruError
+
+COMMANDS = {
+    "train": "train a byte-level GRU language model on text",
+    "sample": "generate text from a trained model",
+    "run": "run a Paddle, OneFlow, MXNet or Chainer script on PyTorch",
+    "inspect": "show what is in a checkpoint",
+    "convert": "write a checkpoint in another framework's form",
+    "bench": "compare GRU implementations on this machine",
+    "launch": "start the processes of a distributed job (torchrun)",
+}
+
+
+class UsageError(AnygruError):
+    """What the user gave cannot be used; the message is one line that says what and why."""
+
+
+class Failure(Exception):
+    """Something went wrong on the way, for a reason that is known; the message is one line that says it."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line, without the usage text in front."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    name = arguments[0] if arguments and arguments[0] in COMMANDS else None
+    try:
+        if name is None:
+            return _without_command(arguments)
+        command = _load(name)
+        parser = Parser(prog=f"anygru {name}", description=_description(command, name), allow_abbrev=False)
+        command.add_arguments(parser)
+        status = command.main(parser.parse_args(arguments[1:]))
+        sys.stdout.flush()  # here rather than at exit, where a reader that has gone would cost a traceback
+        return status
+    except (AnygruError, Failure, OSError, KeyboardInterrupt) as error:
+        return _report(error, f"anygru {name}" if name else "anygru")
+    except (MemoryError, RuntimeError) as error:
+        if not _out_of_memory(error):
+            raise
+        return _report(Failure(f"not enough memory: {error}"), f"anygru {name}")
+
+
+def _without_command(arguments: list[str]) -> int:
+    """What `anygru`, `anygru --help`, `anygru --version` and `anygru nonsense` do."""
+    from .. import __version__
+
+    width = max(map(len, COMMANDS)) + 2
+    listing = "\n".join(f"  {name:{width}}{help_line}" for name, help_line in COMMANDS.items())
+    parser = Parser(
+        prog="anygru",
+        usage="anygru COMMAND ...",
+        description="One GRU for PyTorch, speaking every framework's dialect.",
+        epilog=f"commands:\n{listing}\n\n`anygru COMMAND --help` says what a command takes.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"anygru {__version__}")
+    if not arguments:
+        parser.print_help()
+        return 0
+    if not arguments[0].startswith("-"):
+        raise UsageError(f"unknown command {arguments[0]!r}; the commands are {', '.join(COMMANDS)}")
+    parser.parse_args(arguments)
+    raise UsageError("a command is needed, for example `anygru train`")
+
+
+def _load(name: str) -> ModuleType:
+    module = f"{__name__}.{name}"
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name == module:
+            raise UsageError(f"this installation of anygru has no `{name}` command") from None
+        raise UsageError(f"needs the package {error.name}, which is not installed") from error
+
+
+def _description(command: ModuleType, name: str) -> str:
+    return (command.__doc__ or COMMANDS[name]).split("\n\n")[0]
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether there was too little memory for what the user asked for; torch says it with a RuntimeError."""
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or "DefaultCPUAllocator" in str(error)
+    )
+
+
+def _report(error: BaseException, command: str) -> int:
+    """One line on standard error, and the exit status that belongs to the error."""
+    if isinstance(error, BrokenPipeError):
+        # The reader (`head`, say) has what it wanted. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    if isinstance(error, KeyboardInterrupt):
+        print(f"{command}: interrupted", file=sys.stderr)
+        return 130
+    message = " ".join(str(error).split()) or type(error).__name__
+    print(f"{command}: error: {message}", file=sys.stderr)
+    return 2 if isinstance(error, AnygruError) else 1

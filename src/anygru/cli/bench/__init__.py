@@ -1,0 +1,106 @@
+"""anygru bench: this machine, your sizes, side by side with torch and every installed peer.
+
+Every implementation runs in a process of its own and they take turns, block after block; a time is the median of all calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import itertools
+import math
+from pathlib import Path
+
+from .. import UsageError
+from .measure import Cell, compare, installed
+from .report import Row, print_rows, write_json, write_plot
+
+PEERS = ("anygru", "torch", "onnxruntime", "openvino")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    def sizes(name: str, default: list[int], help: str) -> None:
+        parser.add_argument(f"--{name}", type=int, nargs="+", default=default, metavar="N", help=help)
+
+    sizes("hidden", [64, 256], "hidden sizes (default: 64 256)")
+    sizes("batch", [1, 32], "batch sizes (default: 1 32)")
+    sizes("steps", [100], "lengths of the sequences, in steps (default: 100)")
+    sizes("layers", [1], "numbers of layers (default: 1)")
+    sizes("input", [], "input sizes (default: the hidden size)")
+    parser.add_argument("--bidirectional", action="store_true", help="two directions")
+    parser.add_argument("--train", action="store_true", help="forward and backward instead of inference")
+    parser.add_argument(
+        "--threads", type=int, default=1, metavar="N", help="threads of each implementation (default: 1)"
+    )
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="turns of each implementation (default: 5)")
+    parser.add_argument("--seconds", type=float, default=0.2, metavar="S", help="length of a turn (default: 0.2)")
+    parser.add_argument(
+        "--peer",
+        action="append",
+        default=[],
+        metavar="NAME=PYTHON",
+        help="also compare with paddle, mxnet, chainer or oneflow as that Python interpreter has it; may be repeated",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all times there")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the comparison there (.png, .svg)")
+
+
+def main(args: argparse.Namespace) -> int:
+    check_files(args)
+    rows = run(cells(args), peers(args.peer), args.threads, args.rounds, args.seconds)
+    if args.json:
+        write_json(args.json, rows, args.threads)
+    if args.plot:
+        write_plot(args.plot, rows, args.threads)
+    return 0
+
+
+def check_files(args: argparse.Namespace) -> None:
+    """Refuses at once what could not be written after minutes of measuring."""
+    for name in ("json", "plot"):
+        path: Path | None = getattr(args, name)
+        if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+            raise UsageError(f"--{name} must be a file in a folder that exists, got {str(path)!r}")
+    if args.plot is not None and args.plot.suffix.lower() not in (".png", ".svg"):
+        raise UsageError(f"--plot must end in .png or .svg, got {str(args.plot)!r}")
+
+
+def cells(args: argparse.Namespace) -> list[Cell]:
+    """Every combination of the sizes."""
+    for name in ("hidden", "batch", "steps", "layers", "input", "threads", "rounds"):
+        given = getattr(args, name)
+        if min(given if isinstance(given, list) else [given], default=1) < 1:
+            raise UsageError(f"--{name} must be at least 1, got {given}")
+    if not 0 < args.seconds < math.inf:
+        raise UsageError(f"--seconds must be more than 0 and finite, got {args.seconds}")
+    combinations = itertools.product(args.steps, args.batch, args.input or [0], args.hidden, args.layers)
+    return [
+        Cell(steps, batch, input or hidden, hidden, layers, args.bidirectional, args.train)
+        for steps, batch, input, hidden, layers in combinations
+    ]
+
+
+def peers(extra: list[str]) -> dict[str, str]:
+    """Name and interpreter of every implementation to compare."""
+    from .worker import RUNNERS
+
+    found = installed(PEERS, importlib.util.find_spec)
+    for entry in extra:
+        name, equals, python = entry.partition("=")
+        if name not in RUNNERS or not equals or not Path(python).exists():
+            known = ", ".join(name for name in RUNNERS)
+            raise UsageError(
+                f"--peer must be NAME=PYTHON with NAME one of {known} and an existing interpreter, got {entry}"
+            )
+        found[name] = python
+    return found
+
+
+def run(cells: list[Cell], peers: dict[str, str], threads: int, rounds: int, seconds: float) -> list[Row]:
+    """Compares cell after cell and prints each as it is done."""
+    rows = []
+    for cell in cells:
+        results, limits = compare(cell, peers, threads, rounds, seconds)
+        rows.append(Row(cell, results, limits))
+        print_rows(rows[-1:])
+    return rows

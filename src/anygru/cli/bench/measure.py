@@ -1,0 +1,163 @@
+"""Runs implementations side by side: each in a process of its own, taking turns, so that drift of the machine hits all alike."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+WORKER = Path(__file__).with_name("worker.py")
+TOLERANCE = 2e-4
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The sizes of one comparison; steps T, batch B, input size I, hidden size H.
+
+    With lengths, T is the longest. With stream, T is 1, and each call is the next step of one stream.
+    """
+
+    steps: int
+    batch: int
+    input: int
+    hidden: int
+    layers: int = 1
+    bidirectional: bool = False
+    train: bool = False
+    lengths: tuple[int, ...] | None = None
+    stream: bool = False
+
+    @property
+    def rows(self) -> int:
+        return sum(self.lengths) if self.lengths else self.steps * self.batch
+
+    @property
+    def directions(self) -> int:
+        return 2 if self.bidirectional else 1
+
+    @property
+    def weights(self) -> int:
+        """Elements of all weight matrices."""
+        hidden, directions = self.hidden, self.directions
+        inner = (self.layers - 1) * (directions * hidden + hidden)
+        return 3 * hidden * directions * (self.input + hidden + inner)
+
+    @property
+    def recurrent(self) -> int:
+        """Elements of the matrices that every step reads anew."""
+        return 3 * self.hidden * self.hidden * self.directions * self.layers
+
+    @property
+    def flops(self) -> float:
+        """Multiplications and additions of the matrix products; backward costs two forward passes."""
+        return 2.0 * self.rows * self.weights * (3 if self.train else 1)
+
+    def describe(self) -> str:
+        extra = f" L={self.layers}" if self.layers > 1 else ""
+        extra += " bidirectional" if self.bidirectional else ""
+        extra += " ragged" if self.lengths else ""
+        extra += " stream" if self.stream else ""
+        return f"T={self.steps} B={self.batch} I={self.input} H={self.hidden}{extra}"
+
+
+@dataclass
+class Timing:
+    """What one implementation needed for a cell, in seconds a call; or why it has no time."""
+
+    version: str = ""
+    times: list[float] = field(default_factory=list)
+    error: str | None = None
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.times)
+
+    @property
+    def spread(self) -> float:
+        """Half the distance between the quartiles, as a share of the median."""
+        if len(self.times) < 4:
+            return 0.0
+        low, _, high = statistics.quantiles(self.times, n=4)
+        return (high - low) / 2 / self.median
+
+
+class Runner:
+    """A worker process."""
+
+    def __init__(self, name: str, python: str, threads: int) -> None:
+        self.name = name
+        self._process = subprocess.Popen(
+            [python, str(WORKER), name, str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def ask(self, request: dict) -> dict:
+        assert self._process.stdin
+        assert self._process.stdout
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        return json.loads(line) if line else {"error": f"the process ended with status {self._process.wait()}"}
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def compare(
+    cell: Cell, peers: dict[str, str], threads: int, rounds: int = 5, seconds: float = 0.2
+) -> tuple[dict[str, Timing], dict[str, float]]:
+    """Times every implementation on a cell, and the machine's limits for it.
+
+    Arguments:
+        peers: name of the implementation to the Python that has it; the first one's output is what the others must give.
+        rounds, seconds: every implementation runs `rounds` times for about `seconds`, in turns.
+
+    Returns:
+        a Timing for each peer, and {"gflops": large matrix product, "gbytes": reading as many bytes as a layer reads at each
+        step, each thread its own share of them}.
+    """
+    runners = [Runner(name, python, threads) for name, python in peers.items()]
+    try:
+        results, expected = {}, None
+        for runner in runners:
+            answer = runner.ask({"cell": asdict(cell)})
+            timing = results[runner.name] = Timing(answer.get("version", ""), error=answer.get("error"))
+            if timing.error is None and expected is None:
+                expected = answer["output"]
+            elif timing.error is None and _differs(answer["output"], expected) and not cell.lengths:
+                timing.error = "its output is another one"
+        running = [runner for runner in runners if results[runner.name].error is None]
+        for runner in running:
+            runner.ask({"seconds": seconds / 4})  # warms up
+        for _ in range(rounds):
+            for runner in running:
+                results[runner.name].times += runner.ask({"seconds": seconds})["times"]
+        size = 4 * (cell.weights if cell.steps == 1 else cell.recurrent) // cell.layers
+        limits = next(
+            (runner.ask({"limit": size, "threads": threads}) for runner in running if runner.name == "anygru"), {}
+        )
+        return results, limits
+    finally:
+        for runner in runners:
+            runner.close()
+
+
+def _differs(output: Sequence[float], expected: Sequence[float] | None) -> bool:
+    return expected is None or any(abs(a - b) > TOLERANCE for a, b in zip(output, expected, strict=True))
+
+
+def installed(names: Sequence[str], find: Callable[[str], object | None]) -> dict[str, str]:
+    """Those of `names` that this Python has, with this Python's path."""
+    needs = {"onnxruntime": ("onnxruntime", "onnx"), "openvino": ("openvino", "onnx")}
+    return {name: sys.executable for name in names if all(find(module) for module in needs.get(name, (name,)))}

@@ -1,0 +1,112 @@
+"""Show what is in a checkpoint of any framework: tensors, shapes, dtypes, sizes, and the GRUs that are found.
+
+Nothing in the file is run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import TYPE_CHECKING, Any
+
+from ..checkpoints import NAMES, Checkpoint, load_checkpoint
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("file", metavar="FILE", help="a checkpoint: a file, or the folder of a OneFlow state")
+    parser.add_argument("--format", choices=sorted(NAMES), help="the format, where the content does not tell it")
+    parser.add_argument(
+        "--bidirectional", metavar="NAME", action="append", default=[], help="a GRU that has two directions (see docs)"
+    )
+    parser.add_argument("--plot", metavar="F.png", help="draw each weight's distribution into a picture")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Print the tree, and draw the picture if one is wanted."""
+    checkpoint = load_checkpoint(args.file, args.format, bidirectional=args.bidirectional)
+    print_checkpoint(checkpoint)
+    if args.plot:
+        from ..checkpoints.plot import draw
+
+        draw(checkpoint, args.plot)
+        print(f"picture: {args.plot}")
+    return 0
+
+
+def print_checkpoint(checkpoint: Checkpoint) -> None:
+    """Print what a checkpoint holds."""
+    from rich.console import Console
+
+    # where the output goes to a file or a pipe, lines are not broken
+    console = Console(highlight=False, soft_wrap=True)
+    total = sum(stored.nbytes for stored in checkpoint.stored.values())
+    count = sum(stored.values.size for stored in checkpoint.stored.values())
+    console.print(_line(f"{checkpoint.path}: {checkpoint.format}", style="bold"))
+    console.print(_line(f"{len(checkpoint.stored)} tensors, {count:,} numbers, {human_size(total)}"))
+    if checkpoint.stored or checkpoint.values:
+        console.print(_tree(checkpoint))
+    console.print(_line("GRUs" if checkpoint.gru_layers else "no GRU found", style="bold"))
+    for gru in checkpoint.gru_layers:
+        console.print(_line(f"  {gru.path or '(the whole file)'}: {gru.describe()}, {gru.dtype}", style="green"))
+        for note in gru.notes:
+            console.print(_line(f"    note: {note}", style="yellow"))
+
+
+def human_size(count: int) -> str:
+    """Write a number of bytes for people."""
+    size = float(count)
+    for unit in _UNITS:
+        if size < 1024 or unit == _UNITS[-1]:
+            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    raise AssertionError("the last unit takes everything")
+
+
+def printable(text: str) -> str:
+    """Write a name from a file so that it cannot steer the terminal."""
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+
+
+def _line(text: str, style: str = "") -> Any:
+    from rich.text import Text
+
+    return Text(printable(text), style=style)
+
+
+def _tree(checkpoint: Checkpoint) -> Tree:
+    from rich.tree import Tree
+
+    root = Tree(_line("tensors"), hide_root=True)
+    branches: dict[tuple[str, ...], Tree] = {(): root}
+
+    def branch(pieces: tuple[str, ...]) -> Tree:
+        if pieces not in branches:
+            branches[pieces] = branch(pieces[:-1]).add(_line(pieces[-1]))
+        return branches[pieces]
+
+    owners = {name: gru.path for gru in checkpoint.gru_layers for name in gru.names}
+    for name, stored in checkpoint.stored.items():
+        *home, leaf = _pieces(name)
+        shape = " x ".join(map(str, stored.shape)) or "scalar"
+        line = f"{leaf}  [{shape}]  {stored.dtype}  {human_size(stored.nbytes)}"
+        branch(tuple(home)).add(_line(line, style="green" if name in owners else ""))
+    for name, value in checkpoint.values.items():
+        *home, leaf = _pieces(name)
+        branch(tuple(home)).add(_line(f"{leaf} = {_short(value)}", style="dim"))
+    return root
+
+
+def _pieces(name: str) -> list[str]:
+    """The steps of a name, at dots and slashes; a name of nothing else is one step."""
+    return [piece for piece in re.split(r"[./]", name) if piece] or [name]
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:56]} ..."

@@ -1,0 +1,259 @@
+"""The files of a run, always one consistent set.
+
+    checkpoint.json                    how far the run is, its options, and the names of the other two
+    state-00000400-<hash>.safetensors  weights, moments of the optimizer, lanes, random state, history
+    model-00000300-<hash>.safetensors  the weights that were best on the held-out documents
+
+The tensor files are named by their contents and written first; renaming `checkpoint.json` into place is the one
+instant at which a new set takes over from the old one, whose files are removed only then. A kill at any other instant
+leaves the old set whole (and perhaps an orphan, which the next save removes). Sizes and digests in the JSON, and a
+digest of the JSON itself, tell a damaged file from a good one before anything is used.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+from torch import Tensor
+
+from ...checkpoints.atomic import open_for_replace
+from ...errors import CheckpointError
+from .. import UsageError
+from . import options as options_module
+from .model import Shape
+from .options import Options
+
+INDEX = "checkpoint.json"
+FORMAT = "anygru train, 1"
+PREVIOUS = "previous"
+# What a kill in the middle of a write leaves behind.
+_UNFINISHED = (".*.safetensors.*.tmp", f".{INDEX}.*.tmp", ".loss.*.tmp", "..writable.*.tmp")
+SHAPE = "anygru language model"  # key of the model's sizes in the metadata of its file
+
+
+@dataclass(frozen=True)
+class TensorFile:
+    """A safetensors file as the index knows it."""
+
+    file: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best model so far: after which step, how good on the held-out documents, and its file."""
+
+    step: int
+    bits_per_byte: float
+    file: TensorFile
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The part of a checkpoint that goes into the JSON."""
+
+    step: int
+    steps: int
+    every: int
+    seconds: float  # spent in training, over all resumptions
+    options: Options
+    texts: tuple[str, ...]
+    corpus: str  # digest of the documents
+    best: Best | None = None
+    state: TensorFile | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.step >= self.steps
+
+
+class RunFolder:
+    """The folder of one run. Only one process writes into it at a time."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def prepare(self) -> None:
+        """Create the folder if need be; UsageError if nothing can be written there."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with open_for_replace(self.path / ".writable"):
+                pass
+            (self.path / ".writable").unlink()
+        except OSError as error:
+            raise UsageError(f"cannot write into {str(self.path)!r}: {error.strerror or error}") from None
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other trainings out of the folder. The system lifts the lock when the process ends, however it ends."""
+        try:
+            import fcntl
+        except ImportError:  # not on this system: the user has to take care
+            yield
+            return
+        with open(self.path / ".lock", "w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise UsageError(f"another training is writing into {str(self.path)!r}") from None
+            yield
+
+    def holds_a_run(self) -> bool:
+        """Whether there is an index, damaged or not."""
+        return (self.path / INDEX).exists()
+
+    def read(self) -> Progress | None:
+        """The index, or None where there is no run. Raises CheckpointError if it is damaged."""
+        path = self.path / INDEX
+        try:
+            text = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise CheckpointError(f"{path}: {error.strerror or error}") from None
+        try:
+            return _from_json(json.loads(text))
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise CheckpointError(f"{path} is damaged: {error}") from None
+
+    def read_tensors(self, entry: TensorFile) -> dict[str, Tensor]:
+        """The tensors of a file that the index names. Raises CheckpointError unless it is what was written."""
+        path = self.path / entry.file
+        data = _read(path)
+        if len(data) != entry.bytes:
+            raise CheckpointError(f"{path} is damaged: it has {len(data)} bytes, {INDEX} says {entry.bytes}")
+        if hashlib.sha256(data).hexdigest() != entry.sha256:
+            raise CheckpointError(f"{path} is damaged: its contents are not those that {INDEX} says")
+        return _tensors(path, data)
+
+    def save(
+        self, progress: Progress, tensors: Mapping[str, Tensor], best_weights: Mapping[str, Tensor] | None = None
+    ) -> Progress:
+        """Write a checkpoint and remove what it replaces.
+
+        Args:
+            progress: its `state` is set here, and with `best_weights` the file of its `best`, too.
+            tensors: the state of the training.
+            best_weights: the weights of the model if they are the best so far; else the old best file stays.
+
+        Returns:
+            The progress as written.
+        """
+        changes: dict[str, Any] = {"state": self._write("state", progress.step, tensors, {})}
+        if best_weights is not None and progress.best is not None:
+            shape = json.dumps(asdict(Shape.of(progress.options)))
+            file = self._write("model", progress.best.step, best_weights, {SHAPE: shape})
+            changes["best"] = Best(progress.best.step, progress.best.bits_per_byte, file)
+        progress = dataclasses.replace(progress, **changes)
+        with open_for_replace(self.path / INDEX, "w") as out:
+            json.dump(_to_json(progress), out, indent=1)
+        self._remove_all_but(progress)
+        return progress
+
+    def _write(self, kind: str, step: int, tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> TensorFile:
+        whole = {name: tensor.contiguous() for name, tensor in tensors.items()}
+        data = safetensors.torch.save(whole, metadata=metadata)
+        fingerprint = hashlib.sha256(data).hexdigest()
+        name = f"{kind}-{step:08d}-{fingerprint[:12]}.safetensors"
+        with open_for_replace(self.path / name) as out:
+            out.write(data)
+        return TensorFile(name, len(data), fingerprint)
+
+    def _remove_all_but(self, progress: Progress) -> None:
+        wanted = {entry.file for entry in (progress.state, progress.best and progress.best.file) if entry}
+        for pattern in ("state-*.safetensors", "model-*.safetensors", *_UNFINISHED):
+            for path in self.path.glob(pattern):
+                if path.name not in wanted:
+                    path.unlink(missing_ok=True)
+
+    def set_aside(self) -> None:
+        """Move the run that is here, if any, into the folder `previous`, in place of what was moved there before."""
+        if not self.holds_a_run():
+            return
+        previous = self.path / PREVIOUS
+        shutil.rmtree(previous, ignore_errors=True)
+        previous.mkdir()
+        # The index goes first: without it the tensor files are orphans, which nobody takes for a run.
+        for path in [self.path / INDEX, *self.path.glob("*.safetensors"), *self.path.glob("loss.*")]:
+            os.replace(path, previous / path.name)
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[Shape, dict[str, Tensor]]:
+    """The model of a run: its folder, its checkpoint.json, or the file of the weights itself.
+
+    Raises:
+        UsageError: there is no such file, or the run has no model yet.
+        CheckpointError: the file is damaged, or not one of these.
+    """
+    given = Path(path)
+    if given.is_dir() or given.name == INDEX:
+        folder = RunFolder(given if given.is_dir() else given.parent)
+        progress = folder.read()
+        if progress is None:
+            raise UsageError(f"{str(folder.path)!r} holds no run of `anygru train`")
+        if progress.best is None:
+            raise UsageError(f"the run in {str(folder.path)!r} has no model yet")
+        folder.read_tensors(progress.best.file)  # compares the digest
+        given = folder.path / progress.best.file.file
+    elif not given.exists():
+        raise UsageError(f"there is no file {str(given)!r}")
+    data = _read(given)
+    tensors = _tensors(given, data)
+    try:
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        return Shape.from_json(json.loads(header["__metadata__"][SHAPE])), tensors
+    except (KeyError, ValueError) as error:
+        raise CheckpointError(f"{given} is not a model of `anygru train`: {_words(error)}") from None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path}: {error.strerror or error}") from None
+
+
+def _tensors(path: Path, data: bytes) -> dict[str, Tensor]:
+    try:
+        return safetensors.torch.load(data)
+    except (safetensors.SafetensorError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{path} is damaged or no safetensors file: {_words(error)}") from None
+
+
+def _to_json(progress: Progress) -> dict[str, Any]:
+    contents = {"format": FORMAT, **asdict(progress), "texts": list(progress.texts)}
+    return {**contents, "digest": _digest(contents)}
+
+
+def _from_json(stored: Any) -> Progress:
+    """What `_to_json` wrote; ValueError, TypeError or KeyError for anything else."""
+    if not isinstance(stored, dict) or stored.pop("format", None) != FORMAT:
+        raise ValueError(f"it is not in the format {FORMAT!r}")
+    if stored.pop("digest", None) != _digest({"format": FORMAT, **stored}):
+        raise ValueError("its contents do not match its digest")
+    best = stored.pop("best")
+    return Progress(
+        options=options_module.from_json(stored.pop("options")),
+        texts=tuple(stored.pop("texts")),
+        best=best and Best(best["step"], best["bits_per_byte"], TensorFile(**best["file"])),
+        state=TensorFile(**stored.pop("state")),
+        **stored,
+    )
+
+
+def _digest(contents: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
+
+
+def _words(error: Exception) -> str:
+    return f"no {error}" if isinstance(error, KeyError) else str(error)

@@ -1,0 +1,91 @@
+"""Text from a model, one byte at a time through the stream of its GRU."""
+
+import codecs
+import itertools
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+import anygru
+
+from ...errors import CheckpointError
+from .lanes import BOUNDARY
+from .model import LanguageModel, Shape
+
+
+def build(shape: Shape, weights: Mapping[str, Tensor], source: Path | str, backend: str | None = None) -> LanguageModel:
+    """The model of these weights, ready to generate. Raises CheckpointError, naming `source`, if they do not fit."""
+    # Sizes first, on a device without memory: a damaged file must not make us allocate what it claims to hold.
+    model = LanguageModel(shape, backend=backend, device="meta")
+    expected = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
+    found = {name: tuple(weight.shape) for name, weight in weights.items()}
+    if expected != found:
+        wrong = sorted(name for name in {*expected, *found} if expected.get(name) != found.get(name))
+        raise CheckpointError(f"{source} does not hold the weights of a {shape}; wrong or missing: {', '.join(wrong)}")
+    if not all(weight.dtype == torch.float32 and weight.isfinite().all() for weight in weights.values()):
+        raise CheckpointError(f"{source} holds weights that are not finite float32 numbers")
+    model.load_state_dict({name: weight.clone() for name, weight in weights.items()}, assign=True)
+    return model.eval()
+
+
+@torch.no_grad()
+def generate(model: LanguageModel, prompt: bytes, length: int, temperature: float, seed: int) -> Iterator[bytes]:
+    """Yield `length` bytes that go on from the prompt, each as soon as it is drawn.
+
+    Where the model ends a document, an empty line is yielded beside them and the next document begins.
+
+    Args:
+        model: in evaluation mode.
+        prompt: the beginning of a document, possibly empty.
+        length: in bytes.
+        temperature: divides the logits; 0 takes the likeliest byte.
+        seed: of the draws.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    gru = model.gru
+    assert isinstance(gru, anygru.GRU)  # as `build` makes it
+    stream = gru.stream(1)
+    outputs = stream.run(model.embed(torch.tensor([[BOUNDARY], *([byte] for byte in prompt)])))
+    output, fresh = outputs[-1], not prompt
+    while length:
+        logits: Tensor = model.head(output)[0]
+        if fresh:
+            logits[BOUNDARY] = -torch.inf  # a document has at least one byte
+        symbol = _draw(logits, temperature, generator)
+        fresh = symbol == BOUNDARY
+        if fresh:
+            stream.reset()
+            yield b"\n\n"
+        else:
+            yield bytes([symbol])
+            length -= 1
+        output = stream.step(model.embed(torch.tensor([symbol])))
+
+
+def _draw(logits: Tensor, temperature: float, generator: torch.Generator) -> int:
+    if temperature == 0:
+        return int(logits.argmax())
+    scaled = (logits.double() - logits.max()) / temperature
+    return int(torch.multinomial(scaled.softmax(0), 1, generator=generator))
+
+
+def write_bytes(parts: Iterable[bytes]) -> None:
+    """Stream bytes to standard output as they are."""
+    for part in parts:
+        sys.stdout.buffer.write(part)
+        sys.stdout.buffer.flush()
+
+
+def write_text(parts: Iterable[bytes]) -> None:
+    """Stream bytes to standard output as UTF-8 that is fit for a terminal.
+
+    What is no UTF-8, or is a control character, with which text could steer the terminal, becomes U+FFFD.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    for part in itertools.chain(parts, [None]):
+        text = decoder.decode(part or b"", final=part is None)
+        shown = (c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
+        write_bytes(["".join(shown).encode()])

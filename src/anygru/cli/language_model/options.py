@@ -1,0 +1,129 @@
+"""What `anygru train` can be told, with defaults and limits, in one table."""
+
+import argparse
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from .. import UsageError
+
+
+def _option(
+    default: Any, kind: type, help: str, *, least: float = 0, most: float = math.inf, choices: tuple[str, ...] = ()
+) -> Any:
+    """A field of `Options`, with what the command line has to know of it."""
+    facts = {"kind": kind, "help": help, "least": least, "most": most, "choices": choices}
+    return field(default=default, metadata=facts)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of one run. `None` means that anygru decides: see the help line."""
+
+    layers: int = _option(1, int, "stacked GRU layers", least=1, most=64)
+    hidden: int = _option(384, int, "features of the state", least=1, most=1 << 16)
+    embedding: int = _option(128, int, "features that a byte is embedded in", least=1, most=1 << 16)
+    dropout: float = _option(0.1, float, "dropout of the outputs that the head reads", least=0, most=0.99)
+    layer: str = _option("anygru", str, "which GRU computes", choices=("anygru", "torch"))
+    backend: str | None = _option(None, str, "backend of the anygru layer (default: the fastest that fits)")
+    batch: int = _option(16, int, "lanes: documents that are read side by side", least=1, most=1 << 20)
+    bptt: int = _option(128, int, "steps that a gradient reaches back", least=1, most=1 << 20)
+    lr: float = _option(4e-3, float, "peak learning rate", least=0, most=1e3)
+    warmup: int | None = _option(None, int, "steps of rising learning rate (default: 5 %%, at most 100)", least=0)
+    weight_decay: float = _option(0.01, float, "weight decay of AdamW, on matrices", least=0, most=1e3)
+    clip: float = _option(1.0, float, "limit of the gradient's norm", least=1e-12)
+    steps: int | None = _option(None, int, "training steps (default: as many as fit into --seconds)", least=1)
+    seconds: float = _option(150.0, float, "time to aim at; a few first steps are timed to set --steps", least=0.1)
+    every: int | None = _option(None, int, "steps between two checkpoints with validation (default: a 12th)", least=1)
+    seed: int = _option(0, int, "of weights, order of documents and dropout", least=0, most=(1 << 63) - 1)
+    threads: int | None = _option(None, int, "threads per process (default: all cores, shared out)", least=1, most=4096)
+    nproc: int = _option(1, int, "processes that share the lanes", least=1, most=4096)
+
+
+# A resumed run may be given other values for these. They change its length, its checkpoints or its rounding, not what
+# is trained.
+FREE_ON_RESUME = frozenset({"steps", "every", "threads", "nproc", "backend"})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """One argument for each option; what the user does not give stays out of the namespace."""
+    for each in fields(Options):
+        facts = each.metadata
+        help_line = facts["help"] if each.default is None else f"{facts['help']} (default: {each.default})"
+        parser.add_argument(
+            _flag(each.name),
+            type=facts["kind"],
+            choices=facts["choices"] or None,
+            metavar=None if facts["choices"] else {int: "N", float: "X", str: "NAME"}[facts["kind"]],
+            default=argparse.SUPPRESS,
+            help=help_line,
+        )
+
+
+def given(args: argparse.Namespace) -> dict[str, Any]:
+    """The options that the user gave, by name."""
+    return {each.name: getattr(args, each.name) for each in fields(Options) if hasattr(args, each.name)}
+
+
+def check(options: Options) -> Options:
+    """The options themselves, if every one is within its limits.
+
+    Raises:
+        UsageError: naming the option, its limits and the value that came.
+    """
+    for each in fields(Options):
+        value, facts = getattr(options, each.name), each.metadata
+        if value is None and each.default is None:
+            continue
+        if facts["kind"] is not str and not math.isfinite(value):
+            raise UsageError(f"{_flag(each.name)} must be a finite number, got {value}")
+        if facts["kind"] is not str and not facts["least"] <= value <= facts["most"]:
+            raise UsageError(f"{_flag(each.name)} must be {_limits(facts)}, got {value}")
+    if options.nproc > options.batch:
+        raise UsageError(f"--nproc {options.nproc} is more than --batch {options.batch}; a process needs a lane")
+    if options.layer == "torch" and options.backend is not None:
+        raise UsageError(f"--backend {options.backend} belongs to --layer anygru, got --layer torch")
+    return options
+
+
+def from_json(stored: Mapping[str, Any]) -> Options:
+    """The options that a checkpoint carries; ValueError if they are not what `to_json` writes."""
+    known = {each.name: each.metadata["kind"] for each in fields(Options)}
+    if set(stored) != set(known):
+        raise ValueError(f"options {sorted(set(stored) ^ set(known))} are missing or unknown")
+    for name, value in stored.items():
+        if value is not None and not (type(value) is known[name] or (known[name] is float and type(value) is int)):
+            raise ValueError(f"option {name} has the value {value!r}")
+        if value is None and getattr(Options, name) is not None:
+            raise ValueError(f"option {name} has no value")
+    try:
+        return check(Options(**stored))
+    except UsageError as error:
+        raise ValueError(str(error)) from None
+
+
+to_json = dataclasses.asdict
+
+
+def differences(given: Mapping[str, Any], stored: Options) -> list[str]:
+    """The given options that would make another run of a stored one, as "--hidden 64 (was 128)"."""
+    return [
+        f"{_flag(name)} {value} (was {getattr(stored, name)})"
+        for name, value in given.items()
+        if name not in FREE_ON_RESUME and value != getattr(stored, name)
+    ]
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _limits(facts: Mapping[str, Any]) -> str:
+    written = {
+        limit: f"{facts[limit]:g}" if facts["kind"] is float else str(facts[limit]) for limit in ("least", "most")
+    }
+    if facts["most"] == math.inf:
+        return f"at least {written['least']}"
+    return f"from {written['least']} to {written['most']}"

@@ -1,0 +1,64 @@
+"""Generate text from a model of `anygru train`, one byte at a time; speed and seed go to standard error."""
+
+import argparse
+import math
+import os
+import secrets
+import sys
+import time
+
+from anygru.cli import UsageError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="folder of a run, or the file of a model (.safetensors)")
+    parser.add_argument("--prompt", default="", metavar="TEXT", help="beginning of the text (default: none)")
+    parser.add_argument("--length", type=int, default=1000, metavar="N", help="in bytes (default: %(default)s)")
+    parser.add_argument(
+        "--temperature",
+        type=float,
+        default=0.6,
+        metavar="X",
+        help="below 1 likelier bytes are preferred, 0 takes the likeliest (default: %(default)s)",
+    )
+    parser.add_argument("--seed", type=int, metavar="N", help="for the same text again (default: another every time)")
+    parser.add_argument(
+        "--bytes", action="store_true", help="write the bytes as they are, also where they are no UTF-8"
+    )
+    parser.add_argument("--backend", metavar="NAME", help="backend of the GRU (default: the fastest that fits)")
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads (default: %(default)s)")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Stream text to standard output."""
+    _check(args)
+    import torch
+
+    from .language_model.checkpoint import read_model
+    from .language_model.generate import build, generate, write_bytes, write_text
+
+    torch.set_num_threads(args.threads)
+    seed = secrets.randbits(32) if args.seed is None else args.seed
+    shape, weights = read_model(args.model)
+    model = build(shape, weights, args.model, args.backend)
+    prompt = os.fsencode(args.prompt)
+    write = write_bytes if args.bytes else write_text
+    write([prompt])
+    start = time.perf_counter()
+    write(generate(model, prompt, args.length, args.temperature, seed))
+    seconds = time.perf_counter() - start
+    write([b"\n"])
+    rate = args.length / seconds
+    print(f"{args.length:,} bytes in {seconds:.2f} s, {rate:,.0f} bytes/s; seed {seed}", file=sys.stderr)
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.length < 0:
+        raise UsageError(f"--length must be at least 0, got {args.length}")
+    if not (math.isfinite(args.temperature) and args.temperature >= 0):
+        raise UsageError(f"--temperature must be at least 0, got {args.temperature}")
+    if args.seed is not None and not 0 <= args.seed < 1 << 63:
+        raise UsageError(f"--seed must be from 0 to {(1 << 63) - 1}, got {args.seed}")
+    if not 1 <= args.threads <= 4096:
+        raise UsageError(f"--threads must be from 1 to 4096, got {args.threads}")

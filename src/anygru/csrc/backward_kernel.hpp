@@ -1,0 +1,221 @@
+// Backward through the recurrence of one direction of one layer, for one vector width.
+//
+// With dh the gradient of h' and s = 1 - z:
+//   dn = dh s (1 - n^2)     dz = dh (h - n) z s
+//   reset after:   dq = dn r,  dr = dn q r (1 - r)  with q = W_hn h + b_hn;   dh_prev = dh z + W_hr' dr + W_hz' dz + W_hn' dq
+//   reset before:  dp = W_hn' dn,  dr = dp h r (1 - r)  with p = r h;         dh_prev = dh z + dp r + W_hr' dr + W_hz' dz
+// (dn, dz, dr are the gradients before the activations.) A thread owns blocks of hidden units: it makes their gate
+// gradients, waits for the other threads' ones, and multiplies all of them with its columns of W_hh.
+#pragma once
+
+#include "call.hpp"
+#include "panels.hpp"
+#include "partition.hpp"
+#include "threads.hpp"
+
+namespace anygru {
+namespace ANYGRU_VARIANT {
+
+template <class Real>
+struct BackwardKernel {
+    using V = Vector<Real>;
+    static constexpr int L = lanes<Real>;
+
+    const Backward<Real>& call;
+    const Share share;
+    const Index hidden;
+    const Index width;       // values a row of grad_gates
+    const Real** rows;
+    Real* sums;              // [own rows][S][L]
+
+    BackwardKernel(const Backward<Real>& backward, int member)
+        : call(backward), share(backward.grid, member, (backward.hidden + L - 1) / L, tile_rows), hidden(backward.hidden),
+          width(backward.reset_before ? 3 * backward.hidden : 4 * backward.hidden) {
+        const ScratchLayout layout(call.sequence.batch, 1, call.grid, share.blocks, L, tile_rows, deepest_block);
+        char* memory = reinterpret_cast<char*>(call.scratch + member * call.scratch_size);
+        rows = reinterpret_cast<const Real**>(memory);
+        sums = reinterpret_cast<Real*>(memory + layout.panels);
+    }
+
+    static void run(const Backward<Real>& backward, int member) { BackwardKernel(backward, member).compute(); }
+
+    void compute() {
+        prepare();
+        const Sequence& sequence = call.sequence;
+        for (Index i = 0; i < sequence.steps; ++i) {
+            const Index t = call.reverse ? i : sequence.steps - 1 - i;
+            if (call.reset_before) step_before(t, i & 1);
+            else step_after(t, i & 1);
+        }
+        if (call.grad_h_0)
+            for_rows(sequence.batch, [&](Index, Index b) {
+                for (Index at = share.first_block * L; at < own_end(); ++at)
+                    call.grad_h_0[b * hidden + at] = call.carry[b * call.pitch + at];
+            });
+    }
+
+    Index own_end() const { return share.last_block * L < hidden ? share.last_block * L : hidden; }
+
+    // Packed columns of W_hh, rows in the order of grad_gates, and the gradient of h_n as the first carry: ragged sequences
+    // find it there when their last step comes.
+    void prepare() {
+        for (Index block = share.first_block + share.row_group; call.packed && block < share.last_block;
+             block += share.row_groups) {
+            const Index square = hidden * hidden, first = block * L;
+            Real* panel = call.packed + first * (call.reset_before ? 2 : 3) * hidden;
+            if (call.reset_before) {
+                pack_columns(call.weight_hh, hidden, first, 2 * hidden, panel, 0, 2 * hidden);
+                panel = call.packed + (share.blocks * 2 + block) * hidden * L;
+                pack_columns(call.weight_hh + 2 * square, hidden, first, hidden, panel, 0, hidden);
+            } else {
+                pack_columns(call.weight_hh + 2 * square, hidden, first, hidden, panel, 0, 3 * hidden);
+                pack_columns(call.weight_hh, hidden, first, 2 * hidden, panel, hidden, 3 * hidden);
+            }
+        }
+        for_rows(call.sequence.batch, [&](Index, Index b) {
+            for (Index block = share.first_block; block < share.last_block; ++block) {
+                const Index left = hidden - block * L;
+                const V start = call.grad_h_n ? load(call.grad_h_n + b * hidden + block * L, left) : V{};
+                store(call.carry + b * call.pitch + block * L, start);
+            }
+        });
+        if (share.members > 1) call.grid.team->wait();
+    }
+
+    template <class Work>
+    ANYGRU_INLINE void for_rows(Index size, const Work& work) {
+        Index i = 0;
+        for (OwnRows own(share, size); own.next();)
+            for (Index b = own.first; b < own.last; ++b) work(i++, b);
+    }
+
+    // h before step t of sequence b.
+    ANYGRU_INLINE const Real* previous_state(Index t, Index b) const {
+        const Sequence& sequence = call.sequence;
+        const Index before = call.reverse ? t + 1 : t - 1;
+        const bool started = call.reverse ? before < sequence.steps && b < sequence.size(before) : before >= 0;
+        if (!started) return call.h_0 + b * hidden;
+        return sequence.at(call.output, before) + b * call.output.row_stride;
+    }
+
+    struct Saved {
+        V dh, r, z, n, last, h;
+        Index left;
+        Real* gates;   // row of grad_gates, at this block
+    };
+
+    ANYGRU_INLINE Saved saved(Index t, Index b, Index block) const {
+        const Index at = block * L;
+        const Index row = call.sequence.first_row(t) + b;
+        const Real* kept = call.kept + row * 4 * hidden + at;
+        Saved now;
+        now.left = hidden - at;
+        now.dh = load(call.carry + b * call.pitch + at);
+        if (call.grad_output.data)
+            now.dh += load(call.sequence.at(call.grad_output, t) + b * call.grad_output.row_stride + at, now.left);
+        now.r = load(kept, now.left);
+        now.z = load(kept + hidden, now.left);
+        now.n = load(kept + 2 * hidden, now.left);
+        now.last = load(kept + 3 * hidden, now.left);
+        now.h = load(previous_state(t, b) + at, now.left);
+        now.gates = call.grad_gates + row * width + at;
+        if (call.previous) store(call.previous + row * hidden + at, now.h, now.left);
+        return now;
+    }
+
+    void step_after(Index t, Index parity) {
+        const Index size = call.sequence.size(t);
+        for_rows(size, [&](Index, Index b) {
+            for (Index block = share.first_block; block < share.last_block; ++block) {
+                const Saved s = saved(t, b, block);
+                const V rest = Real(1) - s.z;
+                const V dn = s.dh * rest * (Real(1) - s.n * s.n);
+                const V dz = s.dh * (s.h - s.n) * s.z * rest;
+                const V dr = dn * s.last * s.r * (Real(1) - s.r);
+                store(s.gates, dn * s.r, s.left);
+                store(s.gates + hidden, dr, s.left);
+                store(s.gates + 2 * hidden, dz, s.left);
+                store(s.gates + 3 * hidden, dn, s.left);
+                store(call.carry + b * call.pitch + block * L, s.dh * s.z);
+            }
+        });
+        exchange();
+        multiply(t, size, {0, 2, 1, call.packed}, {hidden, 0, 2, nullptr}, parity, [&](Real* carry, V sum, Index) {
+            store(carry, load(carry) + sum);
+        });
+    }
+
+    void step_before(Index t, Index parity) {
+        const Index size = call.sequence.size(t);
+        for_rows(size, [&](Index, Index b) {
+            for (Index block = share.first_block; block < share.last_block; ++block) {
+                const Saved s = saved(t, b, block);
+                const V rest = Real(1) - s.z;
+                store(s.gates + hidden, s.dh * (s.h - s.n) * s.z * rest, s.left);
+                store(s.gates + 2 * hidden, s.dh * rest * (Real(1) - s.n * s.n), s.left);
+                store(call.carry + b * call.pitch + block * L, s.dh * s.z);
+            }
+        });
+        exchange();
+        const Real* candidate = call.packed ? call.packed + share.blocks * 2 * hidden * L : nullptr;
+        multiply(t, size, {2 * hidden, 2, 1, candidate}, {}, parity,
+                 [&](Real* carry, V dp, Index place) {
+                     const Index b = place / call.pitch, at = place % call.pitch;
+                     const Index row = call.sequence.first_row(t) + b, left = hidden - at;
+                     const V r = load(call.kept + row * 4 * hidden + at, left);
+                     const V h = load(previous_state(t, b) + at, left);
+                     store(call.grad_gates + row * width + at, dp * h * r * (Real(1) - r), left);
+                     store(carry, fused(dp, r, load(carry)));
+                 });
+        exchange();
+        multiply(t, size, {0, 0, 2, call.packed}, {}, parity, [&](Real* carry, V sum, Index) {
+            store(carry, load(carry) + sum);
+        });
+    }
+
+    void exchange() {
+        if (call.grid.block_groups > 1) call.grid.row_group[share.row_group].wait();
+    }
+
+    // Neighbouring columns of grad_gates and the rows of weight_hh that they are multiplied with.
+    struct Part {
+        Index column, gate, gates;
+        const Real* packed;      // the panels of this part and of the one that follows it
+    };
+
+    void multiply_block(Index count, const Part& part, const Part& next, Index block, int panels) {
+        const Index depth = part.gates * hidden;
+        if (part.packed) {
+            const Weights<Real, 1> weights{part.packed, nullptr, hidden, depth + next.gates * hidden, nullptr};
+            return product<Real, 1>(rows, count, weights, block, panels, sums);
+        }
+        const Real* matrix = call.weight_hh + block * L;
+        product_of_columns<Real>(rows, count, 0, depth, matrix + part.gate * hidden * hidden, hidden, panels, sums, true);
+        if (next.gates)
+            product_of_columns<Real>(rows, count, depth, next.gates * hidden, matrix + next.gate * hidden * hidden, hidden,
+                                     panels, sums, false);
+    }
+
+    // Gate gradients of step t times weights, for a part and the one that follows it; finish(carry, sum, place) gets each vector.
+    template <class Finish>
+    ANYGRU_INLINE void multiply(Index t, Index size, const Part& part, const Part& next, Index parity, const Finish& finish) {
+        const Real* gates = call.grad_gates + call.sequence.first_row(t) * width + part.column;
+        Index count = 0;
+        for_rows(size, [&](Index, Index b) { rows[count++] = gates + b * width; });
+        const Index first = share.first_block, last = share.last_block;
+        for (Index done = 0, panels; done < last - first; done += panels) {
+            panels = panels_for<1>(count, last - first - done);
+            const Index block = parity == 0 ? first + done : last - done - panels;
+            multiply_block(count, part, next, block, int(panels));
+            for_rows(size, [&](Index i, Index b) {
+                for (Index s = 0; s < panels; ++s) {
+                    const Index place = b * call.pitch + (block + s) * L;
+                    finish(call.carry + place, load(sums + (i * panels + s) * L), place);
+                }
+            });
+        }
+    }
+};
+
+}  // namespace ANYGRU_VARIANT
+}  // namespace anygru

@@ -1,0 +1,165 @@
+// What one call of a kernel gets: plain pointers and sizes, the same for every instruction set.
+#pragma once
+
+#include <cstdint>
+
+namespace anygru {
+
+using Index = std::int64_t;
+
+// Compiled for every instruction set, so never left to the linker as functions of one name.
+#define ANYGRU_INLINE inline __attribute__((always_inline))
+
+// For so many rows weights are better read as they lie, once for all of these, than packed on the way.
+constexpr Index few_rows = 4;
+
+class Barrier;
+class Progress;
+
+// Rows of a batch over time: (t, b) lies at data + start(t) + b * row_stride.
+// Dense batches step by step_stride; ragged ones are packed, so that step t starts at row offsets[t].
+template <class Real>
+struct Rows {
+    Real* data;
+    Index step_stride;
+    Index row_stride;
+};
+
+struct Sequence {
+    Index steps;             // T
+    Index batch;             // B
+    const Index* sizes;      // [T] sequences that are T > t steps long, never increasing; null: all B at every step
+    const Index* offsets;    // [T + 1] rows before step t; null where sizes is
+
+    ANYGRU_INLINE Index size(Index t) const { return sizes ? sizes[t] : batch; }
+    ANYGRU_INLINE Index first_row(Index t) const { return sizes ? offsets[t] : t * batch; }
+
+    template <class Real>
+    ANYGRU_INLINE Real* at(const Rows<Real>& rows, Index t) const {
+        return rows.data + (sizes ? offsets[t] * rows.row_stride : t * rows.step_stride);
+    }
+};
+
+// How the threads of one team share a layer: a grid of row groups times block groups. Threads of one row group exchange
+// h after every step; row groups never meet.
+struct Grid {
+    int row_groups;
+    int block_groups;
+    Barrier* team;        // all of them
+    Barrier* row_group;   // [row_groups]
+};
+
+// One direction of one layer. Every pointer belongs to the caller; tensors are contiguous where no stride is given.
+template <class Real>
+struct Forward {
+    Sequence sequence;
+    Index input_size;     // I
+    Index hidden;         // H
+    bool reverse;
+    bool reset_before;
+    Rows<const Real> input;      // I values a row
+    Rows<Real> output;           // H values a row
+    const Real* h_0;             // [B, H] or null: zero
+    Real* h_n;                   // [B, H]
+    const Real* weight_ih;       // [3H, I]
+    const Real* weight_hh;       // [3H, H]
+    const Real* bias_ih;         // [3H] or null
+    const Real* bias_hh;         // [3H] or null
+    Real* kept;                  // [rows, 4, H]: r, z, n and W_hn h + b_hn (after) or r * h (before); null: inference
+
+    Grid grid;
+    bool from_the_end;           // the first step walks over the blocks backwards
+    Index chunk;                 // steps whose input projections are computed at once
+    Real* packed;                // weights in the order of the kernel, then biases; see Layout; null: read as they lie
+    bool packed_ready;           // a stream has packed them before
+    bool packs_input;            // whether `packed` begins with the weights of the input, or holds the recurrent ones only
+    Real* bias;                  // [blocks, 4, lanes]
+    Real* state;                 // [2, B, pitch] h of the last step and of this one
+    Real* reset_state;           // [B, 2, pitch] r * h and z; reset_before only
+    Index pitch;
+    Real* scratch;               // [threads, scratch_size]
+    Index scratch_size;
+
+    Progress* input_ready;       // chunks of the input that are there, when another team computes it; null: all
+    Progress* output_ready;      // chunks finished
+};
+
+// Backward through the recurrence of one direction: from gradients of the outputs to gradients of the gates before their
+// activations. What is left are matrix products over all steps at once.
+template <class Real>
+struct Backward {
+    Sequence sequence;
+    Index hidden;
+    bool reverse;
+    bool reset_before;
+    Rows<const Real> grad_output;  // H values a row; data null: zero
+    const Real* grad_h_n;          // [B, H] or null: zero
+    Rows<const Real> output;
+    const Real* h_0;               // [B, H]
+    const Real* weight_hh;         // [3H, H]
+    const Real* kept;              // [rows, 4, H]
+    Real* grad_gates;              // after [rows, 4, H]: W_hn h, r, z, W_in x; before [rows, 3, H]: r, z, n
+    Real* previous;                // [rows, H] h before each step, or null
+    Real* grad_h_0;                // [B, H]
+
+    Grid grid;
+    Real* packed;                  // [blocks, 3H, lanes]; null: weight_hh is read as it lies
+    Real* carry;                   // [B, pitch]
+    Index pitch;
+    Real* scratch;
+    Index scratch_size;
+};
+
+// What follows the recurrence in one direction: the sums over its rows.
+template <class Real>
+struct Gradients {
+    Index rows, input_size, hidden;
+    bool reset_before;
+    const Real* gates;             // Backward::grad_gates
+    const Real* previous;          // [rows, H]
+    const Real* kept;              // [rows, 4, H]; its r * h is read where reset_before
+    const Real* input;             // [rows, I]
+    const Real* weight_ih;         // [3H, I]
+    Real* weight_ih_gradient;      // [3H, I] or null: not wanted; so all of these
+    Real* weight_hh_gradient;      // [3H, H]
+    Real* bias_ih_gradient;        // [3H]
+    Real* bias_hh_gradient;        // [3H]
+    bool adds;                     // to these; or overwrites them
+    Real* input_gradient;          // [rows, I] or null; not made for speed with many rows
+
+    int members;                   // threads that share the call
+    Real* scratch;                 // [members, scratch_size]
+    Index scratch_size;
+};
+
+template <class Real>
+struct KernelsOf {
+    void (*forward)(const Forward<Real>&, int member);
+    void (*backward)(const Backward<Real>&, int member);
+    void (*gradients)(const Gradients<Real>&, int member);
+    Real (*sum)(const Real* values, Index count);  // a plain walk over memory, by which its speed is measured
+    void (*pack)(const Forward<Real>&, Index first, Index last);  // blocks first..last-1 into packed and bias
+    int lanes;
+};
+
+struct Kernels {
+    const char* name;
+    int tile_rows;
+    int depth_block;
+    KernelsOf<float> single;
+    KernelsOf<double> twice;
+
+    template <class Real>
+    const KernelsOf<Real>& of() const;
+};
+
+template <>
+inline const KernelsOf<float>& Kernels::of<float>() const {
+    return single;
+}
+template <>
+inline const KernelsOf<double>& Kernels::of<double>() const {
+    return twice;
+}
+
+}  // namespace anygru

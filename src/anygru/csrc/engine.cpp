@@ -1,0 +1,363 @@
+#include "engine.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#define ANYGRU_VARIANT portable
+#include "partition.hpp"
+#include "plan.hpp"
+#include "threads.hpp"
+#include "variants.hpp"
+#include "workspace.hpp"
+
+namespace anygru {
+
+namespace {
+
+using portable::ScratchLayout;
+
+Workspace& workspace() {
+    thread_local Workspace memory;
+    return memory;
+}
+
+// What a team works with; all of it lies in the workspace.
+template <class Real>
+struct Team {
+    Barrier* all;
+    Barrier* row_groups;
+    Real* packed;
+    Real* bias;
+    Real* state;
+    Real* reset_state;
+    Real* scratch;
+};
+
+Barrier* make_barriers(Parts& parts, int count, int members) {
+    Barrier* barriers = parts.take<Barrier>(count);
+    for (int i = 0; barriers && i < count; ++i) (new (barriers + i) Barrier)->set_members(members);
+    return barriers;
+}
+
+Index padded(Index elements, Index element) {
+    // Rows of a power of two would all fall into the same few sets of the cache.
+    return elements + 64 / element;
+}
+
+template <class Real>
+class ForwardRun {
+public:
+    ForwardRun(const ForwardArguments<Real>& arguments, const Kernels& kernels)
+        : arguments_(arguments), shape_(arguments.shape), kernels_(kernels.of<Real>()),
+          plan_(make_plan(shape_, arguments.threads, kernels, kernels_.lanes, sizeof(Real))), teams_(plan_.teams) {
+        blocks_ = (shape_.hidden + kernels_.lanes - 1) / kernels_.lanes;
+        pitch_ = padded(blocks_ * kernels_.lanes, sizeof(Real));
+        if (shape_.sizes) {
+            offsets_.resize(std::size_t(shape_.steps) + 1);
+            for (Index t = 0; t < shape_.steps; ++t) offsets_[t + 1] = offsets_[t] + shape_.sizes[t];
+        }
+        Grid grid{plan_.division.row_groups, plan_.division.block_groups, nullptr, nullptr};
+        const ScratchLayout layout(shape_.batch, plan_.chunk, grid, blocks_, kernels_.lanes, kernels.tile_rows,
+                                   kernels.depth_block);
+        scratch_size_ = layout.bytes(sizeof(Real)) / Index(sizeof(Real));
+        Parts dry;
+        lay_out(dry);
+        Parts parts(workspace().reserve(dry.used()));
+        lay_out(parts);
+    }
+
+    void run() {
+        // Single steps of a stream or a cell go on with the weights that the last one ended with: they may still be cached.
+        thread_local bool from_the_end = false;
+        from_the_end_ = from_the_end = !from_the_end;
+        run_threads(plan_.threads(), [](void* self, int thread) { static_cast<ForwardRun*>(self)->work(thread); }, this);
+        workspace().trim();
+    }
+
+private:
+    void lay_out(Parts& parts) {
+        const int members = plan_.division.threads();
+        everybody_ = make_barriers(parts, 1, plan_.threads());
+        progress_ = parts.take<Progress>(shape_.layers);
+        for (int layer = 0; progress_ && layer < shape_.layers; ++layer) new (progress_ + layer) Progress;
+        Index widest = 0;
+        for (int layer = 0; layer < shape_.layers; ++layer) widest = std::max(widest, shape_.layer_input(layer));
+        // What is read once or twice is not worth packing: one step reads every weight once, a chunk those of its input.
+        const bool packs = shape_.steps > 1 && !arguments_.packed;
+        packs_input_ = arguments_.packed || shape_.steps > 2 * plan_.chunk;
+        for (Team<Real>& team : teams_) {
+            team.all = make_barriers(parts, 1, members);
+            team.row_groups = make_barriers(parts, plan_.division.row_groups, plan_.division.block_groups);
+            const Index panels = blocks_ * 3 * kernels_.lanes * ((packs_input_ ? widest : 0) + shape_.hidden);
+            team.packed = packs ? parts.take<Real>(panels) : nullptr;
+            team.bias = arguments_.packed ? nullptr : parts.take<Real>(blocks_ * 4 * kernels_.lanes);
+            team.state = parts.take<Real>(2 * shape_.batch * pitch_);
+            team.reset_state = shape_.reset_before ? parts.take<Real>(2 * shape_.batch * pitch_) : nullptr;
+            team.scratch = parts.take<Real>(members * scratch_size_);
+        }
+        if (!arguments_.reserve && shape_.layers > 1) {
+            const Index between = shape_.rows * shape_.directions * shape_.hidden;
+            const int buffers = plan_.pipelined ? shape_.layers - 1 : std::min(shape_.layers - 1, 2);
+            between_ = parts.take<Real>(buffers * between);
+            between_buffers_ = buffers;
+        }
+    }
+
+    // Output of a layer that another layer reads: [rows, directions * H].
+    Real* inner_output(int layer) const {
+        const Index size = shape_.rows * shape_.directions * shape_.hidden;
+        if (!arguments_.reserve) return between_ + (layer % between_buffers_) * size;
+        return arguments_.reserve + shape_.layers * shape_.directions * shape_.rows * 4 * shape_.hidden + layer * size;
+    }
+
+    void work(int thread) {
+        const int members = plan_.division.threads();
+        const int team = thread / members, member = thread % members;
+        if (plan_.pipelined) {
+            for (int layer = team; layer < shape_.layers; layer += plan_.teams) compute(team, member, layer, 0);
+            return;
+        }
+        for (int layer = 0; layer < shape_.layers; ++layer) {
+            for (int direction = 0; direction < shape_.directions; ++direction)
+                if (plan_.teams == 1 || direction == team) compute(team, member, layer, direction);
+            if (layer + 1 < shape_.layers && plan_.teams > 1) everybody_->wait();
+        }
+    }
+
+    void compute(int number, int member, int layer, int direction) {
+        const Team<Real>& team = teams_[number];
+        const Index hidden = shape_.hidden, batch = shape_.batch;
+        const int place = layer * shape_.directions + direction;
+        const int given = shape_.weights_a_direction();
+        const Real* const* weights = arguments_.weights.data() + place * given;
+        Forward<Real> call{};
+        call.sequence = {shape_.steps, batch, shape_.sizes, shape_.sizes ? offsets_.data() : nullptr};
+        call.input_size = shape_.layer_input(layer);
+        call.hidden = hidden;
+        call.reverse = direction == 1;
+        call.reset_before = shape_.reset_before;
+        const Index inner = shape_.directions * hidden;
+        call.input = layer == 0 ? arguments_.input : Rows<const Real>{inner_output(layer - 1), batch * inner, inner};
+        call.output = layer + 1 == shape_.layers ? arguments_.output : Rows<Real>{inner_output(layer), batch * inner, inner};
+        call.output.data += direction * hidden;
+        call.h_0 = arguments_.h_0 ? arguments_.h_0 + place * batch * hidden : nullptr;
+        call.h_n = arguments_.h_n + place * batch * hidden;
+        call.weight_ih = weights[0];
+        call.weight_hh = weights[1];
+        call.bias_ih = shape_.bias ? weights[2] : nullptr;
+        call.bias_hh = shape_.bias ? weights[3] : nullptr;
+        call.kept = arguments_.reserve ? arguments_.reserve + place * shape_.rows * 4 * hidden : nullptr;
+        call.grid = {plan_.division.row_groups, plan_.division.block_groups, team.all, team.row_groups};
+        call.from_the_end = from_the_end_;
+        call.chunk = plan_.chunk;
+        call.packed = arguments_.packed ? arguments_.packed->panels[place] : team.packed;
+        call.packed_ready = arguments_.packed != nullptr;
+        call.packs_input = packs_input_;
+        call.bias = arguments_.packed ? arguments_.packed->biases[place] : team.bias;
+        call.state = team.state;
+        call.reset_state = team.reset_state;
+        call.pitch = pitch_;
+        call.scratch = team.scratch;
+        call.scratch_size = scratch_size_;
+        call.input_ready = plan_.pipelined && layer > 0 ? progress_ + layer - 1 : nullptr;
+        call.output_ready = plan_.pipelined ? progress_ + layer : nullptr;
+        kernels_.forward(call, member);
+        // Nobody may start on the next layer's state before everybody is done with this one's.
+        if (plan_.division.threads() > 1) team.all->wait();
+    }
+
+    const ForwardArguments<Real>& arguments_;
+    const Shape& shape_;
+    const KernelsOf<Real>& kernels_;
+    const Plan plan_;
+    std::vector<Team<Real>> teams_;
+    std::vector<Index> offsets_;
+    Index blocks_ = 0, pitch_ = 0, scratch_size_ = 0;
+    Barrier* everybody_ = nullptr;
+    Progress* progress_ = nullptr;
+    Real* between_ = nullptr;
+    int between_buffers_ = 1;
+    bool packs_input_ = false, from_the_end_ = false;
+};
+
+template <class Real>
+class BackwardRun {
+public:
+    BackwardRun(const BackwardArguments<Real>& arguments, const Kernels& kernels)
+        : arguments_(arguments), shape_(arguments.shape), kernels_(kernels.of<Real>()) {
+        const int threads = useful_threads(arguments.threads, shape_);
+        if (shape_.directions == 2 && threads >= 2) teams_.resize(2);
+        division_ = divide(threads / int(teams_.size()), shape_, kernels_.lanes, kernels.tile_rows, sizeof(Real));
+        blocks_ = (shape_.hidden + kernels_.lanes - 1) / kernels_.lanes;
+        pitch_ = padded(blocks_ * kernels_.lanes, sizeof(Real));
+        if (shape_.sizes) {
+            offsets_.resize(std::size_t(shape_.steps) + 1);
+            for (Index t = 0; t < shape_.steps; ++t) offsets_[t + 1] = offsets_[t] + shape_.sizes[t];
+        }
+        const Grid grid{division_.row_groups, division_.block_groups, nullptr, nullptr};
+        const ScratchLayout layout(shape_.batch, 1, grid, blocks_, kernels_.lanes, kernels.tile_rows, kernels.depth_block);
+        scratch_size_ = layout.bytes(sizeof(Real)) / Index(sizeof(Real));
+        Parts dry;
+        lay_out(dry);
+        Parts parts(workspace().reserve(dry.used()));
+        lay_out(parts);
+    }
+
+    void run() {
+        run_threads(int(teams_.size()) * division_.threads(),
+                    [](void* self, int thread) { static_cast<BackwardRun*>(self)->work(thread); }, this);
+        workspace().trim();
+    }
+
+private:
+    void lay_out(Parts& parts) {
+        const int members = division_.threads();
+        for (Team<Real>& team : teams_) {
+            team.all = make_barriers(parts, 1, members);
+            team.row_groups = make_barriers(parts, division_.row_groups, division_.block_groups);
+            team.packed = in_place() ? nullptr : parts.take<Real>(blocks_ * kernels_.lanes * 3 * shape_.hidden);
+            team.state = parts.take<Real>(shape_.batch * pitch_);
+            team.scratch = parts.take<Real>(members * scratch_size_);
+        }
+    }
+
+    // One or two steps are not worth packing for, where all blocks are whole.
+    bool in_place() const { return shape_.steps <= 2 && shape_.hidden % kernels_.lanes == 0; }
+
+    void work(int thread) {
+        const int members = division_.threads();
+        const int team = thread / members, member = thread % members;
+        for (int direction = 0; direction < shape_.directions; ++direction)
+            if (teams_.size() == 1 || direction == team) compute(teams_[team], member, direction);
+    }
+
+    void compute(const Team<Real>& team, int member, int direction) {
+        const Index hidden = shape_.hidden, batch = shape_.batch, rows = shape_.rows;
+        Backward<Real> call{};
+        call.sequence = {shape_.steps, batch, shape_.sizes, shape_.sizes ? offsets_.data() : nullptr};
+        call.hidden = hidden;
+        call.reverse = direction == 1;
+        call.reset_before = shape_.reset_before;
+        call.grad_output = arguments_.grad_output;
+        if (call.grad_output.data) call.grad_output.data += direction * hidden;
+        call.grad_h_n = arguments_.grad_h_n ? arguments_.grad_h_n + direction * batch * hidden : nullptr;
+        call.output = arguments_.output;
+        call.output.data += direction * hidden;
+        call.h_0 = arguments_.h_0 + direction * batch * hidden;
+        call.weight_hh = arguments_.weights_hh[direction];
+        call.kept = arguments_.kept + direction * rows * 4 * hidden;
+        call.grad_gates = arguments_.grad_gates + direction * rows * (shape_.reset_before ? 3 : 4) * hidden;
+        call.previous = arguments_.previous ? arguments_.previous + direction * rows * hidden : nullptr;
+        call.grad_h_0 = arguments_.grad_h_0 + direction * batch * hidden;
+        call.grid = {division_.row_groups, division_.block_groups, team.all, team.row_groups};
+        call.packed = team.packed;
+        call.carry = team.state;
+        call.pitch = pitch_;
+        call.scratch = team.scratch;
+        call.scratch_size = scratch_size_;
+        kernels_.backward(call, member);
+        if (division_.threads() > 1) team.all->wait();
+    }
+
+    const BackwardArguments<Real>& arguments_;
+    const Shape& shape_;
+    const KernelsOf<Real>& kernels_;
+    std::vector<Team<Real>> teams_ = std::vector<Team<Real>>(1);
+    Division division_;
+    std::vector<Index> offsets_;
+    Index blocks_ = 0, pitch_ = 0, scratch_size_ = 0;
+};
+
+}  // namespace
+
+Index reserve_size(const Shape& shape) {
+    const Index gates = Index(shape.layers) * shape.directions * shape.rows * 4 * shape.hidden;
+    return gates + Index(shape.layers - 1) * shape.rows * shape.directions * shape.hidden;
+}
+
+template <class Real>
+void forward(const ForwardArguments<Real>& arguments) {
+    const Shape& shape = arguments.shape;
+    const Index features = shape.directions * shape.hidden;
+    if (arguments.output.row_stride == features)
+        use_large_pages(arguments.output.data, sizeof(Real) * std::size_t(shape.rows * features));
+    if (arguments.reserve) use_large_pages(arguments.reserve, sizeof(Real) * std::size_t(reserve_size(shape)));
+    ForwardRun<Real>(arguments, kernels()).run();
+}
+
+template <class Real>
+void backward(const BackwardArguments<Real>& arguments) {
+    const Index units = arguments.shape.rows * arguments.shape.directions * arguments.shape.hidden;
+    use_large_pages(arguments.grad_gates, sizeof(Real) * std::size_t((arguments.shape.reset_before ? 3 : 4) * units));
+    if (arguments.previous) use_large_pages(arguments.previous, sizeof(Real) * std::size_t(units));
+    BackwardRun<Real>(arguments, kernels()).run();
+}
+
+template <class Real>
+void gradients(Gradients<Real> call, int threads) {
+    const Kernels& variant = kernels();
+    call.members = gradient_threads(threads, call.rows, call.input_size, call.hidden);
+    call.scratch_size = portable::gradient_scratch(call.hidden, call.members, call.reset_before ? 3 : 4, variant.of<Real>().lanes);
+    call.scratch = Parts(workspace().reserve(sizeof(Real) * std::size_t(call.scratch_size * call.members))).take<Real>(0);
+    struct Run {
+        const Gradients<Real>& call;
+        void (*kernel)(const Gradients<Real>&, int);
+    } run{call, variant.of<Real>().gradients};
+    run_threads(call.members, [](void* self, int member) {
+        const Run& own = *static_cast<Run*>(self);
+        own.kernel(own.call, member);
+    }, &run);
+    workspace().trim();
+}
+
+const void* variant_in_use() { return &kernels(); }
+
+template <class Real>
+Packed<Real>* pack(const Shape& shape, const std::vector<const Real*>& weights) {
+    const KernelsOf<Real>& variant = kernels().of<Real>();
+    const Index blocks = (shape.hidden + variant.lanes - 1) / variant.lanes;
+    auto result = std::make_unique<Packed<Real>>();
+    result->variant = variant_in_use();
+    result->shape = shape;
+    const auto lay_out = [&](Parts& parts) {
+        result->panels.clear();
+        result->biases.clear();
+        for (int layer = 0; layer < shape.layers; ++layer)
+            for (int direction = 0; direction < shape.directions; ++direction) {
+                result->panels.push_back(
+                    parts.take<Real>(blocks * 3 * variant.lanes * (shape.layer_input(layer) + shape.hidden)));
+                result->biases.push_back(parts.take<Real>(blocks * 4 * variant.lanes));
+            }
+    };
+    Parts dry;
+    lay_out(dry);
+    Parts parts(result->memory.reserve(dry.used()));
+    lay_out(parts);
+    for (std::size_t place = 0; place < result->panels.size(); ++place) {
+        const Real* const* given = weights.data() + place * shape.weights_a_direction();
+        Forward<Real> call{};
+        call.input_size = shape.layer_input(int(place) / shape.directions);
+        call.hidden = shape.hidden;
+        call.reset_before = shape.reset_before;
+        call.weight_ih = given[0];
+        call.weight_hh = given[1];
+        call.bias_ih = shape.bias ? given[2] : nullptr;
+        call.bias_hh = shape.bias ? given[3] : nullptr;
+        call.packed = result->panels[place];
+        call.packs_input = true;
+        call.bias = result->biases[place];
+        variant.pack(call, 0, blocks);
+    }
+    return result.release();
+}
+
+template void forward(const ForwardArguments<float>&);
+template void forward(const ForwardArguments<double>&);
+template void backward(const BackwardArguments<float>&);
+template void backward(const BackwardArguments<double>&);
+template void gradients(Gradients<float>, int);
+template void gradients(Gradients<double>, int);
+template Packed<float>* pack(const Shape&, const std::vector<const float*>&);
+template Packed<double>* pack(const Shape&, const std::vector<const double*>&);
+
+}  // namespace anygru

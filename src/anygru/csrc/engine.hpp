@@ -1,0 +1,83 @@
+// A whole call: layers and directions, dealt out to threads.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "call.hpp"
+#include "workspace.hpp"
+
+namespace anygru {
+
+// Sizes that every part of a call shares.
+struct Shape {
+    Index steps, batch, rows;      // T, B, and rows of the input: T * B, or the sum of the sizes
+    Index input_size, hidden;      // I, H
+    int layers, directions;
+    bool bias;
+    bool reset_before;
+    const Index* sizes;            // ragged: [T]; dense: null
+
+    int weights_a_direction() const { return bias ? 4 : 2; }
+    Index layer_input(int layer) const { return layer == 0 ? input_size : directions * hidden; }
+};
+
+// Weights packed once, for a stream that calls with the same ones again and again.
+template <class Real>
+struct Packed {
+    const void* variant;           // the kernels that it was packed for
+    Shape shape;
+    std::vector<Real*> panels;     // [layers * directions]
+    std::vector<Real*> biases;
+    Workspace memory;
+};
+
+template <class Real>
+struct ForwardArguments {
+    Shape shape;
+    Rows<const Real> input;
+    const Real* h_0;                       // [layers * directions, B, H] or null: zero
+    std::vector<const Real*> weights;
+    Rows<Real> output;                     // directions * H values a row
+    Real* h_n;
+    Real* reserve;                         // see reserve_size; null: inference
+    const Packed<Real>* packed;            // or null
+    int threads;
+};
+
+template <class Real>
+struct BackwardArguments {
+    Shape shape;                           // of one layer
+    Rows<const Real> grad_output;          // data null: zero
+    const Real* grad_h_n;                  // [directions, B, H] or null
+    Rows<const Real> output;
+    const Real* h_0;
+    const Real* kept;                      // [directions, rows, 4, H]
+    std::vector<const Real*> weights_hh;   // [directions]
+    Real* grad_gates;                      // [directions, rows, 4 or 3, H]
+    Real* previous;                        // [directions, rows, H] or null
+    Real* grad_h_0;                        // [directions, B, H]
+    int threads;
+};
+
+// Values that a forward pass keeps: [layers, directions, rows, 4, H], then the outputs of all layers but the last,
+// [layers - 1, rows, directions * H].
+Index reserve_size(const Shape& shape);
+
+template <class Real>
+void forward(const ForwardArguments<Real>& arguments);
+
+template <class Real>
+void backward(const BackwardArguments<Real>& arguments);
+
+// Gradients of weights, biases and input from those of the gates; of the input, in one thread and for few rows.
+template <class Real>
+void gradients(Gradients<Real> arguments, int threads);
+
+// The kernels in use, to be compared with Packed::variant.
+const void* variant_in_use();
+
+template <class Real>
+Packed<Real>* pack(const Shape& shape, const std::vector<const Real*>& weights);
+
+}  // namespace anygru

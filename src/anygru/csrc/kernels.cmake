@@ -1,0 +1,26 @@
+# The kernels without the Python module: ANYGRU_KERNEL_SOURCES, each variant with the flags of its instruction set.
+set(ANYGRU_CSRC ${CMAKE_CURRENT_LIST_DIR})
+set(ANYGRU_KERNEL_SOURCES ${ANYGRU_CSRC}/engine.cpp ${ANYGRU_CSRC}/threads.cpp ${ANYGRU_CSRC}/dispatch.cpp)
+
+function(anygru_add_variant name)
+  set(source ${ANYGRU_CSRC}/variant_${name}.cpp)
+  # The bits of a result must not depend on what the compiler chooses to fuse; nanobind's size-minded flags are undone.
+  set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;${ARGN}")
+  set(ANYGRU_KERNEL_SOURCES ${ANYGRU_KERNEL_SOURCES} ${source} PARENT_SCOPE)
+endfunction()
+
+if(CMAKE_OSX_ARCHITECTURES)
+  set(ANYGRU_PROCESSOR ${CMAKE_OSX_ARCHITECTURES})
+else()
+  set(ANYGRU_PROCESSOR ${CMAKE_SYSTEM_PROCESSOR})
+endif()
+if(ANYGRU_PROCESSOR MATCHES "x86_64|AMD64")
+  anygru_add_variant(baseline)
+  anygru_add_variant(avx2 -mavx2 -mfma)
+  anygru_add_variant(wide -mavx2 -mfma -Wno-psabi)
+  anygru_add_variant(avx512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mprefer-vector-width=512)
+elseif(ANYGRU_PROCESSOR MATCHES "aarch64|arm64|ARM64")
+  anygru_add_variant(neon)
+else()
+  anygru_add_variant(baseline)
+endif()

@@ -1,0 +1,109 @@
+// What the files of the native module share: operands that are checked before any pointer is touched, and packed weights.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "engine.hpp"
+#include "tensors.hpp"
+
+namespace anygru {
+
+namespace nb = nanobind;
+
+[[noreturn]] inline void refuse(const std::string& what) { throw std::invalid_argument("native kernel: " + what); }
+
+// The product of factors that are not negative, refused where it would not fit in 64 bits.
+inline Index multiply(std::initializer_list<Index> factors, const char* name) {
+    Index result = 1;
+    for (Index factor : factors)
+        if (__builtin_mul_overflow(result, factor, &result) || result > std::numeric_limits<Index>::max() / 16)
+            refuse(std::string(name) + " is too large to address");
+    return result;
+}
+
+// A tensor: its address and how many bytes lie there.
+struct Operand {
+    std::uintptr_t address;
+    Index bytes;
+    int bits;  // of an element; 0: not told
+};
+
+inline Operand operand(nb::handle given, const char* name) {
+    TensorView view;
+    if (view_of(given.ptr(), view)) {
+        if (!view.contiguous()) refuse(std::string(name) + " must be contiguous");
+        return {reinterpret_cast<std::uintptr_t>(view.at<char>()), view.numel() * (view.bits / 8), view.bits};
+    }
+    if (!PyTuple_CheckExact(given.ptr()) || PyTuple_GET_SIZE(given.ptr()) != 2)
+        refuse(std::string(name) + " must be a plain CPU tensor or (address, bytes)");
+    const std::size_t address = PyLong_AsSize_t(PyTuple_GET_ITEM(given.ptr(), 0));
+    const Py_ssize_t bytes = PyLong_AsSsize_t(PyTuple_GET_ITEM(given.ptr(), 1));
+    if (PyErr_Occurred()) throw nb::python_error();
+    return {address, bytes, 0};
+}
+
+template <class Real>
+Real* tensor(const Operand& given, Index expected, const char* name) {
+    const Index bytes = expected * Index(sizeof(Real));
+    if (given.bits && (given.bits != 8 * sizeof(Real) || !std::is_floating_point_v<Real>))
+        refuse(std::string(name) + " has elements of another type");
+    if (given.bytes != bytes)
+        refuse(std::string(name) + " must have " + std::to_string(bytes) + " bytes, got " + std::to_string(given.bytes));
+    if (expected == 0) return nullptr;
+    if (given.address == 0) refuse(std::string(name) + " has no memory");
+    if (given.address % alignof(Real)) refuse(std::string(name) + " is not aligned to its element size");
+    return reinterpret_cast<Real*>(given.address);
+}
+
+template <class Real>
+Real* tensor(nb::handle given, Index expected, const char* name) {
+    return tensor<Real>(operand(given, name), expected, name);
+}
+
+// The same for a tensor that may be None.
+template <class Real>
+Real* optional_tensor(nb::handle given, Index expected, const char* name) {
+    return given.is_none() ? nullptr : tensor<Real>(given, expected, name);
+}
+
+inline int thread_count(Index threads) {
+    if (threads < 1) refuse("threads must be at least 1");
+    return int(threads < 1024 ? threads : 1024);
+}
+
+struct Stored {
+    virtual ~Stored() = default;
+};
+
+template <class Real>
+struct StoredWeights : Stored {
+    explicit StoredWeights(Packed<Real>* weights) : packed(weights) {}
+    std::unique_ptr<Packed<Real>> packed;
+};
+
+inline bool same_weights(const Shape& a, const Shape& b) {
+    return a.input_size == b.input_size && a.hidden == b.hidden && a.layers == b.layers && a.directions == b.directions &&
+           a.bias == b.bias && a.reset_before == b.reset_before;
+}
+
+// Weights packed before, if they belong to this layer and to these kernels.
+template <class Real>
+const Packed<Real>* fitting(nb::handle weights, const Shape& shape) {
+    const auto* stored = dynamic_cast<const StoredWeights<Real>*>(&nb::cast<const Stored&>(weights));
+    if (!stored) refuse("packed weights have another dtype than the input");
+    if (!same_weights(stored->packed->shape, shape)) refuse("packed weights were made for another layer");
+    if (stored->packed->variant != variant_in_use()) refuse("packed weights were made for another instruction set");
+    return stored->packed.get();
+}
+
+// Adds `dense` and `advance` to the module.
+void define_direct_calls(nb::module_& m);
+
+}  // namespace anygru

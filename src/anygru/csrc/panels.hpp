@@ -1,0 +1,245 @@
+// Weights of several gates as the tiles want them: packed into panels once, or turned on the way from where they lie.
+//
+// Sixteen bytes of a row of weights are one value for each chain of a sum (tile.hpp). So vectors of such pieces, from as many rows
+// of weights as fit, gather all chains of some outputs at the speed of plain loads; only at the end of a block of k are they
+// turned, so that each vector has one chain of all outputs.
+#pragma once
+
+#include "tile.hpp"
+
+namespace anygru {
+namespace ANYGRU_VARIANT {
+
+// In vectors of at most 32 bytes: wider shuffles cost more than they save.
+constexpr int narrow_bytes = ANYGRU_VECTOR_BYTES < 32 ? ANYGRU_VECTOR_BYTES : 32;
+
+template <class Real>
+struct NarrowOf {
+    typedef Real vector __attribute__((vector_size(narrow_bytes)));
+};
+template <class Real>
+using Narrow = typename NarrowOf<Real>::vector;
+template <class Real>
+using Quad = typename SimdOf<Real>::quad;
+
+template <class Real>
+constexpr int narrow_lanes = narrow_bytes / sizeof(Real);
+
+#if defined(__AVX__)
+// The intrinsics become one load with an insertion, where the compiler makes of a shuffle two loads and a slow permutation.
+ANYGRU_INLINE __m256 joined(__m128 low, __m128 high) { return _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1); }
+ANYGRU_INLINE __m256d joined(__m128d low, __m128d high) { return _mm256_insertf128_pd(_mm256_castpd128_pd256(low), high, 1); }
+#endif
+
+template <class Real>
+ANYGRU_INLINE Narrow<Real> join(Quad<Real> low, Quad<Real> high) {
+#if defined(__AVX__)
+    return joined(low, high);
+#else
+    static_assert(narrow_bytes == 16);
+    return low;
+#endif
+}
+
+template <class Real>
+ANYGRU_INLINE Quad<Real> piece(const Real* from) {
+    Quad<Real> value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+
+// The first `count` values of a piece, then `rest`.
+template <class Real>
+ANYGRU_INLINE Quad<Real> piece(const Real* from, Index count, Real rest) {
+    Quad<Real> value;
+    for (Index i = 0; i < ways<Real>; ++i) value[i] = i < count ? from[i] : rest;
+    return value;
+}
+
+// Pieces of N = ways rows each: in[i] has those of rows i, i + N; out[i] has the i-th value of all rows, in order.
+template <class Real>
+ANYGRU_INLINE void turn(const Narrow<Real>* in, Narrow<Real>* out) {
+    constexpr int N = ways<Real>;
+    if constexpr (N == 2 && narrow_bytes == 16) {
+        out[0] = __builtin_shufflevector(in[0], in[1], 0, 2);
+        out[1] = __builtin_shufflevector(in[0], in[1], 1, 3);
+    } else if constexpr (N == 2) {
+        out[0] = __builtin_shufflevector(in[0], in[1], 0, 4, 2, 6);
+        out[1] = __builtin_shufflevector(in[0], in[1], 1, 5, 3, 7);
+    } else if constexpr (narrow_bytes == 16) {
+        const auto a = __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5), b = __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5);
+        const auto c = __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7), d = __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
+        out[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+        out[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+        out[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+        out[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+    } else {
+        const auto a = __builtin_shufflevector(in[0], in[1], 0, 8, 1, 9, 4, 12, 5, 13);
+        const auto b = __builtin_shufflevector(in[2], in[3], 0, 8, 1, 9, 4, 12, 5, 13);
+        const auto c = __builtin_shufflevector(in[0], in[1], 2, 10, 3, 11, 6, 14, 7, 15);
+        const auto d = __builtin_shufflevector(in[2], in[3], 2, 10, 3, 11, 6, 14, 7, 15);
+        out[0] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+        out[1] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        out[2] = __builtin_shufflevector(c, d, 0, 1, 8, 9, 4, 5, 12, 13);
+        out[3] = __builtin_shufflevector(c, d, 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+}
+
+// The place of k in a panel block of `depth` values: chain after chain.
+template <class Real>
+ANYGRU_INLINE Index place_in_block(Index k, Index depth) {
+    const Index chain = k % ways<Real>, longer = depth % ways<Real>;
+    return chain * (depth / ways<Real>) + (chain < longer ? chain : longer) + k / ways<Real>;
+}
+
+// One block of a panel: panel[place of k][gate][lane] = weight[(gate * hidden + first + lane) * stride + k] for k < depth; zero
+// where first + lane is past `hidden`.
+template <class Real>
+inline void pack_block(const Real* weight, Index hidden, int gates, Index first, Index stride, Index depth, Real* panel) {
+    constexpr int L = lanes<Real>, N = ways<Real>, P = narrow_lanes<Real>;
+    const Index step = Index(gates) * L;
+    for (int gate = 0; gate < gates; ++gate) {
+        for (Index lane = 0; lane < L; lane += P) {
+            const Real* from = weight + (gate * hidden + first + lane) * stride;
+            Real* const to = panel + gate * L + lane;
+            Index k = 0;
+            if (first + lane + P <= hidden) {
+                Real* chain[N];
+                for (int i = 0; i < N; ++i) chain[i] = to + place_in_block<Real>(i, depth) * step;
+                for (; k + N <= depth; k += N) {
+                    Narrow<Real> in[N], out[N];
+#pragma GCC unroll 4
+                    for (int i = 0; i < N; ++i)
+                        in[i] = join<Real>(piece(from + i * stride + k), piece(from + (P - N + i) * stride + k));
+                    turn<Real>(in, out);
+#pragma GCC unroll 4
+                    for (int i = 0; i < N; ++i, chain[i - 1] += step) std::memcpy(chain[i], &out[i], narrow_bytes);
+                }
+            }
+            for (; k < depth; ++k)
+                for (int i = 0; i < P; ++i)
+                    to[place_in_block<Real>(k, depth) * step + i] = first + lane + i < hidden ? from[i * stride + k] : Real(0);
+        }
+    }
+}
+
+// A panel [depth][gates][lanes] of rows of weights.
+template <class Real>
+inline void pack_rows(const Real* weight, Index hidden, int gates, Index first, Index stride, Index depth, Real* panel) {
+    for (Index k = 0; k < depth; k += depth_block<Real>) {
+        const Index block = depth - k < depth_block<Real> ? depth - k : depth_block<Real>;
+        pack_block(weight + k, hidden, gates, first, stride, block, panel + k * gates * lanes<Real>);
+    }
+}
+
+// Values k = at .. at + depth - 1 of a panel [whole][lanes]: columns of a matrix [depth][columns], from column `first` on; zero
+// past the last column.
+template <class Real>
+inline void pack_columns(const Real* weight, Index columns, Index first, Index depth, Real* panel, Index at, Index whole) {
+    for (Index k = at; k < at + depth; ++k, weight += columns) {
+        const Index start = k - k % depth_block<Real>;
+        const Index block = whole - start < depth_block<Real> ? whole - start : depth_block<Real>;
+        store(panel + (start + place_in_block<Real>(k - start, block)) * lanes<Real>, load(weight + first, columns - first));
+    }
+}
+
+// sums[m * pitch + lane] = rows[m][0 : depth] times row `lane` of the weights, as they lie, for as many as a narrow vector
+// has: the sums that the tiles compute from panels, to the bit.
+template <class Real, int M>
+inline void sums_in_place(const Real* const* rows, const Real* weight, Index depth, Real* sums, Index pitch) {
+    constexpr int N = ways<Real>, P = narrow_lanes<Real>;
+    using V = Narrow<Real>;
+    V total[M] = {};
+    for (Index start = 0; start < depth; start += depth_block<Real>) {
+        const Index end = depth - start < depth_block<Real> ? depth : start + depth_block<Real>;
+        V chains[M][N] = {};
+        const auto add = [&](Index k, int i) __attribute__((always_inline)) {
+            const V pieces = join<Real>(piece(weight + i * depth + k), piece(weight + (P - N + i) * depth + k));
+#pragma GCC unroll 4
+            for (int m = 0; m < M; ++m)
+                chains[m][i] = fused(join<Real>(piece(rows[m] + k), piece(rows[m] + k)), pieces, chains[m][i]);
+        };
+        Index k = start;
+        // A line of the cache is used up before the next row comes: in some sizes all rows compete for the same few places.
+        for (; k + 4 * N <= end; k += 4 * N)
+#pragma GCC unroll 4
+            for (int i = 0; i < N; ++i)
+#pragma GCC unroll 4
+                for (int part = 0; part < 4; ++part) add(k + part * N, i);
+        for (; k + N <= end; k += N)
+#pragma GCC unroll 4
+            for (int i = 0; i < N; ++i) add(k, i);
+        if (k < end) {
+            // What is missing of the last pieces: adding -0 * 0 changes nothing, not even a sign.
+            for (int m = 0; m < M; ++m) {
+                const auto last = piece(rows[m] + k, end - k, Real(-0.0));
+                for (int i = 0; i < N; ++i) {
+                    const V pieces = join<Real>(piece(weight + i * depth + k, end - k, Real(0)),
+                                                piece(weight + (P - N + i) * depth + k, end - k, Real(0)));
+                    chains[m][i] = fused(join<Real>(last, last), pieces, chains[m][i]);
+                }
+            }
+        }
+#pragma GCC unroll 4
+        for (int m = 0; m < M; ++m) {
+            V turned[N];
+            turn<Real>(chains[m], turned);
+            total[m] = start == 0 ? turned[0] : total[m] + turned[0];
+            for (int i = 1; i < N; ++i) total[m] += turned[i];
+        }
+    }
+    for (int m = 0; m < M; ++m) std::memcpy(sums + m * pitch, &total[m], sizeof(V));
+}
+
+// Weights of W gates, [W * hidden, depth], packed or as they lie.
+template <class Real, int W>
+struct Weights {
+    const Real* packed;  // [blocks][depth][W][lanes], or null
+    const Real* raw;     // row of the first gate
+    Index hidden;        // rows from one gate to the next
+    Index depth;
+    Real* scratch;       // room for four panels of one depth block, used where nothing is packed
+};
+
+// sums [count][S][W][lanes] = rows [count][depth] times the S panels from block `first` on, none of them cut short.
+template <class Real, int W>
+inline void product_in_place(const Real* const* rows, Index count, const Weights<Real, W>& weights, Index first, int panels,
+                             Real* sums) {
+    const auto part = count == 1   ? &sums_in_place<Real, 1>
+                      : count == 2 ? &sums_in_place<Real, 2>
+                      : count == 3 ? &sums_in_place<Real, 3>
+                                   : &sums_in_place<Real, 4>;
+    constexpr int L = lanes<Real>;
+    for (int w = 0; w < W; ++w)
+        for (Index lane = 0; lane < panels * L; lane += narrow_lanes<Real>)
+            part(rows, weights.raw + (w * weights.hidden + first * L + lane) * weights.depth, weights.depth,
+                 sums + (lane / L * W + w) * L + lane % L, panels * W * L);
+}
+
+// sums [count][S][W][lanes] = rows [count][depth] times the S panels from block `first` on.
+template <class Real, int W>
+inline void product(const Real* const* rows, Index count, const Weights<Real, W>& weights, Index first, int panels,
+                    Real* sums) {
+    constexpr Index width = W * lanes<Real>;
+    if (count <= 0) return;
+    if (weights.depth == 0) std::memset(sums, 0, sizeof(Real) * count * panels * width);
+    if (!weights.packed && count <= few_rows && (first + panels) * lanes<Real> <= weights.hidden)
+        return product_in_place(rows, count, weights, first, panels, sums);
+    for (Index k = 0; k < weights.depth; k += depth_block<Real>) {
+        const Index block = weights.depth - k < depth_block<Real> ? weights.depth - k : depth_block<Real>;
+        const Real* panel = weights.scratch;
+        Index stride = depth_block<Real> * width;
+        if (weights.packed) {
+            stride = weights.depth * width;
+            panel = weights.packed + first * stride + k * width;
+        } else {
+            for (int s = 0; s < panels; ++s)
+                pack_block(weights.raw + k, weights.hidden, W, (first + s) * lanes<Real>, weights.depth, block,
+                           weights.scratch + s * stride);
+        }
+        product_block<Real, W>(rows, count, k, block, panel, stride, width, panels, sums, k == 0);
+    }
+}
+
+}  // namespace ANYGRU_VARIANT
+}  // namespace anygru

@@ -1,0 +1,97 @@
+// How many threads a call is worth, and how they share it.
+#pragma once
+
+#include <algorithm>
+
+#include "engine.hpp"
+#include "threads.hpp"
+
+namespace anygru {
+
+// Threads that one direction of one layer is worth, and how they share it. The estimate is in nanoseconds a step; it only
+// ranks the choices, so rough rates do.
+struct Division {
+    int row_groups = 1;
+    int block_groups = 1;
+    int threads() const { return row_groups * block_groups; }
+};
+
+inline Division divide(int threads, const Shape& shape, int lanes, int tile_rows, Index element) {
+    constexpr double flops_per_ns = 80, near_bytes_per_ns = 60, far_bytes_per_ns = 25, barrier_ns = 250;
+    constexpr double near_bytes = 768 << 10;
+    const Index blocks = (shape.hidden + lanes - 1) / lanes;
+    const Index batch = shape.sizes && shape.steps ? (shape.rows + shape.steps - 1) / shape.steps : shape.batch;
+    const Index tiles = std::max<Index>(1, (batch + tile_rows - 1) / tile_rows);
+    const bool apart = crowded();
+    Division best;
+    double least = 0;
+    for (int used = 1; used <= threads; ++used)
+        for (int groups = 1; groups <= used; ++groups) {
+            if (used % groups || groups > tiles || used / groups > blocks || (apart && groups < used)) continue;
+            const int block_groups = used / groups;
+            const double rows = groups == 1 ? double(batch) : double((tiles + groups - 1) / groups * tile_rows);
+            const double width = double((blocks + block_groups - 1) / block_groups) * lanes * 3;
+            const double depth = double(shape.hidden + shape.input_size);
+            const double bytes = width * double(shape.hidden) * double(element);
+            const double compute = 2 * rows * width * depth / (flops_per_ns * 4 / double(element));
+            const double memory = bytes / (bytes > near_bytes ? far_bytes_per_ns : near_bytes_per_ns);
+            const double time = std::max(compute, memory) + (block_groups > 1 ? barrier_ns : 0);
+            if (least == 0 || time < 0.95 * least) {
+                least = time;
+                best.row_groups = groups;
+                best.block_groups = block_groups;
+            }
+        }
+    return best;
+}
+
+// Work below this many multiply-adds is done before another thread has woken up.
+constexpr double worth_a_thread = 150e3;
+
+// A single step waits for its weights rather than for arithmetic: reading one takes about as long as so many multiply-adds.
+constexpr double reading_a_weight = 5;
+
+inline int useful_threads(int threads, const Shape& shape) {
+    const double weights =
+        3 * double(shape.hidden) * double(shape.hidden + shape.input_size) * shape.directions * shape.layers;
+    const double work = weights * std::max(double(shape.rows), shape.steps == 1 ? reading_a_weight : 0);
+    return std::max(1, std::min(threads, int(std::min(work / worth_a_thread, 1024.0))));
+}
+
+inline int gradient_threads(int threads, Index rows, Index input_size, Index hidden) {
+    const double work = double(rows) * 3 * double(hidden) * double(hidden + input_size);
+    const Index most = std::min<Index>(threads, (hidden + 7) / 8);
+    return std::max(1, int(std::min(work / worth_a_thread, double(most))));
+}
+
+// Teams compute at the same time: the two directions, or consecutive layers along the diagonal.
+struct Plan {
+    int teams = 1;
+    bool pipelined = false;
+    Division division;
+    Index chunk = 1;
+    int threads() const { return teams * division.threads(); }
+};
+
+inline Plan make_plan(const Shape& shape, int threads, const Kernels& kernels, int lanes, Index element) {
+    Plan plan;
+    threads = useful_threads(threads, shape);
+    const double step_work = double(shape.batch) * 3 * double(shape.hidden) * double(shape.hidden);
+    if (shape.directions == 2 && threads >= 2) {
+        plan.teams = 2;
+    } else if (shape.layers >= 2 && shape.directions == 1 && threads >= 2 && shape.steps >= 16 && step_work < 2e6 &&
+               shape.layers >= threads && !crowded()) {
+        plan.teams = threads;
+        plan.pipelined = true;
+    }
+    plan.division = divide(threads / plan.teams, shape, lanes, kernels.tile_rows, element);
+    const Index own_rows = std::max<Index>(1, (shape.batch + plan.division.row_groups - 1) / plan.division.row_groups);
+    const Index blocks = (shape.hidden + lanes - 1) / lanes;
+    const Index own_width = (blocks + plan.division.block_groups - 1) / plan.division.block_groups * 3 * lanes * element;
+    const Index rows = std::clamp<Index>((512 << 10) / own_width, 128, 512);
+    plan.chunk = std::clamp<Index>(rows / own_rows, 1, std::max<Index>(shape.steps, 1));
+    if (plan.pipelined) plan.chunk = std::clamp<Index>(shape.steps / 12, 1, plan.chunk);
+    return plan;
+}
+
+}  // namespace anygru

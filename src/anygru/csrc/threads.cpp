@@ -1,0 +1,225 @@
+#include "threads.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#if defined(__linux__)
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+#endif
+
+namespace anygru {
+
+namespace {
+
+void pause_briefly() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+using Clock = std::chrono::steady_clock;
+
+// What the barriers tell about the machine: long waits one soon after another mean that other programs have our cores.
+struct Crowd {
+    std::atomic<int> long_waits{0};
+    std::atomic<Clock::rep> first{0};   // when the first of them was
+    std::atomic<Clock::rep> until{0};   // when to try again
+    std::atomic<Clock::rep> pause{0};   // how long the last pause was
+
+    void waited(Clock::duration time) {
+        if (time < std::chrono::microseconds(300)) return;
+        const Clock::rep shortest = Clock::duration(std::chrono::milliseconds(20)).count();
+        const Clock::rep now = Clock::now().time_since_epoch().count();
+        if (now - first.load() > 5 * shortest) {
+            first.store(now);
+            long_waits.store(0);
+        }
+        if (long_waits.fetch_add(1) < 4 || now < until.load()) return;
+        long_waits.store(0);
+        const Clock::rep last = pause.load();
+        // Twice as long as the last time, if that was not long ago.
+        const Clock::rep next = last && now < until.load() + last ? (last < 32 * shortest ? 2 * last : last) : shortest;
+        pause.store(next);
+        until.store(now + next);
+    }
+};
+
+Crowd crowd;
+
+// Spins for some 50 microseconds, then gives the core away between looks: on a machine with more threads than cores the
+// one that is waited for may need this very core.
+template <class Done>
+void spin_until(const Done& done) {
+    for (int spins = 0; spins < 2000; ++spins) {
+        if (done()) return;
+        pause_briefly();
+    }
+    const Clock::time_point start = Clock::now();
+    while (!done()) std::this_thread::yield();
+    crowd.waited(Clock::now() - start);
+}
+
+// Threads of our own, for processes without an OpenMP pool that we could borrow.
+class Pool {
+public:
+    void run(int threads, void (*work)(void*, int), void* data) {
+        std::lock_guard<std::mutex> one_call(calls_);
+        start(threads - 1);
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+            work_ = work;
+            data_ = data;
+            wanted_ = threads - 1;
+            running_.store(threads - 1, std::memory_order_relaxed);
+            round_.fetch_add(1, std::memory_order_release);
+        }
+        wake_.notify_all();
+        work(data, 0);
+        spin_until([&] { return running_.load(std::memory_order_acquire) == 0; });
+    }
+
+private:
+    void start(int threads) {
+        while (int(started_) < threads) {
+            const int number = int(++started_);
+            const std::uint32_t seen = round_.load();
+            std::thread([this, number, seen] { serve(number, seen); }).detach();
+        }
+    }
+
+    void serve(int number, std::uint32_t seen) {
+        for (;;) {
+            for (int spins = 0; spins < 2000 && round_.load(std::memory_order_acquire) == seen; ++spins) pause_briefly();
+            std::unique_lock<std::mutex> lock(mutex_);
+            wake_.wait(lock, [&] { return round_.load(std::memory_order_relaxed) != seen; });
+            seen = round_.load(std::memory_order_relaxed);
+            const bool mine = number <= wanted_;
+            void (*work)(void*, int) = work_;
+            void* data = data_;
+            lock.unlock();
+            if (!mine) continue;
+            work(data, number);
+            running_.fetch_sub(1, std::memory_order_release);
+        }
+    }
+
+    std::mutex calls_, mutex_;
+    std::condition_variable wake_;
+    std::size_t started_ = 0;
+    void (*work_)(void*, int) = nullptr;
+    void* data_ = nullptr;
+    int wanted_ = 0;
+    std::atomic<int> running_{0};
+    std::atomic<std::uint32_t> round_{0};
+};
+
+// The OpenMP runtime that is already in the process: the one PyTorch was linked with. GOMP_parallel is libgomp's stable
+// interface to compiled code; LLVM's runtime offers it too.
+struct Runtime {
+    void (*parallel)(void (*)(void*), void*, unsigned, unsigned) = nullptr;
+    int (*thread_number)() = nullptr;
+    int (*thread_count)() = nullptr;
+};
+
+#if defined(__linux__)
+int find_runtime(dl_phdr_info* library, std::size_t, void* found) {
+    const char* name = std::strrchr(library->dlpi_name, '/');
+    if (!name || (std::strncmp(name, "/libgomp", 8) != 0 && std::strncmp(name, "/libomp", 7) != 0 &&
+                  std::strncmp(name, "/libiomp", 8) != 0))
+        return 0;
+    void* handle = dlopen(library->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (!handle) return 0;
+    Runtime runtime;
+    runtime.parallel = reinterpret_cast<decltype(runtime.parallel)>(dlsym(handle, "GOMP_parallel"));
+    runtime.thread_number = reinterpret_cast<int (*)()>(dlsym(handle, "omp_get_thread_num"));
+    runtime.thread_count = reinterpret_cast<int (*)()>(dlsym(handle, "omp_get_num_threads"));
+    if (!runtime.parallel || !runtime.thread_number || !runtime.thread_count) return 0;
+    *static_cast<Runtime*>(found) = runtime;
+    return 1;
+}
+
+const Runtime* borrowed() {
+    static const pid_t owner = getpid();
+    static const Runtime runtime = [] {
+        Runtime found;
+        dl_iterate_phdr(find_runtime, &found);
+        return found;
+    }();
+    // A forked child has the runtime's memory but not its threads; waiting for them would never end.
+    return runtime.parallel && owner == getpid() ? &runtime : nullptr;
+}
+
+Pool& pool() {
+    static pid_t owner = getpid();
+    static Pool* threads = new Pool;
+    if (owner != getpid()) {
+        threads = new Pool;  // the parent's threads are not here either
+        owner = getpid();
+    }
+    return *threads;
+}
+#else
+const Runtime* borrowed() { return nullptr; }
+
+Pool& pool() {
+    static Pool* threads = new Pool;  // never destroyed: its threads may outlive static destruction
+    return *threads;
+}
+#endif
+
+struct Region {
+    void (*work)(void*, int);
+    void* data;
+    int threads;
+    const Runtime* runtime;
+    std::atomic<bool> refused{false};
+};
+
+void enter(void* data) {
+    Region& region = *static_cast<Region*>(data);
+    // Inside another parallel region, or under a thread limit, the runtime gives fewer threads than asked for.
+    if (region.runtime->thread_count() != region.threads) return region.refused.store(true);
+    region.work(region.data, region.runtime->thread_number());
+}
+
+}  // namespace
+
+void Barrier::wait() {
+    const std::uint32_t round = round_.load(std::memory_order_relaxed);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == std::uint32_t(members_)) {
+        arrived_.store(0, std::memory_order_relaxed);
+        round_.store(round + 1, std::memory_order_release);
+        return;
+    }
+    spin_until([&] { return round_.load(std::memory_order_acquire) != round; });
+}
+
+void Progress::wait_for(Index count) {
+    spin_until([&] { return count_.load(std::memory_order_acquire) >= count; });
+}
+
+bool crowded() { return Clock::now().time_since_epoch().count() < crowd.until.load(); }
+
+const char* thread_pool() { return borrowed() ? "openmp" : "own"; }
+
+void run_threads(int threads, void (*work)(void*, int), void* data) {
+    if (threads <= 1) return work(data, 0);
+    if (const Runtime* runtime = borrowed()) {
+        Region region{work, data, threads, runtime};
+        runtime->parallel(enter, &region, unsigned(threads), 0);
+        if (!region.refused) return;
+    }
+    pool().run(threads, work, data);
+}
+
+}  // namespace anygru

@@ -1,0 +1,45 @@
+// Threads that share one call: a barrier that spins, and a pool to run them in.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "call.hpp"
+
+namespace anygru {
+
+// All members wait for one another. They spin for some microseconds, then let others run.
+class alignas(64) Barrier {
+public:
+    void set_members(int members) { members_ = members; }
+    void wait();
+
+private:
+    std::atomic<std::uint32_t> arrived_{0};
+    int members_ = 1;
+    alignas(64) std::atomic<std::uint32_t> round_{0};
+};
+
+// A count that one thread raises and another waits for.
+class alignas(64) Progress {
+public:
+    void reset() { count_.store(0, std::memory_order_relaxed); }
+    void raise() { count_.fetch_add(1, std::memory_order_release); }
+    void wait_for(Index count);
+
+private:
+    std::atomic<Index> count_{0};
+};
+
+// Runs work(data, thread) for each thread 0 .. threads - 1, the caller being one of them, and returns when all are done.
+// Prefers the OpenMP pool that PyTorch itself uses, so that the two never compete for a core.
+void run_threads(int threads, void (*work)(void*, int), void* data);
+
+// Whether other programs have our cores, so that threads which wait for one another at every step would mostly wait. It is
+// concluded from long waits at barriers and tried again after 20 milliseconds, later up to 640.
+bool crowded();
+
+// "openmp" or "own": which pool run_threads uses.
+const char* thread_pool();
+
+}  // namespace anygru

@@ -1,0 +1,51 @@
+// Included by one file for each instruction set: the table of its kernels.
+#pragma once
+
+#include "backward_kernel.hpp"
+#include "gradient_kernel.hpp"
+#include "gru_kernel.hpp"
+#include "variants.hpp"
+#include "weight_gradient_kernel.hpp"
+
+namespace anygru {
+namespace ANYGRU_VARIANT {
+
+// One thread's part of the sums over rows.
+template <class Real>
+void gradients(const Gradients<Real>& call, int member) {
+    if (call.rows > few_rows) WeightGradientKernel<Real>(call, member).compute();
+    else if (member == 0) GradientKernel<Real>(call).of_weights();
+    if (call.input_gradient && member == 0) GradientKernel<Real>(call).of_input();
+}
+
+template <class Real>
+Real sum(const Real* values, Index count) {
+    constexpr Index L = lanes<Real>;
+    Vector<Real> sums[8] = {};
+    Index i = 0;
+    for (; i + 8 * L <= count; i += 8 * L) {
+#pragma GCC unroll 8
+        for (int s = 0; s < 8; ++s) sums[s] += load(values + i + s * L);
+    }
+    Real total = 0;
+    for (; i < count; ++i) total += values[i];
+    for (const Vector<Real>& vector : sums)
+        for (Index lane = 0; lane < L; ++lane) total += vector[lane];
+    return total;
+}
+
+template <class Real>
+constexpr KernelsOf<Real> kernels_of() {
+    return {&ForwardKernel<Real>::run, &BackwardKernel<Real>::run, &gradients<Real>, &sum<Real>,
+            &ForwardKernel<Real>::pack, lanes<Real>};
+}
+
+}  // namespace ANYGRU_VARIANT
+}  // namespace anygru
+
+#define ANYGRU_DEFINE_VARIANT(variant_name)                                                                        \
+    namespace anygru {                                                                                             \
+    extern const Kernels variant_name##_kernels = {#variant_name, variant_name::tile_rows, variant_name::deepest_block, \
+                                                   variant_name::kernels_of<float>(),                            \
+                                                   variant_name::kernels_of<double>()};                          \
+    }

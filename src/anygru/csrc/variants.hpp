@@ -1,0 +1,21 @@
+// The compiled variants, and the choice among them at run time.
+#pragma once
+
+#include "call.hpp"
+
+namespace anygru {
+
+// The variant in use: the best that this CPU executes, or the one that ANYGRU_CPU_ISA names when this is first called. A name
+// that is unknown or that the CPU cannot execute throws std::invalid_argument with the names that would do.
+const Kernels& kernels();
+
+// From now on this one; throws as above.
+void use_kernels(const char* name);
+
+// The same for a name, or null where the CPU cannot execute it or it was not compiled.
+const Kernels* kernels(const char* name);
+
+// Names of the variants that this CPU executes, best first, null at the end.
+const char* const* executable_variants();
+
+}  // namespace anygru

@@ -1,0 +1,166 @@
+// Gradients of the weights and biases of one direction: sums over many rows, of the gates' gradients times inputs or states.
+//
+// Both factors lie row by row, which here is the depth of the product. So a tile takes some values of a row of the one, each as a
+// broadcast, times some vectors of the same row of the other, and walks from row to row; both are packed so that it finds them one
+// after the other. A thread owns some hidden units, with all of their gates, and needs nothing of the other threads: their number
+// changes no bit.
+#pragma once
+
+#include "call.hpp"
+#include "partition.hpp"
+#include "tile.hpp"
+
+namespace anygru {
+namespace ANYGRU_VARIANT {
+
+template <class Real>
+struct WeightGradientKernel {
+    using V = Vector<Real>;
+    static constexpr int L = lanes<Real>;
+    static constexpr int M = tile_rows;                  // units a tile
+    static constexpr Index group_size = gradient_depth * M + 64 / sizeof(Real);
+    static constexpr int widest = tile_vectors / M;      // vectors a tile
+
+    // Gradient `out` [count, hidden, size] of the weights of some gates, from values [rows, size].
+    struct Product {
+        const int* gates;     // their places in a row of the gates' gradients
+        int count;
+        const Real* values;
+        Index pitch, size;
+        Real* out;
+    };
+
+    const Gradients<Real>& call;
+    const Index hidden;
+    const int gates;
+    const Index first, units;    // own hidden units
+    const int* from_input;       // gates that the product with the input gets its gradients from ...
+    const int* from_state;       // ... and that with the state
+    const Index groups;          // of M own units
+    Real* panel;                 // [depth][widest][L] of a product's values
+    Real* sums;                  // [M][widest][L] of a tile
+    Real* packed;                // [gates][groups][depth][M]
+
+    WeightGradientKernel(const Gradients<Real>& gradients, int member)
+        : call(gradients), hidden(gradients.hidden), gates(gradients.reset_before ? 3 : 4),
+          first(first_unit(hidden, call.members, member)), units(first_unit(hidden, call.members, member + 1) - first),
+          groups((units + M - 1) / M) {
+        static constexpr int order[] = {0, 1, 2}, order_of_input[] = {1, 2, 3}, order_of_state[] = {1, 2, 0};
+        from_input = call.reset_before ? order : order_of_input;
+        from_state = call.reset_before ? order : order_of_state;
+        panel = call.scratch + member * call.scratch_size;
+        sums = panel + gradient_depth * widest * L;
+        packed = sums + tile_vectors * L;
+    }
+
+    void compute() {
+        for (Index row = 0; row < call.rows; row += gradient_depth) {
+            const Index depth = call.rows - row < gradient_depth ? call.rows - row : gradient_depth;
+            const bool adds = call.adds || row > 0;
+            pack_gates(row, depth);
+            sum_gates(from_input, call.bias_ih_gradient, depth, adds);
+            sum_gates(from_state, call.bias_hh_gradient, depth, adds);
+            if (call.weight_ih_gradient)
+                multiply({from_input, 3, call.input + row * call.input_size, call.input_size, call.input_size,
+                          call.weight_ih_gradient}, depth, adds);
+            if (!call.weight_hh_gradient) continue;
+            multiply({from_state, call.reset_before ? 2 : 3, call.previous + row * hidden, hidden, hidden,
+                      call.weight_hh_gradient}, depth, adds);
+            if (call.reset_before)
+                multiply({from_state + 2, 1, call.kept + (row * 4 + 3) * hidden, 4 * hidden, hidden,
+                          call.weight_hh_gradient + 2 * hidden * hidden}, depth, adds);
+        }
+    }
+
+    Real* group_of(int gate, Index group) const { return packed + (gate * groups + group) * group_size; }
+
+    void pack_gates(Index row, Index depth) {
+        const Index width = gates * hidden;
+        for (Index k = 0; k < depth; ++k) {
+            const Real* from = call.gates + (row + k) * width + first;
+            for (int gate = 0; gate < gates; ++gate, from += hidden) {
+                Real* to = group_of(gate, 0) + k * M;
+                Index unit = 0;
+                for (; unit + M <= units; unit += M, to += group_size) std::memcpy(to, from + unit, sizeof(Real) * M);
+                for (Index m = 0; unit < units && m < M; ++m) to[m] = unit + m < units ? from[unit + m] : Real(0);
+            }
+        }
+    }
+
+    void sum_gates(const int* own_gates, Real* out, Index depth, bool adds) const {
+        for (int gate = 0; out && gate < 3; ++gate)
+            for (Index group = 0; group < groups; ++group) {
+                const Index unit = group * M, count = units - unit < M ? units - unit : M;
+                const Real* from = group_of(own_gates[gate], group);
+                Real total[M] = {};
+                for (Index k = 0; k < depth; ++k)
+                    for (int m = 0; m < M; ++m) total[m] += from[k * M + m];
+                Real* to = out + gate * hidden + first + unit;
+                for (Index m = 0; m < count; ++m) to[m] = adds ? to[m] + total[m] : total[m];
+            }
+    }
+
+    void multiply(const Product& product, Index depth, bool adds) {
+        for (Index column = 0; column < product.size;) {
+            // As many vectors as a tile takes, but none left alone.
+            const Index left = (product.size - column + L - 1) / L;
+            const int vectors = left == 4 || left == 2 ? 2 : left == 1 ? 1 : widest;
+            if (vectors == 1) multiply_columns<1>(product, column, depth, adds);
+            else if (vectors == 2) multiply_columns<2>(product, column, depth, adds);
+            else multiply_columns<widest>(product, column, depth, adds);
+            column += vectors * L;
+        }
+    }
+
+    template <int W>
+    void multiply_columns(const Product& product, Index column, Index depth, bool adds) {
+        const Index left = product.size - column;
+        const Real* from = product.values + column;
+        for (Index k = 0; k < depth; ++k, from += product.pitch)
+            for (int w = 0; w < W; ++w) store(panel + (k * W + w) * L, load(from + w * L, left - w * L));
+        const Index columns = left < W * L ? left : W * L;
+        for (int gate = 0; gate < product.count; ++gate)
+            for (Index group = 0; group < groups; ++group) {
+                const Index unit = group * M, count = units - unit < M ? units - unit : M;
+                Real* out = product.out + (gate * hidden + first + unit) * product.size + column;
+                for (Index m = 0; m < count; ++m)
+                    for (Index at = 0; at < columns; at += L) __builtin_prefetch(out + m * product.size + at, 1);
+                tile<W>(group_of(product.gates[gate], group), panel, depth, sums);
+                put(sums, count, W * L, columns, out, product.size, adds);
+            }
+    }
+
+    // sums [M][W][L] = the sum over k of lines [depth][M] times panel [depth][W][L].
+    template <int W>
+    static __attribute__((noinline)) void tile(const Real* lines, const Real* panel, Index depth, Real* sums) {
+        V total[M][W] = {};
+        for (Index k = 0; k < depth; ++k, lines += M, panel += W * L) {
+            V value[W];
+#pragma GCC unroll 3
+            for (int w = 0; w < W; ++w) value[w] = load(panel + w * L);
+#pragma GCC unroll 8
+            for (int m = 0; m < M; ++m) {
+                const V line = broadcast(lines[m]);
+#pragma GCC unroll 3
+                for (int w = 0; w < W; ++w) total[m][w] = fused(line, value[w], total[m][w]);
+            }
+        }
+#pragma GCC unroll 8
+        for (int m = 0; m < M; ++m)
+#pragma GCC unroll 3
+            for (int w = 0; w < W; ++w) store(sums + (m * W + w) * L, total[m][w]);
+    }
+
+    // Lines of `width` values from sums to out, or added to it.
+    static void put(const Real* sums, Index count, Index width, Index columns, Real* out, Index pitch, bool adds) {
+        for (Index m = 0; m < count; ++m, sums += width, out += pitch)
+            for (Index at = 0; at < columns; at += L) {
+                V value = load(sums + at);
+                if (adds) value += load(out + at, columns - at);
+                store(out + at, value, columns - at);
+            }
+    }
+};
+
+}  // namespace ANYGRU_VARIANT
+}  // namespace anygru

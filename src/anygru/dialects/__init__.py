@@ -1,0 +1,33 @@
+"""The dialects: each speaks one framework's vocabulary, translates it to torch and anygru, and computes nothing itself.
+
+`anygru run script.py` lets a script import them under their original names; `import anygru.dialects.paddle as paddle` does
+without. `README.md` beside this file tells how a dialect is built and how the names are made to meet.
+"""
+
+from typing import Any
+
+from anygru.dialects._environment import environment as environment
+from anygru.dialects._finder import NAMES as NAMES
+from anygru.dialects._finder import install as install
+from anygru.dialects._not_covered import NotCoveredError as NotCoveredError
+from anygru.dialects._not_covered import NotCoveredImportError as NotCoveredImportError
+from anygru.dialects._not_covered import not_covered as not_covered
+from anygru.dialects._not_covered import refuser as refuser
+
+
+def from_dialect(layer: Any) -> Any:
+    """Give a `anygru.GRU` or `anygru.GRUCell` that computes what a dialect's GRU layer computes and shares its parameters.
+
+    Args:
+        layer: a GRU layer or cell of any dialect: `paddle.nn.GRU`, `mxnet.gluon.rnn.GRU`, `chainer.links.NStepGRU` ...
+
+    Training either trains both. Raises TypeError for anything that is no dialect's GRU; a layer whose parameters cannot
+    be shared raises the error of its dialect, which says why.
+    """
+    convert = getattr(layer, "__to_anygru__", None) or getattr(layer, "_anygru_layer", None)
+    if convert is None:
+        raise TypeError(
+            f"from_dialect: layer must be a GRU layer or cell of a dialect ({', '.join(NAMES)}), got "
+            f"{type(layer).__module__}.{type(layer).__qualname__}; anygru.accelerate() takes models with torch.nn.GRU"
+        )
+    return convert()

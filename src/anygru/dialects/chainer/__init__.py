@@ -1,0 +1,273 @@
+"""Chainer 7.8's vocabulary on PyTorch: Variables and functions, links, optimizers, serializers, the training loop.
+
+A Variable holds a NumPy array; functions compute on torch tensors over the same memory and are differentiated by torch;
+GRUs are computed by `anygru.functional`. See `names.txt` beside this file for what is covered.
+"""
+
+import os as _os
+import warnings as _warnings
+from typing import Any as _Any
+
+import numpy as _numpy
+
+from anygru.dialects import refuser as _refuser
+
+from ._version import __version__
+from .configuration import config, global_config, using_config
+
+
+class _Mixed16:
+    """Stands for float16 with float32 where it matters."""
+
+    dtype = _numpy.dtype(_numpy.float16)
+
+    def __repr__(self) -> str:
+        return "dtype('mixed16')"
+
+
+mixed16 = _Mixed16()
+
+
+def _configure() -> None:
+    environ = _os.environ
+
+    def flag(name: str, default: str) -> bool:
+        return bool(int(environ.get(name, default)))
+
+    global_config.debug = flag("CHAINER_DEBUG", "0")
+    global_config.cudnn_deterministic = False
+    global_config.warn_nondeterministic = False
+    global_config.enable_backprop = True
+    global_config.keep_graph_on_report = flag("CHAINER_KEEP_GRAPH_ON_REPORT", "0")
+    global_config.train = True
+    global_config.type_check = flag("CHAINER_TYPE_CHECK", "1")
+    global_config.use_cudnn = environ.get("CHAINER_USE_CUDNN", "auto")
+    global_config.use_cudnn_tensor_core = "auto"
+    global_config.autotune = False
+    global_config.schedule_func = None
+    global_config.use_static_graph = True
+    global_config.use_ideep = environ.get("CHAINER_USE_IDEEP", "never")
+    global_config.lazy_grad_sum = flag("CHAINER_LAZY_GRAD_SUM", "0")
+    global_config.cudnn_fast_batch_normalization = flag("CHAINER_CUDNN_FAST_BATCH_NORMALIZATION", "0")
+    name = environ.get("CHAINER_DTYPE", "float32")
+    if name not in ("float16", "float32", "float64", "mixed16"):
+        raise TypeError(f'incorrect dtype name in CHAINER_DTYPE: "{name}". Only float16/32/64 are allowed.')
+    global_config.dtype = mixed16 if name == "mixed16" else _numpy.dtype(name)
+    global_config._will_recompute = False
+    global_config.in_recomputing = False
+    global_config.compute_mode = None
+
+
+_configure()
+disable_experimental_feature_warning = False
+
+
+def get_dtype(dtype: _Any = None, map_mixed16: _Any = None) -> _numpy.dtype:
+    """A dtype, or the configured one for None; `map_mixed16` stands for mixed16 (float16 by default)."""
+    if dtype is None:
+        dtype = config.dtype
+    if dtype is mixed16 and map_mixed16 is not None:
+        dtype = map_mixed16
+    return _numpy.dtype(dtype)
+
+
+def get_compute_mode() -> _Any:
+    """The configured compute mode (always None: it belongs to iDeep)."""
+    return config.compute_mode
+
+
+def is_debug() -> bool:
+    """Whether debug mode is on in this thread."""
+    return bool(config.debug)
+
+
+def set_debug(debug: bool) -> None:
+    """Turn debug mode on or off in this thread: more checks, stack traces with errors of backpropagation."""
+    config.debug = debug
+
+
+class DebugMode:
+    """Switches debug mode inside a `with` block. Deprecated: use `using_config("debug", ...)`."""
+
+    def __init__(self, debug: bool) -> None:
+        _warnings.warn(
+            'chainer.DebugMode is deprecated. Use chainer.using_config("debug", ...) instead.',
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        self._block = using_config("debug", debug)
+
+    def __enter__(self) -> None:
+        self._block.__enter__()
+
+    def __exit__(self, *args: _Any) -> None:
+        self._block.__exit__(*args)
+
+
+from . import (  # noqa: E402
+    backend,
+    backends,
+    cuda,
+    dataset,
+    datasets,
+    function_hooks,
+    functions,
+    gradient_check,
+    initializers,
+    iterators,
+    link_hooks,
+    links,
+    optimizer_hooks,
+    optimizers,
+    serializers,
+    training,
+    types,
+    utils,
+    variable,
+    warnings,
+)
+from ._backprop import backward  # noqa: E402
+from ._hooks import get_function_hooks  # noqa: E402
+from .backend import get_device, using_device  # noqa: E402
+from .backends.cuda import should_use_cudnn, should_use_cudnn_tensor_core  # noqa: E402
+from .device_resident import DeviceResident  # noqa: E402
+from .function import (  # noqa: E402
+    Function,
+    FunctionAdapter,
+    force_backprop_mode,
+    no_backprop_mode,
+)
+from .function_hook import FunctionHook  # noqa: E402
+from .function_node import FunctionNode, grad  # noqa: E402
+from .initializer import Initializer  # noqa: E402
+from .link import Chain, ChainList, Link  # noqa: E402
+from .link_hook import LinkHook  # noqa: E402
+from .optimizer import GradientMethod, Optimizer, UpdateRule  # noqa: E402
+from .reporter import (  # noqa: E402
+    DictSummary,
+    Reporter,
+    Summary,
+    get_current_reporter,
+    report,
+    report_scope,
+)
+from .sequential import Sequential  # noqa: E402
+from .serializer import AbstractSerializer, Deserializer, Serializer  # noqa: E402
+from .variable import Parameter, Variable, as_array, as_variable  # noqa: E402
+
+
+def get_array_types() -> tuple[type, ...]:
+    """The classes of arrays."""
+    types: tuple[type, ...] = (_numpy.ndarray, backends.cuda.ndarray) if backends.cuda.available else (_numpy.ndarray,)
+    return types
+
+
+def get_cpu_array_types() -> tuple[type, ...]:
+    """The classes of arrays on the CPU."""
+    return (_numpy.ndarray,)
+
+
+def is_arrays_compatible(arrays: _Any) -> bool:
+    """Whether all arrays (None aside) are on the same kind of device."""
+    return len({isinstance(array, _numpy.ndarray) for array in arrays if array is not None}) <= 1
+
+
+def print_runtime_info(out: _Any = None) -> None:
+    """Print the versions of what computes."""
+    import platform
+    import sys
+
+    import torch
+
+    import anygru
+
+    out = sys.stdout if out is None else out
+    out.write(
+        f"Platform: {platform.platform()}\nChainer: {__version__} (dialect of anygru {anygru.__version__})\n"
+        f"NumPy: {_numpy.__version__}\nPyTorch: {torch.__version__}\nCUDA: {torch.version.cuda or 'Not Available'}\n"
+    )
+
+
+__all__ = [
+    "AbstractSerializer",
+    "Chain",
+    "ChainList",
+    "DebugMode",
+    "Deserializer",
+    "DeviceResident",
+    "DictSummary",
+    "Function",
+    "FunctionAdapter",
+    "FunctionHook",
+    "FunctionNode",
+    "GradientMethod",
+    "Initializer",
+    "Link",
+    "LinkHook",
+    "Optimizer",
+    "Parameter",
+    "Reporter",
+    "Sequential",
+    "Serializer",
+    "Summary",
+    "UpdateRule",
+    "Variable",
+    "__version__",
+    "as_array",
+    "as_variable",
+    "backend",
+    "backends",
+    "backward",
+    "config",
+    "cuda",
+    "dataset",
+    "datasets",
+    "disable_experimental_feature_warning",
+    "force_backprop_mode",
+    "function_hooks",
+    "functions",
+    "get_array_types",
+    "get_compute_mode",
+    "get_cpu_array_types",
+    "get_current_reporter",
+    "get_device",
+    "get_dtype",
+    "get_function_hooks",
+    "global_config",
+    "grad",
+    "gradient_check",
+    "initializers",
+    "is_arrays_compatible",
+    "is_debug",
+    "iterators",
+    "link_hooks",
+    "links",
+    "mixed16",
+    "no_backprop_mode",
+    "optimizer_hooks",
+    "optimizers",
+    "print_runtime_info",
+    "report",
+    "report_scope",
+    "serializers",
+    "set_debug",
+    "should_use_cudnn",
+    "should_use_cudnn_tensor_core",
+    "training",
+    "types",
+    "using_config",
+    "using_device",
+    "utils",
+    "variable",
+    "warnings",
+]
+__getattr__ = _refuser(
+    "chainer",
+    "chainer",
+    {
+        "distributions": "torch.distributions",
+        "Distribution": "torch.distributions.Distribution",
+        "static_graph": "torch.compile",
+        "computational_graph": "torchviz",
+    },
+)

@@ -1,0 +1,128 @@
+"""Devices by name, the device of an array, copies between devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from ._backend import Device
+from .backends import _cpu, cuda
+from .backends._cpu import CpuDevice
+from .backends.cuda import GpuDevice
+
+__all__ = [
+    "ChainerxDevice",
+    "CpuDevice",
+    "Device",
+    "GpuDevice",
+    "Intel64Device",
+    "copyto",
+    "from_chx",
+    "get_array_module",
+    "get_device",
+    "get_device_from_array",
+    "to_chx",
+    "using_device",
+]
+
+
+class ChainerxDevice(Device):
+    """The class of no device; for `isinstance`."""
+
+    def __init__(self, device: Any) -> None:
+        raise RuntimeError("ChainerX is not available.")
+
+
+class Intel64Device(Device):
+    """The class of no device; for `isinstance`."""
+
+    def __init__(self) -> None:
+        raise RuntimeError("iDeep is not available, and anygru has its own CPU kernels: use CpuDevice")
+
+
+def contains_nan(array: Any) -> bool:
+    """Whether a floating point array has a NaN."""
+    return array.dtype.kind == "f" and bool(get_array_module(array).isnan(array).any())
+
+
+def copyto(dst: Any, src: Any) -> None:
+    """Write the values of one array into another of the same shape (broadcasting), across devices if need be."""
+    if isinstance(dst, numpy.ndarray):
+        numpy.copyto(dst, _cpu.array_to_cpu(src))
+    elif isinstance(dst, cuda.ndarray):
+        dst[...] = cuda.to_gpu(src, dst.device)
+    else:
+        raise TypeError(f"cannot copy to non-array object of type {type(dst)}")
+
+
+def get_device(device_spec: Any) -> Device:
+    """A device from a device, a number (negative: the CPU) or a text: "@numpy", "@cupy:N", "-1", "0".
+
+    Raises ValueError for an unknown "@..." text, TypeError for something else, RuntimeError for a GPU or for a text
+    without "@" (a ChainerX device) where there is none.
+    """
+    if isinstance(device_spec, Device):
+        return device_spec
+    if isinstance(device_spec, cuda.Device):
+        return GpuDevice(device_spec)
+    if isinstance(device_spec, str):
+        number = device_spec.removeprefix("-")
+        if not number.isdecimal():
+            return _named_device(device_spec)
+        device_spec = int(device_spec)
+    if isinstance(device_spec, (int, numpy.integer)):
+        return GpuDevice.from_device_id(int(device_spec)) if device_spec >= 0 else CpuDevice()
+    raise TypeError(
+        "Device specifier must be a backend.Device, cuda.Device, chainerx.Device, integer or a string. "
+        f"Actual: {type(device_spec)}"
+    )
+
+
+def _named_device(name: str) -> Device:
+    if not name.startswith("@"):
+        raise RuntimeError(
+            f"Tried to parse ChainerX device specifier '{name}', but ChainerX is not available. "
+            "Note that device specifiers without '@' prefix are assumed to be ChainerX device specifiers."
+        )
+    module, colon, number = name[1:].partition(":")
+    if module == "numpy" and not colon:
+        return CpuDevice()
+    if module == "cupy" and colon:
+        return GpuDevice.from_device_id(int(number))
+    if module == "intel64" and not colon:
+        raise RuntimeError("iDeep is not available, and anygru has its own CPU kernels: use '@numpy'")
+    raise ValueError(
+        "Device specifiers starting with '@' must be followed by a module name and depending on the module, "
+        f"module specific precise device specifiers. Actual: {name}"
+    )
+
+
+def using_device(device_spec: Any) -> Any:
+    """A context manager inside which a device is the current one."""
+    return get_device(device_spec).create_context()
+
+
+def get_array_module(*args: Any) -> Any:
+    """NumPy, or the module for GPU arrays if any argument (array or Variable) is on a GPU."""
+    if any(isinstance(getattr(arg, "array", arg), cuda.ndarray) for arg in args):
+        return cuda.cupy
+    return numpy
+
+
+def get_device_from_array(*arrays: Any) -> Device:
+    """The device of the first GPU array, else the CPU."""
+    for array in arrays:
+        if isinstance(array, cuda.ndarray):
+            return GpuDevice(array.device)
+    return CpuDevice()
+
+
+def to_chx(array: Any) -> Any:
+    """ChainerX arrays do not exist here: RuntimeError."""
+    raise RuntimeError("ChainerX is not available.")
+
+
+def from_chx(array: Any) -> Any:
+    """The array as it is: it cannot be one of ChainerX."""
+    return array

@@ -1,0 +1,118 @@
+"""What moves between devices as a whole: links, and whatever users derive from `DeviceResident`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from . import backend
+from .backends import cuda
+
+
+class DeviceResident:
+    """An object with a device; `to_device` sends a visitor through it that moves its arrays and variables."""
+
+    _device: backend.Device = backend.CpuDevice()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for method in ("to_cpu", "to_gpu"):
+            if method in cls.__dict__:
+                warnings.warn(f"Overriding method '{method}'.", DeprecationWarning, stacklevel=2)
+
+    def device_resident_accept(self, visitor: Any) -> None:
+        """Let a visitor see this object; override it to show the arrays and variables that it holds."""
+        visitor.visit_device_resident(self)
+
+    @property
+    def device(self) -> backend.Device:
+        """Where it lives."""
+        return self._device
+
+    @property
+    def xp(self) -> Any:
+        """The module that makes arrays on its device: NumPy on the CPU."""
+        return self.device.xp
+
+    def to_cpu(self) -> Any:
+        """Move to the CPU. Deprecated: use `to_device("@numpy")`."""
+        _warn_deprecated("to_cpu", "@numpy")
+        return self._move(backend.CpuDevice(), self)
+
+    def to_gpu(self, device: Any = None) -> Any:
+        """Move to a GPU, the current one by default. Deprecated: use `to_device("@cupy:N")`."""
+        target = cuda.GpuDevice(cuda.device_or_current(device))
+        _warn_deprecated("to_gpu", "@cupy:N")
+        return self._move(target, self)
+
+    def to_intel64(self) -> Any:
+        """iDeep does not exist here: RuntimeError."""
+        raise RuntimeError("iDeep is not available, and anygru has its own CPU kernels: use to_device('@numpy')")
+
+    def to_chx(self) -> Any:
+        """ChainerX does not exist here: RuntimeError."""
+        raise RuntimeError("ChainerX is not available.")
+
+    to_chainerx = to_chx
+
+    def from_chx(self) -> Any:
+        """Nothing to do: no array can be one of ChainerX. Returns self."""
+        return self
+
+    from_chainerx = from_chx
+
+    def to_device(self, device: Any) -> Any:
+        """Move all arrays and variables to a device; see `chainer.get_device`. Returns self."""
+        return self._move(backend.get_device(device), None)
+
+    def _move(self, device: backend.Device, caller: DeviceResident | None) -> Any:
+        self.device_resident_accept(_MoveVisitor(device, caller))
+        return self
+
+
+def _warn_deprecated(method: str, name: str) -> None:
+    warnings.warn(f"{method} is deprecated. Please use to_device('{name}') instead.", DeprecationWarning, stacklevel=3)
+
+
+class DeviceResidentsVisitor:
+    """Goes through device residents; see `DeviceResident.device_resident_accept`."""
+
+    def visit_device_resident(self, device_resident: DeviceResident) -> None:
+        """Called for each object."""
+        raise NotImplementedError
+
+    def visit_array(self, arr: Any) -> Any:
+        """Called for each array; gives the array to put in its place."""
+        raise NotImplementedError
+
+    def visit_variable(self, param: Any) -> None:
+        """Called for each variable."""
+        raise NotImplementedError
+
+
+class _MoveVisitor(DeviceResidentsVisitor):
+    """Moves what it sees.
+
+    Before version 7 links overrode `to_cpu` and `to_gpu` to move what else they hold, so these are called where they are
+    overridden, except on the `caller`, which is in the middle of its own.
+    """
+
+    def __init__(self, device: backend.Device, caller: DeviceResident | None) -> None:
+        self._device = device
+        self._caller = caller
+
+    def visit_device_resident(self, device_resident: DeviceResident) -> None:
+        device_resident._device = self._device
+        name = "to_cpu" if isinstance(self._device, backend.CpuDevice) else "to_gpu"
+        if device_resident is self._caller or getattr(type(device_resident), name) is getattr(DeviceResident, name):
+            return
+        if isinstance(self._device, backend.GpuDevice):
+            device_resident.to_gpu(self._device.device.id)
+        else:
+            device_resident.to_cpu()
+
+    def visit_array(self, arr: Any) -> Any:
+        return self._device.send(arr)
+
+    def visit_variable(self, param: Any) -> None:
+        param.to_device(self._device)

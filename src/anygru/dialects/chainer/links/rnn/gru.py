@@ -1,0 +1,172 @@
+"""GRUs that run step by step, computed by `anygru.functional.gru_cell`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from anygru import layers
+
+from ... import _hooks
+from ..._tensors import as_tensor
+from ...functions.activation.sigmoid import sigmoid
+from ...functions.activation.tanh import tanh
+from ...functions.math.linear_interpolate import linear_interpolate
+from ...functions.rnn import gru_step
+from ...link import Chain
+from ...links.connection.linear import Linear
+from ...variable import Variable
+
+
+class GRUBase(Chain):
+    """Six linear links: W_r, W_z and W on the input, U_r, U_z and U on the state.
+
+    Args:
+        in_size: size of an input; None to take it from the first one.
+        out_size: size of a state.
+        init: initializer of the W matrices, LeCunNormal by default.
+        inner_init: initializer of the U matrices, LeCunNormal by default.
+        bias_init: initializer of all biases, 0 by default.
+    """
+
+    def __init__(
+        self, in_size: int | None, out_size: int, init: Any = None, inner_init: Any = None, bias_init: Any = None
+    ) -> None:
+        super().__init__()
+        with self.init_scope():
+            self.W_r = Linear(in_size, out_size, initialW=init, initial_bias=bias_init)
+            self.U_r = Linear(out_size, out_size, initialW=inner_init, initial_bias=bias_init)
+            self.W_z = Linear(in_size, out_size, initialW=init, initial_bias=bias_init)
+            self.U_z = Linear(out_size, out_size, initialW=inner_init, initial_bias=bias_init)
+            self.W = Linear(in_size, out_size, initialW=init, initial_bias=bias_init)
+            self.U = Linear(out_size, out_size, initialW=inner_init, initial_bias=bias_init)
+
+    def _parts(self) -> list[Any]:
+        return [self.W_r, self.W_z, self.W, self.U_r, self.U_z, self.U]
+
+    def _is_plain(self) -> bool:
+        """Whether the step may be computed at once: nobody watches functions or links, or has changed the six links."""
+        if _hooks.get_link_hooks() or _hooks.get_function_hooks():
+            return False
+        return all(type(p) is Linear and p.b is not None and not p._local_link_hooks for p in self._parts())
+
+    def _step(self, h: Any, x: Any) -> Variable:
+        if not self._is_plain():
+            return self._step_by_links(h, x)
+        x = _as_rows(x)
+        for part in (self.W_r, self.W_z, self.W):
+            _initialize(part, x)
+        return gru_step.step(h, x, [parameter for part in self._parts() for parameter in (part.W, part.b)])
+
+    def _step_by_links(self, h: Any, x: Any) -> Variable:
+        """The step by way of the six links, so that who watches them sees what happens, in the original's order."""
+        r = sigmoid(self.W_r(x) + self.U_r(h))
+        z = sigmoid(self.W_z(x) + self.U_z(h))
+        return linear_interpolate(z, tanh(self.W(x) + self.U(r * h)), h)
+
+    def __to_anygru__(self) -> layers.GRUCell:
+        """This link's blend negates the update rows of `anygru.GRUCell`, and no two arrays can share negated memory."""
+        raise TypeError(
+            f"{type(self).__name__} blends (1 - z) * h + z * c, the other way round than anygru.GRUCell: its update rows "
+            "would have to be negated, so the parameters cannot be shared. `copy_to_anygru()` gives an anygru.GRUCell with "
+            "copies of them."
+        )
+
+    def copy_to_anygru(self) -> layers.GRUCell:
+        """A `anygru.GRUCell` (reset="before") that computes the same from a given state, with copies of the parameters."""
+        parts = [as_tensor(p.array) for part in self._parts() for p in (part.W, part.b)]
+        w_ih, b_ih, w_hh, b_hh = gru_step.core_weights(tuple(parts))
+        cell = layers.GRUCell(w_ih.shape[1], len(w_hh) // 3, dtype=w_ih.dtype, device=w_ih.device, reset="before")
+        with torch.no_grad():
+            for name, value in (("weight_ih", w_ih), ("bias_ih", b_ih), ("weight_hh", w_hh), ("bias_hh", b_hh)):
+                getattr(cell, name).copy_(value)
+        return cell
+
+
+def _as_rows(x: Any) -> Any:
+    """x [B, ...] as [B, I], as a linear link takes it."""
+    return x.reshape(x.shape[0], -1) if x.ndim > 2 else x
+
+
+def _initialize(part: Linear, x: Any) -> None:
+    if part.W.array is None:
+        part._initialize_params(x.shape[1])
+
+
+class StatelessGRU(GRUBase):
+    """One step of a GRU, from a state that the caller keeps.
+
+    r = sigmoid(W_r x + U_r h)
+    z = sigmoid(W_z x + U_z h)
+    c = tanh(W x + U (r * h))
+    h' = (1 - z) * h + z * c
+    """
+
+    def forward(self, h: Any, x: Any) -> Variable:
+        """The state [B, out] after x [B, in] from h [B, out]."""
+        return self._step(h, x)
+
+
+class StatefulGRU(GRUBase):
+    """A GRU that keeps its state `h`; see `StatelessGRU` for the formulas.
+
+    The first step after `reset_state()` leaves U out, biases included: h' = z * c.
+    """
+
+    def __init__(
+        self, in_size: int | None, out_size: int, init: Any = None, inner_init: Any = None, bias_init: Any = 0
+    ) -> None:
+        super().__init__(in_size, out_size, init, inner_init, bias_init)
+        self.state_size = out_size
+        self.h: Variable | None = None
+
+    def device_resident_accept(self, visitor: Any) -> None:
+        super().device_resident_accept(visitor)
+        if self.h is not None:
+            visitor.visit_variable(self.h)
+
+    def set_state(self, h: Variable) -> None:
+        """Set the state (AssertionError unless it is a Variable); it is moved to the link's device."""
+        if not isinstance(h, Variable):
+            raise AssertionError(f"h must be a Variable, got {type(h)}")
+        h.to_device(self.device)
+        self.h = h
+
+    def reset_state(self) -> None:
+        """Forget the state."""
+        self.h = None
+
+    def forward(self, x: Any) -> Variable:
+        """The new state [B, out] after x [B, in]."""
+        self.h = self._first_step(x) if self.h is None else self._step(self.h, x)
+        return self.h
+
+    def _step_by_links(self, h: Any, x: Any) -> Variable:
+        z, candidate = self.W_z(x), self.W(x)
+        r = sigmoid(self.W_r(x) + self.U_r(h))
+        z = z + self.U_z(h)
+        candidate = candidate + self.U(r * h)
+        return linear_interpolate(sigmoid(z), tanh(candidate), h)
+
+    def _first_step(self, x: Any) -> Variable:
+        if not self._is_plain():
+            z, candidate = self.W_z(x), self.W(x)
+            return sigmoid(z) * tanh(candidate)
+        x = _as_rows(x)
+        for part in (self.W_z, self.W):
+            _initialize(part, x)
+        return gru_step.first_step(x, [self.W_z.W, self.W_z.b, self.W.W, self.W.b])
+
+
+class GRU(StatefulGRU):
+    """`StatefulGRU` under its short name."""
+
+    def forward(self, *args: Any) -> Variable:
+        """The new state after x (ValueError for any other number of arguments)."""
+        if len(args) == 1:
+            return super().forward(args[0])
+        message = f"Invalid argument. The length of GRU.forward must be 1. But {len(args)} is given. "
+        if len(args) == 2:
+            message += "chainer.links.GRU keeps its state. For a state that you keep use chainer.links.StatelessGRU."
+        raise ValueError(message)

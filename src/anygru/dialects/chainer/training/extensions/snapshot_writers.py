@@ -1,0 +1,156 @@
+"""How snapshots reach the disk."""
+
+from __future__ import annotations
+
+import os
+import queue
+import tempfile
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from anygru.dialects import refuser
+
+from ...serializers.npz import save_npz
+
+__all__ = ["QueueWriter", "SimpleWriter", "StandardWriter", "ThreadQueueWriter", "ThreadWriter", "Writer"]
+
+
+class Writer:
+    """Called with (file name, folder, dictionary of arrays)."""
+
+    def __init__(self) -> None:
+        self._cleanup_hooks: list[Callable[[], None]] = []
+
+    def __call__(self, filename: str, outdir: str, target: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def save(
+        self, filename: str, outdir: str, target: dict[str, Any], savefun: Callable[..., None], **kwds: Any
+    ) -> None:
+        """Write to a temporary file and rename it."""
+        path = os.path.join(outdir, filename)
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=os.path.dirname(path) or ".") as folder:
+            temporary = os.path.join(folder, os.path.basename(path))
+            savefun(temporary, target, **kwds)
+            os.replace(temporary, path)
+        for hook in self._cleanup_hooks:
+            hook()
+
+    def add_cleanup_hook(self, hook: Callable[[], None]) -> None:
+        """Call a function after each snapshot."""
+        self._cleanup_hooks.append(hook)
+
+    def finalize(self) -> None:
+        """Called after the training: returns when everything is written."""
+
+
+class SimpleWriter(Writer):
+    """Writes at once.
+
+    Args:
+        savefun: function (path, dictionary) that writes the file.
+        kwds: keywords for it.
+    """
+
+    def __init__(self, savefun: Callable[..., None] = save_npz, **kwds: Any) -> None:
+        super().__init__()
+        self._savefun = savefun
+        self._kwds = kwds
+
+    def __call__(self, filename: str, outdir: str, target: dict[str, Any]) -> None:
+        self.save(filename, outdir, target, self._savefun, **self._kwds)
+
+
+class StandardWriter(SimpleWriter):
+    """Has a worker (with `start` and `join`) for each snapshot; the next snapshot waits for it. See `SimpleWriter`."""
+
+    _worker: Any = None
+
+    def __call__(self, filename: str, outdir: str, target: dict[str, Any]) -> None:
+        self._wait()
+        self._worker = self.create_worker(filename, outdir, target, **self._kwds)
+        self._worker.start()
+
+    def create_worker(self, filename: str, outdir: str, target: dict[str, Any], **kwds: Any) -> Any:
+        """Subclasses make the worker here; it calls `save`."""
+        raise NotImplementedError
+
+    def _wait(self) -> None:
+        if self._worker is not None:
+            self._worker.join()
+            self._worker = None
+
+    def finalize(self) -> None:
+        self._wait()
+
+
+class ThreadWriter(StandardWriter):
+    """Writes in a thread for each snapshot. What the thread raises goes to `threading.excepthook`."""
+
+    def create_worker(self, filename: str, outdir: str, target: dict[str, Any], **kwds: Any) -> threading.Thread:
+        arguments = (filename, outdir, _copied(target), self._savefun)
+        return threading.Thread(target=self.save, args=arguments, kwargs=kwds)
+
+
+class QueueWriter(Writer):
+    """Puts snapshots into a queue; one consumer writes them, in order.
+
+    Args:
+        savefun: function (path, dictionary) that writes a file.
+        task: what the consumer calls, with (file name, folder, dictionary); by default it writes with `savefun`.
+    """
+
+    def __init__(self, savefun: Callable[..., None] = save_npz, task: Callable[..., None] | None = None) -> None:
+        super().__init__()
+        self._task = self.create_task(savefun) if task is None else task
+        self._queue = self.create_queue()
+        self._consumer = self.create_consumer(self._queue)
+        self._consumer.start()
+
+    def __call__(self, filename: str, outdir: str, target: dict[str, Any]) -> None:
+        self._queue.put((filename, outdir, _copied(target)))
+
+    def create_task(self, savefun: Callable[..., None]) -> Callable[..., None]:
+        """What the consumer calls."""
+        return lambda filename, outdir, target: self.save(filename, outdir, target, savefun)
+
+    def create_queue(self) -> Any:
+        """Subclasses make the queue here."""
+        raise NotImplementedError
+
+    def create_consumer(self, q: Any) -> Any:
+        """Subclasses make the worker here; it calls `consume`."""
+        raise NotImplementedError
+
+    def consume(self, q: Any) -> None:
+        """Do the tasks of a queue until there is a None in it."""
+        while (task := q.get()) is not None:
+            self._task(*task)
+
+    def finalize(self) -> None:
+        self._queue.put(None)
+        self._consumer.join()
+
+
+class ThreadQueueWriter(QueueWriter):
+    """Writes in one thread that lasts as long as the training. See `QueueWriter`."""
+
+    def create_queue(self) -> queue.Queue[Any]:
+        return queue.Queue()
+
+    def create_consumer(self, q: Any) -> threading.Thread:
+        return threading.Thread(target=self.consume, args=(q,), daemon=True)
+
+
+def _copied(target: dict[str, Any]) -> dict[str, Any]:
+    """The training goes on and would change the arrays while they are written."""
+    return {name: array.copy() for name, array in target.items()}
+
+
+__getattr__ = refuser(
+    "chainer",
+    "chainer.training.extensions.snapshot_writers",
+    {"ProcessQueueWriter": "ThreadQueueWriter", "ProcessWriter": "ThreadWriter"},
+)

@@ -1,0 +1,78 @@
+"""What every part of the dialect rests on: the error class, type groups and dtype names.
+
+Of MXNet 1.9's `mxnet.base`.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from anygru.errors import AnygruError
+
+__all__ = ["MXNetError", "integer_types", "mx_real_t", "numeric_types", "string_types"]
+
+
+class MXNetError(RuntimeError):
+    """The error that MXNet's engine raises for a call it cannot compute."""
+
+
+string_types = (str,)
+numeric_types = (float, int, np.generic)
+integer_types = (int, np.int32, np.int64)
+mx_real_t = np.float32
+
+_TORCH_OF_NUMPY: dict[np.dtype, torch.dtype] = {
+    np.dtype("float32"): torch.float32,
+    np.dtype("float64"): torch.float64,
+    np.dtype("float16"): torch.float16,
+    np.dtype("uint8"): torch.uint8,
+    np.dtype("int32"): torch.int32,
+    np.dtype("int8"): torch.int8,
+    np.dtype("int64"): torch.int64,
+    np.dtype("bool"): torch.bool,
+}
+NUMPY_OF_TORCH = {dtype: name.type for name, dtype in _TORCH_OF_NUMPY.items()}
+# MXNet numbers its dtypes so in files and in the attributes of a symbol.
+DTYPE_NUMBERS = {np.float32: 0, np.float64: 1, np.float16: 2, np.uint8: 3, np.int32: 4, np.int8: 5, np.int64: 6}
+_known_dtypes: dict[Any, torch.dtype] = {}
+
+
+def torch_dtype(dtype: Any) -> torch.dtype:
+    """The torch dtype of whatever MXNet takes for one: a name, a NumPy type or dtype, None for float32.
+
+    Raises:
+        TypeError: for a dtype that MXNet arrays do not have.
+    """
+    if dtype is None:
+        return torch.float32
+    try:
+        return _known_dtypes[dtype]
+    except (KeyError, TypeError):
+        pass
+    found = _TORCH_OF_NUMPY.get(np.dtype(dtype))
+    if found is None:
+        raise TypeError(f"dtype: MXNet arrays are {', '.join(map(str, _TORCH_OF_NUMPY))}; got {dtype!r}")
+    _known_dtypes[dtype] = found
+    return found
+
+
+@contextlib.contextmanager
+def engine_errors() -> Iterator[None]:
+    """Give torch's complaints about shapes and dtypes the class that MXNet users catch."""
+    try:
+        yield
+    except (MXNetError, AnygruError):
+        raise
+    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+        raise MXNetError(str(error)) from error
+
+
+def as_list(value: Any) -> list:
+    """A list of the items, or of the one object."""
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+_as_list = as_list

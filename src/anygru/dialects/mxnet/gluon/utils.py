@@ -1,0 +1,101 @@
+"""`gluon.utils`: batches over contexts, gradient clipping, and texts of blocks."""
+
+import hashlib
+import warnings
+from typing import Any
+
+import torch
+
+from anygru.dialects import refuser
+
+from ..context import Context
+from ..ndarray.ndarray import NDArray, wrap
+from ..ndarray.register import FUNCTIONS
+from ..ndarray.utils import array
+
+__all__ = ["check_sha1", "clip_global_norm", "split_and_load", "split_data"]
+
+
+def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: bool = True) -> list[NDArray]:
+    """Cut a batch into slices along its axis; without `even_split` the first ones may be longer by one.
+
+    Raises:
+        ValueError: for a batch that cannot be cut evenly.
+    """
+    size = data.shape[batch_axis]
+    if even_split and size % num_slice != 0:
+        raise ValueError(
+            f"data with shape {data.shape} cannot be evenly split into {num_slice} slices along axis {batch_axis}. "
+            f"Use a batch size that's multiple of {num_slice} or set even_split=False to allow uneven partitioning of data."
+        )
+    length, longer = divmod(size, num_slice)
+    slices, begin = [], 0
+    for place in range(num_slice):
+        end = begin + length + (place < longer)
+        if batch_axis == 0:
+            slices.append(data[begin:end])
+        else:
+            slices.append(FUNCTIONS["slice_axis"](data, axis=batch_axis, begin=begin, end=end))
+        begin = end
+    return slices
+
+
+def split_and_load(data: Any, ctx_list: list[Context], batch_axis: int = 0, even_split: bool = True) -> list[NDArray]:
+    """Cut a batch into one slice a context and copy each there."""
+    if not isinstance(data, NDArray):
+        data = array(data, ctx=ctx_list[0])
+    if len(ctx_list) == 1:
+        return [data.as_in_context(ctx_list[0])]
+    slices = split_data(data, len(ctx_list), batch_axis, even_split)
+    return [part.as_in_context(ctx) for part, ctx in zip(slices, ctx_list, strict=True)]
+
+
+def clip_global_norm(arrays: list[NDArray], max_norm: float, check_isfinite: bool = True) -> Any:
+    """Scale arrays in place so that the norm of all their elements together is at most `max_norm`.
+
+    Returns:
+        The norm before: a number, or an array of shape (1,) when `check_isfinite` is False.
+    """
+    assert len(arrays) > 0
+    tensors = [value._t.detach() for value in arrays]
+    device = tensors[0].device
+    norms = torch.stack([norm.to(device) for norm in torch._foreach_norm(tensors)])
+    total = torch.linalg.vector_norm(norms).reshape(1)
+    if check_isfinite and not bool(torch.isfinite(total)):
+        warnings.warn(UserWarning("nan or inf is detected. Clipping results will be undefined."), stacklevel=2)
+    scale = torch.clamp(max_norm / (total + 1e-8), max=1.0)
+    for tensor in tensors:
+        tensor.data.mul_(scale.to(tensor.device, tensor.dtype))
+    result = wrap(total, arrays[0].context)
+    return result.asscalar() if check_isfinite else result
+
+
+def check_sha1(filename: str, sha1_hash: str) -> bool:
+    """Whether a file has the SHA-1 sum."""
+    with open(filename, "rb") as file:
+        digest = hashlib.sha1()
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest() == sha1_hash
+
+
+def indent(text: str, spaces: int) -> str:
+    """Text whose lines but the first are moved right."""
+    first, *others = text.split("\n")
+    return "\n".join([first, *(" " * spaces + line for line in others)])
+
+
+def brief(names: Any, limit: int = 7) -> str:
+    """The first and last of many names, quoted."""
+    names = list(names)
+    if len(names) > limit:
+        return f"{brief(names[: limit // 2], limit)}, ..., {brief(names[-limit // 2 :], limit)}"
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def shape_is_known(shape: tuple[int, ...] | None) -> bool:
+    """Whether every size is given: 0 and -1 stand for unknown ones."""
+    return shape is not None and all(size > 0 for size in shape)
+
+
+__getattr__ = refuser("mxnet", "mxnet.gluon.utils", {"download": "torch.hub.download_url_to_file"})

@@ -1,0 +1,78 @@
+"""`mx.nd`: arrays and the operators on them."""
+# ruff: noqa: F401, F403 (names are gathered here to be taken from here)
+
+import torch
+
+from anygru.dialects import refuser
+
+from . import _internal, contrib, linalg, op, random, register, utils
+from .ndarray import NDArray, symmetric
+from .op import *
+from .register import FUNCTIONS
+from .utils import *
+
+add, subtract, multiply, divide = (symmetric(name) for name in ("add", "sub", "mul", "div"))
+true_divide, modulo, power = divide, symmetric("mod"), symmetric("power")
+maximum, minimum, hypot = symmetric("maximum"), symmetric("minimum"), symmetric("hypot")
+equal, not_equal = symmetric("equal"), symmetric("not_equal")
+greater, greater_equal = symmetric("greater"), symmetric("greater_equal")
+lesser, lesser_equal = symmetric("lesser"), symmetric("lesser_equal")
+logical_and, logical_or, logical_xor = (symmetric(f"logical_{name}") for name in ("and", "or", "xor"))
+
+
+def concatenate(arrays: list[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
+    """Arrays joined along an existing axis."""
+    assert len(arrays) > 0, "concatenate: expected at least one array"
+    if len(arrays) == 1 and not always_copy:
+        return arrays[0]
+    dtypes = {array.dtype for array in arrays}
+    assert len(dtypes) == 1, f"concatenate: all arrays must be of one dtype, got {sorted(t.__name__ for t in dtypes)}"
+    return FUNCTIONS["Concat"](*arrays, dim=axis)
+
+
+def split_v2(
+    ary: NDArray, indices_or_sections: int | tuple, axis: int = 0, squeeze_axis: bool = False
+) -> list[NDArray]:
+    """An array cut into equal parts, or at positions."""
+    return ary.split_v2(indices_or_sections, axis, squeeze_axis)
+
+
+def waitall() -> None:
+    """Wait until everything is computed."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
+    """One-hot rows written into `out`."""
+    return FUNCTIONS["one_hot"](indices, out.shape[1], out=out)
+
+
+def to_dlpack_for_read(data: NDArray) -> object:
+    """The array as a DLPack capsule."""
+    return data.to_dlpack_for_read()
+
+
+to_dlpack_for_write = to_dlpack_for_read
+
+
+def from_dlpack(dlpack: object) -> NDArray:
+    """An array over the memory of a DLPack capsule."""
+    return NDArray(torch.utils.dlpack.from_dlpack(dlpack))
+
+
+__getattr__ = refuser(
+    "mxnet",
+    "mxnet.ndarray",
+    {
+        "sparse": "torch.sparse",
+        "image": "torchvision.transforms",
+        "LSTM": "torch.nn.LSTM",
+        "Custom": "mx.autograd.Function or torch.autograd.Function",
+        "ROIPooling": "torchvision.ops.roi_pool",
+        "Deconvolution": "torch.nn.functional.conv_transpose2d",
+        "UpSampling": "torch.nn.functional.interpolate",
+        "sgd_update": "mx.optimizer.SGD or torch.optim.SGD",
+        "adam_update": "mx.optimizer.Adam or torch.optim.Adam",
+    },
+)

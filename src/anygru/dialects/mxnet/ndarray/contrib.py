@@ -1,0 +1,81 @@
+"""`mx.nd.contrib`: what GRU users take from it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from anygru.dialects import refuser
+
+from .ndarray import NDArray
+from .register import FUNCTIONS
+
+boolean_mask = FUNCTIONS["_contrib_boolean_mask"]
+arange_like = FUNCTIONS["_contrib_arange_like"]
+div_sqrt_dim = FUNCTIONS["_contrib_div_sqrt_dim"]
+ctc_loss = CTCLoss = FUNCTIONS["CTCLoss"]
+
+
+def foreach(body: Callable, data: Any, init_states: Any) -> tuple[Any, Any]:
+    """Call `body(slice, states)` on each slice of the first axis; the outputs stacked, and the last states."""
+    many = isinstance(data, (list, tuple))
+    columns = list(data) if many else [data]
+    outputs, states = [], init_states
+    for i in range(len(columns[0])):
+        parts = [column[i] for column in columns]
+        output, states = body(parts if many else parts[0], states)
+        outputs.append(output)
+    if isinstance(outputs[0], NDArray):
+        return FUNCTIONS["stack"](*outputs), states
+    return [FUNCTIONS["stack"](*part) for part in zip(*outputs, strict=True)], states
+
+
+def while_loop(cond: Callable, func: Callable, loop_vars: Any, max_iterations: int | None = None) -> tuple[Any, Any]:
+    """Call `func(*variables)` while `cond(*variables)` is not zero, at most `max_iterations` times.
+
+    Returns:
+        The outputs of the steps stacked, with rows of zeros for the steps that were not taken (MXNet leaves those
+        undefined), and the last variables.
+
+    Raises:
+        ValueError: without `max_iterations`, and without variables.
+    """
+    if max_iterations is None:
+        raise ValueError("max_iterations should be specified")
+    many = isinstance(loop_vars, (list, tuple))
+    variables = list(loop_vars) if many else [loop_vars]
+    if not variables:
+        raise ValueError("loop_vars should contain at least one element")
+    steps: list[list[NDArray]] = []
+    single = False
+    while len(steps) < max_iterations and bool(cond(*variables).asscalar()):
+        output, following = func(*variables)
+        single = isinstance(output, NDArray)
+        steps.append([output] if single else list(output or []))
+        variables = list(following) if isinstance(following, (list, tuple)) else [following]
+    rest = max_iterations - len(steps)
+    outputs = [
+        FUNCTIONS["stack"](*part, *[part[0].zeros_like() for _ in range(rest)]) for part in zip(*steps, strict=True)
+    ]
+    return outputs[0] if single else outputs, variables if many else variables[0]
+
+
+def cond(pred: NDArray, then_func: Callable, else_func: Callable) -> Any:
+    """What one of two functions gives, by whether a number is not zero."""
+    return then_func() if bool(pred.asscalar()) else else_func()
+
+
+def isnan(data: NDArray) -> NDArray:
+    """1 where an element is not a number."""
+    return data != data
+
+
+def isinf(data: NDArray) -> NDArray:
+    """1 where an element is infinite."""
+    return abs(data) == float("inf")
+
+
+def isfinite(data: NDArray) -> NDArray:
+    """1 where an element is a finite number."""
+    return (data == data) * (abs(data) != float("inf"))
+
+
+__getattr__ = refuser("mxnet", "mxnet.ndarray.contrib")

@@ -1,0 +1,200 @@
+"""`mx.optimizer.Optimizer`: learning rates, weight decay and update counts, which every rule shares, and the registry.
+
+The rules themselves are in `optimizer.rules`.  Of MXNet 1.9's `mxnet.optimizer`.
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..ndarray.ndarray import NDArray
+
+__all__ = ["Optimizer", "create", "register"]
+
+
+class Optimizer:
+    """How weights change, given gradients.  A subclass defines `create_state` and `update`.
+
+    Args:
+        rescale_grad: factor on gradients; `Trainer.step(batch_size)` divides it by the batch size.
+        param_idx2name: names of the parameters by index.
+        wd: weight decay, for biases too.
+        clip_gradient: bound on each element of the rescaled gradient, or None.
+        learning_rate: 0.01 by default.
+        lr_scheduler: the learning rate as a function of the number of updates.
+        sym: not covered.
+        begin_num_update: the number of updates to begin with.
+        multi_precision: keep float32 copies of float16 weights.
+        param_dict: parameters by index, for their lr_mult and wd_mult.
+    """
+
+    opt_registry: dict[str, type["Optimizer"]] = {}
+
+    def __init__(
+        self,
+        rescale_grad: float = 1.0,
+        param_idx2name: dict | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        learning_rate: float | None = None,
+        lr_scheduler: Any = None,
+        sym: Any = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: dict | None = None,
+    ) -> None:
+        if sym is not None:
+            raise NotImplementedError("optimizer: sym belongs to MXNet's Module API, which anygru does not cover")
+        self.rescale_grad = rescale_grad
+        self.lr_scheduler = lr_scheduler
+        if lr_scheduler is None and learning_rate is None:
+            learning_rate = 0.01
+        self.lr = learning_rate
+        if lr_scheduler is not None and learning_rate is not None:
+            lr_scheduler.base_lr = learning_rate
+        self.wd = wd
+        self.lr_mult: dict = {}
+        self.wd_mult: dict = {}
+        self.begin_num_update = begin_num_update
+        self.num_update = begin_num_update
+        self._all_index_update_counts: dict[int, dict] = {0: {}}
+        self._index_update_count = self._all_index_update_counts[0]
+        self.clip_gradient = clip_gradient
+        self.multi_precision = multi_precision
+        self.aggregate_num = 0
+        names = {} if param_idx2name is None else param_idx2name
+        assert isinstance(names, dict), "param_idx2name should be a dict of param indexes to names."
+        self.idx2name = names.copy()
+        self.sym_info: tuple = ()
+        self.param_dict = param_dict or {}
+        self.allow_np_array = False
+        self.set_lr_mult({})
+        self.set_wd_mult({})
+
+    @staticmethod
+    def register(klass: type["Optimizer"]) -> type["Optimizer"]:
+        """Make an optimizer known by its class name in lower case."""
+        assert isinstance(klass, type)
+        name = klass.__name__.lower()
+        if name in Optimizer.opt_registry:
+            warnings.warn(
+                f"WARNING: New optimizer {klass.__name__} is overriding existing optimizer {name}", stacklevel=2
+            )
+        Optimizer.opt_registry[name] = klass
+        return klass
+
+    @staticmethod
+    def create_optimizer(name: str, **kwargs: Any) -> "Optimizer":
+        """An optimizer by its registered name.
+
+        Raises:
+            ValueError: for an unknown name.
+        """
+        if name.lower() not in Optimizer.opt_registry:
+            raise ValueError(f"Cannot find optimizer {name}")
+        return Optimizer.opt_registry[name.lower()](**kwargs)
+
+    # ---- what a rule defines
+
+    def create_state(self, index: Any, weight: NDArray) -> Any:
+        """What the rule remembers about a weight."""
+        return None
+
+    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+        """Change a weight in place."""
+        raise NotImplementedError
+
+    def create_state_multi_precision(self, index: Any, weight: NDArray) -> Any:
+        """The state, with a float32 copy of a float16 weight where that was asked for."""
+        if weight.dtype == np.float16:
+            if self.multi_precision:
+                master = weight.astype(np.float32)
+                return (master, self.create_state(index, master))
+            warnings.warn(
+                "Accumulating with float16 in optimizer can lead to poor accuracy or slow convergence. "
+                "Consider using multi_precision=True option of the optimizer",
+                stacklevel=2,
+            )
+        return self.create_state(index, weight)
+
+    def update_multi_precision(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+        """Change a weight, by way of its float32 copy if there is one."""
+        if self.multi_precision and weight.dtype == np.float16:
+            master, inner = state
+            self.update(index, master, grad.astype(np.float32), inner)
+            weight[:] = master
+        else:
+            self.update(index, weight, grad, state)
+
+    # ---- learning rates and weight decay
+
+    @property
+    def learning_rate(self) -> float:
+        """The rate now."""
+        rate: Any = self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
+        return rate
+
+    def set_learning_rate(self, lr: float) -> None:
+        """Set the rate.
+
+        Raises:
+            UserWarning: where a scheduler sets it.
+        """
+        if self.lr_scheduler is not None:
+            raise UserWarning(
+                "LRScheduler of the optimizer has already been defined. Note that set_learning_rate can mutate the value of "
+                "the learning rate of the optimizer only when the LRScheduler of the optimizer is undefined."
+            )
+        self.lr = lr
+
+    def set_lr_mult(self, args_lr_mult: dict) -> None:
+        """Set factors on the rate, by index or name."""
+        self.lr_mult = dict(args_lr_mult)
+
+    def set_wd_mult(self, args_wd_mult: dict) -> None:
+        """Set factors on the weight decay, by index or name; names that are neither weights nor gammas have 0."""
+        self.wd_mult = {n: 0.0 for n in self.idx2name.values() if not n.endswith(("_weight", "_gamma"))}
+        self.wd_mult.update(args_wd_mult)
+
+    def _set_current_context(self, device_id: int) -> None:
+        self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
+
+    def _update_count(self, index: Any) -> None:
+        for one in index if isinstance(index, (list, tuple)) else [index]:
+            count = self._index_update_count.get(one, self.begin_num_update) + 1
+            self._index_update_count[one] = count
+            self.num_update = max(count, self.num_update)
+
+    def _factor(self, index: Any, attribute: str) -> float:
+        if index in self.param_dict:
+            return getattr(self.param_dict[index], attribute)
+        given = getattr(self, attribute)
+        if index in given:
+            return given[index]
+        return given.get(self.idx2name.get(index), 1.0)
+
+    def _get_lr(self, index: Any) -> float:
+        return self.learning_rate * self._factor(index, "lr_mult")
+
+    def _get_wd(self, index: Any) -> float:
+        return self.wd * self._factor(index, "wd_mult")
+
+    def _get_lrs(self, indices: list) -> list[float]:
+        return [self._get_lr(index) for index in indices]
+
+    def _get_wds(self, indices: list) -> list[float]:
+        return [self._get_wd(index) for index in indices]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "param_dict"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = state
+        self.param_dict = {}
+        # The counts in force are one of the counts of all contexts, not a copy of it.
+        self._index_update_count = self._all_index_update_counts.get(0, self._index_update_count)
+
+
+register = Optimizer.register
+create = Optimizer.create_optimizer

@@ -1,0 +1,182 @@
+"""Running a graph: the nodes in order, straight on torch tensors, attributes read once.
+
+Two shortcuts change no result: the RNN operator takes the parameters that MXNet's graph flattens and joins for it as they
+are, and a cell is one call of `anygru.functional`.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from torch import Tensor
+
+from anygru.errors import AnygruError
+
+from ..base import MXNetError
+from ..operators import OPERATORS
+from ..operators.recurrent import in_torch_order, only_gru, run_gru
+from ..operators.registry import truth
+from ..state import state, without_torch_grad
+from .node import Entry, Node, topological
+
+_CREATORS = ("_zeros", "_ones", "_full")
+# What an elementwise operator becomes where a state of unknown batch size has size 1 in its place.
+_BROADCASTING = {f"elemwise_{name}": f"broadcast_{name}" for name in ("add", "sub", "mul", "div")} | {
+    f"_{name}": f"broadcast_{name}" for name in ("maximum", "minimum", "power", "mod", "equal", "greater", "lesser")
+}
+
+
+def flattened_parameters(node: Node) -> list[Entry] | None:
+    """The entries that an RNN node's parameter vector is joined from, if it is joined from flattened ones."""
+    if node.operator is None or node.operator.name != "RNN" or len(node.inputs) < 2:
+        return None
+    joined = node.inputs[1][0]
+    if joined.operator is None or joined.operator.name not in ("_rnn_param_concat", "Concat"):
+        return None
+    sources = []
+    for below, _ in joined.inputs:
+        if (
+            below.operator is None
+            or below.operator.name != "Reshape"
+            or below.attrs.get("shape") not in ("-1", "(-1,)")
+        ):
+            return None
+        sources.append(below.inputs[0])
+    return sources
+
+
+def running_inputs(node: Node) -> list[Entry]:
+    """What a node reads when it runs."""
+    if node.fused is not None:
+        return node.fused[1]
+    parameters = flattened_parameters(node)
+    if parameters is not None:
+        return [node.inputs[0], *node.inputs[2:], *parameters]
+    return node.inputs
+
+
+def _run_rnn(attributes: dict[str, Any], others: int, *tensors: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+    """The RNN operator on parameters as they are: data, state and lengths, then the parameters."""
+    only_gru(attributes.get("mode", "gru"))
+    data, rest = tensors[0], tensors[1 : 1 + others]
+    lengths = rest[1] if len(rest) > 1 and truth(attributes.get("use_sequence_length", False)) else None
+    output, last = run_gru(
+        data,
+        rest[0] if rest else None,
+        in_torch_order(tensors[1 + others :]),
+        truth(attributes.get("bidirectional", False)),
+        float(attributes.get("p", 0.0)),
+        lengths,
+        state_for_any=attributes.get("state_for_any", False),
+    )
+    return (output, last) if truth(attributes.get("state_outputs", False)) else output
+
+
+class _Step:
+    __slots__ = ("done", "name", "reads", "run", "writes")
+
+    def __init__(self, run: Callable[..., Any], reads: list[int], writes: list[int], name: str) -> None:
+        self.run = run
+        self.reads = reads
+        self.writes = writes
+        self.name = name
+        self.done: list[int] = []
+
+
+class Program:
+    """A graph made ready to run.
+
+    Attributes:
+        variables: names of its variables, in the order in which `run` takes their values.
+    """
+
+    def __init__(self, heads: list[Entry]) -> None:
+        nodes = topological((node for node, _ in heads), running_inputs)
+        self.variables = [node.name for node in nodes if node.operator is None]
+        self._lenient = any(unknown_size(node) for node in nodes)
+        slots: dict[tuple[int, int], int] = {}
+        for node in nodes:
+            if node.operator is None:
+                slots[id(node), 0] = len(slots)
+        self._steps: list[_Step] = []
+        for node in nodes:
+            if node.operator is None:
+                continue
+            writes = []
+            for index in range(node.outputs()):
+                slots[id(node), index] = len(slots)
+                writes.append(slots[id(node), index])
+            reads = [slots[id(below), index] for below, index in running_inputs(node)]
+            self._steps.append(_Step(self._function(node), reads, writes, node.name))
+        self._slots = len(slots)
+        self._heads = [slots[id(node), index] for node, index in heads]
+        self._release()
+
+    def _function(self, node: Node) -> Callable[..., Any]:
+        assert node.operator is not None
+        if node.fused is not None:
+            operator, _, attributes = node.fused
+            return partial(operator.compute, **attributes)
+        attributes = node.operator.parse(node.attrs)
+        if node.operator.name == "RNN" and len(node.inputs) > 2:
+            attributes["state_for_any"] = unknown_size(node.inputs[2][0])
+        parameters = flattened_parameters(node)
+        if parameters is not None:
+            return partial(_run_rnn, attributes, len(node.inputs) - 2)
+        if node.operator.name in _CREATORS:
+            shape = attributes.get("shape", ())
+            sizes = shape if isinstance(shape, tuple) else (shape,)
+            attributes["shape"] = tuple(size or 1 for size in sizes)
+        compute = node.operator.compute
+        if self._lenient and node.operator.name in _BROADCASTING:
+            compute = OPERATORS[_BROADCASTING[node.operator.name]].compute
+        return partial(compute, **attributes) if attributes else compute
+
+    def _release(self) -> None:
+        """Note after which step each value is needed no more."""
+        last: dict[int, _Step] = {}
+        for step in self._steps:
+            for slot in (*step.reads, *step.writes):
+                last[slot] = step
+        for slot, step in last.items():
+            if slot not in self._heads and slot >= len(self.variables):
+                step.done.append(slot)
+
+    def run(self, values: list[Tensor]) -> list[Tensor]:
+        """The outputs, given the values of the variables; in the graph of gradients only while recording.
+
+        Raises:
+            MXNetError: for values that an operator refuses, naming the node.
+        """
+        results = self._compute(values) if state.recording else without_torch_grad(self._compute, values)
+        given = {value.untyped_storage().data_ptr() for value in values if value.device.type != "meta"}
+        return [
+            result.clone() if result.device.type != "meta" and result.untyped_storage().data_ptr() in given else result
+            for result in results
+        ]
+
+    def _compute(self, values: list[Tensor]) -> list[Tensor]:
+        slots: list[Any] = [*values, *[None] * (self._slots - len(values))]
+        for step in self._steps:
+            try:
+                result = step.run(*[slots[slot] for slot in step.reads])
+            except (MXNetError, NotImplementedError):
+                raise
+            except (RuntimeError, IndexError, ValueError, TypeError, AnygruError) as error:
+                raise MXNetError(f"Error in operator {step.name}: {error}") from error
+            if isinstance(result, tuple):
+                for slot, part in zip(step.writes, result, strict=False):
+                    slots[slot] = part
+            else:
+                slots[step.writes[0]] = result
+            for slot in step.done:
+                slots[slot] = None
+        return [slots[slot] for slot in self._heads]
+
+
+def unknown_size(node: Node) -> bool:
+    """Whether a node makes an array of which a size is 0, which means that the graph implies it."""
+    if node.operator is None or node.operator.name not in _CREATORS:
+        return False
+    shape = node.operator.parse(node.attrs).get("shape", ())
+    return 0 in (shape if isinstance(shape, tuple) else (shape,))

@@ -1,0 +1,99 @@
+"""The graph behind a symbol: nodes with named operators, text attributes and numbered outputs."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..base import MXNetError
+from ..operators import OPERATORS, Operator
+
+Entry = tuple["Node", int]
+
+
+class Node:
+    """A variable (no operator) or the application of an operator to entries of other nodes.
+
+    Attributes:
+        attrs: texts, as a file holds them; those with `__` around their names say something about the node.
+        fused: another operator, inputs and attributes that compute the same at once, where one is known; only for running.
+    """
+
+    __slots__ = ("attrs", "fused", "inputs", "name", "operator")
+
+    def __init__(
+        self, operator: Operator | None, name: str, attrs: Mapping[str, str] | None = None, inputs: Iterable[Entry] = ()
+    ) -> None:
+        self.operator = operator
+        self.name = name
+        self.attrs = dict(attrs or {})
+        self.inputs: list[Entry] = list(inputs)
+        self.fused: tuple[Operator, list[Entry], dict[str, Any]] | None = None
+
+    def outputs(self) -> int:
+        """How many outputs can be used."""
+        return 1 if self.operator is None else self.operator.outputs(self.operator.parse(self.attrs))
+
+    def counted(self) -> int:
+        """How many outputs a file counts, those that nobody sees included."""
+        return 1 if self.operator is None else self.operator.counted(self.operator.parse(self.attrs))
+
+    def output_name(self, index: int) -> str:
+        """The name of one output, as `list_outputs` gives it."""
+        if self.operator is None:
+            return self.name
+        if self.operator.output_names:
+            return f"{self.name}_{self.operator.output_names[index]}"
+        return f"{self.name}_output" if self.outputs() == 1 else f"{self.name}_output{index}"
+
+
+def topological(heads: Iterable[Node], inputs: Callable[[Node], list[Entry]] = lambda node: node.inputs) -> list[Node]:
+    """All nodes below the heads, each after its inputs, depth first as MXNet orders them."""
+    order: list[Node] = []
+    seen: set[int] = set()
+    for head in heads:
+        if id(head) in seen:
+            continue
+        seen.add(id(head))
+        stack = [(head, iter(inputs(head)))]
+        while stack:
+            node, rest = stack[-1]
+            for below, _ in rest:
+                if id(below) not in seen:
+                    seen.add(id(below))
+                    stack.append((below, iter(inputs(below))))
+                    break
+            else:
+                order.append(node)
+                stack.pop()
+    return order
+
+
+def text_of(value: Any) -> str:
+    """An attribute as MXNet writes it."""
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return np.dtype(value).name
+    if isinstance(value, np.dtype):
+        return value.name
+    return str(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    """Tuples of Python's numbers: NumPy 2 shows the numbers within a tuple by the names of their types."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_plain(member) for member in value)
+    if isinstance(value, np.floating):
+        return float(str(value))
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def operator_named(name: str) -> Operator:
+    """An operator by the name in a file.
+
+    Raises:
+        MXNetError: for one that anygru does not have.
+    """
+    try:
+        return OPERATORS[name]
+    except KeyError:
+        raise MXNetError(f"the operator {name} is not covered by anygru's MXNet dialect") from None

@@ -1,0 +1,29 @@
+"""Which process of how many this is."""
+
+from anygru.dialects import refuser
+from anygru.parallel import start as _start
+from anygru.parallel import world as _world
+
+
+def get_rank() -> int:
+    """The number of this process in the job."""
+    return _start().rank
+
+
+def get_world_size() -> int:
+    """How many processes the job has."""
+    return _start().size
+
+
+def get_local_rank() -> int:
+    """The number of this process on its machine."""
+    return _start().local_rank
+
+
+def get_node_size() -> int:
+    """How many machines the job has."""
+    place = _world()
+    return -(-place.size // place.local_size)
+
+
+__getattr__ = refuser("oneflow", "oneflow.env")

@@ -1,0 +1,166 @@
+"""The functions that make tensors: torch's, with OneFlow's types and with layouts over processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+import torch
+
+from anygru.parallel import global_tensor
+
+from .. import sbp as sbp_module
+from .dtype import dtype, plain
+from .placement import placement
+from .tensor import Tensor, copied, dress
+
+Maker = Callable[..., Tensor]
+
+
+def making(function: Callable[..., torch.Tensor]) -> Maker:
+    """A torch function that makes a tensor, with the arguments `placement` and `sbp` beside its own.
+
+    With them, every process computes the whole, rank 0's counts, and each keeps its piece.
+    """
+
+    @wraps(function)
+    def make(
+        *arguments: Any,
+        placement: placement | None = None,
+        sbp: Any = None,
+        requires_grad: bool = False,
+        **keywords: Any,
+    ) -> Tensor:
+        model = arguments[0] if arguments else None
+        if placement is None and isinstance(model, Tensor) and _is_open(model):
+            placement, sbp = model.placement, model.sbp
+        given = [_whole(value) for value in arguments] if placement is not None else arguments
+        made = function(*map(plain, given), **{name: plain(value) for name, value in keywords.items()})
+        return placed(made, placement, sbp).requires_grad_(requires_grad)
+
+    return make
+
+
+def _is_open(tensor: Tensor) -> bool:
+    """Whether it is an open sum, whose layout torch does not give to a tensor made after its model."""
+    return tensor.is_global and sbp_module.partial_sum in tensor.sbp
+
+
+def _whole(value: Any) -> Any:
+    """What a global tensor is modelled on: of a tensor its whole values, here."""
+    return value._whole().as_subclass(torch.Tensor) if isinstance(value, Tensor) else value
+
+
+def placed(whole: torch.Tensor, place: placement | None, sbp: Any) -> Tensor:
+    """A local tensor as it is, or laid out over the processes of a placement."""
+    if place is None and sbp is None:
+        return dress(whole)
+    assert place is not None, "a global tensor needs a placement beside its sbp"
+    assert sbp is not None, "a global tensor needs an sbp beside its placement"
+    mesh = place.mesh
+    return dress(global_tensor.from_whole(whole, mesh, sbp_module.placements(sbp, mesh.ndim, whole.dim())))
+
+
+zeros = making(torch.zeros)
+ones = making(torch.ones)
+full = making(torch.full)
+empty = making(torch.empty)
+eye = making(torch.eye)
+arange = making(torch.arange)
+linspace = making(torch.linspace)
+logspace = making(torch.logspace)
+rand = making(torch.rand)
+randn = making(torch.randn)
+randint = making(torch.randint)
+randperm = making(torch.randperm)
+normal = making(torch.normal)
+zeros_like = making(torch.zeros_like)
+ones_like = making(torch.ones_like)
+full_like = making(torch.full_like)
+empty_like = making(torch.empty_like)
+randn_like = making(torch.randn_like)
+randint_like = making(torch.randint_like)
+
+
+def tensor(
+    data: Any,
+    *,
+    dtype: dtype | None = None,
+    device: Any = None,
+    placement: placement | None = None,
+    sbp: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor with these values, copied. Python's and NumPy's numbers give float32 or int64; arrays keep their type."""
+    known: Any = plain(dtype)
+    values = copied(data)
+    if known is None and not isinstance(values, (np.ndarray, torch.Tensor)) and _is_floating(values):
+        known = torch.float32
+    made = torch.as_tensor(values, dtype=known, device=plain(device))
+    return placed(made, placement, sbp).requires_grad_(requires_grad)
+
+
+def _is_floating(values: Any) -> bool:
+    """Whether nested lists of numbers or arrays hold floating point."""
+    return np.asarray(values).dtype.kind == "f"
+
+
+def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Tensor:
+    """The data as a tensor, without a copy where that is possible."""
+    if isinstance(data, Tensor):
+        return data if dtype is None and device is None else data.to(device, dtype)
+    if isinstance(data, np.ndarray):
+        return dress(torch.as_tensor(data, dtype=plain(dtype), device=device))
+    return tensor(data, dtype=dtype, device=device)
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """A tensor that shares the array's memory."""
+    return dress(torch.from_numpy(array))
+
+
+def typed(known: dtype) -> Maker:
+    """`oneflow.LongTensor` and the like: a maker of tensors of one type, from values or sizes."""
+
+    def make(*values: Any) -> Tensor:
+        return Tensor(*values).to(known) if not values or isinstance(values[0], int) else tensor(values[0], dtype=known)
+
+    return make
+
+
+def to_global(input: Tensor, placement: placement | None = None, sbp: Any = None, **keywords: Any) -> Tensor:
+    """As the tensor's method."""
+    return input.to_global(placement, sbp, **keywords)
+
+
+def local_to_global(input: Tensor, placement: placement | None = None, sbp: Any = None, **keywords: Any) -> Tensor:
+    """As the tensor's method."""
+    return input.local_to_global(placement, sbp, **keywords)
+
+
+def global_to_global(input: Tensor, placement: placement | None = None, sbp: Any = None, **keywords: Any) -> Tensor:
+    """As the tensor's method."""
+    return input.global_to_global(placement, sbp, **keywords)
+
+
+def to_local(input: Tensor) -> Tensor:
+    """As the tensor's method."""
+    return input.to_local()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default generator, as bytes."""
+    return dress(torch.get_rng_state())
+
+
+def cast(input: Tensor, dtype: dtype) -> Tensor:
+    """As the tensor's method."""
+    return input.to(dtype)
+
+
+def is_tensor(input: Any) -> bool:
+    """Whether it is one of OneFlow's tensors."""
+    return isinstance(input, Tensor)

@@ -1,0 +1,69 @@
+"""How a layer of torch becomes OneFlow's: the same class, beside `oneflow.nn.Module`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import torch
+
+from ...framework.dtype import plain, translated
+from ...framework.tensor import inside_torch
+from .module import Module
+
+
+def adopt(
+    layer: type[torch.nn.Module], positional: str | None = None, base: type = Module, shown: str | None = None
+) -> Any:
+    """A subclass of a torch layer that is a `oneflow.nn.Module` and takes OneFlow's data types.
+
+    Args:
+        positional: OneFlow's arguments, in its order, where torch has others.
+        base: the class of OneFlow that it inherits from.
+        shown: what stands between the parentheses when it is printed, with its attributes in braces, if not torch's text.
+    """
+    make = translated(layer.__init__) if positional is None else named(layer.__init__, "self " + positional)
+    own: dict[str, Any] = {"__init__": make}
+    if "forward" in vars(layer) and not issubclass(layer, torch.nn.Sequential):
+        own["forward"] = layer.forward if _is_one_function(layer) else inside_torch(layer.forward)
+    if shown is not None:
+        own["extra_repr"] = lambda self: shown.format(**vars(self))
+    about = {"__doc__": f"As torch.nn.{layer.__name__}.", "__module__": "anygru.dialects.oneflow.nn"}
+    return type(layer.__name__, (layer, base), {**own, **about})
+
+
+def _is_one_function(layer: type[torch.nn.Module]) -> bool:
+    """Whether its forward is one function of torch, which is called as a script would: it minds layouts over processes."""
+    return layer.__module__ == "torch.nn.modules.activation" or layer is torch.nn.LayerNorm
+
+
+def adopt_pooling(layer: type[torch.nn.Module], axes: int, shown: str) -> Any:
+    """A pooling layer of torch whose sizes are tuples, a number for each axis."""
+    adopted = adopt(layer, shown=shown)
+    make = adopted.__init__
+
+    def with_tuples(self: Any, *arguments: Any, **keywords: Any) -> None:
+        make(self, *arguments, **keywords)
+        for name in ("kernel_size", "stride", "padding", "dilation"):
+            if isinstance(getattr(self, name, None), int):
+                setattr(self, name, (getattr(self, name),) * axes)
+
+    adopted.__init__ = with_tuples
+    return adopted
+
+
+def named(function: Callable[..., Any], positional: str) -> Callable[..., Any]:
+    """A torch function called with OneFlow's arguments, which have these names in OneFlow's order."""
+    names = positional.split()
+
+    @wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        if len(arguments) > len(names) or not keywords.keys() <= set(names):
+            takes = ", ".join(name for name in names if name != "self")
+            raise TypeError(f"{function.__qualname__}() takes {takes}; got {len(arguments)} and {list(keywords)}")
+        given = {**dict(zip(names, arguments, strict=False)), **keywords}
+        first = [given.pop("self")] if "self" in given else []
+        return function(*first, **{name: plain(value) for name, value in given.items()})
+
+    return call

@@ -1,0 +1,75 @@
+"""How a global tensor lies on its processes: `split(dim)`, `broadcast`, `partial_sum` (torch: Shard, Replicate, Partial)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch.distributed.tensor import Partial, Placement, Replicate, Shard
+
+from anygru.dialects import refuser
+
+
+class sbp:
+    """One layout, over one dimension of the placement; `placement` is torch's."""
+
+    def __init__(self, name: str, placement: Placement) -> None:
+        self.name = name
+        self.placement = placement
+
+    def __call__(self) -> sbp:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, sbp) and self.placement == other.placement
+
+    def __hash__(self) -> int:
+        return hash(self.placement)
+
+    def __repr__(self) -> str:
+        return f"oneflow.sbp.{self.name}"
+
+
+broadcast = sbp("broadcast", Replicate())
+partial_sum = sbp("partial_sum", Partial("sum"))
+
+
+def split(dim: int) -> sbp:
+    """The dimension `dim` is cut into one piece a process."""
+    if not isinstance(dim, int) or dim < 0:
+        raise RuntimeError(f"sbp.split: dim must be a dimension counted from 0, got {dim!r}")
+    return sbp(f"split(dim={dim})", Shard(dim))
+
+
+def of_placement(known: Placement) -> sbp:
+    """OneFlow's name for torch's placement."""
+    if isinstance(known, Shard):
+        return split(known.dim)
+    return partial_sum if known.is_partial() else broadcast
+
+
+def placements(layout: sbp | Sequence[sbp], dimensions: int, tensor_dim: int) -> list[Placement]:
+    """torch's placements for an `sbp=` argument.
+
+    Args:
+        dimensions: of the placement's ranks.
+        tensor_dim: how many dimensions the tensor has.
+
+    Raises:
+        TypeError: it is no sbp.
+        RuntimeError: it is not one for each dimension of the placement, or splits a dimension that is not there.
+    """
+    layouts = [layout] if isinstance(layout, sbp) else list(layout)
+    for known in layouts:
+        if not isinstance(known, sbp):
+            raise TypeError(f"sbp must be oneflow.sbp.split(dim), broadcast or partial_sum, got {known!r}")
+    if len(layouts) != dimensions:
+        raise RuntimeError(f"sbp must have {dimensions} entries, one a dimension of the placement, got {len(layouts)}")
+    for known in layouts:
+        if isinstance(known.placement, Shard) and known.placement.dim >= tensor_dim:
+            raise RuntimeError(
+                f"Split axis out of range (expected to be in range of [0, {tensor_dim}), but got {known.placement.dim}!)"
+            )
+    return [known.placement for known in layouts]
+
+
+__getattr__ = refuser("oneflow", "oneflow.sbp")

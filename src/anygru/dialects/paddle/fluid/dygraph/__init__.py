@@ -1,0 +1,31 @@
+"""`paddle.fluid.dygraph`."""
+
+from anygru.dialects import refuser
+
+from . import base as base
+from . import checkpoint as checkpoint
+from . import container as container
+from . import layers as layers
+from . import nn as nn
+from . import parallel as parallel
+from . import rnn as rnn
+from .base import enabled as enabled
+from .base import grad as grad
+from .base import guard as guard
+from .base import no_grad as no_grad
+from .base import to_variable as to_variable
+from .checkpoint import load_dygraph as load_dygraph
+from .checkpoint import save_dygraph as save_dygraph
+from .container import LayerList as LayerList
+from .container import ParameterList as ParameterList
+from .container import Sequential as Sequential
+from .layers import Layer as Layer
+from .nn import Dropout as Dropout
+from .nn import Embedding as Embedding
+from .nn import LayerNorm as LayerNorm
+from .nn import Linear as Linear
+from .parallel import DataParallel as DataParallel
+from .parallel import ParallelEnv as ParallelEnv
+from .rnn import GRUCell as GRUCell
+
+__getattr__ = refuser("paddle", "paddle.fluid.dygraph", {"LSTMCell": "torch.nn.LSTMCell", "GRUUnit": "anygru.GRUCell"})

@@ -1,0 +1,122 @@
+"""`paddle.fluid.dygraph.nn`: layers with the argument names of Paddle 1.x."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from anygru.dialects import refuser
+
+from ... import nn
+from ...nn import functional as F
+from ...tensor.tensor import Tensor
+from ..layers import activation_of
+
+
+class Linear(nn.Layer):
+    """act(input @ weight + bias), the weight [input_dim, output_dim]."""
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        act: str | None = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__(dtype=dtype)
+        self._act = act
+        self.weight = self.create_parameter([input_dim, output_dim], param_attr, dtype)
+        self.bias = self.create_parameter([output_dim], bias_attr, dtype, is_bias=True)
+
+    def forward(self, input: torch.Tensor) -> Tensor:
+        """The product."""
+        return activation_of(self._act)(F.linear(input, self.weight, self.bias))
+
+
+class Embedding(nn.Layer):
+    """Rows of a table of `size` [rows, length], by number."""
+
+    def __init__(
+        self,
+        size: Any,
+        is_sparse: bool = False,
+        is_distributed: bool = False,
+        padding_idx: int | None = None,
+        param_attr: Any = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__(dtype=dtype)
+        if is_distributed:
+            raise NotImplementedError("Embedding: is_distributed=True is not covered")
+        self._size = list(size)
+        self._padding_idx = None if padding_idx is None else padding_idx % self._size[0]
+        self.weight = self.create_parameter(self._size, param_attr, dtype)
+
+    def forward(self, input: torch.Tensor) -> Tensor:
+        """The rows input."""
+        return F.embedding(input, self.weight, self._padding_idx)
+
+
+class LayerNorm(nn.Layer):
+    """act of the normalization over the last axes."""
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        scale: bool = True,
+        shift: bool = True,
+        epsilon: float = 1e-5,
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        act: str | None = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__(dtype=dtype)
+        self._normalized_shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+        self._epsilon, self._act = epsilon, act
+        count = 1
+        for length in self._normalized_shape:
+            count *= length
+        self.weight = (
+            self.create_parameter([count], param_attr, dtype, default_initializer=nn.initializer.Constant(1.0))
+            if scale
+            else None
+        )
+        self.bias = self.create_parameter([count], bias_attr, dtype, is_bias=True) if shift else None
+
+    def forward(self, input: torch.Tensor) -> Tensor:
+        """The normalized input."""
+        out = F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
+        return activation_of(self._act)(out)
+
+
+class Dropout(nn.Layer):
+    """Zeros in place of elements in training; by default evaluation multiplies by 1 - p."""
+
+    def __init__(
+        self,
+        p: float = 0.5,
+        seed: int | None = None,
+        dropout_implementation: str = "downgrade_in_infer",
+        is_test: bool = False,
+    ) -> None:
+        super().__init__()
+        if seed is not None:
+            raise NotImplementedError("Dropout: seed is not covered; paddle.seed() sets the seed of all random numbers")
+        self._p, self._is_test = p, is_test
+        modes = {"downgrade_in_infer": "downscale_in_infer", "upscale_in_train": "upscale_in_train"}
+        if dropout_implementation not in modes:
+            raise AssertionError(
+                f"dropout_implementation must be one of {', '.join(modes)}, got {dropout_implementation!r}"
+            )
+        self._mode = modes[dropout_implementation]
+
+    def forward(self, input: torch.Tensor) -> Tensor:
+        """The input with elements dropped."""
+        return F.dropout(input, self._p, training=self.training and not self._is_test, mode=self._mode)
+
+
+__getattr__ = refuser("paddle", "paddle.fluid.dygraph.nn")

@@ -1,0 +1,476 @@
+"""`paddle.Tensor`: a torch tensor that answers in Paddle's words.
+
+Two ways were weighed. A wrapper object around a torch tensor keeps the vocabularies apart, but then a parameter is no
+`torch.Tensor`, and torch optimizers and DistributedDataParallel refuse it. So a paddle Tensor *is* a torch tensor: a
+subclass whose attributes and methods follow Paddle. It switches `__torch_function__` off, so that every torch operation on
+it costs what it costs on a plain tensor and gives a plain tensor, to which `operation.wrap` gives this class in place
+(no copy, no node in the graph). Autograd, memory, devices and optimizers are torch's own.
+
+Torch's Python code meets these tensors too, in optimizers and in DistributedDataParallel. What it asks for and Paddle
+answers differently stays usable: `size` is a number that can be called, `dtype` is torch's to torch's code, and the
+methods written in Paddle's way in the other modules take torch's keywords (`alpha=`) where optimizers use them.
+Code that is only torch (anygru's own layers) is handed `plain(tensor)`.
+
+The operations become methods in `tensor/__init__.py`.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..base import core, unique_name
+from ..framework.dtype import FROM_TORCH, dtype, torch_dtype
+
+_torch_shape = torch.Tensor.shape.__get__  # type: ignore[attr-defined]
+_torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
+_torch_grad = torch.Tensor.grad.__get__  # type: ignore[union-attr]
+_torch_data = torch.Tensor.data.__get__  # type: ignore[attr-defined]
+_set_torch_data = torch.Tensor.data.__set__  # type: ignore[attr-defined]
+_set_torch_grad = torch.Tensor.grad.__set__  # type: ignore[union-attr]
+
+
+class Size(int):
+    """The number of elements, which torch's code may call for the lengths: `t.size()`, `t.size(0)`."""
+
+    _lengths: torch.Size
+
+    def __call__(self, dim: int | None = None) -> Any:
+        return self._lengths if dim is None else self._lengths[dim]
+
+
+def plain(tensor: torch.Tensor) -> torch.Tensor:
+    """The same values, gradient graph included, as an ordinary torch tensor, for code that speaks torch only."""
+    return tensor if type(tensor) is torch.Tensor else tensor.as_subclass(torch.Tensor)
+
+
+def as_torch(value: Any) -> torch.Tensor:
+    """A tensor as it is; anything NumPy takes as a torch tensor of the same dtype."""
+    return value if isinstance(value, torch.Tensor) else torch.as_tensor(np.asarray(value))
+
+
+def _asked_by_torch() -> bool:
+    """Whether the attribute that calls this is being used by a module of torch, such as an optimizer."""
+    return sys._getframe(2).f_globals.get("__name__", "").startswith("torch.")
+
+
+def recast(tensor: Tensor, device: torch.device | None, dtype: torch.dtype | None) -> None:
+    """Move and cast a tensor in place, its gradient too."""
+    if not tensor._is_initialized():
+        return
+    new = torch.Tensor.to(plain(tensor.detach()), device=device, dtype=dtype)
+    stop_gradient, grad = tensor.stop_gradient, tensor.grad
+    if tensor.is_leaf:
+        _set_torch_grad(tensor, None)
+        tensor.requires_grad_(False)
+    tensor.data = new
+    tensor.stop_gradient = stop_gradient
+    if grad is not None and new.is_floating_point():
+        tensor.grad = torch.Tensor.to(plain(grad.detach()), device=device, dtype=dtype)
+
+
+class TensorHookRemoveHelper:
+    """Takes a gradient hook off again."""
+
+    def __init__(self, handle: Any, tensor: Tensor) -> None:
+        self._handle = handle
+        self._tensor = tensor
+        self._number = tensor.__dict__.get("_hooks_made", 0)
+        tensor.__dict__["_hooks_made"] = self._number + 1
+
+    def remove(self) -> bool:
+        """Remove the hook; True the first time, later False and a RuntimeWarning."""
+        if self._handle is None:
+            warnings.warn(
+                f"The backward hook (ID: {self._number}) of Tensor `{self._tensor.name}` you want to remove does not "
+                "exist or has been removed.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return False
+        self._handle.remove()
+        self._handle = None
+        return True
+
+
+class Tensor(torch.Tensor):
+    """A tensor of the Paddle dialect; make one with `paddle.to_tensor`, `paddle.ones` and the like."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+    __array_priority__ = 1000  # NumPy arrays leave arithmetic with a tensor to the tensor
+
+    # -- facts ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> list[int]:  # type: ignore[override]
+        """The lengths of the axes, a list."""
+        return list(_torch_shape(self))
+
+    @property
+    def dtype(self) -> dtype:  # type: ignore[override]
+        """The element type, one of `paddle.float32` and its kin; torch's own code gets torch's dtype."""
+        kind = _torch_dtype(self)
+        return kind if _asked_by_torch() else FROM_TORCH[kind]
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """The number of elements."""
+        lengths = _torch_shape(self)
+        size = Size(lengths.numel())
+        size._lengths = lengths
+        return size
+
+    @property
+    def strides(self) -> list[int]:
+        """The step of each axis, in elements."""
+        return list(self.stride())
+
+    def get_strides(self) -> list[int]:
+        """The step of each axis, in elements."""
+        return list(self.stride())
+
+    @property
+    def place(self) -> core.Place:
+        """Where the elements are."""
+        return core.Place(self.device)
+
+    @property
+    def name(self) -> str:
+        """The tensor's name; a result's is made up when it is first asked for."""
+        name = self.__dict__.get("_name")
+        if name is None:
+            name = self._name = unique_name.generate("eager_tmp")
+        return name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def persistable(self) -> bool:
+        """Whether the tensor outlives the step that made it; True for parameters."""
+        return self.__dict__.get("_persistable", False)
+
+    @persistable.setter
+    def persistable(self, value: bool) -> None:
+        self._persistable = bool(value)
+
+    @property
+    def type(self) -> str:  # type: ignore[override]
+        """The kind of variable; every tensor here is dense."""
+        return "VarType.LOD_TENSOR"
+
+    @property
+    def inplace_version(self) -> int:
+        """How often the tensor has been changed in place."""
+        return self._version
+
+    def is_tensor(self) -> bool:
+        """True."""
+        return True
+
+    def _is_initialized(self) -> bool:
+        return True
+
+    def is_dense(self) -> bool:
+        """True."""
+        return True
+
+    def value(self) -> Tensor:
+        """The tensor itself."""
+        return self
+
+    get_tensor = value
+
+    @property
+    def data(self) -> torch.Tensor:
+        """The tensor itself; torch's own code gets the values outside the gradient graph."""
+        return _torch_data(self) if _asked_by_torch() else self
+
+    @data.setter
+    def data(self, value: torch.Tensor) -> None:
+        _set_torch_data(self, value)
+        if isinstance(value, Tensor) and not _asked_by_torch():
+            self.stop_gradient = value.stop_gradient  # Paddle takes this over with the values
+
+    # -- gradients -----------------------------------------------------------------------------------------------------
+
+    @property
+    def stop_gradient(self) -> bool:
+        """True where no gradient is computed: the opposite of `requires_grad`, except that integers may say False too."""
+        kept = self.__dict__.get("_stop_gradient")
+        return not self.requires_grad if kept is None else kept
+
+    @stop_gradient.setter
+    def stop_gradient(self, stop: bool) -> None:
+        if not (self.is_floating_point() or self.is_complex()):
+            self._stop_gradient = bool(stop)
+            return
+        self.__dict__.pop("_stop_gradient", None)
+        if stop and not self.is_leaf:
+            self.detach_()
+        elif bool(stop) == self.requires_grad:
+            self.requires_grad_(not stop)
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient of a leaf (or of a tensor with `retain_grads`), None before `backward`."""
+        if not (self.is_leaf or self.retains_grad):
+            return None
+        grad = _torch_grad(self)
+        if type(grad) is torch.Tensor:
+            grad.__class__ = Tensor
+            grad.__dict__["_stop_gradient"] = False  # Paddle's gradients say so
+        return grad
+
+    @grad.setter  # type: ignore[override]
+    def grad(self, value: torch.Tensor) -> None:
+        if value is None and _asked_by_torch():
+            _set_torch_grad(self, None)  # torch's optimizers and modules clear gradients so; Paddle's users may not
+            return
+        if not isinstance(value, torch.Tensor):
+            raise ValueError(f"(InvalidArgument) grad must be Tensor, but got {type(value).__name__}; use clear_grad()")
+        grad = plain(value.detach())
+        _set_torch_grad(self, grad)  # `grad` gives it its class and its stop_gradient
+
+    def gradient(self) -> np.ndarray | None:
+        """The gradient as a NumPy array, None before `backward`."""
+        grad = self.grad
+        return None if grad is None else grad.numpy()
+
+    def clear_gradient(self, set_to_zero: bool = True) -> None:
+        """Make the gradient zeros, or None with `set_to_zero=False`."""
+        grad = _torch_grad(self) if self.is_leaf or self.retains_grad else None
+        if grad is None:
+            return
+        if set_to_zero:
+            with torch.no_grad():
+                grad.detach().zero_()
+        else:
+            _set_torch_grad(self, None)
+
+    clear_grad = clear_gradient
+
+    def backward(self, grad_tensor: torch.Tensor | None = None, retain_graph: bool = False) -> None:  # type: ignore[override]
+        """Add the gradients of this tensor, weighted by `grad_tensor` (ones), to those of the leaves it came from.
+
+        Nothing happens for a tensor with `stop_gradient`.
+
+        Raises:
+            SystemError: if the graph has been used by a `backward` without `retain_graph`.
+            ValueError: if `grad_tensor` is no tensor or has another shape.
+        """
+        from ..autograd.backward_mode import backward
+
+        backward([self], [grad_tensor], retain_graph)
+
+    def register_hook(self, hook: Any) -> TensorHookRemoveHelper:
+        """Call `hook(gradient)` when the gradient is known; what it returns, unless None, takes its place.
+
+        Raises:
+            RuntimeError: for a tensor with `stop_gradient`.
+        """
+        if not self.requires_grad:
+            raise RuntimeError("Cannot register hook on a tensor that stop gradient.")
+
+        def call(gradient: torch.Tensor) -> torch.Tensor | None:
+            if type(gradient) is torch.Tensor:
+                gradient = gradient.view_as(gradient)
+                gradient.__class__ = Tensor
+            return hook(gradient)
+
+        return TensorHookRemoveHelper(super().register_hook(call), self)
+
+    def retain_grads(self) -> None:
+        """Keep the gradient of a tensor that is no leaf."""
+        if self.requires_grad:
+            self.retain_grad()
+
+    # -- values --------------------------------------------------------------------------------------------------------
+
+    def numpy(self, *_: Any) -> np.ndarray:  # type: ignore[override]
+        """A copy as a NumPy array (bfloat16 as uint16 bit patterns)."""
+        value = self.detach().as_subclass(torch.Tensor)
+        if value.dtype == torch.bfloat16:
+            value = value.view(torch.uint16)
+        return value.cpu().numpy().copy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def tolist(self) -> Any:
+        """The values as nested Python lists."""
+        return plain(self.detach()).tolist()
+
+    def item(self, *position: int) -> Any:
+        """The one value, or the value at a flat position or at one position an axis, as a Python scalar.
+
+        Raises:
+            ValueError: if there are several values and no position, or the position is out of range.
+        """
+        value = plain(self.detach())
+        if not position:
+            if value.numel() != 1:
+                raise ValueError(
+                    "(InvalidArgument) only one element tensors can be converted to Python scalars when no input "
+                    f"coordinates are given, but this one has {value.numel()}"
+                )
+            return value.item()
+        try:
+            return (value.flatten()[position[0]] if len(position) == 1 else value[position]).item()
+        except (IndexError, RuntimeError) as error:
+            raise ValueError(
+                f"(InvalidArgument) item{position} does not name an element of shape {self.shape}"
+            ) from error
+
+    def set_value(self, value: Any) -> None:
+        """Overwrite the values in place with those of a tensor or array of the same shape and dtype.
+
+        Raises:
+            AssertionError: if it is neither, or the shape or dtype differs.
+        """
+        if not isinstance(value, (torch.Tensor, np.ndarray, np.generic)):
+            raise AssertionError(
+                f"set_value of [{self.name}]: the value must be a Tensor or a numpy array, got {type(value).__name__}"
+            )
+        new = as_torch(value).detach()
+        if list(new.shape) != self.shape:
+            raise AssertionError(
+                f"Variable Shape not match, Variable [ {self.name} ] need tensor with shape {self.shape} "
+                f"but load set tensor with shape {list(new.shape)}"
+            )
+        if torch_dtype(new.dtype) != _torch_dtype(self):
+            raise AssertionError(
+                f"Variable dtype not match, Variable [ {self.name} ] need tensor with dtype {self.dtype}  "
+                f"but load tensor with dtype {torch_dtype(new.dtype)}".replace("torch.", "paddle.")
+            )
+        with torch.no_grad():
+            torch.Tensor.copy_(self.detach(), new)
+
+    def copy_(self, other: torch.Tensor, blocking: bool = True) -> None:  # type: ignore[override]
+        """Overwrite the values in place with those of `other`."""
+        with torch.no_grad():
+            torch.Tensor.copy_(self.detach(), other)
+
+    def _share_buffer_to(self, other: Tensor) -> None:
+        other.data = _torch_data(self)
+
+    def detach(self) -> Tensor:
+        """The same memory outside the gradient graph."""
+        out = torch.Tensor.detach(self)
+        out.__class__ = Tensor
+        return out  # type: ignore[return-value]
+
+    def detach_(self) -> Tensor:
+        """Leave the gradient graph."""
+        torch.Tensor.detach_(self)
+        return self
+
+    def cpu(self) -> Tensor:  # type: ignore[override]
+        """This tensor on the CPU."""
+        return self._to_device(torch.device("cpu"))
+
+    def cuda(self, device_id: int | None = None, blocking: bool = True) -> Tensor:  # type: ignore[override]
+        """This tensor on a CUDA device."""
+        return self._to_device(core.CUDAPlace(device_id or 0).device)
+
+    def pin_memory(self, *_: Any) -> Tensor:
+        """This tensor in page-locked memory."""
+        out = torch.Tensor.pin_memory(self)
+        out.__class__ = Tensor
+        return out  # type: ignore[return-value]
+
+    def _to_device(self, device: torch.device) -> Tensor:
+        out = torch.Tensor.to(self, device)
+        if type(out) is torch.Tensor:
+            out.__class__ = Tensor
+        return out  # type: ignore[return-value]
+
+    # -- Python --------------------------------------------------------------------------------------------------------
+
+    def _only(self, target: str) -> Any:
+        if torch.Tensor.numel(self) != 1:
+            raise AssertionError(f"only one element variable can be converted to {target}.")
+        return plain(self.detach()).item()
+
+    def __float__(self) -> float:
+        return float(self._only("float"))
+
+    def __int__(self) -> int:
+        return int(self._only("int"))
+
+    def __long__(self) -> int:
+        return int(self)
+
+    def __index__(self) -> int:
+        value = self._only("python index")
+        if not isinstance(value, int):
+            raise TypeError(f"only integer tensors can be used as an index, this one is {self.dtype}")
+        return int(value)
+
+    def __bool__(self) -> bool:
+        if torch.Tensor.numel(self) != 1:
+            raise AssertionError(
+                "When Variable is used as the condition of if/while , Variable can only contain one element."
+            )
+        return bool(plain(self.detach()).item())
+
+    __nonzero__ = __bool__
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise AssertionError("len() of a 0-D tensor is wrong")
+        return int(_torch_shape(self)[0])
+
+    def __iter__(self) -> Any:
+        return (self[index] for index in range(len(self) if self.ndim else 0))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((plain(self) == value).any())
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self, *_: Any, **__: Any) -> str:  # type: ignore[override]
+        from .to_string import tensor_to_string
+
+        return tensor_to_string(self)
+
+    __str__ = __repr__
+
+    def __format__(self, specification: str) -> str:
+        if specification:
+            raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
+        return str(self)
+
+    def _copied(self, memo: dict[int, Any]) -> Tensor:
+        with torch.no_grad():
+            new = torch.Tensor.clone(self)
+        new.__class__ = type(self)
+        for key, value in self.__dict__.items():
+            new.__dict__[key] = value if key == "_stop_gradient" else copy.deepcopy(value, memo)
+        new.name = self.name + unique_name.generate("_deepcopy")  # type: ignore[attr-defined]
+        new.requires_grad_(self.requires_grad)
+        return new  # type: ignore[return-value]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if id(self) not in memo:
+            memo[id(self)] = self._copied(memo)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return _rebuild, (type(self), plain(self.detach()), self.requires_grad, dict(self.__dict__))
+
+
+def _rebuild(kind: type[Tensor], value: torch.Tensor, requires_grad: bool, attributes: dict[str, Any]) -> Tensor:
+    """A pickled tensor again: what worker processes send back."""
+    value.__class__ = kind
+    value.__dict__.update(attributes)
+    value.requires_grad_(requires_grad)
+    return value  # type: ignore[return-value]

@@ -1,0 +1,104 @@
+"""`explain`: which backend computes a call, and why each other one does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+
+from . import backends, functional
+from .backends.problem import Problem
+from .errors import ArgumentError, ArgumentTypeError
+from .formula import Formula
+from .layers import GRU, GRUCell
+from .sequences import Batch, Lengths, enter
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What `explain` found; prints as a small table."""
+
+    backend: str
+    """The backend that computes the call."""
+    reasons: Mapping[str, str | None]
+    """Each backend's reason for not taking it; None: it could."""
+    problem: Problem
+    named: str | None = None
+    """The backend that the layer asks for by name."""
+
+    @property
+    def _why_not_taken(self) -> str:
+        if self.named is not None:
+            return f"the layer names backend={self.named!r}"
+        return "comes later in order of speed"
+
+    def __str__(self) -> str:
+        width = max(map(len, self.reasons))
+        lines = []
+        for name, reason in self.reasons.items():
+            if name == self.backend:
+                words = "computes this call"
+            else:
+                words = f"no: {reason}" if reason else f"could, but {self._why_not_taken}"
+            lines.append(f"{name:{width}}  {words}")
+        return "\n".join(lines)
+
+
+def explain(layer: nn.Module, input: Batch, lengths: Lengths | None = None) -> Explanation:
+    """Which backend runs `layer(input)`, and why each other one does not.
+
+    Arguments:
+        layer: a `GRU` or `GRUCell` of anygru or of torch (as `accelerate` would run it).
+        input: what the layer would be called with; nothing is computed.
+        lengths: as for `GRU.forward`.
+
+    Raises:
+        What the call itself would raise for this layer and input, a named backend's refusal (BackendError) included.
+
+    Example:
+        >>> print(anygru.explain(anygru.GRU(3, 4, activation="relu"), torch.randn(5, 2, 3)))  # doctest: +SKIP
+    """
+    if not isinstance(layer, (GRU, GRUCell, nn.GRU, nn.GRUCell)):
+        raise ArgumentTypeError(f"layer must be a GRU or GRUCell of anygru or torch, got {type(layer).__name__}")
+    if isinstance(layer, (GRUCell, nn.GRUCell)):
+        tensors = (layer.weight_ih, layer.weight_hh, layer.bias_ih, layer.bias_hh)
+        weights: Sequence[Tensor] = [tensor for tensor in tensors if tensor is not None]
+        bidirectional = False
+    else:
+        weights = layer.flat_weights if isinstance(layer, GRU) else [w for w in layer._flat_weights if w is not None]
+        bidirectional = layer.bidirectional
+    if is_lazy(weights[0]):
+        raise ArgumentError("layer has seen no input yet, so its input_size is not known")
+    formula = layer.formula if isinstance(layer, (GRU, GRUCell)) else Formula()
+    name = layer.backend if isinstance(layer, (GRU, GRUCell)) else None
+    options = functional.Options(formula, bidirectional, bool(layer.bias), 0.0, name)
+
+    rows, batch_sizes = _rows(layer, input, lengths)
+    if functional._autocast_enabled(rows):
+        rows, _, weights = functional._autocast(rows, None, weights)
+    layers = functional._check_weights(rows, weights, options)
+    state = torch.empty((1, 1, layer.hidden_size), device="meta")
+    problem = functional.make_problem(rows, state, weights, batch_sizes, layers, options)
+    chosen = backends.choose(problem, name)
+    return Explanation(chosen.__name__.rpartition(".")[2], backends.reasons(problem), problem, name)
+
+
+def _rows(layer: nn.Module, input: Batch, lengths: Lengths | None) -> tuple[Tensor, Tensor | None]:
+    """The input as a backend gets it, up to its dimensions, and batch_sizes; raises where the layer could not read it."""
+    cell = isinstance(layer, (GRUCell, nn.GRUCell))
+    if cell and lengths is not None:
+        raise ArgumentError("lengths goes with a GRU, got it with a GRUCell")
+    if isinstance(input, Tensor) and not input.is_nested and lengths is None:
+        dimensions = (1, 2) if cell else (2, 3)
+        if input.dim() not in dimensions:
+            raise ArgumentError(
+                f"input must have {dimensions[0]} or {dimensions[1]} dimensions, got {list(input.shape)}"
+            )
+        return input, None
+    if cell:
+        raise ArgumentTypeError(f"input of a GRUCell must be a dense tensor, got {type(input).__name__}")
+    rows = enter(input, lengths, bool(layer.batch_first))
+    return rows.data, rows.batch_sizes

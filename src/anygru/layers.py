@@ -1,0 +1,317 @@
+"""`GRU` and `GRUCell`: parameters and options. What they compute stands in `functional.py`."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.lazy import LazyModuleMixin
+from torch.nn.parameter import UninitializedParameter
+from torch.nn.utils.rnn import PackedSequence
+
+from . import backends
+from .errors import ArgumentError, ArgumentTypeError
+from .formula import Activation, Formula, make_formula
+from .functional import (
+    DTYPES,
+    Options,
+    check_dropout,
+    check_state_type,
+    choose_formula,
+    compute,
+    gru_cell,
+)
+from .sequences import Batch, Lengths
+
+if TYPE_CHECKING:
+    from .streaming import Stream
+
+_MARK = "anygru.formula"
+"""Where the metadata of a state_dict tells a formula that is not torch's; checkpoints keep it, too."""
+
+
+def _check_size(argument: str, value: Any, least: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ArgumentTypeError(f"{argument} must be an int, got {type(value).__name__}")
+    if value < least:
+        raise ArgumentError(f"{argument} must be at least {least}, got {value}")
+    return value
+
+
+class _Recurrent(nn.Module):
+    """What the layer and the cell share: a formula, a backend's name, torch's initialisation."""
+
+    hidden_size: int
+    input_size: int
+    bias: bool
+
+    def __init__(
+        self,
+        reset: str,
+        gate_activation: Activation,
+        activation: Activation,
+        backend: str | None,
+        dtype: torch.dtype | None,
+    ) -> None:
+        super().__init__()
+        if backend is not None:
+            backends.check_name(backend)
+        if dtype is not None and dtype not in DTYPES:
+            raise ArgumentTypeError(f"dtype must be float32, float64, bfloat16 or float16, got {dtype}")
+        formula = make_formula(reset, gate_activation, activation)
+        self.reset = formula.reset
+        self.gate_activation = formula.gate_activation
+        self.activation = formula.activation
+        self.backend = backend
+
+    @property
+    def formula(self) -> Formula:
+        """The formula as the functional form takes it."""
+        return make_formula(self.reset, self.gate_activation, self.activation)
+
+    def reset_parameters(self) -> None:
+        """Every parameter uniform in +-1/sqrt(H), as torch.nn.GRU does it (and with the same draws)."""
+        bound = 1.0 / math.sqrt(self.hidden_size)
+        for parameter in self.parameters():
+            if not isinstance(parameter, UninitializedParameter):
+                nn.init.uniform_(parameter, -bound, bound)
+
+    def _current(self, names: Sequence[str]) -> list[Any]:
+        """Weights by name. Those that are parameters come without nn.Module's slow lookup of attributes."""
+        own = self._parameters
+        # A parametrized or weight-normalised weight is no parameter any more, but still an attribute.
+        return [own[name] if name in own else getattr(self, name) for name in names]
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if self.reset != "after" and hasattr(destination, "_metadata"):  # the tensors are named alike in both formulas
+            destination._metadata[prefix[:-1]][_MARK] = {"reset": self.reset}
+
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing: Any,
+        unexpected: Any,
+        errors: Any,
+    ) -> None:
+        saved = local_metadata.get(_MARK, {}).get("reset", self.reset)
+        if saved != self.reset:
+            errors.append(
+                f"{prefix[:-1] or type(self).__name__} has reset={self.reset!r}, the weights are for reset={saved!r}"
+            )
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing, unexpected, errors)
+
+    def _formula_repr(self) -> str:
+        words = self.formula.describe()
+        words = "" if words == "reset='after'" else f", {words}"
+        return words if self.backend is None else f"{words}, backend={self.backend!r}"
+
+
+class GRU(_Recurrent):
+    """A GRU layer: torch.nn.GRU's arguments, parameters, state_dict and results, and more.
+
+    Arguments:
+        input_size: features I of a step; None: taken from the first input (the layer is lazy until then, as torch's lazy
+            modules are).
+        hidden_size: features H of the state.
+        num_layers, bias, batch_first, dropout, bidirectional, device, dtype: as torch.nn.GRU.
+        reset: "after" (torch, cuDNN) or "before" (Cho et al. 2014); see `anygru.formula`.
+        gate_activation, activation: names of `anygru.formula.ACTIVATIONS` or callables, for gates and candidate.
+        backend: None for the fastest that can compute a call, or one of `anygru.backends.NAMES`.
+
+    Raises:
+        ValueError, TypeError: naming the argument.
+
+    Example:
+        >>> layer = anygru.GRU(10, 20)
+        >>> outputs, h_n = layer([torch.randn(5, 10), torch.randn(3, 10)])  # sequences of any lengths, in any order
+        >>> [tuple(output.shape) for output in outputs], tuple(h_n.shape)
+        ([(5, 20), (3, 20)], (1, 2, 20))
+    """
+
+    def __new__(cls, input_size: int | None = None, *args: Any, **kwargs: Any) -> GRU:
+        if cls is GRU and input_size is None and (args or kwargs):
+            cls = LazyGRU
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        input_size: int | None,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        reset: str = "after",
+        gate_activation: Activation = "sigmoid",
+        activation: Activation = "tanh",
+        backend: str | None = None,
+    ) -> None:
+        super().__init__(reset, gate_activation, activation, backend, dtype)
+        self.input_size = 0 if input_size is None else _check_size("input_size", input_size)
+        self.hidden_size = _check_size("hidden_size", hidden_size)
+        self.num_layers = _check_size("num_layers", num_layers)
+        self.bias = bool(bias)
+        self.batch_first = bool(batch_first)
+        self.bidirectional = bool(bidirectional)
+        self.dropout = check_dropout(dropout)
+        if self.dropout and self.num_layers == 1:
+            warnings.warn(
+                f"dropout acts between layers, so dropout={dropout} has no effect with num_layers=1", stacklevel=2
+            )
+        self._make_parameters(device, dtype)
+        self.reset_parameters()
+
+    def _make_parameters(self, device: torch.device | str | int | None, dtype: torch.dtype | None) -> None:
+        directions = 2 if self.bidirectional else 1
+        rows, size = 3 * self.hidden_size, self.hidden_size
+        names = []
+        for layer in range(self.num_layers):
+            features = self.input_size if layer == 0 else size * directions
+            for suffix in ("", "_reverse")[:directions]:
+                shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, features), "weight_hh": (rows, size)}
+                if self.bias:
+                    shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+                for kind, shape in shapes.items():
+                    name = f"{kind}_l{layer}{suffix}"
+                    if kind == "weight_ih" and features == 0:
+                        parameter = cast(nn.Parameter, UninitializedParameter(device=device, dtype=dtype))  # type: ignore[call-arg]
+                    else:
+                        parameter = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
+                    setattr(self, name, parameter)
+                    names.append(name)
+        self._weight_names = tuple(names)
+
+    @property
+    def flat_weights(self) -> list[Tensor]:
+        """The weights as `functional.gru` takes them, read anew: whatever set them last counts."""
+        return self._current(self._weight_names)
+
+    @property
+    def all_weights(self) -> list[list[Tensor]]:
+        """The weights of each layer and direction, as torch.nn.GRU gives them."""
+        flat, count = self.flat_weights, 4 if self.bias else 2
+        return [flat[start : start + count] for start in range(0, len(flat), count)]
+
+    def flatten_parameters(self) -> None:
+        """Does nothing: torch's way to lay weights out for cuDNN, which reads them here as they lie."""
+
+    def forward(self, input: Batch, h_0: Tensor | None = None, lengths: Lengths | None = None) -> tuple[Any, Tensor]:
+        """The outputs in the input's own form, and the state after each sequence's last step.
+
+        Arguments:
+            input: [T, B, I] ([B, T, I] if batch_first), one sequence [T, I], or a ragged batch in any form that
+                `functional.gru` takes.
+            h_0: [L*D, B, H] ([L*D, H] for one sequence), in the order of the batch; None: zeros.
+            lengths: int [B], in steps, when input is a padded tensor.
+
+        Returns:
+            output with D*H features, h_n [L*D, B, H] ([L*D, H] for one sequence).
+        """
+        if h_0 is not None:
+            check_state_type(h_0, "h_0")
+        formula = choose_formula(self.reset, self.gate_activation, self.activation)
+        dropout = self.dropout if self.training else 0.0
+        options = Options(formula, self.bidirectional, self.bias, dropout, self.backend)
+        return compute(input, h_0, self._current(self._weight_names), lengths, self.batch_first, options)
+
+    def stream(self, batch_size: int | None = None) -> Stream:
+        """A stream that runs this layer one step or one chunk at a time and keeps the state; see `anygru.streaming`."""
+        from .streaming import Stream
+
+        return Stream(self, batch_size)
+
+    def extra_repr(self) -> str:
+        words = f"{self.input_size or None}, {self.hidden_size}"
+        defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        for name, default in defaults.items():
+            if getattr(self, name) != default:
+                words += f", {name}={getattr(self, name)}"
+        return words + self._formula_repr()
+
+
+class LazyGRU(LazyModuleMixin, GRU):
+    """What `GRU(None, H)` is until its first input, or a state_dict, tells the input size; then it becomes a GRU."""
+
+    cls_to_become = GRU
+
+    def initialize_parameters(self, input: Batch, *args: Any, **kwargs: Any) -> None:
+        first = input.data if isinstance(input, PackedSequence) else input
+        if isinstance(first, (list, tuple)):
+            if not first:
+                raise ArgumentError("input must have a sequence, which tells the input size of a lazy layer, got none")
+            first = first[0]
+        if not isinstance(first, Tensor) or first.dim() == 0:
+            raise ArgumentTypeError(f"input must be a tensor, a list of tensors or a PackedSequence, got {input!r:.60}")
+        self._settle(first.shape[-1])
+
+    def _settle(self, features: int) -> None:
+        if not self.has_uninitialized_params():
+            self.input_size = cast(Tensor, self.weight_ih_l0).shape[1]
+            return
+        self.input_size = _check_size("the input's last dimension", features)
+        with torch.no_grad():
+            for name in ("weight_ih_l0", "weight_ih_l0_reverse"):
+                if name in self._parameters:
+                    self._parameters[name].materialize((3 * self.hidden_size, features))  # type: ignore[union-attr]
+            self.reset_parameters()
+
+
+class GRUCell(_Recurrent):
+    """One step of a GRU: torch.nn.GRUCell's arguments, parameters, state_dict and results, with both formulas.
+
+    Arguments: as `GRU`.
+    """
+
+    _weight_names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        reset: str = "after",
+        gate_activation: Activation = "sigmoid",
+        activation: Activation = "tanh",
+        backend: str | None = None,
+    ) -> None:
+        super().__init__(reset, gate_activation, activation, backend, dtype)
+        self.input_size = _check_size("input_size", input_size)
+        self.hidden_size = _check_size("hidden_size", hidden_size)
+        self.bias = bool(bias)
+        rows = 3 * hidden_size
+        self.weight_ih = nn.Parameter(torch.empty((rows, input_size), device=device, dtype=dtype))
+        self.weight_hh = nn.Parameter(torch.empty((rows, hidden_size), device=device, dtype=dtype))
+        self.bias_ih = nn.Parameter(torch.empty(rows, device=device, dtype=dtype)) if bias else None
+        self.bias_hh = nn.Parameter(torch.empty(rows, device=device, dtype=dtype)) if bias else None
+        self.reset_parameters()
+
+    def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
+        """The state after input [B, I] (or [I]) from h [B, H] (or [H]; None: zeros)."""
+        return gru_cell(
+            input,
+            h,
+            *self._current(self._weight_names),
+            reset=self.reset,
+            gate_activation=self.gate_activation,
+            activation=self.activation,
+            backend=self.backend,
+        )
+
+    def extra_repr(self) -> str:
+        words = f"{self.input_size}, {self.hidden_size}"
+        return words + ("" if self.bias else ", bias=False") + self._formula_repr()

@@ -1,0 +1,158 @@
+"""Start a function in several processes of this machine that can talk to each other."""
+
+import multiprocessing.connection
+import os
+import pickle
+import shutil
+import signal
+import tempfile
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch.distributed as dist
+from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedException, start_processes
+
+from anygru.errors import ArgumentError
+
+from .world import stop
+
+HOST = "127.0.0.1"
+GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+
+
+class Workers:
+    """The processes of one `spawn`.
+
+    Attributes:
+        processes: the `multiprocessing.Process` of each rank.
+    """
+
+    def __init__(self, context: Any, results: Path, store: Any) -> None:
+        self.processes: list[Any] = context.processes
+        self._error_files: list[str] = context.error_files
+        self._running = {process.sentinel: rank for rank, process in enumerate(context.processes)}
+        self._results = results
+        self._store = store  # the meeting point lives as long as the workers
+        self._remove = weakref.finalize(self, shutil.rmtree, results, ignore_errors=True)
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait for the workers: True when all are done, False when `timeout` seconds have passed before.
+
+        If a worker fails the others are ended, and the error of the first to fail is raised with its rank and traceback
+        (torch's `ProcessRaisedException`, or `ProcessExitedException` for one that was killed).
+        """
+        ready = multiprocessing.connection.wait(list(self._running), timeout)
+        for sentinel in ready:
+            rank = self._running.pop(sentinel)
+            self.processes[rank].join()
+        if any(map(self._failed, range(len(self.processes)))):
+            raise self._root_cause(self._end())
+        return not self._running
+
+    def result(self, rank: int) -> Any:
+        """What the function returned on this rank."""
+        with open(self._results / str(rank), "rb") as file:
+            return pickle.load(file)
+
+    def _failed(self, rank: int) -> bool:
+        """Whether the process has ended before its function did. What happens to it after that is of no account."""
+        return self.processes[rank].exitcode not in (None, 0) and not (self._results / str(rank)).exists()
+
+    def _end(self) -> set[int]:
+        """End the processes that still run, and give their ranks; those that do not listen are killed."""
+        ended = {rank for rank, process in enumerate(self.processes) if process.is_alive()}
+        for rank in ended:
+            self.processes[rank].terminate()
+        for process in self.processes:
+            process.join(GRACE)
+            if process.is_alive():
+                process.kill()
+                process.join()
+        self._running.clear()
+        return ended
+
+    def _root_cause(self, ended: set[int]) -> Exception:
+        """The first failure: the others lost their connection by it, or were ended."""
+        traces = {rank: Path(file) for rank, file in enumerate(self._error_files) if _has_content(file)}
+        silent = [
+            rank for rank in range(len(self.processes)) if self._failed(rank) and rank not in ended | traces.keys()
+        ]
+        if silent:
+            rank, process = silent[0], self.processes[silent[0]]
+            how = f"signal {_name(-process.exitcode)}" if process.exitcode < 0 else f"exit code {process.exitcode}"
+            message = f"process {rank} (rank {rank}) terminated with {how}"
+            return ProcessExitedException(message, rank, process.pid, process.exitcode)
+        rank = min(traces, key=lambda rank: traces[rank].stat().st_mtime_ns)
+        text = pickle.loads(traces[rank].read_bytes())
+        message = f"\n\n-- Process {rank} (rank {rank}) terminated with the following error:\n{text}"
+        return ProcessRaisedException(message, rank, self.processes[rank].pid)
+
+
+def spawn(
+    function: Callable[..., Any],
+    args: Sequence[Any] = (),
+    nprocs: int = 1,
+    *,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> Workers:
+    """Call `function(*args)` in `nprocs` new processes that know their rank and find each other.
+
+    Args:
+        function: a function of a module (the new processes import it); it calls `anygru.parallel.start()`, or what its
+            framework has for that, to connect.
+        args: its arguments, the same for all.
+        nprocs: how many processes, at least 1.
+        join: wait for all of them; otherwise the caller calls `join()` of what is returned.
+        daemon: let the processes end with this one.
+        start_method: "spawn", "fork" or "forkserver".
+
+    A process that dies takes the others down within seconds; see `Workers.join`.
+    """
+    if nprocs < 1:
+        raise ArgumentError(f"spawn: nprocs must be at least 1, got {nprocs}")
+    # The store is here rather than on rank 0: its port is taken when it is chosen, so that no other job can get it.
+    store = dist.TCPStore(HOST, 0, is_master=True, wait_for_workers=False)  # type: ignore[attr-defined]
+    results = Path(tempfile.mkdtemp(prefix="anygru-spawn-"))
+    context = start_processes(
+        _work,
+        (function, tuple(args), nprocs, store.port, str(results)),
+        nprocs,
+        join=False,
+        daemon=daemon,
+        start_method=start_method,
+    )
+    workers = Workers(context, results, store)
+    while join and not workers.join():
+        pass
+    return workers
+
+
+def _work(rank: int, function: Callable[..., Any], args: tuple[Any, ...], nprocs: int, port: int, results: str) -> None:
+    """In the new process: describe the world as torchrun does, run, and keep the result."""
+    os.environ.update(
+        RANK=str(rank),
+        WORLD_SIZE=str(nprocs),
+        LOCAL_RANK=str(rank),
+        LOCAL_WORLD_SIZE=str(nprocs),
+        MASTER_ADDR=HOST,
+        MASTER_PORT=str(port),
+        TORCHELASTIC_USE_AGENT_STORE="True",  # rank 0 does not open a store, the parent has
+    )
+    result = function(*args)
+    file = Path(results) / str(rank)
+    with open(file.with_suffix(".new"), "wb") as new:
+        pickle.dump(result, new)
+    os.replace(new.name, file)
+    stop()
+
+
+def _name(number: int) -> str:
+    return signal.Signals(number).name if number in set(signal.Signals) else str(number)
+
+
+def _has_content(file: str) -> bool:
+    return os.path.isfile(file) and os.path.getsize(file) > 0

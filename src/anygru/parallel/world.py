@@ -1,0 +1,102 @@
+"""Which process of how many this is, and the connection between them.
+
+A launcher (`anygru launch`, torchrun, `spawn`) tells each process its place by the variables RANK, WORLD_SIZE,
+LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Without a launcher there is a world of one.
+"""
+
+import atexit
+import gc
+import logging
+import os
+import sys
+from dataclasses import dataclass
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+from anygru.errors import ArgumentError
+
+DEFAULT_TIMEOUT = timedelta(minutes=30)
+
+
+@dataclass(frozen=True)
+class World:
+    """The place of this process: `rank` of `size` in the job, `local_rank` of `local_size` on this machine."""
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+    local_size: int = 1
+
+
+def launched() -> bool:
+    """Whether a launcher started this process."""
+    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+
+
+def world() -> World:
+    """The world that the launcher's variables describe; a world of one without them. Connects nothing."""
+    if not launched():
+        return World()
+    rank, size = _number("RANK"), _number("WORLD_SIZE")
+    if not 0 <= rank < size:
+        raise ArgumentError(f"RANK must be at least 0 and below WORLD_SIZE = {size}, got {rank}")
+    return World(rank, size, _number("LOCAL_RANK", rank), _number("LOCAL_WORLD_SIZE", size))
+
+
+def start(backend: str | None = None, *, alone: bool = False, timeout: timedelta = DEFAULT_TIMEOUT) -> World:
+    """Connect the processes of the job (torch's default process group) and give this one's place.
+
+    Args:
+        backend: "gloo", "nccl" or torch's "cpu:gloo,cuda:nccl"; None takes Gloo for the CPU, and NCCL for CUDA where
+            each process of the machine has a GPU of its own, which becomes its current one.
+        alone: also make a process group of one where there is no launcher, so that collectives work there.
+        timeout: how long a collective waits for the other processes.
+
+    A second call changes nothing. The connection is closed when the process ends.
+    """
+    place = world()
+    if dist.is_initialized() or not (launched() or alone):
+        return place
+    owns_gpu = torch.cuda.is_available() and place.local_size <= torch.cuda.device_count()
+    if owns_gpu:
+        torch.cuda.set_device(place.local_rank)
+    backend = backend or ("cpu:gloo,cuda:nccl" if owns_gpu else "gloo")
+    if launched():
+        dist.init_process_group(backend, timeout=timeout)
+    else:
+        store = dist.HashStore()  # type: ignore[attr-defined]
+        dist.init_process_group(backend, store=store, rank=0, world_size=1, timeout=timeout)
+    atexit.register(_part)
+    return place
+
+
+def stop() -> None:
+    """Close the connection, unless the process is ending by an exception: then its peers may be waiting, or gone."""
+    failing = hasattr(sys, "last_type")
+    if dist.is_initialized() and not failing:
+        # What still holds the connection would keep its threads running while the interpreter is taken down.
+        gc.collect()
+        dist.destroy_process_group()
+
+
+def _part() -> None:
+    """At the end of the process: close the connection, or, after an exception in a job of several, end without it.
+
+    Its threads would abort an interpreter that is taken down while they run, and closing could wait for peers that are gone.
+    """
+    if launched() and world().size > 1 and hasattr(sys, "last_type") and dist.is_initialized():
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
+    stop()
+
+
+def _number(variable: str, default: int | None = None) -> int:
+    text = os.environ.get(variable, "" if default is None else str(default))
+    try:
+        return int(text)
+    except ValueError:
+        raise ArgumentError(f"the environment variable {variable} must be a whole number, got {text!r}") from None

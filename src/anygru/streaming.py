@@ -1,0 +1,183 @@
+"""A trained layer one step, or one chunk, at a time, keeping the state between calls."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from . import backends
+from .errors import ArgumentError, ArgumentTypeError
+from .functional import Options, gru, make_problem
+
+if TYPE_CHECKING:
+    from .layers import GRU
+
+
+class Stream:
+    """The state of B sequences that arrive bit by bit, and the layer that reads them.
+
+    `step` and `run` give what the layer would give for the whole sequence, in inference (no dropout, no gradient).
+
+    Unlike a layer, a stream does not read the parameters at every call: it keeps a copy, packed in the order in which the
+    kernel reads it. After any change to the layer's parameters call `refresh()`.
+
+    Arguments:
+        layer: a `GRU` with one direction (the other would have to know the future).
+        batch_size: B; None: steps are [I] and chunks [T, I], without a batch dimension.
+
+    Raises:
+        ArgumentError: the layer is bidirectional or lazy, or batch_size is negative.
+        ArgumentTypeError: the layer is no `anygru.GRU`, or batch_size no int.
+    """
+
+    def __init__(self, layer: GRU, batch_size: int | None = None) -> None:
+        if not hasattr(layer, "flat_weights"):
+            raise ArgumentTypeError(f"layer must be an anygru.GRU, got {type(layer).__module__}.{type(layer).__name__}")
+        if batch_size is not None and (isinstance(batch_size, bool) or not hasattr(batch_size, "__index__")):
+            raise ArgumentTypeError(f"batch_size must be an int or None, got {type(batch_size).__name__}")
+        if layer.bidirectional:
+            raise ArgumentError("a stream needs a layer with one direction, got bidirectional=True")
+        if layer.input_size == 0:
+            raise ArgumentError("the layer has seen no input yet, so its input_size is not known")
+        if batch_size is not None and batch_size < 0:
+            raise ArgumentError(f"batch_size must be at least 0 or None, got {batch_size}")
+        self.layer = layer
+        self.batch_size = None if batch_size is None else operator.index(batch_size)
+        self.refresh()
+        self._state = self._zeros()
+
+    def refresh(self) -> None:
+        """Takes the layer's present parameters; the state stays, on their device and in their dtype."""
+        layer = self.layer
+        self._weights = [weight.detach().clone() for weight in layer.flat_weights]
+        if hasattr(self, "_state"):
+            self._state = self._state.to(self._weights[0])
+        options = Options(layer.formula, False, layer.bias, 0.0, layer.backend)
+        one = self._weights[0].new_zeros((1, 1, layer.input_size))
+        problem = make_problem(one, one, self._weights, None, layer.num_layers, options)
+        backend = backends.choose(problem, layer.backend)
+        packs = hasattr(backend, "Prepared") and problem.dtype in (torch.float32, torch.float64)
+        self._prepared = backend.Prepared(problem, self._weights) if packs else None
+
+    @property
+    def state(self) -> Tensor:
+        """A copy of the state [L, B, H] ([L, H] without a batch dimension)."""
+        state = self._state.clone()
+        return state.squeeze(1) if self.batch_size is None else state
+
+    @state.setter
+    def state(self, value: Tensor) -> None:
+        expected = tuple(self._state.squeeze(1).shape if self.batch_size is None else self._state.shape)
+        if not isinstance(value, Tensor):
+            raise ArgumentTypeError(f"state must be a tensor {list(expected)}, got {type(value).__name__}")
+        if value.is_meta and not self._state.is_meta:
+            raise ArgumentTypeError(f"state must have values, got a tensor on {value.device}")
+        if tuple(value.shape) != expected:
+            raise ArgumentError(f"state must be {list(expected)}, got {list(value.shape)}")
+        self._state = value.detach().reshape(self._state.shape).to(self._state, copy=True)
+
+    def reset(self, sequences: int | Sequence[int] | Tensor | None = None) -> None:
+        """Starts sequences anew, from a state of zeros.
+
+        Arguments:
+            sequences: None for all; or an index, indices (negative ones count from the end), or a bool mask [B].
+
+        Raises:
+            ArgumentError, ArgumentTypeError: no index of a sequence, or not as many as the mask must have; the state stays.
+        """
+        if sequences is None:
+            self._state = self._zeros()
+            return
+        index = self._index(sequences)
+        self._state = self._state.clone()
+        self._state[:, index] = 0
+
+    def _index(self, sequences: int | Sequence[int] | Tensor) -> Tensor:
+        batch = self._state.shape[1]
+        try:
+            index = torch.as_tensor(sequences, device=self._state.device)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise ArgumentTypeError(
+                f"sequences must be an index, indices or a mask, got {type(sequences).__name__} {sequences!r:.60}"
+            ) from error
+        if index.dtype is torch.bool:
+            if index.shape != (batch,):
+                raise ArgumentError(f"sequences as a mask must be [B] = [{batch}], got {list(index.shape)}")
+            return index
+        if index.numel() == 0:  # an empty list becomes an empty float tensor
+            return index.long()
+        if index.is_floating_point() or index.is_complex():
+            raise ArgumentTypeError(f"sequences must be integers or a mask of bools, got {index.dtype}")
+        index = index.long()  # torch would take bytes for a mask
+        if not -batch <= int(index.min()) <= int(index.max()) < batch:
+            raise ArgumentError(
+                f"sequences must lie between 0 and {batch - 1} for a batch of {batch}, got {sequences!r:.60}"
+            )
+        return index
+
+    def step(self, x: Tensor) -> Tensor:
+        """The top layer's output [B, H] ([H]) for one step x [B, I] ([I])."""
+        output = self._advance_in_place(x, many=False)
+        if output is not None:
+            return output
+        self._check("x", x, "[I]" if self.batch_size is None else "[B, I]")
+        return self._advance(x[None, None])[0, 0] if self.batch_size is None else self._advance(x[None])[0]
+
+    def run(self, chunk: Tensor) -> Tensor:
+        """The top layer's outputs [T, B, H] for a chunk [T, B, I], or [T, H] for [T, I]; T may be 0.
+
+        Always steps first, whatever the layer's batch_first.
+        """
+        output = self._advance_in_place(chunk, many=True)
+        if output is not None:
+            return output
+        self._check("chunk", chunk, "[T, I]" if self.batch_size is None else "[T, B, I]")
+        return self._advance(chunk.unsqueeze(1)).squeeze(1) if self.batch_size is None else self._advance(chunk)
+
+    def _check(self, name: str, value: Tensor, form: str) -> None:
+        """Raises if what came is no tensor of this form (as "[T, B, I]") that the layer could read."""
+        if not isinstance(value, Tensor):
+            raise ArgumentTypeError(f"{name} must be a tensor {form}, got {type(value).__name__}")
+        sizes = [f"B = {self.batch_size}"] if "B" in form else []
+        sizes.append(f"I = {self.layer.input_size}")
+        last = (self.layer.input_size,) if self.batch_size is None else (self.batch_size, self.layer.input_size)
+        if value.dim() != len(form.split(",")) or tuple(value.shape[-len(last) :]) != last:
+            raise ArgumentError(f"{name} must be {form} with {' and '.join(sizes)}, got {list(value.shape)}")
+        weight = self._weights[0]
+        if value.dtype is not weight.dtype or value.device != weight.device or value.layout is not torch.strided:
+            raise ArgumentTypeError(
+                f"{name} must be {weight.dtype} on {weight.device} as the weights are, and dense, "
+                f"got {value.dtype} on {value.device}, {value.layout}"
+            )
+
+    def _advance_in_place(self, x: Tensor, many: bool) -> Tensor | None:
+        """All of a step in one call of the backend, if it can; None if not, or if something is wrong with x."""
+        if self._prepared is None or not isinstance(x, Tensor):
+            return None
+        return self._prepared.advance(x, self._state, many, self.batch_size is not None)
+
+    @torch.no_grad()
+    def _advance(self, steps: Tensor) -> Tensor:
+        layer = self.layer
+        if self._prepared is not None and steps.numel():
+            output, self._state = self._prepared.run(steps, self._state)
+            return output
+        output, self._state = gru(
+            steps,
+            self._state,
+            self._weights,
+            bias=layer.bias,
+            reset=layer.reset,
+            gate_activation=layer.gate_activation,
+            activation=layer.activation,
+            backend=layer.backend,
+        )
+        return output
+
+    def _zeros(self) -> Tensor:
+        batch = 1 if self.batch_size is None else self.batch_size
+        return self._weights[0].new_zeros((self.layer.num_layers, batch, self.layer.hidden_size))

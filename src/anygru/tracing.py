@@ -1,0 +1,201 @@
+"""The operator as torch.compile and torch.export see it: one node, whatever the batch and the length.
+
+Eager calls do not come here, since a dispatched operator costs several microseconds a call that one step of a small GRU does
+not have. A traced graph holds `anygru::gru`, whose shapes follow from its input's, symbolic ones included; when the graph runs,
+the registry chooses the backend for the tensors at hand, as in an eager call.
+
+Gradients: a backend that exports `reserve_numel`, `forward` and `backward` (see backends/README.md) hands what its backward
+needs from the first node to the second in one flat tensor; for the others the second computes the forward again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import backends
+from .backends import reference
+from .backends.problem import Problem
+from .formula import Formula
+
+_library = torch.library.Library("anygru", "DEF")
+_FACTS = (
+    "Tensor? batch_sizes, bool bidirectional, bool bias, str reset, str gate_activation, str activation, str? backend"
+)
+_library.define(
+    f"gru(Tensor input, Tensor h_0, Tensor[] weights, {_FACTS}, bool keep) -> (Tensor, Tensor, Tensor)",
+    tags=torch.Tag.pt2_compliant_tag,
+)
+_library.define(
+    "gru_backward(Tensor grad_output, Tensor grad_h_n, Tensor input, Tensor h_0, Tensor[] weights, Tensor output, "
+    f"Tensor reserve, {_FACTS}, bool[] needs) -> Tensor[]",
+    tags=torch.Tag.pt2_compliant_tag,
+)
+
+
+def run(
+    input: Tensor,
+    h_0: Tensor,
+    weights: Sequence[Tensor],
+    batch_sizes: Tensor | None,
+    bidirectional: bool,
+    bias: bool,
+    formula: Formula,
+    backend: str | None,
+) -> tuple[Tensor, Tensor]:
+    """As a backend's `run`, traced: as one node where that can be.
+
+    Under torch.func inside the compiled region, or with a callable for an activation, which no schema could name, the reference
+    is traced step by step instead.
+    """
+    named = isinstance(formula.gate_activation, str) and isinstance(formula.activation, str)
+    if not named or _under_transform() or backend == "reference":
+        layers = len(weights) // ((2 if bidirectional else 1) * (4 if bias else 2))
+        problem = Problem(
+            "", input.dtype, layers, bidirectional, bias, formula, batch_sizes is not None, False, True, True
+        )
+        return reference.run(problem, input, h_0, weights, batch_sizes)
+    facts = (batch_sizes, bidirectional, bias, *formula, backend)
+    output, h_n, _ = torch.ops.anygru.gru(input, h_0, list(weights), *facts, torch.is_grad_enabled())
+    return output, h_n
+
+
+def _under_transform() -> bool:
+    """Whether the traced code stands inside vmap, grad or jvp; the compiler enters these while it traces."""
+    return torch._C._functorch.maybe_current_level() is not None
+
+
+# What torch.compiler.assume_constant_result sets; the decorator itself would load the whole compiler with `import anygru`.
+_under_transform._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+def _problem(
+    input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, facts: tuple, keep: bool
+) -> Problem:
+    bidirectional, bias, reset, gate_activation, activation, _ = facts
+    layers = len(weights) // ((2 if bidirectional else 1) * (4 if bias else 2))
+    return Problem(
+        input.device.type,
+        input.dtype,
+        layers,
+        bidirectional,
+        bias,
+        Formula(reset, gate_activation, activation),
+        ragged=batch_sizes is not None,
+        empty=input.numel() == 0 or h_0.numel() == 0,
+        needs_grad=keep,
+        transformed=False,
+    )
+
+
+def _keeps(backend: ModuleType) -> bool:
+    return hasattr(backend, "reserve_numel")
+
+
+def _forward(
+    input: Tensor, h_0: Tensor, weights: list[Tensor], batch_sizes: Tensor | None, *rest: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    *facts, keep = rest
+    problem = _problem(input, h_0, weights, batch_sizes, tuple(facts), keep)
+    backend = backends.choose(problem, facts[-1])
+    if keep and _keeps(backend):
+        return backend.forward(problem, input, h_0, weights, batch_sizes, True)
+    with torch.no_grad():
+        output, h_n = backend.run(problem._replace(needs_grad=False), input, h_0, weights, batch_sizes)
+    # What a node returns may be neither its input nor a view, and has the layout that the fake says.
+    return output.contiguous(), h_n.clone(memory_format=torch.contiguous_format), input.new_empty(0)
+
+
+def _fake_forward(
+    input: Tensor, h_0: Tensor, weights: list[Tensor], batch_sizes: Tensor | None, *rest: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    *facts, keep = rest
+    features = h_0.shape[2] * (2 if facts[0] else 1)
+    output = input.new_empty((*input.shape[:-1], features))
+    h_n = torch.empty_like(h_0, memory_format=torch.contiguous_format)
+    reserve = 0
+    if keep:
+        # Empty batches take another backend; a graph with symbolic sizes is traced for those that are not.
+        problem = _problem_of_trace(input, h_0, weights, batch_sizes, tuple(facts), keep)
+        backend = backends.choose(problem, facts[-1])
+        if _keeps(backend):
+            reserve = backend.reserve_numel(problem, input, h_0, weights, batch_sizes)
+    return output, h_n, input.new_empty(reserve)
+
+
+def _problem_of_trace(
+    input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, facts: tuple, keep: bool
+) -> Problem:
+    ones = input.new_empty((1,) * input.dim())
+    return _problem(ones, h_0.new_empty((1, 1, 1)), weights, batch_sizes, facts, keep)
+
+
+def _backward(
+    grad_output: Tensor,
+    grad_h_n: Tensor,
+    input: Tensor,
+    h_0: Tensor,
+    weights: list[Tensor],
+    output: Tensor,
+    reserve: Tensor,
+    batch_sizes: Tensor | None,
+    *rest: Any,
+) -> list[Tensor]:
+    *facts, needs = rest
+    problem = _problem(input, h_0, weights, batch_sizes, tuple(facts), True)
+    backend = backends.choose(problem, facts[-1])
+    if _keeps(backend):
+        found = backend.backward(
+            problem, grad_output, grad_h_n, input, h_0, weights, batch_sizes, output, reserve, needs
+        )
+    else:
+        with torch.no_grad():
+            found = reference.gradients(problem, grad_output, grad_h_n, input, h_0, weights, batch_sizes, needs)
+    inputs = (input, h_0, *weights)
+    return [
+        tensor.new_empty(0) if not need else torch.zeros_like(tensor) if grad is None else grad.contiguous()
+        for tensor, grad, need in zip(inputs, found, needs, strict=True)
+    ]
+
+
+def _fake_backward(
+    grad_output: Tensor, grad_h_n: Tensor, input: Tensor, h_0: Tensor, weights: list[Tensor], *rest: Any
+) -> list[Tensor]:
+    needs = rest[-1]
+    return [
+        torch.empty_like(tensor, memory_format=torch.contiguous_format) if need else tensor.new_empty(0)
+        for tensor, need in zip((input, h_0, *weights), needs, strict=True)
+    ]
+
+
+def _setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
+    input, h_0, weights, batch_sizes, *facts, _ = inputs
+    ctx.facts = facts
+    ctx.count = len(weights)
+    ctx.ragged = batch_sizes is not None
+    ctx.needs = [tensor.requires_grad for tensor in (input, h_0, *weights)]
+    sizes = (batch_sizes,) if ctx.ragged else ()
+    ctx.save_for_backward(input, h_0, *weights, output[0], output[2], *sizes)
+
+
+def _autograd_backward(ctx: Any, grad_output: Tensor, grad_h_n: Tensor, _: Any) -> tuple:
+    saved = ctx.saved_tensors
+    input, h_0, weights = saved[0], saved[1], list(saved[2 : 2 + ctx.count])
+    output, reserve = saved[2 + ctx.count], saved[3 + ctx.count]
+    batch_sizes = saved[4 + ctx.count] if ctx.ragged else None
+    found = torch.ops.anygru.gru_backward(
+        grad_output, grad_h_n, input, h_0, weights, output, reserve, batch_sizes, *ctx.facts, ctx.needs
+    )
+    grads = [grad if need else None for grad, need in zip(found, ctx.needs, strict=True)]
+    return (grads[0], grads[1], grads[2:], *(None,) * (len(ctx.facts) + 2))
+
+
+_library.impl("gru", _forward, "CompositeExplicitAutograd")
+_library.impl("gru_backward", _backward, "CompositeExplicitAutograd")
+torch.library.register_fake("anygru::gru", _fake_forward, lib=_library)
+torch.library.register_fake("anygru::gru_backward", _fake_backward, lib=_library)
+torch.library.register_autograd("anygru::gru", _autograd_backward, setup_context=_setup_context, lib=_library)

@@ -1,9 +1,0 @@
-"""`mx.sym.linalg`: products of matrices."""
-
-from grus.dialects import refuser
-
-from .register import FUNCTIONS
-
-gemm2 = FUNCTIONS["_linalg_gemm2"]
-
-__getattr__ = refuser("mxnet", "mxnet.symbol.linalg", {})
