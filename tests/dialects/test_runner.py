@@ -4,13 +4,15 @@ import os
 import subprocess
 import sys
 import textwrap
+import types
 
 import pytest
 import torch
 
 import anygru
 from anygru import dialects
-from anygru.dialects import _environment
+from anygru.dialects._hook import environment as hook_environment
+from anygru.dialects._hook import names, not_covered
 
 
 def run(code, *arguments, folder, variables=None, flags=(), plain=False):
@@ -144,7 +146,7 @@ def test_a_failing_sitecustomize_is_reported_as_by_python(tmp_path):
 
 def test_the_environment_is_changed_once():
     once = dialects.environment({"PYTHONPATH": "/a" + os.pathsep + "/b"})
-    assert once["PYTHONPATH"].split(os.pathsep) == [str(_environment.STARTUP), "/a", "/b"]
+    assert once["PYTHONPATH"].split(os.pathsep) == [str(hook_environment.STARTUP), "/a", "/b"]
     assert dialects.environment(once) == once
     assert "ANYGRU_ACCELERATE" not in once
     assert dialects.environment({}, accelerate=True)["ANYGRU_ACCELERATE"] == "1"
@@ -164,43 +166,92 @@ def test_an_interpreter_without_anygru_keeps_its_own_packages(tmp_path):
     assert output(code, folder=tmp_path, variables={"PYTHONPATH": str(tmp_path / "site")}) == "chainer\n"
 
 
+LISTED = """
+[paddle.nn]
++ Known
+- Fold: a reshape; torch.nn.Fold
+- LostError: Exception
+- far/: torch.far
+= paddle.nn.layer.*
+"""
+
+
 @pytest.fixture
 def small_dialect(monkeypatch):
-    """A module that refuses what it does not have, as the modules of the dialects do."""
-    import types
-
+    """A module that has one name of its own, below a `names.txt` of its own."""
+    monkeypatch.setattr("anygru.dialects._hook.not_covered.names", lambda dialect: names.read(LISTED))
     module = types.ModuleType("anygru.dialects.paddle_like")
     module.known = 1
-    module.__getattr__ = dialects.refuser("paddle", "paddle_like.nn", {"Fold": "torch.nn.Fold and a reshape"})
+    module.__getattr__ = dialects.refuser("paddle.nn")
     monkeypatch.setitem(sys.modules, "paddle_like", module)
-    return module
+    not_covered.stand_in.cache_clear()
+    yield module
+    not_covered.stand_in.cache_clear()
 
 
-def test_a_name_that_is_not_covered_names_the_torch_way(small_dialect):
-    refusal = (
-        r"paddle_like.nn.Fold is not covered by anygru's Paddle dialect; the torch way: torch.nn.Fold and a reshape"
-    )
-    with pytest.raises(AttributeError, match=refusal) as caught:
-        _ = small_dialect.Fold
-    assert isinstance(caught.value, anygru.AnygruError)
-    assert caught.value.name == "Fold"
-    assert getattr(small_dialect, "Fold", None) is None
-    assert not hasattr(small_dialect, "Fold")
-    with pytest.raises(ImportError, match=refusal):
-        from paddle_like import Fold  # noqa: F401
+def test_a_listed_name_stands_in_until_it_is_used(small_dialect):
+    from paddle_like import Fold
+
+    assert Fold is small_dialect.Fold
+    assert (Fold.__module__, Fold.__name__) == ("paddle.nn", "Fold")
+    assert not isinstance(3, Fold)
+    assert not isinstance(3, (str, Fold))
+
+    class Folded(Fold):
+        def __init__(self):
+            raise AssertionError("not reached")
+
+    refusal = r"^paddle.nn.Fold is not covered by anygru's Paddle dialect \(a reshape\); use torch.nn.Fold$"
+    for use in (Fold, Folded, lambda: Fold(3, size=4), lambda: list(Fold), lambda: next(iter(Fold))):
+        with pytest.raises(dialects.NotCoveredError, match=refusal):
+            use()
+    with pytest.raises(NotImplementedError, match=r"paddle.nn.Fold.make is not covered"):
+        Fold.make(3)
 
 
-def test_torch_has_the_same_name(small_dialect):
-    with pytest.raises(AttributeError, match=r"the torch way: torch\.nn\.Conv2d$"):
-        _ = small_dialect.Conv2D
-    with pytest.raises(AttributeError, match="paddle_like.nn.Frobnicate is not covered by anygru's Paddle dialect$"):
+def test_an_exception_stands_in_an_except_clause(small_dialect):
+    def divide():
+        try:
+            return 1 / 0
+        except small_dialect.LostError:
+            return None
+
+    with pytest.raises(ZeroDivisionError):
+        divide()
+
+
+def test_a_listed_module_stands_in_with_all_below_it(small_dialect):
+    assert isinstance(small_dialect.far, types.ModuleType)
+    with pytest.raises(dialects.NotCoveredError, match=r"paddle.nn.far.Away is not covered .*; use torch.far"):
+        small_dialect.far.Away()
+
+
+def test_a_name_that_is_not_listed_is_not_there(small_dialect):
+    assert not hasattr(small_dialect, "Frobnicate")
+    with pytest.raises(
+        AttributeError, match="paddle.nn.Frobnicate is not covered by anygru's Paddle dialect$"
+    ) as caught:
         _ = small_dialect.Frobnicate
+    assert isinstance(caught.value, anygru.AnygruError)
+    assert caught.value.name == "Frobnicate"
+    with pytest.raises(AttributeError, match=r"; use torch\.nn\.Conv2d$"):
+        _ = small_dialect.Conv2D
+    with pytest.raises(ImportError, match="paddle.nn.Frobnicate is not covered"):
+        from paddle_like import Frobnicate  # noqa: F401
 
 
 def test_tools_may_probe_for_special_names(small_dialect):
     with pytest.raises(AttributeError, match="has no attribute '__wrapped__'") as caught:
         _ = small_dialect.__wrapped__
     assert not isinstance(caught.value, anygru.AnygruError)
+
+
+@pytest.mark.parametrize(
+    "text", ["+ before a section", "[paddle]\n- no reason", "[paddle]\n* what"], ids=["section", "reason", "mark"]
+)
+def test_a_line_of_a_list_that_cannot_be_read_is_named(text):
+    with pytest.raises(ValueError, match=r"names.txt, line \d: expected \[module\]"):
+        names.read(text)
 
 
 def test_not_covered_submodules(tmp_path):

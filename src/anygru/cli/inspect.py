@@ -32,7 +32,7 @@ def main(args: argparse.Namespace) -> int:
     checkpoint = load_checkpoint(args.file, args.format, bidirectional=args.bidirectional)
     print_checkpoint(checkpoint)
     if args.plot:
-        from ..checkpoints.plot import draw
+        from .plot import draw
 
         draw(checkpoint, args.plot)
         print(f"picture: {args.plot}")

@@ -1,4 +1,4 @@
-"""The dialects: each speaks one framework's vocabulary, translates it to torch and anygru, and computes nothing itself.
+"""The dialects: each speaks one framework's vocabulary on torch and anygru.
 
 `anygru run script.py` lets a script import them under their original names; `import anygru.dialects.paddle as paddle` does
 without. `README.md` beside this file tells how a dialect is built and how the names are made to meet.
@@ -6,17 +6,18 @@ without. `README.md` beside this file tells how a dialect is built and how the n
 
 from typing import Any
 
-from anygru.dialects._environment import environment as environment
-from anygru.dialects._finder import NAMES as NAMES
-from anygru.dialects._finder import install as install
-from anygru.dialects._not_covered import NotCoveredError as NotCoveredError
-from anygru.dialects._not_covered import NotCoveredImportError as NotCoveredImportError
-from anygru.dialects._not_covered import not_covered as not_covered
-from anygru.dialects._not_covered import refuser as refuser
+from ._hook.environment import environment as environment
+from ._hook.finder import NAMES as NAMES
+from ._hook.finder import install as install
+from ._hook.not_covered import NotCoveredError as NotCoveredError
+from ._hook.not_covered import NotCoveredImportError as NotCoveredImportError
+from ._hook.not_covered import cover as cover
+from ._hook.not_covered import not_covered as not_covered
+from ._hook.not_covered import refuser as refuser
 
 
 def from_dialect(layer: Any) -> Any:
-    """Give a `anygru.GRU` or `anygru.GRUCell` that computes what a dialect's GRU layer computes and shares its parameters.
+    """Give an `anygru.GRU` or `anygru.GRUCell` that computes what a dialect's GRU layer computes and shares its parameters.
 
     Args:
         layer: a GRU layer or cell of any dialect: `paddle.nn.GRU`, `mxnet.gluon.rnn.GRU`, `chainer.links.NStepGRU` ...

@@ -10,8 +10,7 @@ from typing import Any as _Any
 
 import numpy as _numpy
 
-from anygru.dialects import refuser as _refuser
-
+from .._hook.not_covered import cover as _cover
 from ._version import __version__
 from .configuration import config, global_config, using_config
 
@@ -261,13 +260,5 @@ __all__ = [
     "variable",
     "warnings",
 ]
-__getattr__ = _refuser(
-    "chainer",
-    "chainer",
-    {
-        "distributions": "torch.distributions",
-        "Distribution": "torch.distributions.Distribution",
-        "static_graph": "torch.compile",
-        "computational_graph": "torchviz",
-    },
-)
+
+_cover(__name__)

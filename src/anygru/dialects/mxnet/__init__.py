@@ -5,8 +5,7 @@ where results may differ.
 """
 # ruff: noqa: F401 (names are gathered here to be taken from here)
 
-from anygru.dialects import refuser
-
+from .._hook.not_covered import cover as _cover
 from . import (
     autograd,
     base,
@@ -33,28 +32,4 @@ from .ndarray import waitall
 
 __version__ = "1.9.1"
 
-__getattr__ = refuser(
-    "mxnet",
-    "mxnet",
-    {
-        "np": "NumPy or torch, whose arrays are those of mx.np",
-        "npx": "torch.nn.functional",
-        "mod": "gluon, or a torch training loop",
-        "module": "gluon, or a torch training loop",
-        "model": "gluon, or a torch training loop",
-        "rnn": "gluon.rnn.GRU or anygru.GRU",
-        "io": "gluon.data.DataLoader or torch.utils.data.DataLoader",
-        "image": "torchvision.transforms",
-        "recordio": "torch.utils.data.Dataset",
-        "profiler": "torch.profiler",
-        "viz": "torchviz",
-        "visualization": "torchviz",
-        "operator": "mx.autograd.Function or torch.autograd.Function",
-        "contrib": "torch",
-        "test_utils": "torch.testing or numpy.testing",
-        "callback": "a line in the training loop",
-        "monitor": "forward hooks",
-        "engine": "torch, which needs no such hints",
-        "AttrScope": "keywords of mx.sym.var",
-    },
-)
+_cover(__name__)

@@ -9,8 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from anygru.dialects import refuser
-
 from .base import MXNetError
 from .ndarray.ndarray import NDArray, mark, wrap
 from .ndarray.tape import forget
@@ -267,6 +265,3 @@ class Function:
     def backward(self, *output_grads: NDArray) -> Any:
         """The gradients of the inputs, given those of the outputs; a subclass defines it."""
         raise NotImplementedError
-
-
-__getattr__ = refuser("mxnet", "mxnet.autograd", {"get_symbol": "torch.fx"})

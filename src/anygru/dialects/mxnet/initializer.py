@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from anygru.dialects import refuser
-
 from . import random
 from .ndarray.ndarray import NDArray
 from .ndarray.utils import load as load_arrays
@@ -327,8 +325,3 @@ class Mixed:
             f'Parameter name {name} did not match any pattern. Consider adding a ".*" pattern at the end with a default '
             "Initializer."
         )
-
-
-__getattr__ = refuser(
-    "mxnet", "mxnet.initializer", {"LSTMBias": "torch.nn.LSTM's bias", "Bilinear": "torch.nn.functional.interpolate"}
-)

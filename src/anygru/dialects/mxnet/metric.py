@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy
 
-from anygru.dialects import refuser
-
 from .ndarray.ndarray import NDArray
 
 __all__ = [
@@ -603,6 +601,3 @@ class CustomMetric(_Global):
 def np(numpy_feval: Callable, name: str | None = None, allow_extra_outputs: bool = False) -> CustomMetric:
     """A metric of a function on NumPy arrays."""
     return CustomMetric(numpy_feval, name, allow_extra_outputs)
-
-
-__getattr__ = refuser("mxnet", "mxnet.metric", {"PCC": "sklearn.metrics.matthews_corrcoef"})

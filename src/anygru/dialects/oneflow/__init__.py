@@ -182,8 +182,7 @@ from torch.nn.functional import softshrink as softshrink
 from torch.nn.functional import softsign as softsign
 from torch.nn.functional import threshold as threshold
 
-from anygru.dialects import refuser
-
+from .._hook.not_covered import cover as _cover
 from . import autograd as autograd
 from . import comm as comm
 from . import cuda as cuda
@@ -307,14 +306,4 @@ def get_default_dtype() -> dtype:
 
 set_default_dtype = _translated(torch.set_default_dtype)
 
-__getattr__ = refuser(
-    "oneflow",
-    "oneflow",
-    {
-        "jit": "torch.compile",
-        "amp": "torch.amp",
-        "distributions": "torch.distributions",
-        "profiler": "torch.profiler",
-        "one_embedding": "torch.nn.EmbeddingBag",
-    },
-)
+_cover(__name__)

@@ -10,7 +10,3 @@ from torch.cuda import manual_seed as manual_seed
 from torch.cuda import manual_seed_all as manual_seed_all
 from torch.cuda import set_device as set_device
 from torch.cuda import synchronize as synchronize
-
-from anygru.dialects import refuser
-
-__getattr__ = refuser("oneflow", "oneflow.cuda")

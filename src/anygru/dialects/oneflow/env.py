@@ -1,6 +1,5 @@
 """Which process of how many this is."""
 
-from anygru.dialects import refuser
 from anygru.parallel import start as _start
 from anygru.parallel import world as _world
 
@@ -24,6 +23,3 @@ def get_node_size() -> int:
     """How many machines the job has."""
     place = _world()
     return -(-place.size // place.local_size)
-
-
-__getattr__ = refuser("oneflow", "oneflow.env")

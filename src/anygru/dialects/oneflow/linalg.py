@@ -6,7 +6,3 @@ from torch.linalg import inv as inv
 from torch.linalg import matrix_norm as matrix_norm
 from torch.linalg import norm as norm
 from torch.linalg import vector_norm as vector_norm
-
-from anygru.dialects import refuser
-
-__getattr__ = refuser("oneflow", "oneflow.linalg")

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from torch.distributed.tensor import Partial, Placement, Replicate, Shard
 
-from anygru.dialects import refuser
-
 
 class sbp:
     """One layout, over one dimension of the placement; `placement` is torch's."""
@@ -70,6 +68,3 @@ def placements(layout: sbp | Sequence[sbp], dimensions: int, tensor_dim: int) ->
                 f"Split axis out of range (expected to be in range of [0, {tensor_dim}), but got {known.placement.dim}!)"
             )
     return [known.placement for known in layouts]
-
-
-__getattr__ = refuser("oneflow", "oneflow.sbp")

@@ -6,10 +6,7 @@ computed by anygru. `names.txt` beside this file says what is covered and what i
 
 from __future__ import annotations
 
-from typing import Any
-
-from anygru.dialects import refuser
-
+from .._hook.not_covered import cover as _cover
 from . import autograd as autograd
 from . import device as device
 from . import distributed as distributed
@@ -327,20 +324,5 @@ from .tensor.to_string import set_printoptions as set_printoptions
 
 __version__ = version.full_version
 
-_refuse = refuser(
-    "paddle",
-    "paddle",
-    {
-        "Model": "a training loop over paddle.nn.Layer",
-        "jit": "torch.compile or torch.export",
-        "static": "torch.compile or torch.export",
-        "amp": "torch.autocast",
-        "vision": "torchvision",
-        "summary": "print(layer)",
-        "flops": "torch.utils.flop_counter",
-    },
-)
 
-
-def __getattr__(name: str) -> Any:
-    return _refuse(name)
+_cover(__name__)

@@ -1,7 +1,5 @@
 """`paddle.linalg`: the matrix functions under one name."""
 
-from anygru.dialects import refuser
-
 from .tensor.linalg import cholesky as cholesky
 from .tensor.linalg import det as det
 from .tensor.linalg import eigh as eigh
@@ -11,5 +9,3 @@ from .tensor.linalg import norm as norm
 from .tensor.linalg import qr as qr
 from .tensor.linalg import solve as solve
 from .tensor.linalg import svd as svd
-
-__getattr__ = refuser("paddle", "paddle.linalg")

@@ -4,8 +4,7 @@ Start the processes with `anygru launch` (torchrun); a script that is started al
 processes on CPUs, NCCL those with a GPU each.
 """
 
-from anygru.dialects import refuser
-
+from ..._hook.not_covered import cover as _cover
 from ..chainermn import communicators
 from ..chainermn.communicators import CommunicatorBase, create_communicator
 from ..chainermn.datasets import create_empty_dataset, scatter_dataset
@@ -21,14 +20,5 @@ __all__ = [
     "create_multi_node_optimizer",
     "scatter_dataset",
 ]
-__getattr__ = refuser(
-    "chainer",
-    "chainermn",
-    {
-        "functions": "torch.distributed",
-        "links": "torch.nn.SyncBatchNorm",
-        "MultiNodeChainList": "torch.distributed.pipelining",
-        "create_multi_node_checkpointer": "chainer.training.extensions.snapshot on rank 0",
-        "create_multi_node_iterator": "torch.distributed.broadcast_object_list",
-    },
-)
+
+_cover(__name__)

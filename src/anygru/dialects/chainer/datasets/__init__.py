@@ -1,7 +1,5 @@
 """Datasets."""
 
-from anygru.dialects import refuser
-
 from ..datasets.concatenated_dataset import ConcatenatedDataset
 from ..datasets.dict_dataset import DictDataset
 from ..datasets.sub_dataset import (
@@ -31,20 +29,3 @@ __all__ = [
     "split_dataset_n_random",
     "split_dataset_random",
 ]
-__getattr__ = refuser(
-    "chainer",
-    "chainer.datasets",
-    dict.fromkeys(
-        (
-            "get_mnist",
-            "get_fashion_mnist",
-            "get_kuzushiji_mnist",
-            "get_cifar10",
-            "get_cifar100",
-            "get_svhn",
-            "get_ptb_words",
-            "get_ptb_words_vocabulary",
-        ),
-        "download the data yourself: anygru downloads nothing",
-    ),
-)

@@ -1,7 +1,5 @@
 """Functions of Variables and arrays."""
 
-from anygru.dialects import refuser
-
 from ..functions import (
     activation,
     array,
@@ -253,20 +251,3 @@ __all__ = [
     "vstack",
     "where",
 ]
-__getattr__ = refuser(
-    "chainer",
-    "chainer.functions",
-    {
-        "lstm": "torch.nn.LSTMCell",
-        "slstm": "torch.nn.LSTMCell",
-        "n_step_lstm": "torch.nn.LSTM on a PackedSequence",
-        "n_step_bilstm": "torch.nn.LSTM(bidirectional=True) on a PackedSequence",
-        "n_step_rnn": "torch.nn.RNN on a PackedSequence",
-        "n_step_birnn": "torch.nn.RNN(bidirectional=True) on a PackedSequence",
-        "convolution_1d": "torch.nn.functional.conv1d",
-        "max_pooling_1d": "torch.nn.functional.max_pool1d",
-        "max_pooling_2d": "torch.nn.functional.max_pool2d",
-        "connectionist_temporal_classification": "torch.nn.functional.ctc_loss",
-        "negative_sampling": "torch.nn.functional.logsigmoid of the sampled scores",
-    },
-)

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy
 
-from anygru.dialects import refuser
-
 from .. import backend
 from ..backends import cuda
 from ..configuration import config
@@ -36,7 +34,6 @@ __all__ = [
     "Zero",
     "generate_array",
 ]
-__getattr__ = refuser("chainer", "chainer.initializers")
 
 
 def generate_array(initializer: Any, shape: Any, xp: Any, dtype: Any = None, device: Any = None) -> Any:

@@ -1,7 +1,5 @@
 """Links: functions with parameters."""
 
-from anygru.dialects import refuser
-
 from ..links import activation, connection, model, normalization, rnn
 from ..links.activation.maxout import Maxout
 from ..links.activation.prelu import PReLU
@@ -45,21 +43,3 @@ __all__ = [
     "normalization",
     "rnn",
 ]
-__getattr__ = refuser(
-    "chainer",
-    "chainer.links",
-    {
-        "NStepLSTM": "torch.nn.LSTM on a PackedSequence",
-        "NStepBiLSTM": "torch.nn.LSTM(bidirectional=True) on a PackedSequence",
-        "NStepRNNTanh": "torch.nn.RNN(nonlinearity='tanh') on a PackedSequence",
-        "NStepRNNReLU": "torch.nn.RNN(nonlinearity='relu') on a PackedSequence",
-        "NStepBiRNNTanh": "torch.nn.RNN(nonlinearity='tanh', bidirectional=True) on a PackedSequence",
-        "NStepBiRNNReLU": "torch.nn.RNN(nonlinearity='relu', bidirectional=True) on a PackedSequence",
-        "LSTM": "torch.nn.LSTMCell",
-        "StatelessLSTM": "torch.nn.LSTMCell",
-        "StatefulPeepholeLSTM": "torch.nn.LSTMCell",
-        "StatefulZoneoutLSTM": "torch.nn.LSTMCell",
-        "Convolution1D": "torch.nn.Conv1d",
-        "ConvolutionND": "torch.nn.Conv1d, Conv2d or Conv3d",
-    },
-)

@@ -1,7 +1,5 @@
 """Optimizers."""
 
-from anygru.dialects import refuser
-
 from ..optimizers.ada_delta import AdaDelta
 from ..optimizers.ada_grad import AdaGrad
 from ..optimizers.adam import AdaBound, Adam, AdamW, AMSBound, AMSGrad
@@ -29,4 +27,3 @@ __all__ = [
     "RMSprop",
     "RMSpropGraves",
 ]
-__getattr__ = refuser("chainer", "chainer.optimizers")

@@ -1,7 +1,5 @@
 """The training loop and its extensions."""
 
-from anygru.dialects import refuser
-
 from ..training import extension, extensions, triggers, updater, updaters, util
 from ..training import util as trigger
 from ..training._updater import Updater
@@ -37,4 +35,3 @@ __all__ = [
     "updaters",
     "util",
 ]
-__getattr__ = refuser("chainer", "chainer.training")

@@ -1,11 +1,7 @@
 """`mx.gluon`: blocks, parameters, layers, losses, data and training."""
 # ruff: noqa: F401 (names are gathered here to be taken from here)
 
-from anygru.dialects import refuser
-
 from . import parameter, block, utils, loss, nn, rnn, data, trainer  # isort: skip (parameters before what has them)
 from .block import Block, HybridBlock, SymbolBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
 from .trainer import Trainer
-
-__getattr__ = refuser("mxnet", "mxnet.gluon", {"contrib": "anygru's own layers", "model_zoo": "torchvision.models"})

@@ -6,8 +6,6 @@ from typing import Any
 
 import torch
 
-from anygru.dialects import refuser
-
 from ..context import Context
 from ..ndarray.ndarray import NDArray, wrap
 from ..ndarray.register import FUNCTIONS
@@ -96,6 +94,3 @@ def brief(names: Any, limit: int = 7) -> str:
 def shape_is_known(shape: tuple[int, ...] | None) -> bool:
     """Whether every size is given: 0 and -1 stand for unknown ones."""
     return shape is not None and all(size > 0 for size in shape)
-
-
-__getattr__ = refuser("mxnet", "mxnet.gluon.utils", {"download": "torch.hub.download_url_to_file"})

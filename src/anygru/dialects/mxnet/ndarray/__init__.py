@@ -3,8 +3,7 @@
 
 import torch
 
-from anygru.dialects import refuser
-
+from ..._hook.not_covered import refuser
 from . import _internal, contrib, linalg, op, random, register, utils
 from .ndarray import NDArray, symmetric
 from .op import *
@@ -61,18 +60,5 @@ def from_dlpack(dlpack: object) -> NDArray:
     return NDArray(torch.utils.dlpack.from_dlpack(dlpack))
 
 
-__getattr__ = refuser(
-    "mxnet",
-    "mxnet.ndarray",
-    {
-        "sparse": "torch.sparse",
-        "image": "torchvision.transforms",
-        "LSTM": "torch.nn.LSTM",
-        "Custom": "mx.autograd.Function or torch.autograd.Function",
-        "ROIPooling": "torchvision.ops.roi_pool",
-        "Deconvolution": "torch.nn.functional.conv_transpose2d",
-        "UpSampling": "torch.nn.functional.interpolate",
-        "sgd_update": "mx.optimizer.SGD or torch.optim.SGD",
-        "adam_update": "mx.optimizer.Adam or torch.optim.Adam",
-    },
-)
+# Operators are added to this module from a table; with this name a type checker does not look for each of them here.
+__getattr__ = refuser("mxnet.ndarray")

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from anygru.dialects import refuser
-
 from .ndarray import NDArray
 from .register import FUNCTIONS
 
@@ -76,6 +74,3 @@ def isinf(data: NDArray) -> NDArray:
 def isfinite(data: NDArray) -> NDArray:
     """1 where an element is a finite number."""
     return (data == data) * (abs(data) != float("inf"))
-
-
-__getattr__ = refuser("mxnet", "mxnet.ndarray.contrib")

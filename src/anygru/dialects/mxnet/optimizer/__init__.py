@@ -1,17 +1,9 @@
 """`mx.optimizer`: update rules under MXNet's rescaling, clipping and weight decay."""
 # ruff: noqa: F403 (names are gathered here to be taken from here)
 
-from anygru.dialects import refuser
-
 from .optimizer import *
 from .optimizer import Optimizer
 from .rules import *
 from .updater import *
 
 opt_registry = Optimizer.opt_registry
-
-__getattr__ = refuser(
-    "mxnet",
-    "mxnet.optimizer",
-    {"LARS": "torch.optim.SGD", "FTML": "torch.optim.Adam", "DCASGD": "torch.optim.SGD", "LBSGD": "torch.optim.SGD"},
-)

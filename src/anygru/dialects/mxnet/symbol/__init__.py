@@ -5,8 +5,7 @@ import operator as python_operator
 from collections.abc import Callable
 from typing import Any
 
-from anygru.dialects import refuser
-
+from ..._hook.not_covered import refuser
 from ..base import mx_real_t, numeric_types
 from ..operators import OPERATORS
 from . import _internal, contrib, linalg, op, random, register, symbol
@@ -67,4 +66,5 @@ minimum = _either("minimum", min)
 hypot = _either("hypot", lambda a, b: (a * a + b * b) ** 0.5)
 power = pow = _either("power", python_operator.pow, "_rpower")
 
-__getattr__ = refuser("mxnet", "mxnet.symbol", {"sparse": "torch.sparse", "Custom": "torch.autograd.Function"})
+# Operators are added to this module from a table; with this name a type checker does not look for each of them here.
+__getattr__ = refuser("mxnet.symbol")

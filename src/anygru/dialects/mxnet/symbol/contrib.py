@@ -1,12 +1,8 @@
 """`mx.sym.contrib`: what GRU users take from it."""
 
-from anygru.dialects import refuser
-
 from .register import FUNCTIONS
 
 boolean_mask = FUNCTIONS["_contrib_boolean_mask"]
 arange_like = FUNCTIONS["_contrib_arange_like"]
 div_sqrt_dim = FUNCTIONS["_contrib_div_sqrt_dim"]
 ctc_loss = CTCLoss = FUNCTIONS["CTCLoss"]
-
-__getattr__ = refuser("mxnet", "mxnet.symbol.contrib", {"foreach": "a Python loop in a Block that is not hybridized"})

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from anygru.dialects import refuser
-
 from .register import FUNCTIONS
 from .symbol import Symbol
 
@@ -21,6 +19,3 @@ def normal(loc: float = 0, scale: float = 1, shape: Any = None, dtype: Any = Non
 def _draw(name: str, attributes: dict[str, Any], shape: Any, dtype: Any) -> Symbol:
     given = {"shape": shape, "dtype": dtype}
     return FUNCTIONS[name](**attributes, **{key: value for key, value in given.items() if value is not None})
-
-
-__getattr__ = refuser("mxnet", "mxnet.symbol.random", {})

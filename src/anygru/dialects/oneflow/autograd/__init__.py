@@ -13,8 +13,6 @@ from torch import is_grad_enabled as is_grad_enabled
 from torch import no_grad as no_grad
 from torch.autograd import backward as backward
 
-from anygru.dialects import refuser
-
 from ..framework.tensor import Tensor, dress
 
 
@@ -61,6 +59,3 @@ def grad(
             allow_unused=True,
         )
     )
-
-
-__getattr__ = refuser("oneflow", "oneflow.autograd")

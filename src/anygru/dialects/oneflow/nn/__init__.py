@@ -2,8 +2,6 @@
 
 import torch
 
-from anygru.dialects import refuser
-
 from . import functional as functional
 from . import init as init
 from . import parallel as parallel
@@ -92,5 +90,3 @@ Threshold = adopt(torch.nn.Threshold, shown="")
 Unfold = adopt(torch.nn.Unfold)
 Upsample = adopt(torch.nn.Upsample, shown="scale_factor={scale_factor}, mode={mode}")
 ZeroPad2d = adopt(torch.nn.ZeroPad2d, shown="")
-
-__getattr__ = refuser("oneflow", "oneflow.nn")

@@ -13,7 +13,3 @@ from torch.nn.init import uniform_ as uniform_
 from torch.nn.init import xavier_normal_ as xavier_normal_
 from torch.nn.init import xavier_uniform_ as xavier_uniform_
 from torch.nn.init import zeros_ as zeros_
-
-from anygru.dialects import refuser
-
-__getattr__ = refuser("oneflow", "oneflow.nn.init")

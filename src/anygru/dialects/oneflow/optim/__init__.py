@@ -1,7 +1,5 @@
 """Optimizers: torch's, under OneFlow's defaults, options and states."""
 
-from anygru.dialects import refuser
-
 from . import lr_scheduler as lr_scheduler
 from .optimizer import Optimizer as Optimizer
 from .optimizers import SGD as SGD
@@ -10,5 +8,3 @@ from .optimizers import Adagrad as Adagrad
 from .optimizers import Adam as Adam
 from .optimizers import AdamW as AdamW
 from .optimizers import RMSprop as RMSprop
-
-__getattr__ = refuser("oneflow", "oneflow.optim")

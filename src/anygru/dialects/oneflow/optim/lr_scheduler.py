@@ -7,8 +7,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from anygru.dialects import refuser
-
 from .optimizer import Optimizer
 from .plateau import ReduceLROnPlateau as ReduceLROnPlateau
 
@@ -437,5 +435,3 @@ class WarmupLR(SequentialLR):
 
 
 WarmUpLR = WarmupLR
-
-__getattr__ = refuser("oneflow", "oneflow.optim.lr_scheduler")

@@ -1,7 +1,5 @@
 """`paddle.autograd`."""
 
-from anygru.dialects import refuser
-
 from ..base.dygraph.base import enable_grad as enable_grad
 from ..base.dygraph.base import grad as grad
 from ..base.dygraph.base import is_grad_enabled as is_grad_enabled
@@ -10,13 +8,3 @@ from ..base.dygraph.base import set_grad_enabled as set_grad_enabled
 from .backward_mode import backward as backward
 from .py_layer import PyLayer as PyLayer
 from .py_layer import PyLayerContext as PyLayerContext
-
-__getattr__ = refuser(
-    "paddle",
-    "paddle.autograd",
-    {
-        "hessian": "torch.autograd.functional.hessian",
-        "jacobian": "torch.autograd.functional.jacobian",
-        "saved_tensors_hooks": "torch.autograd.graph.saved_tensors_hooks",
-    },
-)

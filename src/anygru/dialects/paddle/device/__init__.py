@@ -6,8 +6,6 @@ from typing import Any
 
 import torch
 
-from anygru.dialects import refuser
-
 from ..base import core
 from ..base.core import CPUPlace as CPUPlace
 from ..base.core import CUDAPlace as CUDAPlace
@@ -62,6 +60,3 @@ def synchronize(device: Any = None) -> None:
     """Wait until the GPU has finished; nothing on a CPU."""
     if is_compiled_with_cuda():
         torch.cuda.synchronize()
-
-
-__getattr__ = refuser("paddle", "paddle.device", {"cuda": "torch.cuda"})

@@ -1,7 +1,5 @@
 """`paddle.distributed`: several processes, on torch.distributed."""
 
-from anygru.dialects import refuser
-
 from . import collective as collective
 from . import communication as communication
 from . import fleet as fleet
@@ -42,26 +40,3 @@ from .parallel import init_parallel_env as init_parallel_env
 from .spawn import spawn as spawn
 
 set_paddle_variables()
-
-__getattr__ = refuser(
-    "paddle",
-    "paddle.distributed",
-    {
-        "split": "torch.distributed.tensor.parallel.parallelize_module",
-        "stream": "torch.distributed with async_op=True inside torch.cuda.stream",
-        "rpc": "torch.distributed.rpc",
-        "sharding": "torch.distributed.fsdp",
-        "group_sharded_parallel": "torch.distributed.fsdp.fully_shard",
-        "save_group_sharded_model": "torch.distributed.checkpoint.save",
-        "save_state_dict": "torch.distributed.checkpoint.save",
-        "load_state_dict": "torch.distributed.checkpoint.load",
-        "ProcessMesh": "torch.distributed.device_mesh.DeviceMesh",
-        "shard_tensor": "torch.distributed.tensor.distribute_tensor",
-        "dtensor_from_fn": "torch.distributed.tensor.zeros and its kin",
-        "reshard": "torch.distributed.tensor.DTensor.redistribute",
-        "shard_layer": "torch.distributed.tensor.distribute_module",
-        "Shard": "torch.distributed.tensor.Shard",
-        "Replicate": "torch.distributed.tensor.Replicate",
-        "Partial": "torch.distributed.tensor.Partial",
-    },
-)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from anygru.dialects import refuser
-
 from . import clip as clip
 from . import core as core
 from . import dygraph as dygraph
@@ -57,15 +55,3 @@ def disable_dygraph() -> None:
 
 
 disable_imperative = disable_dygraph
-
-__getattr__ = refuser(
-    "paddle",
-    "paddle.fluid",
-    {
-        "Executor": "a loop over batches; the dialect computes at once",
-        "Program": "torch.export",
-        "program_guard": "torch.export",
-        "data": "tensors by paddle.to_tensor",
-        "io": "paddle.save and paddle.load",
-    },
-)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from anygru.dialects import refuser
-
 from .. import optimizer as current
 
 
@@ -120,5 +118,3 @@ class RMSPropOptimizer(current.RMSProp):
 SGD, Momentum, Adam, Adamax = SGDOptimizer, MomentumOptimizer, AdamOptimizer, AdamaxOptimizer
 Adagrad, RMSProp = AdagradOptimizer, RMSPropOptimizer
 Optimizer = current.Optimizer
-
-__getattr__ = refuser("paddle", "paddle.fluid.optimizer")

@@ -1,7 +1,5 @@
 """`paddle.io`: datasets, samplers, DataLoader."""
 
-from anygru.dialects import refuser
-
 from .dataloader.batch_sampler import BatchSampler as BatchSampler
 from .dataloader.batch_sampler import DistributedBatchSampler as DistributedBatchSampler
 from .dataloader.dataset import ChainDataset as ChainDataset
@@ -19,5 +17,3 @@ from .dataloader.sampler import SubsetRandomSampler as SubsetRandomSampler
 from .dataloader.sampler import WeightedRandomSampler as WeightedRandomSampler
 from .reader import DataLoader as DataLoader
 from .reader import get_worker_info as get_worker_info
-
-__getattr__ = refuser("paddle", "paddle.io")

@@ -1,7 +1,5 @@
 """`paddle.nn`: layers, losses, gradient clipping."""
 
-from anygru.dialects import refuser
-
 from . import clip as clip
 from . import functional as functional
 from . import initializer as initializer
@@ -73,14 +71,3 @@ from .layer.rnn import RNN as RNN
 from .layer.rnn import BiRNN as BiRNN
 from .layer.rnn import GRUCell as GRUCell
 from .layer.rnn import RNNCellBase as RNNCellBase
-
-__getattr__ = refuser(
-    "paddle",
-    "paddle.nn",
-    {
-        "SimpleRNN": "torch.nn.RNN",
-        "SimpleRNNCell": "torch.nn.RNNCell",
-        "LSTM": "torch.nn.LSTM",
-        "LSTMCell": "torch.nn.LSTMCell",
-    },
-)

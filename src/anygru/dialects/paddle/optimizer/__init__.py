@@ -1,7 +1,5 @@
 """`paddle.optimizer`."""
 
-from anygru.dialects import refuser
-
 from . import lr as lr
 from .adadelta import Adadelta as Adadelta
 from .adagrad import Adagrad as Adagrad
@@ -13,5 +11,3 @@ from .momentum import Momentum as Momentum
 from .optimizer import Optimizer as Optimizer
 from .rmsprop import RMSProp as RMSProp
 from .sgd import SGD as SGD
-
-__getattr__ = refuser("paddle", "paddle.optimizer", {"LBFGS": "torch.optim.LBFGS"})

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from anygru.dialects import refuser
-
 
 class LRScheduler:
     """The base of all schedulers; users subclass it and give `get_lr`."""
@@ -648,6 +646,3 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.last_lr = self.get_lr()
         if self.verbose:
             print(f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}.")
-
-
-__getattr__ = refuser("paddle", "paddle.optimizer.lr")

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from anygru.dialects import refuser
-
 from . import unique_name as unique_name
 
 
 def run_check() -> None:
     """Say that the dialect works."""
     print("PaddlePaddle is installed successfully! (This is anygru's Paddle dialect, on PyTorch.)")
-
-
-__getattr__ = refuser("paddle", "paddle.utils")

@@ -1,7 +1,5 @@
 """Extensions of the training loop."""
 
-from anygru.dialects import refuser
-
 from ...training.extensions._snapshot import snapshot, snapshot_object
 from ...training.extensions.evaluator import Evaluator
 from ...training.extensions.fail_on_nonnumber import FailOnNonNumber
@@ -43,4 +41,3 @@ __all__ = [
     "snapshot",
     "snapshot_object",
 ]
-__getattr__ = refuser("chainer", "chainer.training.extensions", {"dump_graph": "torchviz"})

@@ -9,8 +9,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from anygru.dialects import refuser
-
 from ...serializers.npz import save_npz
 
 __all__ = ["QueueWriter", "SimpleWriter", "StandardWriter", "ThreadQueueWriter", "ThreadWriter", "Writer"]
@@ -147,10 +145,3 @@ class ThreadQueueWriter(QueueWriter):
 def _copied(target: dict[str, Any]) -> dict[str, Any]:
     """The training goes on and would change the arrays while they are written."""
     return {name: array.copy() for name, array in target.items()}
-
-
-__getattr__ = refuser(
-    "chainer",
-    "chainer.training.extensions.snapshot_writers",
-    {"ProcessQueueWriter": "ThreadQueueWriter", "ProcessWriter": "ThreadWriter"},
-)

@@ -50,8 +50,6 @@ from torch.nn.functional import tanh as tanh
 from torch.nn.functional import threshold as threshold
 from torch.nn.functional import unfold as unfold
 
-from anygru.dialects import refuser
-
 from ...framework.differing import log_softmax as log_softmax
 from ...framework.differing import softmax as softmax
 from ...framework.tensor import Tensor, dress
@@ -91,6 +89,3 @@ def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: 
     if (on_value, off_value) == (1, 0):
         return dress(rows)
     return dress(rows * (on_value - off_value) + off_value)
-
-
-__getattr__ = refuser("oneflow", "oneflow.nn.functional")

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 
 from anygru import parallel
-from anygru.dialects import refuser
 
 from ...framework.tensor import dress_as_torch
 from ..modules.module import Module
@@ -61,6 +60,3 @@ class _Averaging:
 def _from_first(tensors: list[Any]) -> None:
     for tensor in tensors:
         torch.distributed.broadcast(dress_as_torch(tensor.detach()), 0)
-
-
-__getattr__ = refuser("oneflow", "oneflow.nn.parallel", {"DataParallel": "oneflow.nn.parallel.DistributedDataParallel"})

@@ -8,8 +8,6 @@ from typing import Any
 import torch
 from torch.nn.utils import rnn
 
-from anygru.dialects import refuser
-
 from ...framework.dtype import translated
 from ...framework.tensor import Tensor, dress
 
@@ -92,6 +90,3 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """Undo `pack_sequence`."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
-
-
-__getattr__ = refuser("oneflow", "oneflow.nn.utils.rnn")

@@ -19,8 +19,6 @@ from torch.utils.data import get_worker_info as get_worker_info
 from torch.utils.data import random_split as random_split
 from torch.utils.data.dataloader import DataLoader as _DataLoader
 
-from anygru.dialects import refuser
-
 from ...framework.tensor import dress
 from .distributed import DistributedSampler as DistributedSampler
 
@@ -46,6 +44,3 @@ class DataLoader(_DataLoader):
         if batch_size is not None and len(args) < 5:
             kwargs.setdefault("collate_fn", collate)
         super().__init__(dataset, batch_size, *args, **kwargs)
-
-
-__getattr__ = refuser("oneflow", "oneflow.utils.data")

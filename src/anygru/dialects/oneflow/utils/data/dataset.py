@@ -6,7 +6,3 @@ from torch.utils.data import IterableDataset as IterableDataset
 from torch.utils.data import Subset as Subset
 from torch.utils.data import TensorDataset as TensorDataset
 from torch.utils.data import random_split as random_split
-
-from anygru.dialects import refuser
-
-__getattr__ = refuser("oneflow", "oneflow.utils.data.dataset")

@@ -5,7 +5,3 @@ from torch.utils.data import RandomSampler as RandomSampler
 from torch.utils.data import Sampler as Sampler
 from torch.utils.data import SequentialSampler as SequentialSampler
 from torch.utils.data import SubsetRandomSampler as SubsetRandomSampler
-
-from anygru.dialects import refuser
-
-__getattr__ = refuser("oneflow", "oneflow.utils.data.sampler")

@@ -1,7 +1,5 @@
 """Groups of processes and what they exchange."""
 
-from anygru.dialects import refuser
-
 from .collectives import all_gather as all_gather
 from .collectives import all_reduce as all_reduce
 from .collectives import alltoall as alltoall
@@ -27,9 +25,3 @@ from .point_to_point import isend as isend
 from .point_to_point import recv as recv
 from .point_to_point import send as send
 from .reduce_op import ReduceOp as ReduceOp
-
-__getattr__ = refuser(
-    "paddle",
-    "paddle.distributed.communication",
-    {"stream": "torch.distributed with async_op=True inside torch.cuda.stream"},
-)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from anygru.dialects import refuser
-
 from ..parallel import DataParallel, ParallelEnv, get_rank, get_world_size, init_parallel_env
 from . import utils as utils
 
@@ -58,13 +56,3 @@ def local_rank() -> int:
 
 rank = worker_index
 nranks = world_size = worker_num
-
-__getattr__ = refuser(
-    "paddle",
-    "paddle.distributed.fleet",
-    {
-        "DistributedStrategy": "arguments of torch.nn.parallel.DistributedDataParallel",
-        "recompute": "torch.utils.checkpoint.checkpoint",
-        "meta_parallel": "torch.distributed.tensor.parallel",
-    },
-)

@@ -1,7 +1,5 @@
 """`paddle.fluid.dygraph`."""
 
-from anygru.dialects import refuser
-
 from . import base as base
 from . import checkpoint as checkpoint
 from . import container as container
@@ -27,5 +25,3 @@ from .nn import Linear as Linear
 from .parallel import DataParallel as DataParallel
 from .parallel import ParallelEnv as ParallelEnv
 from .rnn import GRUCell as GRUCell
-
-__getattr__ = refuser("paddle", "paddle.fluid.dygraph", {"LSTMCell": "torch.nn.LSTMCell", "GRUUnit": "anygru.GRUCell"})

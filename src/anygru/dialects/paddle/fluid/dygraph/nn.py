@@ -6,8 +6,6 @@ from typing import Any
 
 import torch
 
-from anygru.dialects import refuser
-
 from ... import nn
 from ...nn import functional as F
 from ...tensor.tensor import Tensor
@@ -117,6 +115,3 @@ class Dropout(nn.Layer):
     def forward(self, input: torch.Tensor) -> Tensor:
         """The input with elements dropped."""
         return F.dropout(input, self._p, training=self.training and not self._is_test, mode=self._mode)
-
-
-__getattr__ = refuser("paddle", "paddle.fluid.dygraph.nn")

@@ -7,8 +7,6 @@ from typing import Any
 
 import torch
 
-from anygru.dialects import refuser
-
 from ...nn import functional as F
 from ...nn.functional.activation import elu as elu
 from ...nn.functional.activation import gelu as gelu
@@ -328,6 +326,3 @@ def accuracy(input: torch.Tensor, label: torch.Tensor, k: int = 1, correct: Any 
     from ...metric import accuracy as measure
 
     return measure(input, label, k)
-
-
-__getattr__ = refuser("paddle", "paddle.fluid.layers")

@@ -1,7 +1,5 @@
 """`paddle.nn.functional`."""
 
-from anygru.dialects import refuser
-
 from .activation import celu as celu
 from .activation import elu as elu
 from .activation import elu_ as elu_
@@ -69,5 +67,3 @@ from .loss import square_error_cost as square_error_cost
 from .loss import triplet_margin_loss as triplet_margin_loss
 from .norm import batch_norm as batch_norm
 from .norm import layer_norm as layer_norm
-
-__getattr__ = refuser("paddle", "paddle.nn.functional")

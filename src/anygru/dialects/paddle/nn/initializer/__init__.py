@@ -1,7 +1,5 @@
 """`paddle.nn.initializer`."""
 
-from anygru.dialects import refuser
-
 from .assign import Assign as Assign
 from .assign import NumpyArrayInitializer as NumpyArrayInitializer
 from .constant import Constant as Constant
@@ -22,5 +20,3 @@ from .uniform import UniformInitializer as UniformInitializer
 from .xavier import XavierInitializer as XavierInitializer
 from .xavier import XavierNormal as XavierNormal
 from .xavier import XavierUniform as XavierUniform
-
-__getattr__ = refuser("paddle", "paddle.nn.initializer", {"Bilinear": "torch.nn.init", "Dirac": "torch.nn.init.dirac_"})

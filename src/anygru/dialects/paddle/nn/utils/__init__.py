@@ -7,8 +7,6 @@ from typing import Any
 
 import torch
 
-from anygru.dialects import refuser
-
 from ...tensor.operation import wrap
 from ...tensor.tensor import Tensor
 
@@ -64,6 +62,3 @@ def vector_to_parameters(vec: torch.Tensor, parameters: Iterable[Any], name: str
             count = torch.Tensor.numel(each)
             torch.Tensor.copy_(each.detach(), torch.reshape(vec[place : place + count], list(each.shape)))
             place += count
-
-
-__getattr__ = refuser("paddle", "paddle.nn.utils")

@@ -1,7 +1,8 @@
 """The import hook of `anygru run`: `import paddle` gives the module `anygru.dialects.paddle` itself.
 
 This file stands alone, on the standard library: the start-up file of every process that a script starts loads it by its
-path, and nothing of anygru (which means nothing of torch) is imported before a dialect is asked for.
+path, and nothing of anygru is imported before a dialect is asked for. What it then needs of anygru it takes from the face of
+the package `anygru.dialects`.
 """
 
 import importlib
@@ -33,7 +34,7 @@ class DialectFinder(importlib.abc.MetaPathFinder):
         actual = ROOTS[root] + dot + rest
         found = sys.modules.get(actual) or _find(actual)
         if found is None:
-            raise ModuleNotFoundError(_why_missing(fullname), name=fullname)
+            return ModuleSpec(fullname, _GivenLoader(_module_without_file(fullname)), is_package=True)
         spec = ModuleSpec(fullname, _AliasLoader(actual), origin=getattr(found, "origin", None))
         locations = getattr(found, "submodule_search_locations", None) or getattr(found, "__path__", None)
         if locations is not None:
@@ -70,6 +71,19 @@ class _AliasLoader(importlib.abc.InspectLoader):
         return spec.loader
 
 
+class _GivenLoader(importlib.abc.Loader):
+    """Gives a module that exists already."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module = module
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: the module is complete."""
+
+
 def install() -> None:
     """Let this process import the dialects by their original names. A second call changes nothing."""
     # Compared by name: the start-up file loads its own copy of this module.
@@ -88,31 +102,27 @@ def _find(actual: str) -> ModuleSpec | None:
 
 
 def _name_loaded_modules(name: str, actual: str) -> None:
-    """Give `actual` and the modules that came in with it their original names, and a refusal for what they lack.
-
-    `import paddle` brings in `paddle.nn` too. A module with hints of its own for what it lacks keeps them.
-    """
-    from anygru.dialects._not_covered import refuser
-
+    """Give `actual` and the modules that came in with it their original names: `import paddle` brings in `paddle.nn` too."""
+    importlib.import_module(PACKAGE).cover(actual)
     for loaded, module in list(sys.modules.items()):
         if (loaded + ".").startswith(actual + ".") and not getattr(module.__spec__, "_initializing", False):
-            original = name + loaded[len(actual) :]
-            sys.modules.setdefault(original, module)
-            if "__getattr__" not in vars(module):
-                vars(module)["__getattr__"] = refuser(name.partition(".")[0], original)
+            sys.modules.setdefault(name + loaded[len(actual) :], module)
 
 
-def _why_missing(fullname: str) -> str:
-    """What the parent package says about a name that it does not have."""
+def _module_without_file(fullname: str) -> ModuleType:
+    """What the parent module gives for an import path that has no file: a stand-in, or the names of another module.
+
+    Raises ModuleNotFoundError, with the dialect's reason, if it gives nothing or no module.
+    """
     parent, _, child = fullname.rpartition(".")
     if not parent:
-        return f"this anygru has no {fullname} dialect"
-    from anygru.dialects._not_covered import NotCoveredError, not_covered
-
+        raise ModuleNotFoundError(f"this anygru has no {fullname} dialect", name=fullname)
     try:
-        getattr(sys.modules[parent], child)
-    except NotCoveredError as error:
-        return str(error)
-    except AttributeError:
-        return str(not_covered(fullname.partition(".")[0], fullname))
-    return f"No module named {fullname!r}: it is a name in the module {parent}, not a module"
+        found = importlib.import_module(PACKAGE).refuser(parent)(child)
+    except ImportError as error:
+        raise ModuleNotFoundError(str(error), name=fullname) from None
+    except AttributeError as error:
+        raise ModuleNotFoundError(str(error), name=fullname) from None
+    if not isinstance(found, ModuleType):
+        raise ModuleNotFoundError(f"{fullname} is a name in the module {parent}, not a module", name=fullname)
+    return found

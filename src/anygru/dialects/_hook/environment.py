@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-STARTUP = Path(__file__).resolve().parent / "_startup"
+STARTUP = Path(__file__).resolve().parent / "startup"
 
 
 def environment(base: Mapping[str, str], *, accelerate: bool = False) -> dict[str, str]:

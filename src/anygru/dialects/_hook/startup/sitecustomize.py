@@ -11,13 +11,13 @@ import sys
 from typing import Any
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_ANYGRU = os.path.dirname(os.path.dirname(_HERE))
+_ANYGRU = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))
 
 
-def _load(package: str, name: str) -> Any:
-    """A module of anygru, loaded by its path: importing `anygru` would import torch into every process."""
-    path = os.path.join(_ANYGRU, package, name + ".py")
-    spec = importlib.util.spec_from_file_location("_anygru" + name, path)
+def _load(*path: str) -> Any:
+    """A file of anygru as a module of its own: a process that never asks for anygru does not have it in `sys.modules`."""
+    name = "_anygru_" + path[-1].removesuffix(".py")
+    spec = importlib.util.spec_from_file_location(name, os.path.join(_ANYGRU, *path))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -27,11 +27,11 @@ def _load(package: str, name: str) -> Any:
 
 def _start() -> None:
     if os.environ.get("ANYGRU_RUN"):
-        _load("dialects", "_finder").install()
+        _load("dialects", "_hook", "finder.py").install()
     if os.environ.get("ANYGRU_ACCELERATE"):
-        _load("dialects", "_accelerated").install()
+        _load("acceleration_hook.py").install()
     if os.environ.get("ANYGRU_LAUNCHER"):
-        _load("parallel", "_worker").install()
+        _load("parallel", "_worker.py").install()
 
 
 def _run_the_next_sitecustomize() -> None:
