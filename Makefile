@@ -2,13 +2,14 @@
 # make test    set up .venv and run the tests
 # make lint    ruff (lint and format) and mypy
 # make bench   the benchmark grid, on this machine
+# make docs    the documentation as a site, in build/site; warnings are errors
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ARGS ?=
 
-.PHONY: train test test-all lint format bench clean
+.PHONY: train test test-all lint format bench docs clean
 
 train: $(READY)
 	@echo "== anygru train"
@@ -34,6 +35,12 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/anygru bench $(ARGS)
+
+docs: $(READY)
+	@echo "== sphinx"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs build/site
+	@echo "build/site/index.html"
 
 # The stamp is older than what decides the environment only when there is something to install.
 $(READY): pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/anygru/csrc/*)

@@ -68,7 +68,7 @@ def accelerate(model: nn.Module | None = None) -> Report:
             called or the `with` block ends.
 
     Returns:
-        A report of what was changed, and what not and why. Used as `with accelerate(model):` or `with accelerate():` it
+        Report: what was changed, and what not and why. Used as `with accelerate(model):` or `with accelerate():` it
         undoes the change at the end; such blocks may be nested.
 
     Raises:
