@@ -1,0 +1,56 @@
+"""The house stays readable: no function is longer than a screen, no file longer than its subject, no argument is bare `Any`."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import anygru
+
+SOURCE = Path(anygru.functional.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+# Files that are one table may be long.
+TABLES: set[str] = set()
+ANY = {"dialects": 0.15, "": 0.05}
+
+
+def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    nodes = ast.walk(ast.parse(path.read_text()))
+    return [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines from `def` to the end, the docstring left out."""
+    lines = function.end_lineno - function.lineno + 1
+    first = function.body[0]
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        lines -= first.end_lineno - first.lineno + 1
+    return lines
+
+
+def test_functions_fit_a_screen() -> None:
+    found = {f"{p.relative_to(SOURCE)}:{f.name}": length(f) for p in FILES for f in functions(p) if length(f) > 60}
+    assert found == {}
+
+
+def test_files_have_one_subject() -> None:
+    lines = {path.relative_to(SOURCE).as_posix(): path.read_text().count("\n") for path in FILES}
+    assert {name: count for name, count in lines.items() if count > 400 and name not in TABLES} == {}
+    assert {name for name in TABLES if lines.get(name, 0) <= 400} == set(), "no longer long"
+
+
+@pytest.mark.parametrize("part", ANY)
+def test_arguments_have_types(part: str) -> None:
+    """Of the annotated arguments, the share whose type is nothing but `Any`."""
+    bare = total = 0
+    for path in FILES:
+        if path.relative_to(SOURCE).parts[0] == "dialects" and not part:
+            continue
+        if not path.relative_to(SOURCE).as_posix().startswith(part):
+            continue
+        for function in functions(path):
+            given = function.args
+            annotations = [a.annotation for a in (*given.posonlyargs, *given.args, *given.kwonlyargs) if a.annotation]
+            total += len(annotations)
+            bare += sum(isinstance(a, ast.Name) and a.id in ("Any", "_Any") for a in annotations)
+    assert bare <= ANY[part] * total, f"{bare} of {total} annotated arguments are bare Any"
