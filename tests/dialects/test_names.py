@@ -41,6 +41,8 @@ def test_every_refused_name_says_what_to_use_instead(section):
         assert refusal.instead, name
         assert name not in list_of(section).covered.get(section, ()), f"{name} is listed as covered and as refused"
         if isinstance(offered, type):
+            with pytest.raises(NotCoveredError, match=r"is not covered by anygru's \w+ dialect.*; use "):
+                getattr(offered.__new__(offered), name)
             continue
         found = getattr(offered, name)
         if refusal.is_module:

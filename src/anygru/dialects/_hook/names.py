@@ -8,6 +8,7 @@ original, and in a section these lines:
     - Conv3D MaxPool3D: torch.nn    not covered: what to use instead
     - SpectralNorm: rarely met beside a GRU; torch.nn.utils.spectral_norm
     - quant/: torch.ao.quantization a name that ends in "/" is a module: it can be imported, with all that is below it
+    [paddle.Tensor]                 of a class: "-" lines name methods and attributes that raise the error when asked for
     = paddle.nn.layer.*             import paths of the original that give this module's names; "*" is one component
 
 Text before the last "; " is the reason, text after it is what to use instead. "#" begins a comment.

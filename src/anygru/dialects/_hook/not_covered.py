@@ -111,7 +111,8 @@ def refuser(module: str) -> Callable[[str], Any]:
 
 
 def cover(package: str) -> None:
-    """Give every loaded module below `package` that has no `__getattr__` of its own a `refuser`.
+    """Give every loaded module below `package` that has no `__getattr__` of its own a `refuser`, and the classes that have a
+    section in `names.txt` the like for the members refused there.
 
     Args:
         package: the full name of a dialect's package in anygru, as its `__init__.py` knows it in `__name__`.
@@ -119,6 +120,30 @@ def cover(package: str) -> None:
     for name, module in list(sys.modules.items()):
         if (name + ".").startswith(package + ".") and isinstance(module, ModuleType):
             vars(module).setdefault("__getattr__", refuser(_original(name)))
+    dialect = package.removeprefix(PACKAGE + ".").partition(".")[0]
+    for section in names(dialect).refused:
+        module_name, _, class_name = section.rpartition(".")
+        root, dot, rest = module_name.partition(".")
+        owner = getattr(sys.modules.get(ROOTS.get(root, "") + dot + rest), class_name, None)
+        if isinstance(owner, type) and not isinstance(owner, _StandIn):
+            _refuse_members(owner, section)
+
+
+def _refuse_members(owner: type, section: str) -> None:
+    """Let the members that `names.txt` refuses for a class raise `NotCoveredError`; any other goes as it went before."""
+    if hasattr(vars(owner).get("__getattr__"), "_refuses"):
+        return
+    before = getattr(owner, "__getattr__", None) or object.__getattribute__
+    refused = names(dialect_of(section)).refused[section]
+
+    def __getattr__(self: Any, name: str) -> Any:
+        if name in refused:
+            raise not_covered(f"{section}.{name}")
+        # Of a class without a hook of its own this raises the AttributeError that led here once more.
+        return before(self, name)
+
+    __getattr__._refuses = section  # type: ignore[attr-defined]
+    owner.__getattr__ = __getattr__  # type: ignore[attr-defined]
 
 
 @cache
