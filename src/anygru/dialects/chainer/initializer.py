@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .utils.array import size_of_shape
+from .._kit.fans import fans
 
 
 class Initializer:
@@ -32,5 +32,4 @@ def get_fans(shape: tuple[int, ...]) -> tuple[int, int]:
         raise ValueError(f"shape must be tuple. Actual type: {type(shape)}")
     if len(shape) < 2:
         raise ValueError(f"shape must be of length >= 2. Actual shape: {shape}")
-    receptive_field = size_of_shape(shape[2:])
-    return shape[1] * receptive_field, shape[0] * receptive_field
+    return fans(shape)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .._kit.graph import is_released
 from .base import MXNetError
 from .ndarray.ndarray import NDArray, mark, wrap
 from .ndarray.tape import forget
@@ -159,7 +160,8 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
     except MXNetError:
         raise
     except RuntimeError as error:
-        raise MXNetError(f"{_NOT_IN_GRAPH} ({error})" if "second time" in str(error) else str(error)) from error
+        released = is_released(head._t for head in arrays)
+        raise MXNetError(f"{_NOT_IN_GRAPH} ({error})" if released else str(error)) from error
     if not retain_graph:
         forget(arrays)
 

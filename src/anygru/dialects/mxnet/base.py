@@ -12,6 +12,8 @@ import torch
 
 from anygru.errors import AnygruError
 
+from .._kit.numbers import TORCH_OF_NUMPY
+
 __all__ = ["MXNetError", "integer_types", "mx_real_t", "numeric_types", "string_types"]
 
 
@@ -24,15 +26,9 @@ numeric_types = (float, int, np.generic)
 integer_types = (int, np.int32, np.int64)
 mx_real_t = np.float32
 
-_TORCH_OF_NUMPY: dict[np.dtype, torch.dtype] = {
-    np.dtype("float32"): torch.float32,
-    np.dtype("float64"): torch.float64,
-    np.dtype("float16"): torch.float16,
-    np.dtype("uint8"): torch.uint8,
-    np.dtype("int32"): torch.int32,
-    np.dtype("int8"): torch.int8,
-    np.dtype("int64"): torch.int64,
-    np.dtype("bool"): torch.bool,
+_TORCH_OF_NUMPY = {
+    np.dtype(name): TORCH_OF_NUMPY[np.dtype(name)]
+    for name in ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
 }
 NUMPY_OF_TORCH = {dtype: name.type for name, dtype in _TORCH_OF_NUMPY.items()}
 # MXNet numbers its dtypes so in files and in the attributes of a symbol.

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._kit.fans import fans
 from . import random
 from .ndarray.ndarray import NDArray
 from .ndarray.utils import load as load_arrays
@@ -262,8 +263,7 @@ class Xavier(Initializer):
     def _init_weight(self, name: Any, arr: NDArray) -> None:
         if arr.ndim < 2:
             raise ValueError(f"Xavier initializer cannot be applied to vector {name}. It requires at least 2D.")
-        window = float(np.prod(arr.shape[2:]))
-        fan_in, fan_out = arr.shape[1] * window, arr.shape[0] * window
+        fan_in, fan_out = fans(arr.shape)
         factors = {"avg": (fan_in + fan_out) / 2.0, "in": fan_in, "out": fan_out}
         if self.factor_type not in factors:
             raise ValueError("Incorrect factor type")

@@ -1,6 +1,6 @@
 """`mx.lr_scheduler`: the learning rate as a function of the number of updates.  Of MXNet 1.9's `mxnet.lr_scheduler`."""
 
-import math
+from .._kit import schedules
 
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
 
@@ -135,8 +135,8 @@ class PolyScheduler(LRScheduler):
 
     def _after_warmup(self, num_update: int) -> float:
         if num_update <= self.max_update:
-            left = 1 - float(num_update - self.warmup_steps) / float(self.max_steps)
-            self.base_lr = self.final_lr + (self.base_lr_orig - self.final_lr) * left**self.power
+            step = num_update - self.warmup_steps
+            self.base_lr = schedules.polynomial(self.base_lr_orig, self.final_lr, step, self.max_steps, self.power)
         return self.base_lr
 
 
@@ -161,8 +161,8 @@ class CosineScheduler(LRScheduler):
 
     def _after_warmup(self, num_update: int) -> float:
         if num_update <= self.max_update:
-            turned = math.cos(math.pi * (num_update - self.warmup_steps) / self.max_steps)
-            self.base_lr = self.final_lr + (self.base_lr_orig - self.final_lr) * (1 + turned) / 2
+            step = num_update - self.warmup_steps
+            self.base_lr = schedules.cosine(self.base_lr_orig, self.final_lr, step, self.max_steps)
         return self.base_lr
 
 

@@ -11,24 +11,13 @@ from typing import Any
 import numpy
 import torch
 
-_NUMPY_DTYPES: dict[torch.dtype, numpy.dtype] = {
-    torch.float16: numpy.dtype("float16"),
-    torch.float32: numpy.dtype("float32"),
-    torch.float64: numpy.dtype("float64"),
-    torch.int8: numpy.dtype("int8"),
-    torch.int16: numpy.dtype("int16"),
-    torch.int32: numpy.dtype("int32"),
-    torch.int64: numpy.dtype("int64"),
-    torch.uint8: numpy.dtype("uint8"),
-    torch.bool: numpy.dtype("bool"),
-}
-_TORCH_DTYPES = {numpy_dtype: dtype for dtype, numpy_dtype in _NUMPY_DTYPES.items()}
+from ..._kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY
 
 
 def torch_dtype(dtype: Any) -> torch.dtype:
     """The torch dtype of a NumPy dtype specifier (TypeError if torch has none on a GPU)."""
     try:
-        return _TORCH_DTYPES[numpy.dtype(dtype)]
+        return TORCH_OF_NUMPY[numpy.dtype(dtype)]
     except KeyError:
         raise TypeError(f"an array on a GPU cannot have the dtype {numpy.dtype(dtype)}") from None
 
@@ -65,7 +54,7 @@ class ndarray:
 
     @property
     def dtype(self) -> numpy.dtype:
-        return _NUMPY_DTYPES[self.tensor.dtype]
+        return NUMPY_OF_TORCH[self.tensor.dtype]
 
     @property
     def ndim(self) -> int:

@@ -20,6 +20,7 @@ from torch.nn import init
 
 from anygru.parallel import global_tensor
 
+from ..._kit.graph import is_released
 from .. import sbp as sbp_module
 from . import layouts, tensor_str
 from . import placement as placements
@@ -153,8 +154,11 @@ class Tensor(torch.Tensor):
         """Add to the gradients of the leaves. The graph serves once, unless retain_graph or create_graph is given."""
         step: Any = self.grad_fn
         if step is not None and _SPENT in step.metadata:
-            raise RuntimeError("the graph has been released; give retain_graph=True to the first backward()")
-        super().backward(gradient, retain_graph or create_graph, create_graph)
+            raise _released()
+        try:
+            super().backward(gradient, retain_graph or create_graph, create_graph)
+        except RuntimeError as error:
+            raise _released() if is_released([self]) else error from None
         if step is not None and not (retain_graph or create_graph):
             step.metadata[_SPENT] = True
 
@@ -286,6 +290,10 @@ class Tensor(torch.Tensor):
 
     def to_consistent(self, *_arguments: Any, **_keywords: Any) -> Tensor:
         raise RuntimeError(".to_consistent has been removed, please use .to_global instead")
+
+
+def _released() -> RuntimeError:
+    return RuntimeError("a step of the graph has been released; give retain_graph=True to the first backward()")
 
 
 def torch_dtype(tensor: torch.Tensor) -> torch.dtype:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..._kit import schedules
 from .optimizer import Optimizer
 from .plateau import ReduceLROnPlateau as ReduceLROnPlateau
 
@@ -135,7 +136,7 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_step, verbose)
 
     def get_lr(self, base_lr: float, step: int) -> float:
-        return self.eta_min + (base_lr - self.eta_min) * 0.5 * (1 + math.cos(math.pi * step / self.T_max))
+        return schedules.cosine(base_lr, self.eta_min, step, self.T_max)
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
@@ -174,8 +175,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             rounds += 1
         if 0 < self.restart_limit <= rounds:
             return self.eta_min
-        highest = base_lr * self.decay_rate**rounds
-        return self.eta_min + (highest - self.eta_min) * 0.5 * (1 + math.cos(math.pi * step / length))
+        return schedules.cosine(base_lr * self.decay_rate**rounds, self.eta_min, step, length)
 
 
 class CosineDecayLR(LRScheduler):
@@ -192,7 +192,7 @@ class CosineDecayLR(LRScheduler):
     def get_lr(self, base_lr: float, step: int) -> float:
         if step >= self.decay_steps:
             return base_lr * self.alpha
-        return base_lr * ((1 - self.alpha) * 0.5 * (1 + math.cos(math.pi * step / self.decay_steps)) + self.alpha)
+        return base_lr * schedules.cosine(1, self.alpha, step, self.decay_steps)
 
 
 class PolynomialLR(LRScheduler):
@@ -220,8 +220,7 @@ class PolynomialLR(LRScheduler):
         if self.cycle:
             length *= math.ceil(max(step, 1) / length)
             step = max(step, 1)
-        factor = (1 - min(step, length) / length) ** self.power
-        return (base_lr - self.end_learning_rate) * factor + self.end_learning_rate
+        return schedules.polynomial(base_lr, self.end_learning_rate, min(step, length), length, self.power)
 
 
 class ConstantLR(LRScheduler):

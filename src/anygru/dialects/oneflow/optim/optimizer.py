@@ -8,9 +8,9 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-import numpy as np
 import torch
 
+from ..._kit.numbers import single
 from ..framework.tensor import Parameter, Tensor, dress
 from ..nn.utils.clip_grad import clip_grad_norm_
 
@@ -115,9 +115,9 @@ class Optimizer(torch.optim.Optimizer):
         OneFlow computes with options in float32, whatever the parameters' type.
         """
         numbers = {name: group[name] for name in self.OPTIONS if isinstance(group.get(name), float)}
-        options: dict[str, Any] = {name: float(np.float32(number)) for name, number in numbers.items()}
+        options: dict[str, Any] = {name: single(number) for name, number in numbers.items()}
         if "betas" in group:
-            options["betas"] = tuple(float(np.float32(beta)) for beta in group["betas"])
+            options["betas"] = tuple(single(beta) for beta in group["betas"])
         return options
 
     def _state_names(self, group: dict[str, Any]) -> Iterable[str]:

@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from ..._kit.graph import is_released
+
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool = False) -> None:
     """Add the gradients of `tensors`, weighted by `grad_tensors`, to those of the leaves that they came from.
@@ -49,7 +51,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool = False)
     try:
         torch.autograd.backward(used, seeds, retain_graph)
     except RuntimeError as error:
-        if "backward through the graph a second time" not in str(error):
+        if not is_released(used):
             raise
         raise SystemError(
             "(Fatal) Trying to backward through the same graph a second time: Please set retain_graph=True in the first "

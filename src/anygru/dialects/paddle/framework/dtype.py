@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import torch
+
+from ..._kit.numbers import single as single
 
 
 class dtype:
@@ -112,15 +113,6 @@ def as_dtype(value: Any) -> dtype:
 def torch_dtype(value: Any) -> torch.dtype:
     """The torch dtype that a Paddle dtype, name or NumPy type means."""
     return as_dtype(value).torch
-
-
-_LARGEST_SINGLE = float(np.finfo(np.float32).max)
-
-
-def single(value: float) -> float:
-    """`value` rounded to single precision: how Paddle's kernels take most options, even for float64 tensors."""
-    value = float(value)
-    return float(np.float32(value)) if abs(value) <= _LARGEST_SINGLE else math.copysign(math.inf, value)
 
 
 def iinfo(dtype: Any) -> torch.iinfo:

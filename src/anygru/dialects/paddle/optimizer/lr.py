@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..._kit import schedules
+
 
 class LRScheduler:
     """The base of all schedulers; users subclass it and give `get_lr`."""
@@ -184,7 +186,7 @@ class PolynomialDecay(LRScheduler):
             steps *= 1.0 if epoch == 0 else math.ceil(epoch / self.decay_steps)
         else:
             epoch = min(epoch, steps)
-        return (self.base_lr - self.end_lr) * (1 - epoch / steps) ** self.power + self.end_lr
+        return schedules.polynomial(self.base_lr, self.end_lr, epoch, steps, self.power)
 
 
 class LinearWarmup(LRScheduler):
@@ -437,7 +439,7 @@ class CosineAnnealingDecay(LRScheduler):
         ) * (self.last_lr - self.eta_min) + self.eta_min
 
     def _get_closed_form_lr(self) -> float:
-        return self.eta_min + (self.base_lr - self.eta_min) * (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+        return schedules.cosine(self.base_lr, self.eta_min, self.last_epoch, self.T_max)
 
 
 class OneCycleLR(LRScheduler):
@@ -618,7 +620,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def get_lr(self) -> float:
         """The learning rate of the place in the present cosine."""
-        return self.eta_min + (self.base_lr - self.eta_min) * (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return schedules.cosine(self.base_lr, self.eta_min, self.T_cur, self.T_i)
 
     def step(self, epoch: int | None = None) -> None:
         """Move on to the next epoch, or to `epoch`."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ...._kit import fans as kit
 from ...tensor.tensor import Tensor
 
 
@@ -36,8 +37,7 @@ def fans(shape: list[int]) -> tuple[int, int]:
         return shape[0], shape[0]
     if len(shape) == 2:
         return shape[0], shape[1]
-    window = math.prod(shape[2:])
-    return shape[1] * window, shape[0] * window
+    return kit.fans(shape)
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
