@@ -54,6 +54,74 @@ def test_dropout_draws_as_torch_does() -> None:
     close(output, layer.eval()(x)[0])
 
 
+@pytest.mark.parametrize("backend", ["cpu", "aten", "reference"])
+@pytest.mark.parametrize("lengths", [None, (2, 5, 0)], ids=["dense", "ragged"])
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_reverse_is_the_second_direction(reset: str, lengths: tuple[int, ...] | None, backend: str) -> None:
+    if (reset, backend) == ("before", "aten"):
+        pytest.skip("torch has no such kernel")
+    case = CASE._replace(bidirectional=True, reset=reset)
+    x, h_0, weights = case.input(), case.h_0(), case.weights()
+    options = {"reset": reset, "lengths": lengths}
+    both, both_n = gru(x, h_0, weights, bidirectional=True, backend="reference", **options)
+    alone, alone_n = gru(x, h_0[1:], weights[4:], reverse=True, backend=backend, **options)
+    close(alone, both[..., CASE.H :])
+    close(alone_n, both_n[1:])
+    inputs = (x, h_0, *weights[4:])
+    upstream = torch.randn_like(alone)
+    found = torch.autograd.grad((alone, alone_n.sum()), inputs, (upstream, torch.tensor(1.0, dtype=x.dtype)))
+    wanted = torch.autograd.grad(
+        (both[..., CASE.H :], both_n[1:].sum()), inputs, (upstream, torch.tensor(1.0, dtype=x.dtype))
+    )
+    for one, other in zip(found, wanted, strict=True):
+        close(one, other)
+    with torch.no_grad():
+        close(gru(x, h_0[1:], weights[4:], reverse=True, backend=backend, **options)[0], alone)
+
+
+def test_reverse_in_every_layer() -> None:
+    case = CASE._replace(L=2)
+    x, h_0, weights = case.input(), case.h_0(), case.weights()
+    output, h_n = gru(x, h_0, weights, reverse=True)
+    flipped, flipped_n = gru(x.flip(0), h_0, weights)
+    close(output, flipped.flip(0))
+    close(h_n, flipped_n)
+    with pytest.raises(ArgumentError, match="reverse goes with one direction"):
+        gru(x, h_0, weights, reverse=True, bidirectional=True)
+
+
+@pytest.mark.parametrize("lengths", [None, (2, 5, 1)], ids=["dense", "ragged"])
+def test_dropout_of_the_callers(lengths: tuple[int, ...] | None) -> None:
+    case = CASE._replace(L=3, bidirectional=True)
+    x, h_0, weights = case.input(), case.h_0(), case.weights()
+    seen = []
+
+    def halve(layer: int, output: torch.Tensor) -> torch.Tensor:
+        seen.append((layer, tuple(output.shape)))
+        return output * 0.5
+
+    found, found_n = gru(x, h_0, weights, bidirectional=True, lengths=lengths, dropout=halve)
+    shape = (5, 3, 12) if lengths is None else (8, 12)
+    assert seen == [(1, shape), (2, shape)]
+    halved = [w * 0.5 if i in (8, 12, 16, 20) else w for i, w in enumerate(weights)]
+    expected, expected_n = gru(x, h_0, halved, bidirectional=True, lengths=lengths)
+    close(found, expected)
+    close(found_n, expected_n)
+
+
+def test_dropout_of_the_callers_for_each_direction() -> None:
+    case = CASE._replace(L=2, bidirectional=True)
+    x, h_0, weights = case.input(), case.h_0(), case.weights()
+    found, found_n = gru(x, h_0, weights, bidirectional=True, dropout=lambda layer, y: (y * 0.5, y * 3.0))
+    scaled = [w * {8: 0.5, 12: 3.0}.get(i, 1.0) for i, w in enumerate(weights)]
+    expected, expected_n = gru(x, h_0, scaled, bidirectional=True)
+    close(found, expected)
+    close(found_n, expected_n)
+    for wrong in ([x], (x, x, x), None):
+        with pytest.raises(ArgumentTypeError, match="dropout must return a tensor, or a tuple of 2"):
+            gru(x, h_0, weights, bidirectional=True, dropout=lambda layer, y, wrong=wrong: wrong)
+
+
 def test_cell_is_one_step() -> None:
     x, h_0, weights = good(torch.float64)
     for reset in ("after", "before"):

@@ -45,7 +45,18 @@ _HOME = {
     "BackendError": "errors",
     "CheckpointError": "errors",
 }
-_MODULES = ("backends", "checkpoints", "dialects", "errors", "formula", "functional", "gates", "layers", "parallel")
+_MODULES = (
+    "backends",
+    "checkpoints",
+    "dialects",
+    "errors",
+    "formula",
+    "functional",
+    "gates",
+    "layers",
+    "parallel",
+    "weights",
+)
 
 __all__ = ["__version__", "functional", *_HOME]
 

@@ -1,17 +1,15 @@
 """`explain`: which backend computes a call, and why each other one does not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from . import backends, functional
+from . import backends
 from .backends.problem import Problem
 from .errors import ArgumentError, ArgumentTypeError
+from .execution import Options, describe
 from .formula import Formula
 from .layers import GRU, GRUCell
 from .sequences import Batch, Lengths, enter
@@ -50,13 +48,13 @@ class Explanation:
 def explain(layer: nn.Module, input: Batch, lengths: Lengths | None = None) -> Explanation:
     """Which backend runs `layer(input)`, and why each other one does not.
 
-    Arguments:
+    Args:
         layer: a `GRU` or `GRUCell` of anygru or of torch (as `accelerate` would run it).
-        input: what the layer would be called with; nothing is computed.
+        input: an input of the layer; nothing is computed.
         lengths: as for `GRU.forward`.
 
     Raises:
-        What the call itself would raise for this layer and input, a named backend's refusal (BackendError) included.
+        The errors that the call itself would raise, BackendError included where the layer names a backend.
 
     Example:
         >>> print(anygru.explain(anygru.GRU(3, 4, activation="relu"), torch.randn(5, 2, 3)))  # doctest: +SKIP
@@ -74,14 +72,9 @@ def explain(layer: nn.Module, input: Batch, lengths: Lengths | None = None) -> E
         raise ArgumentError("layer has seen no input yet, so its input_size is not known")
     formula = layer.formula if isinstance(layer, (GRU, GRUCell)) else Formula()
     name = layer.backend if isinstance(layer, (GRU, GRUCell)) else None
-    options = functional.Options(formula, bidirectional, bool(layer.bias), 0.0, name)
-
+    options = Options(formula, bidirectional, bool(layer.bias), 0.0, name)
     rows, batch_sizes = _rows(layer, input, lengths)
-    if functional._autocast_enabled(rows):
-        rows, _, weights = functional._autocast(rows, None, weights)
-    layers = functional._check_weights(rows, weights, options)
-    state = torch.empty((1, 1, layer.hidden_size), device="meta")
-    problem = functional.make_problem(rows, state, weights, batch_sizes, layers, options)
+    problem = describe(rows, weights, batch_sizes, options)
     chosen = backends.choose(problem, name)
     return Explanation(chosen.__name__.rpartition(".")[2], backends.reasons(problem), problem, name)
 

@@ -1,11 +1,9 @@
-"""`GRU` and `GRUCell`: parameters and options. What they compute stands in `functional.py`."""
-
-from __future__ import annotations
+"""`GRU` and `GRUCell`: parameters and options; `functional.py` computes."""
 
 import math
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -15,23 +13,15 @@ from torch.nn.utils.rnn import PackedSequence
 
 from . import backends
 from .errors import ArgumentError, ArgumentTypeError
+from .execution import DTYPES, Options
 from .formula import Activation, Formula, make_formula
-from .functional import (
-    DTYPES,
-    Options,
-    check_dropout,
-    check_state_type,
-    choose_formula,
-    compute,
-    gru_cell,
-)
+from .functional import check_dropout, check_state_type, choose_formula, compute, gru_cell
 from .sequences import Batch, Lengths
-
-if TYPE_CHECKING:
-    from .streaming import Stream
+from .streaming import Stream
+from .weights import KINDS, Layout, Weights
 
 _MARK = "anygru.formula"
-"""Where the metadata of a state_dict tells a formula that is not torch's; checkpoints keep it, too."""
+"""The key of the formula in a state_dict's metadata, if it is not torch's; checkpoints keep it, too."""
 
 
 def _check_size(argument: str, value: Any, least: int = 1) -> int:
@@ -43,7 +33,7 @@ def _check_size(argument: str, value: Any, least: int = 1) -> int:
 
 
 class _Recurrent(nn.Module):
-    """What the layer and the cell share: a formula, a backend's name, torch's initialisation."""
+    """The common base of layer and cell: a formula, a backend's name, torch's initialisation."""
 
     hidden_size: int
     input_size: int
@@ -80,8 +70,14 @@ class _Recurrent(nn.Module):
             if not isinstance(parameter, UninitializedParameter):
                 nn.init.uniform_(parameter, -bound, bound)
 
+    def _adopt(self, weights: dict[str, Tensor]) -> None:
+        """Replaces the parameters: by the tensor where it is a parameter, else by one that shares the tensor's memory."""
+        for name, tensor in weights.items():
+            shared = tensor if isinstance(tensor, nn.Parameter) else nn.Parameter(tensor.detach(), tensor.requires_grad)
+            setattr(self, name, shared)
+
     def _current(self, names: Sequence[str]) -> list[Any]:
-        """Weights by name. Those that are parameters come without nn.Module's slow lookup of attributes."""
+        """Weights by name; parameters without nn.Module's slow attribute lookup."""
         own = self._parameters
         # A parametrized or weight-normalised weight is no parameter any more, but still an attribute.
         return [own[name] if name in own else getattr(self, name) for name in names]
@@ -117,7 +113,7 @@ class _Recurrent(nn.Module):
 class GRU(_Recurrent):
     """A GRU layer: torch.nn.GRU's arguments, parameters, state_dict and results, and more.
 
-    Arguments:
+    Args:
         input_size: features I of a step; None: taken from the first input (the layer is lazy until then, as torch's lazy
             modules are).
         hidden_size: features H of the state.
@@ -136,7 +132,7 @@ class GRU(_Recurrent):
         ([(5, 20), (3, 20)], (1, 2, 20))
     """
 
-    def __new__(cls, input_size: int | None = None, *args: Any, **kwargs: Any) -> GRU:
+    def __new__(cls, input_size: int | None = None, *args: Any, **kwargs: Any) -> "GRU":
         if cls is GRU and input_size is None and (args or kwargs):
             cls = LazyGRU
         return super().__new__(cls)
@@ -173,44 +169,92 @@ class GRU(_Recurrent):
         self._make_parameters(device, dtype)
         self.reset_parameters()
 
+    @classmethod
+    def around(
+        cls,
+        weights: Weights,
+        *,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        reset: str = "after",
+        gate_activation: Activation = "sigmoid",
+        activation: Activation = "tanh",
+        backend: str | None = None,
+    ) -> "GRU":
+        """A layer that shares the given weights: training either trains both.
+
+        Args:
+            weights: `Weights.of(tensors, bidirectional, bias)`. A parameter becomes the layer's parameter; of any other tensor
+                the new parameter shares the memory, and requires a gradient if the tensor does.
+            batch_first, dropout, reset, gate_activation, activation, backend: as for `GRU`.
+
+        Raises:
+            ValueError, TypeError: naming the argument.
+
+        Example:
+            >>> theirs = torch.nn.GRU(3, 4, 2)
+            >>> ours = anygru.GRU.around(Weights.of(theirs._flat_weights))
+            >>> ours.weight_hh_l1 is theirs.weight_hh_l1
+            True
+        """
+        tensors, layout = weights
+        if layout.reverse:
+            raise ArgumentError("weights must not be of a reversed direction, which a layer does not have")
+        layer = cls(
+            weights.input_size,
+            weights.hidden_size,
+            layout.num_layers,
+            layout.bias,
+            batch_first,
+            dropout,
+            layout.bidirectional,
+            device="meta",
+            dtype=tensors[0].dtype,
+            reset=reset,
+            gate_activation=gate_activation,
+            activation=activation,
+            backend=backend,
+        )
+        layer._adopt(weights.named())
+        return layer
+
     def _make_parameters(self, device: torch.device | str | int | None, dtype: torch.dtype | None) -> None:
-        directions = 2 if self.bidirectional else 1
-        rows, size = 3 * self.hidden_size, self.hidden_size
-        names = []
-        for layer in range(self.num_layers):
-            features = self.input_size if layer == 0 else size * directions
-            for suffix in ("", "_reverse")[:directions]:
-                shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, features), "weight_hh": (rows, size)}
-                if self.bias:
-                    shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
-                for kind, shape in shapes.items():
-                    name = f"{kind}_l{layer}{suffix}"
-                    if kind == "weight_ih" and features == 0:
-                        parameter = cast(nn.Parameter, UninitializedParameter(device=device, dtype=dtype))  # type: ignore[call-arg]
-                    else:
-                        parameter = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
-                    setattr(self, name, parameter)
-                    names.append(name)
-        self._weight_names = tuple(names)
+        layout = Layout(self.num_layers, self.bidirectional, self.bias)
+        self._weight_names = tuple(layout.names())
+        for name, shape in zip(self._weight_names, layout.shapes(self.input_size, self.hidden_size), strict=True):
+            if 0 in shape:
+                parameter = cast(nn.Parameter, UninitializedParameter(device=device, dtype=dtype))  # type: ignore[call-arg]
+            else:
+                parameter = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
+            setattr(self, name, parameter)
 
     @property
     def flat_weights(self) -> list[Tensor]:
-        """The weights as `functional.gru` takes them, read anew: whatever set them last counts."""
+        """The present weights, as `functional.gru` takes them."""
         return self._current(self._weight_names)
+
+    @property
+    def weights(self) -> Weights:
+        """The weights with their layout."""
+        return Weights(self.flat_weights, Layout(self.num_layers, self.bidirectional, self.bias))
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
         """The weights of each layer and direction, as torch.nn.GRU gives them."""
-        flat, count = self.flat_weights, 4 if self.bias else 2
-        return [flat[start : start + count] for start in range(0, len(flat), count)]
+        flat, layout = self.weights
+        return [
+            list(flat[layout.of_direction(layer, direction)])
+            for layer in range(layout.num_layers)
+            for direction in range(layout.directions)
+        ]
 
     def flatten_parameters(self) -> None:
-        """Does nothing: torch's way to lay weights out for cuDNN, which reads them here as they lie."""
+        """Does nothing, since no backend needs contiguous weights; torch.nn.GRU's method lays them out for cuDNN."""
 
     def forward(self, input: Batch, h_0: Tensor | None = None, lengths: Lengths | None = None) -> tuple[Any, Tensor]:
         """The outputs in the input's own form, and the state after each sequence's last step.
 
-        Arguments:
+        Args:
             input: [T, B, I] ([B, T, I] if batch_first), one sequence [T, I], or a ragged batch in any form that
                 `functional.gru` takes.
             h_0: [L*D, B, H] ([L*D, H] for one sequence), in the order of the batch; None: zeros.
@@ -228,8 +272,6 @@ class GRU(_Recurrent):
 
     def stream(self, batch_size: int | None = None) -> Stream:
         """A stream that runs this layer one step or one chunk at a time and keeps the state; see `anygru.streaming`."""
-        from .streaming import Stream
-
         return Stream(self, batch_size)
 
     def extra_repr(self) -> str:
@@ -242,7 +284,7 @@ class GRU(_Recurrent):
 
 
 class LazyGRU(LazyModuleMixin, GRU):
-    """What `GRU(None, H)` is until its first input, or a state_dict, tells the input size; then it becomes a GRU."""
+    """`GRU(None, H)` before its first input or a state_dict tells the input size; then it becomes a GRU."""
 
     cls_to_become = GRU
 
@@ -271,10 +313,10 @@ class LazyGRU(LazyModuleMixin, GRU):
 class GRUCell(_Recurrent):
     """One step of a GRU: torch.nn.GRUCell's arguments, parameters, state_dict and results, with both formulas.
 
-    Arguments: as `GRU`.
+    Args: as `GRU`.
     """
 
-    _weight_names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    _weight_names = KINDS
 
     def __init__(
         self,
@@ -299,6 +341,36 @@ class GRUCell(_Recurrent):
         self.bias_ih = nn.Parameter(torch.empty(rows, device=device, dtype=dtype)) if bias else None
         self.bias_hh = nn.Parameter(torch.empty(rows, device=device, dtype=dtype)) if bias else None
         self.reset_parameters()
+
+    @classmethod
+    def around(
+        cls,
+        weights: Weights,
+        *,
+        reset: str = "after",
+        gate_activation: Activation = "sigmoid",
+        activation: Activation = "tanh",
+        backend: str | None = None,
+    ) -> "GRUCell":
+        """A cell that shares the given weights, which have one layer and one direction; see `GRU.around`."""
+        tensors, layout = weights
+        if layout.states != 1:
+            raise ArgumentError(
+                f"weights must have one layer and one direction, got {layout.num_layers} and {layout.directions}"
+            )
+        cell = cls(
+            weights.input_size,
+            weights.hidden_size,
+            layout.bias,
+            device="meta",
+            dtype=tensors[0].dtype,
+            reset=reset,
+            gate_activation=gate_activation,
+            activation=activation,
+            backend=backend,
+        )
+        cell._adopt(dict(zip(KINDS, tensors, strict=False)))
+        return cell
 
     def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
         """The state after input [B, I] (or [I]) from h [B, H] (or [H]; None: zeros)."""

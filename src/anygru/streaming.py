@@ -1,31 +1,45 @@
 """A trained layer one step, or one chunk, at a time, keeping the state between calls."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from . import backends
 from .errors import ArgumentError, ArgumentTypeError
-from .functional import Options, gru, make_problem
+from .execution import Options, describe
+from .formula import Formula
+from .functional import compute
 
-if TYPE_CHECKING:
-    from .layers import GRU
+
+class Streamable(Protocol):
+    """The attributes of a layer that a stream reads; `anygru.GRU` has them."""
+
+    input_size: int
+    hidden_size: int
+    num_layers: int
+    bidirectional: bool
+    bias: bool
+    backend: str | None
+
+    @property
+    def formula(self) -> Formula: ...
+
+    @property
+    def flat_weights(self) -> list[Tensor]: ...
 
 
 class Stream:
-    """The state of B sequences that arrive bit by bit, and the layer that reads them.
+    """The state of B sequences that arrive incrementally, and the layer that reads them.
 
     `step` and `run` give what the layer would give for the whole sequence, in inference (no dropout, no gradient).
 
     Unlike a layer, a stream does not read the parameters at every call: it keeps a copy, packed in the order in which the
     kernel reads it. After any change to the layer's parameters call `refresh()`.
 
-    Arguments:
+    Args:
         layer: a `GRU` with one direction (the other would have to know the future).
         batch_size: B; None: steps are [I] and chunks [T, I], without a batch dimension.
 
@@ -34,7 +48,7 @@ class Stream:
         ArgumentTypeError: the layer is no `anygru.GRU`, or batch_size no int.
     """
 
-    def __init__(self, layer: GRU, batch_size: int | None = None) -> None:
+    def __init__(self, layer: Streamable, batch_size: int | None = None) -> None:
         if not hasattr(layer, "flat_weights"):
             raise ArgumentTypeError(f"layer must be an anygru.GRU, got {type(layer).__module__}.{type(layer).__name__}")
         if batch_size is not None and (isinstance(batch_size, bool) or not hasattr(batch_size, "__index__")):
@@ -51,14 +65,13 @@ class Stream:
         self._state = self._zeros()
 
     def refresh(self) -> None:
-        """Takes the layer's present parameters; the state stays, on their device and in their dtype."""
+        """Copies the layer's parameters anew; the state stays, moved to their device and dtype."""
         layer = self.layer
         self._weights = [weight.detach().clone() for weight in layer.flat_weights]
         if hasattr(self, "_state"):
             self._state = self._state.to(self._weights[0])
-        options = Options(layer.formula, False, layer.bias, 0.0, layer.backend)
-        one = self._weights[0].new_zeros((1, 1, layer.input_size))
-        problem = make_problem(one, one, self._weights, None, layer.num_layers, options)
+        self._options = Options(layer.formula, False, layer.bias, 0.0, layer.backend)
+        problem = describe(self._weights[0].new_zeros((1, 1, layer.input_size)), self._weights, None, self._options)
         backend = backends.choose(problem, layer.backend)
         packs = hasattr(backend, "Prepared") and problem.dtype in (torch.float32, torch.float64)
         self._prepared = backend.Prepared(problem, self._weights) if packs else None
@@ -83,7 +96,7 @@ class Stream:
     def reset(self, sequences: int | Sequence[int] | Tensor | None = None) -> None:
         """Starts sequences anew, from a state of zeros.
 
-        Arguments:
+        Args:
             sequences: None for all; or an index, indices (negative ones count from the end), or a bool mask [B].
 
         Raises:
@@ -139,7 +152,7 @@ class Stream:
         return self._advance(chunk.unsqueeze(1)).squeeze(1) if self.batch_size is None else self._advance(chunk)
 
     def _check(self, name: str, value: Tensor, form: str) -> None:
-        """Raises if what came is no tensor of this form (as "[T, B, I]") that the layer could read."""
+        """Raises if the value is not a tensor of this form (as "[T, B, I]") that the layer can read."""
         if not isinstance(value, Tensor):
             raise ArgumentTypeError(f"{name} must be a tensor {form}, got {type(value).__name__}")
         sizes = [f"B = {self.batch_size}"] if "B" in form else []
@@ -155,27 +168,17 @@ class Stream:
             )
 
     def _advance_in_place(self, x: Tensor, many: bool) -> Tensor | None:
-        """All of a step in one call of the backend, if it can; None if not, or if something is wrong with x."""
+        """A whole step in one call of the backend; None if the backend cannot, or if x does not fit."""
         if self._prepared is None or not isinstance(x, Tensor):
             return None
         return self._prepared.advance(x, self._state, many, self.batch_size is not None)
 
     @torch.no_grad()
     def _advance(self, steps: Tensor) -> Tensor:
-        layer = self.layer
         if self._prepared is not None and steps.numel():
             output, self._state = self._prepared.run(steps, self._state)
             return output
-        output, self._state = gru(
-            steps,
-            self._state,
-            self._weights,
-            bias=layer.bias,
-            reset=layer.reset,
-            gate_activation=layer.gate_activation,
-            activation=layer.activation,
-            backend=layer.backend,
-        )
+        output, self._state = compute(steps, self._state, self._weights, None, False, self._options)
         return output
 
     def _zeros(self) -> Tensor:

@@ -8,8 +8,6 @@ Gradients: a backend that exports `reserve_numel`, `forward` and `backward` (see
 needs from the first node to the second in one flat tensor; for the others the second computes the forward again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -21,10 +19,12 @@ from . import backends
 from .backends import reference
 from .backends.problem import Problem
 from .formula import Formula
+from .weights import Layout, count_layers
 
 _library = torch.library.Library("anygru", "DEF")
 _FACTS = (
-    "Tensor? batch_sizes, bool bidirectional, bool bias, str reset, str gate_activation, str activation, str? backend"
+    "Tensor? batch_sizes, bool bidirectional, bool bias, bool reverse, "
+    "str reset, str gate_activation, str activation, str? backend"
 )
 _library.define(
     f"gru(Tensor input, Tensor h_0, Tensor[] weights, {_FACTS}, bool keep) -> (Tensor, Tensor, Tensor)",
@@ -42,8 +42,7 @@ def run(
     h_0: Tensor,
     weights: Sequence[Tensor],
     batch_sizes: Tensor | None,
-    bidirectional: bool,
-    bias: bool,
+    layout: Layout,
     formula: Formula,
     backend: str | None,
 ) -> tuple[Tensor, Tensor]:
@@ -54,12 +53,9 @@ def run(
     """
     named = isinstance(formula.gate_activation, str) and isinstance(formula.activation, str)
     if not named or _under_transform() or backend == "reference":
-        layers = len(weights) // ((2 if bidirectional else 1) * (4 if bias else 2))
-        problem = Problem(
-            "", input.dtype, layers, bidirectional, bias, formula, batch_sizes is not None, False, True, True
-        )
+        problem = Problem("", input.dtype, layout, formula, batch_sizes is not None, False, True, True)
         return reference.run(problem, input, h_0, weights, batch_sizes)
-    facts = (batch_sizes, bidirectional, bias, *formula, backend)
+    facts = (batch_sizes, *layout[1:], *formula, backend)
     output, h_n, _ = torch.ops.anygru.gru(input, h_0, list(weights), *facts, torch.is_grad_enabled())
     return output, h_n
 
@@ -76,14 +72,11 @@ _under_transform._dynamo_marked_constant = True  # type: ignore[attr-defined]
 def _problem(
     input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, facts: tuple, keep: bool
 ) -> Problem:
-    bidirectional, bias, reset, gate_activation, activation, _ = facts
-    layers = len(weights) // ((2 if bidirectional else 1) * (4 if bias else 2))
+    bidirectional, bias, reverse, reset, gate_activation, activation, _ = facts
     return Problem(
         input.device.type,
         input.dtype,
-        layers,
-        bidirectional,
-        bias,
+        count_layers(weights, bidirectional, bias, reverse),
         Formula(reset, gate_activation, activation),
         ragged=batch_sizes is not None,
         empty=input.numel() == 0 or h_0.numel() == 0,

@@ -18,6 +18,7 @@ from anygru.backends import cpu, cpu_backward, cpu_calls, reference
 from anygru.backends.problem import Problem
 from anygru.formula import Formula
 from anygru.functional import gru, gru_cell
+from anygru.weights import Layout
 
 native = pytest.importorskip("anygru._native", reason="anygru was installed without its native kernels")
 
@@ -47,7 +48,8 @@ def variant(request: pytest.FixtureRequest) -> Iterator[str]:
 def make_problem(case: Case, dtype: torch.dtype = torch.float32, needs_grad: bool = False) -> Problem:
     ragged = case.lengths is not None
     formula = Formula(case.reset)
-    return Problem("cpu", dtype, case.L, case.bidirectional, case.bias, formula, ragged, False, needs_grad, False)
+    layout = Layout(case.L, case.bidirectional, case.bias)
+    return Problem("cpu", dtype, layout, formula, ragged, False, needs_grad, False)
 
 
 def make_input(case: Case, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor | None]:

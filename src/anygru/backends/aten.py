@@ -1,12 +1,11 @@
-"""torch's own GRU on the CPU: the way out where the native kernels are missing."""
-
-from __future__ import annotations
+"""torch's own GRU on the CPU: the fallback where the native kernels are missing."""
 
 from collections.abc import Sequence
 
 import torch
 from torch import _VF, Tensor
 
+from . import mirrored
 from .problem import Problem
 
 
@@ -33,8 +32,11 @@ def run(
     problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """As `reference.run`."""
+    layout = problem.layout
+    if layout.reverse:
+        return mirrored.run(run, problem, input, h_0, weights, batch_sizes)
     # cuDNN keeps what its backward needs in training mode alone; there is no dropout for that mode to switch on.
-    options = (list(weights), problem.bias, problem.num_layers, 0.0, problem.needs_grad, problem.bidirectional)
+    options = (list(weights), layout.bias, layout.num_layers, 0.0, problem.needs_grad, layout.bidirectional)
     if batch_sizes is None:
         return _VF.gru(input, h_0, *options, False)
     running = int(batch_sizes[0])  # torch knows no sequences without a step: keep them aside

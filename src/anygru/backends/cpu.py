@@ -4,8 +4,6 @@ The kernels (`csrc/`, explained in docs/kernels.md) take addresses and sizes, so
 float32 and float64 go to them as they are; bfloat16 and float16 are converted, and computed in float32.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import cpu_calls, reference
+from . import cpu_calls, mirrored, reference
 from .cpu_backward import Backward
 from .cpu_calls import address, native
 from .problem import Problem
@@ -60,12 +58,14 @@ def run(
     problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """As `reference.run`."""
+    if problem.layout.reverse:
+        return mirrored.run(run, problem, input, h_0, weights, batch_sizes)
     if problem.needs_grad:
         return _Recurrence.apply(problem, batch_sizes, input, h_0, *weights)
     if problem.dtype in _HALF_DTYPES:
         output, h_n, _ = forward(problem, input, h_0, weights, batch_sizes, False)
         return output, h_n
-    output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.directions))
+    output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.layout.directions))
     h_n = torch.empty_like(h_0, memory_format=torch.contiguous_format)
     cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, None)
     return output, h_n
@@ -77,7 +77,7 @@ def direct(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options
     None where it is no such call, or where anything about it is unusual or wrong: then the general way computes it, or says
     what is wrong. The bits are those of the general way.
     """
-    if native is None or not options.formula.standard:
+    if native is None or not options.formula.standard or options.reverse:
         return None
     before = options.formula.reset == "before"
     threads = torch.get_num_threads()
@@ -86,7 +86,7 @@ def direct(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options
 
 def direct_cell(input: Tensor, h: Tensor | None, weights: Sequence[Tensor], options: Any) -> Tensor | None:
     """One step [B, I] or [I] without gradients, as `direct`: the state after it."""
-    if native is None or not options.formula.standard:
+    if native is None or not options.formula.standard or options.reverse:
         return None
     return native.cell(input, h, weights, options.bias, options.formula.reset == "before", torch.get_num_threads())
 
@@ -100,8 +100,8 @@ def reserve_numel(
     last. Computing in float32 for a half-wide dtype keeps twice as many, and the last layer's output too.
     """
     rows = input.shape[0] if batch_sizes is not None else input.shape[0] * input.shape[1]
-    units = rows * h_0.shape[2] * problem.directions
-    numel = units * (5 * problem.num_layers - 1)
+    units = rows * h_0.shape[2] * problem.layout.directions
+    numel = units * (5 * problem.layout.num_layers - 1)
     return 2 * (numel + units) if problem.dtype in _HALF_DTYPES else numel
 
 
@@ -110,7 +110,7 @@ def forward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Output and h_n as `reference.run`, and what `backward` needs (empty unless keep): a flat tensor of the input's dtype."""
     dtype = problem.dtype
-    features = h_0.shape[2] * problem.directions
+    features = h_0.shape[2] * problem.layout.directions
     shape = (*input.shape[:-1], features)
     if dtype not in _HALF_DTYPES:
         found = cpu_calls.dense(problem, input, h_0, weights, keep) if batch_sizes is None else None
@@ -172,7 +172,7 @@ def backward(
         before, threads = problem.formula.reset == "before", torch.get_num_threads()
         upstream = None if grad_output is None else grad_output.contiguous()
         few = native.backward_of_few(
-            upstream, grad_h_n, input, h_0, weights, output, reserve, problem.bias, before, needs, threads
+            upstream, grad_h_n, input, h_0, weights, output, reserve, problem.layout.bias, before, needs, threads
         )
         if few is not None:
             return few
@@ -183,15 +183,14 @@ def _forward_outputs_only(
     problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """As `forward`, keeping [L - 1, rows, D * H]: the outputs of all layers but the last."""
-    directions, layers = problem.directions, problem.num_layers
-    shape = (*input.shape[:-1], h_0.shape[2] * directions)
-    reserve = input.new_empty((layers - 1, *shape))
+    layout = problem.layout
+    shape = (*input.shape[:-1], h_0.shape[2] * layout.directions)
+    reserve = input.new_empty((layout.num_layers - 1, *shape))
     h_n, output = h_0.new_empty(h_0.shape), input.new_empty(shape)
-    each = directions * problem.tensors_per_direction
-    single = problem._replace(num_layers=1)
+    single = problem._replace(layout=layout._replace(num_layers=1))
     for layer, own in enumerate((*reserve, output)):
-        states = slice(layer * directions, (layer + 1) * directions)
-        own_weights = weights[layer * each : (layer + 1) * each]
+        states = layout.states_of_layer(layer)
+        own_weights = weights[layout.of_layer(layer)]
         cpu_calls.forward(single, input, h_0[states], own_weights, batch_sizes, own, h_n[states], None)
         input = own
     return output, h_n, reserve.view(-1)
@@ -211,9 +210,9 @@ class Prepared:
             problem.dtype.itemsize,
             weights[0].shape[1],
             weights[1].shape[1],
-            problem.num_layers,
-            problem.bidirectional,
-            problem.bias,
+            problem.layout.num_layers,
+            problem.layout.bidirectional,
+            problem.layout.bias,
             problem.formula.reset == "before",
             [address(weight, problem.dtype) for weight in weights],
         )
@@ -228,7 +227,7 @@ class Prepared:
     def run(self, input: Tensor, h_0: Tensor) -> tuple[Tensor, Tensor]:
         """As `run`, for dense input [T, B, I]; the same bits."""
         problem = self._problem
-        output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.directions))
+        output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.layout.directions))
         h_n = h_0.new_empty(h_0.shape)
         cpu_calls.forward(problem, input, h_0, self._packed, None, output, h_n, None)
         return output, h_n

@@ -1,13 +1,12 @@
 """The backward pass of the native kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from ..weights import Layout
 from .cpu_calls import address, forward, native, plain
 from .problem import Problem
 
@@ -51,33 +50,34 @@ class Backward:
         needs: Sequence[bool],
     ) -> None:
         self.problem = problem
+        self.layout = layout = problem.layout
         self.weights = [plain(weight) for weight in weights]
         self.batch_sizes = batch_sizes
         self.needs = needs
         self.h_0 = plain(h_0)
         self.hidden = h_0.shape[2]
-        self.features = self.hidden * problem.directions
+        self.features = self.hidden * layout.directions
         self.rows = output.numel() // self.features
         self.steps = output.shape[0] if batch_sizes is None else batch_sizes.shape[0]
-        kept = problem.num_layers * problem.directions * self.rows * 4 * self.hidden
-        inner_numel = (problem.num_layers - 1) * self.rows * self.features
+        kept = layout.num_layers * layout.directions * self.rows * 4 * self.hidden
+        inner_numel = (layout.num_layers - 1) * self.rows * self.features
         self.kept = None
         if reserve.numel() != inner_numel or kept == 0:
-            self.kept = reserve[:kept].view(problem.num_layers, problem.directions, self.rows, 4, self.hidden)
+            self.kept = reserve[:kept].view(layout.num_layers, layout.directions, self.rows, 4, self.hidden)
             reserve = reserve[kept:]
-        inner = reserve.view(problem.num_layers - 1, self.rows, self.features)
+        inner = reserve.view(layout.num_layers - 1, self.rows, self.features)
         self.layer_inputs = [plain(input.reshape(self.rows, input.shape[-1])), *inner]
         self.layer_outputs = [*inner, output.reshape(self.rows, self.features)]
         self.input_shape = input.shape
 
     def compute(self, grad_output: Tensor | None, grad_h_n: Tensor | None) -> list[Tensor | None]:
-        problem, needs = self.problem, self.needs
+        layout, needs = self.layout, self.needs
         grad_h_0 = torch.empty_like(self.h_0)
         grads: list[Tensor | None] = [None] * len(self.weights)
         grad = None if grad_output is None else grad_output.reshape(self.rows, self.features).contiguous()
         grad_h_n = None if grad_h_n is None else grad_h_n.contiguous()
-        for layer in range(problem.num_layers - 1, -1, -1):
-            states = slice(layer * problem.directions, (layer + 1) * problem.directions)
+        for layer in range(layout.num_layers - 1, -1, -1):
+            states = layout.states_of_layer(layer)
             arriving = None if grad_h_n is None else grad_h_n[states]
             grad = self._layer(layer, grad, arriving, grad_h_0[states], grads, layer > 0 or needs[0])
         grad_input = None if grad is None else grad.view(self.input_shape)
@@ -93,7 +93,7 @@ class Backward:
         wants_input: bool,
     ) -> Tensor | None:
         """Puts the gradients of a layer's weights into `grads` and that of h_0 into grad_h_0; returns its input's, if wanted."""
-        directions = self.problem.directions
+        directions = self.layout.directions
         kept = self._recomputed(layer) if self.kept is None else self.kept[layer]
         grad_input = torch.empty_like(self.layer_inputs[layer]) if wants_input else None
         pieces = self._pieces()
@@ -118,7 +118,7 @@ class Backward:
         """
         sizes = [self.h_0.shape[1]] * self.steps if self.batch_sizes is None else self.batch_sizes.tolist()
         most = max(PIECE_BYTES // (4 * self.hidden * self.problem.dtype.itemsize), PIECE_ROWS)
-        if self.problem.bidirectional or self.rows <= most * 3 // 2:
+        if self.layout.bidirectional or self.rows <= most * 3 // 2:
             return [_Piece(slice(0, self.steps), slice(0, self.rows), self.h_0.shape[1], 0)]
         pieces, step, row = [], 0, 0
         while step < self.steps:
@@ -141,24 +141,23 @@ class Backward:
         kept: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Gradients of the gates before their activations [D, N, 4H or 3H], and h before each step [D, N, H], of a piece."""
-        problem, hidden, dtype, batch = self.problem, self.hidden, self.problem.dtype, piece.batch
+        problem, layout, hidden, dtype, batch = self.problem, self.layout, self.hidden, self.problem.dtype, piece.batch
         before = problem.formula.reset == "before"
         output = self.layer_outputs[layer]
         rows = piece.rows.stop - piece.rows.start
-        gates = output.new_empty((problem.directions, rows, (3 if before else 4) * hidden))
-        previous = output.new_empty((problem.directions, rows, hidden))
+        gates = output.new_empty((layout.directions, rows, (3 if before else 4) * hidden))
+        previous = output.new_empty((layout.directions, rows, hidden))
         if piece.steps.start == 0:
-            states = self.h_0[layer * problem.directions : (layer + 1) * problem.directions]
+            states = self.h_0[layout.states_of_layer(layer)]
         else:
             states = output[piece.before : piece.before + batch]
-        first, each = layer * problem.directions * problem.tensors_per_direction, problem.tensors_per_direction
-        recurrent = [self.weights[first + direction * each + 1] for direction in range(problem.directions)]
+        recurrent = self.weights[layout.of_layer(layer)][1 :: layout.per_direction]
         native.backward(
             dtype.itemsize,
             piece.steps.stop - piece.steps.start,
             batch,
             hidden,
-            problem.bidirectional,
+            layout.bidirectional,
             before,
             None if self.batch_sizes is None else address(self.batch_sizes[piece.steps], torch.int64),
             None if grad_output is None else address(grad_output[piece.rows], dtype),
@@ -180,16 +179,14 @@ class Backward:
 
     def _recomputed(self, layer: int) -> Tensor:
         """The gates that the forward pass did not keep [D, N, 4, H]: all rows as one step, from the states that are known."""
-        problem, directions = self.problem, self.problem.directions
+        layout, directions = self.layout, self.layout.directions
         kept = self.h_0.new_empty((directions, self.rows, 4, self.hidden))
-        cell = problem._replace(num_layers=1, bidirectional=False)
+        cell = self.problem._replace(layout=Layout(bias=layout.bias))
         input = self.layer_inputs[layer].unsqueeze(0)
         for direction in range(directions):
-            place = layer * directions + direction
-            each = problem.tensors_per_direction
             previous = self._previous_states(layer, direction).unsqueeze(0)
             output, h_n = torch.empty_like(previous), torch.empty_like(previous)
-            weights = self.weights[place * each : (place + 1) * each]
+            weights = self.weights[layout.of_direction(layer, direction)]
             forward(cell, input, previous, weights, None, output, h_n, kept[direction].view(-1))
         return kept
 
@@ -197,7 +194,7 @@ class Backward:
         """h before each row's step [N, H]: an earlier row of the output, or the initial state."""
         first = direction * self.hidden
         output = self.layer_outputs[layer][:, first : first + self.hidden]
-        start = self.h_0[layer * self.problem.directions + direction]
+        start = self.h_0[layer * self.layout.directions + direction]
         sizes = self.batch_sizes
         if sizes is None:
             sizes = torch.full((self.steps,), start.shape[0])
@@ -213,11 +210,11 @@ class Backward:
         self, layer: int, direction: int, terms: _Terms, grads: list[Tensor | None], grad_input: Tensor | None
     ) -> None:
         """Adds a piece to the gradients of one direction's weights that are asked for, or begins them with it."""
-        problem, dtype, each = self.problem, self.problem.dtype, self.problem.tensors_per_direction
-        first = (layer * problem.directions + direction) * each
+        problem, dtype = self.problem, self.problem.dtype
+        first = self.layout.of_direction(layer, direction).start
         wanted: list[Any] = [None] * 4
         adds = False
-        for index in range(each):
+        for index in range(self.layout.per_direction):
             if self.needs[2 + first + index]:
                 grad = grads[first + index]
                 adds = grad is not None

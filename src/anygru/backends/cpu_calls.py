@@ -1,7 +1,5 @@
 """Tensors on their way to the native module, and its forward pass."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +42,7 @@ def dense(problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor
     """Output and h_n, and with keep the reserve, of a dense call; None where a tensor cannot be read as it is."""
     before = problem.formula.reset == "before"
     threads = torch.get_num_threads()
-    return native.dense(input, h_0, weights, problem.bidirectional, problem.bias, before, threads, keep)
+    return native.dense(input, h_0, weights, problem.layout.bidirectional, problem.layout.bias, before, threads, keep)
 
 
 def plain(tensor: Tensor) -> Tensor:
@@ -97,9 +95,9 @@ def forward(
         batch,
         input_size,
         h_0.shape[2],
-        problem.num_layers,
-        problem.bidirectional,
-        problem.bias,
+        problem.layout.num_layers,
+        problem.layout.bidirectional,
+        problem.layout.bias,
         problem.formula.reset == "before",
         sizes,
         given,

@@ -1,7 +1,5 @@
 """NVIDIA's cuDNN through torch, for reset="after" on CUDA; unlike in torch, its gradient can be differentiated again."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

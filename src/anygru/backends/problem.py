@@ -1,12 +1,11 @@
-"""The facts of one call on which a backend decides."""
-
-from __future__ import annotations
+"""The facts of one call by which a backend accepts or refuses it."""
 
 from typing import NamedTuple
 
 import torch
 
 from ..formula import Formula
+from ..weights import Layout
 
 
 class Problem(NamedTuple):
@@ -18,9 +17,7 @@ class Problem(NamedTuple):
 
     device_type: str
     dtype: torch.dtype
-    num_layers: int
-    bidirectional: bool
-    bias: bool
+    layout: Layout
     formula: Formula
     ragged: bool
     """The input is packed rows [N, I] with batch sizes, not [T, B, I]."""
@@ -30,12 +27,3 @@ class Problem(NamedTuple):
     """A gradient will be asked of the result."""
     transformed: bool
     """Under torch.func (vmap, grad, jvp), forward-mode AD, a dispatch mode, or with tensors that are no plain storage."""
-
-    @property
-    def directions(self) -> int:
-        return 2 if self.bidirectional else 1
-
-    @property
-    def tensors_per_direction(self) -> int:
-        """How many tensors of the flat weight list belong to one direction of one layer."""
-        return 4 if self.bias else 2

@@ -4,8 +4,6 @@ Takes everything: any activation, dtype and device, double backward, torch.func 
 tested against.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 
@@ -28,7 +26,7 @@ def run(
 ) -> tuple[Tensor, Tensor]:
     """All layers and directions.
 
-    Arguments:
+    Args:
         input: [T, B, I], or packed rows [N, I] if batch_sizes is given.
         h_0: [L*D, B, H]; for packed rows in order of decreasing length.
         weights: flat, as `functional.gru` takes them.
@@ -37,18 +35,19 @@ def run(
     Returns:
         output [T, B, D*H] or [N, D*H], and h_n [L*D, B, H].
     """
-    per_direction, directions = problem.tensors_per_direction, problem.directions
+    layout = problem.layout
     sizes = None if batch_sizes is None else batch_sizes.tolist()
-    final = []
-    for layer in range(problem.num_layers):
+    final: list[Tensor] = []
+    for layer in range(layout.num_layers):
         outputs = []
-        for direction in range(directions):
-            index = layer * directions + direction
-            own = weights[index * per_direction : (index + 1) * per_direction]
-            output, h_n = _one_direction(problem.formula, input, h_0[index], own, sizes, reverse=direction == 1)
+        for direction in range(layout.directions):
+            own = weights[layout.of_direction(layer, direction)]
+            output, h_n = _one_direction(
+                problem.formula, input, h_0[len(final)], own, sizes, layout.is_reverse(direction)
+            )
             outputs.append(output)
             final.append(h_n)
-        input = outputs[0] if directions == 1 else torch.cat(outputs, -1)
+        input = outputs[0] if layout.directions == 1 else torch.cat(outputs, -1)
     return input, torch.stack(final)
 
 
@@ -67,7 +66,7 @@ def gradients(
     It is how a fused kernel, whose own backward cannot be differentiated, supports double backward: the forward is computed
     anew from the same tensors in a form that autograd can walk.
 
-    Arguments:
+    Args:
         grad_output, grad_h_n: the gradients that arrived, shaped as the results.
         needs: which of (input, h_0, *weights) want a gradient; the others get None.
     """

@@ -1,0 +1,225 @@
+"""One call in its inner form: checks, the choice of a backend, and what happens between the layers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from . import backends, tracing
+from .backends.problem import Problem
+from .errors import ArgumentError, ArgumentTypeError
+from .formula import Formula
+from .weights import Layout, Weights, count_layers
+
+Between: TypeAlias = Callable[[int, Tensor], "Tensor | tuple[Tensor, Tensor]"]
+"""A caller's own dropout: see `functional.gru`."""
+
+DTYPES = frozenset((torch.float32, torch.float64, torch.bfloat16, torch.float16))
+"""The dtypes that a GRU is computed in."""
+_any_autocast = torch._C._is_any_autocast_enabled
+_functorch_stack = torch._C._functorch.peek_interpreter_stack
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+_plain_types: dict[type, bool] = {}
+
+
+class Options(NamedTuple):
+    """The arguments that travel together; dropout is 0 unless training."""
+
+    formula: Formula
+    bidirectional: bool
+    bias: bool
+    dropout: float | Between
+    backend: str | None
+    reverse: bool = False
+
+
+class _Call(NamedTuple):
+    """The tensors of a checked call; weights as `Weights.tensors`."""
+
+    input: Tensor
+    h_0: Tensor
+    weights: Sequence[Tensor]
+    batch_sizes: Tensor | None
+
+
+def run(
+    input: Tensor,
+    h_0: Tensor | None,
+    weights: Sequence[Tensor],
+    batch: int,
+    batch_sizes: Tensor | None,
+    options: Options,
+) -> tuple[Tensor, Tensor]:
+    """[T, B, I], or packed rows with batch_sizes, through checks, choice and backend."""
+    if autocast_enabled(input):
+        input, h_0, weights = _autocast(input, h_0, weights)
+        # The inputs are already cast: turn autocast off so that matrix products do not cast again.
+        with torch.autocast(input.device.type, enabled=False):
+            return run(input, h_0, weights, batch, batch_sizes, options)
+    if batch_sizes is None and not options.dropout and not torch.compiler.is_compiling():
+        found = direct("direct", input, h_0, weights, options)
+        if found is not None:
+            return found
+    layout = _check(input, weights, options)
+    if h_0 is None:
+        h_0 = input.new_zeros((layout.states, batch, weights[1].shape[1]))
+    else:
+        check_state(h_0, layout, weights[1].shape[1], batch)
+        if h_0.dtype is not input.dtype or h_0.device != input.device:
+            raise ArgumentTypeError(
+                f"h_0 must be {input.dtype} on {input.device} as input is, got {h_0.dtype} on {h_0.device}"
+            )
+    call = _Call(input, h_0, weights, batch_sizes)
+    if options.dropout and layout.num_layers > 1:
+        return _layer_by_layer(call, layout, options)
+    return _compute(call, layout, options)
+
+
+def autocast_enabled(input: Tensor) -> bool:
+    """Whether torch casts the arguments of an operation on this tensor."""
+    if not _any_autocast():
+        return False
+    kind = input.device.type
+    return kind != "meta" and torch.is_autocast_enabled(kind)
+
+
+def direct(name: str, input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options: Options) -> Any:
+    """The fast path for small calls: a backend that checks and computes in one call; None if none can.
+
+    Args:
+        name: "direct", for a dense call as `run` takes it, or "direct_cell".
+    """
+    compute = backends.direct(name, options.backend)
+    if compute is None or _needs_grad(input, h_0, weights) or _inside_transform():
+        return None
+    return compute(input, h_0, weights, options)
+
+
+def describe(input: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, options: Options) -> Problem:
+    """The facts by which `run` would choose a backend for this input, without computing anything.
+
+    Raises what `run` raises for such weights and input.
+    """
+    if autocast_enabled(input):
+        input, _, weights = _autocast(input, None, weights)
+    layout = _check(input, weights, options)
+    state = input.new_empty((1, 1, weights[1].shape[1]), device="meta")
+    return _problem(_Call(input, state, weights, batch_sizes), layout, options)
+
+
+def check_state(h_0: Tensor, layout: Layout, hidden_size: int, batch: int) -> Tensor:
+    """The state itself; raises ArgumentError if it is not [L*D, B, H]."""
+    if h_0.dim() != 3 or tuple(h_0.shape) != (layout.states, batch, hidden_size):
+        raise ArgumentError(
+            f"h_0 must be [L*D, B, H] = [{layout.states}, {batch}, {hidden_size}], got {list(h_0.shape)}"
+        )
+    return h_0
+
+
+def _check(input: Tensor, weights: Sequence[Tensor], options: Options) -> Layout:
+    """The layout of the weights; raises if the input has a wrong dtype, or a weight does not fit it or the others."""
+    dtype = input.dtype
+    if dtype not in DTYPES:
+        raise ArgumentTypeError(f"input must be float32, float64, bfloat16 or float16, got {dtype}")
+    if input.layout is not torch.strided:
+        raise ArgumentTypeError(f"input must be a dense tensor, got {input.layout}")
+    layout = count_layers(weights, options.bidirectional, options.bias, options.reverse)
+    Weights(weights, layout).check(input.shape[-1], dtype, input.device)
+    return layout
+
+
+def _needs_grad(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor]) -> bool:
+    return torch.is_grad_enabled() and (
+        input.requires_grad
+        or (h_0 is not None and h_0.requires_grad)
+        or any(weight.requires_grad for weight in weights)
+    )
+
+
+def _inside_transform() -> bool:
+    """Under torch.func, forward-mode AD or a dispatch mode, where a tensor is more than its storage."""
+    return _functorch_stack() is not None or forward_ad._current_level >= 0 or _dispatch_modes() > 0
+
+
+def _layer_by_layer(call: _Call, layout: Layout, options: Options) -> tuple[Tensor, Tensor]:
+    """With dropout between the layers: torch's, with the same draws, or the caller's."""
+    dropout, one = options.dropout, layout._replace(num_layers=1)
+    output, final = call.input, []
+    for layer in range(layout.num_layers):
+        below: Tensor | tuple[Tensor, Tensor] = output
+        if layer > 0:
+            below = dropout(layer, output) if callable(dropout) else F.dropout(output, dropout)
+        own = call._replace(h_0=call.h_0[layout.states_of_layer(layer)], weights=call.weights[layout.of_layer(layer)])
+        if isinstance(below, Tensor):
+            output, h_n = _compute(own._replace(input=below), one, options)
+        else:
+            output, h_n = _each_direction(own, below, one, options)
+        final.append(h_n)
+    return output, torch.cat(final)
+
+
+def _each_direction(
+    call: _Call, inputs: tuple[Tensor, Tensor], layout: Layout, options: Options
+) -> tuple[Tensor, Tensor]:
+    """One layer whose two directions read different inputs."""
+    if not isinstance(inputs, tuple) or len(inputs) != layout.directions:
+        raise ArgumentTypeError(
+            f"dropout must return a tensor, or a tuple of {layout.directions} (one for each direction), "
+            f"got {type(inputs).__name__}"
+        )
+    results = []
+    for direction, input in enumerate(inputs):
+        own = _Call(input, call.h_0[direction, None], call.weights[layout.of_direction(0, direction)], call.batch_sizes)
+        alone = layout._replace(bidirectional=False, reverse=layout.is_reverse(direction))
+        results.append(_compute(own, alone, options))
+    outputs, states = zip(*results, strict=True)
+    return torch.cat(outputs, -1), torch.cat(states)
+
+
+def _compute(call: _Call, layout: Layout, options: Options) -> tuple[Tensor, Tensor]:
+    if torch.compiler.is_compiling():
+        return tracing.run(*call, layout, options.formula, options.backend)
+    problem = _problem(call, layout, options)
+    return backends.choose(problem, options.backend).run(problem, *call)
+
+
+def _problem(call: _Call, layout: Layout, options: Options) -> Problem:
+    input, h_0, weights, batch_sizes = call
+    return Problem(
+        input.device.type,
+        input.dtype,
+        layout,
+        options.formula,
+        batch_sizes is not None,
+        input.numel() == 0 or h_0.numel() == 0,
+        _needs_grad(input, h_0, weights),
+        _inside_transform() or not _all_plain(input, h_0, *weights),
+    )
+
+
+def _all_plain(*tensors: Tensor) -> bool:
+    """Whether each tensor is storage that a kernel may read, not a subclass that intercepts torch's operators."""
+    for tensor in tensors:
+        kind = type(tensor)
+        plain = _plain_types.get(kind)
+        if plain is None:
+            plain = kind.__torch_dispatch__ is Tensor.__torch_dispatch__
+            _plain_types[kind] = plain
+        if not plain:
+            return False
+    return True
+
+
+def _autocast(
+    input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor]
+) -> tuple[Tensor, Tensor | None, Sequence[Tensor]]:
+    """The dtypes of torch's own GRU under autocast: on CUDA the autocast dtype, on the CPU that of the weights."""
+    device = input.device.type
+    dtype = torch.get_autocast_dtype(device) if device == "cuda" else weights[0].dtype
+    if dtype is torch.float64 or input.dtype is torch.float64:
+        return input, h_0, weights
+    cast = [weight if weight.dtype is dtype else weight.to(dtype) for weight in weights]
+    return input.to(dtype), None if h_0 is None else h_0.to(dtype), cast
