@@ -7,8 +7,8 @@ import struct
 import zipfile
 import zlib
 
-from anygru.checkpoints.source import MAP_FROM, Cursor, check_expansion, open_bytes
-from anygru.errors import CheckpointError
+from ..errors import CheckpointError
+from .source import MAP_FROM, Cursor, check_expansion, open_bytes
 
 __all__ = ["Archive"]
 

@@ -1,7 +1,5 @@
 """Writing a file so that a crash, a kill or a full disk leaves the old one as it was."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

@@ -4,8 +4,6 @@ Both are flat lists of arrays by path ("updater/model:main/rnn/0/w0"). A value t
 `.npz` and an empty dataset in HDF5; here it is always the array `numpy.array(None, dtype=object)`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import zipfile
@@ -14,18 +12,18 @@ from typing import IO, Any
 
 import numpy as np
 
-from anygru.checkpoints.archive import Archive, leads_out
-from anygru.checkpoints.atomic import open_for_replace
-from anygru.checkpoints.content import Content, Progress, flatten
-from anygru.checkpoints.known_types import make_array
-from anygru.checkpoints.layout import Layout
-from anygru.checkpoints.pickling import Call, Global, dump
-from anygru.checkpoints.source import COMPRESS_BELOW, Bytes, Cursor
-from anygru.checkpoints.stored import BITS, Stored
-from anygru.checkpoints.unpickle import RestrictedUnpickler
-from anygru.errors import CheckpointError
+from ..errors import CheckpointError
+from .archive import Archive, leads_out
+from .atomic import open_for_replace
+from .content import Content, Progress, flatten
+from .known_types import make_array
+from .layout import Layout
+from .pickling import Call, Global, dump
+from .source import COMPRESS_BELOW, Bytes, Cursor
+from .stored import BITS, Stored
+from .unpickle import RestrictedUnpickler
 
-__all__ = ["LAYOUT", "load_hdf5", "load_npz", "read", "recognise", "save_hdf5", "save_npz", "write"]
+__all__ = ["LAYOUT", "load_npz", "read", "recognise", "save_npz", "write"]
 
 NESTED = False
 SUFFIXES = (".npz",)
@@ -129,20 +127,6 @@ def save_npz(
                 _write_npy(member, array, name)
 
 
-def load_hdf5(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Read what `save_hdf5` wrote; see `anygru.checkpoints.hdf5.load`."""
-    from anygru.checkpoints import hdf5
-
-    return hdf5.load(path)
-
-
-def save_hdf5(path: str | os.PathLike[str], arrays: Mapping[str, Any], compression: int | None = 4) -> None:
-    """Write arrays as `save_hdf5` does; see `anygru.checkpoints.hdf5.save`."""
-    from anygru.checkpoints import hdf5
-
-    hdf5.save(path, arrays, compression)
-
-
 def recognise(head: bytes) -> bool:
     """Tell whether a file that begins so is an archive of NumPy arrays."""
     if head[:4] == b"PK\x03\x04" and len(head) > 30:
@@ -178,7 +162,7 @@ def stored_or_plain(array: np.ndarray) -> Any:
     return Stored.of(array) if array.dtype.kind in "biufc" else array.tolist()
 
 
-def problem(leaf: Any) -> str | None:
+def problem(leaf: object) -> str | None:
     """Say why a value cannot be written, or None if it can."""
     if isinstance(leaf, Stored):
         return f"NumPy has no dtype {leaf.dtype}" if leaf.dtype in BITS else None

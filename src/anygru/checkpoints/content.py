@@ -1,13 +1,11 @@
 """What every format's `read` gives and `write` takes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from anygru.checkpoints.stored import flat_name, walk
-from anygru.errors import CheckpointError
+from ..errors import CheckpointError
+from .stored import flat_name, walk
 
 __all__ = ["Content", "Progress", "flatten", "plain_problem"]
 
@@ -32,7 +30,7 @@ class Content:
     parameter_names: dict[str, str] = field(default_factory=dict)
 
 
-def flatten(tree: Any, where: str) -> dict[str, Any]:
+def flatten(tree: object, where: str) -> dict[str, Any]:
     """Give the leaves of a tree by their flat names.
 
     Raises:
@@ -47,7 +45,7 @@ def flatten(tree: Any, where: str) -> dict[str, Any]:
     return flat
 
 
-def plain_problem(leaf: Any) -> str | None:
+def plain_problem(leaf: object) -> str | None:
     """Say why a value that is no tensor cannot go into a pickle, or None if it can."""
     if leaf is None or isinstance(leaf, bool | int | float | complex | str | bytes):
         return None

@@ -1,14 +1,12 @@
 """Finding GRU layers by the names and shapes of their tensors, whatever the model around them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from anygru.checkpoints.layout import PARTS, Layout, name_pattern, split_prefix
-from anygru.checkpoints.stored import Stored
+from .layout import PARTS, Layout, name_pattern, split_prefix
+from .stored import Stored
 
 __all__ = ["FoundGRU", "find_gru_layers"]
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import math
 import os
 from collections.abc import Mapping
-from typing import Any, cast
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    import h5py as h5
 
 import numpy as np
 
-from anygru.checkpoints.atomic import open_for_replace
-from anygru.checkpoints.chainer import LAYOUT, flat_arrays, problem, stored_or_plain
-from anygru.checkpoints.content import Content, Progress
-from anygru.checkpoints.source import COMPRESS_BELOW, Cursor, array_from, check_expansion, count_elements, open_bytes
-from anygru.errors import CheckpointError
+from ..errors import CheckpointError
+from .atomic import open_for_replace
+from .chainer import LAYOUT, flat_arrays, problem, stored_or_plain
+from .content import Content, Progress
+from .source import COMPRESS_BELOW, Cursor, array_from, check_expansion, count_elements, open_bytes
 
 __all__ = ["LAYOUT", "load", "problem", "read", "recognise", "save", "write"]
 
@@ -138,15 +143,14 @@ class _ErrorKeeper:
             raise self._error
 
 
-def _import_h5py() -> Any:
+def _import_h5py() -> ModuleType:
     try:
-        import h5py
+        return importlib.import_module("h5py")
     except ImportError as error:
         raise ImportError("HDF5 files need h5py: install anygru[hdf5]") from error
-    return h5py
 
 
-def _write_dataset(h5py: Any, target: Any, name: str, array: np.ndarray, compression: int | None) -> None:
+def _write_dataset(h5py: ModuleType, target: h5.Group, name: str, array: np.ndarray, compression: int | None) -> None:
     if array.dtype.kind == "O":
         if array.shape != () or array[()] is not None:
             raise TypeError(f"{name}: an array of Python objects cannot be written, only numbers, text and None")
@@ -163,14 +167,14 @@ def _write_dataset(h5py: Any, target: Any, name: str, array: np.ndarray, compres
 class _Reader:
     """Walks the groups of one open file."""
 
-    def __init__(self, h5py: Any, where: str):
+    def __init__(self, h5py: ModuleType, where: str):
         self.arrays: dict[str, np.ndarray] = {}
         self._h5py = h5py
         self._where = where
         self._data = open_bytes(where)
         self._unfolded = 0
 
-    def read_group(self, group: Any, prefix: str, ancestors: tuple[int, ...]) -> None:
+    def read_group(self, group: h5.Group, prefix: str, ancestors: tuple[int, ...]) -> None:
         """Read what is in a group; `ancestors` are the addresses of those around it."""
         address = self._h5py.h5o.get_info(group.id).addr
         if address in ancestors:
@@ -191,7 +195,7 @@ class _Reader:
             else:
                 self._fail(path, "neither a group nor an array")
 
-    def _read_dataset(self, dataset: Any, path: str) -> np.ndarray:
+    def _read_dataset(self, dataset: h5.Dataset, path: str) -> np.ndarray:
         if dataset.shape is None:
             return np.array(None, dtype=object)
         self._check_storage(dataset, path)
@@ -211,7 +215,7 @@ class _Reader:
             return np.char.decode(array.astype(f"S{dataset.dtype.itemsize}"), "utf-8")
         return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
-    def _check_storage(self, dataset: Any, path: str) -> None:
+    def _check_storage(self, dataset: h5.Dataset, path: str) -> None:
         properties = dataset.id.get_create_plist()
         if properties.get_layout() == self._h5py.h5d.VIRTUAL or properties.get_external_count():
             self._fail(path, "its values are in other files")
@@ -220,7 +224,7 @@ class _Reader:
             if code not in _FILTERS:
                 self._fail(path, f"filter {code}, expected one of {', '.join(_FILTERS.values())}")
 
-    def _check_size(self, dataset: Any, size: int, path: str) -> None:
+    def _check_size(self, dataset: h5.Dataset, size: int, path: str) -> None:
         stored = dataset.id.get_storage_size()
         if stored > len(self._data):
             self._fail(path, f"{stored} bytes are announced, the file has {len(self._data)}")

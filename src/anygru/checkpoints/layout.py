@@ -4,8 +4,6 @@ The differences between frameworks are data, so here they are data. A layout nam
 core weights (see `anygru.gates`); what has to be done to their rows is `anygru.gates`'s affair.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cache

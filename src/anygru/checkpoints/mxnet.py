@@ -7,8 +7,6 @@ magic: the u32 was ndim, and axes were u32. NumPy's shape semantics know 0-d arr
 of no axes is one that was never filled.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import os
@@ -18,12 +16,12 @@ from typing import IO, Any
 
 import numpy as np
 
-from anygru.checkpoints.atomic import open_for_replace
-from anygru.checkpoints.content import Content, Progress, flatten
-from anygru.checkpoints.layout import Layout
-from anygru.checkpoints.source import Bytes, Cursor, array_from, check_expansion, count_elements, open_bytes
-from anygru.checkpoints.stored import Stored
-from anygru.errors import CheckpointError
+from ..errors import CheckpointError
+from .atomic import open_for_replace
+from .content import Content, Progress, flatten
+from .layout import Layout
+from .source import Bytes, Cursor, array_from, check_expansion, count_elements, open_bytes
+from .stored import Stored
 
 __all__ = ["LAYOUT", "Array", "dumps", "load", "loads", "parse", "read", "recognise", "save", "write"]
 
@@ -133,7 +131,8 @@ class Array:
         """The values in a dtype that NumPy has; bfloat16 becomes float32, which is exact."""
         if not self.bfloat16:
             return self.values
-        return (self.values.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        wide: np.ndarray = self.values.astype(np.uint32) << np.uint32(16)
+        return wide.view(np.float32)
 
 
 def load(path: str | os.PathLike[str]) -> list[np.ndarray] | dict[str, np.ndarray]:
@@ -206,7 +205,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
         save(path, {name: array(leaf) for name, leaf in flatten(content.tree, os.fspath(path)).items()}, progress)
 
 
-def problem(leaf: Any) -> str | None:
+def problem(leaf: object) -> str | None:
     """Say why a value cannot be written, or None if it can."""
     if not isinstance(leaf, Stored):
         return "MXNet's files hold arrays only"

@@ -6,8 +6,6 @@ protobuf text). The single file has the same pickle with the values inside. The 
 tensor folders, named after the variables, and an empty file `snapshot_done`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os
@@ -20,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from anygru.checkpoints.atomic import open_for_replace, sync_folder
-from anygru.checkpoints.content import Content, Progress, plain_problem
-from anygru.checkpoints.layout import PARTS, Layout
-from anygru.checkpoints.pickling import Call, Global, dump
-from anygru.checkpoints.source import array_from, open_bytes
-from anygru.checkpoints.stored import BITS, Stored
-from anygru.checkpoints.unpickle import Pending, RestrictedUnpickler
-from anygru.errors import CheckpointError
+from ..errors import CheckpointError
+from .atomic import open_for_replace, sync_folder
+from .content import Content, Progress, plain_problem
+from .layout import PARTS, Layout
+from .pickling import Call, Global, dump
+from .source import array_from, open_bytes
+from .stored import BITS, Stored
+from .unpickle import Pending, RestrictedUnpickler
 
 __all__ = ["LAYOUT", "Parameter", "Tensor", "load", "read", "recognise", "save", "write"]
 
@@ -119,7 +117,7 @@ def load(path: str | os.PathLike[str], allowed: Mapping[tuple[str, str], Any] | 
 
 
 def save(
-    obj: Any,
+    obj: object,
     path: str | os.PathLike[str],
     convert: Callable[[Any], Call | Global | Tensor | None] | None = None,
     progress: Progress | None = None,
@@ -143,7 +141,7 @@ def save(
     written: list[Path] = []
     references: dict[int, tuple[Any, Call]] = {}  # with the tensors, which so keep their numbers
 
-    def reference(value: Any) -> Call | Global | None:
+    def reference(value: object) -> Call | Global | None:
         if id(value) in references:
             return references[id(value)][1]
         node = convert(value) if convert is not None else None
@@ -178,7 +176,7 @@ def recognise(head: bytes) -> bool:
 def read(path: str | os.PathLike[str]) -> Content:
     """Read a saved state for people and for conversion."""
 
-    def stored(leaf: Any) -> Any:
+    def stored(leaf: object) -> Any:
         if isinstance(leaf, Tensor):
             return Stored(leaf.array, "bfloat16" if leaf.bfloat16 else leaf.array.dtype.name)
         return Stored.of(leaf) if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biufc" else leaf
@@ -189,7 +187,7 @@ def read(path: str | os.PathLike[str]) -> Content:
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
     """Write a tree as a folder."""
 
-    def tensor(leaf: Any) -> Any:
+    def tensor(leaf: object) -> Any:
         if not isinstance(leaf, Stored):
             return None
         return Tensor(leaf.values, leaf.dtype == "bfloat16")
@@ -197,7 +195,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
     save(content.tree, path, tensor, progress)
 
 
-def problem(leaf: Any) -> str | None:
+def problem(leaf: object) -> str | None:
     """Say why a value cannot be written, or None if it can."""
     if isinstance(leaf, Stored):
         known = leaf.dtype == "bfloat16" or (leaf.dtype not in BITS and leaf.values.dtype in _META_OF)
@@ -205,7 +203,7 @@ def problem(leaf: Any) -> str | None:
     return plain_problem(leaf)
 
 
-def _map_tensors(tree: Any, change: Callable[[Any], Any]) -> Any:
+def _map_tensors(tree: object, change: Callable[[Any], Any]) -> Any:
     if isinstance(tree, dict):
         for key, value in tree.items():
             tree[key] = _map_tensors(value, change)
@@ -240,7 +238,7 @@ def _load_pickle(path: Path, folder: Path | None, allowed: Mapping[tuple[str, st
 class _PendingDtype(Pending):
     """A dtype, whose state is its number; the values beside it have the same dtype themselves."""
 
-    def build(self, state: Any) -> str:
+    def build(self, state: object) -> str:
         return f"oneflow dtype {state}"
 
 
@@ -251,7 +249,7 @@ class _PendingTensor(Pending):
         super().__init__()
         self._kind, self._folder = kind, folder
 
-    def build(self, state: Any) -> Tensor:
+    def build(self, state: object) -> Tensor:
         if not isinstance(state, dict):
             raise ValueError("a tensor without its state")
         name, data = state.get("path"), state.get("data")

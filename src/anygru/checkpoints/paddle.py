@@ -5,21 +5,19 @@ A state dictionary is {name: array} with a table from these names to those of th
 of 1 GiB and more in slices.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from typing import Any
 
 import numpy as np
 
-from anygru.checkpoints.atomic import open_for_replace
-from anygru.checkpoints.content import Content, Progress, plain_problem
-from anygru.checkpoints.layout import PARTS, Layout
-from anygru.checkpoints.pickling import dump
-from anygru.checkpoints.stored import Stored, map_leaves
-from anygru.checkpoints.unpickle import RestrictedUnpickler
-from anygru.errors import CheckpointError
+from ..errors import CheckpointError
+from .atomic import open_for_replace
+from .content import Content, Progress, plain_problem
+from .layout import PARTS, Layout
+from .pickling import dump
+from .stored import Stored, map_leaves
+from .unpickle import RestrictedUnpickler
 
 __all__ = ["LAYOUT", "NAME_TABLE", "SLICE_TABLE", "load", "read", "recognise", "save", "write"]
 
@@ -82,7 +80,7 @@ LAYOUT = (
 )
 
 
-def _lod_tensor(source: Any, variables: Any = None) -> Any:
+def _lod_tensor(source: object, variables: object = None) -> Any:
     """What a static graph's tensor is pickled as: eval("data", {"data": array}). Nothing is evaluated here."""
     if source != "data" or not isinstance(variables, dict) or not isinstance(variables.get("data"), np.ndarray):
         raise ValueError("a call of eval that is not Paddle's way to write a tensor")
@@ -112,7 +110,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     return value
 
 
-def save(obj: Any, path: str | os.PathLike[str], protocol: int = 4, progress: Progress | None = None) -> None:
+def save(obj: object, path: str | os.PathLike[str], protocol: int = 4, progress: Progress | None = None) -> None:
     """Write nested dicts and lists of NumPy arrays and plain values so that `paddle.load` reads them.
 
     Args:
@@ -153,14 +151,14 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
     save(tree, path, progress=progress)
 
 
-def problem(leaf: Any) -> str | None:
+def problem(leaf: object) -> str | None:
     """Say why a value cannot be written, or None if it can."""
     if isinstance(leaf, Stored):
         return None if leaf.dtype in _DTYPES else f"Paddle has no dtype {leaf.dtype}"
     return plain_problem(leaf)
 
 
-def _store(tree: Any) -> Any:
+def _store(tree: object) -> Any:
     """Turn arrays, and tuples (name, array), into `Stored`; Paddle's only use of uint16 is for bfloat16's bits."""
     if isinstance(tree, tuple) and len(tree) == 2 and isinstance(tree[0], str) and isinstance(tree[1], np.ndarray):
         return _store(tree[1])

@@ -1,12 +1,10 @@
 """Checks on what a pickle has built: no value inside itself, no tree that unfolds without end, no hostile key."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from anygru.errors import CheckpointError
+from ..errors import CheckpointError
 
-__all__ = ["check_key", "check_tree", "settle_bytes"]
+__all__ = ["Pending", "check_key", "check_tree", "settle_bytes"]
 
 #: How deep values may be nested. State dictionaries need five.
 _DEEPEST = 100
@@ -17,7 +15,18 @@ _VALUES_PER_BYTE = 8
 _PLAIN_KEYS = (str, bytes, int, float, bool, type(None))
 
 
-def check_key(key: Any) -> Any:
+class Pending:
+    """An object whose state is still to come in the pickle; never seen outside the unpickler."""
+
+    def __init__(self) -> None:
+        self.remembered_as: list[int] = []
+
+    def build(self, state: object) -> Any:
+        """Give the final object."""
+        raise NotImplementedError
+
+
+def check_key(key: object) -> Any:
     """Give the key back if it is plain. Hashing nested tuples that repeat themselves would take forever.
 
     Raises:
@@ -30,7 +39,7 @@ def check_key(key: Any) -> Any:
     raise ValueError(f"a {type(key).__name__} as the key of a dict or the member of a set")
 
 
-def check_tree(root: Any, where: str, *, file_size: int) -> None:
+def check_tree(root: object, where: str, *, file_size: int) -> None:
     """Refuse a tree that no program could walk.
 
     Args:
@@ -41,8 +50,6 @@ def check_tree(root: Any, where: str, *, file_size: int) -> None:
     Raises:
         CheckpointError: a value contains itself, lies too deep, unfolds without measure, or was never finished.
     """
-    from anygru.checkpoints.known_types import Pending
-
     limit = _FREE_VALUES + _VALUES_PER_BYTE * file_size
     open_containers: set[int] = set()
     unfolded: dict[int, int] = {}
@@ -73,7 +80,7 @@ def check_tree(root: Any, where: str, *, file_size: int) -> None:
             work.extend((part, False) for part in parts)
 
 
-def _parts(value: Any) -> list[Any] | None:
+def _parts(value: object) -> list[Any] | None:
     """What is inside a container; keys are plain by construction. None for anything else."""
     if isinstance(value, dict):
         return list(value.values())
@@ -83,11 +90,11 @@ def _parts(value: Any) -> list[Any] | None:
     return None if inside is None else list(inside())
 
 
-def settle_bytes(root: Any) -> Any:
+def settle_bytes(root: object) -> Any:
     """Turn views of the file that no array took into bytes of their own; lists and dicts are changed in place."""
     settled: dict[int, Any] = {}
 
-    def settle(value: Any) -> Any:
+    def settle(value: object) -> Any:
         if isinstance(value, memoryview):
             return bytes(value)
         if not isinstance(value, dict | list | tuple):
@@ -96,7 +103,7 @@ def settle_bytes(root: Any) -> Any:
             settled[id(value)] = settle_inside(value)
         return settled[id(value)]
 
-    def settle_inside(value: Any) -> Any:
+    def settle_inside(value: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Any:
         if isinstance(value, dict):
             for key, part in value.items():
                 value[key] = settle(part)

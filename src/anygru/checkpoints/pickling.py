@@ -4,8 +4,6 @@ Python's own pickler would write NumPy 2's module names, which the frameworks' N
 classes of modules that are not installed. Large arrays go to the file without a copy.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import OrderedDict
 from collections.abc import Callable
@@ -38,6 +36,7 @@ class Call:
     new: bool = False
 
 
+_PLAIN = (int, float, complex, str, bytes, bytearray)
 _NDARRAY = Global("numpy", "ndarray")
 _DTYPE = Global("numpy", "dtype")
 _RECONSTRUCT = Global("numpy.core.multiarray", "_reconstruct")
@@ -47,7 +46,7 @@ _ORDERED_DICT = Global("collections", "OrderedDict")
 
 
 def dump(
-    value: Any, file: IO[bytes], protocol: int = 4, convert: Callable[[Any], Call | Global | None] | None = None
+    value: object, file: IO[bytes], protocol: int = 4, convert: Callable[[Any], Call | Global | None] | None = None
 ) -> None:
     """Write a pickle.
 
@@ -79,7 +78,7 @@ class _Writer:
         # a value in the memo must stay alive, or another one could get its id
         self._kept: list[Any] = []
 
-    def write(self, value: Any) -> None:
+    def write(self, value: object) -> None:
         if self._convert is not None:
             converted = self._convert(value)
             if converted is not None:
@@ -87,7 +86,7 @@ class _Writer:
                 return
         if value is None or isinstance(value, bool):
             self._file.write({None: b"N", True: b"\x88", False: b"\x89"}[value])
-        elif type(value) in (int, float, complex, str, bytes, bytearray):
+        elif isinstance(value, _PLAIN) and type(value) in _PLAIN:
             self._write_plain(value)
         elif isinstance(value, np.ndarray):
             self._write_shared(value, lambda: self._write_array(value))
@@ -112,7 +111,7 @@ class _Writer:
             self.write(node.state)
             self._file.write(b"b")
 
-    def _write_shared(self, value: Any, write: Callable[[], None]) -> None:
+    def _write_shared(self, value: object, write: Callable[[], None]) -> None:
         """Write a value once, and refer to it where it comes again, so that tied weights stay tied."""
         index = self._memo.get(id(value))
         if index is not None:
@@ -124,7 +123,7 @@ class _Writer:
         self._file.write(b"r" + struct.pack("<I", len(self._kept)))
         self._kept.append(value)
 
-    def _write_plain(self, value: Any) -> None:
+    def _write_plain(self, value: complex | str | bytes | bytearray) -> None:
         if isinstance(value, int):
             self._write_integer(value)
         elif isinstance(value, float):
@@ -186,7 +185,7 @@ class _Writer:
             self.write(value)
         self._file.write(b"t")
 
-    def _write_container(self, value: Any) -> None:
+    def _write_container(self, value: object) -> None:
         with _Inside(self._open, value):
             if isinstance(value, dict):
                 if isinstance(value, OrderedDict):
@@ -217,7 +216,7 @@ _RECONSTRUCT_CALL = Call(_RECONSTRUCT, (_NDARRAY, (0,), b"b"))
 class _Inside:
     """Notices a value that is being written inside itself."""
 
-    def __init__(self, open_values: set[int], value: Any):
+    def __init__(self, open_values: set[int], value: object):
         self._open_values, self._value = open_values, value
 
     def __enter__(self) -> None:

@@ -4,8 +4,6 @@ u64 length of the header, the header {"name": {"dtype", "shape", "data_offsets"}
 tensors' bytes, little-endian, without gaps. Read here with torch not even imported; large files stay mapped.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import struct
@@ -13,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from anygru.checkpoints.atomic import open_for_replace
-from anygru.checkpoints.content import Content, Progress, flatten
-from anygru.checkpoints.source import Cursor, array_from, open_bytes
-from anygru.checkpoints.stored import Stored, holder
-from anygru.checkpoints.torch import LAYOUT, MARKED_LAYOUT
-from anygru.errors import CheckpointError
+from ..errors import CheckpointError
+from .atomic import open_for_replace
+from .content import Content, Progress, flatten
+from .source import Cursor, array_from, open_bytes
+from .stored import Stored, holder
+from .torch import LAYOUT, MARKED_LAYOUT
 
 __all__ = ["LAYOUT", "MARKED_LAYOUT", "problem", "read", "recognise", "write"]
 
@@ -103,7 +101,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
                 file.write(values.reshape(-1).view(np.uint8).data)
 
 
-def problem(leaf: Any) -> str | None:
+def problem(leaf: object) -> str | None:
     """Say why a value cannot be written, or None if it can."""
     if not isinstance(leaf, Stored):
         return "safetensors holds tensors only"
@@ -143,7 +141,7 @@ def _read_marks(text: str, where: str) -> dict[str, dict[str, str]]:
     return {str(path): {str(key): str(value) for key, value in mark.items()} for path, mark in marks.items()}
 
 
-def _span(entry: Any, place: str) -> tuple[int, int]:
+def _span(entry: object, place: str) -> tuple[int, int]:
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise CheckpointError(f"{place}: expected dtype, shape and data_offsets")
     offsets, shape = entry["data_offsets"], entry["shape"]

@@ -1,7 +1,5 @@
 """The bytes of a file, and reading them with every length checked against what is really there."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import struct
@@ -10,7 +8,7 @@ from typing import NoReturn, TypeAlias
 
 import numpy as np
 
-from anygru.errors import CheckpointError
+from ..errors import CheckpointError
 
 __all__ = [
     "COMPRESS_BELOW",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 
-from anygru.errors import CheckpointError
+from ..errors import CheckpointError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,6 +32,9 @@ def holder(dtype: str) -> np.dtype:
 
 
 _PIECE = 4 << 20
+
+#: Values that lead on to others.
+Branch: TypeAlias = dict[Any, Any] | list[Any] | tuple[Any, ...]
 
 #: The keys that lead to a value in nested containers.
 Path = tuple[Any, ...]
@@ -97,8 +100,12 @@ class Stored:
     def widened(self) -> np.ndarray:
         """Give the values in a dtype that NumPy has: bfloat16 becomes float32, which is exact."""
         if self.dtype == "bfloat16":
-            return (self.values.astype(np.uint32) << np.uint32(16)).view(np.float32)
-        return self.tensor().float().numpy() if self.dtype in BITS else self.values
+            wide: np.ndarray = self.values.astype(np.uint32) << np.uint32(16)
+            return wide.view(np.float32)
+        if self.dtype not in BITS:
+            return self.values
+        values: np.ndarray = self.tensor().float().numpy()
+        return values
 
     def same_bits(self, other: Stored) -> bool:
         """Tell whether the other tensor is the same, bit for bit."""
@@ -113,14 +120,14 @@ class Stored:
         return all(np.array_equal(one[start : start + _PIECE], two[start : start + _PIECE]) for start in starts)
 
 
-def is_branch(tree: Any) -> bool:
+def is_branch(tree: object) -> TypeGuard[Branch]:
     """Tell whether a value leads on to others: a dict, or a list or tuple with a tensor or a dict somewhere in it."""
     if isinstance(tree, list | tuple):
         return any(isinstance(value, Stored) or is_branch(value) for value in tree)
     return isinstance(tree, dict)
 
 
-def walk(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def walk(tree: object, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Give each leaf of a tree with the keys that lead to it; a list of plain values is a leaf."""
     if not is_branch(tree):
         yield path, tree
@@ -134,7 +141,7 @@ def flat_name(path: Path) -> str:
     return ".".join(str(key) for key in path)
 
 
-def map_leaves(tree: Any, change: Callable[[Any], Any]) -> Any:
+def map_leaves(tree: object, change: Callable[[Any], Any]) -> Any:
     """Give the same nesting with each leaf changed; the dicts keep their kind, so far as it is known."""
     if isinstance(tree, dict):
         kind = OrderedDict if isinstance(tree, OrderedDict) else dict

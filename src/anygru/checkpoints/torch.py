@@ -6,8 +6,6 @@ the restricted unpickler, which knows tensors, storages and plain values: less t
 are views of the file, and every offset, size and stride is checked against the storage that is really there.
 """
 
-from __future__ import annotations
-
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -15,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from anygru.checkpoints.archive import Archive
-from anygru.checkpoints.atomic import open_for_replace
-from anygru.checkpoints.content import Content, Progress, plain_problem
-from anygru.checkpoints.layout import PARTS, Layout
-from anygru.checkpoints.source import check_expansion, count_elements, empty_array, open_bytes, usable
-from anygru.checkpoints.stored import BITS, Path, Stored, flat_name, holder, map_leaves
-from anygru.checkpoints.unpickle import RestrictedUnpickler
-from anygru.errors import CheckpointError
+from ..errors import CheckpointError
+from .archive import Archive
+from .atomic import open_for_replace
+from .content import Content, Progress, plain_problem
+from .layout import PARTS, Layout
+from .source import check_expansion, count_elements, empty_array, open_bytes, usable
+from .stored import BITS, Path, Stored, flat_name, holder, map_leaves
+from .unpickle import RestrictedUnpickler
 
 __all__ = ["LAYOUT", "MARKED_LAYOUT", "problem", "read", "recognise", "write"]
 
@@ -111,17 +109,17 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
         torch.save(tree, file)
 
 
-def problem(leaf: Any) -> str | None:
+def problem(leaf: object) -> str | None:
     """Say why a value cannot be written, or None if it can."""
     if isinstance(leaf, Stored):
         return None if leaf.dtype in _DTYPES else f"torch has no dtype {leaf.dtype}"
     return plain_problem(leaf)
 
 
-def _finish(tree: Any) -> Any:
+def _finish(tree: object) -> Any:
     """Turn what else a pickle can hold into tensors and plain values; tied containers stay as they are."""
 
-    def leaf(value: Any) -> Any:
+    def leaf(value: object) -> Any:
         if isinstance(value, np.ndarray):
             return Stored.of(value) if value.dtype.kind in "biufc" else value.tolist()
         if isinstance(value, np.generic):
@@ -145,7 +143,7 @@ class _Storage:
         self.data, self.dtype = data, dtype
 
 
-def _strided(storage: Any, offset: Any, size: Any, stride: Any, dtype: str | None, place: str) -> Stored:
+def _strided(storage: object, offset: object, size: object, stride: object, dtype: str | None, place: str) -> Stored:
     """View a part of a storage as a tensor.
 
     Raises:
@@ -158,8 +156,8 @@ def _strided(storage: Any, offset: Any, size: Any, stride: Any, dtype: str | Non
         raise CheckpointError(f"{place}: a tensor of unknown dtype {name!r}")
     plain = holder(name)
     count = count_elements(size if isinstance(size, tuple) else (-1,), place)
-    if not isinstance(stride, tuple) or len(stride) != len(size):
-        raise CheckpointError(f"{place}: {len(size)} sizes without as many strides")
+    if not isinstance(size, tuple) or not isinstance(stride, tuple) or len(stride) != len(size):
+        raise CheckpointError(f"{place}: sizes and strides do not fit together")
     if not all(type(number) is int and 0 <= number < 1 << 62 for number in (offset, *stride)):
         raise CheckpointError(f"{place}: offset {offset} and strides {stride} must be numbers from 0 on")
     if count == 0:
@@ -176,14 +174,14 @@ def _strided(storage: Any, offset: Any, size: Any, stride: Any, dtype: str | Non
 
 
 def _tensor(where: str) -> Callable[..., Stored]:
-    def rebuild(storage: Any, offset: Any, size: Any, stride: Any, *unused: Any) -> Stored:
+    def rebuild(storage: object, offset: object, size: object, stride: object, *unused: object) -> Stored:
         return _strided(storage, offset, size, stride, None, where)
 
     return rebuild
 
 
 def _typed_tensor(where: str) -> Callable[..., Stored]:
-    def rebuild(storage: Any, offset: Any, size: Any, stride: Any, *others: Any) -> Stored:
+    def rebuild(storage: object, offset: object, size: object, stride: object, *others: object) -> Stored:
         if len(others) < 3 or not isinstance(others[2], _Dtype):
             raise ValueError("a tensor without its dtype")
         return _strided(storage, offset, size, stride, others[2].name, where)
@@ -191,18 +189,18 @@ def _typed_tensor(where: str) -> Callable[..., Stored]:
     return rebuild
 
 
-def _first(value: Any, *unused: Any) -> Any:
+def _first(value: object, *unused: object) -> Any:
     """A parameter is its tensor."""
     return value
 
 
-def _size(axes: Any = ()) -> tuple[Any, ...]:
+def _size(axes: object = ()) -> tuple[Any, ...]:
     if not isinstance(axes, tuple | list):
         raise ValueError("a size of something else than numbers")
     return tuple(axes)
 
 
-def _device(kind: Any, index: Any = None) -> str:
+def _device(kind: object, index: object = None) -> str:
     if not isinstance(kind, str):
         raise ValueError("a device without a name")
     return kind if index is None else f"{kind}:{index}"
@@ -224,7 +222,7 @@ def _known_names(where: str) -> dict[tuple[str, str], Any]:
     }
 
 
-def _storage_id(identifier: Any) -> tuple[str, str, int]:
+def _storage_id(identifier: object) -> tuple[str, str, int]:
     """The key, dtype ("" for bytes) and number of elements of a storage that a pickle refers to."""
     if not isinstance(identifier, tuple) or len(identifier) < 5 or identifier[0] != "storage":
         raise ValueError("a reference that is no storage")
@@ -236,7 +234,7 @@ def _storage_id(identifier: Any) -> tuple[str, str, int]:
     return key, kind.name, count
 
 
-def _nothing(*unused: Any) -> None:
+def _nothing(*unused: object) -> None:
     """Stands for whatever is made of storages while they are not there yet."""
 
 
@@ -244,7 +242,7 @@ def _item_size(dtype: str) -> int:
     return holder(dtype or "uint8").itemsize
 
 
-def _read_marks(unpickler: RestrictedUnpickler, tree: Any) -> dict[str, dict[str, str]]:
+def _read_marks(unpickler: RestrictedUnpickler, tree: object) -> dict[str, dict[str, str]]:
     """The formulas in the `_metadata` of state_dicts, by the full names of their layers."""
     paths = {id(container): path for path, container in _containers(tree)}
     marks = {}
@@ -260,7 +258,7 @@ def _read_marks(unpickler: RestrictedUnpickler, tree: Any) -> dict[str, dict[str
     return marks
 
 
-def _containers(tree: Any, path: Path = ()) -> Iterator[tuple[Path, dict[Any, Any]]]:
+def _containers(tree: object, path: Path = ()) -> Iterator[tuple[Path, dict[Any, Any]]]:
     if isinstance(tree, dict):
         yield path, tree
         for key, value in tree.items():
@@ -279,7 +277,7 @@ def _read_zip(archive: Archive) -> Content:
         raise CheckpointError(f"{where}: {root}byteorder: the tensors are big-endian, which is not supported")
     storages: dict[str, _Storage] = {}
 
-    def storage(identifier: Any) -> _Storage:
+    def storage(identifier: object) -> _Storage:
         key, dtype, count = _storage_id(identifier)
         if key not in storages:
             name = f"{root}data/{key}"
@@ -304,7 +302,7 @@ def _read_old(path: str | os.PathLike[str]) -> Content:
     data = open_bytes(path)
     announced: dict[str, tuple[str, int]] = {}
 
-    def announce(identifier: Any) -> None:
+    def announce(identifier: object) -> None:
         key, dtype, count = _storage_id(identifier)
         announced[key] = dtype, count
 

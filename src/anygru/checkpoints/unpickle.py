@@ -11,10 +11,10 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import IO, Any, NoReturn
 
-from anygru.checkpoints.known_types import KNOWN_TYPES, Pending
-from anygru.checkpoints.pickle_tree import check_key, check_tree, settle_bytes
-from anygru.checkpoints.source import Bytes, Cursor, open_bytes
-from anygru.errors import CheckpointError
+from ..errors import CheckpointError
+from .known_types import KNOWN_TYPES
+from .pickle_tree import Pending, check_key, check_tree, settle_bytes
+from .source import Bytes, Cursor, open_bytes
 
 __all__ = ["Pending", "RestrictedUnpickler"]
 
@@ -109,7 +109,7 @@ class RestrictedUnpickler:
 
     # -- the stack ------------------------------------------------------------------------------------------------
 
-    def _push(self, value: Any) -> None:
+    def _push(self, value: object) -> None:
         self._stack.append(value)
 
     def _pop(self) -> Any:
@@ -231,7 +231,7 @@ class RestrictedUnpickler:
 
     # -- names and calls ------------------------------------------------------------------------------------------
 
-    def _push_known(self, module: Any, name: Any) -> None:
+    def _push_known(self, module: object, name: object) -> None:
         if not isinstance(module, str) or not isinstance(name, str) or (module, name) not in self._allowed:
             self._fail(f"the pickle names {module}.{name}, which is not among the harmless types of a checkpoint")
         self._push(self._allowed[module, name])
@@ -270,7 +270,7 @@ class RestrictedUnpickler:
             self._fail(f"the pickle sets the state of a {type(target).__name__}")
         self._push(target)
 
-    def _push_persistent(self, identifier: Any) -> None:
+    def _push_persistent(self, identifier: object) -> None:
         if self._persistent_load is None:
             self._fail("the pickle refers to an object outside of it")
         self._push(self._persistent_load(identifier))

@@ -1,44 +1,25 @@
 """Comparing a converted checkpoint with its source: both GRUs run on the same input, other tensors bit by bit."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import torch
 
-from anygru.checkpoints import Checkpoint, load_checkpoint
-from anygru.checkpoints.finding import FoundGRU
-from anygru.checkpoints.stored import Stored
-from anygru.checkpoints.weights import core_weights
-from anygru.errors import CheckpointError
+from ..errors import CheckpointError
+from .checkpoint import Checkpoint, load_checkpoint
+from .finding import FoundGRU
+from .report import Report, Verdict
+from .stored import Stored
+from .weights import core_weights
 
-if TYPE_CHECKING:
-    from anygru.checkpoints.convert import Report
-
-__all__ = ["Verdict", "verify"]
+__all__ = ["verify"]
 
 #: Steps and sequences of the random input.
 _STEPS, _BATCH = 4, 2
 #: How far outputs may differ where biases had to be added: a few roundings of float32 in states below 1.
 _ROUNDING = 1e-5
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """How a GRU of the result compares with that of the source on the same random input.
-
-    Attributes:
-        path: its name in the result.
-        same_bits: whether outputs and last states are the same, bit for bit.
-        difference: the largest difference of an output otherwise.
-    """
-
-    path: str
-    same_bits: bool
-    difference: float
 
 
 def verify(source: Checkpoint, target: str | os.PathLike[str], report: Report) -> list[Verdict]:
@@ -67,8 +48,8 @@ def verify(source: Checkpoint, target: str | os.PathLike[str], report: Report) -
 
 def run(gru: FoundGRU, tensors: Mapping[str, Stored]) -> tuple[torch.Tensor, torch.Tensor]:
     """Run a GRU of a file on random input that depends on its sizes alone; at least float32 is computed."""
-    from anygru.functional import gru as compute
-    from anygru.functional import gru_cell
+    from ..functional import gru as compute
+    from ..functional import gru_cell
 
     dtype = torch.float64 if gru.dtype == "float64" else torch.float32
     random = torch.Generator().manual_seed(gru.input_size * 1000 + gru.hidden_size)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from anygru import gates
-from anygru.checkpoints.finding import FoundGRU, Sources
-from anygru.checkpoints.layout import PARTS, Layout, join_name
-from anygru.checkpoints.stored import Stored
-from anygru.errors import CheckpointError
+from .. import gates
+from ..errors import CheckpointError
+from .finding import FoundGRU, Sources
+from .layout import PARTS, Layout, join_name
+from .stored import Stored
 
 if TYPE_CHECKING:
-    from anygru.layers import GRU, GRUCell
+    from ..layers import GRU, GRUCell
 
 __all__ = ["core_weights", "framework_tensors", "make_layer", "mark_of"]
 
@@ -36,7 +36,7 @@ def core_weights(gru: FoundGRU, tensors: Mapping[str, Stored]) -> list[Core]:
 
 def make_layer(gru: FoundGRU, tensors: Mapping[str, Stored]) -> GRU | GRUCell:
     """Make a layer of the core with the GRU's weights, copied."""
-    from anygru.layers import GRU, GRUCell
+    from ..layers import GRU, GRUCell
 
     options: dict[str, Any] = {
         "bias": gru.bias,
@@ -80,13 +80,13 @@ def framework_tensors(core: list[Core], gru: FoundGRU, layout: Layout, path: str
     return named | further
 
 
-def mark_of(module: Any, name: str) -> dict[str, str] | None:
+def mark_of(module: object, name: str) -> dict[str, str] | None:
     """Give the formula of a layer of the core where its tensors' names do not tell it, else None.
 
     Raises:
         CheckpointError: an activation is a function, which has no name to store.
     """
-    from anygru.layers import GRU, GRUCell
+    from ..layers import GRU, GRUCell
 
     if not isinstance(module, GRU | GRUCell):
         return None

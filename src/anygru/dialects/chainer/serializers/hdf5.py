@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from anygru.checkpoints import chainer as files
+from anygru.checkpoints import hdf5 as files
 
 from ..backends import _cpu
 from ..serializer import Deserializer, Serializer
@@ -68,7 +68,7 @@ def save_hdf5(filename: str, obj: Any, compression: int | None = 4) -> None:
     arrays = {key.strip("/"): value for key, value in obj.items()} if isinstance(obj, dict) else npz.serialize(obj)
     for key, value in arrays.items():
         _refuse_text(key, value)
-    files.save_hdf5(filename, arrays, compression)
+    files.save(filename, arrays, compression)
 
 
 class HDF5Deserializer(Deserializer):
@@ -145,4 +145,4 @@ def load_hdf5(filename: str, obj: Any) -> None:
     """
     _h5py()
     os.stat(filename)  # FileNotFoundError
-    HDF5Deserializer(_FlatGroup(files.load_hdf5(filename))).load(obj)
+    HDF5Deserializer(_FlatGroup(files.load(filename))).load(obj)

@@ -1,0 +1,43 @@
+"""New names for what is written."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import CheckpointError
+
+__all__ = ["Names"]
+
+
+class Names:
+    """The new names of tensors.
+
+    Args:
+        mapping: new names by old ones: of tensors, or of layers and other prefixes that end at a separator.
+    """
+
+    def __init__(self, mapping: Mapping[str, str]):
+        self._mapping = mapping
+        self._used: set[str] = set()
+
+    def rename(self, name: object) -> Any:
+        """Give the new name: by the longest entry that is the name or a prefix of it."""
+        if not isinstance(name, str):
+            return name
+        fitting = [old for old in self._mapping if old == name or _is_prefix(old, name)]
+        if not fitting:
+            return name
+        old = max(fitting, key=len)
+        self._used.add(old)
+        rest = name[len(old) :]
+        new = self._mapping[old]
+        return new + rest if new else rest.lstrip("./:")
+
+    def check_used(self) -> None:
+        """Refuse a mapping with entries that fit nothing, which are mistakes."""
+        unused = sorted(set(self._mapping) - self._used)
+        if unused:
+            raise CheckpointError(f"mapping: nothing is called {', '.join(map(repr, unused))}")
+
+
+def _is_prefix(prefix: str, name: str) -> bool:
+    return name.startswith(prefix) and (prefix[-1:] in tuple("./:_") or name[len(prefix)] in "./:")

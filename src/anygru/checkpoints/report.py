@@ -1,0 +1,49 @@
+"""What a conversion did."""
+
+from dataclasses import dataclass, field
+
+from .finding import FoundGRU
+from .layout import Layout
+
+__all__ = ["Report", "Verdict"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a GRU of the result compares with that of the source on the same random input.
+
+    Attributes:
+        path: its name in the result.
+        same_bits: whether outputs and last states are the same, bit for bit.
+        difference: the largest difference of an output otherwise.
+    """
+
+    path: str
+    same_bits: bool
+    difference: float
+
+
+@dataclass
+class Report:
+    """What a conversion did.
+
+    Attributes:
+        source, target: the formats' names.
+        converted: each GRU with the name and layout that it got.
+        kept: names of the tensors that are no part of a GRU and stay as they are.
+        renamed: names that the mapping changed, old to new.
+        left_out: names of values that the target has no room for, with the reason.
+        approximated: what is not exact, in words; empty unless it was allowed.
+        notes: what a person has to know to use the result.
+        verdicts: for each GRU, how its results compare.
+    """
+
+    source: str
+    target: str
+    converted: list[tuple[FoundGRU, str, Layout]] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    approximated: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
