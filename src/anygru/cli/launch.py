@@ -5,8 +5,8 @@ The workers import Paddle, OneFlow, MXNet and Chainer as under `anygru run`.
 import argparse
 import os
 
-from anygru import dialects
-from anygru.parallel.launch import run
+from .. import dialects
+from ..parallel.launch import run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

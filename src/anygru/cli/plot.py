@@ -1,16 +1,14 @@
 """A picture of the distribution of each weight in a checkpoint."""
 
-from __future__ import annotations
-
 import math
 import os
 
 import numpy as np
 
-from anygru.checkpoints import Checkpoint
-from anygru.checkpoints.atomic import open_for_replace
-from anygru.checkpoints.stored import Stored
-from anygru.errors import CheckpointError
+from ..checkpoints import Checkpoint
+from ..checkpoints.atomic import open_for_replace
+from ..checkpoints.stored import Stored
+from ..errors import CheckpointError
 
 __all__ = ["draw"]
 

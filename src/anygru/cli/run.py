@@ -7,8 +7,8 @@ import os
 import subprocess
 import sys
 
-from anygru import dialects
-from anygru.cli import UsageError
+from .. import dialects
+from . import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ import secrets
 import sys
 import time
 
-from anygru.cli import UsageError
+from . import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,8 +9,7 @@ import os
 import signal
 from typing import TYPE_CHECKING, Any
 
-from anygru.cli import Failure, UsageError
-
+from . import Failure, UsageError
 from .language_model import options as options_module
 
 if TYPE_CHECKING:
@@ -74,8 +73,7 @@ def _train(job: "Job", corpus: "Corpus") -> int:
 
 def _job(args: argparse.Namespace, folder: "RunFolder") -> "Job":
     """What to do, from what the user gave and what the folder holds; says so where it is not obvious."""
-    from anygru import backends
-
+    from .. import backends
     from .language_model.session import Job
 
     given = options_module.given(args)

@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from anygru.errors import AnygruError, ArgumentError, ArgumentTypeError
+from ..errors import AnygruError, ArgumentError, ArgumentTypeError
 
 Group = dist.ProcessGroup | None
 
@@ -57,7 +57,7 @@ class DataParallel(nn.Module):
         # Not a submodule: the parameters belong to `module` alone.
         object.__setattr__(self, "_engine", engine)
 
-    def forward(self, *inputs: Any, **keywords: Any) -> Any:
+    def forward(self, *inputs: object, **keywords: object) -> Any:
         """What `module` gives."""
         return (self.module if self._engine is None else self._engine)(*inputs, **keywords)
 
@@ -149,7 +149,7 @@ def average_gradients(parameters: Iterable[Tensor], group: Group = None, bucket_
         flat = torch.cat([gradient.reshape(-1) for gradient in bucket])
         dist.all_reduce(flat, group=group)
         flat /= size
-        for gradient, part in zip(bucket, flat.split([gradient.numel() for gradient in bucket]), strict=True):
+        for gradient, part in zip(bucket, torch.split(flat, [gradient.numel() for gradient in bucket]), strict=True):
             gradient.copy_(part.view_as(gradient))
 
 
@@ -162,7 +162,8 @@ _grad: Any = torch.Tensor.grad  # torch's own, where a subclass has another
 
 
 def _gradient(parameter: Tensor) -> Tensor | None:
-    return _grad.__get__(parameter)
+    gradient: Tensor | None = _grad.__get__(parameter)
+    return gradient
 
 
 def _shared_tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:

@@ -8,11 +8,9 @@ and the weights' gradients are summed over the processes. With weights cut over 
 holds a whole matrix: each computes its rows of the gates, and the rows meet at every step.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -21,9 +19,8 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard
 
-from anygru import functional
-from anygru.errors import ArgumentError, ArgumentTypeError
-
+from .. import functional
+from ..errors import ArgumentError, ArgumentTypeError
 from .world import start
 
 Layout = Sequence[Placement]
@@ -146,7 +143,7 @@ def keep_gradient_layout(parameter: Tensor) -> None:
         if isinstance(gradient, DTensor) and tuple(gradient.placements) != tuple(parameter.placements):
             leaf.grad = gradient.redistribute(placements=parameter.placements)
 
-    parameter.register_post_accumulate_grad_hook(relay)
+    parameter.register_post_accumulate_grad_hook(relay)  # type: ignore[no-untyped-call]
 
 
 def gru(
@@ -190,10 +187,10 @@ def gru(
     h_0 = None if h_0 is None else h_0.redistribute(placements=_over_batch(whole, 1))
     input = input.redistribute(placements=_over_batch(whole, batch_dim))
     results = functional.gru(input, h_0, weights, batch_first=batch_first, **options)
-    return _laid_out(*results, shown, batch_dim)
+    return _laid_out(*cast(tuple[DTensor, DTensor], results), shown, batch_dim)
 
 
-def _laid_out(output: Any, h_n: Any, split: Sequence[bool], batch_dim: int | None) -> tuple[DTensor, DTensor]:
+def _laid_out(output: DTensor, h_n: DTensor, split: Sequence[bool], batch_dim: int | None) -> tuple[DTensor, DTensor]:
     """The results with their batch split over these dimensions of the mesh."""
     return (
         output.redistribute(placements=_over_batch(split, batch_dim)),

@@ -1,5 +1,7 @@
 """`anygru launch`: torchrun, with an end that says which rank failed and how."""
 
+from __future__ import annotations
+
 import argparse
 import contextlib
 import os
@@ -10,10 +12,12 @@ import textwrap
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING
 
-from anygru.errors import AnygruError
+if TYPE_CHECKING:
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
+from ..errors import AnygruError
 from ._worker import LAUNCHER, LOGS
 
 
@@ -40,7 +44,11 @@ def launch(
     """
     from torch.distributed.run import parse_args
 
-    return run(parse_args(list(arguments)), environment=environment, log_dir=log_dir)
+    return run(
+        parse_args(list(arguments)),  # type: ignore[no-untyped-call]
+        environment=environment,
+        log_dir=log_dir,
+    )
 
 
 def run(
@@ -66,7 +74,7 @@ def run(
         extra[LOGS] = os.path.abspath(log_dir)
     with _environment(extra), _shown(log_dir):
         try:
-            torchrun(options)
+            torchrun(options)  # type: ignore[no-untyped-call]
         except ChildFailedError as error:
             return _report(error)
         except SignalException as error:
@@ -124,7 +132,7 @@ def _shown(log_dir: str | os.PathLike[str] | None) -> Iterator[None]:
             copier.join()
 
 
-def _copy(file: Any, done: threading.Event) -> None:
+def _copy(file: IO[bytes], done: threading.Event) -> None:
     last = False
     while not last:
         last = done.wait(0.1)
@@ -132,7 +140,7 @@ def _copy(file: Any, done: threading.Event) -> None:
         sys.stdout.flush()
 
 
-def _report(error: Any) -> int:
+def _report(error: ChildFailedError) -> int:
     """Tell the first failure on standard error and give its exit status."""
     rank = min(error.failures, key=lambda rank: _order(error.failures[rank]))
     failure = error.failures[rank]
@@ -148,7 +156,7 @@ def _report(error: Any) -> int:
     return failure.exitcode if failure.exitcode > 0 else 128 - failure.exitcode
 
 
-def _order(failure: Any) -> tuple[int, int]:
+def _order(failure: ProcessFailure) -> tuple[int, int]:
     """The cause before its consequences: a killed worker, then the oldest exception, then plain exit statuses.
 
     The others lose their connection to the one that failed, and may be noticed before it. SIGTERM is how the launcher

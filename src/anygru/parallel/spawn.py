@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import torch.distributed as dist
-from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedException, start_processes
+from torch.multiprocessing.spawn import ProcessContext, ProcessExitedException, ProcessRaisedException, start_processes
 
-from anygru.errors import ArgumentError
-
+from ..errors import ArgumentError
 from .world import stop
 
 HOST = "127.0.0.1"
@@ -29,7 +28,7 @@ class Workers:
         processes: the `multiprocessing.Process` of each rank.
     """
 
-    def __init__(self, context: Any, results: Path, store: Any) -> None:
+    def __init__(self, context: ProcessContext, results: Path, store: object) -> None:
         self.processes: list[Any] = context.processes
         self._error_files: list[str] = context.error_files
         self._running = {process.sentinel: rank for rank, process in enumerate(context.processes)}
@@ -117,7 +116,7 @@ def spawn(
     # The store is here rather than on rank 0: its port is taken when it is chosen, so that no other job can get it.
     store = dist.TCPStore(HOST, 0, is_master=True, wait_for_workers=False)  # type: ignore[attr-defined]
     results = Path(tempfile.mkdtemp(prefix="anygru-spawn-"))
-    context = start_processes(
+    context = start_processes(  # type: ignore[no-untyped-call]
         _work,
         (function, tuple(args), nprocs, store.port, str(results)),
         nprocs,

@@ -15,7 +15,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from anygru.errors import ArgumentError
+from ..errors import ArgumentError
 
 DEFAULT_TIMEOUT = timedelta(minutes=30)
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-import anygru
-
 from ...errors import CheckpointError
+from ...layers import GRU
 from .lanes import BOUNDARY
 from .model import LanguageModel, Shape
 
@@ -46,7 +45,7 @@ def generate(model: LanguageModel, prompt: bytes, length: int, temperature: floa
     """
     generator = torch.Generator().manual_seed(seed)
     gru = model.gru
-    assert isinstance(gru, anygru.GRU)  # as `build` makes it
+    assert isinstance(gru, GRU)  # as `build` makes it
     stream = gru.stream(1)
     outputs = stream.run(model.embed(torch.tensor([[BOUNDARY], *([byte] for byte in prompt)])))
     output, fresh = outputs[-1], not prompt

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-import anygru
-
+from ...layers import GRU
 from .lanes import SYMBOLS, Batch
 from .options import Options
 
@@ -48,9 +47,9 @@ class LanguageModel(nn.Module):
         self.shape = shape
         self.embed = nn.Embedding(SYMBOLS, shape.embedding, device=device)
         if layer == "torch":
-            self.gru: anygru.GRU | nn.GRU = nn.GRU(shape.embedding, shape.hidden, shape.layers, device=device)
+            self.gru: GRU | nn.GRU = nn.GRU(shape.embedding, shape.hidden, shape.layers, device=device)
         else:
-            self.gru = anygru.GRU(shape.embedding, shape.hidden, shape.layers, device=device, backend=backend)
+            self.gru = GRU(shape.embedding, shape.hidden, shape.layers, device=device, backend=backend)
         self.head = nn.Linear(shape.hidden, SYMBOLS, device=device)
 
     def describe(self) -> str:
