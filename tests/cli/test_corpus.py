@@ -93,7 +93,7 @@ def test_the_digest_sees_every_byte_and_every_border():
     [
         (None, "cannot read '.*text': No such file"),
         (b"", "'.*text' is empty"),
-        (b"too short", "too short to hold a part of it out: 9 bytes"),
+        (b"too short", "too short to hold out a part: 9 bytes"),
     ],
 )
 def test_a_text_that_cannot_be_used_is_named(tmp_path, contents, words):

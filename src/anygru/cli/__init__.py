@@ -29,11 +29,11 @@ COMMANDS = {
 
 
 class UsageError(AnygruError):
-    """What the user gave cannot be used; the message is one line that says what and why."""
+    """The arguments cannot be used; the message is one line with the argument and the reason."""
 
 
 class Failure(Exception):
-    """Something went wrong on the way, for a reason that is known; the message is one line that says it."""
+    """A command failed for a known reason; the message is one line."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser = Parser(prog=f"anygru {name}", description=_description(command, name), allow_abbrev=False)
         command.add_arguments(parser)
         status = command.main(parser.parse_args(arguments[1:]))
-        sys.stdout.flush()  # here rather than at exit, where a reader that has gone would cost a traceback
+        sys.stdout.flush()  # a closed pipe raises here, where it is handled, and not in the interpreter's exit
         return status
     except (AnygruError, Failure, OSError, KeyboardInterrupt) as error:
         return _report(error, f"anygru {name}" if name else "anygru")
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _without_command(arguments: list[str]) -> int:
-    """What `anygru`, `anygru --help`, `anygru --version` and `anygru nonsense` do."""
+    """Handle `anygru`, `anygru --help`, `anygru --version` and unknown commands."""
     from .. import __version__
 
     width = max(map(len, COMMANDS)) + 2
@@ -102,7 +102,7 @@ def _description(command: ModuleType, name: str) -> str:
 
 
 def _out_of_memory(error: Exception) -> bool:
-    """Whether there was too little memory for what the user asked for; torch says it with a RuntimeError."""
+    """Return whether an error means that memory ran out; torch raises a RuntimeError for it."""
     return (
         isinstance(error, MemoryError)
         or type(error).__name__ == "OutOfMemoryError"
@@ -111,9 +111,9 @@ def _out_of_memory(error: Exception) -> bool:
 
 
 def _report(error: BaseException, command: str) -> int:
-    """One line on standard error, and the exit status that belongs to the error."""
+    """Print one line on standard error and return the error's exit status."""
     if isinstance(error, BrokenPipeError):
-        # The reader (`head`, say) has what it wanted. Python would complain once more when it flushes at exit.
+        # The reader (`head`, say) closed the pipe. Without this, Python prints a second error when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if isinstance(error, KeyboardInterrupt):

@@ -20,7 +20,7 @@ from .inspect import printable
 if TYPE_CHECKING:
     from ..checkpoints.convert import Report
 
-#: From this many bytes on there is time to look at a progress bar.
+#: Smaller files are written before a progress bar could be read.
 _LONG_WORK = 64 << 20
 _LONGEST_LIST = 12
 
@@ -41,12 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bidirectional", metavar="NAME", action="append", default=[], help="a GRU that has two directions (see docs)"
     )
-    parser.add_argument("--approximate", action="store_true", help="write also what is not exact, and say so")
-    parser.add_argument("--all", action="store_true", help="list every tensor, however many there are")
+    parser.add_argument(
+        "--approximate", action="store_true", help="also write values that are not exact, and list them"
+    )
+    parser.add_argument("--all", action="store_true", help="list every tensor (default: the first 12 of each list)")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Convert, and say what was done."""
+    """Convert, and print a report."""
     from ..checkpoints.convert import convert
 
     mapping = read_mapping(args.mapping) if args.mapping else None
@@ -78,14 +80,14 @@ def read_mapping(path: str) -> dict[str, str]:
         with open(path, encoding="utf-8") as file:
             mapping = json.load(file)
     except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: no mapping can be read from it: {error}") from error
+        raise CheckpointError(f"{path}: cannot be read as a mapping: {error}") from error
     if not isinstance(mapping, dict) or not all(isinstance(name, str) and old for old, name in mapping.items()):
         raise CheckpointError(f'{path}: a mapping must be a JSON object of texts, {{"old": "new"}}')
     return mapping
 
 
 def describe(report: Report, longest: int | None) -> Iterator[str]:
-    """Say what a conversion did, line by line; lists are cut to `longest` entries."""
+    """Yield the lines of a report; each list is cut to `longest` entries."""
     yield f"{report.source} -> {report.target}"
     for (gru, path, layout), verdict in zip(report.converted, report.verdicts, strict=True):
         yield f"GRU {gru.path or '(the whole file)'}: {gru.describe()}"
@@ -117,7 +119,7 @@ def _listing(title: str, entries: list[str], longest: int | None) -> Iterator[st
 
 @contextmanager
 def _progress(source: str) -> Iterator[Callable[[int], None] | None]:
-    """A bar on standard error for work that takes a while, if somebody is there to see it."""
+    """Show a progress bar on standard error for a large file, if that is a terminal."""
     size = _size(source)
     if size < _LONG_WORK or not sys.stderr.isatty():
         yield None

@@ -20,7 +20,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("file", metavar="FILE", help="a checkpoint: a file, or the folder of a OneFlow state")
-    parser.add_argument("--format", choices=sorted(NAMES), help="the format, where the content does not tell it")
+    parser.add_argument("--format", choices=sorted(NAMES), help="the format (default: recognised by content)")
     parser.add_argument(
         "--bidirectional", metavar="NAME", action="append", default=[], help="a GRU that has two directions (see docs)"
     )
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Print the tree, and draw the picture if one is wanted."""
+    """Print the tree, and draw the picture if `--plot` asks for it."""
     checkpoint = load_checkpoint(args.file, args.format, bidirectional=args.bidirectional)
     print_checkpoint(checkpoint)
     if args.plot:
@@ -43,7 +43,7 @@ def print_checkpoint(checkpoint: Checkpoint) -> None:
     """Print what a checkpoint holds."""
     from rich.console import Console
 
-    # where the output goes to a file or a pipe, lines are not broken
+    # soft_wrap: lines are not broken where the output goes to a file or a pipe
     console = Console(highlight=False, soft_wrap=True)
     total = sum(stored.nbytes for stored in checkpoint.stored.values())
     count = sum(stored.values.size for stored in checkpoint.stored.values())
@@ -59,7 +59,7 @@ def print_checkpoint(checkpoint: Checkpoint) -> None:
 
 
 def human_size(count: int) -> str:
-    """Write a number of bytes for people."""
+    """Format a number of bytes with a unit."""
     size = float(count)
     for unit in _UNITS:
         if size < 1024 or unit == _UNITS[-1]:
@@ -69,7 +69,7 @@ def human_size(count: int) -> str:
 
 
 def printable(text: str) -> str:
-    """Write a name from a file so that it cannot steer the terminal."""
+    """Escape unprintable letters, so that a name in a file cannot send control codes to the terminal."""
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
 
 
@@ -103,7 +103,7 @@ def _tree(checkpoint: Checkpoint) -> Tree:
 
 
 def _pieces(name: str) -> list[str]:
-    """The steps of a name, at dots and slashes; a name of nothing else is one step."""
+    """Split a name at dots and slashes; a name of nothing but separators stays whole."""
     return [piece for piece in re.split(r"[./]", name) if piece] or [name]
 
 

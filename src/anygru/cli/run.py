@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Become the interpreter that runs the program.
+    """Replace this process by an interpreter that runs the program.
 
     The process is replaced by a plain `python script.py ...` whose environment brings the import hook, so exit status,
     signals, tracebacks, `sys.argv`, `sys.path` and `__main__` are those of plain Python because it is plain Python.
@@ -47,7 +47,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _program(args: argparse.Namespace) -> list[str]:
-    """The program and its arguments as Python's own command line takes them."""
+    """Return the program and its arguments in the form of Python's own command line."""
     if args.module is not None:
         if not args.module:
             raise UsageError("-m needs the name of a module")

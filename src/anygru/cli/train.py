@@ -44,7 +44,7 @@ def main(args: argparse.Namespace) -> int:
         except Failure as failure:
             raise Failure(f"{failure}; {_how_to_go_on(folder)}") from None
         except BrokenPipeError:
-            raise  # whoever read what we print is gone, which says nothing about the folder
+            raise  # the reader of standard output closed it: not a failure of the run
         except OSError as error:
             place, cause = error.filename or str(folder.path), error.strerror or error
             raise Failure(f"{place}: {cause}; {_how_to_go_on(folder)}") from None
@@ -52,13 +52,13 @@ def main(args: argparse.Namespace) -> int:
             print(f"stopped by {signal.Signals(stopped_by).name}; {_how_to_go_on(folder)}")
             return 128 + stopped_by
         progress = folder.read()
-        assert progress is not None  # it has just been written
+        assert progress is not None  # the training has just written it
         report.finish(folder, progress, corpus)
     return 0
 
 
 def _train(job: "Job", corpus: "Corpus") -> int:
-    """0, or the number of the signal that stopped the run."""
+    """Train; return 0, or the number of the signal that stopped the run."""
     if job.options.nproc > 1:
         from .language_model import processes
 
@@ -72,7 +72,7 @@ def _train(job: "Job", corpus: "Corpus") -> int:
 
 
 def _job(args: argparse.Namespace, folder: "RunFolder") -> "Job":
-    """What to do, from what the user gave and what the folder holds; says so where it is not obvious."""
+    """Return the job: a new run or the one in the folder; print which, unless it is obvious."""
     from .. import backends
     from .language_model.session import Job
 
@@ -99,7 +99,7 @@ def _job(args: argparse.Namespace, folder: "RunFolder") -> "Job":
 def _resumed_options(
     args: argparse.Namespace, progress: "Progress", given: dict[str, Any], texts: tuple[str, ...]
 ) -> options_module.Options:
-    """The run's own options, with those that may change; UsageError if the user wants another run."""
+    """Return the options to resume with; UsageError if the given ones belong to another run."""
     at = f"step {progress.step:,} of {progress.steps:,}"
     different = options_module.differences(given, progress.options)
     if texts != progress.texts and (texts or not args.resume):

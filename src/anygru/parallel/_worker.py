@@ -1,4 +1,4 @@
-"""What a process started by `anygru.parallel.launch` does before its script: it keeps its traceback for the launcher.
+"""Set up a worker of `anygru.parallel.launch` before its script runs: its traceback is kept for the launcher.
 
 This file stands alone, on the standard library: the start-up file of `anygru run` loads it by its path. The launcher
 finds the traceback in torchrun's error file and shows it with the rank; else torchrun knows an exit status only.
@@ -16,7 +16,7 @@ LOGS = "ANYGRU_WORKER_LOGS"  # a folder: each worker writes its output to `worke
 
 
 def install() -> None:
-    """Take up the role, if this process is one that the launcher started itself."""
+    """Set up the worker, if the launcher itself started this process."""
     if os.environ.get(LAUNCHER) != str(os.getppid()):
         return
     if os.environ.get(LOGS):

@@ -58,19 +58,19 @@ class DataParallel(nn.Module):
         object.__setattr__(self, "_engine", engine)
 
     def forward(self, *inputs: object, **keywords: object) -> Any:
-        """What `module` gives."""
+        """Call `module`."""
         return (self.module if self._engine is None else self._engine)(*inputs, **keywords)
 
     def no_sync(self) -> AbstractContextManager[None]:
-        """In this context backward adds to the gradients of this process alone; the first one after it averages."""
+        """Context in which backward accumulates local gradients only; the first backward after it averages."""
         return self._engine.no_sync() if self._engine is not None else contextlib.nullcontext()
 
     def state_dict(self, *arguments: Any, **keywords: Any) -> Any:
-        """The module's own."""
+        """Call the module's own method."""
         return self.module.state_dict(*arguments, **keywords)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """The module's own."""
+        """Call the module's own method."""
         return self.module.load_state_dict(state_dict, strict=strict, assign=assign)
 
 
@@ -154,11 +154,11 @@ def average_gradients(parameters: Iterable[Tensor], group: Group = None, bucket_
 
 
 def _plain(tensor: Tensor) -> Tensor:
-    """The tensor's memory as an ordinary tensor: a dialect's own class may answer torch's questions in other words."""
+    """View the tensor as a plain `torch.Tensor`: a dialect's subclass may override the methods used here."""
     return torch.Tensor.detach(tensor).as_subclass(torch.Tensor)
 
 
-_grad: Any = torch.Tensor.grad  # torch's own, where a subclass has another
+_grad: Any = torch.Tensor.grad  # torch's own property, even if a subclass overrides it
 
 
 def _gradient(parameter: Tensor) -> Tensor | None:
@@ -178,7 +178,7 @@ def _shared_tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 
 def _description(module: nn.Module) -> dict[str, str]:
-    """What must agree between the processes, by name: shape, dtype and whether it is trained."""
+    """Return shape, dtype and whether it is trained for each tensor, which must agree between processes."""
     description = {}
     for name, tensor in _shared_tensors(module):
         values = _plain(tensor)
@@ -188,7 +188,7 @@ def _description(module: nn.Module) -> dict[str, str]:
 
 
 def _differences(first: dict[str, str], other: dict[str, str], rank: int) -> Iterator[str]:
-    """The differences of one process's model from that of rank 0, in words."""
+    """Yield the differences of a rank's model from that of rank 0, in words."""
     for name, here in first.items():
         if name not in other:
             yield f"rank {rank} has no parameter '{name}', which is {here} on rank 0"
@@ -216,7 +216,7 @@ def _check_same_gradients(parameters: list[Tensor], group: Group) -> None:
 
 
 def _buckets(tensors: list[Tensor], limit: float) -> Iterator[list[Tensor]]:
-    """Neighbours of one dtype and device together, up to `limit` bytes; a larger tensor travels alone."""
+    """Group consecutive tensors of one dtype and device, up to `limit` bytes a group; a larger tensor is a group of its own."""
     bucket: list[Tensor] = []
     size = 0
     for tensor in tensors:

@@ -78,12 +78,12 @@ def _sizes(local: Tensor, mesh: DeviceMesh, axis: int) -> list[list[int]]:
 
 
 def from_whole(whole: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
-    """The global tensor with these values, which every process has; those of the first count."""
+    """Make a global tensor of values that every process has; those of the first process are used."""
     return relayout(from_local(whole, mesh, [Replicate()] * mesh.ndim), mesh, layout)
 
 
 def relayout(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
-    """The same global tensor laid out otherwise; differentiable."""
+    """Redistribute a global tensor; differentiable."""
     if mesh != tensor.device_mesh:
         return _moved(tensor, mesh, layout)
     becomes_partial = [
@@ -96,7 +96,7 @@ def relayout(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
     # Each process's gradient is that of what it brings alone.
     gradients = [Partial() if partial else kind for kind, partial in zip(before, becomes_partial, strict=True)]
     local = DTensor.to_local(tensor.redistribute(placements=before), grad_placements=gradients)
-    places = mesh.get_coordinate() or [0] * mesh.ndim  # who has no place holds nothing of it either
+    places = mesh.get_coordinate() or [0] * mesh.ndim  # a process outside the mesh holds no piece
     for axis, (partial, kind) in enumerate(zip(becomes_partial, tensor.placements, strict=True)):
         if partial:
             place, dim = places[axis], kind.dim if isinstance(kind, Shard) else None
@@ -107,7 +107,7 @@ def relayout(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
 
 
 def _moved(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
-    """The same global tensor on other processes, whose first one has to have the values."""
+    """Move a global tensor to another mesh, whose first process must hold its values."""
     source = tensor.device_mesh
     first, holders = int(mesh.mesh.reshape(-1)[0]), source.mesh.reshape(-1).tolist()
     if first not in holders:
@@ -124,7 +124,7 @@ def to_local(tensor: DTensor) -> Tensor:
     averaged = [axis for axis, kind in enumerate(tensor.placements) if _is_average(kind)]
     gradients = [Partial() if kind.is_replicate() else kind for kind in tensor.placements]
     local = DTensor.to_local(tensor, grad_placements=gradients)
-    for axis in averaged:  # torch keeps a mean as an average over processes, where a sum is meant
+    for axis in averaged:  # torch marks the result of a mean as an average over processes; to_local returns a sum
         local = local / tensor.device_mesh.size(axis)
     return local
 
@@ -134,7 +134,7 @@ def _is_average(kind: Placement) -> bool:
 
 
 def keep_gradient_layout(parameter: Tensor) -> None:
-    """Let a parameter's gradient have the parameter's own layout, whatever layout backward leaves it in."""
+    """Redistribute a parameter's gradient to the parameter's own layout after each backward."""
     if not parameter.requires_grad or not isinstance(parameter, DTensor):
         return
 
@@ -182,7 +182,7 @@ def gru(
         options = {"batch_first": batch_first, **options}
         output, h_n = _with_whole_weights(input, h_0, weights, batch_dim, split, options)
         return _laid_out(output, h_n, shown, batch_dim)
-    # Where the rows are split, every process needs the whole batch; torch's own operators let the rows of the gates meet.
+    # Where the rows are split, every process needs the whole batch; torch's own operators combine the rows of the gates.
     whole = [over_batch and not over_rows for over_batch, over_rows in zip(split, rows, strict=True)]
     h_0 = None if h_0 is None else h_0.redistribute(placements=_over_batch(whole, 1))
     input = input.redistribute(placements=_over_batch(whole, batch_dim))
@@ -191,7 +191,7 @@ def gru(
 
 
 def _laid_out(output: DTensor, h_n: DTensor, split: Sequence[bool], batch_dim: int | None) -> tuple[DTensor, DTensor]:
-    """The results with their batch split over these dimensions of the mesh."""
+    """Redistribute the results so that their batch is split over these dimensions of the mesh."""
     return (
         output.redistribute(placements=_over_batch(split, batch_dim)),
         h_n.redistribute(placements=_over_batch(split, 1)),
@@ -211,7 +211,7 @@ def _with_whole_weights(
     split: Sequence[bool],
     options: dict[str, Any],
 ) -> tuple[DTensor, DTensor]:
-    """Each process on its part of the batch, with all weights."""
+    """Compute each process's part of the batch with whole weights."""
     of_input, of_state = _over_batch(split, batch_dim), _over_batch(split, 1)
     # Each process that has another part of the batch adds to the gradient of the weights.
     gradients = [Partial() if over_batch else Replicate() for over_batch in split]

@@ -1,4 +1,4 @@
-"""`anygru launch`: torchrun, with an end that says which rank failed and how."""
+"""`anygru launch`: torchrun, which reports the rank that failed first and how."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def run(
         options.standalone = True  # a free port, where torchrun's 29500 may be taken by another job
     extra = {"OMP_NUM_THREADS": _threads(options)} | dict(environment or {}) | {LAUNCHER: str(os.getpid())}
     if options.max_restarts:
-        # torchrun would give all attempts one store, where the second finds the first one's dead addresses.
+        # With one store for all attempts, a restarted job would find the dead addresses of the attempt before.
         extra.setdefault("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
     if log_dir is not None:
         Path(log_dir).mkdir(parents=True, exist_ok=True)
@@ -86,13 +86,13 @@ def run(
 
 
 def _on_one_machine(options: argparse.Namespace) -> bool:
-    """Whether nothing was said about a meeting point, and none is needed."""
+    """Return whether the job runs on one machine and no rendezvous was given."""
     said = options.rdzv_endpoint or options.master_port or options.rdzv_backend != "static"
     return options.nnodes in ("1", "1:1") and not said
 
 
 def _threads(options: argparse.Namespace) -> str:
-    """Threads a worker: its share of this machine's cores, where torchrun would take 1."""
+    """Return the threads a worker uses: its share of the cores (torchrun sets 1)."""
     from torch.distributed.run import determine_local_world_size
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -102,7 +102,7 @@ def _threads(options: argparse.Namespace) -> str:
 
 @contextlib.contextmanager
 def _environment(extra: Mapping[str, str]) -> Iterator[None]:
-    """torchrun gives its workers the environment of this process; it is as before afterwards."""
+    """Set variables of this process, which torchrun's workers inherit; restore them afterwards."""
     before = dict(os.environ)
     os.environ.update(extra)
     try:
@@ -141,7 +141,7 @@ def _copy(file: IO[bytes], done: threading.Event) -> None:
 
 
 def _report(error: ChildFailedError) -> int:
-    """Tell the first failure on standard error and give its exit status."""
+    """Print the first failure on standard error and return its exit status."""
     rank = min(error.failures, key=lambda rank: _order(error.failures[rank]))
     failure = error.failures[rank]
     if failure.exitcode < 0:

@@ -33,7 +33,7 @@ class Workers:
         self._error_files: list[str] = context.error_files
         self._running = {process.sentinel: rank for rank, process in enumerate(context.processes)}
         self._results = results
-        self._store = store  # the meeting point lives as long as the workers
+        self._store = store  # keeps the rendezvous store alive as long as the workers
         self._remove = weakref.finalize(self, shutil.rmtree, results, ignore_errors=True)
 
     def join(self, timeout: float | None = None) -> bool:
@@ -51,16 +51,16 @@ class Workers:
         return not self._running
 
     def result(self, rank: int) -> Any:
-        """What the function returned on this rank."""
+        """Return the result of the function on this rank."""
         with open(self._results / str(rank), "rb") as file:
             return pickle.load(file)
 
     def _failed(self, rank: int) -> bool:
-        """Whether the process has ended before its function did. What happens to it after that is of no account."""
+        """Return whether the process ended before its function returned; a later end is no failure."""
         return self.processes[rank].exitcode not in (None, 0) and not (self._results / str(rank)).exists()
 
     def _end(self) -> set[int]:
-        """End the processes that still run, and give their ranks; those that do not listen are killed."""
+        """Terminate the processes that still run, kill those that ignore it, and return their ranks."""
         ended = {rank for rank, process in enumerate(self.processes) if process.is_alive()}
         for rank in ended:
             self.processes[rank].terminate()
@@ -73,7 +73,7 @@ class Workers:
         return ended
 
     def _root_cause(self, ended: set[int]) -> Exception:
-        """The first failure: the others lost their connection by it, or were ended."""
+        """Return the error of the first process that failed; the others failed because of it."""
         traces = {rank: Path(file) for rank, file in enumerate(self._error_files) if _has_content(file)}
         silent = [
             rank for rank in range(len(self.processes)) if self._failed(rank) and rank not in ended | traces.keys()
@@ -113,7 +113,7 @@ def spawn(
     """
     if nprocs < 1:
         raise ArgumentError(f"spawn: nprocs must be at least 1, got {nprocs}")
-    # The store is here rather than on rank 0: its port is taken when it is chosen, so that no other job can get it.
+    # The store lives here and not on rank 0: its port is bound when it is chosen, so no other job can take it.
     store = dist.TCPStore(HOST, 0, is_master=True, wait_for_workers=False)  # type: ignore[attr-defined]
     results = Path(tempfile.mkdtemp(prefix="anygru-spawn-"))
     context = start_processes(  # type: ignore[no-untyped-call]

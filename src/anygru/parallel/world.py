@@ -1,4 +1,4 @@
-"""Which process of how many this is, and the connection between them.
+"""The rank of this process, the size of its job, and the connection between the processes.
 
 A launcher (`anygru launch`, torchrun, `spawn`) tells each process its place by the variables RANK, WORLD_SIZE,
 LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Without a launcher there is a world of one.
@@ -31,12 +31,12 @@ class World:
 
 
 def launched() -> bool:
-    """Whether a launcher started this process."""
+    """Return whether a launcher started this process."""
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
 
 
 def world() -> World:
-    """The world that the launcher's variables describe; a world of one without them. Connects nothing."""
+    """Return the world that the launcher's variables describe, or a world of one; connects nothing."""
     if not launched():
         return World()
     rank, size = _number("RANK"), _number("WORLD_SIZE")
@@ -76,13 +76,13 @@ def stop() -> None:
     """Close the connection, unless the process is ending by an exception: then its peers may be waiting, or gone."""
     failing = hasattr(sys, "last_type")
     if dist.is_initialized() and not failing:
-        # What still holds the connection would keep its threads running while the interpreter is taken down.
+        # Objects that hold the connection would keep its threads running during interpreter shutdown.
         gc.collect()
         dist.destroy_process_group()
 
 
 def _part() -> None:
-    """At the end of the process: close the connection, or, after an exception in a job of several, end without it.
+    """Run at exit: close the connection, or, after an exception in a job of several processes, exit at once.
 
     Its threads would abort an interpreter that is taken down while they run, and closing could wait for peers that are gone.
     """

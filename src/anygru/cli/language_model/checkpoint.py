@@ -35,7 +35,7 @@ from .options import Options
 INDEX = "checkpoint.json"
 FORMAT = "anygru train, 1"
 PREVIOUS = "previous"
-# What a kill in the middle of a write leaves behind.
+# Temporary files that a kill during a write leaves behind.
 _UNFINISHED = (".*.safetensors.*.tmp", f".{INDEX}.*.tmp", ".loss.*.tmp", "..writable.*.tmp")
 SHAPE = "anygru language model"  # key of the model's sizes in the metadata of its file
 
@@ -98,7 +98,7 @@ class RunFolder:
         """Keep other trainings out of the folder. The system lifts the lock when the process ends, however it ends."""
         try:
             import fcntl
-        except ImportError:  # not on this system: the user has to take care
+        except ImportError:  # Windows: nothing locks the folder there
             yield
             return
         with open(self.path / ".lock", "w") as lock:
@@ -109,11 +109,11 @@ class RunFolder:
             yield
 
     def holds_a_run(self) -> bool:
-        """Whether there is an index, damaged or not."""
+        """Return whether there is an index, damaged or not."""
         return (self.path / INDEX).exists()
 
     def read(self) -> Progress | None:
-        """The index, or None where there is no run. Raises CheckpointError if it is damaged."""
+        """Return the index, or None if there is no run. Raises CheckpointError if it is damaged."""
         path = self.path / INDEX
         try:
             text = path.read_bytes()
@@ -127,13 +127,13 @@ class RunFolder:
             raise CheckpointError(f"{path} is damaged: {error}") from None
 
     def read_tensors(self, entry: TensorFile) -> dict[str, Tensor]:
-        """The tensors of a file that the index names. Raises CheckpointError unless it is what was written."""
+        """Return the tensors of a file in the index. Raises CheckpointError if size or digest differ."""
         path = self.path / entry.file
         data = _read(path)
         if len(data) != entry.bytes:
             raise CheckpointError(f"{path} is damaged: it has {len(data)} bytes, {INDEX} says {entry.bytes}")
         if hashlib.sha256(data).hexdigest() != entry.sha256:
-            raise CheckpointError(f"{path} is damaged: its contents are not those that {INDEX} says")
+            raise CheckpointError(f"{path} is damaged: its digest is not the one in {INDEX}")
         return _tensors(path, data)
 
     def save(
@@ -177,13 +177,13 @@ class RunFolder:
                     path.unlink(missing_ok=True)
 
     def set_aside(self) -> None:
-        """Move the run that is here, if any, into the folder `previous`, in place of what was moved there before."""
+        """Move the run, if there is one, into the folder `previous`, which is emptied first."""
         if not self.holds_a_run():
             return
         previous = self.path / PREVIOUS
         shutil.rmtree(previous, ignore_errors=True)
         previous.mkdir()
-        # The index goes first: without it the tensor files are orphans, which nobody takes for a run.
+        # The index goes first: without it the tensor files are orphans, not a run.
         for path in [self.path / INDEX, *self.path.glob("*.safetensors"), *self.path.glob("loss.*")]:
             os.replace(path, previous / path.name)
 
@@ -236,7 +236,7 @@ def _to_json(progress: Progress) -> dict[str, Any]:
 
 
 def _from_json(stored: Any) -> Progress:
-    """What `_to_json` wrote; ValueError, TypeError or KeyError for anything else."""
+    """Parse what `_to_json` wrote; ValueError, TypeError or KeyError for anything else."""
     if not isinstance(stored, dict) or stored.pop("format", None) != FORMAT:
         raise ValueError(f"it is not in the format {FORMAT!r}")
     if stored.pop("digest", None) != _digest({"format": FORMAT, **stored}):

@@ -13,7 +13,7 @@ from pathlib import Path
 from .. import UsageError
 
 HELD_OUT_SHARE = 0.06
-HELD_OUT_BYTES = 1 << 16  # of a large corpus no more is held out, so that validation stays quick
+HELD_OUT_BYTES = 1 << 16  # an upper bound, so that validation stays quick on a large corpus
 SMALLEST_PIECE, LARGEST_PIECE = 256, 1 << 15
 
 
@@ -35,7 +35,7 @@ class Corpus:
 
     @property
     def digest(self) -> str:
-        """A fingerprint of every byte and every border, by which a resumed run knows its text again."""
+        """Return a digest of every byte and document border, which a resumed run compares."""
         digest = hashlib.sha256()
         for part in (self.training, self.held_out):
             digest.update(b"part")
@@ -53,19 +53,19 @@ class Corpus:
 
 
 def load(paths: Sequence[str]) -> Corpus:
-    """The corpus of these files, or the Python manual if there are none.
+    """Load the corpus of these files, or the Python manual if there are none.
 
     Raises UsageError for a file that is missing, empty or unreadable, and for a text too short to hold anything out.
     """
     documents = read_files(paths) if paths else python_manual()
     if len(documents) < 2:
         size = sum(map(len, documents))
-        raise UsageError(f"the text is too short to hold a part of it out: {size} bytes, at least 512 are needed")
+        raise UsageError(f"the text is too short to hold out a part: {size} bytes, at least 512 are needed")
     return split(documents)
 
 
 def python_manual() -> list[Document]:
-    """The topics of Python's manual that every CPython carries for `help()`, without their repetitions.
+    """Return the topics of Python's manual, which CPython carries for `help()`, without repetitions.
 
     A topic such as "compound" contains "if", "while" and "for", which are topics, too. Held out, they would have been
     seen in training. So, from the longest to the shortest, a topic more than half of whose lines already stand in
@@ -74,7 +74,7 @@ def python_manual() -> list[Document]:
     try:
         from pydoc_data.topics import topics
     except ImportError:
-        raise UsageError("this Python comes without its manual (pydoc_data.topics); name text files") from None
+        raise UsageError("this Python has no manual (pydoc_data.topics); name text files") from None
     seen: set[bytes] = set()
     documents = []
     for name in sorted(topics, key=lambda name: (-len(topics[name]), name)):
@@ -87,7 +87,7 @@ def python_manual() -> list[Document]:
 
 
 def read_files(paths: Sequence[str]) -> list[Document]:
-    """Each file as a document; long files, seen from the size of the whole, as several."""
+    """Return each file as a document; files that are long compared with the whole are cut into several."""
     files = [Document(path, _read(path)) for path in paths]
     piece = min(max(sum(map(len, files)) // 20, SMALLEST_PIECE), LARGEST_PIECE)
     return [document for file in files for document in cut(file, piece)]

@@ -47,7 +47,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Segments:
-    """What the lanes do within one window; arrays [S], longest segment first.
+    """The segments of the lanes within one window; arrays [S], longest segment first.
 
     slot: lane * window + steps before the segment in its window, counted over all lanes.
     carried: the state of the lane goes on into this segment (elsewhere it starts from zero).
@@ -139,7 +139,7 @@ class Lanes:
         return np.random.default_rng([self._seed, self._epoch]).permutation(len(self._spans))
 
     def state(self) -> dict[str, Tensor]:
-        """Everything that `load_state` needs to walk on from here."""
+        """Return the state that `load_state` resumes from."""
         return {
             "place": torch.from_numpy(self._place.copy()),
             "end": torch.from_numpy(self._end.copy()),

@@ -15,7 +15,7 @@ from .options import Options
 
 @dataclass(frozen=True)
 class Shape:
-    """What has to be known to build the model that a weight file belongs to."""
+    """The sizes needed to build the model of a weight file."""
 
     layers: int
     hidden: int
@@ -57,7 +57,7 @@ class LanguageModel(nn.Module):
         return f"{type(self.gru).__module__.split('.')[0]}.GRU({shape.embedding}, {shape.hidden}, {shape.layers})"
 
     def probe(self) -> None:
-        """Compute a tiny ragged batch, so that a backend that cannot do this says so now."""
+        """Compute a tiny ragged batch, so that a backend that cannot do it fails before the training starts."""
         symbols = torch.zeros(3, dtype=torch.int64)
         self(Batch(symbols, symbols, torch.tensor([2, 1])), self.initial_state(2))
 

@@ -1,4 +1,4 @@
-"""What `anygru train` can be told, with defaults and limits, in one table."""
+"""The options of `anygru train`, with defaults and limits, in one table."""
 
 import argparse
 import dataclasses
@@ -13,14 +13,14 @@ from .. import UsageError
 def _option(
     default: Any, kind: type, help: str, *, least: float = 0, most: float = math.inf, choices: tuple[str, ...] = ()
 ) -> Any:
-    """A field of `Options`, with what the command line has to know of it."""
+    """Return a field of `Options` with the facts for the command line."""
     facts = {"kind": kind, "help": help, "least": least, "most": most, "choices": choices}
     return field(default=default, metadata=facts)
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options of one run. `None` means that anygru decides: see the help line."""
+    """The options of one run; `None` means the default that the help line describes."""
 
     layers: int = _option(1, int, "stacked GRU layers", least=1, most=64)
     hidden: int = _option(384, int, "features of the state", least=1, most=1 << 16)
@@ -48,7 +48,7 @@ FREE_ON_RESUME = frozenset({"steps", "every", "threads", "nproc", "backend"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """One argument for each option; what the user does not give stays out of the namespace."""
+    """Add an argument for each option; options that are not given stay out of the namespace."""
     for each in fields(Options):
         facts = each.metadata
         help_line = facts["help"] if each.default is None else f"{facts['help']} (default: {each.default})"
@@ -63,12 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def given(args: argparse.Namespace) -> dict[str, Any]:
-    """The options that the user gave, by name."""
+    """Return the options that were given, by name."""
     return {each.name: getattr(args, each.name) for each in fields(Options) if hasattr(args, each.name)}
 
 
 def check(options: Options) -> Options:
-    """The options themselves, if every one is within its limits.
+    """Return the options, if every one is within its limits.
 
     Raises:
         UsageError: naming the option, its limits and the value that came.
@@ -89,7 +89,7 @@ def check(options: Options) -> Options:
 
 
 def from_json(stored: Mapping[str, Any]) -> Options:
-    """The options that a checkpoint carries; ValueError if they are not what `to_json` writes."""
+    """Parse the options of a checkpoint; ValueError if `to_json` does not write such."""
     known = {each.name: each.metadata["kind"] for each in fields(Options)}
     if set(stored) != set(known):
         raise ValueError(f"options {sorted(set(stored) ^ set(known))} are missing or unknown")
@@ -108,7 +108,7 @@ to_json = dataclasses.asdict
 
 
 def differences(given: Mapping[str, Any], stored: Options) -> list[str]:
-    """The given options that would make another run of a stored one, as "--hidden 64 (was 128)"."""
+    """Return the given options that differ from a stored run's, as "--hidden 64 (was 128)"."""
     return [
         f"{_flag(name)} {value} (was {getattr(stored, name)})"
         for name, value in given.items()

@@ -42,7 +42,7 @@ def draw(path: str | os.PathLike[str], history: History, references: dict[str, f
         levels += bits.tolist()
     for (name, level), dashes in zip(references.items(), DASHES, strict=False):
         axes.axhline(level, color=GRAY, linewidth=1.1, linestyle=(0, dashes), label=f"{name}, {level:.3f}")
-    axes.set_yscale("log")  # most of the run is spent on the last bits
+    axes.set_yscale("log")  # most of the run improves the loss by small amounts
     axes.set_ylim(0.93 * min(levels), min(1.05 * max(levels), 9))
     axes.set_yticks([tick for tick in TICKS if axes.get_ylim()[0] <= tick <= axes.get_ylim()[1]])
     axes.set_yticks([], minor=True)

@@ -30,8 +30,8 @@ from .trainer import ConnectionLost, Group
 
 HOST = "127.0.0.1"
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
-SILENCE = timedelta(minutes=10)  # after which a worker that lives, but says nothing, is given up
-GRACE = 2.0  # seconds in which the others may say why they ended, after the first one has
+SILENCE = timedelta(minutes=10)  # a worker that sends nothing for this long is given up
+GRACE = 2.0  # seconds that the others have to report, after the first one ended
 PERIOD = 0.5  # seconds
 
 
@@ -44,7 +44,7 @@ def run_together(job: Job) -> int:
         context.Process(target=_work, args=(rank, job, store.port, sender), daemon=True)
         for rank, (_, sender) in enumerate(pipes)
     ]
-    with _ignored(signal.SIGINT):  # inherited: a worker heeds Ctrl-C when it can stop in good order, and not before
+    with _ignored(signal.SIGINT):  # inherited by the workers, until each installs its own handler
         for worker in workers:
             worker.start()
     try:
@@ -58,7 +58,7 @@ def run_together(job: Job) -> int:
 
 
 def _wait_for(workers: Sequence[BaseProcess], stop: StopRequest) -> None:
-    """Until all workers have ended, or one has ended badly and the others had time to say why."""
+    """Wait until all workers have ended, or one has failed and the others had time to report."""
     deadline = math.inf
     while any(worker.is_alive() for worker in workers) and time.monotonic() < deadline:
         wait([worker.sentinel for worker in workers if worker.is_alive()], PERIOD)
@@ -66,14 +66,16 @@ def _wait_for(workers: Sequence[BaseProcess], stop: StopRequest) -> None:
             deadline = time.monotonic() + GRACE
         for worker in workers:
             if stop.signal and worker.pid and worker.is_alive():
-                os.kill(worker.pid, stop.signal)  # again and again, since a worker that starts does not listen yet
+                os.kill(worker.pid, stop.signal)  # repeated, since a worker that is still starting has no handler yet
 
 
 def _outcome(exit_codes: Sequence[int | None], messages: Sequence[int | Exception | None]) -> int:
-    """What the job came to, of which the first cause is wanted and not what followed from it."""
+    """Return the job's result, or raise its first error, not one that followed from it."""
     errors = [message for message in messages if isinstance(message, Exception)]
     for rank, (code, message) in enumerate(zip(exit_codes, messages, strict=True)):
-        if code is not None and code < 0 and message is None:  # who could still speak was not the first
+        if (
+            code is not None and code < 0 and message is None
+        ):  # a worker that reported something was not the first to fail
             raise Failure(f"worker {rank} was killed by {signal.Signals(-code).name}")
     for error in sorted(errors, key=lambda error: isinstance(error, ConnectionLost)):
         raise error
@@ -84,7 +86,7 @@ def _outcome(exit_codes: Sequence[int | None], messages: Sequence[int | Exceptio
 
 
 def _message(pipe: Connection) -> int | Exception | None:
-    """What the worker left behind: the result of `session.run`, or an error, or nothing."""
+    """Return what the worker sent: the result of `session.run`, an error, or nothing."""
     return pipe.recv() if pipe.poll() else None
 
 
@@ -98,7 +100,7 @@ def _ignored(number: signal.Signals) -> Iterator[None]:
 
 
 def _work(rank: int, job: Job, port: int, sender: Connection) -> None:
-    """The life of one worker."""
+    """Run one worker."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     size = job.options.nproc
     try:
@@ -111,7 +113,7 @@ def _work(rank: int, job: Job, port: int, sender: Connection) -> None:
         sender.close()
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(1)  # the connection's threads would abort an interpreter that ends while they run
+        os._exit(1)  # during a normal exit the connection's threads would abort the interpreter
     sender.send(result)
     torch.distributed.destroy_process_group()
 

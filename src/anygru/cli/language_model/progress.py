@@ -1,4 +1,4 @@
-"""What is shown while a model trains: a bar on a terminal, and a line for each validation anywhere."""
+"""Progress of a training: a bar on a terminal, and a line for each validation everywhere."""
 
 import statistics
 import time
@@ -20,16 +20,16 @@ class Display(AbstractContextManager["Display"]):
         pass
 
     def note(self, text: str) -> None:
-        """Say something about the run."""
+        """Show a line about the run."""
 
     def start(self, step: int, steps: int, tokens: int, history: Sequence[float]) -> None:
         """The run goes from `step` to `steps`, with `tokens` a step; `history` is its loss so far."""
 
     def step(self, step: int, bits_per_byte: float) -> None:
-        """A training step is done."""
+        """Note that a training step is done."""
 
     def validated(self, step: int, bits_per_byte: float, best: bool) -> None:
-        """A validation is done, and saved."""
+        """Note that a validation is done and saved."""
 
 
 class Screen(Display):

@@ -1,4 +1,4 @@
-"""What a finished run says: how good it is, beside xz on the same bytes, with a picture and a sample."""
+"""The report of a finished run: its result compared with xz on the same bytes, a picture, and a sample."""
 
 import lzma
 
@@ -10,7 +10,7 @@ from .session import History
 
 SAMPLE_BYTES = 600
 SAMPLE_TEMPERATURE = 0.6
-XZ_MEMORY = 1 << 24  # bytes of training text that xz is given; of more, the last
+XZ_MEMORY = 1 << 24  # bytes of training text for xz: the last ones of a longer text
 
 
 def finish(folder: RunFolder, progress: Progress, corpus: Corpus) -> None:
@@ -39,7 +39,7 @@ def finish(folder: RunFolder, progress: Progress, corpus: Corpus) -> None:
 
 
 def compressed(corpus: Corpus) -> tuple[float, float]:
-    """Bits per byte of xz on the held-out documents, alone and after the training text.
+    """Return bits per byte of xz on the held-out documents, alone and after the training text.
 
     All held-out documents are one input, so xz may learn from one for the next, which the model may not. "After" is
     the length of both texts compressed together, less that of the training text alone.

@@ -58,7 +58,7 @@ class History:
         return cls(tensors["history.training"].tolist(), held_out)
 
     def write(self, folder: RunFolder) -> None:
-        """loss.csv: a line a step, with every digit of the numbers."""
+        """Write loss.csv: one line per step, with the full precision of the numbers."""
         held_out = dict(self.held_out)
         with open_for_replace(folder.path / "loss.csv", "w") as out:
             out.write("step,training,held_out\n")
@@ -150,7 +150,7 @@ class Session:
         return replace(progress, steps=steps, every=every, options=options)
 
     def _steps_in(self, seconds: float) -> int:
-        """How many steps fit into the time, found by timing a few on a copy of everything that they change."""
+        """Return how many steps fit into the time; times a few steps on a copy of the trainer."""
         self.display.note(f"timing a few steps, to fit the run into {seconds:g} s")
         trainer, random = self.trainer, torch.get_rng_state()
         self.trainer = deepcopy(trainer)
@@ -164,7 +164,7 @@ class Session:
         validation = time.perf_counter() - start
         self.trainer = trainer
         torch.set_rng_state(random)
-        a_step = statistics.quantiles(times[1:], n=4)[0]  # the others may have waited for something else
+        a_step = statistics.quantiles(times[1:], n=4)[0]  # a quartile: slower steps may have waited for other programs
         steps = (seconds - sum(times) - VALIDATIONS * validation) / a_step
         agreed = torch.tensor(max(steps, 1.0) if self.group.rank == 0 else 0.0)
         return int(self.group.add_up(agreed))
@@ -206,7 +206,7 @@ class Session:
         self.display.validated(progress.step, bits, best)
 
     def _save(self, progress: Progress, best_weights: Mapping[str, Tensor] | None = None) -> Progress:
-        """All processes give their part of the state; the first one writes."""
+        """Write a checkpoint: every process sends its part of the state, the first one writes."""
         tensors = self.trainer.tensors() | self.history.tensors()
         if self.group.rank > 0:
             return progress

@@ -28,18 +28,18 @@ ADAM = "exp_avg", "exp_avg_sq"
 
 
 class ConnectionLost(Failure):
-    """Another process is gone."""
+    """The connection to another process broke."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """The processes that train together, and which of them this is."""
+    """The rank of this process and the number of processes that train together."""
 
     rank: int = 0
     size: int = 1
 
     def add_up(self, tensor: Tensor) -> Tensor:
-        """Sum of the tensor over all processes, in place."""
+        """Sum the tensor over all processes, in place."""
         if self.size > 1:
             try:
                 torch.distributed.all_reduce(tensor)
@@ -101,7 +101,7 @@ class Trainer:
         return Step(nats / math.log(2) / max(size, 1), stops > 0)
 
     def _dropout_mask(self, batch: Batch) -> Tensor | None:
-        """Drawn for all lanes, from a generator that is in the same state in every process; then cut to our rows."""
+        """Draw the mask for all lanes, since the generators are equal in every process, and return our rows of it."""
         options = self.options
         if options.dropout == 0:
             return None
@@ -109,7 +109,7 @@ class Trainer:
         return kept[batch.slots] / (1 - options.dropout)
 
     def _add_up_gradients(self, facts: Tensor) -> Tensor:
-        """Sum gradients and facts over the processes in one message; the sum of the facts."""
+        """Sum gradients and facts over the processes in one message; return the sum of the facts."""
         if self.group.size == 1:
             return facts
         gradients = [p.grad for p in self.parameters if p.grad is not None]
@@ -122,7 +122,7 @@ class Trainer:
 
     @torch.no_grad()
     def validate(self) -> float:
-        """Bits per byte on the held-out documents, each read from its beginning to its end from a zero state.
+        """Return bits per byte on the held-out documents, each read from its beginning to its end from a zero state.
 
         The bits include those for the end of each document.
         """
@@ -146,7 +146,7 @@ class Trainer:
         return {name: weight.detach() for name, weight in self.model.state_dict().items()}
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything that `load_tensors` needs to go on to the same losses. All processes must call it together."""
+        """Return the state from which `load_tensors` resumes to the same losses. All processes must call it together."""
         tensors = {f"model.{name}": weight for name, weight in self.weights().items()}
         for name, parameter in self.model.named_parameters():
             if moments := self.optimizer.state.get(parameter):
@@ -159,7 +159,7 @@ class Trainer:
         return tensors
 
     def load_tensors(self, tensors: Mapping[str, Tensor], step: int) -> None:
-        """Go on from `tensors`, saved after `step` steps. KeyError or ValueError if they are not of this model."""
+        """Resume from `tensors`, saved after `step` steps. KeyError or ValueError if they are not of this model."""
         for name, weight in self.model.state_dict().items():
             weight.copy_(_like(tensors, f"model.{name}", weight))
         for name, parameter in self.model.named_parameters():
@@ -185,7 +185,7 @@ def _like(tensors: Mapping[str, Tensor], name: str, expected: Tensor) -> Tensor:
 
 
 def learning_rate(step: int, steps: int, peak: float, warmup: int) -> float:
-    """Of training step number `step` (from 0): rising in a line over the warm-up, then falling along half a cosine."""
+    """Return the rate of step `step` (from 0): rising in a line over the warm-up, then falling along half a cosine."""
     if step < warmup:
         return peak * (step + 1) / warmup
     progress = (step - warmup) / max(1, steps - warmup)
