@@ -4,6 +4,7 @@ import io
 import os
 import pathlib
 import pickle
+import sys
 import zipfile
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import anygru.dialects.chainer as chainer
 import anygru.dialects.chainer.functions as F
 import anygru.dialects.chainer.links as L
+from anygru.dialects._hook.finder import DialectFinder
 from anygru.dialects.chainer import optimizers, serializers
 from anygru.errors import CheckpointError
 
@@ -165,17 +167,11 @@ def test_names_are_written_in_order(tmp_path):
     assert list(serializers.npz.serialize(chainer.links.Linear(1, 1))) == ["W", "b"]
 
 
-class PickleOfChainer(pickle.Unpickler):
-    """Finds Chainer's classes as `import chainer` does under `anygru run`."""
-
-    def find_class(self, module, name):
-        return super().find_class(f"anygru.dialects.{module}" if module.split(".")[0] == "chainer" else module, name)
-
-
-def test_a_model_pickled_in_chainer_trains_on():
+def test_a_model_pickled_in_chainer_trains_on(monkeypatch):
+    monkeypatch.setattr(sys, "meta_path", [DialectFinder(), *sys.meta_path])  # as under `anygru run`
     # Written by Chainer 7.8.1: MomentumSGD(0.1) with WeightDecay(0.5) after its first step, and its model.
     with open(pathlib.Path(__file__).parent / "data" / "optimizer_7.8.1.pkl", "rb") as file:
-        optimizer = PickleOfChainer(file).load()
+        optimizer = pickle.load(file)
     model = optimizer.target
     assert (optimizer.t, model.steps, str(model.fc)) == (1, 3, "Linear(in_size=2, out_size=1, nobias=False)")
     np.testing.assert_array_equal(model.fc.W.array, np.full((1, 2), 0.375, "f"))

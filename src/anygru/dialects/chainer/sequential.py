@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ._link import check_mode
 from .link import ChainList, Link
 
 
@@ -198,3 +199,16 @@ def _check_callable(layer: Any) -> None:
 def _check_sequential(other: Any) -> None:
     if not isinstance(other, Sequential):
         raise ValueError(f"add (+) operator supports only objects of Sequential class, but {type(other)} is given.")
+
+
+def repeat(link: Link, n_repeat: int, mode: str = "init") -> Sequential:
+    """A Sequential of `n_repeat` copies of a link; `mode` as in `Link.copy`. It is `Link.repeat`."""
+    repeated = Sequential()
+    if n_repeat > 0:
+        check_mode(mode)
+        for _ in range(n_repeat):
+            repeated.append(link.copy(mode))
+    return repeated
+
+
+Link.repeat = repeat  # a Link does not know the class above it

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy
 
-from . import backend, initializers
+from . import backend
 from ._backprop import backprop_to_all
 from .backends import _cpu, cuda
 from .configuration import using_config
-from .initializers import constant
+from .initializers import fillers
 from .utils import argument
 
 _ARRAYS = (numpy.ndarray, cuda.ndarray)
@@ -676,21 +676,21 @@ class Parameter(Variable):
                 f"anygru keeps every parameter in the standard memory layout; got layout={layout!r}"
             )
         if initializer is None:
-            initializer = constant.NaN()
+            initializer = fillers.NaN()
         elif numpy.isscalar(initializer):
-            initializer = constant.Constant(initializer)
+            initializer = fillers.Constant(initializer)
         self._grad_initializer: Any = None
         if shape is None and isinstance(initializer, _ARRAYS):
             super().__init__(initializer, name=name)
         elif shape is None:
             super().__init__(name=name, _grad_valid=False)
-            self._grad_initializer = constant.NaN(getattr(initializer, "dtype", None))
+            self._grad_initializer = fillers.NaN(getattr(initializer, "dtype", None))
         else:
             xp: Any = numpy
             if isinstance(initializer, _ARRAYS):
                 xp = backend.get_array_module(initializer)
-                initializer = constant.Constant(initializer)
-            array = initializers.generate_array(initializer, shape, xp)
+                initializer = fillers.Constant(initializer)
+            array = fillers.generate_array(initializer, shape, xp)
             super().__init__(array, name=name, grad=xp.full_like(array, numpy.nan))
         self._initial_device: backend.Device = backend.get_device_from_array(self._data[0])
         self.update_rule: Any = None
@@ -744,16 +744,16 @@ class Parameter(Variable):
     def zerograd(self) -> None:
         super().zerograd()
         if not self.is_initialized:
-            self._grad_initializer = constant.Zero(getattr(self.initializer, "dtype", None))
+            self._grad_initializer = fillers.Zero(getattr(self.initializer, "dtype", None))
 
     def initialize(self, shape: Any) -> None:
         """Make the array with the initializer; the gradient is NaN, or none after `cleargrad`."""
         device = self._initial_device
-        self.array = initializers.generate_array(self.initializer, shape, device.xp, device=device)
+        self.array = fillers.generate_array(self.initializer, shape, device.xp, device=device)
         if self._grad_initializer is None:
             self._set_grad(None)
         else:
-            self._set_grad(initializers.generate_array(self._grad_initializer, shape, device.xp, device=device))
+            self._set_grad(fillers.generate_array(self._grad_initializer, shape, device.xp, device=device))
 
     def update(self) -> None:
         """Update the array by the update rule that an optimizer has set."""

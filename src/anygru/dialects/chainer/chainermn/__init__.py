@@ -5,11 +5,11 @@ processes on CPUs, NCCL those with a GPU each.
 """
 
 from ..._hook.not_covered import cover as _cover
-from ..chainermn import communicators
-from ..chainermn.communicators import CommunicatorBase, create_communicator
-from ..chainermn.datasets import create_empty_dataset, scatter_dataset
-from ..chainermn.extensions import create_multi_node_evaluator
-from ..chainermn.optimizers import create_multi_node_optimizer
+from . import communicators
+from .communicators import CommunicatorBase, create_communicator
+from .datasets import create_empty_dataset, scatter_dataset
+from .extensions import create_multi_node_evaluator
+from .optimizers import create_multi_node_optimizer
 
 __all__ = [
     "CommunicatorBase",

@@ -10,6 +10,8 @@ import numpy
 from .. import backend
 from ..backends import cuda
 
+__all__ = ["Converter", "concat_examples", "converter", "to_device"]
+
 _ARRAYS = (numpy.ndarray, cuda.ndarray)
 
 

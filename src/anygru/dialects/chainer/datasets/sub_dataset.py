@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy
 
-from ..dataset.dataset_mixin import DatasetMixin
+from ..dataset.base import DatasetMixin
+
+__all__ = [
+    "SubDataset",
+    "get_cross_validation_datasets",
+    "get_cross_validation_datasets_random",
+    "split_dataset",
+    "split_dataset_n",
+    "split_dataset_n_random",
+    "split_dataset_random",
+]
 
 
 class SubDataset(DatasetMixin):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..dataset.dataset_mixin import DatasetMixin
+from ..dataset.base import DatasetMixin
+
+__all__ = ["TextDataset"]
 
 
 class TextDataset(DatasetMixin):

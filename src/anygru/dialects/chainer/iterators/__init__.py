@@ -1,8 +1,6 @@
 """Iterators over datasets."""
 
-from ..iterators.multiprocess_iterator import MultiprocessIterator
-from ..iterators.multithread_iterator import MultithreadIterator
-from ..iterators.order_samplers import OrderSampler, ShuffleOrderSampler
-from ..iterators.serial_iterator import SerialIterator
-
-__all__ = ["MultiprocessIterator", "MultithreadIterator", "OrderSampler", "SerialIterator", "ShuffleOrderSampler"]
+from .multiprocess_iterator import *  # noqa: F403
+from .multithread_iterator import *  # noqa: F403
+from .order import *  # noqa: F403
+from .serial_iterator import *  # noqa: F403

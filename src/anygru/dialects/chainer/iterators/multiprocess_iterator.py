@@ -5,7 +5,9 @@ from __future__ import annotations
 import multiprocessing
 from typing import Any
 
-from ..iterators.serial_iterator import SerialIterator
+from .serial_iterator import SerialIterator
+
+__all__ = ["MultiprocessIterator"]
 
 _dataset: Any = None  # in a worker process
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ..iterators.serial_iterator import SerialIterator
+from .serial_iterator import SerialIterator
+
+__all__ = ["MultithreadIterator"]
 
 
 class MultithreadIterator(SerialIterator):

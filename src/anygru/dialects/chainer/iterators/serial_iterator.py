@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy
 
-from ..dataset.iterator import Iterator
-from ..iterators._state import IteratorState, advance
-from ..iterators.order_samplers import ShuffleOrderSampler
+from ..dataset.base import Iterator
+from .order import IteratorState, ShuffleOrderSampler, advance
+
+__all__ = ["SerialIterator"]
 
 
 class SerialIterator(Iterator):

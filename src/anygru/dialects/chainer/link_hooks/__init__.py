@@ -1,5 +1,3 @@
 """Hooks that see links being called."""
 
-from ..link_hooks.timer import TimerHook
-
-__all__ = ["TimerHook"]
+from .timer import *  # noqa: F403

@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 from ..function_hooks.timer import print_table, summarize
 from ..link_hook import LinkHook
 
+__all__ = ["TimerHook"]
+
 
 class TimerHook(LinkHook):
     """Notes the time of each link, as (name of the class, seconds) in `call_history`; inner links count in outer ones."""

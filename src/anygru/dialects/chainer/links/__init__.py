@@ -1,45 +1,22 @@
 """Links: functions with parameters."""
 
-from ..links import activation, connection, model, normalization, rnn
-from ..links.activation.maxout import Maxout
-from ..links.activation.prelu import PReLU
-from ..links.connection.bias import Bias
-from ..links.connection.bilinear import Bilinear
-from ..links.connection.convolution_2d import Convolution2D
-from ..links.connection.embed_id import EmbedID
-from ..links.connection.linear import Linear
-from ..links.connection.parameter import Parameter
-from ..links.connection.scale import Scale
-from ..links.model.classifier import Classifier
-from ..links.normalization.batch_normalization import BatchNormalization
-from ..links.normalization.layer_normalization import LayerNormalization
-from ..links.rnn.gru import GRU, StatefulGRU, StatelessGRU
-from ..links.rnn.mgu import StatefulMGU, StatelessMGU
-from ..links.rnn.n_step_gru import NStepBiGRU, NStepGRU
-
-__all__ = [
-    "GRU",
-    "BatchNormalization",
-    "Bias",
-    "Bilinear",
-    "Classifier",
-    "Convolution2D",
-    "EmbedID",
-    "LayerNormalization",
-    "Linear",
-    "Maxout",
-    "NStepBiGRU",
-    "NStepGRU",
-    "PReLU",
-    "Parameter",
-    "Scale",
-    "StatefulGRU",
-    "StatefulMGU",
-    "StatelessGRU",
-    "StatelessMGU",
-    "activation",
-    "connection",
-    "model",
-    "normalization",
-    "rnn",
-]
+from . import activation as activation
+from . import connection as connection
+from . import model as model
+from . import normalization as normalization
+from . import rnn as rnn
+from .activation.maxout import *  # noqa: F403
+from .activation.prelu import *  # noqa: F403
+from .connection.bias import *  # noqa: F403
+from .connection.bilinear import *  # noqa: F403
+from .connection.convolution_2d import *  # noqa: F403
+from .connection.embed_id import *  # noqa: F403
+from .connection.linear import *  # noqa: F403
+from .connection.parameter import *  # noqa: F403
+from .connection.scale import *  # noqa: F403
+from .model.classifier import *  # noqa: F403
+from .normalization.batch_normalization import *  # noqa: F403
+from .normalization.layer_normalization import *  # noqa: F403
+from .rnn.gru import *  # noqa: F403
+from .rnn.mgu import *  # noqa: F403
+from .rnn.n_step_gru import *  # noqa: F403

@@ -1,7 +1,7 @@
 """Adam and its relatives.
 
 The step is `alpha * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + eps)`: eps stands beside the uncorrected root, so
-it is not torch's eps.
+it is not torch's eps (Chainer 7.8.1, `optimizers/adam.py`, read).
 """
 
 from __future__ import annotations
@@ -13,27 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..optimizer import GradientMethod, Hyperparameter, HyperparameterProxy, TorchRule
+from .._update_rule import TorchRule
+from ..optimizer import GradientMethod
+from ..variable import Parameter
+from .rules import check_eps
 
-_default_hyperparam: Any = Hyperparameter(
-    alpha=0.001,
-    beta1=0.9,
-    beta2=0.999,
-    eps=1e-8,
-    eta=1.0,
-    weight_decay_rate=0,
-    amsgrad=False,
-    adabound=False,
-    final_lr=0.1,
-    gamma=0.001,
-)
-_D: Any = _default_hyperparam
-
-
-def check_eps(name: str, eps: float, grad: Tensor) -> None:
-    """Raise ValueError if a dtype cannot hold an eps that is not zero."""
-    if eps != 0 and float(torch.tensor(eps, dtype=grad.dtype)) == 0:
-        raise ValueError(f"eps of {name} optimizer is too small for {str(grad.dtype).removeprefix('torch.')} ({eps})")
+__all__ = ["AMSBound", "AMSGrad", "AdaBound", "Adam", "AdamW"]
 
 
 def _step_size(hyperparam: Any, t: int) -> float:
@@ -44,43 +29,11 @@ def _step_size(hyperparam: Any, t: int) -> float:
     return hyperparam.alpha * math.sqrt(1.0 - hyperparam.beta2**t) / (1.0 - hyperparam.beta1**t)
 
 
-class AdamRule(TorchRule):
-    """The update of Adam, AdamW, AMSGrad, AdaBound and AMSBound, by its hyperparameters."""
+class _StepSize:
+    """The step size under its present and its former name, for the rule and for the optimizer."""
 
-    defaults = _default_hyperparam
-
-    def __init__(
-        self,
-        parent_hyperparam: Hyperparameter | None = None,
-        alpha: float | None = None,
-        beta1: float | None = None,
-        beta2: float | None = None,
-        eps: float | None = None,
-        eta: float | None = None,
-        weight_decay_rate: float | None = None,
-        amsgrad: bool | None = None,
-        adabound: bool | None = None,
-        final_lr: float | None = None,
-        gamma: float | None = None,
-    ) -> None:
-        super().__init__(
-            parent_hyperparam,
-            alpha=alpha,
-            beta1=beta1,
-            beta2=beta2,
-            eps=eps,
-            eta=eta,
-            weight_decay_rate=weight_decay_rate,
-            amsgrad=amsgrad,
-            adabound=adabound,
-            final_lr=final_lr,
-            gamma=gamma,
-        )
-        self.initial_alpha = self.hyperparam.alpha
-
-    def init_state(self, param: Any) -> None:
-        for name in ("m", "v", "vhat") if self.hyperparam.amsgrad else ("m", "v"):
-            self.state[name] = param.xp.zeros_like(param.array)
+    hyperparam: Any
+    t: int
 
     @property
     def alpha_t(self) -> float:
@@ -90,7 +43,37 @@ class AdamRule(TorchRule):
     @property
     def lr(self) -> float:
         """The former name of `alpha_t`."""
-        return _deprecated_lr(self)
+        own = type(self).__name__
+        warnings.warn(
+            f"{own}.lr has been renamed to AdamRule.alpha_t. Use of {own}.lr is deprecated in Chainer v6.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.alpha_t
+
+
+class AdamRule(
+    _StepSize,
+    TorchRule,
+    alpha=0.001,
+    beta1=0.9,
+    beta2=0.999,
+    eps=1e-8,
+    eta=1.0,
+    weight_decay_rate=0,
+    amsgrad=False,
+    adabound=False,
+    final_lr=0.1,
+    gamma=0.001,
+):
+    """The update of Adam, AdamW, AMSGrad, AdaBound and AMSBound, by its hyperparameters."""
+
+    def set_up(self) -> None:
+        self.initial_alpha = self.hyperparam.alpha
+
+    def init_state(self, param: Parameter) -> None:
+        for name in ("m", "v", "vhat") if self.hyperparam.amsgrad else ("m", "v"):
+            self.state[name] = param.xp.zeros_like(param.array)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -119,17 +102,7 @@ class AdamRule(TorchRule):
         param.mul_(1.0 - hyper.eta * hyper.weight_decay_rate).sub_(step * m * hyper.eta)
 
 
-def _deprecated_lr(owner: Any) -> float:
-    warnings.warn(
-        f"{type(owner).__name__}.lr has been renamed to AdamRule.alpha_t. Use of {type(owner).__name__}.lr is deprecated "
-        "in Chainer v6.",
-        DeprecationWarning,
-        stacklevel=3,
-    )
-    return owner.alpha_t
-
-
-class Adam(GradientMethod):
+class Adam(_StepSize, GradientMethod, rule=AdamRule):
     """Adam (Kingma and Ba, 2015), with the variants' options.
 
     Args:
@@ -140,111 +113,18 @@ class Adam(GradientMethod):
         adabound, final_lr, gamma: clip the step size to bounds that close in on `final_lr` (AdaBound; Luo et al., 2019).
     """
 
-    rule = AdamRule
-    alpha = HyperparameterProxy("alpha")
-    beta1 = HyperparameterProxy("beta1")
-    beta2 = HyperparameterProxy("beta2")
-    eps = HyperparameterProxy("eps")
-    eta = HyperparameterProxy("eta")
-    weight_decay_rate = HyperparameterProxy("weight_decay_rate")
-    amsgrad = HyperparameterProxy("amsgrad")
-    adabound = HyperparameterProxy("adabound")
-    final_lr = HyperparameterProxy("final_lr")
-    gamma = HyperparameterProxy("gamma")
 
-    def __init__(
-        self,
-        alpha: float = _D.alpha,
-        beta1: float = _D.beta1,
-        beta2: float = _D.beta2,
-        eps: float = _D.eps,
-        eta: float = _D.eta,
-        weight_decay_rate: float = _D.weight_decay_rate,
-        amsgrad: bool = _D.amsgrad,
-        adabound: bool = _D.adabound,
-        final_lr: float = _D.final_lr,
-        gamma: float = _D.gamma,
-    ) -> None:
-        super().__init__(
-            alpha=alpha,
-            beta1=beta1,
-            beta2=beta2,
-            eps=eps,
-            eta=eta,
-            weight_decay_rate=weight_decay_rate,
-            amsgrad=amsgrad,
-            adabound=adabound,
-            final_lr=final_lr,
-            gamma=gamma,
-        )
-
-    @property
-    def alpha_t(self) -> float:
-        """The step size at the present step (RuntimeError before the first)."""
-        return _step_size(self.hyperparam, self.t)
-
-    @property
-    def lr(self) -> float:
-        """The former name of `alpha_t`."""
-        return _deprecated_lr(self)
-
-
-class AdamW(Adam):
+class AdamW(Adam, arguments="alpha beta1 beta2 eps eta weight_decay_rate"):
     """Adam with decoupled weight decay."""
 
-    def __init__(
-        self,
-        alpha: float = _D.alpha,
-        beta1: float = _D.beta1,
-        beta2: float = _D.beta2,
-        eps: float = _D.eps,
-        eta: float = _D.eta,
-        weight_decay_rate: float = _D.weight_decay_rate,
-    ) -> None:
-        super().__init__(alpha, beta1, beta2, eps, eta, weight_decay_rate)
 
-
-class AMSGrad(Adam):
+class AMSGrad(Adam, arguments="alpha beta1 beta2 eps eta", amsgrad=True):
     """Adam with the largest second moment."""
 
-    def __init__(
-        self,
-        alpha: float = _D.alpha,
-        beta1: float = _D.beta1,
-        beta2: float = _D.beta2,
-        eps: float = _D.eps,
-        eta: float = _D.eta,
-    ) -> None:
-        super().__init__(alpha, beta1, beta2, eps, eta, amsgrad=True)
 
-
-class AdaBound(Adam):
+class AdaBound(Adam, arguments="alpha beta1 beta2 final_lr gamma eps eta", adabound=True):
     """Adam with a bounded step size."""
 
-    def __init__(
-        self,
-        alpha: float = _D.alpha,
-        beta1: float = _D.beta1,
-        beta2: float = _D.beta2,
-        final_lr: float = _D.final_lr,
-        gamma: float = _D.gamma,
-        eps: float = _D.eps,
-        eta: float = _D.eta,
-    ) -> None:
-        super().__init__(alpha, beta1, beta2, eps, eta, adabound=True, final_lr=final_lr, gamma=gamma)
 
-
-class AMSBound(Adam):
+class AMSBound(Adam, arguments="alpha beta1 beta2 final_lr gamma eps eta", amsgrad=True, adabound=True):
     """AMSGrad with a bounded step size."""
-
-    def __init__(
-        self,
-        alpha: float = _D.alpha,
-        beta1: float = _D.beta1,
-        beta2: float = _D.beta2,
-        final_lr: float = _D.final_lr,
-        gamma: float = _D.gamma,
-        eps: float = _D.eps,
-        eta: float = _D.eta,
-    ) -> None:
-        super().__init__(alpha, beta1, beta2, eps, eta, amsgrad=True, adabound=True, final_lr=final_lr, gamma=gamma)

@@ -11,7 +11,9 @@ from anygru.checkpoints import hdf5 as files
 
 from ..backends import _cpu
 from ..serializer import Deserializer, Serializer
-from ..serializers import npz
+from . import npz
+
+__all__ = ["HDF5Deserializer", "HDF5Serializer", "load_hdf5", "save_hdf5"]
 
 
 def _h5py() -> Any:

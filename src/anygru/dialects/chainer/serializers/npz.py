@@ -15,6 +15,8 @@ from .. import backend
 from ..backends import _cpu, cuda
 from ..serializer import Deserializer, Serializer
 
+__all__ = ["DictionarySerializer", "NpzDeserializer", "load_npz", "save_npz"]
+
 
 class DictionarySerializer(Serializer):
     """Puts arrays into a flat dictionary, by path.

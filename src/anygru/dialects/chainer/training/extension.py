@@ -7,6 +7,8 @@ from typing import Any
 
 from ..utils import argument
 
+__all__ = ["Extension", "PRIORITY_EDITOR", "PRIORITY_READER", "PRIORITY_WRITER", "make_extension"]
+
 PRIORITY_WRITER = 300
 PRIORITY_EDITOR = 200
 PRIORITY_READER = 100

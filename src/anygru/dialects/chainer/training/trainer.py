@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 
 from ..reporter import Reporter
 from ..serializer import Serializer
-from ..training import extension as extension_module
-from ..training.util import get_trigger
 from ..utils import argument
+from . import extension as extension_module
+from .triggers.triggers import get_trigger
+
+__all__ = ["Trainer"]
 
 
 class _Entry(NamedTuple):

@@ -8,8 +8,10 @@ import numpy
 
 from ...functions.activation.maxout import maxout
 from ...link import Chain
-from ...links.connection.linear import Linear
 from ...variable import Variable
+from ..connection.linear import Linear
+
+__all__ = ["Maxout"]
 
 
 class Maxout(Chain):

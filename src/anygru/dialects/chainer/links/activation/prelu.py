@@ -8,6 +8,8 @@ from ...functions.activation.prelu import prelu
 from ...link import Link
 from ...variable import Parameter, Variable
 
+__all__ = ["PReLU"]
+
 
 class PReLU(Link):
     """`prelu(x, W)` with W of a given shape, 0.25 at first."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import initializers
 from ...functions.math import bias as function
+from ...initializers import fillers
 from ...link import Link
 from ...variable import Parameter, Variable
+
+__all__ = ["Bias"]
 
 
 class Bias(Link):
@@ -18,7 +20,7 @@ class Bias(Link):
         self.axis = axis
         if shape is not None:
             with self.init_scope():
-                self.b = Parameter(initializers.Zero(), shape)
+                self.b = Parameter(fillers.Zero(), shape)
 
     def forward(self, *xs: Any) -> Variable:
         """`x + b`, from x or from x and b (AssertionError if b comes twice or not at all)."""

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy
 
-from ... import initializers
 from ...functions.connection import bilinear as function
+from ...initializers import fillers
 from ...link import Link
 from ...variable import Parameter, Variable
+
+__all__ = ["Bilinear"]
 
 
 class Bilinear(Link):
@@ -36,14 +38,14 @@ class Bilinear(Link):
         self.nobias = nobias
         with self.init_scope():
             shape = (left_size, right_size, out_size)
-            self.W = Parameter(_over_first_axis(initializers._get_initializer(initialW)), shape)
+            self.W = Parameter(_over_first_axis(fillers.get_initializer(initialW)), shape)
             if not nobias:
                 v1, v2, b = (None, None, 0) if initial_bias is None else initial_bias
                 if numpy.isscalar(initial_bias):
                     v1 = v2 = b = initial_bias
-                self.V1 = Parameter(initializers._get_initializer(v1), (left_size, out_size))
-                self.V2 = Parameter(initializers._get_initializer(v2), (right_size, out_size))
-                self.b = Parameter(initializers._get_initializer(b), out_size)
+                self.V1 = Parameter(fillers.get_initializer(v1), (left_size, out_size))
+                self.V2 = Parameter(fillers.get_initializer(v2), (right_size, out_size))
+                self.b = Parameter(fillers.get_initializer(b), out_size)
 
     def forward(self, e1: Any, e2: Any) -> Variable:
         """[B, out] from e1 [B, left] and e2 [B, right]."""

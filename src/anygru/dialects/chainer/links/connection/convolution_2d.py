@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ... import initializers
 from ...functions.connection.convolution_2d import as_pair, convolution_2d
+from ...initializers import fillers
 from ...link import Link
 from ...utils import argument
 from ...variable import Parameter, Variable, as_array
+
+__all__ = ["Convolution2D"]
 
 
 class Convolution2D(Link):
@@ -60,13 +62,13 @@ class Convolution2D(Link):
         self.dilate = as_pair(dilate)
         self.groups = int(groups)
         with self.init_scope():
-            self.W = Parameter(initializers._get_initializer(initialW))
+            self.W = Parameter(fillers.get_initializer(initialW))
             if in_channels is not None:
                 self._initialize_params(in_channels)
             if nobias:
                 self.b = None
             else:
-                bias = initializers._get_initializer(0 if initial_bias is None else initial_bias)
+                bias = fillers.get_initializer(0 if initial_bias is None else initial_bias)
                 self.b = Parameter(bias, out_channels)
 
     def _initialize_params(self, in_channels: int) -> None:

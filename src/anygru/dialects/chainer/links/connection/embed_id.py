@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...functions.connection.embed_id import embed_id
-from ...initializers import Normal
+from ...initializers.fillers import Normal
 from ...link import Link
 from ...variable import Parameter, Variable, as_array
+
+__all__ = ["EmbedID"]
 
 
 class EmbedID(Link):

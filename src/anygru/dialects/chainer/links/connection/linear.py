@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ... import initializers
 from ...functions.connection.linear import linear
+from ...initializers import fillers
 from ...link import Link
 from ...utils import size_of_shape
 from ...variable import Parameter, Variable, as_array
+
+__all__ = ["Linear"]
 
 
 class Linear(Link):
@@ -40,13 +42,13 @@ class Linear(Link):
         self.in_size = in_size
         self.out_size = out_size
         with self.init_scope():
-            self.W = Parameter(initializers._get_initializer(initialW))
+            self.W = Parameter(fillers.get_initializer(initialW))
             if in_size is not None:
                 self._initialize_params(in_size)
             if nobias:
                 self.b = None
             else:
-                self.b = Parameter(initializers._get_initializer(0 if initial_bias is None else initial_bias), out_size)
+                self.b = Parameter(fillers.get_initializer(0 if initial_bias is None else initial_bias), out_size)
 
     def _initialize_params(self, in_size: int) -> None:
         self.W.initialize((self.out_size, in_size))

@@ -8,6 +8,8 @@ from ... import variable
 from ...functions.math.identity import identity
 from ...link import Link
 
+__all__ = ["Parameter"]
+
 
 class Parameter(Link):
     """A link whose call gives its only parameter W, which starts as a given array."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import initializers
 from ...functions.math import scale as function
+from ...initializers import fillers
 from ...link import Chain
-from ...links.connection.bias import Bias
 from ...variable import Parameter, Variable
+from .bias import Bias
+
+__all__ = ["Scale"]
 
 
 class Scale(Chain):
@@ -26,7 +28,7 @@ class Scale(Chain):
         self.axis = axis
         with self.init_scope():
             if W_shape is not None:
-                self.W = Parameter(initializers.One(), W_shape)
+                self.W = Parameter(fillers.One(), W_shape)
             elif bias_term and bias_shape is None:
                 raise ValueError("bias_shape should be given if W is not learnt parameter and bias_term is True.")
             if bias_term:

@@ -11,6 +11,8 @@ from ...functions.loss.softmax_cross_entropy import softmax_cross_entropy
 from ...link import Chain
 from ...variable import Variable
 
+__all__ = ["Classifier"]
+
 
 class Classifier(Chain):
     """Computes a predictor's loss and accuracy, reports them, and keeps them as `y`, `loss` and `accuracy`.

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy
 
-from ... import get_dtype, initializers
+from ... import get_dtype
 from ...configuration import config
 from ...functions.normalization.batch_normalization import batch_normalization, fixed_batch_normalization
+from ...initializers import fillers
 from ...link import Link
 from ...utils import argument
 from ...variable import Parameter, Variable
+
+__all__ = ["BatchNormalization"]
 
 
 class BatchNormalization(Link):
@@ -73,14 +76,14 @@ class BatchNormalization(Link):
             self._initialize_params(size)
 
     def _make_parameter(self, initializer: Any) -> Parameter:
-        initializer = initializers._get_initializer(initializer)
+        initializer = fillers.get_initializer(initializer)
         initializer.dtype = self._dtype
         return Parameter(initializer)
 
     def _initialize_params(self, shape: Any) -> None:
         self.avg_mean, self.avg_var = [
-            initializers.generate_array(
-                initializers._get_initializer(initial), shape, self.xp, dtype=self._dtype, device=self.device
+            fillers.generate_array(
+                fillers.get_initializer(initial), shape, self.xp, dtype=self._dtype, device=self.device
             )
             for initial in self._initial_averages
         ]

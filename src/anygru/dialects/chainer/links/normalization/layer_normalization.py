@@ -9,6 +9,8 @@ from ...link import Link
 from ...utils import size_of_shape
 from ...variable import Parameter, Variable
 
+__all__ = ["LayerNormalization"]
+
 
 class LayerNormalization(Link):
     """Layer normalization of rows with a learnt scale gamma and shift beta.

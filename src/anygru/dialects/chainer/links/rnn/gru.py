@@ -15,8 +15,10 @@ from ...functions.activation.tanh import tanh
 from ...functions.math.linear_interpolate import linear_interpolate
 from ...functions.rnn import gru_step
 from ...link import Chain
-from ...links.connection.linear import Linear
 from ...variable import Variable
+from ..connection.linear import Linear
+
+__all__ = ["GRU", "StatefulGRU", "StatelessGRU"]
 
 
 class GRUBase(Chain):

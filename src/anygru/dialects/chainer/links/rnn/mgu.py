@@ -10,8 +10,10 @@ from ...functions.activation.tanh import tanh
 from ...functions.array.concat import concat
 from ...functions.math.linear_interpolate import linear_interpolate
 from ...link import Chain
-from ...links.connection.linear import Linear
 from ...variable import Variable
+from ..connection.linear import Linear
+
+__all__ = ["StatefulMGU", "StatelessMGU"]
 
 
 class MGUBase(Chain):

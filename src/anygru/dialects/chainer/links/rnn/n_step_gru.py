@@ -11,9 +11,11 @@ from anygru import layers
 
 from ..._tensors import as_tensor
 from ...functions.rnn import n_step_gru as rnn
-from ...links.rnn.n_step_rnn import NStepRNNBase
 from ...utils import argument
 from ...variable import Variable
+from .n_step_rnn import NStepRNNBase
+
+__all__ = ["NStepBiGRU", "NStepGRU"]
 
 
 class NStepGRUBase(NStepRNNBase):

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy
 
-from ... import initializers
 from ...functions.rnn.longest_first import longest_first
+from ...initializers import fillers
 from ...link import ChainList, Link
 from ...utils import argument
 from ...variable import Parameter, Variable
@@ -67,8 +67,8 @@ class NStepRNNBase(ChainList):
         )
         argument.assert_kwargs_empty(kwargs)
         direction = 2 if self.use_bi_direction else 1
-        matrix = initializers._get_initializer(initialW)
-        bias = initializers._get_initializer(0 if initial_bias is None else initial_bias)
+        matrix = fillers.get_initializer(initialW)
+        bias = fillers.get_initializer(0 if initial_bias is None else initial_bias)
         layers = []
         for layer in range(n_layers):
             below = in_size if layer == 0 else out_size * direction

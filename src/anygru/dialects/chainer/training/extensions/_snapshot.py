@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ...serializers import npz
-from ...training.extension import Extension
-from ...training.extensions.snapshot_writers import SimpleWriter
+from ..extension import Extension
+from .snapshot_writers import SimpleWriter
+
+__all__ = ["snapshot", "snapshot_object"]
 
 
 def snapshot_object(target: Any, filename: Any, savefun: Callable[..., None] | None = None, **kwargs: Any) -> Any:

@@ -10,14 +10,16 @@ from typing import Any
 from ... import backend, reporter
 from ...configuration import using_config
 from ...dataset import convert
-from ...dataset.iterator import Iterator
+from ...dataset.base import Iterator
 from ...function import no_backprop_mode
 from ...iterators import SerialIterator
 from ...link import Link
 from ...reporter import DictSummary, Reporter
-from ...training import extension
-from ...training.extensions.util import IteratorProgressBar
-from ...training.updaters.standard_updater import as_arguments
+from .. import extension
+from ..updaters.standard_updater import as_arguments
+from .util import IteratorProgressBar
+
+__all__ = ["Evaluator"]
 
 
 class Evaluator(extension.Extension):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ...training.extension import Extension
-from ...training.extensions import util
+from ..extension import Extension
+from . import util
+
+__all__ = ["ProgressBar"]
 
 
 class ProgressBar(Extension):

@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy
 
-from ...training.extension import Extension
+from ..extension import Extension
+
+__all__ = [
+    "ExponentialShift",
+    "InverseShift",
+    "LinearShift",
+    "MultistepShift",
+    "PolynomialShift",
+    "StepShift",
+    "WarmupShift",
+]
 
 
 class _Shift(Extension):

@@ -1,6 +1,4 @@
 """Updaters."""
 
-from ...training.updaters.parallel_updater import ParallelUpdater
-from ...training.updaters.standard_updater import StandardUpdater
-
-__all__ = ["ParallelUpdater", "StandardUpdater"]
+from .parallel_updater import *  # noqa: F403
+from .standard_updater import *  # noqa: F403

@@ -7,7 +7,9 @@ from typing import Any
 
 from ... import backend
 from ...dataset import convert
-from ...training.updaters.standard_updater import StandardUpdater, as_arguments
+from .standard_updater import StandardUpdater, as_arguments
+
+__all__ = ["ParallelUpdater"]
 
 
 class ParallelUpdater(StandardUpdater):

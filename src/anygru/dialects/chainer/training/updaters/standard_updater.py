@@ -1,4 +1,4 @@
-"""The updater for one model on one device."""
+"""The base class of updaters, and the updater for one model on one device."""
 
 from __future__ import annotations
 
@@ -7,9 +7,40 @@ from typing import Any
 
 from ... import backend
 from ...dataset import convert
-from ...dataset.iterator import Iterator
-from ...training._updater import Updater
+from ...dataset.base import Iterator
 from ...utils import argument
+
+__all__ = [
+    "StandardUpdater",
+    "Updater",
+]
+
+
+class Updater:
+    """Does one update of the models at a time."""
+
+    def connect_trainer(self, trainer: Any) -> None:
+        """Called with the trainer that will use it."""
+
+    def finalize(self) -> None:
+        """Give back what it holds."""
+        raise NotImplementedError
+
+    def get_optimizer(self, name: str) -> Any:
+        """The optimizer of a name."""
+        raise NotImplementedError
+
+    def get_all_optimizers(self) -> dict[str, Any]:
+        """All optimizers by name."""
+        raise NotImplementedError
+
+    def update(self) -> None:
+        """Do one update."""
+        raise NotImplementedError
+
+    def serialize(self, serializer: Any) -> None:
+        """Save or load the state."""
+        raise NotImplementedError
 
 
 class StandardUpdater(Updater):

@@ -1,10 +1,15 @@
-"""Where an iterator is, and what comes next."""
+"""Where an iterator is, what comes next, and the order in which an epoch visits the examples."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy
+
+__all__ = [
+    "OrderSampler",
+    "ShuffleOrderSampler",
+]
 
 
 class IteratorState(NamedTuple):
@@ -52,3 +57,20 @@ def advance(
 
 def _indices(order: Any, start: int, stop: int) -> Any:
     return numpy.arange(start, stop, dtype=numpy.intp) if order is None else order[start:stop]
+
+
+class OrderSampler:
+    """Gives the order of the next epoch."""
+
+    def __call__(self, current_order: Any, current_position: int) -> Any:
+        raise NotImplementedError
+
+
+class ShuffleOrderSampler(OrderSampler):
+    """A random order each epoch, from a RandomState or by default from NumPy's global generator."""
+
+    def __init__(self, random_state: Any = None) -> None:
+        self._random = random_state  # a module could not be pickled
+
+    def __call__(self, current_order: Any, current_position: int) -> Any:
+        return (self._random or numpy.random).permutation(len(current_order))

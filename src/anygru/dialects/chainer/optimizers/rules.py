@@ -1,0 +1,182 @@
+"""All optimizers but Adam's family: a rule declares its hyperparameters and defines the update of one tensor.
+
+Each rule's arithmetic is that of Chainer 7.8.1's `update_core_cpu`, held to recorded traces.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .._update_rule import TorchRule
+from ..optimizer import GradientMethod
+from ..variable import Parameter
+
+__all__ = [
+    "SGD",
+    "SMORMS3",
+    "AdaDelta",
+    "AdaGrad",
+    "CorrectedMomentumSGD",
+    "MomentumSGD",
+    "NesterovAG",
+    "RMSprop",
+    "RMSpropGraves",
+]
+
+State = dict[str, Tensor]
+
+
+def check_eps(name: str, eps: float, grad: Tensor) -> None:
+    """Raise ValueError if a dtype cannot hold an eps that is not zero."""
+    if eps != 0 and float(torch.tensor(eps, dtype=grad.dtype)) == 0:
+        raise ValueError(f"eps of {name} optimizer is too small for {str(grad.dtype).removeprefix('torch.')} ({eps})")
+
+
+class SGDRule(TorchRule, lr=0.01):
+    """`p -= lr * g`."""
+
+    def update_tensor(self, param: Tensor, grad: Tensor, state: State) -> None:
+        param.sub_(grad * self.hyperparam.lr)
+
+
+class SGD(GradientMethod, rule=SGDRule):
+    """Stochastic gradient descent with learning rate `lr`."""
+
+
+class MomentumSGDRule(TorchRule, lr=0.01, momentum=0.9):
+    """`v = momentum * v - lr * g; p += v`."""
+
+    zeros = ("v",)
+
+    def update_tensor(self, param: Tensor, grad: Tensor, state: State) -> None:
+        v = state["v"]
+        v.mul_(self.hyperparam.momentum).sub_(grad * self.hyperparam.lr)
+        param.add_(v)
+
+
+class MomentumSGD(GradientMethod, rule=MomentumSGDRule):
+    """Gradient descent with learning rate `lr` and momentum."""
+
+
+class CorrectedMomentumSGDRule(TorchRule, lr=0.01, momentum=0.9):
+    """`v = momentum * v - g; p += lr * v`."""
+
+    zeros = ("v",)
+
+    def update_tensor(self, param: Tensor, grad: Tensor, state: State) -> None:
+        v = state["v"]
+        v.mul_(self.hyperparam.momentum).sub_(grad)
+        param.add_(v * self.hyperparam.lr)
+
+
+class CorrectedMomentumSGD(GradientMethod, rule=CorrectedMomentumSGDRule):
+    """Gradient descent with momentum whose velocity does not depend on the learning rate, as in Caffe and torch."""
+
+
+class NesterovAGRule(TorchRule, lr=0.01, momentum=0.9):
+    """`v = momentum * v - lr * g; p += momentum^2 * v - (1 + momentum) * lr * g`."""
+
+    zeros = ("v",)
+
+    def update_tensor(self, param: Tensor, grad: Tensor, state: State) -> None:
+        lr, momentum = self.hyperparam.lr, self.hyperparam.momentum
+        v = state["v"]
+        v.mul_(momentum).sub_(grad * lr)
+        param.add_(v * (momentum * momentum)).sub_(grad * ((1 + momentum) * lr))
+
+
+class NesterovAG(GradientMethod, rule=NesterovAGRule):
+    """Nesterov's accelerated gradient (Bengio et al., 2012)."""
+
+
+class AdaGradRule(TorchRule, lr=0.001, eps=1e-8):
+    """`h += g^2; p -= lr * g / (sqrt(h) + eps)`."""
+
+    zeros = ("h",)
+
+    def update_tensor(self, param: Tensor, grad: Tensor, state: State) -> None:
+        h = state["h"]
+        h.addcmul_(grad, grad)
+        param.sub_(grad * self.hyperparam.lr / (h.sqrt() + self.hyperparam.eps))
+
+
+class AdaGrad(GradientMethod, rule=AdaGradRule):
+    """AdaGrad (Duchi et al., 2011)."""
+
+
+class AdaDeltaRule(TorchRule, rho=0.95, eps=1e-6):
+    """`d = sqrt((msdx + eps) / (msg + eps)) * g; p -= d`, with running means of g^2 (msg) and d^2 (msdx)."""
+
+    zeros = ("msg", "msdx")
+
+    def update_tensor(self, param: Tensor, grad: Tensor, state: State) -> None:
+        rho, eps = self.hyperparam.rho, self.hyperparam.eps
+        msg, msdx = state["msg"], state["msdx"]
+        msg.mul_(rho).add_(grad * grad * (1 - rho))
+        change = ((msdx + eps) / (msg + eps)).sqrt() * grad
+        msdx.mul_(rho).add_(change * change * (1 - rho))
+        param.sub_(change)
+
+
+class AdaDelta(GradientMethod, rule=AdaDeltaRule):
+    """AdaDelta (Zeiler, 2012)."""
+
+
+class RMSpropRule(TorchRule, lr=0.01, alpha=0.99, eps=1e-8, eps_inside_sqrt=False):
+    """`ms = alpha * ms + (1 - alpha) * g^2; p -= lr * g / (sqrt(ms) + eps)`."""
+
+    zeros = ("ms",)
+
+    def update_tensor(self, param: Tensor, grad: Tensor, state: State) -> None:
+        hyper, ms = self.hyperparam, state["ms"]
+        check_eps("RMSprop", hyper.eps, grad)
+        ms.mul_(hyper.alpha).add_(grad * grad * (1 - hyper.alpha))
+        root = (ms + hyper.eps).sqrt() if hyper.eps_inside_sqrt else ms.sqrt() + hyper.eps
+        param.sub_(grad * hyper.lr / root)
+
+
+class RMSprop(GradientMethod, rule=RMSpropRule):
+    """RMSprop (Tieleman and Hinton, 2012); `eps_inside_sqrt` puts eps where TensorFlow has it."""
+
+
+class RMSpropGravesRule(TorchRule, lr=1e-4, alpha=0.95, momentum=0.9, eps=1e-4):
+    """RMSprop with the variance of the gradient instead of its mean square, and momentum."""
+
+    zeros = ("n", "g", "delta")
+
+    def update_tensor(self, param: Tensor, grad: Tensor, state: State) -> None:
+        hyper = self.hyperparam
+        n, g, delta = state["n"], state["g"], state["delta"]
+        n.mul_(hyper.alpha).add_(grad * grad * (1 - hyper.alpha))
+        g.mul_(hyper.alpha).add_(grad * (1 - hyper.alpha))
+        delta.mul_(hyper.momentum).sub_(grad * hyper.lr / (n - g * g + hyper.eps).sqrt())
+        param.add_(delta)
+
+
+class RMSpropGraves(GradientMethod, rule=RMSpropGravesRule):
+    """RMSprop as in Graves, Generating Sequences With Recurrent Neural Networks, 2013."""
+
+
+class SMORMS3Rule(TorchRule, lr=0.001, eps=1e-16):
+    """A step of `g * min(lr, x) / sqrt(g2)` with `x = mean(g)^2 / mean(g^2)` over a memory that x itself sets."""
+
+    zeros = ("g", "g2")
+
+    def init_state(self, param: Parameter) -> None:
+        self.state["mem"] = param.xp.ones_like(param.array)
+        super().init_state(param)
+
+    def update_tensor(self, param: Tensor, grad: Tensor, state: State) -> None:
+        mem, g, g2 = state["mem"], state["g"], state["g2"]
+        eps = self.hyperparam.eps
+        share = 1 / (mem + 1)
+        g.mul_(1 - share).add_(share * grad)
+        g2.mul_(1 - share).add_(share * grad * grad)
+        x = g * g / (g2 + eps)
+        param.sub_(grad * x.clamp(max=self.hyperparam.lr) / (g2.sqrt() + eps))
+        mem.mul_(1 - x).add_(1)
+
+
+class SMORMS3(GradientMethod, rule=SMORMS3Rule):
+    """SMORMS3 (Funk, 2015)."""
