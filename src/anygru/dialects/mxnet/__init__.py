@@ -3,7 +3,7 @@
 Names stand where MXNet 1.9 has them.  What is covered, and what is not and why, is in `names.txt`; `docs/mxnet.md` tells
 where results may differ.
 """
-# ruff: noqa: F401 (names are gathered here to be taken from here)
+# ruff: noqa: F401, F403 (names are gathered here to be taken from here)
 
 from .._hook.not_covered import cover as _cover
 from . import (
@@ -27,7 +27,7 @@ from . import ndarray as nd
 from . import random as rnd
 from . import symbol as sym
 from .base import MXNetError
-from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
+from .context import *
 from .ndarray import waitall
 
 __version__ = "1.9.1"

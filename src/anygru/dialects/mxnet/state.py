@@ -1,4 +1,4 @@
-"""Whether this thread is recording for gradients, and whether layers behave as in training."""
+"""Whether this thread records for gradients, whether layers behave as in training, and which arrays are made."""
 
 import threading
 
@@ -6,6 +6,9 @@ import torch
 
 
 class _State(threading.local):
+    # Whether new arrays are those of `mx.np`, as `npx.set_np` says; True on the class holds for all threads.
+    numpy = False
+
     def __init__(self) -> None:
         self.recording = False
         self.training = False

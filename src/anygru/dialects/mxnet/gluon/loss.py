@@ -5,7 +5,7 @@ from typing import Any
 
 from .. import ndarray
 from ..base import numeric_types
-from .hybrid import HybridBlock
+from .blocks.hybrid import HybridBlock
 
 __all__ = [
     "CTCLoss",

@@ -4,11 +4,12 @@ from typing import Any
 
 from anygru.checkpoints.atomic import open_for_replace
 
-from .. import kvstore as kv
-from .. import optimizer as opt
-from ..kvstore import KVStore
-from .parameter import Parameter
-from .parameter_dict import ParameterDict
+from ..kvstore import kvstore as kv
+from ..kvstore.kvstore import KVStore
+from ..optimizer import optimizer as opt
+from ..optimizer.updater import get_updater
+from .blocks.parameter import Parameter
+from .blocks.parameter_dict import ParameterDict
 
 __all__ = ["Trainer"]
 
@@ -86,7 +87,7 @@ class Trainer:
             self._optimizer.param_dict = by_index
         else:
             self._optimizer = opt.create(optimizer, param_dict=by_index, **options)
-        self._updaters = [opt.get_updater(self._optimizer) for _ in self._contexts]
+        self._updaters = [get_updater(self._optimizer) for _ in self._contexts]
 
     # ---- the store
 

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from ..context import Context
-from ..ndarray.ndarray import NDArray, wrap
+from ..ndarray.array import wrap
+from ..ndarray.ndarray import NDArray
 from ..ndarray.register import FUNCTIONS
 from ..ndarray.utils import array
 

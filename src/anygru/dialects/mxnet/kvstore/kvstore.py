@@ -12,8 +12,10 @@ from torch import distributed
 from anygru import parallel
 
 from ..base import MXNetError
-from ..ndarray.ndarray import NDArray, wrap
-from ..optimizer import Optimizer, Updater, get_updater
+from ..ndarray.array import wrap
+from ..ndarray.ndarray import NDArray
+from ..optimizer.optimizer import Optimizer
+from ..optimizer.updater import Updater, get_updater
 
 __all__ = ["KVStore", "create"]
 

@@ -5,7 +5,8 @@ import torch
 
 from ..._hook.not_covered import refuser
 from . import _internal, contrib, linalg, op, random, register, utils
-from .ndarray import NDArray, symmetric
+from .arithmetic import symmetric
+from .ndarray import NDArray
 from .op import *
 from .register import FUNCTIONS
 from .utils import *

@@ -6,33 +6,29 @@ contiguous slices, `detach`) is a view.
 """
 
 import math
-import operator as python_operator
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from ..base import NUMPY_OF_TORCH, MXNetError, engine_errors, numeric_types, torch_dtype
-from ..context import Context, as_context
-from ..operators import OPERATORS, Operator
-from ..operators.elementwise import BINARY, _number
+from ..base import NUMPY_OF_TORCH, MXNetError, engine_errors, torch_dtype
+from ..context import Context
+from ..operators import OPERATORS
 from ..operators.shape import new_shape
 from ..state import state, without_torch_grad
 from . import indexing
+from .arithmetic import Arithmetic
+from .array import IN_GRAPH, IN_PLACE, call, mark, move, run, wrap, wrapped_by, write
+from .gradients import backward
 from .scalars import scalar, singles
 from .tape import remember
 
-_IN_GRAPH = (
-    "Assigning to NDArrays that are already in a computational graph will cause undefined behavior when evaluating "
-    "gradients. Please call backward first to clear the graph or do this out side of a record section."
-)
-_IN_PLACE = "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd."
+__all__ = ["NDArray"]
 
 
-class NDArray:
+class NDArray(Arithmetic):
     """An array of MXNet on a context.
 
     Args:
@@ -40,14 +36,7 @@ class NDArray:
         ctx: the context it says it is on; the current one by default.
     """
 
-    __slots__ = ("__weakref__", "_ctx", "_fresh", "_grad", "_t")
-    __array_priority__ = 1000.0
-
-    def __init__(self, tensor: Tensor, ctx: Context | None = None) -> None:
-        self._t = tensor
-        self._ctx = as_context(ctx)
-        self._grad: NDArray | None = None
-        self._fresh = False
+    __slots__ = ()
 
     # ---- facts
 
@@ -167,18 +156,18 @@ class NDArray:
                 write(other, self._t.to(other._t.dtype).to(other._t.device))
             return other
         if isinstance(other, Context):
-            return wrap(run(lambda t: _move(t, other), self._t), other)
+            return wrap(run(lambda t: move(t, other), self._t), other)
         raise TypeError(f"copyto does not support type {type(other)}")
 
     def copy(self) -> "NDArray":
         """A copy on the same context."""
-        return wrap(run(lambda t: _move(t, self._ctx), self._t), self._ctx)
+        return wrap(run(lambda t: move(t, self._ctx), self._t), self._ctx)
 
     def as_in_context(self, context: Context) -> "NDArray":
         """The array itself if it is on the context already, else a copy there."""
         if self._ctx == context:
             return self
-        return wrap(run(lambda t: _move(t, context), self._t), context)
+        return wrap(run(lambda t: move(t, context), self._t), context)
 
     as_in_ctx = as_in_context
 
@@ -217,8 +206,6 @@ class NDArray:
 
     def backward(self, out_grad: "NDArray | None" = None, retain_graph: bool = False, train_mode: bool = True) -> None:
         """Gradients of every variable that this array was computed from; `out_grad` is ones by default."""
-        from ..autograd import backward
-
         backward([self], None if out_grad is None else [out_grad], retain_graph, train_mode)
 
     def to_dlpack_for_read(self) -> object:
@@ -301,16 +288,16 @@ class NDArray:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if state.recording and self._t.requires_grad:
-            raise MXNetError(_IN_GRAPH)
+            raise MXNetError(IN_GRAPH)
         if isinstance(value, NDArray):
             value = value._t
-        if not (state.recording and isinstance(value, Tensor) and value.requires_grad):
+        if not (state.recording and isinstance(value, torch.Tensor) and value.requires_grad):
             without_torch_grad(indexing.put, self._t.data, key, value)
         elif key is Ellipsis or (isinstance(key, slice) and key == slice(None)):
             indexing.put(self._t, key, value)
             remember(self)
         else:
-            raise MXNetError(_IN_PLACE)
+            raise MXNetError(IN_PLACE)
 
     def slice_assign(self, rhs: "NDArray", begin: tuple, end: tuple, step: tuple) -> "NDArray":
         """Write an array into a slice."""
@@ -319,298 +306,9 @@ class NDArray:
 
     slice_assign_scalar = slice_assign
 
-    # ---- arithmetic: with arrays (broadcasting) and numbers
-
-    def __add__(self, other: Any) -> "NDArray":
-        return arithmetic("add", self, other)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> "NDArray":
-        return arithmetic("sub", self, other)
-
-    def __rsub__(self, other: Any) -> "NDArray":
-        return arithmetic("sub", other, self)
-
-    def __mul__(self, other: Any) -> "NDArray":
-        return arithmetic("mul", self, other)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> "NDArray":
-        return arithmetic("div", self, other)
-
-    def __rtruediv__(self, other: Any) -> "NDArray":
-        return arithmetic("div", other, self)
-
-    def __mod__(self, other: Any) -> "NDArray":
-        return arithmetic("mod", self, other)
-
-    def __rmod__(self, other: Any) -> "NDArray":
-        return arithmetic("mod", other, self)
-
-    def __pow__(self, other: Any) -> "NDArray":
-        return arithmetic("power", self, other)
-
-    def __rpow__(self, other: Any) -> "NDArray":
-        return arithmetic("power", other, self)
-
-    def __neg__(self) -> "NDArray":
-        return wrap(run(torch.neg, self._t), self._ctx)
-
-    def __abs__(self) -> "NDArray":
-        return wrap(run(torch.abs, self._t), self._ctx)
-
-    def __iadd__(self, other: Any) -> "NDArray":
-        return in_place("add", self, other)
-
-    def __isub__(self, other: Any) -> "NDArray":
-        return in_place("sub", self, other)
-
-    def __imul__(self, other: Any) -> "NDArray":
-        return in_place("mul", self, other)
-
-    def __itruediv__(self, other: Any) -> "NDArray":
-        return in_place("div", self, other)
-
-    def __imod__(self, other: Any) -> "NDArray":
-        return in_place("mod", self, other)
-
-    def __eq__(self, other: object) -> "NDArray":  # type: ignore[override]
-        return arithmetic("equal", self, other)
-
-    def __ne__(self, other: object) -> "NDArray":  # type: ignore[override]
-        return arithmetic("not_equal", self, other)
-
-    def __gt__(self, other: Any) -> "NDArray":
-        return arithmetic("greater", self, other)
-
-    def __ge__(self, other: Any) -> "NDArray":
-        return arithmetic("greater_equal", self, other)
-
-    def __lt__(self, other: Any) -> "NDArray":
-        return arithmetic("lesser", self, other)
-
-    def __le__(self, other: Any) -> "NDArray":
-        return arithmetic("lesser_equal", self, other)
-
-
-def wrap(tensor: Tensor, ctx: Context) -> NDArray:
-    """An array around a tensor, without the checks of the constructor."""
-    array = NDArray.__new__(NDArray)
-    array._t = tensor
-    array._ctx = ctx
-    array._grad = None
-    array._fresh = False
-    if tensor.requires_grad and state.recording:
-        remember(array)
-    return array
-
 
 def _rebuild(values: np.ndarray, ctx: Context) -> NDArray:
     return NDArray(torch.from_numpy(values.copy()).to(ctx.device), ctx)
 
 
-def _move(tensor: Tensor, ctx: Context) -> Tensor:
-    """A contiguous copy on a context's device, in the graph if the tensor is."""
-    copy = tensor.to(ctx.device)
-    return copy.clone(memory_format=torch.contiguous_format) if copy.device == tensor.device else copy
-
-
-def run(function: Callable[..., Any], *tensors: Any) -> Any:
-    """Compute on tensors, in the graph only while `autograd.record` is in force."""
-    if state.recording:
-        return function(*tensors)
-    return without_torch_grad(function, *tensors)
-
-
-def write(target: NDArray, values: Tensor) -> None:
-    """Replace the elements of an array; while recording, its new values are part of the graph.
-
-    Raises:
-        MXNetError: for values of another shape, or a target in the graph being recorded.
-    """
-    if target._t.shape != values.shape:
-        raise MXNetError(f"the output has shape {target.shape}, the result {tuple(values.shape)}")
-    if state.recording:
-        if target._t.requires_grad:
-            raise MXNetError(_IN_GRAPH)
-        if values.requires_grad:
-            target._t.copy_(values)
-            remember(target)
-            return
-    target._t.data.copy_(values.detach())
-
-
-def mark(array: NDArray, gradient: NDArray, grad_req: str) -> None:
-    """Make an array a variable whose gradients go to `gradient`: replaced ("write"), summed ("add") or not at all."""
-    leaf = array._t.detach()
-    array._t = leaf
-    array._grad = gradient
-    if grad_req == "null" or not leaf.dtype.is_floating_point:
-        return
-    leaf.requires_grad_(True)
-
-    def collect(variable: Tensor) -> None:
-        fresh = variable.grad
-        variable.grad = None
-        assert fresh is not None
-        if grad_req == "add":
-            gradient._t.data.add_(fresh.detach())
-        else:
-            gradient._t = fresh.detach()
-        gradient._fresh = True
-
-    leaf.register_post_accumulate_grad_hook(collect)
-
-
-def arithmetic(name: str, left: Any, right: Any) -> NDArray:
-    """A binary operator on arrays, which broadcast, and numbers, which take the array's dtype.
-
-    Raises:
-        TypeError: for anything else on the right.
-        AssertionError: for anything else on the left.
-        MXNetError: for arrays of different dtypes or shapes that do not broadcast.
-    """
-    a: Any
-    b: Any
-    if isinstance(left, NDArray):
-        a, ctx = left._t, left._ctx
-        if isinstance(right, NDArray):
-            b = right._t
-            if a.dtype != b.dtype:
-                raise MXNetError(
-                    f"both arrays must have one dtype, got {left.dtype.__name__} and {right.dtype.__name__}; use astype"
-                )
-        elif isinstance(right, numeric_types):
-            b = _number(right, a)
-        else:
-            raise TypeError(f"type {type(right)} not supported")
-    elif isinstance(left, numeric_types):
-        b, ctx = right._t, right._ctx
-        a = _number(left, b)
-    else:
-        raise AssertionError(f"Argument lhs must have NDArray type, but got {left}")
-    try:
-        if state.recording:
-            return wrap(BINARY[name](a, b), ctx)
-        return wrap(without_torch_grad(BINARY[name], a, b), ctx)
-    except RuntimeError as error:
-        raise MXNetError(str(error)) from error
-
-
-def in_place(name: str, left: NDArray, right: Any) -> NDArray:
-    """A binary operator whose result replaces the left array's elements."""
-    if state.recording and left._t.requires_grad:
-        raise MXNetError(_IN_GRAPH)
-    result = arithmetic(name, left, right)._t
-    if result.requires_grad:
-        raise MXNetError(_IN_PLACE)
-    write(left, result)
-    return left
-
-
-def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], out: Any = None) -> Any:
-    """Run an operator on arrays.
-
-    Args:
-        operator: the operator.
-        arguments: the arrays, then attributes in the operator's order.
-        attributes: further arrays and attributes by name.
-        out: array, or list of arrays, that receives the results.
-
-    Returns:
-        An NDArray, or a list of them for an operator with several results.
-
-    Raises:
-        AssertionError: for an input that is no NDArray.
-        MXNetError: for an unknown attribute, and for whatever the operator refuses.
-    """
-    ctx = None
-    values: list[Any] = []
-    inputs = len(arguments) if operator.variadic else len(operator.inputs)
-    for place, argument in enumerate(arguments):
-        if isinstance(argument, NDArray):
-            values.append(argument._t)
-            ctx = ctx or argument._ctx
-        else:
-            if place < inputs and (operator.variadic or argument is not None):
-                name = operator.inputs[0 if operator.variadic else place]
-                raise AssertionError(f"Argument {name} must have NDArray type, but got {argument}")
-            values.append(argument)
-    named = {}
-    for key, value in attributes.items():
-        if isinstance(value, NDArray):
-            ctx = ctx or value._ctx
-            named[key] = value._t
-        elif key in operator.inputs and not operator.variadic:
-            if value is not None:
-                raise AssertionError(f"Argument {key} must have NDArray type, but got {value}")
-        elif key in operator.attributes:
-            named[key] = value
-        else:
-            operator.check({key: value})
-    if ctx is None:
-        ctx = as_context(named.get("ctx"))
-    try:
-        if state.recording:
-            result = operator.compute(*values, **named)
-        else:
-            result = without_torch_grad(operator.compute, *values, **named)
-        if operator.copies:
-            result = _own(result, values, named)
-    except (MXNetError, NotImplementedError, AssertionError):
-        raise
-    except TypeError as error:
-        raise operator.complain(error) from error
-    except (RuntimeError, IndexError, ValueError) as error:
-        raise MXNetError(f"{operator.name}: {error}") from error
-    return _give(result, ctx, out)
-
-
-def _own(result: Any, values: list, named: Mapping[str, Any]) -> Any:
-    """Copy what shares memory with an input: an operator's result is an array of its own."""
-    if isinstance(result, tuple):
-        return tuple(_own(part, values, named) for part in result)
-    shares = result._is_view() or any(result is v for v in values) or any(result is v for v in named.values())
-    if not shares:
-        return result
-    return run(lambda t: t.clone(memory_format=torch.contiguous_format), result)
-
-
-def _give(result: Any, ctx: Context, out: Any) -> Any:
-    if out is not None:
-        targets = out if isinstance(out, (list, tuple)) else [out]
-        results = result if isinstance(result, tuple) else (result,)
-        for target, values in zip(targets, results, strict=False):
-            write(target, values.to(target._t.dtype))
-        return out
-    if isinstance(result, tuple):
-        return [wrap(part, ctx) for part in result]
-    return wrap(result, ctx)
-
-
-def symmetric(name: str) -> Callable[[Any, Any], Any]:
-    """A function such as `mx.nd.add(lhs, rhs)`: arrays or numbers on either side."""
-
-    def function(lhs: Any, rhs: Any) -> Any:
-        if isinstance(lhs, NDArray) or isinstance(rhs, NDArray):
-            return arithmetic(name, lhs, rhs)
-        if isinstance(lhs, numeric_types) and isinstance(rhs, numeric_types):
-            return _ON_NUMBERS[name](lhs, rhs)
-        raise TypeError(f"type {type(lhs)} and {type(rhs)} not supported")
-
-    function.__name__ = name
-    return function
-
-
-_ON_NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
-    "add": python_operator.add, "sub": python_operator.sub, "mul": python_operator.mul,
-    "div": python_operator.truediv, "mod": python_operator.mod, "power": python_operator.pow,
-    "maximum": max, "minimum": min, "hypot": math.hypot,
-    "equal": lambda a, b: 1 if a == b else 0, "not_equal": lambda a, b: 1 if a != b else 0,
-    "greater": lambda a, b: 1 if a > b else 0, "greater_equal": lambda a, b: 1 if a >= b else 0,
-    "lesser": lambda a, b: 1 if a < b else 0, "lesser_equal": lambda a, b: 1 if a <= b else 0,
-    "logical_and": lambda a, b: 1 if a and b else 0, "logical_or": lambda a, b: 1 if a or b else 0,
-    "logical_xor": lambda a, b: 1 if bool(a) ^ bool(b) else 0,
-}  # fmt: skip
+wrapped_by(False, NDArray)

@@ -4,7 +4,8 @@ from typing import Any
 
 from ..base import numeric_types
 from ..operators import OPERATORS
-from .ndarray import NDArray, call
+from .array import call
+from .ndarray import NDArray
 
 __all__ = [
     "exponential",

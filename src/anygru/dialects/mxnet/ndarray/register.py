@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..operators import OPERATORS, Operator
-from .ndarray import NDArray, call
+from .array import call
+from .ndarray import NDArray
 
 
 def function_of(operator: Operator, name: str) -> Callable[..., Any]:

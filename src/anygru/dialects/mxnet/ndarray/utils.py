@@ -12,7 +12,8 @@ from anygru.errors import CheckpointError
 from ..base import MXNetError, mx_real_t, torch_dtype
 from ..context import Context, as_context
 from ..operators import OPERATORS
-from .ndarray import NDArray, call, wrap
+from .array import call, wrap
+from .ndarray import NDArray
 
 __all__ = [
     "arange",

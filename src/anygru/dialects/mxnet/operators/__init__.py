@@ -1,6 +1,17 @@
 """Every operator of the dialect, one topic a file."""
 
-from . import elementwise, index, neural, random, recurrent, reduce, shape
+from . import create, elementwise, index, neural, random, recurrent, reduce, shape
 from .registry import OPERATORS, Operator
 
-__all__ = ["OPERATORS", "Operator", "elementwise", "index", "neural", "random", "recurrent", "reduce", "shape"]
+__all__ = [
+    "OPERATORS",
+    "Operator",
+    "create",
+    "elementwise",
+    "index",
+    "neural",
+    "random",
+    "recurrent",
+    "reduce",
+    "shape",
+]

@@ -28,7 +28,7 @@ def same_dtype(*tensors: Tensor) -> None:
             raise MXNetError(f"inputs must have one dtype: expected {first}, got {tensor.dtype}; use astype")
 
 
-def _number(value: Any, tensor: Tensor) -> float | int:
+def as_number(value: Any, tensor: Tensor) -> float | int:
     """A Python number as MXNet takes it: cut to the array's dtype."""
     return float(value) if tensor.dtype.is_floating_point else int(value)
 
@@ -127,10 +127,10 @@ def _register_binary(name: str, function: Binary) -> None:
         return function(lhs, rhs)
 
     def with_scalar(data: Tensor, scalar: float = 1.0, is_int: bool = True) -> Tensor:
-        return function(data, _number(scalar, data))
+        return function(data, as_number(scalar, data))
 
     def from_scalar(data: Tensor, scalar: float = 1.0, is_int: bool = True) -> Tensor:
-        return function(_number(scalar, data), data)
+        return function(as_number(scalar, data), data)
 
     own = f"elemwise_{name}" if name in ("add", "sub", "mul", "div") else f"_{name}"
     names = [own, f"_{stem}", *([f"_{title}"] if title else [])]
@@ -261,7 +261,7 @@ def _logical_not(data: Tensor) -> Tensor:
 
 @operator("clip", alike=True)
 def _clip(data: Tensor, a_min: float, a_max: float) -> Tensor:
-    return torch.clamp(data, _number(single(a_min), data), _number(single(a_max), data))
+    return torch.clamp(data, as_number(single(a_min), data), as_number(single(a_max), data))
 
 
 @operator("hard_sigmoid", alike=True)

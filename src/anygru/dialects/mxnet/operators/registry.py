@@ -25,6 +25,7 @@ class Operator:
     Attributes:
         name: MXNet's own name, as in exported files.
         compute: the function on tensors.
+        places: how many arguments it takes by position, unless it is variadic.
         inputs: names of the tensor arguments; for a variadic operator the one name of them all.
         variadic: whether it takes any number of tensors.
         required: the inputs that have no default.
@@ -58,6 +59,7 @@ class Operator:
         self.compute = compute
         self.variadic = bool(parameters) and parameters[0].kind is inspect.Parameter.VAR_POSITIONAL
         count = 1 if self.variadic else inputs
+        self.places = len(parameters)
         self.inputs = tuple(p.name for p in parameters[:count])
         self.required = tuple(p.name for p in parameters[:count] if p.default is inspect.Parameter.empty)
         self.defaults = {p.name: p.default for p in parameters[count:]}
@@ -96,13 +98,6 @@ class Operator:
         given = {key: value for key, value in texts.items() if not key.startswith("__")}
         self.check(given)
         return {key: _value(text) for key, text in given.items() if key in self.attributes}
-
-    def complain(self, error: TypeError) -> Exception:
-        """The error for a call that did not fit the operator's parameters."""
-        message = f"{self.name}: {str(error).replace(self.compute.__name__, self.name)}"
-        return (
-            TypeError(message) if "positional argument" in message and "were given" in message else MXNetError(message)
-        )
 
 
 def _value(text: Any) -> Any:
@@ -143,6 +138,11 @@ def operator(
 def truth(value: Any) -> bool:
     """A flag that may have come as a bool, a number or a text."""
     return value.lower() in ("true", "1") if isinstance(value, str) else bool(value)
+
+
+def as_tuple(value: Any) -> tuple:
+    """A tuple of the items, or of the one value."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
 def axes_of(axis: Any, ndim: int, exclude: bool = False) -> tuple[int, ...]:

@@ -6,14 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..base import MXNetError, torch_dtype
-from ..context import as_context
+from ..base import MXNetError
 from .elementwise import same_dtype
-from .registry import axes_of, one_axis, operator, truth
-
-
-def _as_tuple(value: Any) -> tuple:
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+from .registry import as_tuple, axes_of, one_axis, operator, truth
 
 
 def new_shape(old: tuple[int, ...], codes: tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
@@ -76,7 +71,7 @@ def _infer_one(old: tuple[int, ...], codes: tuple[int, ...], result: list[int]) 
 
 @operator("Reshape", "reshape", copies=True)
 def _reshape(data: Tensor, shape: Any = None, reverse: bool = False) -> Tensor:
-    wanted = new_shape(tuple(data.shape), _as_tuple(shape), truth(reverse))
+    wanted = new_shape(tuple(data.shape), as_tuple(shape), truth(reverse))
     if math.prod(wanted) != data.numel():
         raise MXNetError(f"Reshape: target shape {wanted} has another size than the input's {tuple(data.shape)}")
     return data.reshape(wanted)
@@ -129,7 +124,7 @@ def _squeeze(data: Tensor, axis: Any = None) -> Tensor:
 
 @operator("broadcast_to", copies=True)
 def _broadcast_to(data: Tensor, shape: Any = ()) -> Tensor:
-    wanted = _as_tuple(shape)
+    wanted = as_tuple(shape)
     if len(wanted) == data.dim():
         wanted = tuple(n or have for n, have in zip(wanted, data.shape, strict=True))
     return data.broadcast_to(wanted)
@@ -138,7 +133,7 @@ def _broadcast_to(data: Tensor, shape: Any = ()) -> Tensor:
 @operator("broadcast_axis", "broadcast_axes", copies=True)
 def _broadcast_axis(data: Tensor, axis: Any = (), size: Any = ()) -> Tensor:
     shape = list(data.shape)
-    for one, count in zip(axes_of(_as_tuple(axis), data.dim()), _as_tuple(size), strict=True):
+    for one, count in zip(axes_of(as_tuple(axis), data.dim()), as_tuple(size), strict=True):
         if shape[one] != 1:
             raise MXNetError(f"broadcast_axis: axis {one} must be of size 1, got {shape[one]}")
         shape[one] = int(count)
@@ -172,8 +167,8 @@ def cut(data: Tensor, keys: list[slice]) -> Tensor:
 
 @operator("slice", "crop", copies=True)
 def _slice(data: Tensor, begin: Any, end: Any, step: Any = ()) -> Tensor:
-    begins, ends = _as_tuple(begin), _as_tuple(end)
-    steps = () if step is None else _as_tuple(step)
+    begins, ends = as_tuple(begin), as_tuple(end)
+    steps = () if step is None else as_tuple(step)
     steps = steps + (None,) * (len(begins) - len(steps))
     keys = [slice(b, e, s) for b, e, s in zip(begins, ends, steps, strict=True)]
     result = cut(data, keys)
@@ -276,7 +271,7 @@ def _split_v2(
 
 @operator("tile")
 def _tile(data: Tensor, reps: Any) -> Tensor:
-    return torch.tile(data, tuple(int(r) for r in _as_tuple(reps)))
+    return torch.tile(data, tuple(int(r) for r in as_tuple(reps)))
 
 
 @operator("repeat")
@@ -291,7 +286,7 @@ def _reverse(data: Tensor, axis: Any) -> Tensor:
 
 @operator("Pad", "pad")
 def _pad(data: Tensor, mode: str, pad_width: Any, constant_value: float = 0.0) -> Tensor:
-    widths = tuple(int(w) for w in _as_tuple(pad_width))
+    widths = tuple(int(w) for w in as_tuple(pad_width))
     if len(widths) != 2 * data.dim() or any(widths[:4]):
         raise MXNetError(f"pad: pad_width must have {2 * data.dim()} numbers, the first four 0; got {widths}")
     inner = [(widths[2 * a], widths[2 * a + 1]) for a in range(data.dim())]
@@ -363,73 +358,3 @@ def _gemm2(
     left = A.transpose(-1, -2) if truth(transpose_a) else A
     right = B.transpose(-1, -2) if truth(transpose_b) else B
     return torch.matmul(left, right) * alpha
-
-
-@operator("_zeros", inputs=0)
-def _zeros(shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
-    return _filled(shape, 0, ctx, dtype)
-
-
-@operator("_ones", inputs=0)
-def _ones(shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
-    return _filled(shape, 1, ctx, dtype)
-
-
-@operator("_full", inputs=0)
-def _full(shape: Any = None, value: float = 0.0, ctx: Any = None, dtype: Any = None) -> Tensor:
-    return _filled(shape, value, ctx, dtype)
-
-
-def _filled(shape: Any, value: float, ctx: Any, dtype: Any) -> Tensor:
-    sizes = tuple(int(n) for n in _as_tuple(shape))
-    return torch.full(sizes, value, dtype=torch_dtype(dtype), device=as_context(ctx).device)
-
-
-@operator("_arange", inputs=0)
-def _arange(
-    start: float = 0,
-    stop: float | None = None,
-    step: float = 1.0,
-    repeat: int = 1,
-    infer_range: bool = False,
-    ctx: Any = None,
-    dtype: Any = None,
-) -> Tensor:
-    if stop is None:
-        start, stop = 0, start
-    count = math.ceil((stop - start) / step)
-    if count <= 0:
-        raise MXNetError(f"_arange: there is no number from {start} to {stop} in steps of {step}")
-    steps = torch.arange(count, dtype=torch.float64, device=as_context(ctx).device) * step + start
-    return torch.repeat_interleave(steps.to(torch_dtype(dtype)), int(repeat))
-
-
-@operator("_linspace", inputs=0)
-def _linspace(
-    start: float,
-    stop: float,
-    step: float = 1.0,
-    num: int = 50,
-    endpoint: bool = True,
-    ctx: Any = None,
-    dtype: Any = None,
-) -> Tensor:
-    count = num if truth(endpoint) else num + 1
-    points = torch.linspace(start, stop, count, dtype=torch.float64, device=as_context(ctx).device)
-    return points[:num].to(torch_dtype(dtype))
-
-
-@operator("_eye", inputs=0)
-def _eye(N: int, M: int = 0, k: int = 0, ctx: Any = None, dtype: Any = None) -> Tensor:
-    columns = M or N
-    ones = torch.ones(N, columns, dtype=torch_dtype(dtype), device=as_context(ctx).device)
-    return torch.triu(torch.tril(ones, k), k)
-
-
-@operator("_contrib_arange_like", copies=True)
-def _arange_like(
-    data: Tensor, start: float = 0.0, step: float = 1.0, repeat: int = 1, ctx: Any = None, axis: int | None = None
-) -> Tensor:
-    count = data.numel() if axis is None else data.shape[axis]
-    steps = torch.arange(count, dtype=data.dtype, device=data.device) // repeat * step + start
-    return steps.reshape(data.shape) if axis is None else steps

@@ -6,7 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..ndarray.ndarray import NDArray, wrap
+from ..ndarray.array import wrap
+from ..ndarray.ndarray import NDArray
 from ..operators.elementwise import single
 from .optimizer import Optimizer, register
 

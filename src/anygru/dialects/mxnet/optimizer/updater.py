@@ -18,7 +18,8 @@ from anygru.errors import CheckpointError
 from .. import lr_scheduler
 from ..base import MXNetError
 from ..context import cpu
-from ..ndarray.ndarray import NDArray, wrap
+from ..ndarray.array import wrap
+from ..ndarray.ndarray import NDArray
 from .optimizer import Optimizer
 
 __all__ = ["Updater", "get_updater"]

@@ -9,10 +9,11 @@ from ..._hook.not_covered import refuser
 from ..base import mx_real_t, numeric_types
 from ..operators import OPERATORS
 from . import _internal, contrib, linalg, op, random, register, symbol
+from .base import NotImplementedForSymbol
 from .op import *
 from .register import FUNCTIONS
 from .symbol import *
-from .symbol import NotImplementedForSymbol, Symbol, apply, fromjson
+from .symbol import Symbol, apply
 
 
 def zeros(shape: Any, dtype: Any = None, **kwargs: Any) -> Symbol:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ... import initializer
-from ..hybrid import HybridBlock
+from ..blocks.hybrid import HybridBlock
 
 __all__ = ["ELU", "GELU", "PReLU", "SELU", "Activation", "LeakyReLU", "Swish"]
 

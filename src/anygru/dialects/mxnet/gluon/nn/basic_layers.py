@@ -1,15 +1,13 @@
-"""The layers around a GRU: Dense, Embedding, Dropout, normalisations, and containers."""
+"""The layers around a GRU: Dense, Embedding, Dropout, normalisations, and functions as layers."""
 
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ... import ndarray, symbol
-from ..block import Block
-from ..hybrid import HybridBlock
-from ..utils import indent
+from ..blocks.base import Block
+from ..blocks.hybrid import HybridBlock
 from .activations import Activation
 
 __all__ = [
@@ -19,70 +17,10 @@ __all__ = [
     "Embedding",
     "Flatten",
     "HybridLambda",
-    "HybridSequential",
     "InstanceNorm",
     "Lambda",
     "LayerNorm",
-    "Sequential",
 ]
-
-
-class _Container(Block):
-    """Blocks one after the other."""
-
-    def add(self, *blocks: Block) -> None:
-        """Put blocks at the end."""
-        for block in blocks:
-            self.register_child(block)
-
-    def __repr__(self) -> str:
-        rows = "\n".join(f"  ({key}): {indent(repr(block), 2)}" for key, block in self._children.items())
-        return f"{type(self).__name__}(\n{rows}\n)"
-
-    def __getitem__(self, key: Any) -> Any:
-        chosen = list(self._children.values())[key]
-        if not isinstance(chosen, list):
-            return chosen
-        part = type(self)(prefix=self._prefix)
-        with part.name_scope():
-            part.add(*chosen)
-        return part
-
-    def __len__(self) -> int:
-        return len(self._children)
-
-    def __iter__(self) -> Iterator[Block]:
-        return iter(list(self._children.values()))
-
-
-class Sequential(_Container):
-    """Blocks one after the other."""
-
-    def forward(self, x: Any) -> Any:
-        """The output of the last."""
-        for block in self._children.values():
-            x = block(x)
-        return x
-
-    def hybridize(self, active: bool = True, **kwargs: Any) -> None:
-        """Let the hybrid blocks inside run as graphs."""
-        if self._children and all(isinstance(child, HybridBlock) for child in self._children.values()):
-            warnings.warn(
-                f"All children of this Sequential layer '{self.prefix}' are HybridBlocks. Consider using HybridSequential "
-                "for the best performance.",
-                stacklevel=2,
-            )
-        super().hybridize(active, **kwargs)
-
-
-class HybridSequential(_Container, HybridBlock):
-    """Hybrid blocks one after the other."""
-
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The output of the last."""
-        for block in self._children.values():
-            x = block(x)
-        return x
 
 
 class Dense(HybridBlock):

@@ -6,16 +6,19 @@ Gates are stacked (r, z, n) in every parameter, as anygru stacks them; MXNet cal
 import re
 from typing import Any
 
-import anygru
+from anygru import layers
 from anygru.errors import AnygruError
 
 from ... import ndarray, symbol
 from ...base import MXNetError
-from ...ndarray.ndarray import NDArray, run, wrap
+from ...ndarray.array import run, wrap
+from ...ndarray.ndarray import NDArray
 from ...operators.recurrent import run_gru
-from ..hybrid import HybridBlock
-from ..parameter import Parameter, tensor_types
-from . import rnn_cell
+from ..blocks.hybrid import HybridBlock
+from ..blocks.parameter import Parameter, tensor_types
+from .combined_cells import BidirectionalCell, HybridSequentialRNNCell
+from .gru_cell import GRUCell
+from .modifier_cells import DropoutCell
 from .sharing import share
 
 __all__ = ["GRU"]
@@ -247,33 +250,31 @@ class GRU(HybridBlock):
 
     # ---- other forms
 
-    def _unfuse(self) -> "rnn_cell.HybridSequentialRNNCell":
+    def _unfuse(self) -> HybridSequentialRNNCell:
         """The same network as a stack of cells, on the same parameters."""
-        stack = rnn_cell.HybridSequentialRNNCell(prefix=self.prefix, params=self.params)
+        stack = HybridSequentialRNNCell(prefix=self.prefix, params=self.params)
         features = self._input_size
         with stack.name_scope():
             for layer in range(self._num_layers):
                 cells: list[Any] = [
-                    rnn_cell.GRUCell(
-                        self._hidden_size, input_size=features, prefix=f"{d}{layer}_", **self._initializers
-                    )
+                    GRUCell(self._hidden_size, input_size=features, prefix=f"{d}{layer}_", **self._initializers)
                     for d in "lr"[: self._dir]
                 ]
-                stack.add(rnn_cell.BidirectionalCell(cells[0], cells[1]) if self._dir == 2 else cells[0])
+                stack.add(BidirectionalCell(cells[0], cells[1]) if self._dir == 2 else cells[0])
                 if self._dropout > 0 and layer != self._num_layers - 1:
-                    stack.add(rnn_cell.DropoutCell(self._dropout))
+                    stack.add(DropoutCell(self._dropout))
                 features = self._hidden_size * self._dir
         return stack
 
-    def __to_anygru__(self) -> anygru.GRU:
-        """A `anygru.GRU` on the same memory: training either trains both.
+    def __to_anygru__(self) -> layers.GRU:
+        """An `anygru.GRU` on the same memory: training either trains both.
 
         Raises:
             RuntimeError: before `initialize()`, or on several contexts.
             DeferredInitializationError: before the input size is known.
         """
         tensors = [self._reg_params[key].data()._t for key in self._keys]
-        layer = anygru.GRU(
+        layer = layers.GRU(
             tensors[0].shape[1],
             self._hidden_size,
             self._num_layers,

@@ -1,68 +1,99 @@
-"""Sequences as one array (or symbol) with a time axis, or as a list of steps."""
+"""How a cell runs over time: the steps of a sequence, as one array (or symbol) with a time axis or as a list."""
 
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
 from ... import ndarray, symbol
 from ...ndarray.ndarray import NDArray
-from ...symbol import Symbol
+from ...symbol.symbol import Symbol
+
+Data = NDArray | Symbol
+Steps = Data | list[Data] | tuple[Data, ...]
 
 
-def axis_of(layout: str) -> int:
-    """The time axis."""
-    return layout.find("T")
+class Sequence(NamedTuple):
+    """What `unroll` is told of a sequence beside its values.
+
+    Attributes:
+        length: number of steps.
+        layout: "NTC" or "TNC", the axes of inputs and outputs.
+        merge: True for outputs as one array, False for a list of steps, None for whatever is at hand.
+        lengths: [N] valid steps of each sequence, or None.
+    """
+
+    length: int | None
+    layout: str = "NTC"
+    merge: bool | None = None
+    lengths: Data | None = None
+
+    @property
+    def axis(self) -> int:
+        """The time axis."""
+        return self.layout.find("T")
+
+    def run(self, cell: Any, inputs: Steps, states: list | None) -> tuple[Any, list]:
+        """Run a cell, by the `unroll` that users may have overridden."""
+        return cell.unroll(
+            self.length,
+            inputs=inputs,
+            begin_state=states,
+            layout=self.layout,
+            merge_outputs=self.merge,
+            valid_length=self.lengths,
+        )
+
+    def batch_size(self, inputs: Steps) -> int:
+        """The batch size; 0 for symbols."""
+        if isinstance(inputs, NDArray):
+            return inputs.shape[self.layout.find("N")]
+        if isinstance(inputs, Symbol) or isinstance(inputs[0], Symbol):
+            return 0
+        return inputs[0].shape[0]
+
+    def steps(self, inputs: Steps) -> list:
+        """The steps of the inputs.
+
+        Raises:
+            AssertionError: for another number of steps than `length`.
+        """
+        assert inputs is not None, (
+            "unroll(inputs=None) has been deprecated. Please create input variables outside unroll."
+        )
+        if isinstance(inputs, NDArray):
+            count = inputs.shape[self.axis]
+            assert self.length is None or self.length == count, (
+                f"unroll: inputs have {count} steps, length is {self.length}"
+            )
+            parts = ndarray.split(inputs, axis=self.axis, num_outputs=count, squeeze_axis=1)
+            return parts if isinstance(parts, list) else [parts]
+        if isinstance(inputs, Symbol):
+            return list(symbol.split(inputs, axis=self.axis, num_outputs=self.length, squeeze_axis=1))
+        assert self.length is None or len(inputs) == self.length, (
+            f"unroll: {len(inputs)} inputs were given, length is {self.length}"
+        )
+        return list(inputs)
+
+    def merged(self, F: ModuleType, inputs: Steps) -> Any:
+        """The inputs as one array."""
+        return inputs if isinstance(inputs, Data) else F.stack(*inputs, axis=self.axis)
+
+    def masked(self, F: ModuleType, inputs: Steps, merge: bool) -> Any:
+        """Zeros beyond the length of each sequence; one array, or a list of steps."""
+        values = F.SequenceMask(
+            self.merged(F, inputs), sequence_length=self.lengths, use_sequence_length=True, axis=self.axis
+        )
+        return values if merge else self.steps(values)
+
+    def reversed(self, F: ModuleType, steps: list) -> list:
+        """Steps in reverse order, each sequence within its own length."""
+        if self.lengths is None:
+            return list(reversed(steps))
+        whole = F.stack(*steps, axis=0)
+        turned = F.SequenceReverse(whole, sequence_length=self.lengths, use_sequence_length=True)
+        return self._replace(layout="TNC").steps(turned)
 
 
-def operators_for(inputs: Any) -> Any:
+def operators_for(inputs: Steps) -> ModuleType:
     """`mx.nd` for arrays, `mx.sym` for symbols."""
     first = inputs[0] if isinstance(inputs, (list, tuple)) else inputs
     return symbol if isinstance(first, Symbol) else ndarray
-
-
-def batch_size_of(inputs: Any, layout: str) -> int:
-    """The batch size; 0 for symbols."""
-    if isinstance(inputs, NDArray):
-        return inputs.shape[layout.find("N")]
-    if isinstance(inputs, Symbol) or isinstance(inputs[0], Symbol):
-        return 0
-    return inputs[0].shape[0]
-
-
-def as_steps(length: int | None, inputs: Any, layout: str) -> list:
-    """The steps of a sequence.
-
-    Raises:
-        AssertionError: for another number of steps than `length`.
-    """
-    assert inputs is not None, "unroll(inputs=None) has been deprecated. Please create input variables outside unroll."
-    axis = axis_of(layout)
-    if isinstance(inputs, NDArray):
-        assert length is None or length == inputs.shape[axis], (
-            f"unroll: inputs have {inputs.shape[axis]} steps, length is {length}"
-        )
-        parts = ndarray.split(inputs, axis=axis, num_outputs=inputs.shape[axis], squeeze_axis=1)
-        return parts if isinstance(parts, list) else [parts]
-    if isinstance(inputs, Symbol):
-        return list(symbol.split(inputs, axis=axis, num_outputs=length, squeeze_axis=1))
-    assert length is None or len(inputs) == length, f"unroll: {len(inputs)} inputs were given, length is {length}"
-    return list(inputs)
-
-
-def as_merged(F: Any, steps: list, axis: int) -> Any:
-    """Steps as one array."""
-    return F.stack(*steps, axis=axis)
-
-
-def mask_beyond(F: Any, data: Any, length: int, valid_length: Any, axis: int, merge: bool) -> Any:
-    """Zeros beyond the length of each sequence; one array, or a list of steps."""
-    if not isinstance(data, (NDArray, Symbol)):
-        data = as_merged(F, data, axis)
-    masked = F.SequenceMask(data, sequence_length=valid_length, use_sequence_length=True, axis=axis)
-    return masked if merge else as_steps(length, masked, "NTC" if axis == 1 else "TNC")
-
-
-def reverse_steps(F: Any, steps: list, length: int, valid_length: Any) -> list:
-    """Steps in reverse order, each sequence within its own length."""
-    if valid_length is None:
-        return list(reversed(steps))
-    turned = F.SequenceReverse(as_merged(F, steps, 0), sequence_length=valid_length, use_sequence_length=True)
-    return as_steps(length, turned, "TNC")

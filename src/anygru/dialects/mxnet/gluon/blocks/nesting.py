@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from ..context import Context
-from ..ndarray.ndarray import NDArray
-from ..symbol import Symbol
+from ...context import Context
+from ...ndarray.ndarray import NDArray
+from ...symbol.symbol import Symbol
 
 
 def flatten(value: Any, what: str) -> tuple[list, Any]:

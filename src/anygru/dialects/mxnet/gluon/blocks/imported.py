@@ -2,13 +2,15 @@
 
 from typing import Any
 
-from .. import symbol
-from ..base import mx_real_t
-from ..ndarray.ndarray import NDArray
-from ..symbol import Symbol
+from ... import symbol
+from ...base import mx_real_t
+from ...ndarray.ndarray import NDArray
+from ...symbol.symbol import Symbol
 from . import nesting
 from .hybrid import HybridBlock
-from .parameter import ParameterDict
+from .parameter_dict import ParameterDict
+
+__all__ = ["SymbolBlock"]
 
 
 class SymbolBlock(HybridBlock):

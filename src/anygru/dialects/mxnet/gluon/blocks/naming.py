@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from .. import name as symbol_names
+from ... import name as symbol_names
 from .parameter_dict import ParameterDict
 
 

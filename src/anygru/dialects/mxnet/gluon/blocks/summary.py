@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..ndarray.ndarray import NDArray
+from ...ndarray.ndarray import NDArray
 
 
 def _shapes(value: Any) -> Any:
@@ -39,10 +39,8 @@ def print_summary(block: Any, inputs: tuple) -> None:
         rows.append((f"{type(layer).__name__}-{len(rows)}", _shape_text(output), total))
 
     def watch(layer: Any) -> None:
-        from .nn.basic_layers import HybridSequential, Sequential
-
         assert not getattr(layer, "_active", False), f'"{layer.name}" must not be hybridized to print summary.'
-        if not isinstance(layer, (Sequential, HybridSequential)):
+        if layer._in_summary:
             handles.append(layer.register_forward_hook(after))
 
     try:

@@ -5,12 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import initializer
-from ..context import Context
-from ..ndarray.ndarray import NDArray
-from ..ndarray.utils import load, save
-from .parameter import Constant, Parameter
-from .utils import brief, indent
+from ... import initializer
+from ...context import Context
+from ...ndarray.ndarray import NDArray
+from ...ndarray.utils import load, save
+from ..utils import brief, indent
+from .constant import Constant
+from .parameter import Parameter
+
+__all__ = ["ParameterDict"]
 
 _NAMING = "For more info on naming, please see the naming tutorial of MXNet."
 

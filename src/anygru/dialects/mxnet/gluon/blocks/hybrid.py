@@ -3,13 +3,16 @@
 import warnings
 from typing import Any
 
-from .. import ndarray, symbol
-from ..ndarray.ndarray import wrap
-from ..ndarray.utils import save
-from ..symbol.graph import Program
+from ... import ndarray, symbol
+from ...ndarray.array import wrap
+from ...ndarray.utils import save
+from ...symbol.graph import Program
 from . import nesting
-from .block import Block
-from .parameter import DeferredInitializationError, ParameterDict
+from .base import Block
+from .parameter import DeferredInitializationError
+from .parameter_dict import ParameterDict
+
+__all__ = ["HybridBlock"]
 
 
 class HybridBlock(Block):

@@ -1,0 +1,178 @@
+"""`gluon.rnn.GRUCell`: one step of a GRU, computed by `anygru.functional`."""
+
+from types import ModuleType
+from typing import Any
+
+from anygru import functional, layers
+from anygru.errors import AnygruError
+
+from ... import ndarray
+from ...base import MXNetError
+from ...ndarray.array import run, wrap
+from ...ndarray.ndarray import NDArray
+from ...operators.elementwise import same_dtype
+from ...operators.recurrent import run_gru
+from ...operators.registry import Operator
+from ...symbol.graph import unknown_size
+from ..blocks.parameter_dict import ParameterDict
+from .recurrent_cell import HybridRecurrentCell
+from .sequences import Sequence, Steps
+from .sharing import share
+
+__all__ = ["GRUCell"]
+
+
+def _step(
+    data: Any,
+    state: Any,
+    i2h_weight: Any,
+    h2h_weight: Any,
+    i2h_bias: Any,
+    h2h_bias: Any,
+    state_for_any: bool = False,
+) -> Any:
+    """One step on tensors: [N, C] and [N, H] (or [1, H] for any N) to [N, H]."""
+    if data.dim() != 2:
+        data = data.reshape(data.shape[0], -1)
+    if data.device.type == "meta":
+        return data.new_empty(data.shape[0], h2h_weight.shape[1])
+    same_dtype(data, state, i2h_weight)
+    if state_for_any:
+        state = state.expand(data.shape[0], -1)
+    return functional.gru_cell(data, state, i2h_weight, h2h_weight, i2h_bias, h2h_bias)
+
+
+_STEP = Operator("gru_cell", _step, 6, False, 1, 0, (), None, None)
+
+
+class GRUCell(HybridRecurrentCell):
+    """One step of a GRU; the reset gate acts after the product.
+
+    Args:
+        hidden_size: features of the state, H.
+        i2h_weight_initializer, h2h_weight_initializer: initializers of the weights.
+        i2h_bias_initializer, h2h_bias_initializer: initializers of the biases.
+        input_size: features of the input, C; 0 waits for the first input.
+        prefix, params: as for `Block`.
+
+    A call takes an input [N, C] and states [[N, H]] and returns the output [N, H] and [output].
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        i2h_weight_initializer: Any = None,
+        h2h_weight_initializer: Any = None,
+        i2h_bias_initializer: Any = "zeros",
+        h2h_bias_initializer: Any = "zeros",
+        input_size: int = 0,
+        prefix: str | None = None,
+        params: ParameterDict | None = None,
+    ) -> None:
+        super().__init__(prefix=prefix, params=params)
+        self._hidden_size = hidden_size
+        self._input_size = input_size
+
+        def add(name: str, shape: tuple[int, ...], init: Any) -> Any:
+            return self.params.get(name, shape=shape, init=init, allow_deferred_init=True)
+
+        self.i2h_weight = add("i2h_weight", (3 * hidden_size, input_size), i2h_weight_initializer)
+        self.h2h_weight = add("h2h_weight", (3 * hidden_size, hidden_size), h2h_weight_initializer)
+        self.i2h_bias = add("i2h_bias", (3 * hidden_size,), i2h_bias_initializer)
+        self.h2h_bias = add("h2h_bias", (3 * hidden_size,), h2h_bias_initializer)
+
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
+        """Shape and layout of the state."""
+        return [{"shape": (batch_size, self._hidden_size), "__layout__": "NC"}]
+
+    def _alias(self) -> str:
+        return "gru"
+
+    def __repr__(self) -> str:
+        rows, features = self.i2h_weight.shape
+        return f"{type(self).__name__}({features if features else None} -> {rows})"
+
+    def hybrid_forward(
+        self, F: ModuleType, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any, h2h_bias: Any
+    ) -> Any:
+        """One step, or its part of the graph."""
+        parts = (inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
+        if F is not ndarray:
+            result = self._trace(F, *parts)
+            return result, [result]
+        if states[0].shape != (inputs.shape[0], self._hidden_size):
+            expected = (inputs.shape[0], self._hidden_size)
+            raise MXNetError(f"{self.name}: the state must be of shape {expected}, got {states[0].shape}")
+        try:
+            result = wrap(run(_step, *(part._t for part in parts)), inputs._ctx)
+        except (AnygruError, RuntimeError) as error:
+            raise MXNetError(f"{self.name}: {error}") from error
+        return result, [result]
+
+    def _trace(self, F: ModuleType, inputs: Any, state: Any, i2h_w: Any, h2h_w: Any, i2h_b: Any, h2h_b: Any) -> Any:
+        """The step in MXNet's operators, which files hold; run as one step of anygru."""
+        at = f"t{self._counter}_"
+        rows = 3 * self._hidden_size
+        i2h = F.FullyConnected(data=inputs, weight=i2h_w, bias=i2h_b, num_hidden=rows, name=at + "i2h")
+        h2h = F.FullyConnected(data=state, weight=h2h_w, bias=h2h_b, num_hidden=rows, name=at + "h2h")
+        i2h_r, i2h_z, i2h_n = F.SliceChannel(i2h, num_outputs=3, name=at + "i2h_slice")
+        h2h_r, h2h_z, h2h_n = F.SliceChannel(h2h, num_outputs=3, name=at + "h2h_slice")
+        reset = F.Activation(F.elemwise_add(i2h_r, h2h_r, name=at + "plus0"), act_type="sigmoid", name=at + "r_act")
+        update = F.Activation(F.elemwise_add(i2h_z, h2h_z, name=at + "plus1"), act_type="sigmoid", name=at + "z_act")
+        inner = F.elemwise_add(i2h_n, F.elemwise_mul(reset, h2h_n, name=at + "mul0"), name=at + "plus2")
+        candidate = F.Activation(inner, act_type="tanh", name=at + "h_act")
+        keep = F.elemwise_sub(F.ones_like(update, name=at + "ones_like0"), update, name=at + "minus0")
+        result = F.elemwise_add(
+            F.elemwise_mul(keep, candidate, name=at + "mul1"),
+            F.elemwise_mul(update, state, name=at + "mul20"),
+            name=at + "out",
+        )
+        node = result._entries[0][0]
+        unknown = unknown_size(state._entries[0][0])
+        node.fused = (
+            _STEP,
+            [part._entries[0] for part in (inputs, state, i2h_w, h2h_w, i2h_b, h2h_b)],
+            {"state_for_any": unknown},
+        )
+        return result
+
+    def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
+        """Run the cell over a sequence: on arrays all steps at once."""
+        plain = type(self) is GRUCell and not (self._forward_hooks or self._forward_pre_hooks)
+        first = inputs[0] if isinstance(inputs, (list, tuple)) and inputs else inputs
+        if not plain or not isinstance(first, NDArray):
+            return super()._unroll(inputs, states, sequence)
+        whole = sequence.merged(ndarray, inputs if isinstance(inputs, NDArray) else sequence.steps(inputs))
+        if whole.ndim != 3:
+            return super()._unroll(inputs, states, sequence)
+        steps = whole.shape[sequence.axis]
+        assert steps == sequence.length, f"unroll: inputs have {steps} steps, length is {sequence.length}"
+        states = self._begin(ndarray, states, whole, whole.shape[1 - sequence.axis])
+        if self._deferred():
+            return super()._unroll(inputs, states, sequence)
+        ctx = whole.context
+        weights = [p.data(ctx)._t for p in (self.i2h_weight, self.h2h_weight, self.i2h_bias, self.h2h_bias)]
+        lengths = sequence.lengths._t if isinstance(sequence.lengths, NDArray) else None
+        batch_first = sequence.layout == "NTC"
+        try:
+            output, last = run(run_gru, whole._t, states[0]._t.unsqueeze(0), weights, False, 0.0, lengths, batch_first)
+        except (AnygruError, RuntimeError) as error:
+            raise MXNetError(f"{self.name}: {error}") from error
+        output, last = wrap(output, ctx), wrap(last[0], ctx)
+        if sequence.merge or (sequence.merge is None and sequence.lengths is not None):
+            return output, [last]
+        return sequence.steps(output), [last]
+
+    def _deferred(self) -> bool:
+        return any(parameter._deferred_init for parameter in self._reg_params.values())
+
+    def __to_anygru__(self) -> layers.GRUCell:
+        """An `anygru.GRUCell` on the same memory.
+
+        Raises:
+            RuntimeError: before `initialize()`.
+            DeferredInitializationError: before the input size is known.
+        """
+        tensors = [p.data()._t for p in (self.i2h_weight, self.h2h_weight, self.i2h_bias, self.h2h_bias)]
+        cell = layers.GRUCell(tensors[0].shape[1], self._hidden_size, device=tensors[0].device, dtype=tensors[0].dtype)
+        return share(cell, ["weight_ih", "weight_hh", "bias_ih", "bias_hh"], tensors)

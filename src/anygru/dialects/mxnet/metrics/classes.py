@@ -1,0 +1,247 @@
+"""Metrics of predicted classes and their probabilities."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .base import GlobalMetric, alias, check_label_shapes, register
+
+__all__ = [
+    "F1", "MCC", "Accuracy", "CrossEntropy", "NegativeLogLikelihood", "Perplexity", "TopKAccuracy",
+]  # fmt: skip
+
+
+@register
+@alias("acc")
+class Accuracy(GlobalMetric):
+    """The share of right classes; predictions are classes, or scores along an axis."""
+
+    def __init__(
+        self, axis: int = 1, name: str = "accuracy", output_names: Any = None, label_names: Any = None
+    ) -> None:
+        super().__init__(name, output_names, label_names, axis=axis)
+        self.axis = axis
+
+    def update(self, labels: Any, preds: Any) -> None:
+        """Take a batch."""
+        labels, preds = check_label_shapes(labels, preds, True)
+        for label, pred in zip(labels, preds, strict=False):
+            scores = pred.asnumpy()
+            classes = scores if pred.shape == label.shape else scores.argmax(axis=self.axis)
+            wanted, found = label.asnumpy().astype("int32").ravel(), classes.astype("int32").ravel()
+            check_label_shapes(wanted, found)
+            self._add((found == wanted).sum(), len(found))
+
+
+@register
+@alias("top_k_accuracy", "top_k_acc")
+class TopKAccuracy(GlobalMetric):
+    """The share of samples whose class is among the k with the highest scores."""
+
+    def __init__(
+        self, top_k: int = 1, name: str = "top_k_accuracy", output_names: Any = None, label_names: Any = None
+    ) -> None:
+        super().__init__(name, output_names, label_names, top_k=top_k)
+        self.top_k = top_k
+        assert top_k > 1, "Please use Accuracy if top_k is no more than 1"
+        self.name += f"_{top_k}"
+
+    def update(self, labels: Any, preds: Any) -> None:
+        """Take a batch."""
+        labels, preds = check_label_shapes(labels, preds, True)
+        for label, pred in zip(labels, preds, strict=False):
+            assert pred.ndim <= 2, "Predictions should be no more than 2 dims"
+            wanted = label.asnumpy().astype("int32").ravel()
+            scores = pred.asnumpy().astype("float32")
+            if scores.ndim == 1:
+                found = (np.argsort(scores) == wanted).sum()
+            else:
+                best = np.argpartition(scores, -self.top_k)[:, -min(self.top_k, scores.shape[1]) :]
+                found = (best == wanted[:, None]).sum()
+            check_label_shapes(wanted, scores)
+            self._add(found, scores.shape[0])
+
+
+class _Counts:
+    """True and false positives and negatives."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self.true_positive = self.false_positive = self.false_negative = self.true_negative = 0
+
+    def take(self, label: np.ndarray, found: np.ndarray) -> None:
+        positive, wanted = found == 1, label == 1
+        self.true_positive += int((positive & wanted).sum())
+        self.false_positive += int((positive & ~wanted).sum())
+        self.false_negative += int((~positive & wanted).sum())
+        self.true_negative += int((~positive & ~wanted).sum())
+
+    @property
+    def total(self) -> int:
+        return self.true_positive + self.false_positive + self.false_negative + self.true_negative
+
+    def f_score(self) -> float:
+        found, wanted = self.true_positive + self.false_positive, self.true_positive + self.false_negative
+        precision = self.true_positive / found if found else 0.0
+        recall = self.true_positive / wanted if wanted else 0.0
+        return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+
+    def matthews(self) -> float:
+        if not self.total:
+            return 0.0
+        terms = (
+            self.true_positive + self.false_positive,
+            self.true_positive + self.false_negative,
+            self.true_negative + self.false_positive,
+            self.true_negative + self.false_negative,
+        )
+        product = math.prod(float(term) for term in terms if term)
+        agreement = float(self.true_positive) * self.true_negative - float(self.false_positive) * self.false_negative
+        return agreement / math.sqrt(product)
+
+
+class _Binary(GlobalMetric):
+    """Scores of two classes; "macro" is the mean over batches, "micro" that of all samples together."""
+
+    def __init__(self, name: str, output_names: Any, label_names: Any, average: str) -> None:
+        self.average = average
+        self._local, self._whole = _Counts(), _Counts()
+        super().__init__(name, output_names, label_names)
+
+    def _score(self, counts: _Counts) -> float:
+        raise NotImplementedError
+
+    def update(self, labels: Any, preds: Any) -> None:
+        """Take a batch."""
+        labels, preds = check_label_shapes(labels, preds, True)
+        for label, pred in zip(labels, preds, strict=False):
+            wanted, scores = label.asnumpy().astype("int32"), pred.asnumpy()
+            check_label_shapes(wanted, scores)
+            if len(np.unique(wanted)) > 2:
+                raise ValueError(f"{type(self).__name__} currently only supports binary classification.")
+            found = np.argmax(scores, axis=1)
+            self._local.take(wanted.reshape(found.shape), found)
+            self._whole.take(wanted.reshape(found.shape), found)
+        if self.average == "macro":
+            self._add(self._score(self._local), 1)
+            self._local.clear()
+            self._whole.clear()
+        else:
+            self.num_inst = self._local.total
+            self.sum_metric = self._score(self._local) * self.num_inst
+            self.global_num_inst = self._whole.total
+            self.global_sum_metric = self._score(self._whole) * self.global_num_inst
+
+    def reset(self) -> None:
+        """Begin anew."""
+        super().reset()
+        self._local.clear()
+        self._whole.clear()
+
+    def reset_local(self) -> None:
+        """Begin anew, but for the global sums."""
+        super().reset_local()
+        self._local.clear()
+
+
+@register
+class F1(_Binary):
+    """The harmonic mean of precision and recall of class 1."""
+
+    def __init__(
+        self, name: str = "f1", output_names: Any = None, label_names: Any = None, average: str = "macro"
+    ) -> None:
+        super().__init__(name, output_names, label_names, average)
+
+    def _score(self, counts: _Counts) -> float:
+        return counts.f_score()
+
+
+@register
+class MCC(_Binary):
+    """Matthews' correlation of two classes."""
+
+    def __init__(
+        self, name: str = "mcc", output_names: Any = None, label_names: Any = None, average: str = "macro"
+    ) -> None:
+        super().__init__(name, output_names, label_names, average)
+
+    def _score(self, counts: _Counts) -> float:
+        return counts.matthews()
+
+
+@register
+class Perplexity(GlobalMetric):
+    """exp of the mean negative log probability of the labels.
+
+    Args:
+        ignore_label: a label that does not count, or None.
+        axis: the axis of the classes.
+    """
+
+    def __init__(
+        self,
+        ignore_label: int | None,
+        axis: int = -1,
+        name: str = "perplexity",
+        output_names: Any = None,
+        label_names: Any = None,
+    ) -> None:
+        super().__init__(name, output_names, label_names, ignore_label=ignore_label)
+        self.ignore_label = ignore_label
+        self.axis = axis
+
+    def update(self, labels: Any, preds: Any) -> None:
+        """Take a batch of probabilities."""
+        assert len(labels) == len(preds)
+        loss, count = 0.0, 0
+        for label, pred in zip(labels, preds, strict=True):
+            assert label.size == pred.size / pred.shape[-1], f"shape mismatch: {label.shape} vs. {pred.shape}"
+            wanted = label.asnumpy().ravel().astype("int64")
+            scores = pred.asnumpy()
+            rows = scores.reshape(-1, scores.shape[-1])
+            chosen = rows[np.arange(len(wanted)), wanted.clip(0, rows.shape[1] - 1)]
+            counted = np.ones(len(wanted), bool) if self.ignore_label is None else wanted != self.ignore_label
+            # float32 as MXNet's arrays, whose sums lose next to nothing
+            logs = np.log(np.maximum(1e-10, chosen[counted]).astype("float64")).astype(scores.dtype)
+            loss -= float(logs.sum(dtype="float64").astype(scores.dtype))
+            count += int(counted.sum())
+        self._add(loss, count)
+
+    def _value(self, total: Any, count: Any) -> Any:
+        return math.exp(total / count)
+
+
+@register
+@alias("ce")
+class CrossEntropy(GlobalMetric):
+    """The mean negative log probability of the labels."""
+
+    def __init__(
+        self, eps: float = 1e-12, name: str = "cross-entropy", output_names: Any = None, label_names: Any = None
+    ) -> None:
+        super().__init__(name, output_names, label_names, eps=eps)
+        self.eps = eps
+
+    def update(self, labels: Any, preds: Any) -> None:
+        """Take a batch of probabilities."""
+        labels, preds = check_label_shapes(labels, preds, True)
+        for label, pred in zip(labels, preds, strict=False):
+            wanted, scores = label.asnumpy().ravel(), pred.asnumpy()
+            assert wanted.shape[0] == scores.shape[0], (wanted.shape[0], scores.shape[0])
+            chosen = scores[np.arange(wanted.shape[0]), wanted.astype("int64")]
+            self._add((-np.log(chosen + self.eps)).sum(), wanted.shape[0])
+
+
+@register
+@alias("nll_loss")
+class NegativeLogLikelihood(CrossEntropy):
+    """The mean negative log probability of the labels."""
+
+    def __init__(
+        self, eps: float = 1e-12, name: str = "nll-loss", output_names: Any = None, label_names: Any = None
+    ) -> None:
+        super().__init__(eps, name, output_names, label_names)

@@ -1,0 +1,195 @@
+"""The wrapper around a tensor and what runs operators on it, below everything that `mx.nd` and `mx.np` offer."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ..base import MXNetError
+from ..context import Context, as_context
+from ..operators import Operator
+from ..state import state, without_torch_grad
+from .tape import remember
+
+if TYPE_CHECKING:
+    from .ndarray import NDArray
+
+__all__ = ["IN_GRAPH", "IN_PLACE", "Array", "call", "mark", "move", "run", "wrap", "wrapped_by", "write"]
+
+IN_GRAPH = (
+    "Assigning to NDArrays that are already in a computational graph will cause undefined behavior when evaluating "
+    "gradients. Please call backward first to clear the graph or do this out side of a record section."
+)
+IN_PLACE = "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd."
+
+
+class Array:
+    """What an array holds: a tensor, the context that it says it is on, and the gradient of the last `backward`.
+
+    Args:
+        tensor: the values.
+        ctx: the context; the current one by default.
+    """
+
+    __slots__ = ("__weakref__", "_ctx", "_fresh", "_grad", "_t")
+
+    def __init__(self, tensor: Tensor, ctx: Context | None = None) -> None:
+        self._t = tensor
+        self._ctx = as_context(ctx)
+        self._grad: NDArray | None = None
+        self._fresh = False
+
+
+_kinds: dict[bool, type[Array]] = {}
+
+
+def wrapped_by(numpy_semantics: bool, kind: type[Array]) -> None:
+    """Have `wrap` make arrays of a class: those of `mx.nd`, or those of `mx.np` while `npx.set_np` is in force."""
+    _kinds[numpy_semantics] = kind
+
+
+def wrap(tensor: Tensor, ctx: Context) -> "NDArray":
+    """An array around a tensor, without the checks of the constructor."""
+    array: Any = object.__new__(_kinds[state.numpy])
+    array._t = tensor
+    array._ctx = ctx
+    array._grad = None
+    array._fresh = False
+    if tensor.requires_grad and state.recording:
+        remember(array)
+    return array
+
+
+def move(tensor: Tensor, ctx: Context) -> Tensor:
+    """A contiguous copy on a context's device, in the graph if the tensor is."""
+    copy = tensor.to(ctx.device)
+    return copy.clone(memory_format=torch.contiguous_format) if copy.device == tensor.device else copy
+
+
+def run(function: Callable[..., Any], *tensors: Any) -> Any:
+    """Compute on tensors, in the graph only while `autograd.record` is in force."""
+    if state.recording:
+        return function(*tensors)
+    return without_torch_grad(function, *tensors)
+
+
+def write(target: Array, values: Tensor) -> None:
+    """Replace the elements of an array; while recording, its new values are part of the graph.
+
+    Raises:
+        MXNetError: for values of another shape, or a target in the graph being recorded.
+    """
+    if target._t.shape != values.shape:
+        raise MXNetError(f"the output has shape {tuple(target._t.shape)}, the result {tuple(values.shape)}")
+    if state.recording:
+        if target._t.requires_grad:
+            raise MXNetError(IN_GRAPH)
+        if values.requires_grad:
+            target._t.copy_(values)
+            remember(target)
+            return
+    target._t.data.copy_(values.detach())
+
+
+def mark(array: "NDArray", gradient: "NDArray", grad_req: str) -> None:
+    """Make an array a variable whose gradients go to `gradient`: replaced ("write"), summed ("add") or not at all."""
+    leaf = array._t.detach()
+    array._t = leaf
+    array._grad = gradient
+    if grad_req == "null" or not leaf.dtype.is_floating_point:
+        return
+    leaf.requires_grad_(True)
+
+    def collect(variable: Tensor) -> None:
+        fresh = variable.grad
+        variable.grad = None
+        assert fresh is not None
+        if grad_req == "add":
+            gradient._t.data.add_(fresh.detach())
+        else:
+            gradient._t = fresh.detach()
+        gradient._fresh = True
+
+    leaf.register_post_accumulate_grad_hook(collect)
+
+
+def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], out: Any = None) -> Any:
+    """Run an operator on arrays.
+
+    Args:
+        operator: the operator.
+        arguments: the arrays, then attributes in the operator's order.
+        attributes: further arrays and attributes by name.
+        out: array, or list of arrays, that receives the results.
+
+    Returns:
+        An NDArray, or a list of them for an operator with several results.
+
+    Raises:
+        AssertionError: for an input that is no NDArray.
+        MXNetError: for an unknown attribute, and for whatever the operator refuses.
+        TypeError: for too many arguments.
+    """
+    ctx = None
+    values: list[Any] = []
+    inputs = len(arguments) if operator.variadic else len(operator.inputs)
+    for place, argument in enumerate(arguments):
+        if isinstance(argument, Array):
+            values.append(argument._t)
+            ctx = ctx or argument._ctx
+        else:
+            if place < inputs and (operator.variadic or argument is not None):
+                name = operator.inputs[0 if operator.variadic else place]
+                raise AssertionError(f"Argument {name} must have NDArray type, but got {argument}")
+            values.append(argument)
+    named = {}
+    for key, value in attributes.items():
+        if isinstance(value, Array):
+            ctx = ctx or value._ctx
+            named[key] = value._t
+        elif key in operator.inputs and not operator.variadic:
+            if value is not None:
+                raise AssertionError(f"Argument {key} must have NDArray type, but got {value}")
+        elif key in operator.attributes:
+            named[key] = value
+        else:
+            operator.check({key: value})
+    if not operator.variadic and len(values) > operator.places:
+        raise TypeError(f"{operator.name} takes {operator.places} arguments, got {len(values)}")
+    if ctx is None:
+        ctx = as_context(named.get("ctx"))
+    try:
+        if state.recording:
+            result = operator.compute(*values, **named)
+        else:
+            result = without_torch_grad(operator.compute, *values, **named)
+        if operator.copies:
+            result = _own(result, values, named)
+    except (MXNetError, NotImplementedError, AssertionError):
+        raise
+    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+        raise MXNetError(f"{operator.name}: {str(error).replace(operator.compute.__name__, operator.name)}") from error
+    return _give(result, ctx, out)
+
+
+def _own(result: Any, values: list, named: Mapping[str, Any]) -> Any:
+    """Copy what shares memory with an input: an operator's result is an array of its own."""
+    if isinstance(result, tuple):
+        return tuple(_own(part, values, named) for part in result)
+    shares = result._is_view() or any(result is v for v in values) or any(result is v for v in named.values())
+    if not shares:
+        return result
+    return run(lambda t: t.clone(memory_format=torch.contiguous_format), result)
+
+
+def _give(result: Any, ctx: Context, out: Any) -> Any:
+    if out is not None:
+        targets = out if isinstance(out, (list, tuple)) else [out]
+        results = result if isinstance(result, tuple) else (result,)
+        for target, values in zip(targets, results, strict=False):
+            write(target, values.to(target._t.dtype))
+        return out
+    if isinstance(result, tuple):
+        return [wrap(part, ctx) for part in result]
+    return wrap(result, ctx)

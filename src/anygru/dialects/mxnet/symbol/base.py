@@ -1,0 +1,251 @@
+"""What a symbol tells of its graph: names, attributes, shapes and dtypes; running and writing it."""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from ..base import MXNetError
+from ..context import Context, current_context
+from ..ndarray.array import wrap
+from ..ndarray.ndarray import NDArray
+from . import files, graph, infer, types
+from .node import Entry, Node, topological
+
+__all__ = ["NotImplementedForSymbol", "SymbolBase"]
+
+Own = TypeVar("Own", bound="SymbolBase")
+
+
+class NotImplementedForSymbol(MXNetError):
+    """What only arrays can do."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Function {name} is not implemented for Symbol and only available in NDArray.")
+
+
+class SymbolBase:
+    """One or more outputs of a graph of operators, without the operators' methods."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self._entries = entries
+
+    # ---- facts
+
+    @property
+    def name(self) -> str | None:
+        """The name of the node, None for a group."""
+        nodes = {id(node) for node, _ in self._entries}
+        return self._entries[0][0].name if len(nodes) == 1 else None
+
+    def __repr__(self) -> str:
+        name = self.name
+        if name is None:
+            return f"<Symbol group [{', '.join(part.name or '' for part in self)}]>"
+        return f"<Symbol {name}>"
+
+    def __bool__(self) -> bool:
+        raise NotImplementedForSymbol("bool")
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self: Own) -> Iterator[Own]:
+        return (type(self)([entry]) for entry in self._entries)
+
+    def __getitem__(self: Own, index: Any) -> Own:
+        if isinstance(index, str):
+            found = [i for i, name in enumerate(self.list_outputs()) if name == index]
+            if len(found) != 1:
+                raise ValueError(f"Cannot find output that matches name {index}")
+            return type(self)([self._entries[found[0]]])
+        if isinstance(index, slice):
+            return type(self)(self._entries[index])
+        if not isinstance(index, int):
+            raise TypeError("Symbol only support integer index to fetch i-th output")
+        if index >= len(self._entries):
+            raise IndexError("Index out of range")
+        return type(self)([self._entries[index]])
+
+    def _nodes(self) -> list[Node]:
+        return topological(node for node, _ in self._entries)
+
+    def _auxiliary(self) -> set[int]:
+        found = set()
+        for node in self._nodes():
+            if node.operator is not None and node.operator.auxiliary:
+                for name, (below, _) in zip(node.operator.inputs, node.inputs, strict=False):
+                    if name in node.operator.auxiliary:
+                        found.add(id(below))
+        return found
+
+    def list_inputs(self) -> list[str]:
+        """Names of all variables."""
+        return [node.name for node in self._nodes() if node.operator is None]
+
+    def list_arguments(self) -> list[str]:
+        """Names of the variables that are no auxiliary states."""
+        auxiliary = self._auxiliary()
+        return [node.name for node in self._nodes() if node.operator is None and id(node) not in auxiliary]
+
+    def list_auxiliary_states(self) -> list[str]:
+        """Names of the states that operators keep, such as running means."""
+        auxiliary = self._auxiliary()
+        return [node.name for node in self._nodes() if id(node) in auxiliary]
+
+    def list_outputs(self) -> list[str]:
+        """Names of the outputs."""
+        return [node.output_name(index) for node, index in self._entries]
+
+    def get_internals(self: Own) -> Own:
+        """Every output of every node, as a group."""
+        return type(self)([(node, index) for node in self._nodes() for index in range(node.outputs())])
+
+    def get_children(self: Own) -> Own | None:
+        """The inputs of the node, as a group."""
+        below = self._entries[0][0].inputs
+        return type(self)(list(below)) if below else None
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self._entries)
+
+    # ---- attributes
+
+    def attr(self, key: str) -> str | None:
+        """One attribute's text."""
+        return self._entries[0][0].attrs.get(key)
+
+    def list_attr(self, recursive: bool = False) -> dict[str, str]:
+        """The attributes of the node."""
+        return dict(self._entries[0][0].attrs)
+
+    def attr_dict(self) -> dict[str, dict[str, str]]:
+        """The attributes of every node that has any."""
+        return {node.name: dict(node.attrs) for node in self._nodes() if node.attrs}
+
+    # ---- inference, running, files
+
+    def infer_shape(self, *args: Any, **known: Any) -> tuple[Any, Any, Any]:
+        """Shapes of arguments, outputs and auxiliary states, given those of some arguments by name or order.
+
+        Three times None, with a warning that names the arguments, where some do not follow.
+
+        Raises:
+            MXNetError: for shapes that do not fit together, and names that are no argument's.
+            TypeError: for a shape that is no tuple.
+        """
+        found = self._shapes(args, known)
+        unknown = [
+            (name, shape) for name, shape in zip(self.list_arguments(), found[0], strict=True) if 0 in (shape or (0,))
+        ]
+        if unknown:
+            _warn_of_unknown("shape", "(0s in shape means unknown dimensions)", unknown)
+        return (None, None, None) if any(0 in (shape or (0,)) for part in found for shape in part) else found
+
+    def infer_shape_partial(self, *args: Any, **known: Any) -> tuple[list, list, list]:
+        """What `infer_shape` finds, with 0 for sizes and () for shapes that are not known."""
+        return self._shapes(args, known)
+
+    def _shapes(self, args: tuple, known: dict[str, Any]) -> tuple[list, list, list]:
+        known = self._by_name("shape", args, known)
+        for name, shape in known.items():
+            if not isinstance(shape, tuple):
+                raise TypeError(f"Arguments need to be shapes (tuple), but '{name}' is {type(shape)}.")
+        found = infer.shapes(self._entries, known)
+        variables = {node.name: found.of((node, 0)) or () for node in self._nodes() if node.operator is None}
+        return (
+            [variables[name] for name in self.list_arguments()],
+            [found.of(entry) or () for entry in self._entries],
+            [variables[name] for name in self.list_auxiliary_states()],
+        )
+
+    def infer_type(self, *args: Any, **known: Any) -> tuple[Any, Any, Any]:
+        """Dtypes of arguments, outputs and auxiliary states, given those of some arguments by name or order.
+
+        Three times None, with a warning that names the arguments, where some do not follow.
+
+        Raises:
+            MXNetError: for dtypes that do not fit together, and names that are no argument's.
+        """
+        found = self.infer_type_partial(*args, **known)
+        unknown = [(name, None) for name, kind in zip(self.list_arguments(), found[0], strict=True) if kind is None]
+        if unknown:
+            _warn_of_unknown("type", "", unknown)
+        return (None, None, None) if any(kind is None for part in found for kind in part) else found
+
+    def infer_type_partial(self, *args: Any, **known: Any) -> tuple[list, list, list]:
+        """What `infer_type` finds, with None for dtypes that are not known."""
+        found = types.types(self._nodes(), self._by_name("type", args, known))
+        variables = {node.name: found.of((node, 0)) for node in self._nodes() if node.operator is None}
+        return (
+            [variables[name] for name in self.list_arguments()],
+            [found.of(entry) for entry in self._entries],
+            [variables[name] for name in self.list_auxiliary_states()],
+        )
+
+    def _by_name(self, what: str, args: tuple, known: dict[str, Any]) -> dict[str, Any]:
+        names = self.list_arguments()
+        if args and known:
+            raise ValueError(f"Can only specify known argument {what}s either by positional or kwargs way.")
+        if len(args) > len(names):
+            raise MXNetError(f"infer_{what}: {len(args)} {what}s for {len(names)} arguments")
+        unknown = [name for name in known if name not in self.list_inputs()]
+        if unknown:
+            raise MXNetError(f"infer_{what}: {', '.join(unknown)} not found, candidates are {', '.join(names)}")
+        return {name: value for name, value in zip(names, args, strict=False) if value is not None} | known
+
+    def eval(self, ctx: Context | None = None, **arrays: NDArray) -> list[NDArray]:
+        """Compute the outputs from arrays given by the arguments' names."""
+        context = ctx or current_context()
+        program = graph.Program(self._entries)
+        missing = [name for name in program.variables if name not in arrays]
+        if missing:
+            raise MXNetError(f"eval: no values for {', '.join(missing)}")
+        with context:
+            results = program.run([arrays[name]._t for name in program.variables])
+        return [wrap(values, context) for values in results]
+
+    def tojson(self, remove_amp_cast: bool = True) -> str:
+        """The graph in the form of MXNet's symbol files."""
+        return files.to_json(self._entries)
+
+    def save(self, fname: str, remove_amp_cast: bool = True) -> None:
+        """Write the graph to a file that MXNet reads."""
+        files.save(fname, self.tojson())
+
+    def __copy__(self: Own) -> Own:
+        return type(self)(list(self._entries))
+
+    def __call__(self: Own, **symbols: Own) -> Own:
+        return self.compose(symbols)
+
+    def compose(self: Own, symbols: dict[str, Own]) -> Own:
+        """The same graph with other symbols in place of variables."""
+        copies: dict[int, Entry | Node] = {}
+        for node in self._nodes():
+            if node.operator is None and node.name in symbols:
+                copies[id(node)] = symbols[node.name]._entries[0]
+            elif node.operator is None:
+                copies[id(node)] = node
+            else:
+                copies[id(node)] = Node(
+                    node.operator, node.name, node.attrs, [_moved(copies, entry) for entry in node.inputs]
+                )
+        return type(self)([_moved(copies, entry) for entry in self._entries])
+
+
+def _warn_of_unknown(what: str, note: str, unknown: list[tuple[str, Any]]) -> None:
+    lines = "".join(f"\n\t{name}: {known}" for name, known in unknown)
+    warnings.warn(
+        f"Cannot decide {what} for the following arguments{' ' + note if note else ''}. "
+        f"Consider providing them as input:{lines}",
+        stacklevel=3,
+    )
+
+
+def _moved(copies: dict[int, Any], entry: Entry) -> Entry:
+    copy = copies[id(entry[0])]
+    return copy if isinstance(copy, tuple) else (copy, entry[1])
