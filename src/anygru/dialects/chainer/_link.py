@@ -18,6 +18,7 @@ from .device_resident import DeviceResident, DeviceResidentsVisitor
 from .initializers.fillers import NaN
 from .link_hook import LinkHook, _ForwardPostprocessCallbackArgs, _ForwardPreprocessCallbackArgs
 from .serializer import AbstractSerializer
+from .types import DTypeSpec, InitializerSpec, ShapeSpec
 from .variable import Parameter
 
 _ARRAYS = (numpy.ndarray, cuda.ndarray)
@@ -128,7 +129,13 @@ class Link(DeviceResident):
         self._persistent.discard(name)
         super().__delattr__(name)
 
-    def add_param(self, name: str, shape: Any = None, dtype: Any = numpy.float32, initializer: Any = None) -> None:
+    def add_param(
+        self,
+        name: str,
+        shape: ShapeSpec | None = None,
+        dtype: DTypeSpec = numpy.float32,
+        initializer: InitializerSpec = None,
+    ) -> None:
         """Register a parameter.
 
         Args:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._kit.fans import fans
+from .types import DTypeSpec, NdArray
 
 
 class Initializer:
@@ -14,13 +13,13 @@ class Initializer:
         dtype: the dtype that arrays made for it should have; None for the configured one.
     """
 
-    def __init__(self, dtype: Any = None) -> None:
+    def __init__(self, dtype: DTypeSpec = None) -> None:
         self.dtype = dtype
 
-    def __call__(self, array: Any) -> None:
+    def __call__(self, array: NdArray) -> None:
         raise NotImplementedError
 
-    def check_dtype(self, array: Any) -> None:
+    def check_dtype(self, array: NdArray) -> None:
         """Raise AssertionError if the array has another dtype than the one asked for."""
         if self.dtype is not None and array.dtype != self.dtype:
             raise AssertionError(f"the array has dtype {array.dtype}, but {type(self).__name__} asks for {self.dtype}")

@@ -162,7 +162,7 @@ class ChainList(_Parent, collections.abc.MutableSequence):
             raise TypeError('cannot register a new link within a "with chainlist.init_scope():" block.')
         super().__setattr__(name, value)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: int | slice, value: Any) -> None:
         if isinstance(index, int):
             value.name = str(index)
             self._children[index] = value
@@ -172,10 +172,10 @@ class ChainList(_Parent, collections.abc.MutableSequence):
         else:
             raise TypeError(f"ChainList indices must be integers or slices, not {type(index).__name__}")
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
         return self._children[index]
 
-    def __delitem__(self, index: Any) -> None:
+    def __delitem__(self, index: int | slice) -> None:
         del self._children[index]
         self._rename()
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from .configuration import config
-from .serializer import Serializer
+from .serializer import AbstractSerializer, Serializer
 from .variable import Variable, as_array
 
 _thread = threading.local()
@@ -51,7 +51,7 @@ class Reporter:
             self.__exit__(None, None, None)
             self.observation = outer
 
-    def add_observer(self, name: str, observer: Any) -> None:
+    def add_observer(self, name: str, observer: object) -> None:
         """Give an object a name."""
         self._observer_names[id(observer)] = name
 
@@ -60,7 +60,7 @@ class Reporter:
         for name, observer in observers:
             self._observer_names[id(observer)] = prefix + name
 
-    def report(self, values: dict[str, Any], observer: Any = None) -> None:
+    def report(self, values: dict[str, Any], observer: object | None = None) -> None:
         """Write values down, under "name of the observer/key" if there is one (KeyError if it has no name)."""
         if not config.keep_graph_on_report:
             values = {key: copy.copy(v) if isinstance(v, Variable) else v for key, v in values.items()}
@@ -79,7 +79,7 @@ def get_current_reporter() -> Reporter:
     return _reporters()[-1]
 
 
-def report(values: dict[str, Any], observer: Any = None) -> None:
+def report(values: dict[str, Any], observer: object | None = None) -> None:
     """Report values to the current reporter; does nothing if there is none."""
     if _reporters():
         get_current_reporter().report(values, observer)
@@ -119,7 +119,7 @@ class Summary:
         mean = self._x / self._n
         return mean, numpy.sqrt(self._x2 / self._n - mean * mean)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load the sums."""
         try:
             self._x = serializer("_x", self._x)
@@ -163,7 +163,7 @@ class DictSummary:
             statistics[key], statistics[key + ".std"] = summary.make_statistics()
         return statistics
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load all sums."""
         if isinstance(serializer, Serializer):
             names = list(self._summaries)

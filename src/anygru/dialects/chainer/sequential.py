@@ -11,7 +11,7 @@ from ._link import check_mode
 from .link import ChainList, Link
 
 
-def _type_name(layer: Any) -> str:
+def _type_name(layer: Callable[..., Any]) -> str:
     return type(layer).__name__ if isinstance(layer, Link) else layer.__name__
 
 
@@ -101,7 +101,7 @@ class Sequential(ChainList):
         content = "\n" + "".join(lines) if lines else ""
         return f"{type(self).__name__}({content})"
 
-    def append(self, layer: Any) -> None:
+    def append(self, layer: Callable[..., Any]) -> None:
         """Add a layer at the end."""
         self.insert(len(self), layer)
 
@@ -110,7 +110,7 @@ class Sequential(ChainList):
         for layer in sequential:
             self.append(layer)
 
-    def insert(self, i: int, layer: Any) -> None:
+    def insert(self, i: int, layer: Callable[..., Any]) -> None:
         """Put a layer before the one at `i` (IndexError if there is no such place)."""
         if not -len(self) <= i <= len(self):
             raise IndexError(f"Index out of range: {i}")
@@ -130,7 +130,7 @@ class Sequential(ChainList):
         before = [place for place, layer in enumerate(self._layers[:i]) if isinstance(layer, Link)]
         return (before[0] if before else 0) + 1 if i else 0
 
-    def remove(self, layer: Any) -> None:
+    def remove(self, layer: Callable[..., Any]) -> None:
         """Remove the first occurrence of a layer (ValueError if it is absent)."""
         if layer not in self:
             raise ValueError(f"There is no layer object that is same as {layer}")
@@ -153,11 +153,11 @@ class Sequential(ChainList):
         self._layers = []
         del self._children[::2]
 
-    def index(self, layer: Any, start: int | None = None, end: int | None = None) -> int:
+    def index(self, layer: Callable[..., Any], start: int | None = None, end: int | None = None) -> int:
         """Place of a layer, counted from `start` (ValueError if it is absent)."""
         return self._layers[start:end].index(layer)
 
-    def count(self, layer: Any) -> int:
+    def count(self, layer: Callable[..., Any]) -> int:
         """How often a layer occurs."""
         return self._layers.count(layer)
 
@@ -191,7 +191,7 @@ class Sequential(ChainList):
         return flat
 
 
-def _check_callable(layer: Any) -> None:
+def _check_callable(layer: Callable[..., Any]) -> None:
     if not callable(layer):
         raise ValueError(f"All elements of the argument should be callable. But given {layer} is not callable.")
 

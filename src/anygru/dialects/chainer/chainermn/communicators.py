@@ -14,13 +14,15 @@ import torch.distributed as dist
 from anygru import parallel
 
 from .._tensors import as_array, as_tensor
+from ..link import Link
+from ..types import DTypeSpec, NdArray
 
 # The original's names of communicators. All do the same over torch.distributed, which chooses the way itself.
 NAMES = ("naive", "flat", "pure_nccl", "non_cuda_aware", "hierarchical", "two_dimensional", "single_node")
 
 
 def create_communicator(
-    communicator_name: str = "pure_nccl", mpi_comm: None = None, allreduce_grad_dtype: Any = None, **kwargs: Any
+    communicator_name: str = "pure_nccl", mpi_comm: None = None, allreduce_grad_dtype: DTypeSpec = None, **kwargs: Any
 ) -> CommunicatorBase:
     """A communicator between all processes.
 
@@ -119,30 +121,30 @@ class CommunicatorBase:
             total = _combine(total, other, op)
         return total
 
-    def bcast(self, array: Any, root: int = 0) -> Any:
+    def bcast(self, array: NdArray, root: int = 0) -> Any:
         """The array of one process. The others pass None or an array of its shape and dtype."""
         return self.bcast_obj(array, root=root)
 
-    def allreduce(self, array: Any) -> Any:
+    def allreduce(self, array: NdArray) -> Any:
         """The sum of the arrays of all processes."""
         tensor = as_tensor(array).clone()
         dist.all_reduce(tensor)
         return as_array(tensor)
 
-    def multi_node_mean(self, sendbuf: Any, recvbuf: Any) -> None:
+    def multi_node_mean(self, sendbuf: NdArray, recvbuf: NdArray) -> None:
         """Write the mean of the arrays of all processes into `recvbuf`."""
         target = as_tensor(recvbuf)
         target.copy_(as_tensor(sendbuf))
         dist.all_reduce(target)
         target.div_(self.size)
 
-    def bcast_data(self, model: Any) -> None:
+    def bcast_data(self, model: Link) -> None:
         """Give the parameters of process 0 to the models of all processes."""
         for _, param in sorted(model.namedparams()):
             if param.array is not None:
                 dist.broadcast(as_tensor(param.array), 0)
 
-    def multi_node_mean_grad(self, model: Any, zero_fill: bool = False) -> None:
+    def multi_node_mean_grad(self, model: Link, zero_fill: bool = False) -> None:
         """Replace all gradients by their means over the processes, in one message a dtype.
 
         Args:

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy
 
+from ..dataset.base import Examples
 from ..datasets import SubDataset, TransformDataset
+from .communicators import CommunicatorBase
 
 
 def scatter_dataset(
-    dataset: Any,
-    comm: Any,
+    dataset: Examples,
+    comm: CommunicatorBase,
     root: int = 0,
     shuffle: bool = False,
     seed: int | None = None,
@@ -45,6 +47,6 @@ def _seed(seed: int | None) -> int:
     return int(numpy.random.randint(2**31)) if seed is None else seed
 
 
-def create_empty_dataset(dataset: Any) -> Any:
+def create_empty_dataset(dataset: Examples) -> Any:
     """A dataset of the same length whose examples are empty tuples."""
     return TransformDataset(dataset, lambda example: ())

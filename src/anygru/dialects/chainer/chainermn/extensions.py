@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..training.extensions.evaluator import Evaluator
+from .communicators import CommunicatorBase
 
-def create_multi_node_evaluator(actual_evaluator: Any, communicator: Any) -> Any:
+
+def create_multi_node_evaluator(actual_evaluator: Evaluator, communicator: CommunicatorBase) -> Any:
     """The evaluator, changed so that its results are the means over all processes."""
     local_evaluate = actual_evaluator.evaluate
 
@@ -13,5 +16,5 @@ def create_multi_node_evaluator(actual_evaluator: Any, communicator: Any) -> Any
         results = communicator.allgather_obj({key: float(value) for key, value in local_evaluate().items()})
         return {key: sum(result[key] for result in results) / len(results) for key in sorted(results[0])}
 
-    actual_evaluator.evaluate = evaluate
+    actual_evaluator.evaluate = evaluate  # type: ignore[method-assign]
     return actual_evaluator

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..link import Link
+from ..optimizer import GradientMethod
+from .communicators import CommunicatorBase
+
 
 class MultiNodeOptimizer:
     """An optimizer that averages the gradients over all processes before each update; the rest is the original's.
@@ -12,13 +16,13 @@ class MultiNodeOptimizer:
     The first update only gives the parameters of process 0 to all.
     """
 
-    def __init__(self, actual_optimizer: Any, communicator: Any, zero_fill: bool) -> None:
+    def __init__(self, actual_optimizer: GradientMethod, communicator: CommunicatorBase, zero_fill: bool) -> None:
         self.__dict__["communicator"] = communicator
         self.__dict__["actual_optimizer"] = actual_optimizer
         self.__dict__["zero_fill"] = zero_fill
         self.__dict__["_is_synchronized"] = False
 
-    def setup(self, link: Any) -> Any:
+    def setup(self, link: Link) -> Any:
         """Set the link to update. Returns self."""
         self.actual_optimizer.setup(link)
         self.__dict__["_is_synchronized"] = False
@@ -47,7 +51,10 @@ class MultiNodeOptimizer:
 
 
 def create_multi_node_optimizer(
-    actual_optimizer: Any, communicator: Any, double_buffering: bool = False, zero_fill: bool = True
+    actual_optimizer: GradientMethod,
+    communicator: CommunicatorBase,
+    double_buffering: bool = False,
+    zero_fill: bool = True,
 ) -> MultiNodeOptimizer:
     """An optimizer that averages gradients over all processes.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy
+
+from ..serializer import AbstractSerializer
 
 __all__ = [
     "DatasetMixin",
@@ -12,10 +14,18 @@ __all__ = [
 ]
 
 
+class Examples(Protocol):
+    """Anything with a length whose examples are found by their index."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: Any, /) -> Any: ...
+
+
 class DatasetMixin:
     """Slices and lists of indices for a dataset that defines `__len__` and `get_example(i)`."""
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return [self.get_example(i) for i in range(*index.indices(len(self)))]
         if isinstance(index, (list, numpy.ndarray)):
@@ -55,5 +65,5 @@ class Iterator:
     def __exit__(self, *args: Any) -> None:
         self.finalize()
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load the state; nothing by default."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
 from .. import backend
 from ..backends import cuda
+from ..types import DeviceSpec, NdArray
 
 __all__ = ["Converter", "concat_examples", "converter", "to_device"]
 
@@ -18,7 +19,7 @@ _ARRAYS = (numpy.ndarray, cuda.ndarray)
 class Converter:
     """Makes arrays of a batch: subclass it and define `__call__(batch, device)`."""
 
-    def __call__(self, batch: Any, device: Any) -> Any:
+    def __call__(self, batch: Sequence[Any], device: DeviceSpec) -> Any:
         raise NotImplementedError("Concrete class must implement __call__.")
 
 
@@ -44,11 +45,11 @@ def converter() -> Callable[[Callable[..., Any]], Converter]:
     return _FunctionConverter
 
 
-def _device(spec: Any) -> Any:
+def _device(spec: DeviceSpec) -> Any:
     return None if spec is None else backend.get_device(spec)
 
 
-def call_converter(converter: Any, batch: Any, device: Any) -> Any:
+def call_converter(converter: Callable[..., Any], batch: Sequence[Any], device: DeviceSpec) -> Any:
     """Call a converter; a plain function gets the device as a number (-1: CPU) or None."""
     if isinstance(converter, Converter):
         return converter(batch, device)
@@ -57,13 +58,13 @@ def call_converter(converter: Any, batch: Any, device: Any) -> Any:
     return converter(batch, -1 if device.xp is numpy else device.device.id)
 
 
-def to_device(device: Any, x: Any) -> Any:
+def to_device(device: DeviceSpec, x: Any) -> Any:
     """An array on a device; the array as it is if the device is None."""
     device = _device(device)
     return x if device is None else device.send(x)
 
 
-def _concat_examples(batch: Any, device: Any = None, padding: Any = None) -> Any:
+def _concat_examples(batch: Sequence[Any], device: DeviceSpec = None, padding: Any = None) -> Any:
     """Arrays of a list of examples: a tuple of them for tuples, a dictionary for dictionaries, else one array.
 
     Args:
@@ -85,7 +86,7 @@ def _concat_examples(batch: Any, device: Any = None, padding: Any = None) -> Any
     return to_device(device, _concat(batch, padding))
 
 
-def _concat(arrays: Any, padding: Any) -> Any:
+def _concat(arrays: NdArray, padding: Any) -> Any:
     if not isinstance(arrays[0], _ARRAYS):
         arrays = numpy.asarray(arrays)
     if padding is not None:
@@ -93,7 +94,7 @@ def _concat(arrays: Any, padding: Any) -> Any:
     return backend.get_array_module(arrays[0]).concatenate([array[None] for array in arrays])
 
 
-def _concat_padded(arrays: Any, padding: Any) -> Any:
+def _concat_padded(arrays: NdArray, padding: Any) -> Any:
     shape = tuple(numpy.max([array.shape for array in arrays], axis=0)) if arrays[0].ndim else ()
     result = backend.get_array_module(arrays[0]).full((len(arrays), *map(int, shape)), padding, dtype=arrays[0].dtype)
     for i, array in enumerate(arrays):

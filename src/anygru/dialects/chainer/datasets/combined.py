@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..dataset.base import DatasetMixin
+from ..dataset.base import DatasetMixin, Examples
 
 __all__ = [
     "ConcatenatedDataset",
@@ -18,7 +18,7 @@ __all__ = [
 class ConcatenatedDataset(DatasetMixin):
     """The examples of several datasets in turn."""
 
-    def __init__(self, *datasets: Any) -> None:
+    def __init__(self, *datasets: Examples) -> None:
         self._datasets = datasets
 
     def __len__(self) -> int:
@@ -46,7 +46,7 @@ class DictDataset:
         self._datasets = datasets
         self._length = lengths.pop()
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
         columns = {key: dataset[index] for key, dataset in self._datasets.items()}
         if not isinstance(index, slice):
             return columns
@@ -59,7 +59,7 @@ class DictDataset:
 class TransformDataset(DatasetMixin):
     """`transform(example)` for each example of a dataset."""
 
-    def __init__(self, dataset: Any, transform: Callable[[Any], Any]) -> None:
+    def __init__(self, dataset: Examples, transform: Callable[[Any], Any]) -> None:
         self._dataset = dataset
         self._transform = transform
 
@@ -73,7 +73,7 @@ class TransformDataset(DatasetMixin):
 class TupleDataset:
     """Tuples of the elements of datasets of one length (ValueError if they differ or there is none)."""
 
-    def __init__(self, *datasets: Any) -> None:
+    def __init__(self, *datasets: Examples) -> None:
         if not datasets:
             raise ValueError("no datasets are given")
         for i, dataset in enumerate(datasets):
@@ -82,7 +82,7 @@ class TupleDataset:
         self._datasets = datasets
         self._length = len(datasets[0])
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
         columns = [dataset[index] for dataset in self._datasets]
         return list(zip(*columns, strict=True)) if isinstance(index, slice) else tuple(columns)
 

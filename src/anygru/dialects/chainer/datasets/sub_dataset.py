@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from ..dataset.base import DatasetMixin
+from ..dataset.base import DatasetMixin, Examples
 
 __all__ = [
     "SubDataset",
@@ -26,7 +26,7 @@ class SubDataset(DatasetMixin):
         ValueError: the part reaches beyond the dataset, or the order is not as long as it.
     """
 
-    def __init__(self, dataset: Any, start: int, finish: int, order: Any = None) -> None:
+    def __init__(self, dataset: Examples, start: int, finish: int, order: numpy.ndarray | None = None) -> None:
         if start < 0 or finish > len(dataset):
             raise ValueError("subset overruns the base dataset.")
         if order is not None and len(order) != len(dataset):
@@ -50,7 +50,9 @@ class SubDataset(DatasetMixin):
         return self._dataset[index if self._order is None else self._order[index]]
 
 
-def split_dataset(dataset: Any, split_at: int, order: Any = None) -> tuple[SubDataset, SubDataset]:
+def split_dataset(
+    dataset: Examples, split_at: int, order: numpy.ndarray | None = None
+) -> tuple[SubDataset, SubDataset]:
     """The examples before and from `split_at` on (TypeError, ValueError for a bad place)."""
     if not isinstance(split_at, (int, numpy.integer)):
         raise TypeError(f"split_at must be int, got {type(split_at)} instead")
@@ -61,27 +63,29 @@ def split_dataset(dataset: Any, split_at: int, order: Any = None) -> tuple[SubDa
     return SubDataset(dataset, 0, split_at, order), SubDataset(dataset, split_at, len(dataset), order)
 
 
-def _random_order(dataset: Any, seed: int | None) -> Any:
+def _random_order(dataset: Examples, seed: int | None) -> Any:
     return numpy.random.RandomState(seed).permutation(len(dataset))
 
 
-def split_dataset_random(dataset: Any, first_size: int, seed: int | None = None) -> tuple[SubDataset, SubDataset]:
+def split_dataset_random(dataset: Examples, first_size: int, seed: int | None = None) -> tuple[SubDataset, SubDataset]:
     """Two parts of the shuffled dataset, the first of a given size."""
     return split_dataset(dataset, first_size, _random_order(dataset, seed))
 
 
-def split_dataset_n(dataset: Any, n: int, order: Any = None) -> list[SubDataset]:
+def split_dataset_n(dataset: Examples, n: int, order: numpy.ndarray | None = None) -> list[SubDataset]:
     """`n` parts of one size; what is left over is dropped."""
     size = len(dataset) // n
     return [SubDataset(dataset, size * i, size * (i + 1), order) for i in range(n)]
 
 
-def split_dataset_n_random(dataset: Any, n: int, seed: int | None = None) -> list[SubDataset]:
+def split_dataset_n_random(dataset: Examples, n: int, seed: int | None = None) -> list[SubDataset]:
     """`n` parts of one size of the shuffled dataset; what is left over is dropped."""
     return split_dataset_n(dataset, n, _random_order(dataset, seed))
 
 
-def get_cross_validation_datasets(dataset: Any, n_folds: int, order: Any = None) -> list[tuple[SubDataset, SubDataset]]:
+def get_cross_validation_datasets(
+    dataset: Examples, n_folds: int, order: numpy.ndarray | None = None
+) -> list[tuple[SubDataset, SubDataset]]:
     """`n_folds` pairs of a training part and a test part; each example is in one test part."""
     order = numpy.arange(len(dataset)) if order is None else numpy.array(order)
     borders = [len(dataset) * i // n_folds for i in range(n_folds + 1)]
@@ -94,7 +98,7 @@ def get_cross_validation_datasets(dataset: Any, n_folds: int, order: Any = None)
 
 
 def get_cross_validation_datasets_random(
-    dataset: Any, n_folds: int, seed: int | None = None
+    dataset: Examples, n_folds: int, seed: int | None = None
 ) -> list[tuple[SubDataset, SubDataset]]:
     """Cross validation over the shuffled dataset."""
     return get_cross_validation_datasets(dataset, n_folds, _random_order(dataset, seed))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..dataset.base import DatasetMixin
@@ -21,10 +21,10 @@ class TextDataset(DatasetMixin):
 
     def __init__(
         self,
-        paths: Any,
-        encoding: Any = None,
-        errors: Any = None,
-        newline: Any = None,
+        paths: str | Sequence[str],
+        encoding: str | Sequence[str | None] | None = None,
+        errors: str | Sequence[str | None] | None = None,
+        newline: str | Sequence[str | None] | None = None,
         filter_func: Callable[..., bool] | None = None,
     ) -> None:
         paths = [paths] if isinstance(paths, str) else list(paths)
@@ -47,7 +47,7 @@ class TextDataset(DatasetMixin):
         return row[0] if len(row) == 1 else row
 
 
-def _per_file(option: Any, n_files: int) -> list[Any]:
+def _per_file(option: str | Sequence[str | None] | None, n_files: int) -> list[Any]:
     if isinstance(option, (list, tuple)):
         if len(option) != n_files:
             raise ValueError("length of encoding, errors and newline must match the number of files")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Callable
 from typing import Any
 
+from ..dataset.base import Examples
 from .serial_iterator import SerialIterator
 
 __all__ = ["MultiprocessIterator"]
@@ -12,7 +14,7 @@ __all__ = ["MultiprocessIterator"]
 _dataset: Any = None  # in a worker process
 
 
-def _set_dataset(dataset: Any) -> None:
+def _set_dataset(dataset: Examples) -> None:
     global _dataset
     _dataset = dataset
 
@@ -32,14 +34,14 @@ class MultiprocessIterator(SerialIterator):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Examples,
         batch_size: int,
         repeat: bool = True,
         shuffle: bool | None = None,
         n_processes: int | None = None,
         n_prefetch: int = 1,
         shared_mem: int | None = None,
-        order_sampler: Any = None,
+        order_sampler: Callable[..., Any] | None = None,
         dataset_timeout: float = 30.0,
         maxtasksperchild: int | None = None,
     ) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from ..dataset.base import Examples
 from .serial_iterator import SerialIterator
 
 __all__ = ["MultithreadIterator"]
@@ -19,12 +21,12 @@ class MultithreadIterator(SerialIterator):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Examples,
         batch_size: int,
         repeat: bool = True,
         shuffle: bool | None = None,
         n_threads: int = 1,
-        order_sampler: Any = None,
+        order_sampler: Callable[..., Any] | None = None,
     ) -> None:
         self._pool: ThreadPoolExecutor | None = None
         self.n_threads = n_threads

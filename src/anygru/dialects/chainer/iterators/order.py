@@ -55,22 +55,22 @@ def advance(
     return IteratorState(end, epoch, is_new_epoch, order), numpy.concatenate(parts)
 
 
-def _indices(order: Any, start: int, stop: int) -> Any:
+def _indices(order: numpy.ndarray | None, start: int, stop: int) -> Any:
     return numpy.arange(start, stop, dtype=numpy.intp) if order is None else order[start:stop]
 
 
 class OrderSampler:
     """Gives the order of the next epoch."""
 
-    def __call__(self, current_order: Any, current_position: int) -> Any:
+    def __call__(self, current_order: numpy.ndarray, current_position: int) -> Any:
         raise NotImplementedError
 
 
 class ShuffleOrderSampler(OrderSampler):
     """A random order each epoch, from a RandomState or by default from NumPy's global generator."""
 
-    def __init__(self, random_state: Any = None) -> None:
+    def __init__(self, random_state: numpy.random.RandomState | None = None) -> None:
         self._random = random_state  # a module could not be pickled
 
-    def __call__(self, current_order: Any, current_position: int) -> Any:
+    def __call__(self, current_order: numpy.ndarray, current_position: int) -> Any:
         return (self._random or numpy.random).permutation(len(current_order))

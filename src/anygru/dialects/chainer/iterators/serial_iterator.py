@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy
 
-from ..dataset.base import Iterator
+from ..dataset.base import Examples, Iterator
+from ..serializer import AbstractSerializer
 from .order import IteratorState, ShuffleOrderSampler, advance
 
 __all__ = ["SerialIterator"]
@@ -28,11 +30,11 @@ class SerialIterator(Iterator):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Examples,
         batch_size: int,
         repeat: bool = True,
         shuffle: bool | None = None,
-        order_sampler: Any = None,
+        order_sampler: Callable[..., Any] | None = None,
     ) -> None:
         if shuffle is not None and order_sampler is not None:
             raise ValueError(
@@ -94,7 +96,7 @@ class SerialIterator(Iterator):
     def _epoch_size(self) -> int:
         return len(self.dataset) if self._state.order is None else len(self._state.order)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load the position, the epoch and the order."""
         position = serializer("current_position", self.current_position)
         epoch = serializer("epoch", self.epoch)

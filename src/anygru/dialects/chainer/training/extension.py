@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
+from ..serializer import AbstractSerializer
 from ..utils import argument
+from .triggers.triggers import TriggerSpec
+
+if TYPE_CHECKING:
+    from .trainer import Trainer
 
 __all__ = ["Extension", "PRIORITY_EDITOR", "PRIORITY_READER", "PRIORITY_WRITER", "make_extension"]
 
@@ -30,24 +36,24 @@ class Extension:
         """The name if none is given: that of the class."""
         return type(self).__name__
 
-    def __call__(self, trainer: Any) -> Any:
+    def __call__(self, trainer: Trainer) -> Any:
         raise NotImplementedError("Extension implementation must override __call__.")
 
-    def initialize(self, trainer: Any) -> None:
+    def initialize(self, trainer: Trainer) -> None:
         """Called before the loop starts."""
 
     def finalize(self) -> None:
         """Called after the loop has ended."""
 
-    def on_error(self, trainer: Any, exc: Exception, tb: Any) -> None:
+    def on_error(self, trainer: Trainer, exc: Exception, tb: TracebackType | None) -> None:
         """Called when the loop has failed, before `finalize`."""
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load the state; nothing by default."""
 
 
 def make_extension(
-    trigger: Any = None,
+    trigger: TriggerSpec = None,
     default_name: str | None = None,
     priority: int | None = None,
     finalizer: Callable[[], None] | None = None,

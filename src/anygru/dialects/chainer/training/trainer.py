@@ -9,10 +9,11 @@ import traceback
 from typing import Any, NamedTuple
 
 from ..reporter import Reporter
-from ..serializer import Serializer
+from ..serializer import AbstractSerializer, Serializer
 from ..utils import argument
 from . import extension as extension_module
-from .triggers.triggers import get_trigger
+from .triggers.triggers import TriggerSpec, get_trigger
+from .updaters.standard_updater import Updater
 
 __all__ = ["Trainer"]
 
@@ -34,8 +35,10 @@ class Trainer:
         extensions: extensions to start with.
     """
 
-    def __init__(self, updater: Any, stop_trigger: Any = None, out: str = "result", extensions: Any = None) -> None:
-        self.updater = updater
+    def __init__(
+        self, updater: Updater, stop_trigger: TriggerSpec = None, out: str = "result", extensions: Any = None
+    ) -> None:
+        self.updater: Any = updater
         self.stop_trigger = get_trigger(stop_trigger)
         self.observation: dict[str, Any] = {}
         self.out = out
@@ -70,7 +73,7 @@ class Trainer:
         self,
         extension: Any,
         name: str | None = None,
-        trigger: Any = None,
+        trigger: TriggerSpec = None,
         priority: int | None = None,
         *,
         call_before_training: bool = False,
@@ -172,7 +175,7 @@ class Trainer:
                     sys.stderr.write(f"Exception in error handler: {another}\nTraceback (most recent call last):\n")
                     traceback.print_tb(another.__traceback__)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load the updater, the triggers and the extensions."""
         self.updater.serialize(serializer["updater"])
         if hasattr(self.stop_trigger, "serialize"):

@@ -8,6 +8,7 @@ import numpy
 
 from ...functions.activation.maxout import maxout
 from ...link import Chain
+from ...types import InitializerSpec, VariableLike
 from ...variable import Variable
 from ..connection.linear import Linear
 
@@ -23,7 +24,12 @@ class Maxout(Chain):
     """
 
     def __init__(
-        self, in_size: int, out_size: int, pool_size: int, initialW: Any = None, initial_bias: Any = 0
+        self,
+        in_size: int,
+        out_size: int,
+        pool_size: int,
+        initialW: InitializerSpec = None,
+        initial_bias: InitializerSpec = 0,
     ) -> None:
         super().__init__()
         self.out_size = out_size
@@ -36,6 +42,6 @@ class Maxout(Chain):
                 in_size, out_size * pool_size, nobias=n_bias is None, initialW=initialW, initial_bias=n_bias
             )
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: VariableLike) -> Variable:
         """[B, out_size] from x [B, in_size]."""
         return maxout(self.linear(x), self.pool_size)

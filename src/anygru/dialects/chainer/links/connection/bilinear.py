@@ -9,6 +9,7 @@ import numpy
 from ...functions.connection import bilinear as function
 from ...initializers import fillers
 from ...link import Link
+from ...types import InitializerSpec, NdArray, VariableLike
 from ...variable import Parameter, Variable
 
 __all__ = ["Bilinear"]
@@ -30,8 +31,8 @@ class Bilinear(Link):
         right_size: int,
         out_size: int,
         nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
+        initialW: InitializerSpec = None,
+        initial_bias: InitializerSpec = None,
     ) -> None:
         super().__init__()
         self.in_sizes = (left_size, right_size)
@@ -47,16 +48,16 @@ class Bilinear(Link):
                 self.V2 = Parameter(fillers.get_initializer(v2), (right_size, out_size))
                 self.b = Parameter(fillers.get_initializer(b), out_size)
 
-    def forward(self, e1: Any, e2: Any) -> Variable:
+    def forward(self, e1: VariableLike, e2: VariableLike) -> Variable:
         """[B, out] from e1 [B, left] and e2 [B, right]."""
         rest = () if self.nobias else (self.V1, self.V2, self.b)
         return function.bilinear(e1, e2, self.W, *rest)
 
 
-def _over_first_axis(initializer: Any) -> Any:
+def _over_first_axis(initializer: InitializerSpec) -> Any:
     """The initializer applied to a 3-dimensional array as a matrix, so that its fans are those of a matrix."""
 
-    def initialize(array: Any) -> None:
+    def initialize(array: NdArray) -> None:
         initializer(array.reshape(array.shape[0], -1))
 
     initialize.dtype = getattr(initializer, "dtype", None)  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ from typing import Any
 from ...functions.connection.convolution_2d import as_pair, convolution_2d
 from ...initializers import fillers
 from ...link import Link
+from ...types import InitializerSpec, VariableLike
 from ...utils import argument
 from ...variable import Parameter, Variable, as_array
 
@@ -37,12 +38,12 @@ class Convolution2D(Link):
         self,
         in_channels: int | None,
         out_channels: Any,
-        ksize: Any = None,
-        stride: Any = 1,
-        pad: Any = 0,
+        ksize: int | tuple[int, int] | None = None,
+        stride: int | tuple[int, int] = 1,
+        pad: int | tuple[int, int] = 0,
         nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
+        initialW: InitializerSpec = None,
+        initial_bias: InitializerSpec = None,
         **kwargs: Any,
     ) -> None:
         super().__init__()
@@ -81,7 +82,13 @@ class Convolution2D(Link):
 
     @classmethod
     def from_params(
-        cls, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0, nobias: bool = False, **kwargs: Any
+        cls,
+        W: VariableLike,
+        b: VariableLike = None,
+        stride: int | tuple[int, int] = 1,
+        pad: int | tuple[int, int] = 0,
+        nobias: bool = False,
+        **kwargs: Any,
     ) -> Convolution2D:
         """A link with copies of existing arrays or Variables."""
         out_channels, in_channels, *ksize = W.shape
@@ -94,7 +101,7 @@ class Convolution2D(Link):
             yield name, getattr(self, name)
         yield from [("nobias", self.b is None), ("dilate", self.dilate), ("groups", self.groups)]
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: VariableLike) -> Variable:
         """[B, out_channels, H', W'] from x [B, in_channels, H, W]."""
         if self.W.array is None:
             self._initialize_params(x.shape[1])

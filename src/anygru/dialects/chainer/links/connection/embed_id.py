@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...functions.connection.embed_id import embed_id
 from ...initializers.fillers import Normal
 from ...link import Link
+from ...types import InitializerSpec, VariableLike
 from ...variable import Parameter, Variable, as_array
 
 __all__ = ["EmbedID"]
@@ -24,18 +23,20 @@ class EmbedID(Link):
 
     ignore_label: int | None = None
 
-    def __init__(self, in_size: int, out_size: int, initialW: Any = None, ignore_label: int | None = None) -> None:
+    def __init__(
+        self, in_size: int, out_size: int, initialW: InitializerSpec = None, ignore_label: int | None = None
+    ) -> None:
         super().__init__()
         self.ignore_label = ignore_label
         with self.init_scope():
             self.W = Parameter(Normal(1.0) if initialW is None else initialW, (in_size, out_size))
 
     @classmethod
-    def from_params(cls, W: Any, ignore_label: int | None = None) -> EmbedID:
+    def from_params(cls, W: VariableLike, ignore_label: int | None = None) -> EmbedID:
         """A link with a copy of an existing array or Variable."""
         in_size, out_size = W.shape
         return cls(in_size, out_size, initialW=as_array(W), ignore_label=ignore_label)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: VariableLike) -> Variable:
         """[..., out_size] from int ids x [...]."""
         return embed_id(x, self.W, ignore_label=self.ignore_label)

@@ -8,6 +8,7 @@ from typing import Any
 from ...functions.connection.linear import linear
 from ...initializers import fillers
 from ...link import Link
+from ...types import InitializerSpec, VariableLike
 from ...utils import size_of_shape
 from ...variable import Parameter, Variable, as_array
 
@@ -33,8 +34,8 @@ class Linear(Link):
         in_size: int | None,
         out_size: int | None = None,
         nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
+        initialW: InitializerSpec = None,
+        initial_bias: InitializerSpec = None,
     ) -> None:
         super().__init__()
         if out_size is None:
@@ -54,7 +55,7 @@ class Linear(Link):
         self.W.initialize((self.out_size, in_size))
 
     @classmethod
-    def from_params(cls, W: Any, b: Any = None, nobias: bool = False) -> Linear:
+    def from_params(cls, W: VariableLike, b: VariableLike = None, nobias: bool = False) -> Linear:
         """A link with copies of existing arrays or Variables (ValueError if their sizes differ)."""
         out_size, in_size = W.shape
         if b is not None and b.size != out_size:
@@ -65,7 +66,7 @@ class Linear(Link):
     def printable_specs(self) -> Iterator[tuple[str, Any]]:
         yield from [("in_size", self.in_size), ("out_size", self.out_size), ("nobias", self.b is None)]
 
-    def forward(self, x: Any, n_batch_axes: int = 1) -> Variable:
+    def forward(self, x: VariableLike, n_batch_axes: int = 1) -> Variable:
         """[B, N] from x [B, ...], whose axes behind the batch axes are flattened."""
         if self.W.array is None:
             self._initialize_params(size_of_shape(x.shape[n_batch_axes:]))

@@ -7,6 +7,7 @@ from typing import Any
 from ... import variable
 from ...functions.math.identity import identity
 from ...link import Link
+from ...types import NdArray
 
 __all__ = ["Parameter"]
 
@@ -14,7 +15,7 @@ __all__ = ["Parameter"]
 class Parameter(Link):
     """A link whose call gives its only parameter W, which starts as a given array."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: NdArray) -> None:
         super().__init__()
         self.add_param("W", array.shape, dtype=array.dtype)
         self.W.array = array

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...functions.math import scale as function
 from ...initializers import fillers
 from ...link import Chain
+from ...types import ShapeSpec, VariableLike
 from ...variable import Parameter, Variable
 from .bias import Bias
 
@@ -23,7 +22,13 @@ class Scale(Chain):
         bias_shape: shape of the bias, by default that of W.
     """
 
-    def __init__(self, axis: int = 1, W_shape: Any = None, bias_term: bool = False, bias_shape: Any = None) -> None:
+    def __init__(
+        self,
+        axis: int = 1,
+        W_shape: ShapeSpec | None = None,
+        bias_term: bool = False,
+        bias_shape: ShapeSpec | None = None,
+    ) -> None:
         super().__init__()
         self.axis = axis
         with self.init_scope():
@@ -34,7 +39,7 @@ class Scale(Chain):
             if bias_term:
                 self.bias = Bias(axis, W_shape if W_shape is not None else bias_shape)
 
-    def forward(self, *xs: Any) -> Variable:
+    def forward(self, *xs: VariableLike) -> Variable:
         """`x * W`, from x or from x and W (AssertionError if W comes twice or not at all)."""
         if (len(xs) == 1) != hasattr(self, "W"):
             raise AssertionError(f"Scale takes x alone if it has a parameter, else x and W; got {len(xs)} arguments")

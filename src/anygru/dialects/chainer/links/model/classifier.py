@@ -28,7 +28,7 @@ class Classifier(Chain):
 
     def __init__(
         self,
-        predictor: Any,
+        predictor: Callable[..., Any],
         lossfun: Callable[..., Variable] = softmax_cross_entropy,
         accfun: Callable[..., Variable] = accuracy,
         label_key: int | str = -1,

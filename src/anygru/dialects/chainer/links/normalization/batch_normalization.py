@@ -12,6 +12,7 @@ from ...configuration import config
 from ...functions.normalization.batch_normalization import batch_normalization, fixed_batch_normalization
 from ...initializers import fillers
 from ...link import Link
+from ...types import DTypeSpec, InitializerSpec, VariableLike
 from ...utils import argument
 from ...variable import Parameter, Variable
 
@@ -41,24 +42,24 @@ class BatchNormalization(Link):
 
     def __init__(
         self,
-        size: Any = None,
+        size: int | tuple[int, ...] | None = None,
         decay: float = 0.9,
         eps: float = 2e-5,
-        dtype: Any = None,
+        dtype: DTypeSpec = None,
         use_gamma: bool = True,
         use_beta: bool = True,
-        initial_gamma: Any = None,
-        initial_beta: Any = None,
-        axis: Any = None,
-        initial_avg_mean: Any = None,
-        initial_avg_var: Any = None,
+        initial_gamma: InitializerSpec = None,
+        initial_beta: InitializerSpec = None,
+        axis: int | tuple[int, ...] | None = None,
+        initial_avg_mean: InitializerSpec = None,
+        initial_avg_var: InitializerSpec = None,
     ) -> None:
         super().__init__()
         if size is None and axis is None:
             raise RuntimeError("size or axis is required")
         self.decay = decay
         self.eps = eps
-        self.axis = (axis,) if isinstance(axis, int) else axis
+        self.axis: Any = (axis,) if isinstance(axis, int) else axis
         self._dtype = get_dtype(dtype, map_mixed16=numpy.float32)
         self._initial_averages = [
             0 if initial_avg_mean is None else initial_avg_mean,
@@ -75,12 +76,12 @@ class BatchNormalization(Link):
         if size is not None:
             self._initialize_params(size)
 
-    def _make_parameter(self, initializer: Any) -> Parameter:
+    def _make_parameter(self, initializer: InitializerSpec) -> Parameter:
         initializer = fillers.get_initializer(initializer)
         initializer.dtype = self._dtype
         return Parameter(initializer)
 
-    def _initialize_params(self, shape: Any) -> None:
+    def _initialize_params(self, shape: tuple[int, ...] | int) -> None:
         self.avg_mean, self.avg_var = [
             fillers.generate_array(
                 fillers.get_initializer(initial), shape, self.xp, dtype=self._dtype, device=self.device
@@ -96,7 +97,7 @@ class BatchNormalization(Link):
         yield from [("size", self.avg_mean.shape[0]), ("decay", self.decay), ("eps", self.eps)]
         yield from [("dtype", self.avg_mean.dtype), ("use_gamma", True), ("use_beta", True)]
 
-    def forward(self, x: Any, **kwargs: Any) -> Variable:
+    def forward(self, x: VariableLike, **kwargs: Any) -> Variable:
         """The normalized x.
 
         Args:

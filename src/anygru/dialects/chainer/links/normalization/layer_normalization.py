@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...functions.normalization.layer_normalization import layer_normalization
 from ...link import Link
+from ...types import InitializerSpec, VariableLike
 from ...utils import size_of_shape
 from ...variable import Parameter, Variable
 
@@ -22,7 +21,11 @@ class LayerNormalization(Link):
     """
 
     def __init__(
-        self, size: int | None = None, eps: float = 1e-6, initial_gamma: Any = None, initial_beta: Any = None
+        self,
+        size: int | None = None,
+        eps: float = 1e-6,
+        initial_gamma: InitializerSpec = None,
+        initial_beta: InitializerSpec = None,
     ) -> None:
         super().__init__()
         with self.init_scope():
@@ -36,7 +39,7 @@ class LayerNormalization(Link):
         self.gamma.initialize(size)
         self.beta.initialize(size)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: VariableLike) -> Variable:
         """The normalized x [B, N]."""
         if self.gamma.array is None:
             self._initialize_params(size_of_shape(x.shape[1:]))

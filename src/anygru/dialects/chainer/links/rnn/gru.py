@@ -10,11 +10,13 @@ from anygru import layers
 
 from ... import _hooks
 from ..._tensors import as_tensor
+from ...device_resident import DeviceResidentsVisitor
 from ...functions.activation.sigmoid import sigmoid
 from ...functions.activation.tanh import tanh
 from ...functions.math.linear_interpolate import linear_interpolate
 from ...functions.rnn import gru_step
 from ...link import Chain
+from ...types import InitializerSpec, VariableLike
 from ...variable import Variable
 from ..connection.linear import Linear
 
@@ -33,7 +35,12 @@ class GRUBase(Chain):
     """
 
     def __init__(
-        self, in_size: int | None, out_size: int, init: Any = None, inner_init: Any = None, bias_init: Any = None
+        self,
+        in_size: int | None,
+        out_size: int,
+        init: InitializerSpec = None,
+        inner_init: InitializerSpec = None,
+        bias_init: InitializerSpec = None,
     ) -> None:
         super().__init__()
         with self.init_scope():
@@ -53,7 +60,7 @@ class GRUBase(Chain):
             return False
         return all(type(p) is Linear and p.b is not None and not p._local_link_hooks for p in self._parts())
 
-    def _step(self, h: Any, x: Any) -> Variable:
+    def _step(self, h: VariableLike, x: VariableLike) -> Variable:
         if not self._is_plain():
             return self._step_by_links(h, x)
         x = _as_rows(x)
@@ -61,7 +68,7 @@ class GRUBase(Chain):
             _initialize(part, x)
         return gru_step.step(h, x, [parameter for part in self._parts() for parameter in (part.W, part.b)])
 
-    def _step_by_links(self, h: Any, x: Any) -> Variable:
+    def _step_by_links(self, h: VariableLike, x: VariableLike) -> Variable:
         """The step by way of the six links, so that who watches them sees what happens, in the original's order."""
         r = sigmoid(self.W_r(x) + self.U_r(h))
         z = sigmoid(self.W_z(x) + self.U_z(h))
@@ -86,12 +93,12 @@ class GRUBase(Chain):
         return cell
 
 
-def _as_rows(x: Any) -> Any:
+def _as_rows(x: VariableLike) -> Any:
     """x [B, ...] as [B, I], as a linear link takes it."""
     return x.reshape(x.shape[0], -1) if x.ndim > 2 else x
 
 
-def _initialize(part: Linear, x: Any) -> None:
+def _initialize(part: Linear, x: VariableLike) -> None:
     if part.W.array is None:
         part._initialize_params(x.shape[1])
 
@@ -105,7 +112,7 @@ class StatelessGRU(GRUBase):
     h' = (1 - z) * h + z * c
     """
 
-    def forward(self, h: Any, x: Any) -> Variable:
+    def forward(self, h: VariableLike, x: VariableLike) -> Variable:
         """The state [B, out] after x [B, in] from h [B, out]."""
         return self._step(h, x)
 
@@ -117,13 +124,18 @@ class StatefulGRU(GRUBase):
     """
 
     def __init__(
-        self, in_size: int | None, out_size: int, init: Any = None, inner_init: Any = None, bias_init: Any = 0
+        self,
+        in_size: int | None,
+        out_size: int,
+        init: InitializerSpec = None,
+        inner_init: InitializerSpec = None,
+        bias_init: InitializerSpec = 0,
     ) -> None:
         super().__init__(in_size, out_size, init, inner_init, bias_init)
         self.state_size = out_size
         self.h: Variable | None = None
 
-    def device_resident_accept(self, visitor: Any) -> None:
+    def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
         super().device_resident_accept(visitor)
         if self.h is not None:
             visitor.visit_variable(self.h)
@@ -139,19 +151,19 @@ class StatefulGRU(GRUBase):
         """Forget the state."""
         self.h = None
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: VariableLike) -> Variable:
         """The new state [B, out] after x [B, in]."""
         self.h = self._first_step(x) if self.h is None else self._step(self.h, x)
         return self.h
 
-    def _step_by_links(self, h: Any, x: Any) -> Variable:
+    def _step_by_links(self, h: VariableLike, x: VariableLike) -> Variable:
         z, candidate = self.W_z(x), self.W(x)
         r = sigmoid(self.W_r(x) + self.U_r(h))
         z = z + self.U_z(h)
         candidate = candidate + self.U(r * h)
         return linear_interpolate(sigmoid(z), tanh(candidate), h)
 
-    def _first_step(self, x: Any) -> Variable:
+    def _first_step(self, x: VariableLike) -> Variable:
         if not self._is_plain():
             z, candidate = self.W_z(x), self.W(x)
             return sigmoid(z) * tanh(candidate)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...configuration import config
+from ...device_resident import DeviceResidentsVisitor
 from ...functions.activation.sigmoid import sigmoid
 from ...functions.activation.tanh import tanh
 from ...functions.array.concat import concat
 from ...functions.math.linear_interpolate import linear_interpolate
 from ...link import Chain
+from ...types import VariableLike
 from ...variable import Variable
 from ..connection.linear import Linear
 
@@ -25,7 +25,7 @@ class MGUBase(Chain):
             self.W_f = Linear(n_inputs + n_units, n_units)
             self.W_h = Linear(n_inputs + n_units, n_units)
 
-    def _call_mgu(self, h: Any, x: Any) -> Variable:
+    def _call_mgu(self, h: VariableLike, x: VariableLike) -> Variable:
         f = sigmoid(self.W_f(concat([h, x])))
         candidate = tanh(self.W_h(concat([f * h, x])))
         return linear_interpolate(f, candidate, h)
@@ -34,7 +34,7 @@ class MGUBase(Chain):
 class StatelessMGU(MGUBase):
     """One step of a minimal gated unit, from a state that the caller keeps."""
 
-    def forward(self, h: Any, x: Any) -> Variable:
+    def forward(self, h: VariableLike, x: VariableLike) -> Variable:
         """The state [B, N] after x [B, I] from h [B, N]."""
         return self._call_mgu(h, x)
 
@@ -47,7 +47,7 @@ class StatefulMGU(MGUBase):
         self._state_size = out_size
         self.h: Variable | None = None
 
-    def device_resident_accept(self, visitor: Any) -> None:
+    def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
         super().device_resident_accept(visitor)
         if self.h is not None:
             visitor.visit_variable(self.h)
@@ -63,7 +63,7 @@ class StatefulMGU(MGUBase):
         """Forget the state: the next step starts from zeros."""
         self.h = None
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: VariableLike) -> Variable:
         """The new state after x."""
         h = self.h
         if h is None:

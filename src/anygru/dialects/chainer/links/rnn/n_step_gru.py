@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -11,6 +12,7 @@ from anygru import layers
 
 from ..._tensors import as_tensor
 from ...functions.rnn import n_step_gru as rnn
+from ...types import VariableLike
 from ...utils import argument
 from ...variable import Variable
 from .n_step_rnn import NStepRNNBase
@@ -28,7 +30,7 @@ class NStepGRUBase(NStepRNNBase):
         """Number of state arrays: 1."""
         return 1
 
-    def forward(self, hx: Any, xs: Any, **kwargs: Any) -> tuple[Variable, list[Variable]]:
+    def forward(self, hx: VariableLike, xs: Sequence[VariableLike], **kwargs: Any) -> tuple[Variable, list[Variable]]:
         """The states of a batch of sequences.
 
         Args:

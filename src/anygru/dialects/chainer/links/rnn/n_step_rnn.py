@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -9,16 +10,17 @@ import numpy
 from ...functions.rnn.longest_first import longest_first
 from ...initializers import fillers
 from ...link import ChainList, Link
+from ...types import InitializerSpec, VariableLike
 from ...utils import argument
 from ...variable import Parameter, Variable
 
 
-def argsort_list_descent(lst: Any) -> numpy.ndarray:
+def argsort_list_descent(lst: Sequence[Any]) -> numpy.ndarray:
     """Where to find the sequences of a list, the longest first: indices (int32)."""
     return numpy.array(longest_first([len(x) for x in lst]), numpy.int32)
 
 
-def permutate_list(lst: Any, indices: Any, inv: bool) -> list[Any]:
+def permutate_list(lst: Sequence[Any], indices: Sequence[int], inv: bool) -> list[Any]:
     """The items of a list in the order of `indices`, or, with `inv`, a list in this order put back."""
     if not inv:
         return [lst[i] for i in indices]
@@ -55,8 +57,8 @@ class NStepRNNBase(ChainList):
         out_size: int,
         dropout: float,
         *,
-        initialW: Any = None,
-        initial_bias: Any = None,
+        initialW: InitializerSpec = None,
+        initial_bias: InitializerSpec = None,
         **kwargs: Any,
     ) -> None:
         argument.check_unexpected_kwargs(
@@ -80,7 +82,7 @@ class NStepRNNBase(ChainList):
         self.out_size = out_size
         self.direction = direction
 
-    def _make_layer(self, in_size: int, out_size: int, matrix: Any, bias: Any) -> Link:
+    def _make_layer(self, in_size: int, out_size: int, matrix: InitializerSpec, bias: InitializerSpec) -> Link:
         layer = Link()
         with layer.init_scope():
             for j in range(self.n_weights):
@@ -99,7 +101,7 @@ class NStepRNNBase(ChainList):
         copied._collect_parameters()
         return copied
 
-    def init_hx(self, xs: Any) -> Variable:
+    def init_hx(self, xs: Sequence[VariableLike]) -> Variable:
         """Initial states of zeros [S, B, N] (in both directions [2S, B, N]) for a batch of sequences."""
         shape = (self.n_layers * self.direction, len(xs), self.out_size)
         return Variable(self.xp.zeros(shape, dtype=xs[0].dtype))

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 from ...serializers import npz
 from ..extension import Extension
 from .snapshot_writers import SimpleWriter
 
+if TYPE_CHECKING:
+    from ..trainer import Trainer
+
 __all__ = ["snapshot", "snapshot_object"]
 
 
-def snapshot_object(target: Any, filename: Any, savefun: Callable[..., None] | None = None, **kwargs: Any) -> Any:
+def snapshot_object(
+    target: Any, filename: str | Callable[[Any], str], savefun: Callable[..., None] | None = None, **kwargs: Any
+) -> Any:
     """An extension that saves one object; see `snapshot`."""
     return snapshot(savefun, filename, target=target, **kwargs)
 
 
 def snapshot(
     savefun: Callable[..., None] | None = None,
-    filename: Any = "snapshot_iter_{.updater.iteration}",
+    filename: str | Callable[[Any], str] = "snapshot_iter_{.updater.iteration}",
     *,
     target: Any = None,
     condition: Callable[[], bool] | None = None,
-    writer: Any = None,
+    writer: Callable[..., None] | None = None,
     snapshot_on_error: bool = False,
     n_retains: int = -1,
     num_retain: int | None = None,
@@ -58,21 +64,21 @@ class _Snapshot(Extension):
         self,
         target: Any,
         condition: Callable[[], bool] | None,
-        writer: Any,
-        filename: Any,
+        writer: Callable[..., None] | None,
+        filename: str | Callable[[Any], str],
         snapshot_on_error: bool,
         n_retains: int,
         autoload: bool,
     ) -> None:
         self._target = target
         self.condition = condition if condition is not None else lambda: True
-        self.writer = writer
-        self.filename = filename
+        self.writer: Any = writer
+        self.filename: Any = filename
         self._snapshot_on_error = snapshot_on_error
         self.n_retains = n_retains
         self.autoload = autoload
 
-    def initialize(self, trainer: Any) -> None:
+    def initialize(self, trainer: Trainer) -> None:
         target = trainer if self._target is None else self._target
         if self.autoload:
             files = _saved_files(self.filename, trainer.out)
@@ -86,15 +92,15 @@ class _Snapshot(Extension):
 
             self.writer.add_cleanup_hook(remove_old)
 
-    def on_error(self, trainer: Any, exc: Exception, tb: Any) -> None:
+    def on_error(self, trainer: Trainer, exc: Exception, tb: TracebackType | None) -> None:
         if self._snapshot_on_error:
             self._save(trainer)
 
-    def __call__(self, trainer: Any) -> None:
+    def __call__(self, trainer: Trainer) -> None:
         if self.condition():
             self._save(trainer)
 
-    def _save(self, trainer: Any) -> None:
+    def _save(self, trainer: Trainer) -> None:
         arrays = npz.serialize(trainer if self._target is None else self._target)
         name = self.filename(trainer) if callable(self.filename) else self.filename.format(trainer)
         self.writer(name, trainer.out, arrays)

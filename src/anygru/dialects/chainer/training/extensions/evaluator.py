@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import backend, reporter
 from ...configuration import using_config
@@ -15,9 +15,13 @@ from ...function import no_backprop_mode
 from ...iterators import SerialIterator
 from ...link import Link
 from ...reporter import DictSummary, Reporter
+from ...types import DeviceSpec
 from .. import extension
 from ..updaters.standard_updater import as_arguments
 from .util import IteratorProgressBar
+
+if TYPE_CHECKING:
+    from ..trainer import Trainer
 
 __all__ = ["Evaluator"]
 
@@ -41,10 +45,10 @@ class Evaluator(extension.Extension):
 
     def __init__(
         self,
-        iterator: Any,
-        target: Any,
-        converter: Any = convert.concat_examples,
-        device: Any = None,
+        iterator: Iterator | dict[str, Iterator],
+        target: Link | dict[str, Link],
+        converter: Callable[..., Any] = convert.concat_examples,
+        device: DeviceSpec = None,
         eval_hook: Callable[[Any], None] | None = None,
         eval_func: Callable[..., Any] | None = None,
         *,
@@ -81,7 +85,7 @@ class Evaluator(extension.Extension):
         """All links by name."""
         return dict(self._targets)
 
-    def __call__(self, trainer: Any = None) -> dict[str, Any]:
+    def __call__(self, trainer: Trainer | None = None) -> dict[str, Any]:
         """The means by name; they are reported, too."""
         own = Reporter()
         prefix = f"{self.name}/" if self.name is not None else ""

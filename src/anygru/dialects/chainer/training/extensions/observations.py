@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import reporter
+from ...serializer import AbstractSerializer
 from ...variable import as_array
 from ..extension import PRIORITY_EDITOR, PRIORITY_WRITER, Extension, make_extension
-from ..triggers.triggers import get_trigger
+from ..triggers.triggers import TriggerSpec, get_trigger
+
+if TYPE_CHECKING:
+    from ..trainer import Trainer
 
 __all__ = [
     "FailOnNonNumber",
@@ -21,7 +25,7 @@ __all__ = [
 class FailOnNonNumber(Extension):
     """Raises RuntimeError when a parameter is NaN or infinite."""
 
-    def __call__(self, trainer: Any) -> None:
+    def __call__(self, trainer: Trainer) -> None:
         for name, optimizer in trainer.updater.get_all_optimizers().items():
             for param in optimizer.target.params():
                 if param.array is not None and not bool(param.xp.isfinite(param.array).all()):
@@ -33,7 +37,9 @@ class MicroAverage(Extension):
 
     priority = PRIORITY_EDITOR
 
-    def __init__(self, numerator_key: str, denominator_key: str, result_key: str, trigger: Any = (1, "epoch")) -> None:
+    def __init__(
+        self, numerator_key: str, denominator_key: str, result_key: str, trigger: TriggerSpec = (1, "epoch")
+    ) -> None:
         self._numerator_key = numerator_key
         self._denominator_key = denominator_key
         self._result_key = result_key
@@ -41,7 +47,7 @@ class MicroAverage(Extension):
         self._numerator: Any = 0
         self._denominator: Any = 0
 
-    def __call__(self, trainer: Any) -> None:
+    def __call__(self, trainer: Trainer) -> None:
         observation = trainer.observation
         if self._numerator_key not in observation or self._denominator_key not in observation:
             return
@@ -52,7 +58,7 @@ class MicroAverage(Extension):
             self._numerator = self._denominator = 0
             reporter.report({self._result_key: result})
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         self._numerator = serializer("_numerator", self._numerator)
         self._denominator = serializer("_denominator", self._denominator)
 
@@ -61,7 +67,7 @@ def observe_value(observation_key: str, target_func: Callable[[Any], Any]) -> An
     """An extension that observes `target_func(trainer)` under a name, once an epoch."""
 
     @make_extension(trigger=(1, "epoch"), priority=PRIORITY_WRITER)
-    def _observe_value(trainer: Any) -> None:
+    def _observe_value(trainer: Trainer) -> None:
         trainer.observation[observation_key] = target_func(trainer)
 
     return _observe_value

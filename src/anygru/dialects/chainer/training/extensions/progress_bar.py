@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..extension import Extension
 from . import util
+
+if TYPE_CHECKING:
+    from ..trainer import Trainer
 
 __all__ = ["ProgressBar"]
 
@@ -22,12 +25,16 @@ class ProgressBar(Extension):
     """
 
     def __init__(
-        self, training_length: Any = None, update_interval: int = 100, bar_length: int = 50, out: Any = sys.stdout
+        self,
+        training_length: tuple[float, str] | None = None,
+        update_interval: int = 100,
+        bar_length: int = 50,
+        out: TextIO = sys.stdout,
     ) -> None:
         self._update_interval = update_interval
         self._bar = _TrainerProgressBar(training_length, bar_length, out)
 
-    def __call__(self, trainer: Any) -> None:
+    def __call__(self, trainer: Trainer) -> None:
         if trainer.updater.iteration % self._update_interval == 0:
             self._bar.trainer = trainer
             self._bar.update()
@@ -39,7 +46,7 @@ class ProgressBar(Extension):
 class _TrainerProgressBar(util.ProgressBar):
     trainer: Any = None
 
-    def __init__(self, training_length: Any, bar_length: int, out: Any) -> None:
+    def __init__(self, training_length: tuple[float, str] | None, bar_length: int, out: TextIO) -> None:
         super().__init__(bar_length, out)
         self._training_length = training_length
 

@@ -6,16 +6,19 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
 from anygru.checkpoints.atomic import open_for_replace
 
 from ...reporter import DictSummary
-from ...serializer import Serializer
+from ...serializer import AbstractSerializer, Serializer
 from ...utils import argument
 from ..extension import Extension
-from ..triggers.triggers import get_trigger
+from ..triggers.triggers import TriggerSpec, get_trigger
+
+if TYPE_CHECKING:
+    from ..trainer import Trainer
 
 __all__ = [
     "LogReport",
@@ -37,8 +40,8 @@ class LogReport(Extension):
 
     def __init__(
         self,
-        keys: Any = None,
-        trigger: Any = (1, "epoch"),
+        keys: Sequence[str] | None = None,
+        trigger: TriggerSpec = (1, "epoch"),
         postprocess: Callable[[dict[str, Any]], None] | None = None,
         filename: str | None = None,
         **kwargs: Any,
@@ -51,7 +54,7 @@ class LogReport(Extension):
         self._log: list[dict[str, Any]] = []
         self._summary = DictSummary()
 
-    def __call__(self, trainer: Any) -> None:
+    def __call__(self, trainer: Trainer) -> None:
         observed = trainer.observation
         if self._keys is not None:
             observed = {key: observed[key] for key in self._keys if key in observed}
@@ -76,7 +79,7 @@ class LogReport(Extension):
         """The entries so far."""
         return self._log
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         if hasattr(self._trigger, "serialize"):
             self._trigger.serialize(serializer["_trigger"])
         try:
@@ -98,7 +101,7 @@ class PrintReport(Extension):
         out: stream to write to.
     """
 
-    def __init__(self, entries: Any, log_report: Any = "LogReport", out: Any = sys.stdout) -> None:
+    def __init__(self, entries: Sequence[str], log_report: Any = "LogReport", out: TextIO = sys.stdout) -> None:
         self._entries = entries
         self._log_report = log_report
         self._out = out
@@ -106,7 +109,7 @@ class PrintReport(Extension):
         self._widths = [max(10, len(name)) for name in entries]
         self._has_header = False
 
-    def __call__(self, trainer: Any) -> None:
+    def __call__(self, trainer: Trainer) -> None:
         if not self._has_header:
             names = (f"{name:{width}}" for name, width in zip(self._entries, self._widths, strict=True))
             self._out.write("  ".join(names) + "\n")
@@ -130,7 +133,7 @@ class PrintReport(Extension):
         if hasattr(self._out, "flush"):
             self._out.flush()
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         if isinstance(self._log_report, LogReport):
             self._log_report.serialize(serializer["_log_report"])
 
@@ -150,9 +153,9 @@ class PlotReport(Extension):
 
     def __init__(
         self,
-        y_keys: Any,
+        y_keys: str | Sequence[str],
         x_key: str = "iteration",
-        trigger: Any = (1, "epoch"),
+        trigger: TriggerSpec = (1, "epoch"),
         postprocess: Callable[[Any, Any, Any], None] | None = None,
         filename: str | None = None,
         marker: str = "x",
@@ -175,7 +178,7 @@ class PlotReport(Extension):
         """Whether matplotlib is there: it is, since anygru depends on it."""
         return True
 
-    def __call__(self, trainer: Any) -> None:
+    def __call__(self, trainer: Trainer) -> None:
         observed = trainer.observation
         self._summary.add({key: observed[key] for key in self._y_keys if key in observed})
         if not (trainer.is_before_training or self._trigger(trainer)):
@@ -208,7 +211,7 @@ class PlotReport(Extension):
             legend = axes.legend(bbox_to_anchor=(1.05, 1), loc=2, borderaxespad=0.0)
             figure.savefig(path, bbox_extra_artists=(legend,), bbox_inches="tight")
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         name = f"_plot_{self._file_name}"
         if isinstance(serializer, Serializer):
             serializer(name, json.dumps(self._data))

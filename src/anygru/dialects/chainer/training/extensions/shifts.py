@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from ...optimizer import Optimizer
+from ...serializer import AbstractSerializer
 from ..extension import Extension
+
+if TYPE_CHECKING:
+    from ..trainer import Trainer
 
 __all__ = [
     "ExponentialShift",
@@ -27,7 +33,7 @@ class _Shift(Extension):
         optimizer: the optimizer; by default the trainer's "main".
     """
 
-    def __init__(self, attr: str, optimizer: Any = None) -> None:
+    def __init__(self, attr: str, optimizer: Optimizer | None = None) -> None:
         self._attr = attr
         self._optimizer = optimizer
         self._init: Any = None
@@ -38,30 +44,30 @@ class _Shift(Extension):
         """The value after `t` calls."""
         raise NotImplementedError
 
-    def _optimizer_of(self, trainer: Any) -> Any:
+    def _optimizer_of(self, trainer: Trainer) -> Any:
         return self._optimizer or trainer.updater.get_optimizer("main")
 
-    def initialize(self, trainer: Any) -> None:
+    def initialize(self, trainer: Trainer) -> None:
         if self._init is None:
             self._init = getattr(self._optimizer_of(trainer), self._attr)
         self._set(trainer, self.value(self._t) if self._last_value is None else self._last_value)
 
-    def __call__(self, trainer: Any) -> None:
+    def __call__(self, trainer: Trainer) -> None:
         self._t += 1
         self._set(trainer, self.value(self._t))
 
-    def _set(self, trainer: Any, value: Any) -> None:
+    def _set(self, trainer: Trainer, value: Any) -> None:
         setattr(self._optimizer_of(trainer), self._attr, value)
         self._last_value = value
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         self._t = serializer("_t", self._t)
         self._last_value = serializer("_last_value", self._last_value)
         if isinstance(self._last_value, numpy.ndarray):
             self._last_value = self._last_value.item()
 
 
-def _not_beyond(value: Any, target: Any, rising: bool) -> Any:
+def _not_beyond(value: Any, target: float | None, rising: bool) -> Any:
     if target is None:
         return value
     return target if (value / target > 1 if rising else value / target < 1) else value
@@ -70,7 +76,14 @@ def _not_beyond(value: Any, target: Any, rising: bool) -> Any:
 class ExponentialShift(_Shift):
     """`init * rate^t`, not beyond `target` (ValueError for a negative rate). `init` is the present value by default."""
 
-    def __init__(self, attr: str, rate: float, init: Any = None, target: Any = None, optimizer: Any = None) -> None:
+    def __init__(
+        self,
+        attr: str,
+        rate: float,
+        init: float | None = None,
+        target: float | None = None,
+        optimizer: Optimizer | None = None,
+    ) -> None:
         if rate < 0:
             raise ValueError("ExponentialShift does not support negative rate")
         super().__init__(attr, optimizer)
@@ -87,7 +100,13 @@ class ExponentialShift(_Shift):
 class LinearShift(_Shift):
     """From the first to the second of `value_range` between the two calls of `time_range`, in equal steps."""
 
-    def __init__(self, attr: str, value_range: Any, time_range: Any, optimizer: Any = None) -> None:
+    def __init__(
+        self,
+        attr: str,
+        value_range: tuple[float, float],
+        time_range: tuple[float, float],
+        optimizer: Optimizer | None = None,
+    ) -> None:
         super().__init__(attr, optimizer)
         self._value_range = value_range
         self._time_range = time_range
@@ -103,7 +122,13 @@ class InverseShift(_Shift):
     """`init * (1 + gamma * t)^(-power)`, not beyond `target`."""
 
     def __init__(
-        self, attr: str, gamma: float, power: float, init: Any = None, target: Any = None, optimizer: Any = None
+        self,
+        attr: str,
+        gamma: float,
+        power: float,
+        init: float | None = None,
+        target: float | None = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
         if gamma < 0:
             raise ValueError("InverseShift does not support negative gamma")
@@ -123,7 +148,13 @@ class PolynomialShift(_Shift):
     """`init * (1 - t / max_count)^rate`, not beyond `target`; 0 after `max_count` calls."""
 
     def __init__(
-        self, attr: str, rate: float, max_count: int, init: Any = None, target: Any = None, optimizer: Any = None
+        self,
+        attr: str,
+        rate: float,
+        max_count: int,
+        init: float | None = None,
+        target: float | None = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
         if rate < 0:
             raise ValueError("PolynomialShift does not support negative rate")
@@ -142,7 +173,13 @@ class StepShift(_Shift):
     """`init * gamma^(t // step)`, not beyond `target`."""
 
     def __init__(
-        self, attr: str, gamma: float, step: int, init: Any = None, target: Any = None, optimizer: Any = None
+        self,
+        attr: str,
+        gamma: float,
+        step: int,
+        init: float | None = None,
+        target: float | None = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
         if gamma < 0:
             raise ValueError("StepShift does not support negative gamma")
@@ -159,7 +196,9 @@ class StepShift(_Shift):
 class MultistepShift(_Shift):
     """`init * gamma^n` after n of the calls listed in `step_value`."""
 
-    def __init__(self, attr: str, gamma: float, step_value: Any, init: float, optimizer: Any = None) -> None:
+    def __init__(
+        self, attr: str, gamma: float, step_value: Sequence[int], init: float, optimizer: Optimizer | None = None
+    ) -> None:
         super().__init__(attr, optimizer)
         self._gamma = gamma
         self._step_value = step_value
@@ -172,7 +211,9 @@ class MultistepShift(_Shift):
 class WarmupShift(_Shift):
     """From `warmup_start` to `init` over the first `warmup_iter` calls, in equal steps."""
 
-    def __init__(self, attr: str, warmup_start: float, warmup_iter: int, init: float, optimizer: Any = None) -> None:
+    def __init__(
+        self, attr: str, warmup_start: float, warmup_iter: int, init: float, optimizer: Optimizer | None = None
+    ) -> None:
         super().__init__(attr, optimizer)
         self._warmup_start = warmup_start
         self._warmup_iter = warmup_iter

@@ -6,13 +6,13 @@ import collections
 import datetime
 import sys
 import time
-from typing import Any
+from typing import Any, TextIO
 
 
 class ProgressBar:
     """A few lines that are written over and over; subclass it and define `get_lines`."""
 
-    def __init__(self, bar_length: int | None = None, out: Any = None) -> None:
+    def __init__(self, bar_length: int | None = None, out: TextIO | None = None) -> None:
         self._bar_length = 50 if bar_length is None else bar_length
         self._out = sys.stdout if out is None else out
         self._recent_timing: collections.deque[tuple[float, float, float]] = collections.deque([], maxlen=100)
@@ -64,7 +64,7 @@ class ProgressBar:
 class IteratorProgressBar(ProgressBar):
     """The progress of an iterator through its dataset (TypeError for one that does not tell)."""
 
-    def __init__(self, iterator: Any, bar_length: int | None = None, out: Any = None) -> None:
+    def __init__(self, iterator: Any, bar_length: int | None = None, out: TextIO | None = None) -> None:
         if not (hasattr(iterator, "current_position") and hasattr(iterator, "epoch_detail")):
             raise TypeError(
                 "Iterator must have the following attributes to enable a progress bar: current_position, epoch_detail"

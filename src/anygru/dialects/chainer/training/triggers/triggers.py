@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...reporter import DictSummary
+from ...serializer import AbstractSerializer
 from ...utils import argument
+
+if TYPE_CHECKING:
+    from ..trainer import Trainer
 
 __all__ = [
     "BestValueTrigger",
@@ -21,8 +25,10 @@ __all__ = [
     "get_trigger",
 ]
 
+TriggerSpec = Callable[[Any], bool] | tuple[float, str] | None
 
-def load_progress(trigger: Any, serializer: Any) -> None:
+
+def load_progress(trigger: TriggerSpec, serializer: AbstractSerializer) -> None:
     """Save or load where the trigger was called last; a file of an early release lacks it, which gives a warning."""
     for name, attribute, unknown in (
         ("previous_iteration", "_previous_iteration", -1),
@@ -55,7 +61,7 @@ class IntervalTrigger:
         self._previous_iteration = 0
         self._previous_epoch_detail: Any = 0.0
 
-    def __call__(self, trainer: Any) -> bool:
+    def __call__(self, trainer: Trainer) -> bool:
         updater = trainer.updater
         if self.unit == "epoch":
             now, before = updater.epoch_detail, self._previous_epoch_detail
@@ -71,7 +77,7 @@ class IntervalTrigger:
             self._previous_epoch_detail = updater.epoch_detail
         return before // self.period != now // self.period
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load where it was called last."""
         load_progress(self, serializer)
 
@@ -86,7 +92,7 @@ class IntervalTrigger:
 class ManualScheduleTrigger:
     """Fires at each of the given points (a number or a list) in epochs or iterations."""
 
-    def __init__(self, points: Any, unit: str) -> None:
+    def __init__(self, points: float | list[float], unit: str) -> None:
         check_unit(unit)
         self.points = points if isinstance(points, list) else [points]
         self.unit = unit
@@ -95,7 +101,7 @@ class ManualScheduleTrigger:
         self._previous_iteration = 0
         self._previous_epoch_detail: Any = 0.0
 
-    def __call__(self, trainer: Any) -> bool:
+    def __call__(self, trainer: Trainer) -> bool:
         updater = trainer.updater
         if self.unit == "epoch":
             now, before = updater.epoch_detail, self._previous_epoch_detail
@@ -114,7 +120,7 @@ class ManualScheduleTrigger:
             self._previous_epoch_detail = updater.epoch_detail
         return fire
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load where it was called last and whether it has finished."""
         load_progress(self, serializer)
         try:
@@ -140,12 +146,12 @@ class OnceTrigger:
         """Whether it will not fire any more."""
         return not (self._flag_first or self._flag_resumed)
 
-    def __call__(self, trainer: Any) -> bool:
+    def __call__(self, trainer: Trainer) -> bool:
         fire = not self.finished
         self._flag_first = self._flag_resumed = False
         return fire
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load whether it has fired."""
         try:
             self._flag_first = serializer("_flag_first", self._flag_first)
@@ -164,13 +170,13 @@ class TimeTrigger:
         self._period = period
         self._next_time = period
 
-    def __call__(self, trainer: Any) -> bool:
+    def __call__(self, trainer: Trainer) -> bool:
         if self._next_time >= trainer.elapsed_time:
             return False
         self._next_time += self._period
         return True
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load the time of the next firing."""
         self._next_time = serializer("next_time", self._next_time)
 
@@ -189,12 +195,12 @@ class EarlyStoppingTrigger:
 
     def __init__(
         self,
-        check_trigger: Any = (1, "epoch"),
+        check_trigger: TriggerSpec = (1, "epoch"),
         monitor: str = "main/loss",
         patience: int | None = None,
         mode: str = "auto",
         verbose: bool = False,
-        max_trigger: Any = (100, "epoch"),
+        max_trigger: TriggerSpec = (100, "epoch"),
         **kwargs: Any,
     ) -> None:
         (patients,) = argument.parse_kwargs(kwargs, ("patients", None))
@@ -212,7 +218,7 @@ class EarlyStoppingTrigger:
         if verbose:
             print(f"early stopping: operator is {'greater' if self._larger_is_better else 'less'}")
 
-    def __call__(self, trainer: Any) -> bool:
+    def __call__(self, trainer: Trainer) -> bool:
         observation = trainer.observation
         if self.monitor in observation:
             self._summary.add({self.monitor: observation[self.monitor]})
@@ -250,14 +256,14 @@ class BestValueTrigger:
         trigger: when to check.
     """
 
-    def __init__(self, key: str, compare: Callable[[float, float], bool], trigger: Any = (1, "epoch")) -> None:
+    def __init__(self, key: str, compare: Callable[[float, float], bool], trigger: TriggerSpec = (1, "epoch")) -> None:
         self._key = key
         self._compare = compare
         self._best_value: float | None = None
         self._interval_trigger = get_trigger(trigger)
         self._summary = DictSummary()
 
-    def __call__(self, trainer: Any) -> bool:
+    def __call__(self, trainer: Trainer) -> bool:
         if self._key in trainer.observation:
             self._summary.add({self._key: trainer.observation[self._key]})
         if not self._interval_trigger(trainer):
@@ -269,7 +275,7 @@ class BestValueTrigger:
         self._best_value = value
         return True
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load the best value and the running mean."""
         self._interval_trigger.serialize(serializer["interval_trigger"])
         self._summary.serialize(serializer["summary"])
@@ -279,18 +285,18 @@ class BestValueTrigger:
 class MaxValueTrigger(BestValueTrigger):
     """Fires when the value is larger than ever."""
 
-    def __init__(self, key: str, trigger: Any = (1, "epoch")) -> None:
+    def __init__(self, key: str, trigger: TriggerSpec = (1, "epoch")) -> None:
         super().__init__(key, lambda best, new: new > best, trigger)
 
 
 class MinValueTrigger(BestValueTrigger):
     """Fires when the value is smaller than ever."""
 
-    def __init__(self, key: str, trigger: Any = (1, "epoch")) -> None:
+    def __init__(self, key: str, trigger: TriggerSpec = (1, "epoch")) -> None:
         super().__init__(key, lambda best, new: new < best, trigger)
 
 
-def get_trigger(trigger: Any) -> Any:
+def get_trigger(trigger: TriggerSpec) -> Any:
     """A trigger from a callable, a pair (period, "epoch" or "iteration"), or None (never)."""
 
     if trigger is None:
@@ -298,5 +304,5 @@ def get_trigger(trigger: Any) -> Any:
     return trigger if callable(trigger) else IntervalTrigger(*trigger)
 
 
-def _never(trainer: Any) -> bool:
+def _never(trainer: Trainer) -> bool:
     return False

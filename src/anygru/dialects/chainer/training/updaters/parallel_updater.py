@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import backend
 from ...dataset import convert
+from ...dataset.base import Iterator
+from ...optimizer import Optimizer
 from .standard_updater import StandardUpdater, as_arguments
+
+if TYPE_CHECKING:
+    from ..trainer import Trainer
 
 __all__ = ["ParallelUpdater"]
 
@@ -23,9 +28,9 @@ class ParallelUpdater(StandardUpdater):
 
     def __init__(
         self,
-        iterator: Any,
-        optimizer: Any,
-        converter: Any = convert.concat_examples,
+        iterator: Iterator | dict[str, Iterator],
+        optimizer: Optimizer | dict[str, Optimizer],
+        converter: Callable[..., Any] = convert.concat_examples,
         models: dict[str, Any] | None = None,
         devices: dict[str, Any] | None = None,
         loss_func: Callable[..., Any] | None = None,
@@ -44,7 +49,7 @@ class ParallelUpdater(StandardUpdater):
         self._models = models
         self._devices = named
 
-    def connect_trainer(self, trainer: Any) -> None:
+    def connect_trainer(self, trainer: Trainer) -> None:
         """Let the copies report under the name of the model."""
         for name, model in self._models.items():
             if name != "main":

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import backend
 from ...dataset import convert
 from ...dataset.base import Iterator
+from ...optimizer import Optimizer
+from ...serializer import AbstractSerializer
+from ...types import DeviceSpec
 from ...utils import argument
+
+if TYPE_CHECKING:
+    from ..trainer import Trainer
 
 __all__ = [
     "StandardUpdater",
@@ -19,7 +25,7 @@ __all__ = [
 class Updater:
     """Does one update of the models at a time."""
 
-    def connect_trainer(self, trainer: Any) -> None:
+    def connect_trainer(self, trainer: Trainer) -> None:
         """Called with the trainer that will use it."""
 
     def finalize(self) -> None:
@@ -38,7 +44,7 @@ class Updater:
         """Do one update."""
         raise NotImplementedError
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load the state."""
         raise NotImplementedError
 
@@ -59,10 +65,10 @@ class StandardUpdater(Updater):
 
     def __init__(
         self,
-        iterator: Any,
-        optimizer: Any,
-        converter: Any = convert.concat_examples,
-        device: Any = None,
+        iterator: Iterator | dict[str, Iterator],
+        optimizer: Optimizer | dict[str, Optimizer],
+        converter: Callable[..., Any] = convert.concat_examples,
+        device: DeviceSpec = None,
         loss_func: Callable[..., Any] | None = None,
         loss_scale: float | None = None,
         auto_new_epoch: bool = True,
@@ -145,7 +151,7 @@ class StandardUpdater(Updater):
         if self.auto_new_epoch and iterator.is_new_epoch:
             optimizer.new_epoch(auto=True)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         for name, iterator in self._iterators.items():
             iterator.serialize(serializer["iterator:" + name])
         for name, optimizer in self._optimizers.items():
