@@ -4,7 +4,7 @@ Of MXNet 1.9's `mxnet.base`.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,10 +33,13 @@ _TORCH_OF_NUMPY = {
 NUMPY_OF_TORCH = {dtype: name.type for name, dtype in _TORCH_OF_NUMPY.items()}
 # MXNet numbers its dtypes so in files and in the attributes of a symbol.
 DTYPE_NUMBERS = {np.float32: 0, np.float64: 1, np.float16: 2, np.uint8: 3, np.int32: 4, np.int8: 5, np.int64: 6}
+# What arguments of these kinds may be.
+DtypeLike = str | type | np.dtype | None
+Sizes = int | Sequence[int] | None
 _known_dtypes: dict[Any, torch.dtype] = {}
 
 
-def torch_dtype(dtype: Any) -> torch.dtype:
+def torch_dtype(dtype: DtypeLike) -> torch.dtype:
     """The torch dtype of whatever MXNet takes for one: a name, a NumPy type or dtype, None for float32.
 
     Raises:

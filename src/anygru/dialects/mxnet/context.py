@@ -5,6 +5,7 @@ CPU contexts of different numbers are one memory, as in MXNet, and keep their nu
 """
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -119,6 +120,9 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
 def current_context() -> Context:
     """The context of the innermost `with`, else `cpu(0)`."""
     return _current.context or _first_cpu
+
+
+ContextLike = Context | str | Sequence[Context] | None
 
 
 def as_context(ctx: Any) -> Context:

@@ -9,7 +9,7 @@ import logging
 import re
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,9 @@ __all__ = [
 ]  # fmt: skip
 
 _registry: dict[str, type["Initializer"]] = {}
+
+
+Initial: TypeAlias = "str | Initializer | None"
 
 
 class InitDesc(str):

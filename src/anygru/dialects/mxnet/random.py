@@ -1,17 +1,16 @@
 """`mx.random`: the seed, and `mx.nd.random` under its shorter name."""
 # ruff: noqa: F403 (names are gathered here to be taken from here)
 
-from typing import Any
-
 import torch
 
+from .context import ContextLike
 from .ndarray.random import *
 from .ndarray.random import __all__ as _draws
 
 __all__ = ["seed", *_draws]
 
 
-def seed(seed_state: int, ctx: Any = "all") -> None:
+def seed(seed_state: int, ctx: ContextLike = "all") -> None:
     """Begin the random numbers of every device anew; layers, initializers and dropout follow.
 
     Raises:

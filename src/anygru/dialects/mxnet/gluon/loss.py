@@ -1,11 +1,13 @@
 """`gluon.loss`: losses, one number a sample: the mean over all axes but the batch's unless said otherwise."""
 
 import math
+from types import ModuleType
 from typing import Any
 
 from .. import ndarray
 from ..base import numeric_types
 from .blocks.hybrid import HybridBlock
+from .blocks.nesting import Data
 
 __all__ = [
     "CTCLoss",
@@ -28,7 +30,7 @@ __all__ = [
 ]
 
 
-def _apply_weighting(F: Any, loss: Any, weight: float | None, sample_weight: Any) -> Any:
+def _apply_weighting(F: ModuleType, loss: Data, weight: float | None, sample_weight: Data | None) -> Any:
     if sample_weight is not None:
         loss = F.broadcast_mul(loss, sample_weight)
     if weight is not None:
@@ -37,7 +39,7 @@ def _apply_weighting(F: Any, loss: Any, weight: float | None, sample_weight: Any
     return loss
 
 
-def _reshape_like(F: Any, value: Any, other: Any) -> Any:
+def _reshape_like(F: ModuleType, value: Any, other: Any) -> Any:
     return value.reshape(other.shape) if F is ndarray else F.reshape_like(value, other)
 
 
@@ -57,7 +59,7 @@ class Loss(HybridBlock):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
 
-    def _mean(self, F: Any, loss: Any, sample_weight: Any) -> Any:
+    def _mean(self, F: ModuleType, loss: Data, sample_weight: Data | None) -> Any:
         """The weighted loss, one number a sample."""
         return F.mean(_apply_weighting(F, loss, self._weight, sample_weight), axis=self._batch_axis, exclude=True)
 
@@ -68,7 +70,7 @@ class L2Loss(Loss):
     def __init__(self, weight: float = 1.0, batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
         """One number a sample."""
         loss = F.square(_reshape_like(F, label, pred) - pred)
         loss = _apply_weighting(F, loss, self._weight / 2, sample_weight)  # type: ignore[operator]
@@ -81,12 +83,12 @@ class L1Loss(Loss):
     def __init__(self, weight: float | None = None, batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
         """One number a sample."""
         return self._mean(F, F.abs(_reshape_like(F, label, pred) - pred), sample_weight)
 
 
-def _log_sigmoid_pair(F: Any, pred: Any) -> Any:
+def _log_sigmoid_pair(F: ModuleType, pred: Data) -> Any:
     """log(1 + exp(-|x|)), the part that sigmoid cross entropies share."""
     return F.Activation(-F.abs(pred), act_type="softrelu")
 
@@ -100,7 +102,9 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
         self._from_sigmoid = from_sigmoid
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None, pos_weight: Any = None) -> Any:
+    def hybrid_forward(
+        self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None, pos_weight: Data | None = None
+    ) -> Any:
         """One number a sample."""
         label = _reshape_like(F, label, pred)
         if self._from_sigmoid:
@@ -144,7 +148,7 @@ class SoftmaxCrossEntropyLoss(Loss):
         self._sparse_label = sparse_label
         self._from_logits = from_logits
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
         """One number a sample."""
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
@@ -168,7 +172,7 @@ class KLDivLoss(Loss):
         self._from_logits = from_logits
         self._axis = axis
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
         """One number a sample."""
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
@@ -195,12 +199,12 @@ class CTCLoss(Loss):
 
     def hybrid_forward(
         self,
-        F: Any,
-        pred: Any,
-        label: Any,
-        pred_lengths: Any = None,
-        label_lengths: Any = None,
-        sample_weight: Any = None,
+        F: ModuleType,
+        pred: Data,
+        label: Data,
+        pred_lengths: Data | None = None,
+        label_lengths: Data | None = None,
+        sample_weight: Data | None = None,
     ) -> Any:
         """One number a sample."""
         if self._layout == "NTC":
@@ -226,7 +230,7 @@ class HuberLoss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
         self._rho = rho
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
         """One number a sample."""
         far = F.abs(_reshape_like(F, label, pred) - pred)
         loss = F.where(far > self._rho, far - 0.5 * self._rho, 0.5 / self._rho * F.square(far))
@@ -240,7 +244,7 @@ class HingeLoss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
         """One number a sample."""
         return self._mean(F, F.relu(self._margin - pred * _reshape_like(F, label, pred)), sample_weight)
 
@@ -248,7 +252,7 @@ class HingeLoss(Loss):
 class SquaredHingeLoss(HingeLoss):
     """The square of the hinge loss."""
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
         """One number a sample."""
         loss = F.square(F.relu(self._margin - pred * _reshape_like(F, label, pred)))
         return self._mean(F, loss, sample_weight)
@@ -265,7 +269,7 @@ class LogisticLoss(Loss):
             raise ValueError(f"label_format can only be signed or binary, recieved {label_format}.")
         self._label_format = label_format
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
         """One number a sample."""
         label = _reshape_like(F, label, pred)
         if self._label_format == "signed":
@@ -280,7 +284,7 @@ class TripletLoss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def hybrid_forward(self, F: Any, pred: Any, positive: Any, negative: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, pred: Data, positive: Data, negative: Data) -> Any:
         """One number a sample."""
         near = F.square(_reshape_like(F, positive, pred) - pred)
         far = F.square(_reshape_like(F, negative, pred) - pred)
@@ -303,7 +307,9 @@ class PoissonNLLLoss(Loss):
         self._from_logits = from_logits
         self._compute_full = compute_full
 
-    def hybrid_forward(self, F: Any, pred: Any, target: Any, sample_weight: Any = None, epsilon: float = 1e-8) -> Any:
+    def hybrid_forward(
+        self, F: ModuleType, pred: Data, target: Data, sample_weight: Data | None = None, epsilon: float = 1e-8
+    ) -> Any:
         """One number."""
         target = _reshape_like(F, target, pred)
         if self._from_logits:
@@ -324,7 +330,9 @@ class CosineEmbeddingLoss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def hybrid_forward(self, F: Any, input1: Any, input2: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(
+        self, F: ModuleType, input1: Data, input2: Data, label: Data, sample_weight: Data | None = None
+    ) -> Any:
         """[N, 1]."""
         input1 = _reshape_like(F, input1, input2)
         lengths = F.norm(input1, axis=-1).reshape((-1, 1)) * F.norm(input2, axis=-1).reshape((-1, 1))
@@ -344,7 +352,7 @@ class SDMLLoss(Loss):
         self.kl_loss = KLDivLoss(from_logits=True)
         self.smoothing_parameter = smoothing_parameter
 
-    def hybrid_forward(self, F: Any, x1: Any, x2: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, x1: Any, x2: Any) -> Any:
         """One number a pair."""
         count, features = x1.shape
         gold = F.eye(count)

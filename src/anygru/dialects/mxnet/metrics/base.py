@@ -9,6 +9,9 @@ from ..ndarray.ndarray import NDArray
 
 __all__ = ["EvalMetric", "alias", "check_label_shapes", "register"]
 
+Arrays = NDArray | list[NDArray]
+Labels = list[str] | None
+
 REGISTRY: dict[str, type["EvalMetric"]] = {}
 
 
@@ -51,7 +54,7 @@ class EvalMetric:
         output_names, label_names: the entries of dicts that `update_dict` uses.
     """
 
-    def __init__(self, name: str, output_names: Any = None, label_names: Any = None, **kwargs: Any) -> None:
+    def __init__(self, name: str, output_names: Labels = None, label_names: Labels = None, **kwargs: Any) -> None:
         self.name = str(name)
         self.output_names = output_names
         self.label_names = label_names
@@ -81,7 +84,7 @@ class EvalMetric:
         labels = list(label.values()) if self.label_names is None else [label[name] for name in self.label_names]
         self.update(labels, preds)
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take a batch."""
         raise NotImplementedError
 
@@ -135,5 +138,5 @@ def pairs(name: Any, value: Any) -> list[tuple[str, Any]]:
 class GlobalMetric(EvalMetric):
     """Metrics that keep global sums, as almost all do."""
 
-    def __init__(self, name: str, output_names: Any = None, label_names: Any = None, **kwargs: Any) -> None:
+    def __init__(self, name: str, output_names: Labels = None, label_names: Labels = None, **kwargs: Any) -> None:
         super().__init__(name, output_names=output_names, label_names=label_names, has_global_stats=True, **kwargs)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import GlobalMetric, alias, check_label_shapes, register
+from .base import Arrays, GlobalMetric, Labels, alias, check_label_shapes, register
 
 __all__ = [
     "F1", "MCC", "Accuracy", "CrossEntropy", "NegativeLogLikelihood", "Perplexity", "TopKAccuracy",
@@ -18,12 +18,16 @@ class Accuracy(GlobalMetric):
     """The share of right classes; predictions are classes, or scores along an axis."""
 
     def __init__(
-        self, axis: int = 1, name: str = "accuracy", output_names: Any = None, label_names: Any = None
+        self,
+        axis: int = 1,
+        name: str = "accuracy",
+        output_names: Labels = None,
+        label_names: Labels = None,
     ) -> None:
         super().__init__(name, output_names, label_names, axis=axis)
         self.axis = axis
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
@@ -40,14 +44,18 @@ class TopKAccuracy(GlobalMetric):
     """The share of samples whose class is among the k with the highest scores."""
 
     def __init__(
-        self, top_k: int = 1, name: str = "top_k_accuracy", output_names: Any = None, label_names: Any = None
+        self,
+        top_k: int = 1,
+        name: str = "top_k_accuracy",
+        output_names: Labels = None,
+        label_names: Labels = None,
     ) -> None:
         super().__init__(name, output_names, label_names, top_k=top_k)
         self.top_k = top_k
         assert top_k > 1, "Please use Accuracy if top_k is no more than 1"
         self.name += f"_{top_k}"
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
@@ -106,7 +114,7 @@ class _Counts:
 class _Binary(GlobalMetric):
     """Scores of two classes; "macro" is the mean over batches, "micro" that of all samples together."""
 
-    def __init__(self, name: str, output_names: Any, label_names: Any, average: str) -> None:
+    def __init__(self, name: str, output_names: Labels, label_names: Labels, average: str) -> None:
         self.average = average
         self._local, self._whole = _Counts(), _Counts()
         super().__init__(name, output_names, label_names)
@@ -114,7 +122,7 @@ class _Binary(GlobalMetric):
     def _score(self, counts: _Counts) -> float:
         raise NotImplementedError
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
@@ -152,7 +160,11 @@ class F1(_Binary):
     """The harmonic mean of precision and recall of class 1."""
 
     def __init__(
-        self, name: str = "f1", output_names: Any = None, label_names: Any = None, average: str = "macro"
+        self,
+        name: str = "f1",
+        output_names: Labels = None,
+        label_names: Labels = None,
+        average: str = "macro",
     ) -> None:
         super().__init__(name, output_names, label_names, average)
 
@@ -165,7 +177,11 @@ class MCC(_Binary):
     """Matthews' correlation of two classes."""
 
     def __init__(
-        self, name: str = "mcc", output_names: Any = None, label_names: Any = None, average: str = "macro"
+        self,
+        name: str = "mcc",
+        output_names: Labels = None,
+        label_names: Labels = None,
+        average: str = "macro",
     ) -> None:
         super().__init__(name, output_names, label_names, average)
 
@@ -187,14 +203,14 @@ class Perplexity(GlobalMetric):
         ignore_label: int | None,
         axis: int = -1,
         name: str = "perplexity",
-        output_names: Any = None,
-        label_names: Any = None,
+        output_names: Labels = None,
+        label_names: Labels = None,
     ) -> None:
         super().__init__(name, output_names, label_names, ignore_label=ignore_label)
         self.ignore_label = ignore_label
         self.axis = axis
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take a batch of probabilities."""
         assert len(labels) == len(preds)
         loss, count = 0.0, 0
@@ -221,12 +237,16 @@ class CrossEntropy(GlobalMetric):
     """The mean negative log probability of the labels."""
 
     def __init__(
-        self, eps: float = 1e-12, name: str = "cross-entropy", output_names: Any = None, label_names: Any = None
+        self,
+        eps: float = 1e-12,
+        name: str = "cross-entropy",
+        output_names: Labels = None,
+        label_names: Labels = None,
     ) -> None:
         super().__init__(name, output_names, label_names, eps=eps)
         self.eps = eps
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take a batch of probabilities."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
@@ -242,6 +262,10 @@ class NegativeLogLikelihood(CrossEntropy):
     """The mean negative log probability of the labels."""
 
     def __init__(
-        self, eps: float = 1e-12, name: str = "nll-loss", output_names: Any = None, label_names: Any = None
+        self,
+        eps: float = 1e-12,
+        name: str = "nll-loss",
+        output_names: Labels = None,
+        label_names: Labels = None,
     ) -> None:
         super().__init__(eps, name, output_names, label_names)

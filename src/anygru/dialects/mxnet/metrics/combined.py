@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from .base import REGISTRY, EvalMetric, GlobalMetric, alias, check_label_shapes, pairs, register
+from .base import REGISTRY, Arrays, EvalMetric, GlobalMetric, Labels, alias, check_label_shapes, pairs, register
 
 __all__ = ["CompositeEvalMetric", "CustomMetric", "create", "np"]
 
@@ -37,7 +37,11 @@ class CompositeEvalMetric(EvalMetric):
     """Several metrics at once."""
 
     def __init__(
-        self, metrics: Any = None, name: str = "composite", output_names: Any = None, label_names: Any = None
+        self,
+        metrics: Any = None,
+        name: str = "composite",
+        output_names: Labels = None,
+        label_names: Labels = None,
     ) -> None:
         self.metrics = [create(metric) for metric in metrics or []]
         super().__init__(name, output_names=output_names, label_names=label_names, has_global_stats=True)
@@ -66,7 +70,7 @@ class CompositeEvalMetric(EvalMetric):
         for metric in self.metrics:
             metric.update_dict(labels, preds)
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take a batch."""
         for metric in self.metrics:
             metric.update(labels, preds)
@@ -108,8 +112,8 @@ class CustomMetric(GlobalMetric):
         feval: Callable,
         name: str | None = None,
         allow_extra_outputs: bool = False,
-        output_names: Any = None,
-        label_names: Any = None,
+        output_names: Labels = None,
+        label_names: Labels = None,
     ) -> None:
         if name is None:
             name = f"custom({feval.__name__})" if "<" in feval.__name__ else feval.__name__
@@ -117,7 +121,7 @@ class CustomMetric(GlobalMetric):
         self._feval = feval
         self._allow_extra_outputs = allow_extra_outputs
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take a batch."""
         if not self._allow_extra_outputs:
             labels, preds = check_label_shapes(labels, preds, True)

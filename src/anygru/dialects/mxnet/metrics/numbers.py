@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..ndarray.ndarray import NDArray
-from .base import GlobalMetric, alias, check_label_shapes, register
+from .base import Arrays, GlobalMetric, Labels, alias, check_label_shapes, register
 
 __all__ = ["MAE", "MSE", "RMSE", "Loss", "PearsonCorrelation"]
 
@@ -16,7 +16,7 @@ class _MeanOfBatches(GlobalMetric):
     def _number(self, difference: np.ndarray) -> Any:
         raise NotImplementedError
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
@@ -28,7 +28,7 @@ class _MeanOfBatches(GlobalMetric):
 class MAE(_MeanOfBatches):
     """The mean absolute error."""
 
-    def __init__(self, name: str = "mae", output_names: Any = None, label_names: Any = None) -> None:
+    def __init__(self, name: str = "mae", output_names: Labels = None, label_names: Labels = None) -> None:
         super().__init__(name, output_names, label_names)
 
     def _number(self, difference: np.ndarray) -> Any:
@@ -39,7 +39,7 @@ class MAE(_MeanOfBatches):
 class MSE(_MeanOfBatches):
     """The mean squared error."""
 
-    def __init__(self, name: str = "mse", output_names: Any = None, label_names: Any = None) -> None:
+    def __init__(self, name: str = "mse", output_names: Labels = None, label_names: Labels = None) -> None:
         super().__init__(name, output_names, label_names)
 
     def _number(self, difference: np.ndarray) -> Any:
@@ -50,7 +50,7 @@ class MSE(_MeanOfBatches):
 class RMSE(_MeanOfBatches):
     """The root of the mean squared error of each batch."""
 
-    def __init__(self, name: str = "rmse", output_names: Any = None, label_names: Any = None) -> None:
+    def __init__(self, name: str = "rmse", output_names: Labels = None, label_names: Labels = None) -> None:
         super().__init__(name, output_names, label_names)
 
     def _number(self, difference: np.ndarray) -> Any:
@@ -63,7 +63,11 @@ class PearsonCorrelation(GlobalMetric):
     """Pearson's correlation: "macro" the mean over batches, "micro" that of all samples together."""
 
     def __init__(
-        self, name: str = "pearsonr", output_names: Any = None, label_names: Any = None, average: str = "macro"
+        self,
+        name: str = "pearsonr",
+        output_names: Labels = None,
+        label_names: Labels = None,
+        average: str = "macro",
     ) -> None:
         self.average = average
         super().__init__(name, output_names, label_names)
@@ -73,7 +77,7 @@ class PearsonCorrelation(GlobalMetric):
         super().reset()
         self._seen: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take a batch."""
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
@@ -97,10 +101,10 @@ class PearsonCorrelation(GlobalMetric):
 class Loss(GlobalMetric):
     """The mean of the predictions, which are losses."""
 
-    def __init__(self, name: str = "loss", output_names: Any = None, label_names: Any = None) -> None:
+    def __init__(self, name: str = "loss", output_names: Labels = None, label_names: Labels = None) -> None:
         super().__init__(name, output_names, label_names)
 
-    def update(self, _: Any, preds: Any) -> None:
+    def update(self, _: Any, preds: Arrays) -> None:
         """Take a batch."""
         for pred in [preds] if isinstance(preds, NDArray) else preds:
             values = pred.asnumpy()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..base import NUMPY_OF_TORCH, MXNetError, engine_errors, torch_dtype
+from ..base import NUMPY_OF_TORCH, DtypeLike, MXNetError, Sizes, engine_errors, torch_dtype
 from ..context import Context
 from ..operators import OPERATORS
 from ..operators.shape import new_shape
@@ -126,7 +126,7 @@ class NDArray(Arithmetic):
         """A NumPy copy."""
         return singles(self._t.detach().cpu().numpy().copy())
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DtypeLike = None, copy: bool | None = None) -> np.ndarray:
         return self.asnumpy() if dtype is None else self.asnumpy().astype(dtype)
 
     def asscalar(self) -> Any:
@@ -139,7 +139,7 @@ class NDArray(Arithmetic):
             raise ValueError("The current array is not a scalar")
         return scalar(self.dtype(self._t.item())) if self._t.dim() == 1 else self.asnumpy()[()]
 
-    def astype(self, dtype: Any, copy: bool = True) -> "NDArray":
+    def astype(self, dtype: DtypeLike, copy: bool = True) -> "NDArray":
         """The array in another dtype: a copy, unless `copy` is False and nothing changes."""
         kind = torch_dtype(dtype)
         if not copy and kind == self._t.dtype:
@@ -265,7 +265,7 @@ class NDArray(Arithmetic):
         """One more axis of size 1."""
         return call(OPERATORS["expand_dims"], (self,), {"axis": axis})
 
-    def squeeze(self, axis: Any = None, inplace: bool = False) -> "NDArray":
+    def squeeze(self, axis: Sizes = None, inplace: bool = False) -> "NDArray":
         """Without the axes of size 1."""
         return call(OPERATORS["squeeze"], (self,), {"axis": axis})
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from ..base import numeric_types
+from ..base import DtypeLike, Sizes, numeric_types
+from ..context import ContextLike
 from ..operators import OPERATORS
 from .array import call
 from .ndarray import NDArray
@@ -22,7 +23,9 @@ __all__ = [
 ]
 
 
-def _draw(name: str, parameters: dict[str, Any], shape: Any, dtype: Any, ctx: Any, out: NDArray | None) -> NDArray:
+def _draw(
+    name: str, parameters: dict[str, Any], shape: Sizes, dtype: DtypeLike, ctx: ContextLike, out: NDArray | None
+) -> NDArray:
     """One of the operators `_random_*` (numbers) or `_sample_*` (arrays).
 
     Raises:
@@ -54,9 +57,9 @@ def _draw(name: str, parameters: dict[str, Any], shape: Any, dtype: Any, ctx: An
 def uniform(
     low: Any = 0,
     high: Any = 1,
-    shape: Any = None,
-    dtype: Any = None,
-    ctx: Any = None,
+    shape: Sizes = None,
+    dtype: DtypeLike = None,
+    ctx: ContextLike = None,
     out: NDArray | None = None,
     **kwargs: Any,
 ) -> NDArray:
@@ -67,9 +70,9 @@ def uniform(
 def normal(
     loc: Any = 0,
     scale: Any = 1,
-    shape: Any = None,
-    dtype: Any = None,
-    ctx: Any = None,
+    shape: Sizes = None,
+    dtype: DtypeLike = None,
+    ctx: ContextLike = None,
     out: NDArray | None = None,
     **kwargs: Any,
 ) -> NDArray:
@@ -84,14 +87,24 @@ def randn(*shape: int, **kwargs: Any) -> NDArray:
 
 
 def poisson(
-    lam: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: NDArray | None = None, **kwargs: Any
+    lam: Any = 1,
+    shape: Sizes = None,
+    dtype: DtypeLike = None,
+    ctx: ContextLike = None,
+    out: NDArray | None = None,
+    **kwargs: Any,
 ) -> NDArray:
     """Poisson with a rate."""
     return _draw("poisson", {"lam": lam}, shape, dtype, ctx, out)
 
 
 def exponential(
-    scale: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: NDArray | None = None, **kwargs: Any
+    scale: Any = 1,
+    shape: Sizes = None,
+    dtype: DtypeLike = None,
+    ctx: ContextLike = None,
+    out: NDArray | None = None,
+    **kwargs: Any,
 ) -> NDArray:
     """Exponential with a mean."""
     return _draw("exponential", {"lam": 1.0 / scale}, shape, dtype, ctx, out)
@@ -100,9 +113,9 @@ def exponential(
 def gamma(
     alpha: Any = 1,
     beta: Any = 1,
-    shape: Any = None,
-    dtype: Any = None,
-    ctx: Any = None,
+    shape: Sizes = None,
+    dtype: DtypeLike = None,
+    ctx: ContextLike = None,
     out: NDArray | None = None,
     **kwargs: Any,
 ) -> NDArray:
@@ -113,9 +126,9 @@ def gamma(
 def randint(
     low: int,
     high: int,
-    shape: Any = None,
-    dtype: Any = None,
-    ctx: Any = None,
+    shape: Sizes = None,
+    dtype: DtypeLike = None,
+    ctx: ContextLike = None,
     out: NDArray | None = None,
     **kwargs: Any,
 ) -> NDArray:
@@ -125,10 +138,10 @@ def randint(
 
 def multinomial(
     data: NDArray,
-    shape: Any = None,
+    shape: Sizes = None,
     get_prob: bool = False,
     out: NDArray | None = None,
-    dtype: Any = "int32",
+    dtype: DtypeLike = "int32",
     **kwargs: Any,
 ) -> Any:
     """Positions drawn with the probabilities of each row; with `get_prob` their log likelihoods too."""

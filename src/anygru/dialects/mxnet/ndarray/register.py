@@ -1,7 +1,7 @@
 """Functions and methods of `mx.nd`, made from the list of operators."""
 
 import keyword
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..operators import OPERATORS, Operator
@@ -12,7 +12,7 @@ from .ndarray import NDArray
 def function_of(operator: Operator, name: str) -> Callable[..., Any]:
     """The operator as a function of arrays: inputs first, then attributes; `out` receives the result."""
 
-    def function(*args: Any, out: Any = None, name: str | None = None, **attributes: Any) -> Any:
+    def function(*args: Any, out: Any = None, name: str | None = None, **attributes: Mapping[str, Any]) -> Any:
         return call(operator, args, attributes, out)
 
     function.__name__ = function.__qualname__ = name
@@ -39,7 +39,9 @@ def method_of(name: str) -> Callable[..., Any]:
     """An operator as a method: the array is its first input."""
     operator = OPERATORS[name]
 
-    def method(self: NDArray, *args: Any, out: Any = None, name: str | None = None, **attributes: Any) -> Any:
+    def method(
+        self: NDArray, *args: Any, out: Any = None, name: str | None = None, **attributes: Mapping[str, Any]
+    ) -> Any:
         return call(operator, (self, *args), attributes, out)
 
     method.__name__ = name

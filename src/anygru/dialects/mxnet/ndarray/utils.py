@@ -9,8 +9,8 @@ import torch
 from anygru.checkpoints import mxnet as files
 from anygru.errors import CheckpointError
 
-from ..base import MXNetError, mx_real_t, torch_dtype
-from ..context import Context, as_context
+from ..base import DtypeLike, MXNetError, Sizes, mx_real_t, torch_dtype
+from ..context import Context, ContextLike, as_context
 from ..operators import OPERATORS
 from .array import call, wrap
 from .ndarray import NDArray
@@ -40,7 +40,7 @@ def _sizes(shape: Any) -> tuple[int, ...]:
     return sizes
 
 
-def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+def array(source_array: Any, ctx: Context | None = None, dtype: DtypeLike = None) -> NDArray:
     """A new array of values: float32 unless `dtype` says otherwise or the source is an NDArray.
 
     Raises:
@@ -62,24 +62,28 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     return wrap(torch.from_numpy(values).to(context.device), context)
 
 
-def zeros(shape: Any, ctx: Any = None, dtype: Any = None, stype: str | None = None, **kwargs: Any) -> NDArray:
+def zeros(
+    shape: Sizes, ctx: ContextLike = None, dtype: DtypeLike = None, stype: str | None = None, **kwargs: Any
+) -> NDArray:
     """An array of zeros."""
     _only_dense(stype)
     return _filled("_zeros", shape, ctx, dtype, kwargs)
 
 
-def ones(shape: Any, ctx: Any = None, dtype: Any = None, **kwargs: Any) -> NDArray:
+def ones(shape: Sizes, ctx: ContextLike = None, dtype: DtypeLike = None, **kwargs: Any) -> NDArray:
     """An array of ones."""
     return _filled("_ones", shape, ctx, dtype, kwargs)
 
 
-def empty(shape: Any, ctx: Any = None, dtype: Any = None, stype: str | None = None) -> NDArray:
+def empty(shape: Sizes, ctx: ContextLike = None, dtype: DtypeLike = None, stype: str | None = None) -> NDArray:
     """An array whose values have no meaning yet (zeros)."""
     _only_dense(stype)
     return _filled("_zeros", shape, ctx, dtype, {})
 
 
-def full(shape: Any, val: Any, ctx: Any = None, dtype: Any = mx_real_t, out: NDArray | None = None) -> NDArray:
+def full(
+    shape: Sizes, val: Any, ctx: ContextLike = None, dtype: DtypeLike = mx_real_t, out: NDArray | None = None
+) -> NDArray:
     """An array of one value."""
     result = empty(shape, ctx, dtype) if out is None else out
     result[:] = val
@@ -91,7 +95,7 @@ def _only_dense(stype: str | None) -> None:
         raise NotImplementedError(f"anygru has no sparse arrays ({stype!r}); in PyTorch: torch.sparse")
 
 
-def _filled(name: str, shape: Any, ctx: Any, dtype: Any, others: dict) -> NDArray:
+def _filled(name: str, shape: Sizes, ctx: ContextLike, dtype: DtypeLike, others: dict) -> NDArray:
     out = others.pop("out", None)
     for key in others:
         if key != "name" and not key.startswith("__"):
@@ -106,8 +110,8 @@ def arange(
     step: float = 1.0,
     repeat: int = 1,
     infer_range: bool | None = None,
-    ctx: Any = None,
-    dtype: Any = mx_real_t,
+    ctx: ContextLike = None,
+    dtype: DtypeLike = mx_real_t,
 ) -> NDArray:
     """Evenly spaced numbers below `stop`, each `repeat` times."""
     attributes = {"start": start, "stop": stop, "step": step, "repeat": repeat, "ctx": ctx, "dtype": dtype}
@@ -115,14 +119,14 @@ def arange(
 
 
 def linspace(
-    start: float, stop: float, num: int, endpoint: bool = True, ctx: Any = None, dtype: Any = mx_real_t
+    start: float, stop: float, num: int, endpoint: bool = True, ctx: ContextLike = None, dtype: DtypeLike = mx_real_t
 ) -> NDArray:
     """`num` evenly spaced numbers from `start` to `stop`."""
     attributes = {"start": start, "stop": stop, "num": num, "endpoint": endpoint, "ctx": ctx, "dtype": dtype}
     return call(OPERATORS["_linspace"], (), attributes)
 
 
-def eye(N: int, M: int = 0, k: int = 0, ctx: Any = None, dtype: Any = None) -> NDArray:
+def eye(N: int, M: int = 0, k: int = 0, ctx: ContextLike = None, dtype: DtypeLike = None) -> NDArray:
     """Ones on a diagonal."""
     return call(OPERATORS["_eye"], (), {"N": N, "M": M, "k": k, "ctx": ctx, "dtype": dtype})
 

@@ -1,32 +1,31 @@
 """Operators that make arrays of given values."""
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..base import MXNetError, torch_dtype
-from ..context import as_context
+from ..base import DtypeLike, MXNetError, Sizes, torch_dtype
+from ..context import ContextLike, as_context
 from .registry import as_tuple, operator, truth
 
 
 @operator("_zeros", inputs=0)
-def _zeros(shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _zeros(shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None) -> Tensor:
     return _filled(shape, 0, ctx, dtype)
 
 
 @operator("_ones", inputs=0)
-def _ones(shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _ones(shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None) -> Tensor:
     return _filled(shape, 1, ctx, dtype)
 
 
 @operator("_full", inputs=0)
-def _full(shape: Any = None, value: float = 0.0, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _full(shape: Sizes = None, value: float = 0.0, ctx: ContextLike = None, dtype: DtypeLike = None) -> Tensor:
     return _filled(shape, value, ctx, dtype)
 
 
-def _filled(shape: Any, value: float, ctx: Any, dtype: Any) -> Tensor:
+def _filled(shape: Sizes, value: float, ctx: ContextLike, dtype: DtypeLike) -> Tensor:
     sizes = tuple(int(n) for n in as_tuple(shape))
     return torch.full(sizes, value, dtype=torch_dtype(dtype), device=as_context(ctx).device)
 
@@ -38,8 +37,8 @@ def _arange(
     step: float = 1.0,
     repeat: int = 1,
     infer_range: bool = False,
-    ctx: Any = None,
-    dtype: Any = None,
+    ctx: ContextLike = None,
+    dtype: DtypeLike = None,
 ) -> Tensor:
     if stop is None:
         start, stop = 0, start
@@ -57,8 +56,8 @@ def _linspace(
     step: float = 1.0,
     num: int = 50,
     endpoint: bool = True,
-    ctx: Any = None,
-    dtype: Any = None,
+    ctx: ContextLike = None,
+    dtype: DtypeLike = None,
 ) -> Tensor:
     count = num if truth(endpoint) else num + 1
     points = torch.linspace(start, stop, count, dtype=torch.float64, device=as_context(ctx).device)
@@ -66,7 +65,7 @@ def _linspace(
 
 
 @operator("_eye", inputs=0)
-def _eye(N: int, M: int = 0, k: int = 0, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _eye(N: int, M: int = 0, k: int = 0, ctx: ContextLike = None, dtype: DtypeLike = None) -> Tensor:
     columns = M or N
     ones = torch.ones(N, columns, dtype=torch_dtype(dtype), device=as_context(ctx).device)
     return torch.triu(torch.tril(ones, k), k)
@@ -74,7 +73,12 @@ def _eye(N: int, M: int = 0, k: int = 0, ctx: Any = None, dtype: Any = None) -> 
 
 @operator("_contrib_arange_like", copies=True)
 def _arange_like(
-    data: Tensor, start: float = 0.0, step: float = 1.0, repeat: int = 1, ctx: Any = None, axis: int | None = None
+    data: Tensor,
+    start: float = 0.0,
+    step: float = 1.0,
+    repeat: int = 1,
+    ctx: ContextLike = None,
+    axis: int | None = None,
 ) -> Tensor:
     count = data.numel() if axis is None else data.shape[axis]
     steps = torch.arange(count, dtype=data.dtype, device=data.device) // repeat * step + start

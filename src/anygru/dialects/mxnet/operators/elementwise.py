@@ -2,14 +2,14 @@
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ..base import MXNetError, torch_dtype
+from ..base import DtypeLike, MXNetError, torch_dtype
 from .flat import flat, unchanging
 from .registry import operator, truth
 
@@ -227,19 +227,19 @@ def _make_scaled_loss(
 
 
 @operator("Cast", "cast", "amp_cast", copies=True, alike=True)
-def _cast(data: Tensor, dtype: Any) -> Tensor:
+def _cast(data: Tensor, dtype: DtypeLike) -> Tensor:
     return data.to(torch_dtype(dtype))
 
 
 @operator("zeros_like", alike=True)
 @unchanging
-def _zeros_like(data: Tensor, dtype: Any = None) -> Tensor:
+def _zeros_like(data: Tensor, dtype: DtypeLike = None) -> Tensor:
     return torch.zeros_like(data, dtype=None if dtype is None else torch_dtype(dtype))
 
 
 @operator("ones_like", alike=True)
 @unchanging
-def _ones_like(data: Tensor, dtype: Any = None) -> Tensor:
+def _ones_like(data: Tensor, dtype: DtypeLike = None) -> Tensor:
     return torch.ones_like(data, dtype=None if dtype is None else torch_dtype(dtype))
 
 
@@ -296,7 +296,7 @@ def _slopes(gamma: Tensor, data: Tensor) -> Tensor:
     return gamma if gamma.numel() == 1 else gamma.reshape((-1,) + (1,) * (data.dim() - 2))
 
 
-def _slopes_shape(attributes: Any, shapes: list) -> list:
+def _slopes_shape(attributes: Mapping[str, Any], shapes: list) -> list:
     if len(shapes) < 2 or shapes[0] is None or shapes[1] is not None:
         return shapes
     return [shapes[0], (shapes[0][min(1, len(shapes[0]) - 1)],)]
@@ -344,7 +344,7 @@ def _softmax(
     length: Tensor | None = None,
     axis: int = -1,
     temperature: float | None = None,
-    dtype: Any = None,
+    dtype: DtypeLike = None,
     use_length: bool = False,
 ) -> Tensor:
     data = _softmax_input(data, temperature, "softmax")
@@ -361,7 +361,7 @@ def _softmax(
 
 @operator("log_softmax", alike=True)
 def _log_softmax(
-    data: Tensor, axis: int = -1, temperature: float | None = None, dtype: Any = None, use_length: bool = False
+    data: Tensor, axis: int = -1, temperature: float | None = None, dtype: DtypeLike = None, use_length: bool = False
 ) -> Tensor:
     data = _softmax_input(data, temperature, "log_softmax")
     return torch.log_softmax(data, axis, dtype=None if dtype is None else torch_dtype(dtype))
@@ -369,7 +369,7 @@ def _log_softmax(
 
 @operator("softmin", alike=True)
 def _softmin(
-    data: Tensor, axis: int = -1, temperature: float | None = None, dtype: Any = None, use_length: bool = False
+    data: Tensor, axis: int = -1, temperature: float | None = None, dtype: DtypeLike = None, use_length: bool = False
 ) -> Tensor:
     data = _softmax_input(data, temperature, "softmin")
     return torch.softmax(-data, axis, dtype=None if dtype is None else torch_dtype(dtype))

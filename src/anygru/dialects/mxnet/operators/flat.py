@@ -1,7 +1,7 @@
 """Values that torch takes for constants, in the graph that MXNet has them in: their gradients are zero, not missing."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -33,7 +33,7 @@ def unchanging(compute: Callable[..., Any]) -> Callable[..., Any]:
     """Let an operator's results that have no gradient have a gradient of zero."""
 
     @functools.wraps(compute)
-    def in_graph(*inputs: Any, **attributes: Any) -> Any:
+    def in_graph(*inputs: Any, **attributes: Mapping[str, Any]) -> Any:
         result = compute(*inputs, **attributes)
         if isinstance(result, tuple):
             return tuple(part if part.requires_grad else flat(part, *inputs) for part in result)

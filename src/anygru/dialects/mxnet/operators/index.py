@@ -1,12 +1,13 @@
 """Operators that pick elements: take, pick, one_hot, Embedding, gather_nd, and the sequence operators with lengths."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ..base import MXNetError, torch_dtype
+from ..base import DtypeLike, MXNetError, torch_dtype
 from .elementwise import single
 from .flat import unchanging
 from .registry import one_axis, operator, truth
@@ -39,7 +40,7 @@ def _batch_take(a: Tensor, indices: Tensor) -> Tensor:
     return a.gather(1, indices.long().unsqueeze(1)).squeeze(1)
 
 
-def _pick_shapes(attributes: Any, shapes: list) -> list:
+def _pick_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     if shapes[0] is None or shapes[1] is not None:
         return shapes
     axis = attributes.get("axis", -1)
@@ -74,7 +75,7 @@ def _pick(data: Tensor, index: Tensor, axis: int | None = -1, keepdims: bool = F
 @operator("one_hot")
 @unchanging
 def _one_hot(
-    indices: Tensor, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: Any = "float32"
+    indices: Tensor, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: DtypeLike = "float32"
 ) -> Tensor:
     hot = indices.long().unsqueeze(-1) == torch.arange(int(depth), device=indices.device)
     kind = torch_dtype(dtype)
@@ -82,7 +83,7 @@ def _one_hot(
     return torch.where(hot, on, off)
 
 
-def _embedding_shapes(attributes: Any, shapes: list) -> list:
+def _embedding_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     return [shapes[0], (int(attributes["input_dim"]), int(attributes["output_dim"]))]
 
 
@@ -92,7 +93,7 @@ def _embedding(
     weight: Tensor,
     input_dim: int = 0,
     output_dim: int = 0,
-    dtype: Any = "float32",
+    dtype: DtypeLike = "float32",
     sparse_grad: bool = False,
 ) -> Tensor:
     # Rows beyond the table are its last row, as MXNet clips them.
@@ -106,12 +107,12 @@ def _gather_nd(data: Tensor, indices: Tensor) -> Tensor:
 
 
 @operator("_unravel_index", "unravel_index")
-def _unravel_index(data: Tensor, shape: Any) -> Tensor:
+def _unravel_index(data: Tensor, shape: Sequence[int]) -> Tensor:
     return torch.stack(torch.unravel_index(data.long(), tuple(int(n) for n in shape))).to(data.dtype)
 
 
 @operator("_ravel_multi_index", "ravel_multi_index")
-def _ravel_multi_index(data: Tensor, shape: Any) -> Tensor:
+def _ravel_multi_index(data: Tensor, shape: Sequence[int]) -> Tensor:
     flat = torch.zeros_like(data[0])
     for places, size in zip(data, shape, strict=True):
         flat = flat * int(size) + places
@@ -119,7 +120,7 @@ def _ravel_multi_index(data: Tensor, shape: Any) -> Tensor:
 
 
 @operator("scatter_nd", inputs=2)
-def _scatter_nd(data: Tensor, indices: Tensor, shape: Any) -> Tensor:
+def _scatter_nd(data: Tensor, indices: Tensor, shape: Sequence[int]) -> Tensor:
     blank = torch.zeros(tuple(shape), dtype=data.dtype, device=data.device)
     return blank.index_put(tuple(indices.long().unbind(0)), data)
 
@@ -137,11 +138,11 @@ def _steps_and_lengths(data: Tensor, lengths: Tensor | None, use: bool, name: st
     return lengths.long().reshape(-1)
 
 
-def _sequence_inputs(attributes: Any) -> list[str]:
+def _sequence_inputs(attributes: Mapping[str, Any]) -> list[str]:
     return ["data", "sequence_length"] if truth(attributes.get("use_sequence_length", False)) else ["data"]
 
 
-def _sequence_shapes(attributes: Any, shapes: list) -> list:
+def _sequence_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     """There is one length for each member of the batch, whose axis is the other one of the first two."""
     if len(shapes) < 2 or shapes[0] is None or len(shapes[0]) < 2:
         return shapes

@@ -1,18 +1,19 @@
 """Layers as operators: FullyConnected, Dropout, normalisations, convolution, pooling, and losses."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ..base import MXNetError
+from ..base import MXNetError, Sizes
 from ..state import state
 from .elementwise import same_dtype
 from .registry import one_axis, operator, truth
 
 
-def _without_bias(attributes: Any) -> list[str]:
+def _without_bias(attributes: Mapping[str, Any]) -> list[str]:
     return ["data", "weight"] if truth(attributes.get("no_bias", False)) else ["data", "weight", "bias"]
 
 
@@ -24,11 +25,11 @@ def _bias(name: str, bias: Tensor | None, no_bias: Any) -> Tensor | None:
     return bias
 
 
-def _with_statistics(attributes: Any) -> int:
+def _with_statistics(attributes: Mapping[str, Any]) -> int:
     return 3 if truth(attributes.get("output_mean_var", False)) else 1
 
 
-def _fully_connected_shapes(attributes: Any, shapes: list) -> list:
+def _fully_connected_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     data, hidden = shapes[0], int(attributes["num_hidden"])
     if data is not None:
         flatten = truth(attributes.get("flatten", True))
@@ -62,7 +63,7 @@ def _fully_connected(
 
 
 @operator("Dropout", copies=True, hidden=1)
-def _dropout(data: Tensor, p: float = 0.5, mode: str = "training", axes: Any = (), cudnn_off: bool = False) -> Tensor:
+def _dropout(data: Tensor, p: float = 0.5, mode: str = "training", axes: Sizes = (), cudnn_off: bool = False) -> Tensor:
     if not 0 <= p < 1:
         raise MXNetError(f"Dropout: p must be at least 0 and below 1, got {p}")
     if p == 0 or not (state.training or mode == "always"):
@@ -75,7 +76,7 @@ def _dropout(data: Tensor, p: float = 0.5, mode: str = "training", axes: Any = (
 
 
 def _per_channel(axis_default: int, count: int) -> Any:
-    def infer(attributes: Any, shapes: list) -> list:
+    def infer(attributes: Mapping[str, Any], shapes: list) -> list:
         if shapes[0] is None:
             return shapes
         return [shapes[0], *[(shapes[0][int(attributes.get("axis", axis_default))],)] * (len(shapes) - 1)]
@@ -161,7 +162,7 @@ def _tuple_of(value: Any, count: int, default: int) -> tuple[int, ...]:
     return tuple(int(v) for v in value) if isinstance(value, (tuple, list)) else (int(value),) * count
 
 
-def _convolution_shapes(attributes: Any, shapes: list) -> list:
+def _convolution_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     data, filters = shapes[0], int(attributes["num_filter"])
     if data is None:
         return shapes
@@ -176,10 +177,10 @@ def _convolution(
     data: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    kernel: Any = None,
-    stride: Any = (),
-    dilate: Any = (),
-    pad: Any = (),
+    kernel: Sizes = None,
+    stride: Sizes = (),
+    dilate: Sizes = (),
+    pad: Sizes = (),
     num_filter: int = 0,
     num_group: int = 1,
     no_bias: bool = False,
@@ -204,11 +205,11 @@ def _convolution(
 @operator("Pooling")
 def _pooling(
     data: Tensor,
-    kernel: Any = (),
+    kernel: Sizes = (),
     pool_type: str = "max",
     global_pool: bool = False,
-    stride: Any = (),
-    pad: Any = (),
+    stride: Sizes = (),
+    pad: Sizes = (),
     pooling_convention: str = "valid",
     count_include_pad: bool = True,
     layout: str | None = None,

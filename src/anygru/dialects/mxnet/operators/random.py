@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..base import MXNetError, torch_dtype
-from ..context import as_context
+from ..base import DtypeLike, MXNetError, Sizes, torch_dtype
+from ..context import ContextLike, as_context
 from .registry import operator, truth
 
 
@@ -16,44 +16,50 @@ def _sizes(shape: Any) -> tuple[int, ...]:
     return tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
 
 
-def _blank(shape: Any, ctx: Any, dtype: Any) -> Tensor:
+def _blank(shape: Sizes, ctx: ContextLike, dtype: DtypeLike) -> Tensor:
     kind = torch.float32 if dtype in (None, "None") else torch_dtype(dtype)
     return torch.empty(_sizes(shape), dtype=kind, device=as_context(ctx).device)
 
 
 @operator("_random_uniform", "uniform", "random_uniform", inputs=0)
-def _uniform(low: float = 0.0, high: float = 1.0, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _uniform(
+    low: float = 0.0, high: float = 1.0, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None
+) -> Tensor:
     return _blank(shape, ctx, dtype).uniform_(low, high)
 
 
 @operator("_random_normal", "normal", "random_normal", inputs=0)
-def _normal(loc: float = 0.0, scale: float = 1.0, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _normal(
+    loc: float = 0.0, scale: float = 1.0, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None
+) -> Tensor:
     return _blank(shape, ctx, dtype).normal_(loc, scale)
 
 
 @operator("_random_exponential", "random_exponential", inputs=0)
-def _exponential(lam: float = 1.0, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _exponential(lam: float = 1.0, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None) -> Tensor:
     return _blank(shape, ctx, dtype).exponential_(lam)
 
 
 @operator("_random_gamma", "random_gamma", inputs=0)
-def _gamma(alpha: float = 1.0, beta: float = 1.0, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _gamma(
+    alpha: float = 1.0, beta: float = 1.0, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None
+) -> Tensor:
     blank = _blank(shape, ctx, dtype)
     return torch._standard_gamma(torch.full_like(blank, alpha)) * beta
 
 
 @operator("_random_poisson", "random_poisson", inputs=0)
-def _poisson(lam: float = 1.0, shape: Any = None, ctx: Any = None, dtype: Any = None) -> Tensor:
+def _poisson(lam: float = 1.0, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None) -> Tensor:
     return torch.poisson(torch.full_like(_blank(shape, ctx, dtype), lam))
 
 
 @operator("_random_randint", "random_randint", inputs=0)
-def _randint(low: int, high: int, shape: Any = None, ctx: Any = None, dtype: Any = "int32") -> Tensor:
+def _randint(low: int, high: int, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = "int32") -> Tensor:
     kind = torch.int32 if dtype in (None, "None") else torch_dtype(dtype)
     return torch.randint(int(low), int(high), _sizes(shape), dtype=kind, device=as_context(ctx).device)
 
 
-def _sampled(shape: Any) -> tuple[int, ...]:
+def _sampled(shape: Sizes) -> tuple[int, ...]:
     return () if shape in (None, ()) else _sizes(shape)
 
 
@@ -63,14 +69,14 @@ def _spread(parameter: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 @operator("_sample_uniform", "sample_uniform", inputs=2)
-def _sample_uniform(low: Tensor, high: Tensor, shape: Any = None, dtype: Any = None) -> Tensor:
+def _sample_uniform(low: Tensor, high: Tensor, shape: Sizes = None, dtype: DtypeLike = None) -> Tensor:
     sizes = _sampled(shape)
     low, high = _spread(low, sizes), _spread(high, sizes)
     return low + (high - low) * torch.rand_like(low)
 
 
 @operator("_sample_normal", "sample_normal", inputs=2)
-def _sample_normal(mu: Tensor, sigma: Tensor, shape: Any = None, dtype: Any = None) -> Tensor:
+def _sample_normal(mu: Tensor, sigma: Tensor, shape: Sizes = None, dtype: DtypeLike = None) -> Tensor:
     sizes = _sampled(shape)
     return torch.normal(_spread(mu, sizes).contiguous(), _spread(sigma, sizes).contiguous())
 
@@ -81,7 +87,7 @@ def _sample_normal(mu: Tensor, sigma: Tensor, shape: Any = None, dtype: Any = No
     visible=lambda attributes: 2 if truth(attributes.get("get_prob", False)) else 1,
 )
 def _sample_multinomial(
-    data: Tensor, shape: Any = None, get_prob: bool = False, dtype: Any = "int32"
+    data: Tensor, shape: Sizes = None, get_prob: bool = False, dtype: DtypeLike = "int32"
 ) -> Tensor | tuple[Tensor, Tensor]:
     sizes = _sampled(shape)
     count = torch.Size(sizes).numel()

@@ -1,6 +1,7 @@
 """The RNN operator: one flat vector of parameters, as cuDNN had it; a GRU computed by `anygru.functional`."""
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -119,14 +120,14 @@ def run_gru(
     )
 
 
-def _rnn_inputs(attributes: Any) -> list[str]:
+def _rnn_inputs(attributes: Mapping[str, Any]) -> list[str]:
     names = ["data", "parameters", "state"]
     if attributes.get("mode") == "lstm":
         names.append("state_cell")
     return names + (["sequence_length"] if truth(attributes.get("use_sequence_length", False)) else [])
 
 
-def _rnn_shapes(attributes: Any, shapes: list) -> list:
+def _rnn_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     data = shapes[0]
     if data is None or attributes.get("mode", "gru") != "gru":
         return shapes

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..base import MXNetError, torch_dtype
+from ..base import DtypeLike, MXNetError, Sizes, torch_dtype
 from .flat import flat, unchanging
 from .registry import axes_of, one_axis, operator, truth
 
@@ -17,7 +17,7 @@ def _at_least_1d(value: Tensor) -> Tensor:
 
 
 def _register_reduction(names: tuple[str, ...], function: Callable[[Tensor, tuple[int, ...], bool], Tensor]) -> None:
-    def compute(data: Tensor, axis: Any = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
+    def compute(data: Tensor, axis: Sizes = None, keepdims: bool = False, exclude: bool = False) -> Tensor:
         axes = axes_of(axis, data.dim(), truth(exclude))
         if not axes:
             return data
@@ -80,7 +80,9 @@ _register_reduction(("nanprod",), _nan_as(1.0, _product))
 
 
 @operator("norm")
-def _norm(data: Tensor, ord: int = 2, axis: Any = None, out_dtype: Any = None, keepdims: bool = False) -> Tensor:
+def _norm(
+    data: Tensor, ord: int = 2, axis: Sizes = None, out_dtype: DtypeLike = None, keepdims: bool = False
+) -> Tensor:
     axes = axes_of(axis, data.dim())
     if ord == 1:
         result = data.abs().sum(axes, keepdim=truth(keepdims))
@@ -120,14 +122,14 @@ def _argmax_channel(data: Tensor) -> Tensor:
 
 
 @operator("moments", visible=2)
-def _moments(data: Tensor, axes: Any = None, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+def _moments(data: Tensor, axes: Sizes = None, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     chosen = axes_of(axes, data.dim())
     variance, mean = torch.var_mean(data, chosen, correction=0, keepdim=truth(keepdims))
     return _at_least_1d(mean), _at_least_1d(variance)
 
 
 @operator("cumsum")
-def _cumsum(a: Tensor, axis: int | None = None, dtype: Any = None) -> Tensor:
+def _cumsum(a: Tensor, axis: int | None = None, dtype: DtypeLike = None) -> Tensor:
     kind = a.dtype if dtype is None else torch_dtype(dtype)
     return torch.cumsum(a.reshape(-1) if axis is None else a, 0 if axis is None else axis, dtype=kind)
 
@@ -152,7 +154,7 @@ def _sort(data: Tensor, axis: int | None = -1, is_ascend: bool = True) -> Tensor
 
 @operator("argsort")
 @unchanging
-def _argsort(data: Tensor, axis: int | None = -1, is_ascend: bool = True, dtype: Any = "float32") -> Tensor:
+def _argsort(data: Tensor, axis: int | None = -1, is_ascend: bool = True, dtype: DtypeLike = "float32") -> Tensor:
     data, axis = _along(data, axis)
     return torch.argsort(data, dim=axis, descending=not truth(is_ascend), stable=True).to(torch_dtype(dtype))
 
@@ -165,7 +167,7 @@ def _topk(
     k: int = 1,
     ret_typ: str = "indices",
     is_ascend: bool = False,
-    dtype: Any = "float32",
+    dtype: DtypeLike = "float32",
 ) -> Tensor | tuple[Tensor, Tensor]:
     shape = data.shape
     data, axis = _along(data, axis)

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..base import MXNetError
+from ..base import MXNetError, Sizes
 
 Shape = tuple[int, ...] | None
 
@@ -145,7 +145,7 @@ def as_tuple(value: Any) -> tuple:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def axes_of(axis: Any, ndim: int, exclude: bool = False) -> tuple[int, ...]:
+def axes_of(axis: Sizes, ndim: int, exclude: bool = False) -> tuple[int, ...]:
     """Non-negative axes from None, a number or a tuple; all of them for None or an empty tuple.
 
     Raises:

@@ -1,12 +1,13 @@
 """Operators on shapes: reshape with MXNet's codes, transposes, slices, joins, repeats, products of matrices."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..base import MXNetError
+from ..base import MXNetError, Sizes
 from .elementwise import same_dtype
 from .registry import as_tuple, axes_of, one_axis, operator, truth
 
@@ -70,7 +71,7 @@ def _infer_one(old: tuple[int, ...], codes: tuple[int, ...], result: list[int]) 
 
 
 @operator("Reshape", "reshape", copies=True)
-def _reshape(data: Tensor, shape: Any = None, reverse: bool = False) -> Tensor:
+def _reshape(data: Tensor, shape: Sizes = None, reverse: bool = False) -> Tensor:
     wanted = new_shape(tuple(data.shape), as_tuple(shape), truth(reverse))
     if math.prod(wanted) != data.numel():
         raise MXNetError(f"Reshape: target shape {wanted} has another size than the input's {tuple(data.shape)}")
@@ -97,7 +98,7 @@ def _flatten(data: Tensor) -> Tensor:
 
 
 @operator("transpose", copies=True)
-def _transpose(data: Tensor, axes: Any = None) -> Tensor:
+def _transpose(data: Tensor, axes: Sizes = None) -> Tensor:
     order = tuple(reversed(range(data.dim()))) if axes in (None, ()) else axes_of(axes, data.dim())
     return data.permute(order)
 
@@ -113,7 +114,7 @@ def _expand_dims(data: Tensor, axis: int) -> Tensor:
 
 
 @operator("squeeze", copies=True)
-def _squeeze(data: Tensor, axis: Any = None) -> Tensor:
+def _squeeze(data: Tensor, axis: Sizes = None) -> Tensor:
     axes = tuple(a for a, n in enumerate(data.shape) if n == 1) if axis is None else axes_of(axis, data.dim())
     for one in axes:
         if data.shape[one] != 1:
@@ -123,7 +124,7 @@ def _squeeze(data: Tensor, axis: Any = None) -> Tensor:
 
 
 @operator("broadcast_to", copies=True)
-def _broadcast_to(data: Tensor, shape: Any = ()) -> Tensor:
+def _broadcast_to(data: Tensor, shape: Sizes = ()) -> Tensor:
     wanted = as_tuple(shape)
     if len(wanted) == data.dim():
         wanted = tuple(n or have for n, have in zip(wanted, data.shape, strict=True))
@@ -131,7 +132,7 @@ def _broadcast_to(data: Tensor, shape: Any = ()) -> Tensor:
 
 
 @operator("broadcast_axis", "broadcast_axes", copies=True)
-def _broadcast_axis(data: Tensor, axis: Any = (), size: Any = ()) -> Tensor:
+def _broadcast_axis(data: Tensor, axis: Sizes = (), size: Sizes = ()) -> Tensor:
     shape = list(data.shape)
     for one, count in zip(axes_of(as_tuple(axis), data.dim()), as_tuple(size), strict=True):
         if shape[one] != 1:
@@ -141,7 +142,7 @@ def _broadcast_axis(data: Tensor, axis: Any = (), size: Any = ()) -> Tensor:
 
 
 @operator("broadcast_like", inputs=2, copies=True)
-def _broadcast_like(lhs: Tensor, rhs: Tensor, lhs_axes: Any = None, rhs_axes: Any = None) -> Tensor:
+def _broadcast_like(lhs: Tensor, rhs: Tensor, lhs_axes: Sizes = None, rhs_axes: Sizes = None) -> Tensor:
     if lhs_axes is None:
         return lhs.broadcast_to(rhs.shape)
     shape = list(lhs.shape)
@@ -166,7 +167,7 @@ def cut(data: Tensor, keys: list[slice]) -> Tensor:
 
 
 @operator("slice", "crop", copies=True)
-def _slice(data: Tensor, begin: Any, end: Any, step: Any = ()) -> Tensor:
+def _slice(data: Tensor, begin: Sizes, end: Sizes, step: Sizes = ()) -> Tensor:
     begins, ends = as_tuple(begin), as_tuple(end)
     steps = () if step is None else as_tuple(step)
     steps = steps + (None,) * (len(begins) - len(steps))
@@ -189,7 +190,7 @@ def _slice_axis(data: Tensor, axis: int, begin: int, end: int | None) -> Tensor:
 
 
 @operator("slice_like", inputs=2, copies=True)
-def _slice_like(data: Tensor, shape_like: Tensor, axes: Any = ()) -> Tensor:
+def _slice_like(data: Tensor, shape_like: Tensor, axes: Sizes = ()) -> Tensor:
     for axis in axes_of(axes, data.dim()):
         if shape_like.shape[axis] > data.shape[axis]:
             raise MXNetError(f"slice_like: axis {axis} has only {data.shape[axis]} of {shape_like.shape[axis]} items")
@@ -197,7 +198,7 @@ def _slice_like(data: Tensor, shape_like: Tensor, axes: Any = ()) -> Tensor:
     return data
 
 
-def _concat_shapes(attributes: Any, shapes: list) -> list:
+def _concat_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     """Sizes other than those along the joined axis are the same for all inputs."""
     first = next((shape for shape in shapes if shape is not None), None)
     if first is None:
@@ -253,7 +254,7 @@ def _split(data: Tensor, num_outputs: int, axis: int = 1, squeeze_axis: bool = F
     return parts if count > 1 else parts[0]
 
 
-def _parts(attributes: Any) -> int:
+def _parts(attributes: Mapping[str, Any]) -> int:
     return int(attributes.get("sections", 0)) or max(len(attributes["indices"]), 1)
 
 
@@ -270,7 +271,7 @@ def _split_v2(
 
 
 @operator("tile")
-def _tile(data: Tensor, reps: Any) -> Tensor:
+def _tile(data: Tensor, reps: Sizes) -> Tensor:
     return torch.tile(data, tuple(int(r) for r in as_tuple(reps)))
 
 
@@ -280,12 +281,12 @@ def _repeat(data: Tensor, repeats: int, axis: int | None = None) -> Tensor:
 
 
 @operator("reverse", "flip", alike=True)
-def _reverse(data: Tensor, axis: Any) -> Tensor:
+def _reverse(data: Tensor, axis: Sizes) -> Tensor:
     return torch.flip(data, axes_of(axis, data.dim()))
 
 
 @operator("Pad", "pad")
-def _pad(data: Tensor, mode: str, pad_width: Any, constant_value: float = 0.0) -> Tensor:
+def _pad(data: Tensor, mode: str, pad_width: Sizes, constant_value: float = 0.0) -> Tensor:
     widths = tuple(int(w) for w in as_tuple(pad_width))
     if len(widths) != 2 * data.dim() or any(widths[:4]):
         raise MXNetError(f"pad: pad_width must have {2 * data.dim()} numbers, the first four 0; got {widths}")
@@ -299,7 +300,7 @@ def _pad(data: Tensor, mode: str, pad_width: Any, constant_value: float = 0.0) -
     return torch.nn.functional.pad(data, flat, names[mode])
 
 
-def _where_shapes(attributes: Any, shapes: list) -> list:
+def _where_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     condition, x, y = shapes
     return [condition, x or y, y or x]
 

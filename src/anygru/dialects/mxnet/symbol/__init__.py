@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._hook.not_covered import refuser
-from ..base import mx_real_t, numeric_types
+from ..base import DtypeLike, Sizes, mx_real_t, numeric_types
 from ..operators import OPERATORS
 from . import _internal, contrib, linalg, op, random, register, symbol
 from .base import NotImplementedForSymbol
@@ -16,23 +16,23 @@ from .symbol import *
 from .symbol import Symbol, apply
 
 
-def zeros(shape: Any, dtype: Any = None, **kwargs: Any) -> Symbol:
+def zeros(shape: Sizes, dtype: DtypeLike = None, **kwargs: Any) -> Symbol:
     """Zeros; a size of 0 stands for one that the graph implies, such as the batch size."""
     return _created("_zeros", {"shape": shape, "dtype": dtype or mx_real_t}, kwargs)
 
 
-def ones(shape: Any, dtype: Any = None, **kwargs: Any) -> Symbol:
+def ones(shape: Sizes, dtype: DtypeLike = None, **kwargs: Any) -> Symbol:
     """Ones."""
     return _created("_ones", {"shape": shape, "dtype": dtype or mx_real_t}, kwargs)
 
 
-def full(shape: Any, val: float, dtype: Any = None, **kwargs: Any) -> Symbol:
+def full(shape: Sizes, val: float, dtype: DtypeLike = None, **kwargs: Any) -> Symbol:
     """One value everywhere."""
     return _created("_full", {"shape": shape, "value": float(val), "dtype": dtype or mx_real_t}, kwargs)
 
 
 def arange(
-    start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, dtype: Any = None, **kwargs: Any
+    start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, dtype: DtypeLike = None, **kwargs: Any
 ) -> Symbol:
     """Evenly spaced numbers."""
     attributes = {"start": start, "stop": stop, "step": step, "repeat": repeat, "dtype": dtype or mx_real_t}

@@ -1,7 +1,7 @@
 """Functions and methods of `mx.sym`, made from the list of operators."""
 
 import keyword
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..ndarray.register import METHODS
@@ -41,7 +41,7 @@ def function_of(operator: Operator, known_as: str) -> Callable[..., Symbol]:
     """The operator as a function of symbols."""
     hint = known_as.lower()
 
-    def function(*args: Any, name: str | None = None, **attributes: Any) -> Symbol:
+    def function(*args: Any, name: str | None = None, **attributes: Mapping[str, Any]) -> Symbol:
         return call(operator, hint, args, name, attributes)
 
     function.__name__ = function.__qualname__ = known_as
@@ -57,7 +57,7 @@ def method_of(known_as: str) -> Callable[..., Symbol]:
     """An operator as a method: the symbol is its first input."""
     operator = OPERATORS[known_as]
 
-    def method(self: Symbol, *args: Any, name: str | None = None, **attributes: Any) -> Symbol:
+    def method(self: Symbol, *args: Any, name: str | None = None, **attributes: Mapping[str, Any]) -> Symbol:
         return call(operator, known_as.lower(), (self, *args), name, attributes)
 
     method.__name__ = known_as

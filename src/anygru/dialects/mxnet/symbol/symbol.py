@@ -3,11 +3,12 @@
 Blocks are traced with symbols when they are hybridized or exported, and `SymbolBlock` runs them.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..base import DTYPE_NUMBERS, numeric_types
+from ..base import DTYPE_NUMBERS, DtypeLike, Sizes, numeric_types
 from ..name import current as current_names
 from ..operators import OPERATORS, Operator
 from . import files
@@ -98,7 +99,7 @@ class Symbol(SymbolBase):
         attributes = {"shape": kwargs.pop("shape") if isinstance(shape, tuple) and not shape else shape, **kwargs}
         return apply(OPERATORS["Reshape"], [self], attributes, None, "reshape")
 
-    def astype(self, dtype: Any) -> "Symbol":
+    def astype(self, dtype: DtypeLike) -> "Symbol":
         """Another dtype."""
         return apply(OPERATORS["Cast"], [self], {"dtype": dtype}, None, "cast")
 
@@ -118,12 +119,12 @@ class Symbol(SymbolBase):
         """One more axis of size 1."""
         return apply(OPERATORS["expand_dims"], [self], {"axis": axis}, None, "expand_dims")
 
-    def squeeze(self, axis: Any = None) -> "Symbol":
+    def squeeze(self, axis: Sizes = None) -> "Symbol":
         """Without the axes of size 1."""
         attributes = {} if axis is None else {"axis": axis}
         return apply(OPERATORS["squeeze"], [self], attributes, None, "squeeze")
 
-    def broadcast_to(self, shape: Any) -> "Symbol":
+    def broadcast_to(self, shape: Sizes) -> "Symbol":
         """Repeated along axes of size 1."""
         return apply(OPERATORS["broadcast_to"], [self], {"shape": shape}, None, "broadcast_to")
 
@@ -185,10 +186,10 @@ def apply(operator: Operator, inputs: list[Symbol], attributes: dict[str, Any], 
 def var(
     name: str,
     attr: dict[str, str] | None = None,
-    shape: Any = None,
+    shape: Sequence[int] | None = None,
     lr_mult: float | None = None,
     wd_mult: float | None = None,
-    dtype: Any = None,
+    dtype: DtypeLike = None,
     init: Any = None,
     stype: str | None = None,
     profiler_scope: Any = None,

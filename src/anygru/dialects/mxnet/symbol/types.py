@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import DTYPE_NUMBERS, MXNetError
+from ..base import DTYPE_NUMBERS, DtypeLike, MXNetError
 from .node import Entry, Node
 
 # Inputs of any dtype, by their places.
@@ -39,7 +39,7 @@ class Types:
         """The dtype of one output of a node, None while unknown."""
         return self._known.get((id(entry[0]), entry[1]))
 
-    def tell(self, entry: Entry, dtype: Any, reader: Node) -> None:
+    def tell(self, entry: Entry, dtype: DtypeLike, reader: Node) -> None:
         """Note a dtype that `reader` implies.
 
         Raises:

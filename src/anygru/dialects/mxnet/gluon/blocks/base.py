@@ -5,6 +5,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ...base import DtypeLike
+from ...context import ContextLike
+from ...initializer import Initial
 from ...ndarray.utils import load, save
 from ..utils import brief, indent
 from .naming import BlockScope, new_names
@@ -153,7 +156,9 @@ class Block:
         fn(self)
         return self
 
-    def initialize(self, init: Any = None, ctx: Any = None, verbose: bool = False, force_reinit: bool = False) -> None:
+    def initialize(
+        self, init: Initial = None, ctx: ContextLike = None, verbose: bool = False, force_reinit: bool = False
+    ) -> None:
         """Initialize all parameters; `init` (Uniform(0.07) by default) stands behind their own initializers."""
         self.collect_params().initialize(init, ctx, verbose, force_reinit)
 
@@ -162,7 +167,7 @@ class Block:
         for child in self._children.values():
             child.hybridize(active, **kwargs)
 
-    def cast(self, dtype: Any) -> None:
+    def cast(self, dtype: DtypeLike) -> None:
         """Change the dtype of all parameters."""
         for child in self._children.values():
             child.cast(dtype)
@@ -219,7 +224,7 @@ class Block:
     def load_parameters(
         self,
         filename: str,
-        ctx: Any = None,
+        ctx: ContextLike = None,
         allow_missing: bool = False,
         ignore_extra: bool = False,
         cast_dtype: bool = False,
@@ -263,7 +268,7 @@ class Block:
                 )
 
     def load_params(
-        self, filename: str, ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False
+        self, filename: str, ctx: ContextLike = None, allow_missing: bool = False, ignore_extra: bool = False
     ) -> None:
         """`load_parameters` under its old name (deprecated)."""
         warnings.warn("load_params is deprecated. Please use load_parameters.", stacklevel=2)

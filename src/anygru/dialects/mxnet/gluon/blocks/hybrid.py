@@ -1,9 +1,11 @@
 """`gluon.HybridBlock`: a block that can also be traced into a graph, to run it, infer shapes from it or export it."""
 
 import warnings
+from types import ModuleType
 from typing import Any
 
 from ... import ndarray, symbol
+from ...base import DtypeLike
 from ...ndarray.array import wrap
 from ...ndarray.utils import save
 from ...symbol.graph import Program
@@ -94,7 +96,7 @@ class HybridBlock(Block):
             raise ValueError('Must specify "backend" to optimize_for')
         raise NotImplementedError(f"optimize_for: backend={backend!r} is MXNet's own; in PyTorch: torch.compile")
 
-    def cast(self, dtype: Any) -> None:
+    def cast(self, dtype: DtypeLike) -> None:
         """Change the dtype of all parameters."""
         self._clear_cached_op()
         super().cast(dtype)
@@ -283,7 +285,7 @@ class HybridBlock(Block):
                 parameters = {key: parameter.data(ctx) for key, parameter in self._reg_params.items()}
             return self.hybrid_forward(ndarray, x, *args, **parameters)
 
-    def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, x: Any, *args: Any, **kwargs: Any) -> Any:
         """What the block computes, with the operators of F; the block's parameters come as keywords."""
         raise NotImplementedError
 

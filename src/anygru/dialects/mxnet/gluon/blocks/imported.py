@@ -1,9 +1,11 @@
 """`gluon.SymbolBlock`: a block made of a symbol, such as a model that MXNet or anygru exported."""
 
+from types import ModuleType
 from typing import Any
 
 from ... import symbol
 from ...base import mx_real_t
+from ...context import ContextLike
 from ...ndarray.ndarray import NDArray
 from ...symbol.symbol import Symbol
 from . import nesting
@@ -27,7 +29,7 @@ class SymbolBlock(HybridBlock):
         symbol_file: str,
         input_names: str | list[str],
         param_file: str | None = None,
-        ctx: Any = None,
+        ctx: ContextLike = None,
         allow_missing: bool = False,
         ignore_extra: bool = False,
     ) -> "SymbolBlock":
@@ -95,11 +97,11 @@ class SymbolBlock(HybridBlock):
         super()._clear_cached_op()
         self._cached_graph = kept
 
-    def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, x: Any, *args: Any, **kwargs: Any) -> Any:
         """Refused: the graph is what a SymbolBlock computes."""
         raise NotImplementedError
 
-    def reset_ctx(self, ctx: Any) -> None:
+    def reset_ctx(self, ctx: ContextLike) -> None:
         """Move the parameters to other contexts."""
         self.collect_params().reset_ctx(ctx)
 

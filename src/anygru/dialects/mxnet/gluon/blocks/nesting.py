@@ -6,6 +6,8 @@ from ...context import Context
 from ...ndarray.ndarray import NDArray
 from ...symbol.symbol import Symbol
 
+Data = NDArray | Symbol
+
 
 def flatten(value: Any, what: str) -> tuple[list, Any]:
     """The arrays (or symbols) inside, and how they were nested.

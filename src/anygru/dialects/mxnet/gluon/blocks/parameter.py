@@ -7,8 +7,9 @@ import numpy as np
 import torch
 
 from ... import autograd, initializer
-from ...base import MXNetError, mx_real_t
-from ...context import Context, cpu, current_context
+from ...base import DtypeLike, MXNetError, Sizes, mx_real_t
+from ...context import Context, ContextLike, cpu, current_context
+from ...initializer import Initial
 from ...ndarray.array import mark, wrap
 from ...ndarray.ndarray import NDArray
 from ...ndarray.utils import zeros
@@ -25,7 +26,7 @@ class DeferredInitializationError(MXNetError):
     """A parameter's values were asked for before its shape is known."""
 
 
-def _plain_sizes(shape: Any) -> Any:
+def _plain_sizes(shape: Sizes) -> Any:
     """A tuple with Python's numbers in place of NumPy's, whose texts name their type."""
     return tuple(int(n) if isinstance(n, np.integer) else n for n in shape) if isinstance(shape, tuple) else shape
 
@@ -49,11 +50,11 @@ class Parameter:
         self,
         name: str,
         grad_req: str = "write",
-        shape: Any = None,
-        dtype: Any = mx_real_t,
+        shape: Sizes = None,
+        dtype: DtypeLike = mx_real_t,
         lr_mult: float = 1.0,
         wd_mult: float = 1.0,
-        init: Any = None,
+        init: Initial = None,
         allow_deferred_init: bool = False,
         differentiable: bool = True,
         stype: str = "default",
@@ -116,7 +117,7 @@ class Parameter:
         return self._dtype
 
     @dtype.setter
-    def dtype(self, dtype: Any) -> None:
+    def dtype(self, dtype: DtypeLike) -> None:
         self.cast(dtype)
 
     @property
@@ -138,7 +139,7 @@ class Parameter:
     # ---- initialization
 
     def initialize(
-        self, init: Any = None, ctx: Any = None, default_init: Any = None, force_reinit: bool = False
+        self, init: Initial = None, ctx: ContextLike = None, default_init: Any = None, force_reinit: bool = False
     ) -> None:
         """Give the parameter values on each context, or remember to when its shape is known.
 
@@ -203,7 +204,9 @@ class Parameter:
         for values, gradient in zip(self._data, self._grad, strict=True):
             mark(values, gradient, self.grad_req)
 
-    def _load_init(self, data: NDArray, ctx: Any, cast_dtype: bool = False, dtype_source: str = "current") -> None:
+    def _load_init(
+        self, data: NDArray, ctx: ContextLike, cast_dtype: bool = False, dtype_source: str = "current"
+    ) -> None:
         """Take values from a file.
 
         Raises:
@@ -339,7 +342,7 @@ class Parameter:
         for gradient in self._grad or ():
             gradient._t.detach().zero_()
 
-    def reset_ctx(self, ctx: Any) -> None:
+    def reset_ctx(self, ctx: ContextLike) -> None:
         """Move the values to other contexts.
 
         Raises:
@@ -364,7 +367,7 @@ class Parameter:
         with autograd.pause():
             return sum(copies[1:], copies[0]) / len(copies)  # type: ignore[return-value]
 
-    def cast(self, dtype: Any) -> None:
+    def cast(self, dtype: DtypeLike) -> None:
         """Change the dtype of values and gradients."""
         self._dtype = dtype
         self._var = None

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from ... import initializer
-from ...context import Context
+from ...context import Context, ContextLike
+from ...initializer import Initial
 from ...ndarray.ndarray import NDArray
 from ...ndarray.utils import load, save
 from ..utils import brief, indent
@@ -137,20 +138,22 @@ class ParameterDict:
             )
         self._params.update(other.items())
 
-    def initialize(self, init: Any = None, ctx: Any = None, verbose: bool = False, force_reinit: bool = False) -> None:
+    def initialize(
+        self, init: Initial = None, ctx: ContextLike = None, verbose: bool = False, force_reinit: bool = False
+    ) -> None:
         """Initialize every parameter; `init` stands behind their own initializers."""
-        init = initializer.Uniform() if init is None else init
+        default: Any = initializer.Uniform() if init is None else init
         if verbose:
-            init.set_verbosity(verbose=verbose)
+            default.set_verbosity(verbose=verbose)
         for parameter in self.values():
-            parameter.initialize(None, ctx, init, force_reinit=force_reinit)
+            parameter.initialize(None, ctx, default, force_reinit=force_reinit)
 
     def zero_grad(self) -> None:
         """Set all gradients to zero."""
         for parameter in self.values():
             parameter.zero_grad()
 
-    def reset_ctx(self, ctx: Any) -> None:
+    def reset_ctx(self, ctx: ContextLike) -> None:
         """Move every parameter to other contexts."""
         for parameter in self.values():
             parameter.reset_ctx(ctx)
@@ -185,7 +188,7 @@ class ParameterDict:
     def load(
         self,
         filename: str,
-        ctx: Any = None,
+        ctx: ContextLike = None,
         allow_missing: bool = False,
         ignore_extra: bool = False,
         restore_prefix: str = "",
@@ -211,7 +214,7 @@ class ParameterDict:
     def load_dict(
         self,
         param_dict: Any,
-        ctx: Any = None,
+        ctx: ContextLike = None,
         allow_missing: bool = False,
         ignore_extra: bool = False,
         restore_prefix: str = "",

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ... import ndarray
+from ...base import DtypeLike
 from ...ndarray.ndarray import NDArray
 
 __all__ = ["AsList", "Group", "Pad", "Stack"]
@@ -34,7 +35,11 @@ class Pad:
     """
 
     def __init__(
-        self, val: float | None = None, dtype: Any = None, round_to: int | None = None, use_shared_mem: bool = False
+        self,
+        val: float | None = None,
+        dtype: DtypeLike = None,
+        round_to: int | None = None,
+        use_shared_mem: bool = False,
     ) -> None:
         self._val = 0 if val is None else val
         self._dtype = dtype

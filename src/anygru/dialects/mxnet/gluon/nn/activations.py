@@ -1,9 +1,12 @@
 """Activations as blocks."""
 
+from types import ModuleType
 from typing import Any
 
 from ... import initializer
+from ...initializer import Initial
 from ..blocks.hybrid import HybridBlock
+from ..blocks.nesting import Data
 
 __all__ = ["ELU", "GELU", "PReLU", "SELU", "Activation", "LeakyReLU", "Swish"]
 
@@ -18,7 +21,7 @@ class Activation(HybridBlock):
     def _alias(self) -> str:
         return self._act_type
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
         """The activation of each element."""
         return F.Activation(x, act_type=self._act_type, name="fwd")
 
@@ -34,7 +37,7 @@ class LeakyReLU(HybridBlock):
         super().__init__(**kwargs)
         self._alpha = alpha
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
         """The activation of each element."""
         return F.LeakyReLU(x, act_type="leaky", slope=self._alpha, name="fwd")
 
@@ -45,13 +48,13 @@ class LeakyReLU(HybridBlock):
 class PReLU(HybridBlock):
     """A leaky ReLU whose slope is learnt (He et al. 2015)."""
 
-    def __init__(self, alpha_initializer: Any = None, in_channels: int = 1, **kwargs: Any) -> None:
+    def __init__(self, alpha_initializer: Initial = None, in_channels: int = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         with self.name_scope():
             init = initializer.Constant(0.25) if alpha_initializer is None else alpha_initializer
             self.alpha = self.params.get("alpha", shape=(in_channels,), init=init)
 
-    def hybrid_forward(self, F: Any, x: Any, alpha: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, x: Data, alpha: Data) -> Any:
         """The activation of each element."""
         return F.LeakyReLU(x, gamma=alpha, act_type="prelu", name="fwd")
 
@@ -63,7 +66,7 @@ class ELU(HybridBlock):
         super().__init__(**kwargs)
         self._alpha = alpha
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
         """The activation of each element."""
         return F.LeakyReLU(x, act_type="elu", slope=self._alpha)
 
@@ -71,7 +74,7 @@ class ELU(HybridBlock):
 class SELU(HybridBlock):
     """Scaled ELU (Klambauer et al. 2017)."""
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
         """The activation of each element."""
         return F.LeakyReLU(x, act_type="selu", name="fwd")
 
@@ -79,7 +82,7 @@ class SELU(HybridBlock):
 class GELU(HybridBlock):
     """x times the normal distribution function of x (Hendrycks, Gimpel 2016)."""
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
         """The activation of each element."""
         return F.LeakyReLU(x, act_type="gelu", name="fwd")
 
@@ -91,6 +94,6 @@ class Swish(HybridBlock):
         super().__init__(**kwargs)
         self._beta = beta
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
         """The activation of each element."""
         return x * F.sigmoid(self._beta * x, name="fwd")

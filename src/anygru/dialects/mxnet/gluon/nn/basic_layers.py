@@ -1,13 +1,18 @@
 """The layers around a GRU: Dense, Embedding, Dropout, normalisations, and functions as layers."""
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ... import ndarray, symbol
+from ...base import DtypeLike
+from ...initializer import Initial
 from ..blocks.base import Block
 from ..blocks.hybrid import HybridBlock
+from ..blocks.nesting import Data
+from ..blocks.parameter_dict import ParameterDict
 from .activations import Activation
 
 __all__ = [
@@ -42,9 +47,9 @@ class Dense(HybridBlock):
         activation: str | None = None,
         use_bias: bool = True,
         flatten: bool = True,
-        dtype: Any = "float32",
-        weight_initializer: Any = None,
-        bias_initializer: Any = "zeros",
+        dtype: DtypeLike = "float32",
+        weight_initializer: Initial = None,
+        bias_initializer: Initial = "zeros",
         in_units: int = 0,
         **kwargs: Any,
     ) -> None:
@@ -63,7 +68,7 @@ class Dense(HybridBlock):
                 )
             self.act = None if activation is None else Activation(activation, prefix=activation + "_")
 
-    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    def hybrid_forward(self, F: ModuleType, x: Data, weight: Data, bias: Data | None = None) -> Any:
         """[N, ...] to [N, units], or [..., units] without flatten."""
         given = (x, weight) if bias is None else (x, weight, bias)
         result = F.FullyConnected(
@@ -89,7 +94,7 @@ class Dropout(HybridBlock):
         self._rate = rate
         self._axes = axes
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
         """Elements dropped when training."""
         if self._rate > 0:
             return F.Dropout(x, p=self._rate, axes=self._axes, name="fwd", cudnn_off=False)
@@ -114,8 +119,8 @@ class Embedding(HybridBlock):
         self,
         input_dim: int,
         output_dim: int,
-        dtype: Any = "float32",
-        weight_initializer: Any = None,
+        dtype: DtypeLike = "float32",
+        weight_initializer: Initial = None,
         sparse_grad: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -134,7 +139,7 @@ class Embedding(HybridBlock):
             "weight", shape=(input_dim, output_dim), init=weight_initializer, dtype=dtype, allow_deferred_init=True
         )
 
-    def hybrid_forward(self, F: Any, x: Any, weight: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, x: Data, weight: Data) -> Any:
         """[...] to [..., output_dim]."""
         return F.Embedding(x, weight, name="fwd", **self._kwargs)
 
@@ -146,7 +151,7 @@ class Embedding(HybridBlock):
 class Flatten(HybridBlock):
     """Two dimensions: the first, and all others in one."""
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
         """[N, ...] to [N, features]."""
         return F.flatten(x)
 
@@ -169,10 +174,10 @@ class BatchNorm(HybridBlock):
         center: bool = True,
         scale: bool = True,
         use_global_stats: bool = False,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        running_mean_initializer: Any = "zeros",
-        running_variance_initializer: Any = "ones",
+        beta_initializer: Initial = "zeros",
+        gamma_initializer: Initial = "ones",
+        running_mean_initializer: Initial = "zeros",
+        running_variance_initializer: Initial = "ones",
         in_channels: int = 0,
         **kwargs: Any,
     ) -> None:
@@ -185,7 +190,7 @@ class BatchNorm(HybridBlock):
             "use_global_stats": use_global_stats,
         }
 
-        def add(name: str, init: Any, learnt: bool) -> Any:
+        def add(name: str, init: Initial, learnt: bool) -> Any:
             return self.params.get(
                 name,
                 grad_req="write" if learnt else "null",
@@ -200,11 +205,13 @@ class BatchNorm(HybridBlock):
         self.running_mean = add("running_mean", running_mean_initializer, False)
         self.running_var = add("running_var", running_variance_initializer, False)
 
-    def cast(self, dtype: Any) -> None:
+    def cast(self, dtype: DtypeLike) -> None:
         """Change the dtype; statistics stay in float32 where others become float16."""
         super().cast("float32" if np.dtype(dtype).name == "float16" else dtype)
 
-    def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any, running_mean: Any, running_var: Any) -> Any:
+    def hybrid_forward(
+        self, F: ModuleType, x: Data, gamma: Data, beta: Data, running_mean: Data, running_var: Data
+    ) -> Any:
         """Normalised along `axis`."""
         return F.BatchNorm(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
 
@@ -222,8 +229,8 @@ class _ScaledNorm(HybridBlock):
         epsilon: float,
         center: bool,
         scale: bool,
-        beta_initializer: Any,
-        gamma_initializer: Any,
+        beta_initializer: Initial,
+        gamma_initializer: Initial,
         in_channels: int,
         **kwargs: Any,
     ) -> None:
@@ -254,11 +261,11 @@ class LayerNorm(_ScaledNorm):
         epsilon: float = 1e-5,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
+        beta_initializer: Initial = "zeros",
+        gamma_initializer: Initial = "ones",
         in_channels: int = 0,
         prefix: str | None = None,
-        params: Any = None,
+        params: ParameterDict | None = None,
     ) -> None:
         super().__init__(
             axis,
@@ -272,7 +279,7 @@ class LayerNorm(_ScaledNorm):
             params=params,
         )
 
-    def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, data: Data, gamma: Data, beta: Data) -> Any:
         """Normalised along `axis`."""
         return F.LayerNorm(data, gamma=gamma, beta=beta, axis=self._axis, eps=self._epsilon)
 
@@ -286,18 +293,18 @@ class InstanceNorm(_ScaledNorm):
         epsilon: float = 1e-5,
         center: bool = True,
         scale: bool = False,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
+        beta_initializer: Initial = "zeros",
+        gamma_initializer: Initial = "ones",
         in_channels: int = 0,
         **kwargs: Any,
     ) -> None:
         super().__init__(axis, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels, **kwargs)
 
-    def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, x: Data, gamma: Data, beta: Data) -> Any:
         """Normalised over all axes but the first and `axis`."""
         if self._axis == 1:
             return F.InstanceNorm(x, gamma, beta, name="fwd", eps=self._epsilon)
-        turned = F.InstanceNorm(x.swapaxes(1, self._axis), gamma, beta, name="fwd", eps=self._epsilon)
+        turned = F.InstanceNorm(F.swapaxes(x, 1, self._axis), gamma, beta, name="fwd", eps=self._epsilon)
         return turned.swapaxes(1, self._axis)
 
 
@@ -350,7 +357,7 @@ class HybridLambda(HybridBlock):
         else:
             raise ValueError(f"Unrecognized function in lambda: {function} of type {type(function)}")
 
-    def hybrid_forward(self, F: Any, x: Any, *args: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, x: Data, *args: Any) -> Any:
         """The function's result."""
         return self._func(F, x, *args)
 

@@ -2,10 +2,12 @@
 
 import warnings
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 from ..blocks.base import Block
 from ..blocks.hybrid import HybridBlock
+from ..blocks.nesting import Data
 from ..utils import indent
 
 __all__ = ["HybridSequential", "Sequential"]
@@ -44,7 +46,7 @@ class _Container(Block):
 class Sequential(_Container):
     """Blocks one after the other."""
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Data) -> Any:
         """The output of the last."""
         for block in self._children.values():
             x = block(x)
@@ -64,7 +66,7 @@ class Sequential(_Container):
 class HybridSequential(_Container, HybridBlock):
     """Hybrid blocks one after the other."""
 
-    def hybrid_forward(self, F: Any, x: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, x: Data) -> Any:
         """The output of the last."""
         for block in self._children.values():
             x = block(x)

@@ -3,10 +3,11 @@
 from types import ModuleType
 from typing import Any
 
+from ..blocks.nesting import Data
 from ..blocks.parameter_dict import ParameterDict
 from ..utils import indent
 from .recurrent_cell import MODIFIED, HybridRecurrentCell, RecurrentCell
-from .sequences import Data, Sequence, Steps, operators_for
+from .sequences import Sequence, Steps, operators_for
 
 __all__ = ["BidirectionalCell", "HybridSequentialRNNCell", "SequentialRNNCell"]
 

@@ -3,17 +3,22 @@
 from types import ModuleType
 from typing import Any
 
+from torch import Tensor
+
 from anygru import functional, layers
 from anygru.errors import AnygruError
 
 from ... import ndarray
 from ...base import MXNetError
+from ...initializer import Initial
 from ...ndarray.array import run, wrap
 from ...ndarray.ndarray import NDArray
 from ...operators.elementwise import same_dtype
 from ...operators.recurrent import run_gru
 from ...operators.registry import Operator
 from ...symbol.graph import unknown_size
+from ...symbol.symbol import Symbol
+from ..blocks.nesting import Data
 from ..blocks.parameter_dict import ParameterDict
 from .recurrent_cell import HybridRecurrentCell
 from .sequences import Sequence, Steps
@@ -23,12 +28,12 @@ __all__ = ["GRUCell"]
 
 
 def _step(
-    data: Any,
-    state: Any,
-    i2h_weight: Any,
-    h2h_weight: Any,
-    i2h_bias: Any,
-    h2h_bias: Any,
+    data: Tensor,
+    state: Tensor,
+    i2h_weight: Tensor,
+    h2h_weight: Tensor,
+    i2h_bias: Tensor,
+    h2h_bias: Tensor,
     state_for_any: bool = False,
 ) -> Any:
     """One step on tensors: [N, C] and [N, H] (or [1, H] for any N) to [N, H]."""
@@ -61,10 +66,10 @@ class GRUCell(HybridRecurrentCell):
     def __init__(
         self,
         hidden_size: int,
-        i2h_weight_initializer: Any = None,
-        h2h_weight_initializer: Any = None,
-        i2h_bias_initializer: Any = "zeros",
-        h2h_bias_initializer: Any = "zeros",
+        i2h_weight_initializer: Initial = None,
+        h2h_weight_initializer: Initial = None,
+        i2h_bias_initializer: Initial = "zeros",
+        h2h_bias_initializer: Initial = "zeros",
         input_size: int = 0,
         prefix: str | None = None,
         params: ParameterDict | None = None,
@@ -73,7 +78,7 @@ class GRUCell(HybridRecurrentCell):
         self._hidden_size = hidden_size
         self._input_size = input_size
 
-        def add(name: str, shape: tuple[int, ...], init: Any) -> Any:
+        def add(name: str, shape: tuple[int, ...], init: Initial) -> Any:
             return self.params.get(name, shape=shape, init=init, allow_deferred_init=True)
 
         self.i2h_weight = add("i2h_weight", (3 * hidden_size, input_size), i2h_weight_initializer)
@@ -93,10 +98,17 @@ class GRUCell(HybridRecurrentCell):
         return f"{type(self).__name__}({features if features else None} -> {rows})"
 
     def hybrid_forward(
-        self, F: ModuleType, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any, h2h_bias: Any
+        self,
+        F: ModuleType,
+        inputs: Any,
+        states: Any,
+        i2h_weight: Data,
+        h2h_weight: Data,
+        i2h_bias: Data,
+        h2h_bias: Data,
     ) -> Any:
         """One step, or its part of the graph."""
-        parts = (inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
+        parts: tuple[Any, ...] = (inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         if F is not ndarray:
             result = self._trace(F, *parts)
             return result, [result]
@@ -109,7 +121,9 @@ class GRUCell(HybridRecurrentCell):
             raise MXNetError(f"{self.name}: {error}") from error
         return result, [result]
 
-    def _trace(self, F: ModuleType, inputs: Any, state: Any, i2h_w: Any, h2h_w: Any, i2h_b: Any, h2h_b: Any) -> Any:
+    def _trace(
+        self, F: ModuleType, inputs: Symbol, state: Symbol, i2h_w: Symbol, h2h_w: Symbol, i2h_b: Symbol, h2h_b: Symbol
+    ) -> Any:
         """The step in MXNet's operators, which files hold; run as one step of anygru."""
         at = f"t{self._counter}_"
         rows = 3 * self._hidden_size

@@ -5,11 +5,12 @@ from typing import Any
 
 from ... import ndarray
 from ...base import numeric_types
+from ..blocks.nesting import Data
 from ..blocks.parameter import tensor_types
 from ..blocks.parameter_dict import ParameterDict
 from .combined_cells import BidirectionalCell
 from .recurrent_cell import MODIFIED, HybridRecurrentCell, RecurrentCell
-from .sequences import Data, Sequence, Steps, operators_for
+from .sequences import Sequence, Steps, operators_for
 
 __all__ = ["DropoutCell", "ModifierCell", "ResidualCell", "ZoneoutCell"]
 

@@ -7,8 +7,9 @@ from ... import ndarray
 from ...ndarray.ndarray import NDArray
 from ..blocks.base import Block
 from ..blocks.hybrid import HybridBlock
+from ..blocks.nesting import Data
 from ..blocks.parameter_dict import ParameterDict
-from .sequences import Data, Sequence, Steps, operators_for
+from .sequences import Sequence, Steps, operators_for
 
 __all__ = ["HybridRecurrentCell", "RecurrentCell"]
 

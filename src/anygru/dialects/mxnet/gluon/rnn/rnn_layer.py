@@ -4,18 +4,21 @@ Gates are stacked (r, z, n) in every parameter, as anygru stacks them; MXNet cal
 """
 
 import re
+from types import ModuleType
 from typing import Any
 
 from anygru import layers
 from anygru.errors import AnygruError
 
 from ... import ndarray, symbol
-from ...base import MXNetError
+from ...base import DtypeLike, MXNetError
+from ...initializer import Initial
 from ...ndarray.array import run, wrap
 from ...ndarray.ndarray import NDArray
 from ...operators.recurrent import run_gru
 from ..blocks.hybrid import HybridBlock
 from ..blocks.parameter import Parameter, tensor_types
+from ..blocks.parameter_dict import ParameterDict
 from .combined_cells import BidirectionalCell, HybridSequentialRNNCell
 from .gru_cell import GRUCell
 from .modifier_cells import DropoutCell
@@ -59,14 +62,14 @@ class GRU(HybridBlock):
         dropout: float = 0,
         bidirectional: bool = False,
         input_size: int = 0,
-        i2h_weight_initializer: Any = None,
-        h2h_weight_initializer: Any = None,
-        i2h_bias_initializer: Any = "zeros",
-        h2h_bias_initializer: Any = "zeros",
-        dtype: Any = "float32",
+        i2h_weight_initializer: Initial = None,
+        h2h_weight_initializer: Initial = None,
+        i2h_bias_initializer: Initial = "zeros",
+        h2h_bias_initializer: Initial = "zeros",
+        dtype: DtypeLike = "float32",
         use_sequence_length: bool = False,
         prefix: str | None = None,
-        params: Any = None,
+        params: ParameterDict | None = None,
     ) -> None:
         super().__init__(prefix=prefix, params=params)
         assert layout in ("TNC", "NTC"), f"Invalid layout {layout}; must be one of ['TNC' or 'NTC']"
@@ -78,7 +81,7 @@ class GRU(HybridBlock):
         self._input_size = input_size
         self._dtype = dtype
         self._use_sequence_length = use_sequence_length
-        self._initializers = {
+        self._initializers: dict[str, Any] = {
             "i2h_weight_initializer": i2h_weight_initializer,
             "h2h_weight_initializer": h2h_weight_initializer,
             "i2h_bias_initializer": i2h_bias_initializer,
@@ -97,7 +100,7 @@ class GRU(HybridBlock):
                 self._add(stem + "h2h_bias", (3 * hidden_size,), h2h_bias_initializer)
             features = hidden_size * self._dir
 
-    def _add(self, key: str, shape: tuple[int, ...], init: Any) -> None:
+    def _add(self, key: str, shape: tuple[int, ...], init: Initial) -> None:
         parameter = self.params.get(key, shape=shape, init=init, allow_deferred_init=True, dtype=self._dtype)
         setattr(self, key, parameter)
         self._keys.append(key)
@@ -139,7 +142,7 @@ class GRU(HybridBlock):
             for place, info in enumerate(self.state_info(batch_size))
         ]
 
-    def cast(self, dtype: Any) -> None:
+    def cast(self, dtype: DtypeLike) -> None:
         """Change the dtype of parameters and states."""
         super().cast(dtype)
         self._dtype = dtype
@@ -174,7 +177,7 @@ class GRU(HybridBlock):
         return super()._call_cached_op(*args)
 
     def hybrid_forward(  # type: ignore[override]
-        self, F: Any, inputs: Any, states: Any, sequence_length: Any = None, **params: Any
+        self, F: ModuleType, inputs: Any, states: Any, sequence_length: Any = None, **params: Any
     ) -> Any:
         """Compute on arrays, or build the graph that MXNet would."""
         if F is ndarray:
@@ -214,7 +217,7 @@ class GRU(HybridBlock):
         return wrap(output, inputs._ctx), wrap(last, inputs._ctx)
 
     def _trace(
-        self, F: Any, inputs: Any, states: list, sequence_length: Any, params: dict[str, Any]
+        self, F: ModuleType, inputs: Any, states: list, sequence_length: Any, params: dict[str, Any]
     ) -> tuple[Any, Any]:
         if self._layout == "NTC":
             inputs = F.swapaxes(inputs, 0, 1)

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from ... import ndarray, symbol
 from ...ndarray.ndarray import NDArray
 from ...symbol.symbol import Symbol
+from ..blocks.nesting import Data
 
-Data = NDArray | Symbol
 Steps = Data | list[Data] | tuple[Data, ...]
 
 
