@@ -6,6 +6,8 @@ import torch
 
 from ...tensor.operation import need_tensor, operation
 
+__all__ = ["embedding", "one_hot"]
+
 
 @operation
 def embedding(
