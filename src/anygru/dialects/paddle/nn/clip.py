@@ -9,8 +9,6 @@ import torch
 
 from ..tensor.operation import wrap
 
-__all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
-
 Pairs = list[tuple[Any, torch.Tensor]]
 
 

@@ -6,15 +6,13 @@ from typing import Any
 
 import torch
 
-from ...nn.functional import common, norm
-from ...nn.functional import input as inputs
-from ...nn.initializer.initializer import Constant
-from ...nn.layer.layers import Layer
+from ... import nn
+from ...nn import functional as F
 from ...tensor.tensor import Tensor
-from ..layers.functions import activation_of
+from ..layers import activation_of
 
 
-class Linear(Layer):
+class Linear(nn.Layer):
     """act(input @ weight + bias), the weight [input_dim, output_dim]."""
 
     def __init__(
@@ -33,10 +31,10 @@ class Linear(Layer):
 
     def forward(self, input: torch.Tensor) -> Tensor:
         """The product."""
-        return activation_of(self._act)(common.linear(input, self.weight, self.bias))
+        return activation_of(self._act)(F.linear(input, self.weight, self.bias))
 
 
-class Embedding(Layer):
+class Embedding(nn.Layer):
     """Rows of a table of `size` [rows, length], by number."""
 
     def __init__(
@@ -57,10 +55,10 @@ class Embedding(Layer):
 
     def forward(self, input: torch.Tensor) -> Tensor:
         """The rows input."""
-        return inputs.embedding(input, self.weight, self._padding_idx)
+        return F.embedding(input, self.weight, self._padding_idx)
 
 
-class LayerNorm(Layer):
+class LayerNorm(nn.Layer):
     """act of the normalization over the last axes."""
 
     def __init__(
@@ -81,17 +79,19 @@ class LayerNorm(Layer):
         for length in self._normalized_shape:
             count *= length
         self.weight = (
-            self.create_parameter([count], param_attr, dtype, default_initializer=Constant(1.0)) if scale else None
+            self.create_parameter([count], param_attr, dtype, default_initializer=nn.initializer.Constant(1.0))
+            if scale
+            else None
         )
         self.bias = self.create_parameter([count], bias_attr, dtype, is_bias=True) if shift else None
 
     def forward(self, input: torch.Tensor) -> Tensor:
         """The normalized input."""
-        out = norm.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
+        out = F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
         return activation_of(self._act)(out)
 
 
-class Dropout(Layer):
+class Dropout(nn.Layer):
     """Zeros in place of elements in training; by default evaluation multiplies by 1 - p."""
 
     def __init__(
@@ -114,4 +114,4 @@ class Dropout(Layer):
 
     def forward(self, input: torch.Tensor) -> Tensor:
         """The input with elements dropped."""
-        return common.dropout(input, self._p, training=self.training and not self._is_test, mode=self._mode)
+        return F.dropout(input, self._p, training=self.training and not self._is_test, mode=self._mode)

@@ -15,13 +15,6 @@ from ...tensor.ops import tanh as tanh
 from ...tensor.random import uniform_values
 from ...tensor.tensor import Tensor, plain
 
-__all__ = [
-    "celu", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
-    "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_sigmoid", "log_softmax", "maxout", "mish",
-    "prelu", "relu", "relu6", "relu_", "selu", "sigmoid", "silu", "softmax", "softmax_", "softplus",
-    "softshrink", "softsign", "swish", "tanh", "tanh_", "tanhshrink", "thresholded_relu", "thresholded_relu_",
-]  # fmt: skip
-
 _nn = torch._C._nn
 
 

@@ -11,14 +11,17 @@ make a new tensor.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from ...framework.dtype import single
-from ...tensor.operation import no_kernel, translate, wrap
-from ...tensor.tensor import Tensor
+from ..base.errors import no_kernel
+from ..framework.dtype import single
+from .operation import translate, wrap
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 _dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 _FLOATS = (torch.float32, torch.float64)

@@ -1,12 +1,28 @@
-"""`paddle.autograd.backward`."""
+"""`paddle.autograd.backward`, and the call of torch's engine behind it and `paddle.grad`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
 from ..._kit.graph import is_released
+
+__all__ = ["backward"]
+
+
+def run_engine(run: Callable[[], Any], roots: Iterable[torch.Tensor]) -> Any:
+    """Call torch's engine; Paddle's SystemError where the graph has been used and released."""
+    try:
+        return run()
+    except RuntimeError as error:
+        if not is_released(roots):
+            raise
+        raise SystemError(
+            "(Fatal) Trying to backward through the same graph a second time: Please set retain_graph=True in the first "
+            "backward/grad call."
+        ) from error
 
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool = False) -> None:
@@ -48,12 +64,4 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool = False)
             seeds.append(weight)
     if not used:
         return
-    try:
-        torch.autograd.backward(used, seeds, retain_graph)
-    except RuntimeError as error:
-        if not is_released(used):
-            raise
-        raise SystemError(
-            "(Fatal) Trying to backward through the same graph a second time: Please set retain_graph=True in the first "
-            "backward/grad call."
-        ) from error
+    run_engine(lambda: torch.autograd.backward(used, seeds, retain_graph), used)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from ..tensor.operation import translate, wrap
-from ..tensor.tensor import Tensor, as_torch
+from .operation import as_torch, plain, translate, wrap
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 _PLAIN = (int, slice, type(None), type(Ellipsis))
 
@@ -48,11 +50,7 @@ def _flipped(x: torch.Tensor, items: list[Any]) -> tuple[torch.Tensor, list[Any]
 
     Returns the tensor to index, the items for it, and the axes of the tensor that were turned.
     """
-    consumed = sum(
-        0 if each is None else (each.ndim if isinstance(each, torch.Tensor) and each.dtype == torch.bool else 1)
-        for each in items
-        if each is not Ellipsis
-    )
+    consumed = sum(_axes_of(each) for each in items if each is not Ellipsis)
     axes, axis, out = [], 0, []
     for item in items:
         if item is Ellipsis:
@@ -64,10 +62,8 @@ def _flipped(x: torch.Tensor, items: list[Any]) -> tuple[torch.Tensor, list[Any]
             start = length - 1 - places[0] if len(places) else 0
             item = slice(start, start + (len(places) - 1) * places.step * -1 + 1 if len(places) else 0, -item.step)
             axis += 1
-        elif isinstance(item, torch.Tensor) and item.dtype == torch.bool:
-            axis += item.ndim
-        elif item is not None:
-            axis += 1
+        else:
+            axis += _axes_of(item)
         out.append(item)
     return (torch.flip(x, axes) if axes else x), out, axes
 
@@ -89,18 +85,32 @@ def get(self: Tensor, index: Any) -> Tensor:
     try:
         out = torch.Tensor.__getitem__(x, tuple(items))
     except IndexError as error:
-        raise _out_of_range(error, items) from error
+        raise _out_of_range(error, plain(self.detach()), items) from error
     except RuntimeError as error:
         raise translate(error, "__getitem__") from error
     return wrap(out)
 
 
-def _out_of_range(error: IndexError, items: list[Any]) -> Exception:
-    """Paddle's error: a ValueError for a number in an index tensor, an IndexError for all else."""
-    numbers = any(isinstance(each, torch.Tensor) and each.dtype != torch.bool for each in items)
-    if numbers and "out of bounds for dimension" in str(error):
-        return ValueError(f"(InvalidArgument) Input(index) has wrong value: {error}")
+def _out_of_range(error: IndexError, x: torch.Tensor, items: list[Any]) -> Exception:
+    """Paddle's error: a ValueError for a number in an index tensor, an IndexError for all else (2.6.2, recorded)."""
+    axis = 0
+    for place, item in enumerate(items):
+        if item is Ellipsis:
+            axis = x.ndim - sum(_axes_of(each) for each in items[place + 1 :])
+            continue
+        if isinstance(item, torch.Tensor) and item.dtype != torch.bool and axis < x.ndim:
+            length = int(x.shape[axis])
+            if bool(((item < -length) | (item >= length)).any()):
+                return ValueError(f"(InvalidArgument) Input(index) has wrong value: {error}")
+        axis += _axes_of(item)
     return IndexError(f"(OutOfRange) {error}")
+
+
+def _axes_of(item: Any) -> int:
+    """How many axes of the tensor an index stands for."""
+    if item is None:
+        return 0
+    return item.ndim if isinstance(item, torch.Tensor) and item.dtype == torch.bool else 1
 
 
 def set_(self: Tensor, index: Any, value: Any) -> None:
@@ -129,6 +139,6 @@ def set_(self: Tensor, index: Any, value: Any) -> None:
     try:
         torch.Tensor.__setitem__(self, tuple(items), new)
     except IndexError as error:
-        raise _out_of_range(error, items) from error
+        raise _out_of_range(error, plain(self.detach()), items) from error
     except RuntimeError as error:
         raise translate(error, "__setitem__") from error
