@@ -359,7 +359,8 @@ def test_the_native_module_refuses_what_does_not_fit() -> None:
 
     good = {
         "itemsize": 4, "steps": 3, "batch": 2, "input_size": 4, "hidden": 5, "layers": 2,
-        "kind": native.Kind(True, True, False, False), "batch_sizes": None, "input": address(tensors[0]), "step_stride": 8, "row_stride": 4,
+        "kind": native.Kind(True, True, False, False), "batch_sizes": None,
+        "input": address(tensors[0]), "step_stride": 8, "row_stride": 4,
         "h_0": address(tensors[1]), "weights": [address(weight) for weight in weights], "output": address(output),
         "output_step_stride": 20, "output_row_stride": 10, "h_n": address(h_n), "reserve": None, "threads": 1,
     }  # fmt: skip
@@ -456,7 +457,7 @@ def test_backward_of_few_rows_takes_plain_calls_only() -> None:
         output = torch.zeros(rows, 1, 4, dtype=torch.float64)
         given = {
             "grad_output": output, "grad_h_n": None, "input": case.input().detach(), "h_0": case.h_0().detach(),
-            "weights": weights, "output": output, "reserve": torch.zeros(rows * 16, dtype=torch.float64), 
+            "weights": weights, "output": output, "reserve": torch.zeros(rows * 16, dtype=torch.float64),
             "kind": native.Kind(False, True, False, False), "needs": (True,) * (2 + len(weights)), "threads": 1,
         }  # fmt: skip
         return native.backward_of_few({**given, **changed})
