@@ -16,9 +16,9 @@ import anygru
 SOURCE = Path(anygru.functional.__file__).parent
 
 # Each group may import itself and what stands to its right.
-ORDER = ("cli acceleration_hook", "dialects", "parallel",
-         "checkpoints", "acceleration rerouting explanation", "layers", "streaming", "functional",
-         "execution", "sequences tracing", "backends", "weights", "gates formula errors _native")  # fmt: skip
+ORDER = ("cli", "dialects", "parallel",
+         "onnx", "checkpoints", "acceleration rerouting explanation", "layers", "streaming", "functional",
+         "execution", "sequences tracing", "backends", "weights", "gates formula errors _native acceleration_hook")  # fmt: skip
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names.split()}
 
 

@@ -58,6 +58,25 @@ def test_one_node_for_any_length() -> None:
     assert graphs[0].count(torch.ops.anygru.gru.default) + graphs[0].count(torch.ops.anygru.gru) == 1
 
 
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_a_padded_batch_is_one_node(batch_first: bool) -> None:
+    torch._dynamo.reset()
+    layer = anygru.GRU(3, 4, 2, bidirectional=True, reset="before", batch_first=batch_first, dtype=torch.float64)
+
+    def call(x, lengths):
+        return layer(x, lengths=lengths)
+
+    compiled = torch.compile(call, fullgraph=True, dynamic=True, backend="aot_eager")
+    for steps, lengths in ((5, [5, 2]), (7, [0, 7, 3]), (2, [1, 2, 0, 2])):
+        shape = (len(lengths), steps, 3) if batch_first else (steps, len(lengths), 3)
+        x, lengths = torch.randn(shape, dtype=torch.float64), torch.tensor(lengths)
+        found = gradients(lambda x, lengths=lengths: compiled(x, lengths), layer, x)
+        for one, other in zip(found, gradients(lambda x, n=lengths: layer(x, lengths=n), layer, x), strict=True):
+            close(one, other)
+    with pytest.raises(ValueError, match="lengths must lie between 0 and the 2 steps of input, got 3"):
+        compiled(x, torch.tensor([1, 3, 0, 2]))
+
+
 def test_inductor() -> None:
     torch._dynamo.reset()
     layer = torch.nn.ModuleList([anygru.GRU(3, 4, batch_first=True), torch.nn.Linear(4, 2)])

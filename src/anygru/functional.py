@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import ParameterList
 
-from . import sequences
+from . import sequences, tracing
 from .errors import ArgumentError, ArgumentTypeError
 from .execution import Between, Options, autocast_enabled, check_state, direct, run
 from .formula import Activation, Formula, make_formula
@@ -90,12 +90,29 @@ def compute(
     """`gru` with checked options, and with weights and a state that are tensors."""
     if lengths is None and isinstance(input, Tensor) and not input.is_nested:
         return _dense(input, h_0, weights, batch_first, options)
+    traced = torch.compiler.is_compiling() and tracing.is_one_node(options.formula, options.backend)
+    if traced and lengths is not None and isinstance(input, Tensor) and input.dim() == 3:
+        return _traced_padded(input, h_0, weights, lengths, batch_first, options)
     rows = sequences.enter(input, lengths, batch_first)
     if h_0 is not None:
         layout = count_layers(weights, options.bidirectional, options.bias)
         h_0 = rows.sort_state(check_state(h_0, layout, weights[1].shape[-1], rows.batch))
     output, h_n = run(rows.data, h_0, weights, rows.batch, rows.batch_sizes, options)
     return rows.restore(output), rows.unsort_state(h_n)
+
+
+def _traced_padded(
+    input: Tensor,
+    h_0: Tensor | None,
+    weights: Sequence[Tensor],
+    lengths: Lengths,
+    batch_first: bool,
+    options: Options,
+) -> tuple[Tensor, Tensor]:
+    """A padded batch in a graph: one node, which packs it when the graph runs."""
+    steps = input.transpose(0, 1) if batch_first else input
+    output, h_n = run(steps, h_0, weights, steps.shape[1], torch.as_tensor(lengths), options)
+    return output.transpose(0, 1) if batch_first else output, h_n
 
 
 def gru_cell(
@@ -119,18 +136,13 @@ def gru_cell(
         raise ArgumentError("b_ih and b_hh must both be given or both be None")
     weights = (w_ih, w_hh) if b_ih is None or b_hh is None else (w_ih, w_hh, b_ih, b_hh)
     _check_tensors(h, "h", weights)
-    options = Options(choose_formula(reset, gate_activation, activation), False, b_ih is not None, 0.0, backend)
-    return compute_cell(input, h, weights, options)
-
-
-def compute_cell(input: Tensor, h: Tensor | None, weights: Sequence[Tensor], options: Options) -> Tensor:
-    """`gru_cell` with checked options, and with weights and a state that are tensors."""
     if not isinstance(input, Tensor):
         raise ArgumentTypeError(f"input must be a tensor [B, I] or [I], got {type(input).__name__}")
     if input.dim() not in (1, 2):
         raise ArgumentError(f"input must be [B, I] or [I], got {list(input.shape)}")
     if h is not None and h.dim() != input.dim():
         raise ArgumentError(f"h must have {input.dim()} dimensions as input has, got {list(h.shape)}")
+    options = Options(choose_formula(reset, gate_activation, activation), False, b_ih is not None, 0.0, backend)
     if not autocast_enabled(input) and not torch.compiler.is_compiling():
         found = direct("direct_cell", input, h, weights, options)
         if found is not None:

@@ -4,18 +4,22 @@ Eager calls do not come here, since a dispatched operator costs several microsec
 not have. A traced graph holds `anygru::gru`, whose shapes follow from its input's, symbolic ones included; when the graph runs,
 the registry chooses the backend for the tensors at hand, as in an eager call.
 
+The operator takes three forms of batch: `[T, B, I]` alone; packed rows `[N, I]` with `sizes` [T], the rows of each step; and a
+padded batch `[T, B, I]` with `sizes` [B], the lengths. A padded batch is packed when the graph runs, since the number of rows
+depends on the data.
+
 Gradients: a backend that exports `reserve_numel`, `forward` and `backward` (see backends/README.md) hands what its backward
 needs from the first node to the second in one flat tensor; for the others the second computes the forward again.
 """
 
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
-from . import backends
+from . import backends, sequences
 from .backends import reference
 from .backends.problem import Problem
 from .formula import Formula
@@ -23,7 +27,7 @@ from .weights import Layout, count_layers
 
 _library = torch.library.Library("anygru", "DEF")
 _FACTS = (
-    "Tensor? batch_sizes, bool bidirectional, bool bias, bool reverse, "
+    "Tensor? sizes, bool bidirectional, bool bias, bool reverse, "
     "str reset, str gate_activation, str activation, str? backend"
 )
 _library.define(
@@ -51,13 +55,18 @@ def run(
     Under torch.func inside the compiled region, or with a callable for an activation, which no schema could name, the reference
     is traced step by step instead.
     """
-    named = isinstance(formula.gate_activation, str) and isinstance(formula.activation, str)
-    if not named or _under_transform() or backend == "reference":
+    if not is_one_node(formula, backend):
         problem = Problem("", input.dtype, layout, formula, batch_sizes is not None, False, True, True)
         return reference.run(problem, input, h_0, weights, batch_sizes)
     facts = (batch_sizes, *layout[1:], *formula, backend)
     output, h_n, _ = torch.ops.anygru.gru(input, h_0, list(weights), *facts, torch.is_grad_enabled())
     return output, h_n
+
+
+def is_one_node(formula: Formula, backend: str | None) -> bool:
+    """Whether a traced call becomes one node; otherwise the reference is traced step by step."""
+    named = isinstance(formula.gate_activation, str) and isinstance(formula.activation, str)
+    return named and not _under_transform() and backend != "reference"
 
 
 def _under_transform() -> bool:
@@ -93,6 +102,10 @@ def _forward(
     input: Tensor, h_0: Tensor, weights: list[Tensor], batch_sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
     *facts, keep = rest
+    if batch_sizes is not None and input.dim() == 3:
+        rows = sequences.enter(input, batch_sizes, False)
+        output, h_n, _ = _forward(rows.data, rows.sort_state(h_0), weights, rows.batch_sizes, *facts, False)
+        return cast(Tensor, rows.restore(output)), rows.unsort_state(h_n), input.new_empty(0)
     problem = _problem(input, h_0, weights, batch_sizes, tuple(facts), keep)
     backend = backends.choose(problem, facts[-1])
     if keep and _keeps(backend):
@@ -111,7 +124,7 @@ def _fake_forward(
     output = input.new_empty((*input.shape[:-1], features))
     h_n = torch.empty_like(h_0, memory_format=torch.contiguous_format)
     reserve = 0
-    if keep:
+    if keep and not (batch_sizes is not None and input.dim() == 3):
         # Empty batches take another backend; a graph with symbolic sizes is traced for those that are not.
         problem = _problem_of_trace(input, h_0, weights, batch_sizes, tuple(facts), keep)
         backend = backends.choose(problem, facts[-1])
@@ -139,6 +152,8 @@ def _backward(
     *rest: Any,
 ) -> list[Tensor]:
     *facts, needs = rest
+    if batch_sizes is not None and input.dim() == 3:
+        return _padded_backward(grad_output, grad_h_n, input, h_0, weights, batch_sizes, facts, needs)
     problem = _problem(input, h_0, weights, batch_sizes, tuple(facts), True)
     backend = backends.choose(problem, facts[-1])
     if _keeps(backend):
@@ -153,6 +168,28 @@ def _backward(
         tensor.new_empty(0) if not need else torch.zeros_like(tensor) if grad is None else grad.contiguous()
         for tensor, grad, need in zip(inputs, found, needs, strict=True)
     ]
+
+
+def _padded_backward(
+    grad_output: Tensor,
+    grad_h_n: Tensor,
+    input: Tensor,
+    h_0: Tensor,
+    weights: list[Tensor],
+    lengths: Tensor,
+    facts: list[Any],
+    needs: list[bool],
+) -> list[Tensor]:
+    """The gradients of a padded batch; the forward pass is computed again, since how much it keeps depends on the lengths."""
+    rows = sequences.enter(input, lengths, False)
+    state = rows.sort_state(h_0)
+    output, _, reserve = _forward(rows.data, state, weights, rows.batch_sizes, *facts, True)
+    grad_rows, grad_state = sequences.enter(grad_output, lengths, False).data, rows.sort_state(grad_h_n)
+    given = (rows.data, state, weights, output, reserve, rows.batch_sizes)
+    found = _backward(grad_rows, grad_state, *given, *facts, needs)
+    found[0] = cast(Tensor, rows.restore(found[0])) if needs[0] else found[0]
+    found[1] = rows.unsort_state(found[1]) if needs[1] else found[1]
+    return found
 
 
 def _fake_backward(

@@ -9,7 +9,7 @@ from ..errors import CheckpointError
 from .checkpoint import Checkpoint
 from .content import Content, Progress
 from .finding import FoundGRU
-from .formats import Format, format_module
+from .formats import READ_ONLY, Format, format_module
 from .layout import Layout, split_prefix, translate_path
 from .names import Names
 from .report import Report
@@ -34,6 +34,8 @@ def rewrite(
     With `strict`, values that the format has no room for are refused rather than left out.
     """
     module = format_module(format)
+    if format in READ_ONLY:
+        raise CheckpointError(f"{os.fspath(target)}: {READ_ONLY[format]}")
     check_place(target, format)
     report = Report(checkpoint.format, format)
     writer = _Writer(checkpoint, module, report, Names(mapping or {}), approximate, style)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy
@@ -99,9 +98,10 @@ def dot(a: ndarray, b: ndarray) -> ndarray:
 
 
 def get_array_module(*arrays: Any) -> Any:
-    """This module if any argument (array or Variable) is on a GPU, else NumPy."""
-    on_gpu = [array for array in arrays if isinstance(getattr(array, "array", array), ndarray)]
-    return sys.modules[__name__] if on_gpu else numpy
+    """This module if any argument is a GPU array, else NumPy."""
+    from .. import backend
+
+    return backend.get_array_module(*arrays)
 
 
 def _elementwise(name: str) -> Any:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy
 
 from ..dataset.base import Examples
-from ..datasets.combined import TransformDataset
-from ..datasets.sub_dataset import SubDataset
+from ..datasets import SubDataset, TransformDataset
 from .communicators import CommunicatorBase
 
 

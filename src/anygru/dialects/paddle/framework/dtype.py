@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
 
 from ..._kit.numbers import single as single
-from ..base.errors import paddles
-
-__all__ = [
-    "bfloat16", "complex128", "complex64", "dtype", "finfo", "float16", "float32", "float64", "iinfo", "int16",
-    "int32", "int64", "int8", "uint8",
-]  # fmt: skip
 
 
 class dtype:
@@ -85,9 +79,6 @@ _FROM_NAME = {each.spelling: each for each in ALL} | {"uint16": bfloat16}
 _FROM_NUMPY = {each.spelling: each for each in ALL if each is not bfloat16}
 
 
-DtypeLike: TypeAlias = "dtype | torch.dtype | np.dtype | type | str"
-
-
 def _numpy_name(value: Any) -> str:
     try:
         return np.dtype(value).name
@@ -112,11 +103,9 @@ def as_dtype(value: Any) -> dtype:
     else:
         found = None
     if found is None:
-        raise paddles(
-            TypeError(
-                f"dtype must be any of [{', '.join(each.spelling for each in ALL)}], but received "
-                f"{value if isinstance(value, str) else repr(value)}"
-            )
+        raise TypeError(
+            f"dtype must be any of [{', '.join(each.spelling for each in ALL)}], but received "
+            f"{value if isinstance(value, str) else repr(value)}"
         )
     return found
 

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
-from .operation import plain
-
-if TYPE_CHECKING:
-    from .tensor import Tensor
-
-__all__ = ["set_printoptions"]
+from .tensor import Tensor, plain
 
 _HEAD = "Tensor("
 

@@ -1,3 +1,3 @@
 """Triggers: when something happens."""
 
-from .triggers import *
+from .triggers import *  # noqa: F403

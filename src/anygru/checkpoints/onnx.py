@@ -1,0 +1,392 @@
+"""ONNX models: the weights of their GRU nodes, and every other initializer. https://onnx.ai/onnx/repo-docs/IR.html
+
+The `onnx` package parses the structure, which is a protocol buffer. Nothing is executed but a few operators that rearrange
+constants (`_REARRANGING`), which exporters put between the stored weights and the node. A model is read and never written: a
+checkpoint has no graph, so `anygru.onnx.export` writes models.
+"""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import CheckpointError
+from .content import Content, Progress
+from .formats import READ_ONLY
+from .layout import Layout
+from .source import array_from, check_expansion, count_elements, open_bytes
+from .stored import Stored, holder
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto, TensorProto
+
+__all__ = ["LAYOUT", "problem", "read", "recognise", "write"]
+
+NESTED = False
+SUFFIXES = (".onnx",)
+
+_PARTS = ("W_l{layer}{direction}", "R_l{layer}{direction}", "Wb_l{layer}{direction}", "Rb_l{layer}{direction}")
+LAYOUT = (
+    Layout(
+        name="ONNX GRU",
+        cell=False,
+        weight_ih=_PARTS[:1],
+        weight_hh=_PARTS[1:2],
+        bias_ih=_PARTS[2:3],
+        bias_hh=_PARTS[3:],
+        directions=("", "_reverse"),
+        order="zrn",
+    ),
+)
+
+# ONNX's activations by anygru's names: their name, alpha, beta. Attributes that are not given have ONNX's defaults.
+_ACTIVATIONS = {
+    ("Sigmoid", None, None): "sigmoid",
+    ("Tanh", None, None): "tanh",
+    ("Relu", None, None): "relu",
+    ("Softsign", None, None): "softsign",
+    ("Softplus", None, None): "softplus",
+    ("Affine", 1.0, 0.0): "identity",
+    ("HardSigmoid", 1.0 / 6.0, 0.5): "hardsigmoid",
+    ("Elu", 1.0, None): "elu",
+}
+_DEFAULTS: dict[str, tuple[float | None, float | None]] = {
+    "Affine": (1.0, 0.0),
+    "HardSigmoid": (0.2, 0.5),
+    "Elu": (1.0, None),
+    "LeakyRelu": (0.01, None),
+}
+_DEFAULTS |= {"ScaledTanh": (None, None), "ThresholdedRelu": (1.0, None)}
+_USUAL = {"reset": "after", "gate_activation": "sigmoid", "activation": "tanh"}
+_DTYPES = {"bool", "float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64"}
+_DTYPES |= {"uint8", "uint16", "uint32", "uint64"}
+_REARRANGING = {
+    "Identity",
+    "Unsqueeze",
+    "Squeeze",
+    "Concat",
+    "Slice",
+    "Split",
+    "Transpose",
+    "Reshape",
+    "DequantizeLinear",
+}
+_LONGEST_CHAIN = 16
+_BETWEEN_LAYERS = {"Squeeze", "Transpose", "Reshape", "Identity", "Dropout"}
+
+
+def recognise(head: bytes) -> bool:
+    """Tell whether a file that begins so is a model: its first field is the version of the format, then come others."""
+    return (
+        len(head) > 3
+        and head[0] == 0x08
+        and 1 <= head[1] <= 0x7F
+        and head[2] in (0x12, 0x1A, 0x22, 0x2A, 0x32, 0x3A, 0x42)
+    )
+
+
+def read(path: str | os.PathLike[str]) -> Content:
+    """Read the weights of a model; the tensors of a GRU are called NODE.W_l0, NODE.R_l0, NODE.Wb_l0, NODE.Rb_l0 and so on.
+
+    Raises:
+        CheckpointError: the file is damaged, lies about sizes, refers to data outside its folder, or has a GRU that the core
+            cannot compute; the message names the node.
+    """
+    onnx = _onnx()
+    where = os.fspath(path)
+    data = open_bytes(path)
+    try:
+        model = onnx.ModelProto.FromString(bytes(data))
+    except Exception as error:  # protobuf's DecodeError has no public home that is the same in all its versions
+        raise CheckpointError(f"{where}: byte 0: no ONNX model: {error}") from error
+    constants = _Constants(model.graph, where, len(data))
+    tree: dict[str, Stored] = {}
+    marks: dict[str, dict[str, str]] = {}
+    for stack in _stacks(model.graph, where):
+        name = _unused(stack[0].name or next(iter(stack[0].output), "") or "gru", marks, tree)
+        nodes = [_Node(node, constants, f"{where}: node {node.name or name!r}") for node in stack]
+        for layer, node in enumerate(nodes):
+            tree |= {f"{name}.{part}": value for part, value in node.parts(layer).items()}
+        if nodes[0].formula != _USUAL:
+            marks[name] = nodes[0].formula
+    tree |= {name: value for name, value in constants.unused() if name not in tree}
+    return Content(tree, marks=marks)
+
+
+def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
+    """Refuse; see `formats.READ_ONLY`."""
+    raise CheckpointError(f"{os.fspath(path)}: {READ_ONLY['onnx']}")
+
+
+def problem(leaf: object) -> str | None:
+    """Say why nothing can be written."""
+    return READ_ONLY["onnx"]
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError("ONNX models need the package onnx: install anygru[onnx]") from error
+    return onnx
+
+
+def _unused(name: str, *taken: Mapping[str, object]) -> str:
+    """The name, or the name with a number where several nodes have it."""
+    candidates = (name if not number else f"{name}_{number}" for number in range(1 << 30))
+    return next(candidate for candidate in candidates if not any(candidate in names for names in taken))
+
+
+class _Constants:
+    """The values that a graph holds: initializers, `Constant` nodes, and what is rearranged from these.
+
+    Args:
+        graph: the model's graph.
+        where: the file's name.
+        size: the file's length in bytes, which bounds what is made from it.
+    """
+
+    def __init__(self, graph: "GraphProto", where: str, size: int) -> None:
+        self._where, self._size = where, size
+        self._tensors: dict[str, TensorProto] = {tensor.name: tensor for tensor in graph.initializer}
+        self._makers = {output: node for node in graph.node for output in node.output if output}
+        self._used: set[str] = set()
+        self._made: dict[str, np.ndarray] = {}
+
+    def value(self, name: str, place: str, depth: int = 0) -> np.ndarray:
+        """The array of that name.
+
+        Raises:
+            CheckpointError: it is an input of the graph or the result of a computation.
+        """
+        if name in self._tensors:
+            self._used.add(name)
+            return _array(self._tensors[name], self._where).values
+        node = self._makers.get(name)
+        if name not in self._made:
+            if node is None or depth > _LONGEST_CHAIN:
+                raise CheckpointError(
+                    f"{place}: {name!r} is no stored value; it is an input of the model or computed from one"
+                )
+            self._made |= self._evaluate(node, place, depth)
+        return self._made[name]
+
+    def unused(self) -> Iterator[tuple[str, Stored]]:
+        """The initializers that no GRU has taken."""
+        for name, tensor in self._tensors.items():
+            if name not in self._used:
+                yield name, _array(tensor, self._where)
+
+    def _evaluate(self, node: "NodeProto", place: str, depth: int) -> dict[str, np.ndarray]:
+        if node.op_type == "Constant":
+            return {node.output[0]: _constant(node, place)}
+        if node.op_type not in _REARRANGING or node.domain not in ("", "ai.onnx"):
+            raise CheckpointError(f"{place}: {node.output[0]!r} is computed by {node.op_type}, not stored")
+        from onnx.reference import ReferenceEvaluator
+
+        inputs = {name: self.value(name, place, depth + 1) for name in node.input if name}
+        total = sum(inputs[name].nbytes for name in node.input if name)
+        check_expansion(total + sum(value.nbytes for value in self._made.values()), self._size, place)
+        try:
+            outputs = ReferenceEvaluator(node).run(None, inputs)
+        except Exception as error:  # an evaluator of untrusted input raises whatever NumPy does
+            raise CheckpointError(f"{place}: {node.op_type} of {list(inputs)} cannot be computed: {error}") from error
+        return dict(zip(node.output, outputs, strict=True))
+
+
+def _constant(node: "NodeProto", place: str) -> np.ndarray:
+    for attribute in node.attribute:
+        if attribute.name == "value":
+            return _array(attribute.t, place).values
+        if attribute.name in ("value_ints", "value_int"):
+            return np.array(attribute.ints if attribute.name == "value_ints" else attribute.i, np.int64)
+        if attribute.name in ("value_floats", "value_float"):
+            return np.array(attribute.floats if attribute.name == "value_floats" else attribute.f, np.float32)
+    raise CheckpointError(f"{place}: a Constant without a number")
+
+
+def _array(tensor: "TensorProto", where: str) -> Stored:
+    """The values of a tensor, each length compared with the bytes that are there."""
+    onnx = _onnx()
+    place = f"{where}: {tensor.name or 'a constant'}"
+    try:
+        name = str(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{place}: unknown dtype {tensor.data_type}") from error
+    if name not in ("float16", "bfloat16", "float32", "float64", "bool") and not name.startswith(("int", "uint")):
+        raise CheckpointError(f"{place}: a tensor of {name} cannot be read")
+    if name.startswith(("int", "uint")) and name not in (
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+    ):
+        raise CheckpointError(f"{place}: a tensor of {name} cannot be read")
+    shape = tuple(tensor.dims)
+    count = count_elements(shape, place)
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        return Stored(array_from(_external(tensor, where, place), holder(name), shape, place), name)
+    if tensor.HasField("raw_data"):
+        return Stored(array_from(bytearray(tensor.raw_data), holder(name), shape, place), name)
+    values = getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type))
+    if len(values) != count:
+        raise CheckpointError(f"{place}: shape {shape} needs {count} values, got {len(values)}")
+    # Types of at most 16 bits are written as integers that hold their bits.
+    bits = name in ("float16", "bfloat16")
+    array = np.array(values, np.int32 if bits else holder(name))
+    array = array.astype(np.uint16).view(holder(name)) if bits else array
+    return Stored(array.reshape(shape), name)
+
+
+def _external(tensor: "TensorProto", where: str, place: str) -> memoryview:
+    """Bytes that lie in a file of their own, which must be in the model's folder and no link out of it."""
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    folder = os.path.realpath(os.path.dirname(where) or ".")
+    target = os.path.realpath(os.path.join(folder, entries.get("location", "")))
+    if not entries.get("location") or os.path.commonpath([folder, target]) != folder or target == folder:
+        raise CheckpointError(f"{place}: external data {entries.get('location')!r} is not in the model's folder")
+    if not os.path.isfile(target):
+        raise CheckpointError(f"{place}: external data {entries['location']!r} is no file")
+    data = open_bytes(target)
+    try:
+        start = int(entries.get("offset", "0")[:20])
+        length = int(entries["length"][:20]) if "length" in entries else len(data) - start
+    except ValueError as error:
+        raise CheckpointError(f"{place}: external data: offset and length must be numbers") from error
+    if start < 0 or length < 0 or start + length > len(data):
+        raise CheckpointError(f"{place}: external data of {length} bytes from {start} on, the file has {len(data)}")
+    return data[start : start + length]
+
+
+def _stacks(graph: "GraphProto", where: str) -> list[list["NodeProto"]]:
+    """The GRU nodes, those together that are the layers of one GRU: each feeds the next and nothing else."""
+    readers: dict[str, list[NodeProto]] = defaultdict(list)
+    for node in graph.node:
+        for name in node.input:
+            readers[name].append(node)
+    outputs = {value.name for value in graph.output}
+    grus = [node for node in graph.node if node.op_type == "GRU" and node.domain in ("", "ai.onnx")]
+    above = {id(node): _next_layer(node, readers, outputs) for node in grus}
+    fed = {id(node) for node in above.values() if node is not None}
+    stacks = []
+    for node in grus:
+        if id(node) not in fed:
+            stack = [node]
+            while (following := above[id(stack[-1])]) is not None:
+                stack.append(following)
+            stacks.append(stack)
+    if len(grus) != sum(map(len, stacks)):
+        raise CheckpointError(f"{where}: GRU nodes that feed each other in a circle")
+    return stacks
+
+
+def _next_layer(node: "NodeProto", readers: dict[str, list["NodeProto"]], outputs: set[str]) -> "NodeProto | None":
+    """The GRU node whose input is all of this one's output, with the same attributes."""
+    name = node.output[0] if node.output else ""
+    for _ in range(_LONGEST_CHAIN):
+        if not name or name in outputs or len(readers[name]) != 1:
+            return None
+        (reader,) = readers[name]
+        if reader.op_type == "GRU" and reader.input[0] == name:
+            same = _attributes(reader) == _attributes(node) and list(reader.input[4:5]) == list(node.input[4:5])
+            return reader if same and reader is not node else None
+        if reader.op_type not in _BETWEEN_LAYERS or reader.input[0] != name:
+            return None
+        name = reader.output[0]
+    return None
+
+
+def _attributes(node: "NodeProto") -> dict[str, bytes]:
+    return {attribute.name: attribute.SerializeToString() for attribute in node.attribute}
+
+
+class _Node:
+    """One GRU node, checked."""
+
+    def __init__(self, node: "NodeProto", constants: _Constants, place: str) -> None:
+        self._place = place
+        given = {attribute.name: attribute for attribute in node.attribute}
+        if "clip" in given:
+            raise CheckpointError(f"{place}: clip={given['clip'].f} is not supported; anygru's GRU does not clip")
+        direction = given["direction"].s.decode("utf-8", "replace") if "direction" in given else "forward"
+        if direction not in ("forward", "reverse", "bidirectional"):
+            raise CheckpointError(f"{place}: direction must be forward, reverse or bidirectional, got {direction!r}")
+        self._directions = 2 if direction == "bidirectional" else 1
+        after = "linear_before_reset" in given and given["linear_before_reset"].i != 0
+        self.formula = {"reset": "after" if after else "before", **self._activations(given)}
+        if direction == "reverse":
+            self.formula["direction"] = direction
+        if "layout" in given and given["layout"].i:
+            self.formula["layout"] = "1"
+        if len(node.input) < 3:
+            raise CheckpointError(f"{place}: a GRU has the inputs X, W and R at least, got {len(node.input)}")
+        self._arrays = {key: constants.value(node.input[at], place) for key, at in (("W", 1), ("R", 2))}
+        if len(node.input) > 3 and node.input[3]:
+            self._arrays["B"] = constants.value(node.input[3], place)
+        self._check(given["hidden_size"].i if "hidden_size" in given else None)
+
+    def parts(self, layer: int) -> dict[str, Stored]:
+        """The tensors of each direction by their names in `LAYOUT`."""
+        found = {}
+        hidden = self._arrays["R"].shape[2]
+        for direction in range(self._directions):
+            values = [self._arrays["W"][direction], self._arrays["R"][direction]]
+            if "B" in self._arrays:
+                values += [self._arrays["B"][direction, : 3 * hidden], self._arrays["B"][direction, 3 * hidden :]]
+            for name, value in zip(_PARTS, values, strict=False):
+                key = name.format(layer=layer, direction="_reverse" if direction else "")
+                found[key] = Stored.of(np.ascontiguousarray(value))
+        return found
+
+    def _check(self, hidden: int | None) -> None:
+        weight, recurrent = self._arrays["W"], self._arrays["R"]
+        size = hidden if hidden is not None else recurrent.shape[-1] if recurrent.ndim else 0
+        expected: dict[str, tuple[int, ...]] = {
+            "W": (self._directions, 3 * size, weight.shape[-1] if weight.ndim else 0)
+        }
+        expected |= {"R": (self._directions, 3 * size, size), "B": (self._directions, 6 * size)}
+        for key, array in self._arrays.items():
+            if array.shape != expected[key] or not size or array.dtype.kind != "f":
+                raise CheckpointError(
+                    f"{self._place}: {key} must be floats of shape {expected[key]}, got {array.dtype} {array.shape}"
+                )
+
+    def _activations(self, given: dict[str, Any]) -> dict[str, str]:
+        """The names of the activations of the gates and of the candidate, the same in both directions."""
+        names = (
+            [name.decode("utf-8", "replace") for name in given["activations"].strings] if "activations" in given else []
+        )
+        numbers = {
+            key: list(given[f"activation_{key}"].floats) if f"activation_{key}" in given else []
+            for key in ("alpha", "beta")
+        }
+        found = []
+        for name in names or ["Sigmoid", "Tanh"] * self._directions:
+            values = []
+            for key, default in zip(("alpha", "beta"), _DEFAULTS.get(name, (None, None)), strict=True):
+                values.append(numbers[key].pop(0) if default is not None and numbers[key] else default)
+            known = (
+                n
+                for key, n in _ACTIVATIONS.items()
+                if key[0] == name and np.allclose(_numbers(key[1:]), _numbers(values))
+            )
+            found.append(next(known, None))
+            if found[-1] is None:
+                raise CheckpointError(
+                    f"{self._place}: the activation {name} with alpha, beta = {values} is not supported"
+                )
+        if len(found) != 2 * self._directions or found[:2] * self._directions != found:
+            raise CheckpointError(
+                f"{self._place}: two directions with different activations are not supported: {names}"
+            )
+        return {"gate_activation": str(found[0]), "activation": str(found[1])}
+
+
+def _numbers(values: Any) -> list[float]:
+    return [float("inf") if value is None else value for value in values]

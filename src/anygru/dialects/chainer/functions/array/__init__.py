@@ -1,0 +1,1 @@
+"""Shapes, joining, splitting and indexing."""

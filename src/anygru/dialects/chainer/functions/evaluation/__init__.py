@@ -1,0 +1,1 @@
+"""Measures without a gradient."""

@@ -1,0 +1,15 @@
+"""Signs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import backend
+from ...utils import force_array
+from ...variable import Variable, as_array, as_variable
+
+
+def sign(x: Any) -> Variable:
+    """-1, 0 or 1, elementwise; no gradient flows back."""
+    array = as_array(x)
+    return as_variable(force_array(backend.get_array_module(array).sign(array)))

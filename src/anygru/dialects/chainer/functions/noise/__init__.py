@@ -1,0 +1,1 @@
+"""Functions of chance. They draw from NumPy's global generator."""

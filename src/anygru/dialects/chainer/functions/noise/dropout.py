@@ -1,0 +1,65 @@
+"""Dropout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import torch
+
+from ... import backend
+from ..._tensors import as_tensor
+from ...configuration import config
+from ...functions._checks import FloatFunction
+from ...utils import argument
+from ...variable import Variable, as_variable
+
+
+def dropout_mask(shape: tuple[int, ...], dtype: Any, ratio: float) -> numpy.ndarray:
+    """A mask that drops with probability `ratio` and scales the rest, drawn from NumPy's global generator."""
+    kept = numpy.random.rand(*shape) >= ratio
+    return dtype.type(1.0 / (1 - ratio)) * kept
+
+
+class Dropout(FloatFunction):
+    def __init__(self, dropout_ratio: float, mask: Any = None, return_mask: bool = False) -> None:
+        if not 0.0 <= dropout_ratio < 1.0:
+            raise ValueError(f"dropout_ratio must be in the range [0, 1), got {dropout_ratio}")
+        self.dropout_ratio = dropout_ratio
+        self.mask = mask
+        self.return_mask = return_mask
+
+    def apply(self, inputs: Any) -> tuple[Variable, ...]:
+        x = inputs[0]
+        if self.mask is None and x.dtype.kind == "f":
+            self.mask = as_variable(x).device.send(dropout_mask(x.shape, x.dtype, self.dropout_ratio))
+        return super().apply(inputs)
+
+    def compute(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return x * as_tensor(self.mask)
+
+
+def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
+    """Zero elements with probability `ratio` and scale the rest by `1 / (1 - ratio)`, when `config.train`.
+
+    Args:
+        ratio: in [0, 1) (ValueError).
+        mask: the mask to multiply with, instead of a new one.
+        return_mask: give (output, mask); the mask is None unless `config.train`.
+    """
+    mask, return_mask = argument.parse_kwargs(
+        kwargs,
+        ("mask", None),
+        ("return_mask", False),
+        train="train argument is not supported anymore. Use chainer.using_config",
+    )
+    if config.train:
+        function = Dropout(ratio, None if mask is None else _on_device_of(x, mask), return_mask)
+        y, mask = function.apply((x,))[0], function.mask
+    else:
+        y, mask = as_variable(x), None
+    return (y, mask) if return_mask else y
+
+
+def _on_device_of(x: Any, mask: Any) -> Any:
+    return backend.get_device_from_array(as_variable(x).array).send(mask)

@@ -1,0 +1,192 @@
+"""Exported models compute in ONNX Runtime, and in ONNX's own reference evaluator, what the layers compute."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from onnx.reference import ReferenceEvaluator
+
+import anygru
+import anygru.onnx
+
+pytestmark = pytest.mark.compiles
+STEPS, BATCH = torch.export.Dim("steps"), torch.export.Dim("batch")
+LAYERS = {
+    "plain": lambda: anygru.GRU(3, 4),
+    "three layers, two directions": lambda: anygru.GRU(3, 4, num_layers=3, bidirectional=True),
+    "reset before": lambda: anygru.GRU(3, 4, reset="before", bidirectional=True, bias=False),
+    "activations": lambda: anygru.GRU(3, 4, 2, reset="before", activation="relu", gate_activation="hardsigmoid"),
+    "torch": lambda: torch.nn.GRU(3, 4, 2, bidirectional=True),
+    "torch, one direction": lambda: torch.nn.GRU(3, 4, bias=False),
+}
+
+
+class Wrapped(torch.nn.Module):
+    """A layer inside a model, under a name."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.encoder = layer
+        self.eval()
+
+    def forward(self, *inputs):
+        return self.encoder(*inputs)
+
+
+def session(program):
+    file = io.BytesIO()
+    onnx.checker.check_model(program.model_proto, full_check=True)
+    onnx.save(program.model_proto, file)
+    return onnxruntime.InferenceSession(file.getvalue(), providers=["CPUExecutionProvider"])
+
+
+def run(program, *inputs):
+    found = session(program)
+    return found.run(None, {given.name: value.numpy() for given, value in zip(found.get_inputs(), inputs, strict=True)})
+
+
+def assert_same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        assert one.shape == tuple(other.shape)
+        np.testing.assert_allclose(one, other.detach().numpy(), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("make", LAYERS.values(), ids=LAYERS)
+def test_any_batch_and_length_give_the_same_numbers(make):
+    model = Wrapped(make())
+    program = anygru.onnx.export(model, (torch.randn(5, 2, 3),), dynamic_shapes=[({0: STEPS, 1: BATCH},)])
+    for steps, batch in ((5, 2), (9, 4), (1, 1)):
+        input = torch.randn(steps, batch, 3)
+        assert_same(run(program, input), model(input))
+
+
+@pytest.mark.parametrize("make", LAYERS.values(), ids=LAYERS)
+def test_every_layer_is_one_node_with_its_weights_in_the_file(make):
+    layer = make()
+    graph = anygru.onnx.export(Wrapped(layer), (torch.randn(5, 2, 3),)).model_proto.graph
+    nodes = [node for node in graph.node if node.op_type == "GRU"]
+    stored = {tensor.name for tensor in graph.initializer}
+    assert len(nodes) == layer.num_layers
+    for node in nodes:
+        given = {attribute.name: attribute for attribute in node.attribute}
+        assert bool(given["linear_before_reset"].i) == (getattr(layer, "reset", "after") == "after")
+        assert set(node.input[1:4]) - {""} <= stored
+        assert node.name.startswith("encoder")
+
+
+def test_initial_states_batch_first_and_a_head():
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gru = anygru.GRU(3, 4, 2, batch_first=True)
+            self.head = torch.nn.Linear(4, 2)
+
+        def forward(self, input, h_0):
+            output, h_n = self.gru(input, h_0)
+            return self.head(output[:, -1]), h_n
+
+    model, inputs = Model().eval(), (torch.randn(2, 5, 3), torch.randn(2, 2, 4))
+    program = anygru.onnx.export(model, inputs, dynamic_shapes=({0: BATCH, 1: STEPS}, {1: BATCH}))
+    inputs = (torch.randn(6, 7, 3), torch.randn(2, 6, 4))
+    assert_same(run(program, *inputs), model(*inputs))
+
+
+def test_cells_and_parametrized_weights():
+    cell = torch.nn.GRUCell(3, 4)
+    torch.nn.utils.parametrizations.weight_norm(cell, "weight_hh")
+
+    class Twice(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = cell, anygru.GRUCell(4, 5, reset="before")
+
+        def forward(self, input, h):
+            return self.second(self.first(input, h))
+
+    model, inputs = Twice().eval(), (torch.randn(2, 3), torch.randn(2, 4))
+    program = anygru.onnx.export(model, inputs, dynamic_shapes=({0: BATCH}, {0: BATCH}))
+    inputs = (torch.randn(7, 3), torch.randn(7, 4))
+    assert_same(run(program, *inputs), [model(*inputs)])
+
+
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_a_step_carries_its_state(reset, tmp_path: Path):
+    layer = anygru.GRU(3, 4, 2, reset=reset)
+    anygru.onnx.export_step(layer, tmp_path / "step.onnx")
+    found = onnxruntime.InferenceSession(tmp_path / "step.onnx", providers=["CPUExecutionProvider"])
+    stream, state = layer.stream(batch_size=5), np.zeros((2, 5, 4), np.float32)
+    for input in torch.randn(4, 5, 3):
+        output, state = found.run(["output", "new_state"], {"input": input.numpy(), "state": state})
+        assert_same([output], [stream.step(input)])
+
+
+def test_onnx_itself_agrees():
+    """ONNX's reference evaluator, which was written from the specification (it knows one direction)."""
+    for layer in (anygru.GRU(3, 4, 2), anygru.GRU(3, 4, reset="before")):
+        program = anygru.onnx.export(Wrapped(layer), (input := torch.randn(5, 2, 3),))
+        name = program.model_proto.graph.input[0].name
+        assert_same(ReferenceEvaluator(program.model_proto).run(None, {name: input.numpy()}), layer(input))
+
+
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")
+def test_torchs_own_export_with_our_translations():
+    layer = Wrapped(anygru.GRU(3, 4, reset="before"))
+    table = anygru.onnx.translations()
+    program = torch.onnx.export(
+        layer, (input := torch.randn(5, 2, 3),), dynamo=True, custom_translation_table=table, verbose=False
+    )
+    assert_same(run(program, input), layer(input))
+
+
+@pytest.mark.parametrize(
+    ("layer", "words"),
+    [
+        (
+            lambda: anygru.GRU(3, 4, activation=lambda x: x.clamp(-1, 1)),
+            "encoder: .* no activation for activation='<lambda>'",
+        ),
+        (lambda: anygru.GRU(3, 4, gate_activation="gelu"), "no activation for gate_activation='gelu'; it has sigmoid"),
+        (lambda: torch.nn.GRU(3, 4, dtype=torch.float32), None),
+    ],
+    ids=["callable", "unknown", "packed"],
+)
+def test_what_onnx_cannot_say_is_named(layer, words):
+    input = torch.randn(5, 2, 3)
+    if words is None:
+        input = torch.nn.utils.rnn.pack_sequence([torch.randn(3, 3), torch.randn(2, 3)])
+        words = "PackedSequence"
+    with pytest.raises((anygru.ArgumentError, torch.onnx.errors.OnnxExporterError), match=words):
+        anygru.onnx.export(Wrapped(layer()), (input,))
+    assert torch.nn.GRU.forward.__module__ == "torch.nn.modules.rnn", "the patch is undone"
+
+
+def test_a_stream_of_two_directions_is_refused():
+    with pytest.raises(anygru.ArgumentError, match="must have one direction"):
+        anygru.onnx.export_step(anygru.GRU(3, 4, bidirectional=True))
+    with pytest.raises(TypeError, match=r"layer must be an anygru.GRU, got torch\.nn"):
+        anygru.onnx.export_step(torch.nn.GRU(3, 4))
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_lengths_become_sequence_lens(layers, batch_first):
+    layer = Wrapped(anygru.GRU(3, 4, layers, bidirectional=True, reset="before", batch_first=batch_first))
+
+    class Ragged(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = layer
+
+        def forward(self, input, lengths):
+            return layer.encoder(input, lengths=lengths)
+
+    model = Ragged().eval()
+    shape = (2, 5, 3) if batch_first else (5, 2, 3)
+    axes = {0: BATCH, 1: STEPS} if batch_first else {0: STEPS, 1: BATCH}
+    program = anygru.onnx.export(model, (torch.randn(shape), torch.tensor([5, 3])), dynamic_shapes=(axes, {0: BATCH}))
+    inputs = (torch.randn((4, 7, 3) if batch_first else (7, 4, 3)), torch.tensor([2, 7, 0, 5]))
+    assert_same(run(program, *inputs), model(*inputs))
