@@ -216,7 +216,7 @@ BAD_SYMBOLS = {
     "no such output": '{"nodes": [{"op": "null", "name": "x", "inputs": []}], "heads": [[0, 1, 0]]}',
     "too few inputs": '{"nodes": [{"op": "dot", "name": "x", "inputs": []}], "heads": [[0, 0, 0]]}',
     "unknown attribute": '{"nodes": [{"op": "null", "name": "x", "inputs": []},'
-    '{"op": "relu", "name": "z", "attrs": {"a": "1"}, "inputs": [[0, 0, 0]]}], "heads": [[1, 0, 0]]}',
+    '{"op": "sum", "name": "z", "attrs": {"a": "1"}, "inputs": [[0, 0, 0]]}], "heads": [[1, 0, 0]]}',
     "deep": "[" * 100000,
 }  # fmt: skip
 

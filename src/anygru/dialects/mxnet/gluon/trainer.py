@@ -113,6 +113,15 @@ class Trainer:
             store.set_optimizer(self._optimizer)
         self._kv_initialized = True
 
+    def _set_from_outside(self, parameter: Parameter) -> None:
+        """Begin anew with another store, and so another optimizer state: the store's copy of a parameter is out of date."""
+        if not (self._kv_initialized and self._update_on_kvstore) or parameter in self._params_to_init:
+            return
+        if self._distributed:
+            raise RuntimeError("Cannot reset distributed KVStore.")
+        self._kv_initialized = False
+        self._params_to_init = list(self._params)
+
     def _init_params(self) -> None:
         waiting = []
         for place, parameter in enumerate(self._params):

@@ -4,13 +4,16 @@ import hashlib
 import warnings
 from typing import Any
 
+import numpy as np
 import torch
 
+from ..base import MXNetError
 from ..context import Context
 from ..ndarray.array import wrap
 from ..ndarray.ndarray import NDArray
 from ..ndarray.register import FUNCTIONS
 from ..ndarray.utils import array
+from ..state import state
 
 __all__ = ["check_sha1", "clip_global_norm", "split_and_load", "split_data"]
 
@@ -93,5 +96,16 @@ def brief(names: Any, limit: int = 7) -> str:
 
 
 def shape_is_known(shape: tuple[int, ...] | None) -> bool:
-    """Whether every size is given: 0 and -1 stand for unknown ones."""
-    return shape is not None and all(size > 0 for size in shape)
+    """Whether every size is given: 0 stands for an unknown one, or -1 while `npx.set_np` is in force.
+
+    Raises:
+        MXNetError: for a size that is no whole number.
+        AssertionError: for a negative one.
+    """
+    if shape is None:
+        return False
+    for size in shape:
+        if not isinstance(size, (int, np.integer)):
+            raise MXNetError(f"a shape must hold whole numbers, got {shape}")
+        assert size >= (-1 if state.numpy else 0), f"shape dimension size cannot be less than 0, while received {size}"
+    return all(size > 0 for size in shape)

@@ -32,7 +32,7 @@ class KVStore:
 
     def __init__(self, kind: str) -> None:
         self._type = kind
-        self._values: dict[Any, NDArray] = {}
+        self._values: dict[str | int, NDArray] = {}
         self._updater: Any = None
 
     @property
@@ -68,6 +68,8 @@ class KVStore:
         for one, values in _pairs(key, value):
             if one in self._values:
                 raise MXNetError(f"duplicate init of key {one}")
+            if any(type(known) is not type(one) for known in self._values):
+                raise MXNetError(f"keys of one store must be all numbers or all strings, got {one!r} after others")
             first = values[0] if isinstance(values, (list, tuple)) else values
             tensor = first._t.detach().clone()
             if self._across_processes:
@@ -164,6 +166,10 @@ class KVStore:
 
 
 def _pairs(key: Any, value: Any) -> list[tuple[Any, Any]]:
+    keys = key if isinstance(key, (list, tuple)) else [key]
+    for one in keys:
+        assert isinstance(one, (str, int)), f"unexpected type for keys: {type(one)}"
+        assert isinstance(one, type(keys[0])), "inconsistent types of keys detected."
     if isinstance(key, (list, tuple)):
         if len(key) != len(value):
             raise MXNetError(f"{len(key)} keys were given with {len(value)} values")

@@ -105,6 +105,8 @@ def mark(array: "NDArray", gradient: "NDArray", grad_req: str) -> None:
         fresh = variable.grad
         variable.grad = None
         assert fresh is not None
+        if fresh._is_zerotensor():  # zeros without memory, as in second derivatives
+            fresh = torch.zeros_like(fresh)
         if grad_req == "add":
             gradient._t.data.add_(fresh.detach())
         else:

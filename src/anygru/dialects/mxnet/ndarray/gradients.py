@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from ..._kit.graph import is_released
-from ..base import MXNetError
+from ..base import NUMPY_OF_TORCH, MXNetError
+from ..operators.flat import flat
 from .array import Array, wrap
 from .tape import forget
 
@@ -36,6 +37,10 @@ def _heads(heads: Any, head_grads: Any) -> tuple[list["NDArray"], list[Tensor]]:
         raise MXNetError("heads must hold at least one array")
     seeds = []
     for head, given in zip(heads, head_grads, strict=True):
+        if not head._t.dtype.is_floating_point:
+            raise MXNetError(
+                f"{NUMPY_OF_TORCH[head._t.dtype].__name__} arrays have no gradients here; use astype('float32')"
+            )
         if not head._t.requires_grad:
             raise MXNetError(_NOT_IN_GRAPH)
         seed = torch.ones_like(head._t) if given is None else given._t.detach()
@@ -109,4 +114,13 @@ def grad(
             )
     if not retain:
         forget(arrays)
+    if create_graph:
+        # The gradient of a linear function is constant; its own gradient is zero, not missing.
+        tensors = [variable._t for variable in wanted]
+        found = tuple(values if values.requires_grad else flat(_filled(values), *tensors) for values in found)
     return [wrap(values, variable._ctx) for values, variable in zip(found, wanted, strict=True)]
+
+
+def _filled(values: Tensor) -> Tensor:
+    """The values in memory: torch's autograd makes zeros that have none."""
+    return torch.zeros_like(values) if values._is_zerotensor() else values

@@ -16,6 +16,7 @@ import torch
 from ..base import NUMPY_OF_TORCH, DtypeLike, MXNetError, Sizes, engine_errors, torch_dtype
 from ..context import Context
 from ..operators import OPERATORS
+from ..operators.registry import as_tuple
 from ..operators.shape import new_shape
 from ..state import state, without_torch_grad
 from . import indexing
@@ -262,15 +263,26 @@ class NDArray(Arithmetic):
         return self.broadcast_to(other.shape)
 
     def expand_dims(self, axis: int, inplace: bool = False) -> "NDArray":
-        """One more axis of size 1."""
+        """One more axis of size 1; over the same memory with `inplace`."""
+        if inplace:
+            assert -self.ndim - 1 <= axis <= self.ndim, f"axis {axis} is out of range for {self.ndim} dimensions"
+            return wrap(run(lambda t: t.unsqueeze(axis), self._t), self._ctx)
         return call(OPERATORS["expand_dims"], (self,), {"axis": axis})
 
     def squeeze(self, axis: Sizes = None, inplace: bool = False) -> "NDArray":
-        """Without the axes of size 1."""
+        """Without the axes of size 1; over the same memory with `inplace`."""
+        if inplace:
+            axes = range(self.ndim) if axis is None else [a % self.ndim for a in as_tuple(axis)]
+            dropped = [a for a in axes if axis is not None or self.shape[a] == 1]
+            for a in dropped:
+                assert self.shape[a] == 1, f"Squeeze target axis {a} must be size 1, got {self.shape[a]}."
+            return self.reshape(*([n for a, n in enumerate(self.shape) if a not in dropped] or [1]))
         return call(OPERATORS["squeeze"], (self,), {"axis": axis})
 
     def flatten(self, inplace: bool = False) -> "NDArray":
-        """Two dimensions: the first, and all others in one."""
+        """Two dimensions: the first, and all others in one; over the same memory with `inplace`."""
+        if inplace:
+            return self.reshape(0, -1)
         return call(OPERATORS["Flatten"], (self,), {})
 
     def split_v2(self, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> "list[NDArray]":

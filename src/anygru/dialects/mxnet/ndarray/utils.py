@@ -132,19 +132,41 @@ def eye(N: int, M: int = 0, k: int = 0, ctx: ContextLike = None, dtype: DtypeLik
 
 
 def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
-    """An array over a NumPy array's memory."""
+    """An array over a NumPy array's memory.
+
+    Raises:
+        ValueError: for an array that is not contiguous, unless it is copied.
+    """
+    if zero_copy and not ndarray.flags["C_CONTIGUOUS"]:
+        raise ValueError("Only c-contiguous arrays are supported for zero-copy")
     array = wrap(torch.from_numpy(ndarray if zero_copy else ndarray.copy()), as_context(None))
     if zero_copy:
         ndarray.flags.writeable = False  # from now on the values change through the NDArray alone
     return array
 
 
+def _places(name: str, axes: list[int], ndim: int) -> list[int]:
+    """Non-negative axes.
+
+    Raises:
+        ValueError: for an axis that is not there, or is there twice.
+    """
+    for axis in axes:
+        if not -ndim <= axis < ndim:
+            raise ValueError(f"{name} must be from {-ndim} to {ndim - 1}, got {axis}")
+    found = [axis % ndim for axis in axes]
+    if len(set(found)) < len(found):
+        raise ValueError(f"repeated axis in {name}: {axes}")
+    return found
+
+
 def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
     """Axes moved to other places."""
     sources = [source] if isinstance(source, int) else list(source)
     targets = [destination] if isinstance(destination, int) else list(destination)
-    sources = [s % tensor.ndim for s in sources]
-    targets = [d % tensor.ndim for d in targets]
+    if len(sources) != len(targets):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+    sources, targets = _places("source", sources, tensor.ndim), _places("destination", targets, tensor.ndim)
     rest = [axis for axis in range(tensor.ndim) if axis not in sources]
     for target, axis in sorted(zip(targets, sources, strict=True)):
         rest.insert(target, axis)

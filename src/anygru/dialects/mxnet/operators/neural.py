@@ -109,6 +109,23 @@ def _layer_norm(
     return (result, mean, deviation) if truth(output_mean_var) else result
 
 
+def _move_averages(result: Tensor, *averages: tuple[Tensor, Tensor], momentum: float) -> None:
+    """Let running averages move towards the statistics of a batch.
+
+    Recorded from MXNet 1.9.1: on the CPU they move in the backward pass, once in each, and never without one. cuDNN moves
+    them in the forward pass.
+    """
+
+    def move(gradient: Tensor | None = None) -> None:
+        for moving, seen in averages:
+            moving.data.mul_(momentum).add_(seen.detach(), alpha=1 - momentum)
+
+    if result.is_cuda:
+        move()
+    elif result.requires_grad:
+        result.register_hook(move)
+
+
 @operator(
     "BatchNorm",
     inputs=5,
@@ -135,8 +152,6 @@ def _batch_norm(
     others = tuple(a for a in range(data.dim()) if a != axis)
     if state.training and not truth(use_global_stats):
         variance, mean = torch.var_mean(data, others, correction=0)
-        moving_mean.data.mul_(momentum).add_(mean.detach(), alpha=1 - momentum)
-        moving_var.data.mul_(momentum).add_(variance.detach(), alpha=1 - momentum)
     else:
         mean, variance = moving_mean, moving_var
     scaled = (data - _along(mean, axis, data.dim())) / torch.sqrt(_along(variance, axis, data.dim()) + eps)
@@ -145,6 +160,8 @@ def _batch_norm(
     else:
         scaled = scaled * _along(gamma, axis, data.dim())
     result = scaled + _along(beta, axis, data.dim())
+    if mean is not moving_mean:
+        _move_averages(result, (moving_mean, mean), (moving_var, variance), momentum=momentum)
     # MXNet calls the third result a variance; it is one divided by the deviation.
     return (result, mean, torch.rsqrt(variance + eps)) if truth(output_mean_var) else result
 

@@ -101,6 +101,8 @@ def run_gru(
             )
     same_dtype(data, weights[0])
     dropout = dropout if state.training else 0.0
+    if len(weights) == (8 if bidirectional else 4):
+        dropout = 0.0  # there is nothing between layers where there is one
     if dropout and data.dtype == torch.float32 and data.device.type == "cpu":
         warnings.warn(
             f"MXNet's float32 GRU on the CPU ignores dropout in training, and so dropout={dropout} has no effect here; "

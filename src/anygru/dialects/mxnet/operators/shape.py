@@ -143,10 +143,13 @@ def _broadcast_axis(data: Tensor, axis: Sizes = (), size: Sizes = ()) -> Tensor:
 
 @operator("broadcast_like", inputs=2, copies=True)
 def _broadcast_like(lhs: Tensor, rhs: Tensor, lhs_axes: Sizes = None, rhs_axes: Sizes = None) -> Tensor:
-    if lhs_axes is None:
+    if lhs_axes is None or rhs_axes is None:
         return lhs.broadcast_to(rhs.shape)
+    lefts, rights = as_tuple(lhs_axes), as_tuple(rhs_axes)
+    if not lefts or len(lefts) != len(rights):
+        raise MXNetError(f"broadcast_like: lhs_axes and rhs_axes must name as many axes, got {lhs_axes} and {rhs_axes}")
     shape = list(lhs.shape)
-    for left, right in zip(axes_of(lhs_axes, lhs.dim()), axes_of(rhs_axes, rhs.dim()), strict=True):
+    for left, right in zip(axes_of(lefts, lhs.dim()), axes_of(rights, rhs.dim()), strict=True):
         shape[left] = rhs.shape[right]
     return lhs.broadcast_to(shape)
 

@@ -105,12 +105,16 @@ class Optimizer:
         """Change a weight in place."""
         raise NotImplementedError
 
+    def _has_master(self, weight: NDArray) -> bool:
+        """Whether the state of a weight has a float32 copy of it."""
+        return self.multi_precision and weight.dtype == np.float16
+
     def create_state_multi_precision(self, index: Any, weight: NDArray) -> Any:
         """The state, with a float32 copy of a float16 weight where that was asked for."""
+        if self._has_master(weight):
+            master = weight.astype(np.float32)
+            return (master, self.create_state(index, master))
         if weight.dtype == np.float16:
-            if self.multi_precision:
-                master = weight.astype(np.float32)
-                return (master, self.create_state(index, master))
             warnings.warn(
                 "Accumulating with float16 in optimizer can lead to poor accuracy or slow convergence. "
                 "Consider using multi_precision=True option of the optimizer",
@@ -120,7 +124,7 @@ class Optimizer:
 
     def update_multi_precision(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
         """Change a weight, by way of its float32 copy if there is one."""
-        if self.multi_precision and weight.dtype == np.float16:
+        if self._has_master(weight):
             master, inner = state
             self.update(index, master, grad.astype(np.float32), inner)
             weight[:] = master

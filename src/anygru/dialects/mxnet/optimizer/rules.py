@@ -92,6 +92,17 @@ class SGD(_Rule):
         """The momentum, if there is one."""
         return _blank(weight) if self.momentum != 0.0 else None
 
+    # SGD and NAG keep (momentum, master), all other rules (master, states): recorded from MXNet 1.9.1.
+
+    def create_state_multi_precision(self, index: Any, weight: NDArray) -> Any:
+        """The momentum, and a float32 copy of a float16 weight where that was asked for."""
+        state = super().create_state_multi_precision(index, weight)
+        return state[::-1] if self._has_master(weight) else state
+
+    def update_multi_precision(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+        """Change a weight, by way of its float32 copy if there is one."""
+        super().update_multi_precision(index, weight, grad, state[::-1] if self._has_master(weight) else state)
+
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         if state is None:
             if wd:

@@ -11,7 +11,6 @@ from .parameter_dict import ParameterDict
 class _Local(threading.local):
     def __init__(self) -> None:
         self.scope: BlockScope | None = None
-        self.counter: dict[str, int] = {}
 
 
 _local = _Local()
@@ -28,7 +27,7 @@ def new_names(prefix: str | None, params: ParameterDict | None, hint: Callable[[
     scope = _local.scope
     if scope is None:
         if prefix is None:
-            prefix = _next(_local.counter, hint())
+            prefix = symbol_names.current().get(None, hint()) + "_"
         return prefix, ParameterDict(prefix) if params is None else ParameterDict(params.prefix, params)
     if prefix is None:
         prefix = _next(scope.counter, hint())

@@ -334,6 +334,8 @@ class Parameter:
             assert self._deferred_init, f"Parameter '{self.name}' has not been initialized"
             self._deferred_init = (*self._deferred_init[:3], data)
             return
+        if self._trainer is not None:
+            self._trainer._set_from_outside(self)
         for values in self._data:
             values[:] = data
 
