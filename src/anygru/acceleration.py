@@ -15,7 +15,7 @@ from types import CodeType, FunctionType, TracebackType
 import torch
 from torch import nn
 
-from . import rerouting
+from . import keras_layers, rerouting
 
 
 @dataclass(eq=False)
@@ -37,7 +37,10 @@ class Report:
 
     def __repr__(self) -> str:
         if self.whole_process:
-            return f"{self.action} every torch.nn.GRU and torch.nn.GRUCell of this process"
+            kinds = "torch.nn.GRU and torch.nn.GRUCell"
+            if self.action == "accelerated" and keras_layers.is_rerouted():
+                kinds = f"{kinds}, keras.layers.GRU and keras.layers.GRUCell ({keras_layers.LIMITS})"
+            return f"{self.action} every {kinds} of this process"
         lines = [f"{self.action} {len(self.changed)} module{'' if len(self.changed) == 1 else 's'}"]
         lines += [f"  {name}: {module}" for name, module in self.changed.items()]
         if self.unchanged:
@@ -46,7 +49,7 @@ class Report:
 
     def __enter__(self) -> Report:
         if self.action == "accelerated" and self.whole_process:
-            rerouting.start_everywhere(self)
+            _start_everywhere(self)
         return self
 
     def __exit__(
@@ -56,7 +59,7 @@ class Report:
             return
         for module in self._modules:
             rerouting.unmark(module)
-        rerouting.end_everywhere(self)
+        _end_everywhere(self)
 
 
 def accelerate(model: nn.Module | None = None) -> Report:
@@ -65,7 +68,7 @@ def accelerate(model: nn.Module | None = None) -> Report:
     Args:
         model: the module to walk, in place; its modules and parameters stay the same objects. None: every torch.nn.GRU
             and GRUCell of this process in all its threads, those included that are built later, until `restore()` is
-            called or the `with` block ends.
+            called or the `with` block ends; and every keras.layers.GRU and GRUCell where Keras runs on torch.
 
     Returns:
         Report: what was changed, and what not and why. Used as `with accelerate(model):` or `with accelerate():` it
@@ -83,7 +86,7 @@ def accelerate(model: nn.Module | None = None) -> Report:
     """
     if model is None:
         report = Report("accelerated", whole_process=True)
-        rerouting.start_everywhere(report)
+        _start_everywhere(report)
         return report
     report = Report("accelerated")
     for name, module in _recurrent_modules(model):
@@ -112,7 +115,7 @@ def restore(model: nn.Module | None = None) -> Report:
         TypeError: `model` is not a torch.nn.Module.
     """
     if model is None:
-        rerouting.end_everywhere()
+        _end_everywhere()
         return Report("restored", whole_process=True)
     report = Report("restored")
     for name, module in _recurrent_modules(model):
@@ -123,6 +126,17 @@ def restore(model: nn.Module | None = None) -> Report:
         else:
             report.changed[name] = _describe(module)
     return report
+
+
+def _start_everywhere(owner: object) -> None:
+    rerouting.start_everywhere(owner)
+    keras_layers.start()
+
+
+def _end_everywhere(owner: object | None = None) -> None:
+    rerouting.end_everywhere(owner)
+    if not rerouting.is_everywhere():
+        keras_layers.end()
 
 
 def _recurrent_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:

@@ -1,0 +1,160 @@
+"""Let `keras.layers.GRU` and `GRUCell` on Keras's torch backend compute through anygru: part of `anygru.accelerate()`.
+
+Keras 3 stacks its gates in the order z, r, h along the columns, blends z * h + (1 - z) * hh as torch does, and has both formulas:
+`reset_after=True` is reset="after" with two biases [2, 3H], `reset_after=False` is reset="before" with one [3H]. Where a mask
+[B, T] is False, the state stays as it is and the output is that of the step before (zeros with `zero_output_for_mask`).
+"""
+
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from . import gates
+from .acceleration_hook import AfterImport
+from .functional import gru, gru_cell
+
+if TYPE_CHECKING:
+    from keras.layers import GRU, GRUCell
+
+LIMITS = "Keras's own loop computes recurrent_dropout, and dropout with implementation=1, while training"
+_MODULE = "keras.src.layers.rnn.gru"
+
+# Keras's activations by name, as its torch backend computes them (keras/src/backend/torch/nn.py of 3.15); others are called as
+# Keras has them, and computed by the reference.
+_NAMES = {
+    "sigmoid": "sigmoid",
+    "tanh": "tanh",
+    "relu": "relu",
+    "linear": "identity",
+    "hard_sigmoid": "hardsigmoid",
+    "softsign": "softsign",
+    "softplus": "softplus",
+    "silu": "silu",
+}
+
+_originals: dict[str, Callable[..., Any]] = {}
+_finder: AfterImport | None = None
+
+
+def start() -> None:
+    """Reroute Keras's layers, now or when Keras is imported. A second call changes nothing."""
+    global _finder
+    if _MODULE in sys.modules:
+        _reroute()
+    elif _finder is None:
+        _finder = AfterImport(_MODULE, _reroute)
+        sys.meta_path.insert(0, _finder)
+
+
+def end() -> None:
+    """Undo `start`."""
+    global _finder
+    if _finder is not None and _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+    _finder = None
+    if _originals:
+        module = sys.modules[_MODULE]
+        module.GRU.inner_loop = _originals.pop("inner_loop")
+        module.GRUCell.call = _originals.pop("call")
+
+
+def is_rerouted() -> bool:
+    """Whether Keras's layers compute through anygru in this process."""
+    return bool(_originals)
+
+
+def _reroute() -> None:
+    module = sys.modules[_MODULE]
+    if _originals or module.backend.backend() != "torch":
+        return
+    _originals.update(inner_loop=module.GRU.inner_loop, call=module.GRUCell.call)
+    module.GRU.inner_loop = _inner_loop
+    module.GRUCell.call = _call
+
+
+def why_not(cell: "GRUCell", inputs: Any, training: bool) -> str | None:
+    """Why Keras's own loop computes a call, or None if anygru does."""
+    if not isinstance(inputs, Tensor) or inputs.device.type == "meta":
+        return "the call asks for shapes only"
+    if training and cell.recurrent_dropout:
+        return "recurrent_dropout masks the state differently for each gate"
+    if training and cell.dropout and cell.implementation == 1:
+        return "implementation=1 masks the input differently for each gate"
+    return None
+
+
+def _inner_loop(
+    self: "GRU", sequences: Tensor, initial_state: Any, mask: Any, training: bool = False
+) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """In the place of `GRU.inner_loop`: (last output [B, H], outputs [B, T, H] or [B, 1, H], [state [B, H]])."""
+    if why_not(self.cell, sequences, training) is not None:
+        return _originals["inner_loop"](self, sequences, initial_state, mask, training=training)
+    if training and self.cell.dropout:
+        sequences = sequences * self.cell.get_dropout_mask(sequences[:, 0, :]).unsqueeze(1)
+    state = initial_state[0] if isinstance(initial_state, list | tuple) else initial_state
+    mask = mask[0] if isinstance(mask, list | tuple) else mask
+    weights, options = _weights(self.cell)
+    sequences = _tensor(sequences).to(weights[0].dtype)
+    h_0 = _tensor(state).to(weights[0].dtype).unsqueeze(0)
+    mask = None if mask is None else _tensor(mask).bool()
+    if self.go_backwards:
+        sequences, mask = sequences.flip(1), None if mask is None else mask.flip(1)
+    bias = len(weights) == 4
+    if mask is None or bool(mask.all()):
+        outputs, h_n = gru(sequences, h_0, weights, batch_first=True, bias=bias, **options)
+    else:
+        lengths = mask.sum(1)
+        # The steps that count first, in their order: a mask with holes becomes a ragged batch.
+        first = torch.argsort(mask.logical_not().byte(), dim=1, stable=True).unsqueeze(2)
+        packed = sequences.gather(1, first.expand_as(sequences))
+        found, h_n = gru(packed, h_0, weights, lengths=lengths.cpu(), batch_first=True, bias=bias, **options)
+        latest = mask.cumsum(1) - 1
+        seen = mask if self.zero_output_for_mask else latest >= 0
+        outputs = found.gather(1, latest.clamp(min=0).unsqueeze(2).expand_as(found)) * seen.unsqueeze(2)
+    last = outputs[:, -1]
+    return last, outputs if self.return_sequences else last.unsqueeze(1), [h_n[0]]
+
+
+def _call(self: "GRUCell", inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, Any]:
+    """In the place of `GRUCell.call`: the new state [B, H], twice, the second time nested as `states` is."""
+    if why_not(self, inputs, training) is not None:
+        return _originals["call"](self, inputs, states, training=training)
+    if training and self.dropout:
+        inputs = inputs * self.get_dropout_mask(inputs)
+    nested = isinstance(states, list | tuple)
+    weights, options = _weights(self)
+    dtype = weights[0].dtype
+    h = gru_cell(_tensor(inputs).to(dtype), _tensor(states[0] if nested else states).to(dtype), *weights, **options)
+    return h, [h] if nested else h
+
+
+def _weights(cell: "GRUCell") -> tuple[list[Tensor], dict[str, Any]]:
+    """The cell's weights as the core stacks them, with gradients, and its formula."""
+    weights = [gates.reorder(_tensor(kernel).t(), "zrn") for kernel in (cell.kernel, cell.recurrent_kernel)]
+    if cell.use_bias:
+        rows = _tensor(cell.bias)
+        pair = rows if cell.reset_after else torch.stack((rows, torch.zeros_like(rows)))
+        weights += [gates.reorder(bias, "zrn") for bias in pair]
+    return weights, {
+        "reset": "after" if cell.reset_after else "before",
+        "gate_activation": _activation(cell.recurrent_activation),
+        "activation": _activation(cell.activation),
+    }
+
+
+def _activation(function: Callable[[Any], Any]) -> str | Callable[[Any], Any]:
+    module, name = getattr(function, "__module__", ""), getattr(function, "__name__", "")
+    return _NAMES.get(name, function) if module.startswith("keras.") else function
+
+
+def _tensor(value: Any) -> Tensor:
+    """A variable's tensor, cast as Keras's policy asks, or the tensor itself."""
+    return _backend().convert_to_tensor(value)
+
+
+def _backend() -> ModuleType:
+    return sys.modules[_MODULE].backend
