@@ -1,7 +1,7 @@
 """The native kernels (csrc/bindings.cpp)."""
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 import torch
 
@@ -11,87 +11,109 @@ Tensor: TypeAlias = torch.Tensor | tuple[int, int]
 class PackedWeights:
     """Weights in the order in which the kernels read them."""
 
-def forward(
-    itemsize: int,
-    steps: int,
-    batch: int,
-    input_size: int,
-    hidden: int,
-    layers: int,
-    bidirectional: bool,
-    bias: bool,
-    reset_before: bool,
-    sizes: Tensor | None,
-    input: Tensor,
-    step_stride: int,
-    row_stride: int,
-    h_0: Tensor,
-    weights: list[Tensor] | PackedWeights,
-    output: Tensor,
-    output_step_stride: int,
-    output_row_stride: int,
-    h_n: Tensor,
-    reserve: Tensor | None,
-    threads: int,
-) -> None: ...
-def backward(
-    itemsize: int,
-    steps: int,
-    batch: int,
-    hidden: int,
-    bidirectional: bool,
-    reset_before: bool,
-    sizes: Tensor | None,
-    grad_output: Tensor | None,
-    grad_step_stride: int,
-    grad_row_stride: int,
-    grad_h_n: Tensor | None,
-    output: Tensor,
-    step_stride: int,
-    row_stride: int,
-    h_0: Tensor,
-    kept: Tensor,
-    weights_hh: Sequence[Tensor],
-    grad_gates: Tensor,
-    previous: Tensor | None,
-    grad_h_0: Tensor,
-    threads: int,
-) -> None: ...
+class Kind:
+    """What calls of one layer have in common."""
+
+    def __init__(self, bidirectional: bool, bias: bool, reset_before: bool, reverse: bool) -> None: ...
+
+class _Shape(TypedDict):
+    itemsize: int
+    kind: Kind
+    threads: int
+
+class ForwardCall(_Shape):
+    layers: int
+    steps: int
+    batch: int
+    input_size: int
+    hidden: int
+    batch_sizes: Tensor | None
+    input: Tensor
+    step_stride: int
+    row_stride: int
+    h_0: Tensor
+    weights: list[Tensor] | PackedWeights
+    output: Tensor
+    output_step_stride: int
+    output_row_stride: int
+    h_n: Tensor
+    reserve: Tensor | None
+
+class BackwardCall(_Shape):
+    steps: int
+    batch: int
+    hidden: int
+    batch_sizes: Tensor | None
+    grad_output: Tensor | None
+    grad_step_stride: int
+    grad_row_stride: int
+    grad_h_n: Tensor | None
+    output: Tensor
+    output_step_stride: int
+    output_row_stride: int
+    h_0: Tensor
+    kept: Tensor
+    weights_hh: Sequence[Tensor]
+    grad_gates: Tensor
+    previous: Tensor | None
+    grad_h_0: Tensor
+
+class GradientsCall(_Shape):
+    rows: int
+    input_size: int
+    hidden: int
+    gates: Tensor
+    previous: Tensor
+    kept: Tensor | None
+    input: Tensor
+    weight_ih_gradient: Tensor | None
+    weight_hh_gradient: Tensor | None
+    bias_ih_gradient: Tensor | None
+    bias_hh_gradient: Tensor | None
+    adds: bool
+
+class PackCall(TypedDict):
+    itemsize: int
+    kind: Kind
+    layers: int
+    steps: int
+    batch: int
+    input_size: int
+    hidden: int
+    weights: Sequence[Tensor]
+
+class FewCall(TypedDict):
+    kind: Kind
+    threads: int
+    grad_output: torch.Tensor | None
+    grad_h_n: torch.Tensor | None
+    input: torch.Tensor
+    h_0: torch.Tensor
+    weights: Sequence[torch.Tensor]
+    output: torch.Tensor
+    reserve: torch.Tensor
+    needs: Sequence[bool]
+
+def forward(call: ForwardCall) -> None: ...
+def backward(call: BackwardCall) -> None: ...
+def gradients(call: GradientsCall) -> None: ...
+def pack(call: PackCall) -> PackedWeights: ...
 def dense(
     input: torch.Tensor,
     h_0: torch.Tensor | None,
     weights: Sequence[torch.Tensor],
-    bidirectional: bool,
-    bias: bool,
-    reset_before: bool,
+    kind: Kind,
     threads: int,
     keep: bool,
 ) -> Any | None:
     """(output, h_n), and with keep the reserve, for [T, B, I] and [L*D, B, H]; None where they are no plain, fitting tensors."""
 
 def cell(
-    input: torch.Tensor,
-    h: torch.Tensor | None,
-    weights: Sequence[torch.Tensor],
-    bias: bool,
-    reset_before: bool,
-    threads: int,
+    input: torch.Tensor, h: torch.Tensor | None, weights: Sequence[torch.Tensor], kind: Kind, threads: int
 ) -> Any | None:
     """The state after one step, for [B, I] and [B, H] or [I] and [H]; None where they are no plain, fitting tensors."""
 
-def backward_of_few(
-    grad_output: torch.Tensor | None,
-    grad_h_n: torch.Tensor | None,
-    input: torch.Tensor,
-    h_0: torch.Tensor,
-    weights: Sequence[torch.Tensor],
-    output: torch.Tensor,
-    reserve: torch.Tensor,
-    bias: bool,
-    reset_before: bool,
-    needs: Sequence[bool],
-    threads: int,
-) -> list[torch.Tensor | None] | None:
+def backward_of_few(call: FewCall) -> list[torch.Tensor | None] | None:
     """Gradients of (input, h_0, *weights), None where needs has False, of a dense call [T, B, I].
 
     None for all calls but those of one layer, one direction and at most four rows T * B, with plain, contiguous tensors.
@@ -105,34 +127,7 @@ def advance(
     None where a tensor is none that can be read as it is, or has another shape or dtype; then nothing has changed.
     """
 
-def gradients(
-    itemsize: int,
-    rows: int,
-    input_size: int,
-    hidden: int,
-    reset_before: bool,
-    gates: Tensor,
-    previous: Tensor,
-    kept: Tensor | None,
-    input: Tensor,
-    weight_ih_gradient: Tensor | None,
-    weight_hh_gradient: Tensor | None,
-    bias_ih_gradient: Tensor | None,
-    bias_hh_gradient: Tensor | None,
-    adds: bool,
-    threads: int,
-) -> None: ...
 def set_tensor_types(table: object | None, tensor: type, parameter: type) -> bool: ...
-def pack(
-    itemsize: int,
-    input_size: int,
-    hidden: int,
-    layers: int,
-    bidirectional: bool,
-    bias: bool,
-    reset_before: bool,
-    weights: Sequence[Tensor],
-) -> PackedWeights: ...
 def sum_float32(values: Tensor, count: int) -> float: ...
 def use(name: str) -> None: ...
 def isa() -> str: ...

@@ -136,13 +136,18 @@ def gru_cell(
         raise ArgumentError("b_ih and b_hh must both be given or both be None")
     weights = (w_ih, w_hh) if b_ih is None or b_hh is None else (w_ih, w_hh, b_ih, b_hh)
     _check_tensors(h, "h", weights)
+    options = Options(choose_formula(reset, gate_activation, activation), False, b_ih is not None, 0.0, backend)
+    return compute_cell(input, h, weights, options)
+
+
+def compute_cell(input: Tensor, h: Tensor | None, weights: Sequence[Tensor], options: Options) -> Tensor:
+    """`gru_cell` with checked options, and with weights and a state that are tensors."""
     if not isinstance(input, Tensor):
         raise ArgumentTypeError(f"input must be a tensor [B, I] or [I], got {type(input).__name__}")
     if input.dim() not in (1, 2):
         raise ArgumentError(f"input must be [B, I] or [I], got {list(input.shape)}")
     if h is not None and h.dim() != input.dim():
         raise ArgumentError(f"h must have {input.dim()} dimensions as input has, got {list(h.shape)}")
-    options = Options(choose_formula(reset, gate_activation, activation), False, b_ih is not None, 0.0, backend)
     if not autocast_enabled(input) and not torch.compiler.is_compiling():
         found = direct("direct_cell", input, h, weights, options)
         if found is not None:

@@ -15,13 +15,18 @@ from . import backends
 from .errors import ArgumentError, ArgumentTypeError
 from .execution import DTYPES, Options
 from .formula import Activation, Formula, make_formula
-from .functional import check_dropout, check_state_type, choose_formula, compute, gru_cell
+from .functional import check_dropout, check_state_type, compute, compute_cell
 from .sequences import Batch, Lengths
 from .streaming import Stream
 from .weights import KINDS, Layout, Weights
 
 _MARK = "anygru.formula"
 """The key of the formula in a state_dict's metadata, if it is not torch's; checkpoints keep it, too."""
+
+
+_IN_OPTIONS = frozenset(
+    ("reset", "gate_activation", "activation", "backend", "bidirectional", "bias", "dropout", "training")
+)
 
 
 def _check_size(argument: str, value: Any, least: int = 1) -> int:
@@ -38,6 +43,9 @@ class _Recurrent(nn.Module):
     hidden_size: int
     input_size: int
     bias: bool
+    bidirectional = False
+    dropout = 0.0
+    _options: Options
 
     def __init__(
         self,
@@ -58,10 +66,21 @@ class _Recurrent(nn.Module):
         self.activation = formula.activation
         self.backend = backend
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in _IN_OPTIONS and "_options" in self.__dict__:
+            self._options = self._make_options()
+
+    def _make_options(self) -> Options:
+        """The options of a call, made anew when one of the attributes changes and not at every call, which would cost."""
+        formula = make_formula(self.reset, self.gate_activation, self.activation)
+        dropout = self.dropout if self.training else 0.0
+        return Options(formula, self.bidirectional, self.bias, dropout, self.backend)
+
     @property
     def formula(self) -> Formula:
         """The formula as the functional form takes it."""
-        return make_formula(self.reset, self.gate_activation, self.activation)
+        return self._options.formula
 
     def reset_parameters(self) -> None:
         """Every parameter uniform in +-1/sqrt(H), as torch.nn.GRU does it (and with the same draws)."""
@@ -167,6 +186,7 @@ class GRU(_Recurrent):
                 f"dropout acts between layers, so dropout={dropout} has no effect with num_layers=1", stacklevel=2
             )
         self._make_parameters(device, dtype)
+        self._options = self._make_options()
         self.reset_parameters()
 
     @classmethod
@@ -265,10 +285,7 @@ class GRU(_Recurrent):
         """
         if h_0 is not None:
             check_state_type(h_0, "h_0")
-        formula = choose_formula(self.reset, self.gate_activation, self.activation)
-        dropout = self.dropout if self.training else 0.0
-        options = Options(formula, self.bidirectional, self.bias, dropout, self.backend)
-        return compute(input, h_0, self._current(self._weight_names), lengths, self.batch_first, options)
+        return compute(input, h_0, self._current(self._weight_names), lengths, self.batch_first, self._options)
 
     def stream(self, batch_size: int | None = None) -> Stream:
         """A stream that runs this layer one step or one chunk at a time and keeps the state; see `anygru.streaming`."""
@@ -316,8 +333,6 @@ class GRUCell(_Recurrent):
     Args: as `GRU`.
     """
 
-    _weight_names = KINDS
-
     def __init__(
         self,
         input_size: int,
@@ -335,11 +350,13 @@ class GRUCell(_Recurrent):
         self.input_size = _check_size("input_size", input_size)
         self.hidden_size = _check_size("hidden_size", hidden_size)
         self.bias = bool(bias)
+        self._weight_names = KINDS[: 4 if bias else 2]
         rows = 3 * hidden_size
         self.weight_ih = nn.Parameter(torch.empty((rows, input_size), device=device, dtype=dtype))
         self.weight_hh = nn.Parameter(torch.empty((rows, hidden_size), device=device, dtype=dtype))
         self.bias_ih = nn.Parameter(torch.empty(rows, device=device, dtype=dtype)) if bias else None
         self.bias_hh = nn.Parameter(torch.empty(rows, device=device, dtype=dtype)) if bias else None
+        self._options = self._make_options()
         self.reset_parameters()
 
     @classmethod
@@ -374,15 +391,9 @@ class GRUCell(_Recurrent):
 
     def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
         """The state after input [B, I] (or [I]) from h [B, H] (or [H]; None: zeros)."""
-        return gru_cell(
-            input,
-            h,
-            *self._current(self._weight_names),
-            reset=self.reset,
-            gate_activation=self.gate_activation,
-            activation=self.activation,
-            backend=self.backend,
-        )
+        if h is not None:
+            check_state_type(h, "h")
+        return compute_cell(input, h, self._current(self._weight_names), self._options)
 
     def extra_repr(self) -> str:
         words = f"{self.input_size}, {self.hidden_size}"

@@ -358,12 +358,13 @@ def test_the_native_module_refuses_what_does_not_fit() -> None:
         return tensor.data_ptr(), tensor.nbytes
 
     good = {
-        "itemsize": 4, "steps": 3, "batch": 2, "input_size": 4, "hidden": 5, "layers": 2, "bidirectional": True,
-        "bias": True, "reset_before": False, "sizes": None, "input": address(tensors[0]), "step_stride": 8, "row_stride": 4,
+        "itemsize": 4, "steps": 3, "batch": 2, "input_size": 4, "hidden": 5, "layers": 2,
+        "kind": native.Kind(True, True, False, False), "batch_sizes": None,
+        "input": address(tensors[0]), "step_stride": 8, "row_stride": 4,
         "h_0": address(tensors[1]), "weights": [address(weight) for weight in weights], "output": address(output),
         "output_step_stride": 20, "output_row_stride": 10, "h_n": address(h_n), "reserve": None, "threads": 1,
     }  # fmt: skip
-    native.forward(**good)
+    native.forward(good)
     expected = output.clone()
     numbers = [-(2**62), -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 64, 2**31, 2**40, 2**62]
     refused = 0
@@ -389,11 +390,13 @@ def test_the_native_module_refuses_what_does_not_fit() -> None:
             elif isinstance(value, tuple):
                 wrong_elements = value[1] + generator.choice((-2, -1, 1, 7, 2**50))
                 bad[name] = generator.choice(((0, value[1]), (value[0] + 2, value[1]), (value[0], wrong_elements)))
-            elif isinstance(value, bool):
-                bad[name] = value if name == "reset_before" else not value
+            elif name == "kind":
+                bad[name] = generator.choice(
+                    (native.Kind(False, True, False, False), native.Kind(True, False, False, False))
+                )
             elif isinstance(value, int):
                 bad[name] = generator.choice([number for number in numbers if number != value])
-            elif name == "sizes":
+            elif name == "batch_sizes":
                 wrong = torch.tensor(generator.choice(([3, 2, 1], [1, 2, 2], [2, 2, -1], [2, 2], [2, 1, 1])))
                 bad["_alive"], bad[name] = wrong, address(wrong)
             elif name == "reserve":
@@ -403,7 +406,7 @@ def test_the_native_module_refuses_what_does_not_fit() -> None:
             continue
         # Strides of sizes that never step are free to be anything; nothing else is.
         with pytest.raises((ValueError, TypeError, OverflowError)):
-            native.forward(**bad)
+            native.forward(bad)
         refused += 1
     assert refused > 4500
     assert torch.equal(output, expected)
@@ -417,9 +420,9 @@ def test_gradients_refuse_what_does_not_fit() -> None:
         "bias_ih_gradient": (3 * hidden,), "bias_hh_gradient": (3 * hidden,),
     }  # fmt: skip
     tensors = {name: torch.ones(shape) for name, shape in shapes.items()}
-    good = {"itemsize": 4, "rows": rows, "input_size": size, "hidden": hidden, "reset_before": False}
-    good |= {"adds": False, "threads": 1}
-    native.gradients(**good, **tensors)
+    good = {"itemsize": 4, "rows": rows, "input_size": size, "hidden": hidden}
+    good |= {"adds": False, "threads": 1, "kind": native.Kind(False, True, False, False)}
+    native.gradients({**good, **tensors})
     expected = {name: tensor.clone() for name, tensor in tensors.items()}
     for name in shapes:
         for wrong in (
@@ -430,18 +433,18 @@ def test_gradients_refuse_what_does_not_fit() -> None:
             "x",
         ):
             with pytest.raises((ValueError, TypeError)):
-                native.gradients(**good, **{**tensors, name: wrong})
+                native.gradients({**good, **tensors, name: wrong})
     for name, value in (
         ("itemsize", 2),
         ("rows", 0),
         ("rows", 3),
         ("hidden", -1),
         ("input_size", 2**62),
-        ("reset_before", True),
+        ("kind", native.Kind(False, True, True, False)),
         ("threads", 0),
     ):
         with pytest.raises(ValueError, match="native kernel"):
-            native.gradients(**{**good, name: value}, **tensors)
+            native.gradients({**good, **tensors, name: value})
     assert all(torch.equal(tensors[name], expected[name]) for name in shapes)
 
 
@@ -454,10 +457,10 @@ def test_backward_of_few_rows_takes_plain_calls_only() -> None:
         output = torch.zeros(rows, 1, 4, dtype=torch.float64)
         given = {
             "grad_output": output, "grad_h_n": None, "input": case.input().detach(), "h_0": case.h_0().detach(),
-            "weights": weights, "output": output, "reserve": torch.zeros(rows * 16, dtype=torch.float64), "bias": True,
-            "reset_before": False, "needs": (True,) * (2 + len(weights)), "threads": 1,
+            "weights": weights, "output": output, "reserve": torch.zeros(rows * 16, dtype=torch.float64),
+            "kind": native.Kind(False, True, False, False), "needs": (True,) * (2 + len(weights)), "threads": 1,
         }  # fmt: skip
-        return native.backward_of_few(**{**given, **changed})
+        return native.backward_of_few({**given, **changed})
 
     found = call(needs=(True, False, True, True, False, True))
     assert [None if grad is None else grad.shape for grad in found] == [(2, 1, 3), None, (12, 3), (12, 4), None, (12,)]
@@ -509,7 +512,7 @@ def test_the_short_way_takes_plain_calls_only() -> None:
     weights = [weight.detach() for weight in case.weights(torch.float32)]
 
     def short(input: object = input, h_0: object = h_0, weights: object = weights, both: bool = True) -> object:
-        return native.dense(input, h_0, weights, both, True, False, 1, False)
+        return native.dense(input, h_0, weights, native.Kind(both, True, False, False), 1, False)
 
     expected = reference.run(make_problem(case), input, h_0, weights, None)
     for state, truth in ((h_0, expected), (None, gru(input, None, weights, bidirectional=True, backend="reference"))):
@@ -534,7 +537,7 @@ def test_the_short_way_of_one_step(variant: str, reset: str, bias: bool) -> None
     weights = [weight.detach() for weight in case.weights(torch.float32)]
 
     def short(input: object = input, h: object = h_0, weights: object = weights) -> object:
-        return native.cell(input, h, weights, bias, reset == "before", 2)
+        return native.cell(input, h, weights, native.Kind(False, bias, reset == "before", False), 2)
 
     whole = cpu.run(make_problem(case), input[None], h_0[None], weights, None)[1][0]
     assert torch.equal(short(), whole)
@@ -567,7 +570,7 @@ def test_without_the_table_of_functions_results_are_the_same(monkeypatch: pytest
     monkeypatch.setattr(cpu_calls, "_reads_tensors", False)
     native.set_tensor_types(None, torch.Tensor, torch.nn.Parameter)
     try:
-        assert native.dense(case.input(), None, case.weights(), True, True, False, 1, False) is None
+        assert native.dense(case.input(), None, case.weights(), native.Kind(True, True, False, False), 1, False) is None
         actual = compute()
     finally:
         native.set_tensor_types(torch.Tensor.__dlpack_c_exchange_api__, torch.Tensor, torch.nn.Parameter)

@@ -1,5 +1,6 @@
-// Runs every variant that the CPU executes against plain loops in double: forward in both formulas, dense and ragged, both
-// directions, several layers and threads; backward against finite differences. Built with sanitizers, and for other CPUs.
+// Runs every variant that the CPU executes against plain loops in double: forward in both formulas, dense and ragged,
+// both directions, several layers and threads; backward against finite differences. Built with sanitizers, and for
+// other CPUs.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -35,8 +36,8 @@ struct Problem {
     std::vector<Real> input, h_0;
     std::vector<std::vector<Real>> weights;
 
-    Problem(Index steps, Index batch, Index input_size, Index hidden, int layers, int directions, bool bias, bool before,
-            bool ragged) {
+    Problem(Index steps, Index batch, Index input_size, Index hidden, int layers, int directions, bool bias,
+            bool before, bool ragged) {
         shape.steps = steps;
         shape.batch = batch;
         shape.input_size = input_size;
@@ -240,26 +241,29 @@ void check_backward(Problem<double> problem) {
             anygru::gradients(sums, threads);
             for (std::size_t i = 0; i < own.size(); ++i) grad_input[i] += own[i];
             for (int kind = 0; kind < 4; ++kind)
-                for (std::size_t i = 0; i < weights[kind].size(); i += kind < 2 ? 37 + weights[kind].size() / 40 : 2 + weights[kind].size() / 20)
+                for (std::size_t i = 0; i < weights[kind].size();
+                     i += kind < 2 ? 37 + weights[kind].size() / 40 : 2 + weights[kind].size() / 20)
                     compare("weight gradient", std::vector<double>{found[kind][i]},
                             std::vector<double>{slope(weights[kind][i])}, 1e-6);
         }
         for (std::size_t i = 0; i < grad_input.size(); i += 5 + grad_input.size() / 40)
-            compare("input gradient", std::vector<double>{grad_input[i]}, std::vector<double>{slope(problem.input[i])}, 1e-6);
+            compare("input gradient", std::vector<double>{grad_input[i]}, std::vector<double>{slope(problem.input[i])},
+                    1e-6);
     }
 }
 
 template <class Real>
 void check_all() {
-    const Index sizes[][4] = {{1, 1, 1, 1}, {1, 1, 130, 33}, {3, 2, 5, 17}, {4, 9, 16, 16}, {2, 20, 7, 65}, {5, 1, 40, 131},
-                              {0, 2, 3, 4}, {3, 0, 3, 4}, {2, 3, 0, 9}};
+    const Index sizes[][4] = {{1, 1, 1, 1},    {1, 1, 130, 33}, {3, 2, 5, 17}, {4, 9, 16, 16}, {2, 20, 7, 65},
+                              {5, 1, 40, 131}, {0, 2, 3, 4},    {3, 0, 3, 4},  {2, 3, 0, 9}};
     for (const auto& size : sizes)
         for (int layers : {1, 3})
             for (int directions : {1, 2})
                 for (int option = 0; option < 8; ++option)
-                    check_forward(Problem<Real>(size[0], size[1], size[2], size[3], layers, directions, option & 1, option & 2,
-                                                option & 4));
-    for (int layers : {2, 3}) check_forward(Problem<Real>(40, 1, 24, 48, layers, 1, true, false, false));  // along the diagonal
+                    check_forward(Problem<Real>(size[0], size[1], size[2], size[3], layers, directions, option & 1,
+                                                option & 2, option & 4));
+    for (int layers : {2, 3})
+        check_forward(Problem<Real>(40, 1, 24, 48, layers, 1, true, false, false));  // along the diagonal
 }
 
 }  // namespace
@@ -275,7 +279,8 @@ int main() {
             check_backward(Problem<double>(2, 2, 41, 32, 1, option & 1 ? 2 : 1, true, option & 2, option & 4));
         }
         // More rows than are summed at once.
-        for (bool reset_before : {false, true}) check_backward(Problem<double>(9, 30, 21, 9, 1, 1, true, reset_before, false));
+        for (bool reset_before : {false, true})
+            check_backward(Problem<double>(9, 30, 21, 9, 1, 1, true, reset_before, false));
         std::printf("%s: %s\n", *name, failures ? "failed" : "ok");
     }
     return failures ? EXIT_FAILURE : EXIT_SUCCESS;

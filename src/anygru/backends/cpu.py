@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import cpu_calls, mirrored, reference
+from . import cpu_calls, reference
 from .cpu_backward import Backward
 from .cpu_calls import address, native
 from .problem import Problem
@@ -24,7 +24,7 @@ _outputs_only = False
 
 @contextmanager
 def keep_outputs_only(enabled: bool = True) -> Iterator[None]:
-    """Forward passes inside keep no gates for backward, which computes them again from the outputs: less memory, more time.
+    """Inside this context forward stores only outputs, and backward computes the gates again: less memory, more time.
 
     A row of a layer then costs H values instead of 5 H, and backward one more product of the size of forward's. The setting is
     read when the forward pass runs, and it is one for the process. bfloat16 and float16 keep their gates all the same.
@@ -58,8 +58,6 @@ def run(
     problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """As `reference.run`."""
-    if problem.layout.reverse:
-        return mirrored.run(run, problem, input, h_0, weights, batch_sizes)
     if problem.needs_grad:
         return _Recurrence.apply(problem, batch_sizes, input, h_0, *weights)
     if problem.dtype in _HALF_DTYPES:
@@ -77,18 +75,18 @@ def direct(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options
     None where it is no such call, or where anything about it is unusual or wrong: then the general way computes it, or says
     what is wrong. The bits are those of the general way.
     """
-    if native is None or not options.formula.standard or options.reverse:
+    if native is None or not options.formula.standard:
         return None
-    before = options.formula.reset == "before"
-    threads = torch.get_num_threads()
-    return native.dense(input, h_0, weights, options.bidirectional, options.bias, before, threads, False)
+    kind = cpu_calls.kind(options.bidirectional, options.bias, options.reverse, options.formula.reset)
+    return native.dense(input, h_0, weights, kind, torch.get_num_threads(), False)
 
 
 def direct_cell(input: Tensor, h: Tensor | None, weights: Sequence[Tensor], options: Any) -> Tensor | None:
     """One step [B, I] or [I] without gradients, as `direct`: the state after it."""
-    if native is None or not options.formula.standard or options.reverse:
+    if native is None or not options.formula.standard:
         return None
-    return native.cell(input, h, weights, options.bias, options.formula.reset == "before", torch.get_num_threads())
+    kind = cpu_calls.kind(False, options.bias, False, options.formula.reset)
+    return native.cell(input, h, weights, kind, torch.get_num_threads())
 
 
 def reserve_numel(
@@ -113,7 +111,9 @@ def forward(
     features = h_0.shape[2] * problem.layout.directions
     shape = (*input.shape[:-1], features)
     if dtype not in _HALF_DTYPES:
-        found = cpu_calls.dense(problem, input, h_0, weights, keep) if batch_sizes is None else None
+        found = None
+        if batch_sizes is None:
+            found = native.dense(input, h_0, weights, cpu_calls.kind_of(problem), torch.get_num_threads(), keep)
         if found is not None:
             return found if keep else (*found, input.new_empty(0))
         output, h_n = input.new_empty(shape), h_0.new_empty(h_0.shape)
@@ -151,7 +151,7 @@ def backward(
 ) -> list[Tensor | None]:
     """Gradients for input, h_0 and each weight, in that order; None where `needs` has False.
 
-    Arguments:
+    Args:
         grad_output, grad_h_n: the gradients that arrived, shaped as the results; None: zero.
         output, reserve: what `forward` returned.
         needs: which of (input, h_0, *weights) want a gradient.
@@ -168,11 +168,20 @@ def backward(
         found = backward(single, grad_output, grad_h_n, *inputs, batch_sizes, exact, kept[:numel], needs)
         return [None if grad is None else grad.to(dtype) for grad in found]
     if batch_sizes is None:
-        # Of few rows all at once: between several calls most of the time would pass.
-        before, threads = problem.formula.reset == "before", torch.get_num_threads()
-        upstream = None if grad_output is None else grad_output.contiguous()
+        # Few rows: one native call, since several would spend most of their time between them.
         few = native.backward_of_few(
-            upstream, grad_h_n, input, h_0, weights, output, reserve, problem.layout.bias, before, needs, threads
+            {
+                "kind": cpu_calls.kind_of(problem),
+                "grad_output": None if grad_output is None else grad_output.contiguous(),
+                "grad_h_n": grad_h_n,
+                "input": input,
+                "h_0": h_0,
+                "weights": weights,
+                "output": output,
+                "reserve": reserve,
+                "needs": needs,
+                "threads": torch.get_num_threads(),
+            }
         )
         if few is not None:
             return few
@@ -199,7 +208,7 @@ def _forward_outputs_only(
 class Prepared:
     """A layer's weights in the order in which the kernels read them, for calls that follow one another.
 
-    Arguments:
+    Args:
         problem: as for `run`; float32 or float64, no gradient.
         weights: as for `run`. They are copied: later changes to them do not show.
     """
@@ -207,20 +216,23 @@ class Prepared:
     def __init__(self, problem: Problem, weights: Sequence[Tensor]) -> None:
         self._problem = problem
         self._packed = native.pack(
-            problem.dtype.itemsize,
-            weights[0].shape[1],
-            weights[1].shape[1],
-            problem.layout.num_layers,
-            problem.layout.bidirectional,
-            problem.layout.bias,
-            problem.formula.reset == "before",
-            [address(weight, problem.dtype) for weight in weights],
+            {
+                "itemsize": problem.dtype.itemsize,
+                "kind": cpu_calls.kind_of(problem),
+                "layers": problem.layout.num_layers,
+                "steps": 0,
+                "batch": 0,
+                "input_size": weights[0].shape[1],
+                "hidden": weights[1].shape[1],
+                "weights": [address(weight, problem.dtype) for weight in weights],
+            }
         )
 
     def advance(self, input: Tensor, state: Tensor, many: bool, batched: bool) -> Tensor | None:
         """The output for the next step of a stream, or for many, with `state` [L, B, H] going on in place.
 
-        input: [T, B, I]; without T unless many, without B unless batched. None where a tensor is not plain or does not fit.
+        input: [T, B, I]; no T axis if `many` is False, no B axis if `batched` is False. None if a tensor is not plain or does
+        not fit.
         """
         return native.advance(self._packed, input, state, many, batched, torch.get_num_threads())
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ..weights import Layout
-from .cpu_calls import address, forward, native, plain
+from .cpu_calls import address, forward, kind_of, native, plain
 from .problem import Problem
 
 PIECE_BYTES = 4 << 20
@@ -27,7 +27,7 @@ class _Piece(NamedTuple):
 
 
 class _Terms(NamedTuple):
-    """What the gradients of one direction of a piece are sums of, row by row: [N, I], [N, 4H or 3H], [N, H], [N, 4, H]."""
+    """The rows over which the gradients of one direction of a piece are summed: [N, I], [N, 4H or 3H], [N, H], [N, 4, H]."""
 
     input: Tensor
     gates: Tensor
@@ -36,7 +36,7 @@ class _Terms(NamedTuple):
 
 
 class Backward:
-    """The backward pass of one call: the recurrence and the sums over all steps in the kernels, the input's gradient by torch."""
+    """The backward pass of one call. The kernels compute the recurrence and the sums over steps, torch the input's gradient."""
 
     def __init__(
         self,
@@ -114,11 +114,11 @@ class Backward:
     def _pieces(self) -> list[_Piece]:
         """The steps in pieces, the last one first, so short that gradients of gates are still cached when products need them.
 
-        Two directions go through the steps in opposite ways, in one piece.
+        Two directions go through the steps in opposite ways, so they, and a reversed one, have one piece.
         """
         sizes = [self.h_0.shape[1]] * self.steps if self.batch_sizes is None else self.batch_sizes.tolist()
         most = max(PIECE_BYTES // (4 * self.hidden * self.problem.dtype.itemsize), PIECE_ROWS)
-        if self.layout.bidirectional or self.rows <= most * 3 // 2:
+        if self.layout.bidirectional or self.layout.reverse or self.rows <= most * 3 // 2:
             return [_Piece(slice(0, self.steps), slice(0, self.rows), self.h_0.shape[1], 0)]
         pieces, step, row = [], 0, 0
         while step < self.steps:
@@ -152,28 +152,30 @@ class Backward:
         else:
             states = output[piece.before : piece.before + batch]
         recurrent = self.weights[layout.of_layer(layer)][1 :: layout.per_direction]
+        sizes = self.batch_sizes
         native.backward(
-            dtype.itemsize,
-            piece.steps.stop - piece.steps.start,
-            batch,
-            hidden,
-            layout.bidirectional,
-            before,
-            None if self.batch_sizes is None else address(self.batch_sizes[piece.steps], torch.int64),
-            None if grad_output is None else address(grad_output[piece.rows], dtype),
-            batch * self.features,
-            self.features,
-            None if grad_h_n is None else address(grad_h_n[:, :batch], dtype),
-            address(output[piece.rows], dtype),
-            batch * self.features,
-            self.features,
-            address(states, dtype),
-            address(kept[:, piece.rows], dtype),
-            [address(weight, dtype) for weight in recurrent],
-            address(gates, dtype),
-            address(previous, dtype),
-            address(grad_h_0[:, :batch], dtype),
-            torch.get_num_threads(),
+            {
+                "itemsize": dtype.itemsize,
+                "kind": kind_of(problem),
+                "steps": piece.steps.stop - piece.steps.start,
+                "batch": batch,
+                "hidden": hidden,
+                "batch_sizes": None if sizes is None else address(sizes[piece.steps], torch.int64),
+                "grad_output": None if grad_output is None else address(grad_output[piece.rows], dtype),
+                "grad_step_stride": batch * self.features,
+                "grad_row_stride": self.features,
+                "grad_h_n": None if grad_h_n is None else address(grad_h_n[:, :batch], dtype),
+                "output": address(output[piece.rows], dtype),
+                "output_step_stride": batch * self.features,
+                "output_row_stride": self.features,
+                "h_0": address(states, dtype),
+                "kept": address(kept[:, piece.rows], dtype),
+                "weights_hh": [address(weight, dtype) for weight in recurrent],
+                "grad_gates": address(gates, dtype),
+                "previous": address(previous, dtype),
+                "grad_h_0": address(grad_h_0[:, :batch], dtype),
+                "threads": torch.get_num_threads(),
+            }
         )
         return gates, previous
 
@@ -201,7 +203,7 @@ class Backward:
         offsets = sizes.cumsum(0) - sizes
         step = torch.repeat_interleave(torch.arange(self.steps), sizes)
         sequence = torch.arange(self.rows) - offsets[step]
-        before = step - 1 if direction == 0 else step + 1
+        before = step + 1 if self.layout.is_reverse(direction) else step - 1
         inside = before.clamp(0, max(self.steps - 1, 0))
         started = (before == inside) & (sequence < sizes[inside])
         return torch.cat((output, start))[torch.where(started, offsets[inside], self.rows) + sequence]
@@ -221,24 +223,25 @@ class Backward:
                 if grad is None:
                     grad = grads[first + index] = torch.empty_like(self.weights[first + index])
                 wanted[index] = address(grad, dtype)
-        weight_ih, weight_hh, bias_ih, bias_hh = wanted
         before = problem.formula.reset == "before"
         native.gradients(
-            dtype.itemsize,
-            terms.gates.shape[0],
-            terms.input.shape[1],
-            self.hidden,
-            before,
-            address(terms.gates, dtype),
-            address(terms.previous, dtype),
-            address(terms.kept, dtype) if before else None,
-            address(terms.input, dtype),
-            weight_ih,
-            weight_hh,
-            bias_ih,
-            bias_hh,
-            adds,
-            torch.get_num_threads(),
+            {
+                "itemsize": dtype.itemsize,
+                "kind": kind_of(problem),
+                "rows": terms.gates.shape[0],
+                "input_size": terms.input.shape[1],
+                "hidden": self.hidden,
+                "gates": address(terms.gates, dtype),
+                "previous": address(terms.previous, dtype),
+                "kept": address(terms.kept, dtype) if before else None,
+                "input": address(terms.input, dtype),
+                "weight_ih_gradient": wanted[0],
+                "weight_hh_gradient": wanted[1],
+                "bias_ih_gradient": wanted[2],
+                "bias_hh_gradient": wanted[3],
+                "adds": adds,
+                "threads": torch.get_num_threads(),
+            }
         )
         if grad_input is not None:
             gates = terms.gates if before else terms.gates[:, self.hidden :]

@@ -1,11 +1,12 @@
 """Tensors on their way to the native module, and its forward pass."""
 
-from collections.abc import Sequence
+import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from ..formula import Reset
 from .problem import Problem
 
 missing = ""
@@ -38,11 +39,15 @@ def address(tensor: Tensor, dtype: torch.dtype) -> Tensor | tuple[int, int]:
     return tensor.data_ptr(), tensor.nbytes
 
 
-def dense(problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], keep: bool) -> Any | None:
-    """Output and h_n, and with keep the reserve, of a dense call; None where a tensor cannot be read as it is."""
-    before = problem.formula.reset == "before"
-    threads = torch.get_num_threads()
-    return native.dense(input, h_0, weights, problem.layout.bidirectional, problem.layout.bias, before, threads, keep)
+@functools.lru_cache(maxsize=64)
+def kind(bidirectional: bool, bias: bool, reverse: bool, reset: Reset) -> "_native.Kind":
+    """The native module's word for the facts that calls of one layer have in common."""
+    return native.Kind(bidirectional, bias, reset == "before", reverse)
+
+
+def kind_of(problem: Problem) -> "_native.Kind":
+    _, bidirectional, bias, reverse = problem.layout
+    return kind(bidirectional, bias, reverse, problem.formula.reset)
 
 
 def plain(tensor: Tensor) -> Tensor:
@@ -90,25 +95,25 @@ def forward(
         given = address(input, dtype)
         sizes = address(batch_sizes, torch.int64)
     native.forward(
-        dtype.itemsize,
-        steps,
-        batch,
-        input_size,
-        h_0.shape[2],
-        problem.layout.num_layers,
-        problem.layout.bidirectional,
-        problem.layout.bias,
-        problem.formula.reset == "before",
-        sizes,
-        given,
-        step_stride,
-        row_stride,
-        address(h_0, dtype),
-        addresses,
-        address(output, dtype),
-        output_step_stride,
-        output.shape[-1],
-        address(h_n, dtype),
-        None if reserve is None else address(reserve, dtype),
-        torch.get_num_threads(),
+        {
+            "itemsize": dtype.itemsize,
+            "kind": kind_of(problem),
+            "layers": problem.layout.num_layers,
+            "steps": steps,
+            "batch": batch,
+            "input_size": input_size,
+            "hidden": h_0.shape[2],
+            "batch_sizes": sizes,
+            "input": given,
+            "step_stride": step_stride,
+            "row_stride": row_stride,
+            "h_0": address(h_0, dtype),
+            "weights": addresses,
+            "output": address(output, dtype),
+            "output_step_stride": output_step_stride,
+            "output_row_stride": output.shape[-1],
+            "h_n": address(h_n, dtype),
+            "reserve": None if reserve is None else address(reserve, dtype),
+            "threads": torch.get_num_threads(),
+        }
     )

@@ -1,7 +1,7 @@
 // Sigmoid and tanh for one vector, without tables and without branches.
 //
-// Both rest on e^y - 1 for y <= 0: y = n ln 2 + f with |f| <= ln(2) / 2, e^f - 1 = f + f^2 q(f) with q the Chebyshev fit
-// over that interval, then scaled by 2^n. The tests hold both to 2.5 ulp over all magnitudes.
+// Both rest on e^y - 1 for y <= 0: y = n ln 2 + f with |f| <= ln(2) / 2, e^f - 1 = f + f^2 q(f) with q the Chebyshev
+// fit over that interval, then scaled by 2^n. The tests hold both to 2.5 ulp over all magnitudes.
 #pragma once
 
 #include "simd.hpp"
@@ -40,8 +40,8 @@ ANYGRU_INLINE Vector<double> exponential_series<double>(Vector<double> f) {
 
 template <class Real>
 struct Exponential {
-    Vector<Real> scale;         // 2^n
-    Vector<Real> fraction_m1;   // e^f - 1
+    Vector<Real> scale;        // 2^n
+    Vector<Real> fraction_m1;  // e^f - 1
 };
 
 // y in [limit, 0]; below the limit 2^n would not be a normal number, and e^y counts as e^limit.
@@ -79,8 +79,8 @@ ANYGRU_INLINE Vector<Real> sigmoid(Vector<Real> x) {
     return (x < 0 ? power : one) / (one + power);
 }
 
-// With e = e^-2|x|, the magnitude is (1 - e) / (1 + e); but where e is small, 1 - 2 e / (1 + e) loses less in rounding. One
-// division serves both.
+// With e = e^-2|x|, the magnitude is (1 - e) / (1 + e); but where e is small, 1 - 2 e / (1 + e) loses less in rounding.
+// One division serves both.
 template <class Real>
 ANYGRU_INLINE Vector<Real> tanh(Vector<Real> x) {
     const Vector<Real> y = Real(2) * minus_magnitude<Real>(x);

@@ -2,8 +2,9 @@
 //
 // With dh the gradient of h' and s = 1 - z:
 //   dn = dh s (1 - n^2)     dz = dh (h - n) z s
-//   reset after:   dq = dn r,  dr = dn q r (1 - r)  with q = W_hn h + b_hn;   dh_prev = dh z + W_hr' dr + W_hz' dz + W_hn' dq
-//   reset before:  dp = W_hn' dn,  dr = dp h r (1 - r)  with p = r h;         dh_prev = dh z + dp r + W_hr' dr + W_hz' dz
+//   reset after:   dq = dn r,  dr = dn q r (1 - r)  with q = W_hn h + b_hn;   dh_prev = dh z + W_hr' dr + W_hz' dz +
+//   W_hn' dq reset before:  dp = W_hn' dn,  dr = dp h r (1 - r)  with p = r h;         dh_prev = dh z + dp r + W_hr' dr
+//   + W_hz' dz
 // (dn, dz, dr are the gradients before the activations.) A thread owns blocks of hidden units: it makes their gate
 // gradients, waits for the other threads' ones, and multiplies all of them with its columns of W_hh.
 #pragma once
@@ -24,12 +25,14 @@ struct BackwardKernel {
     const Backward<Real>& call;
     const Share share;
     const Index hidden;
-    const Index width;       // values a row of grad_gates
+    const Index width;  // values a row of grad_gates
     const Real** rows;
-    Real* sums;              // [own rows][S][L]
+    Real* sums;  // [own rows][S][L]
 
     BackwardKernel(const Backward<Real>& backward, int member)
-        : call(backward), share(backward.grid, member, (backward.hidden + L - 1) / L, tile_rows), hidden(backward.hidden),
+        : call(backward),
+          share(backward.grid, member, (backward.hidden + L - 1) / L, tile_rows),
+          hidden(backward.hidden),
           width(backward.reset_before ? 3 * backward.hidden : 4 * backward.hidden) {
         const ScratchLayout layout(call.sequence.batch, 1, call.grid, share.blocks, L, tile_rows, deepest_block);
         char* memory = reinterpret_cast<char*>(call.scratch + member * call.scratch_size);
@@ -44,8 +47,10 @@ struct BackwardKernel {
         const Sequence& sequence = call.sequence;
         for (Index i = 0; i < sequence.steps; ++i) {
             const Index t = call.reverse ? i : sequence.steps - 1 - i;
-            if (call.reset_before) step_before(t, i & 1);
-            else step_after(t, i & 1);
+            if (call.reset_before)
+                step_before(t, i & 1);
+            else
+                step_after(t, i & 1);
         }
         if (call.grad_h_0)
             for_rows(sequence.batch, [&](Index, Index b) {
@@ -56,8 +61,8 @@ struct BackwardKernel {
 
     Index own_end() const { return share.last_block * L < hidden ? share.last_block * L : hidden; }
 
-    // Packed columns of W_hh, rows in the order of grad_gates, and the gradient of h_n as the first carry: ragged sequences
-    // find it there when their last step comes.
+    // Packed columns of W_hh, rows in the order of grad_gates, and the gradient of h_n as the first carry: ragged
+    // sequences find it there when their last step comes.
     void prepare() {
         for (Index block = share.first_block + share.row_group; call.packed && block < share.last_block;
              block += share.row_groups) {
@@ -101,7 +106,7 @@ struct BackwardKernel {
     struct Saved {
         V dh, r, z, n, last, h;
         Index left;
-        Real* gates;   // row of grad_gates, at this block
+        Real* gates;  // row of grad_gates, at this block
     };
 
     ANYGRU_INLINE Saved saved(Index t, Index b, Index block) const {
@@ -140,9 +145,8 @@ struct BackwardKernel {
             }
         });
         exchange();
-        multiply(t, size, {0, 2, 1, call.packed}, {hidden, 0, 2, nullptr}, parity, [&](Real* carry, V sum, Index) {
-            store(carry, load(carry) + sum);
-        });
+        multiply(t, size, {0, 2, 1, call.packed}, {hidden, 0, 2, nullptr}, parity,
+                 [&](Real* carry, V sum, Index) { store(carry, load(carry) + sum); });
     }
 
     void step_before(Index t, Index parity) {
@@ -158,19 +162,17 @@ struct BackwardKernel {
         });
         exchange();
         const Real* candidate = call.packed ? call.packed + share.blocks * 2 * hidden * L : nullptr;
-        multiply(t, size, {2 * hidden, 2, 1, candidate}, {}, parity,
-                 [&](Real* carry, V dp, Index place) {
-                     const Index b = place / call.pitch, at = place % call.pitch;
-                     const Index row = call.sequence.first_row(t) + b, left = hidden - at;
-                     const V r = load(call.kept + row * 4 * hidden + at, left);
-                     const V h = load(previous_state(t, b) + at, left);
-                     store(call.grad_gates + row * width + at, dp * h * r * (Real(1) - r), left);
-                     store(carry, fused(dp, r, load(carry)));
-                 });
-        exchange();
-        multiply(t, size, {0, 0, 2, call.packed}, {}, parity, [&](Real* carry, V sum, Index) {
-            store(carry, load(carry) + sum);
+        multiply(t, size, {2 * hidden, 2, 1, candidate}, {}, parity, [&](Real* carry, V dp, Index place) {
+            const Index b = place / call.pitch, at = place % call.pitch;
+            const Index row = call.sequence.first_row(t) + b, left = hidden - at;
+            const V r = load(call.kept + row * 4 * hidden + at, left);
+            const V h = load(previous_state(t, b) + at, left);
+            store(call.grad_gates + row * width + at, dp * h * r * (Real(1) - r), left);
+            store(carry, fused(dp, r, load(carry)));
         });
+        exchange();
+        multiply(t, size, {0, 0, 2, call.packed}, {}, parity,
+                 [&](Real* carry, V sum, Index) { store(carry, load(carry) + sum); });
     }
 
     void exchange() {
@@ -180,7 +182,7 @@ struct BackwardKernel {
     // Neighbouring columns of grad_gates and the rows of weight_hh that they are multiplied with.
     struct Part {
         Index column, gate, gates;
-        const Real* packed;      // the panels of this part and of the one that follows it
+        const Real* packed;  // the panels of this part and of the one that follows it
     };
 
     void multiply_block(Index count, const Part& part, const Part& next, Index block, int panels) {
@@ -190,15 +192,18 @@ struct BackwardKernel {
             return product<Real, 1>(rows, count, weights, block, panels, sums);
         }
         const Real* matrix = call.weight_hh + block * L;
-        product_of_columns<Real>(rows, count, 0, depth, matrix + part.gate * hidden * hidden, hidden, panels, sums, true);
+        product_of_columns<Real>(rows, count, 0, depth, matrix + part.gate * hidden * hidden, hidden, panels, sums,
+                                 true);
         if (next.gates)
-            product_of_columns<Real>(rows, count, depth, next.gates * hidden, matrix + next.gate * hidden * hidden, hidden,
-                                     panels, sums, false);
+            product_of_columns<Real>(rows, count, depth, next.gates * hidden, matrix + next.gate * hidden * hidden,
+                                     hidden, panels, sums, false);
     }
 
-    // Gate gradients of step t times weights, for a part and the one that follows it; finish(carry, sum, place) gets each vector.
+    // Gate gradients of step t times weights, for a part and the one that follows it; finish(carry, sum, place) gets
+    // each vector.
     template <class Finish>
-    ANYGRU_INLINE void multiply(Index t, Index size, const Part& part, const Part& next, Index parity, const Finish& finish) {
+    ANYGRU_INLINE void multiply(Index t, Index size, const Part& part, const Part& next, Index parity,
+                                const Finish& finish) {
         const Real* gates = call.grad_gates + call.sequence.first_row(t) * width + part.column;
         Index count = 0;
         for_rows(size, [&](Index, Index b) { rows[count++] = gates + b * width; });

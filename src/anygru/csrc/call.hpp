@@ -8,7 +8,8 @@ namespace anygru {
 using Index = std::int64_t;
 
 // Compiled for every instruction set, so never left to the linker as functions of one name.
-#define ANYGRU_INLINE inline __attribute__((always_inline))
+#define ANYGRU_INLINED __attribute__((always_inline))
+#define ANYGRU_INLINE inline ANYGRU_INLINED
 
 // For so many rows weights are better read as they lie, once for all of these, than packed on the way.
 constexpr Index few_rows = 4;
@@ -26,10 +27,10 @@ struct Rows {
 };
 
 struct Sequence {
-    Index steps;             // T
-    Index batch;             // B
-    const Index* sizes;      // [T] sequences that are T > t steps long, never increasing; null: all B at every step
-    const Index* offsets;    // [T + 1] rows before step t; null where sizes is
+    Index steps;           // T
+    Index batch;           // B
+    const Index* sizes;    // [T] sequences that are T > t steps long, never increasing; null: all B at every step
+    const Index* offsets;  // [T + 1] rows before step t; null where sizes is
 
     ANYGRU_INLINE Index size(Index t) const { return sizes ? sizes[t] : batch; }
     ANYGRU_INLINE Index first_row(Index t) const { return sizes ? offsets[t] : t * batch; }
@@ -45,47 +46,47 @@ struct Sequence {
 struct Grid {
     int row_groups;
     int block_groups;
-    Barrier* team;        // all of them
-    Barrier* row_group;   // [row_groups]
+    Barrier* team;       // all of them
+    Barrier* row_group;  // [row_groups]
 };
 
 // One direction of one layer. Every pointer belongs to the caller; tensors are contiguous where no stride is given.
 template <class Real>
 struct Forward {
     Sequence sequence;
-    Index input_size;     // I
-    Index hidden;         // H
+    Index input_size;  // I
+    Index hidden;      // H
     bool reverse;
     bool reset_before;
-    Rows<const Real> input;      // I values a row
-    Rows<Real> output;           // H values a row
-    const Real* h_0;             // [B, H] or null: zero
-    Real* h_n;                   // [B, H]
-    const Real* weight_ih;       // [3H, I]
-    const Real* weight_hh;       // [3H, H]
-    const Real* bias_ih;         // [3H] or null
-    const Real* bias_hh;         // [3H] or null
-    Real* kept;                  // [rows, 4, H]: r, z, n and W_hn h + b_hn (after) or r * h (before); null: inference
+    Rows<const Real> input;  // I values a row
+    Rows<Real> output;       // H values a row
+    const Real* h_0;         // [B, H] or null: zero
+    Real* h_n;               // [B, H]
+    const Real* weight_ih;   // [3H, I]
+    const Real* weight_hh;   // [3H, H]
+    const Real* bias_ih;     // [3H] or null
+    const Real* bias_hh;     // [3H] or null
+    Real* kept;              // [rows, 4, H]: r, z, n and W_hn h + b_hn (after) or r * h (before); null: inference
 
     Grid grid;
-    bool from_the_end;           // the first step walks over the blocks backwards
-    Index chunk;                 // steps whose input projections are computed at once
-    Real* packed;                // weights in the order of the kernel, then biases; see Layout; null: read as they lie
-    bool packed_ready;           // a stream has packed them before
-    bool packs_input;            // whether `packed` begins with the weights of the input, or holds the recurrent ones only
-    Real* bias;                  // [blocks, 4, lanes]
-    Real* state;                 // [2, B, pitch] h of the last step and of this one
-    Real* reset_state;           // [B, 2, pitch] r * h and z; reset_before only
+    bool from_the_end;  // the first step walks over the blocks backwards
+    Index chunk;        // steps whose input projections are computed at once
+    Real* packed;       // weights in the order of the kernel, then biases; see Layout; null: read as they lie
+    bool packed_ready;  // a stream has packed them before
+    bool packs_input;   // whether `packed` begins with the weights of the input, or holds the recurrent ones only
+    Real* bias;         // [blocks, 4, lanes]
+    Real* state;        // [2, B, pitch] h of the last step and of this one
+    Real* reset_state;  // [B, 2, pitch] r * h and z; reset_before only
     Index pitch;
-    Real* scratch;               // [threads, scratch_size]
+    Real* scratch;  // [threads, scratch_size]
     Index scratch_size;
 
-    Progress* input_ready;       // chunks of the input that are there, when another team computes it; null: all
-    Progress* output_ready;      // chunks finished
+    Progress* input_ready;   // chunks of the input that are there, when another team computes it; null: all
+    Progress* output_ready;  // chunks finished
 };
 
-// Backward through the recurrence of one direction: from gradients of the outputs to gradients of the gates before their
-// activations. What is left are matrix products over all steps at once.
+// Backward through the recurrence of one direction: from gradients of the outputs to gradients of the gates before
+// their activations. What is left are matrix products over all steps at once.
 template <class Real>
 struct Backward {
     Sequence sequence;
@@ -95,16 +96,16 @@ struct Backward {
     Rows<const Real> grad_output;  // H values a row; data null: zero
     const Real* grad_h_n;          // [B, H] or null: zero
     Rows<const Real> output;
-    const Real* h_0;               // [B, H]
-    const Real* weight_hh;         // [3H, H]
-    const Real* kept;              // [rows, 4, H]
-    Real* grad_gates;              // after [rows, 4, H]: W_hn h, r, z, W_in x; before [rows, 3, H]: r, z, n
-    Real* previous;                // [rows, H] h before each step, or null
-    Real* grad_h_0;                // [B, H]
+    const Real* h_0;        // [B, H]
+    const Real* weight_hh;  // [3H, H]
+    const Real* kept;       // [rows, 4, H]
+    Real* grad_gates;       // after [rows, 4, H]: W_hn h, r, z, W_in x; before [rows, 3, H]: r, z, n
+    Real* previous;         // [rows, H] h before each step, or null
+    Real* grad_h_0;         // [B, H]
 
     Grid grid;
-    Real* packed;                  // [blocks, 3H, lanes]; null: weight_hh is read as it lies
-    Real* carry;                   // [B, pitch]
+    Real* packed;  // [blocks, 3H, lanes]; null: weight_hh is read as it lies
+    Real* carry;   // [B, pitch]
     Index pitch;
     Real* scratch;
     Index scratch_size;
@@ -115,20 +116,20 @@ template <class Real>
 struct Gradients {
     Index rows, input_size, hidden;
     bool reset_before;
-    const Real* gates;             // Backward::grad_gates
-    const Real* previous;          // [rows, H]
-    const Real* kept;              // [rows, 4, H]; its r * h is read where reset_before
-    const Real* input;             // [rows, I]
-    const Real* weight_ih;         // [3H, I]
-    Real* weight_ih_gradient;      // [3H, I] or null: not wanted; so all of these
-    Real* weight_hh_gradient;      // [3H, H]
-    Real* bias_ih_gradient;        // [3H]
-    Real* bias_hh_gradient;        // [3H]
-    bool adds;                     // to these; or overwrites them
-    Real* input_gradient;          // [rows, I] or null; not made for speed with many rows
+    const Real* gates;         // Backward::grad_gates
+    const Real* previous;      // [rows, H]
+    const Real* kept;          // [rows, 4, H]; its r * h is read where reset_before
+    const Real* input;         // [rows, I]
+    const Real* weight_ih;     // [3H, I]
+    Real* weight_ih_gradient;  // [3H, I] or null: not wanted; so all of these
+    Real* weight_hh_gradient;  // [3H, H]
+    Real* bias_ih_gradient;    // [3H]
+    Real* bias_hh_gradient;    // [3H]
+    bool adds;                 // to these; or overwrites them
+    Real* input_gradient;      // [rows, I] or null; not made for speed with many rows
 
-    int members;                   // threads that share the call
-    Real* scratch;                 // [members, scratch_size]
+    int members;    // threads that share the call
+    Real* scratch;  // [members, scratch_size]
     Index scratch_size;
 };
 

@@ -1,11 +1,13 @@
-// Calls that take torch's tensors as they are, check them, allocate the results and compute, all at once. What they do not take
-// they decline with None, before anything has changed: the general way of Python then computes it, or says what is wrong.
+// Calls that take torch's tensors as they are, check them, allocate the results and compute, all at once. What they do
+// not take they decline with None, before anything has changed: the general way of Python then computes it, or says
+// what is wrong.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/vector.h>
 
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "engine.hpp"
 #include "operands.hpp"
 #include "tensors.hpp"
@@ -28,26 +30,31 @@ nb::object new_tensor(nb::handle like, Sizes... sizes) {
 
 // Weights of a plain call into `arguments`; false where one is not what its place asks for.
 template <class Real>
-bool take_weights(nb::handle weights, bool bidirectional, ForwardArguments<Real>& arguments) {
+bool take_weights(nb::handle weights, const Kind& kind, ForwardArguments<Real>& arguments) {
     Shape& shape = arguments.shape;
+    shape.directions = kind.bidirectional ? 2 : 1;
+    shape.bias = kind.bias;
+    shape.reset_before = kind.reset_before;
+    shape.reverse = kind.reverse;
     const bool list = PyList_CheckExact(weights.ptr());
     if (!list && !PyTuple_CheckExact(weights.ptr())) return false;
     PyObject* const* items = list ? &PyList_GET_ITEM(weights.ptr(), 0) : &PyTuple_GET_ITEM(weights.ptr(), 0);
     const Index count = PySequence_Fast_GET_SIZE(weights.ptr()), each = shape.weights_a_direction();
-    shape.directions = bidirectional ? 2 : 1;
     if (count == 0 || count % (each * shape.directions)) return false;
     shape.layers = int(count / (each * shape.directions));
     arguments.weights.resize(std::size_t(count));
     for (Index i = 0; i < count; ++i) {
         TensorView view;
-        if (!view_of(items[i], view) || view.numel() == 0 || view.bits != 8 * sizeof(Real) || !view.contiguous()) return false;
+        if (!view_of(items[i], view) || view.numel() == 0 || view.bits != 8 * sizeof(Real) || !view.contiguous())
+            return false;
         const Index kind = i % each;
         if (i == 0) {
             if (view.dimensions != 2 || view.shape[0] % 3) return false;
             shape.hidden = view.shape[0] / 3;
         }
-        if (kind > 1 ? !view.is(3 * shape.hidden)
-                     : !view.is(3 * shape.hidden, kind ? shape.hidden : shape.layer_input(int(i / each / shape.directions))))
+        if (kind > 1
+                ? !view.is(3 * shape.hidden)
+                : !view.is(3 * shape.hidden, kind ? shape.hidden : shape.layer_input(int(i / each / shape.directions))))
             return false;
         arguments.weights[std::size_t(i)] = view.at<const Real>();
     }
@@ -55,18 +62,16 @@ bool take_weights(nb::handle weights, bool bidirectional, ForwardArguments<Real>
 }
 
 template <class Real>
-nb::object dense(nb::handle input, const TensorView& given, nb::handle h_0, nb::handle weights, bool bidirectional,
-                 bool bias, bool reset_before, Index threads, bool keep) {
+nb::object dense(nb::handle input, const TensorView& given, nb::handle h_0, nb::handle weights, const Kind& kind,
+                 Index threads, bool keep) {
     ForwardArguments<Real> arguments{};
     Shape& shape = arguments.shape;
     shape.steps = given.shape[0], shape.batch = given.shape[1], shape.input_size = given.shape[2];
     shape.rows = shape.steps * shape.batch;
-    shape.bias = bias;
-    shape.reset_before = reset_before;
     const bool gaps = given.strides[2] != 1 && shape.input_size != 1;
     if (gaps || shape.rows == 0 || shape.input_size == 0) return nb::none();
     arguments.input = {given.at<const Real>(), given.strides[0], given.strides[1]};
-    if (!take_weights<Real>(weights, bidirectional, arguments)) return nb::none();
+    if (!take_weights<Real>(weights, kind, arguments)) return nb::none();
     const Index states = shape.layers * shape.directions, features = shape.directions * shape.hidden;
     TensorView view;
     if (!h_0.is_none()) {
@@ -99,18 +104,16 @@ nb::object dense(nb::handle input, const TensorView& given, nb::handle h_0, nb::
 
 // One step from h [B, H] or [H] (none: zero); output and final state are one tensor.
 template <class Real>
-nb::object cell(nb::handle input, const TensorView& given, nb::handle h, nb::handle weights, bool bias, bool reset_before,
+nb::object cell(nb::handle input, const TensorView& given, nb::handle h, nb::handle weights, const Kind& kind,
                 Index threads) {
     ForwardArguments<Real> arguments{};
     Shape& shape = arguments.shape;
     const bool batched = given.dimensions == 2;
     shape.steps = 1, shape.batch = shape.rows = batched ? given.shape[0] : 1, shape.input_size = given.shape[batched];
-    shape.bias = bias;
-    shape.reset_before = reset_before;
     const bool gaps = given.strides[batched] != 1 && shape.input_size != 1;
     if (gaps || shape.rows == 0 || shape.input_size == 0) return nb::none();
     arguments.input = {given.at<const Real>(), 0, batched ? given.strides[0] : 0};
-    if (!take_weights<Real>(weights, false, arguments) || shape.layers != 1) return nb::none();
+    if (!take_weights<Real>(weights, kind, arguments) || shape.layers * shape.directions != 1) return nb::none();
     TensorView view;
     if (!h.is_none()) {
         if (!view_of(h.ptr(), view) || view.bits != given.bits || !view.contiguous() ||
@@ -166,10 +169,12 @@ nb::object advance(const StoredWeights<Real>& stored, nb::handle input, const Te
     return output;
 }
 
-// A plain tensor of so many elements into `at`; None leaves it alone. False where it is anything else.
+// A plain tensor of so many elements into `at`, which stays as it is for an argument that is left out. False for
+// anything else.
 template <class Real>
-bool take(nb::handle tensor, Index numel, const Real*& at) {
-    if (tensor.is_none()) return true;
+bool take(const Arguments& given, const Key& key, Index numel, const Real*& at) {
+    const nb::handle tensor = given.find(key);
+    if (!tensor.is_valid()) return true;
     TensorView view;
     if (!view_of(tensor.ptr(), view) || view.bits != 8 * sizeof(Real) || !view.contiguous() || view.numel() != numel)
         return false;
@@ -217,79 +222,88 @@ nb::object gradients_of_few(BackwardArguments<Real>& back, Gradients<Real>& sums
     return results;
 }
 
-// Gradients of (input, h_0, *weights), None where `needs` says so, of a dense call that is one layer in one direction with few
-// rows; None for any other.
+// Gradients of (input, h_0, *weights), None where `needs` says so, of a dense call that is one layer in one direction
+// with few rows; None for any other.
 template <class Real>
-nb::object backward_of_few(nb::handle grad_output, nb::handle grad_h_n, nb::handle input, const TensorView& view, nb::handle h_0,
-                           nb::handle weights, nb::handle output, nb::handle reserve, bool bias, bool reset_before,
-                           const std::vector<bool>& needs, Index threads) {
+nb::object backward_of_few(const Arguments& given, const TensorView& view) {
+    const Kind& kind = nb::cast<const Kind&>(given.get(keys::kind));
     ForwardArguments<Real> forward{};
     Shape& shape = forward.shape;
     shape.steps = view.shape[0], shape.batch = view.shape[1], shape.input_size = view.shape[2];
     shape.rows = shape.steps * shape.batch;
-    shape.bias = bias;
-    shape.reset_before = reset_before;
     if (shape.rows == 0 || shape.rows > few_rows || shape.input_size == 0) return nb::none();
-    if (!take_weights<Real>(weights, false, forward) || shape.layers != 1) return nb::none();
+    if (!take_weights<Real>(given.get(keys::weights), kind, forward) || shape.layers * shape.directions != 1)
+        return nb::none();
     const Index states = shape.batch * shape.hidden, units = shape.rows * shape.hidden;
     BackwardArguments<Real> back{};
     Gradients<Real> sums{};
-    if (!take(input, view.numel(), sums.input) || !take(h_0, states, back.h_0) || !take(output, units, back.output.data) ||
-        !take(reserve, 4 * units, back.kept) || !take(grad_output, units, back.grad_output.data) ||
-        !take(grad_h_n, states, back.grad_h_n))
+    if (!take(given, keys::input, view.numel(), sums.input) || !take(given, keys::h_0, states, back.h_0) ||
+        !take(given, keys::output, units, back.output.data) || !take(given, keys::reserve, 4 * units, back.kept) ||
+        !take(given, keys::grad_output, units, back.grad_output.data) ||
+        !take(given, keys::grad_h_n, states, back.grad_h_n))
         return nb::none();
-    if (needs.size() != 2 + forward.weights.size()) refuse("needs must have one value for the input, h_0 and each weight");
+    const auto needs = nb::cast<std::vector<bool>>(given.get(keys::needs));
+    if (needs.size() != 2 + forward.weights.size())
+        refuse("needs must have one value for the input, h_0 and each weight");
     back.shape = shape;
     back.output.step_stride = back.grad_output.step_stride = states;
     back.output.row_stride = back.grad_output.row_stride = shape.hidden;
     back.weights_hh = {forward.weights[1]};
-    back.threads = thread_count(threads);
+    back.threads = thread_count(given.number(keys::threads));
     sums.rows = shape.rows, sums.input_size = shape.input_size, sums.hidden = shape.hidden;
-    sums.reset_before = reset_before;
+    sums.reset_before = shape.reset_before;
     sums.kept = back.kept;
     sums.weight_ih = forward.weights[0];
-    return gradients_of_few(back, sums, input, needs);
+    return gradients_of_few(back, sums, given.get(keys::input), needs);
 }
 
 }  // namespace
 
 void define_direct_calls(nb::module_& m) {
-    m.def("dense",
-          [](nb::handle input, nb::handle h_0, nb::handle weights, bool bidirectional, bool bias, bool reset_before,
-             Index threads, bool keep) -> nb::object {
-              TensorView view;
-              if (!view_of(input.ptr(), view) || view.dimensions != 3) return nb::none();
-              return (view.bits == 32 ? &dense<float> : &dense<double>)(input, view, h_0, weights, bidirectional, bias,
-                                                                       reset_before, threads, keep);
-          }, nb::arg("input"), nb::arg("h_0").none(), nb::arg("weights"), nb::arg("bidirectional"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("threads"), nb::arg("keep"));
+    m.def(
+        "dense",
+        [](nb::handle input, nb::handle h_0, nb::handle weights, const Kind& kind, Index threads,
+           bool keep) -> nb::object {
+            TensorView view;
+            if (!view_of(input.ptr(), view) || view.dimensions != 3) return nb::none();
+            return (view.bits == 32 ? &dense<float> : &dense<double>)(input, view, h_0, weights, kind, threads, keep);
+        },
+        nb::arg("input"), nb::arg("h_0").none(), nb::arg("weights"), nb::arg("kind"), nb::arg("threads"),
+        nb::arg("keep"));
 
-    m.def("cell",
-          [](nb::handle input, nb::handle h, nb::handle weights, bool bias, bool reset_before, Index threads) -> nb::object {
-              TensorView view;
-              if (!view_of(input.ptr(), view) || view.dimensions < 1 || view.dimensions > 2) return nb::none();
-              return (view.bits == 32 ? &cell<float> : &cell<double>)(input, view, h, weights, bias, reset_before, threads);
-          }, nb::arg("input"), nb::arg("h").none(), nb::arg("weights"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("threads"));
+    m.def(
+        "cell",
+        [](nb::handle input, nb::handle h, nb::handle weights, const Kind& kind, Index threads) -> nb::object {
+            TensorView view;
+            if (!view_of(input.ptr(), view) || view.dimensions < 1 || view.dimensions > 2) return nb::none();
+            return (view.bits == 32 ? &cell<float> : &cell<double>)(input, view, h, weights, kind, threads);
+        },
+        nb::arg("input"), nb::arg("h").none(), nb::arg("weights"), nb::arg("kind"), nb::arg("threads"));
 
-    m.def("backward_of_few",
-          [](nb::handle grad_output, nb::handle grad_h_n, nb::handle input, nb::handle h_0, nb::handle weights, nb::handle output,
-             nb::handle reserve, bool bias, bool reset_before, const std::vector<bool>& needs, Index threads) -> nb::object {
-              TensorView view;
-              if (!view_of(input.ptr(), view) || view.dimensions != 3) return nb::none();
-              return (view.bits == 32 ? &backward_of_few<float> : &backward_of_few<double>)(
-                  grad_output, grad_h_n, input, view, h_0, weights, output, reserve, bias, reset_before, needs, threads);
-          }, nb::arg("grad_output").none(), nb::arg("grad_h_n").none(), nb::arg("input"), nb::arg("h_0"), nb::arg("weights"), nb::arg("output"), nb::arg("reserve"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("needs"), nb::arg("threads"));
+    m.def(
+        "backward_of_few",
+        [](nb::dict call) -> nb::object {
+            const Arguments given(std::move(call));
+            TensorView view;
+            if (!view_of(given.get(keys::input).ptr(), view) || view.dimensions != 3) return nb::none();
+            return (view.bits == 32 ? &backward_of_few<float> : &backward_of_few<double>)(given, view);
+        },
+        nb::arg("call"));
 
-    m.def("advance",
-          [](const Stored& stored, nb::handle input, nb::handle state, bool many, bool batched, Index threads) -> nb::object {
-              TensorView view;
-              if (!view_of(input.ptr(), view) || view.dimensions != 1 + many + batched) return nb::none();
-              if (const auto* single = dynamic_cast<const StoredWeights<float>*>(&stored); single && view.bits == 32)
-                  return advance(*single, input, view, state, many, batched, threads);
-              if (const auto* twice = dynamic_cast<const StoredWeights<double>*>(&stored); twice && view.bits == 64)
-                  return advance(*twice, input, view, state, many, batched, threads);
-              return nb::none();
-          }, nb::arg("weights"), nb::arg("input"), nb::arg("state"), nb::arg("many"), nb::arg("batched"), nb::arg("threads"));
-
+    m.def(
+        "advance",
+        [](const Stored& stored, nb::handle input, nb::handle state, bool many, bool batched,
+           Index threads) -> nb::object {
+            TensorView view;
+            if (!view_of(input.ptr(), view) || view.dimensions != 1 + many + batched) return nb::none();
+            if (const auto* single = dynamic_cast<const StoredWeights<float>*>(&stored); single && view.bits == 32)
+                return advance(*single, input, view, state, many, batched, threads);
+            if (const auto* twice = dynamic_cast<const StoredWeights<double>*>(&stored); twice && view.bits == 64)
+                return advance(*twice, input, view, state, many, batched, threads);
+            return nb::none();
+        },
+        nb::arg("weights"), nb::arg("input"), nb::arg("state"), nb::arg("many"), nb::arg("batched"),
+        nb::arg("threads"));
 }
 
 }  // namespace anygru

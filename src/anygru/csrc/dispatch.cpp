@@ -17,13 +17,15 @@ std::atomic<const Kernels*> chosen{nullptr};
 struct Variant {
     const Kernels* kernels;
     bool executable;
-    bool chosen;   // by itself; otherwise only by name
+    bool chosen;  // by itself; otherwise only by name
 };
 
 #if defined(__x86_64__)
 bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
-bool has_avx512() { return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"); }
+bool has_avx512() {
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+}
 
 const Variant* variants() {
     static const Variant list[] = {{&avx512_kernels, has_avx512(), true},
@@ -69,7 +71,8 @@ void use_kernels(const char* name) {
         std::string known;
         for (const char* const* each = executable_variants(); *each; ++each)
             known += std::string(known.empty() ? "" : ", ") + *each;
-        throw std::invalid_argument("the instruction set (ANYGRU_CPU_ISA) must be one of " + known + " on this machine, got " + name);
+        throw std::invalid_argument("the instruction set (ANYGRU_CPU_ISA) must be one of " + known +
+                                    " on this machine, got " + name);
     }
     chosen.store(found);
 }

@@ -48,8 +48,11 @@ template <class Real>
 class ForwardRun {
 public:
     ForwardRun(const ForwardArguments<Real>& arguments, const Kernels& kernels)
-        : arguments_(arguments), shape_(arguments.shape), kernels_(kernels.of<Real>()),
-          plan_(make_plan(shape_, arguments.threads, kernels, kernels_.lanes, sizeof(Real))), teams_(plan_.teams) {
+        : arguments_(arguments),
+          shape_(arguments.shape),
+          kernels_(kernels.of<Real>()),
+          plan_(make_plan(shape_, arguments.threads, kernels, kernels_.lanes, sizeof(Real))),
+          teams_(plan_.teams) {
         blocks_ = (shape_.hidden + kernels_.lanes - 1) / kernels_.lanes;
         pitch_ = padded(blocks_ * kernels_.lanes, sizeof(Real));
         if (shape_.sizes) {
@@ -67,10 +70,12 @@ public:
     }
 
     void run() {
-        // Single steps of a stream or a cell go on with the weights that the last one ended with: they may still be cached.
+        // Single steps of a stream or a cell go on with the weights that the last one ended with: they may still be
+        // cached.
         thread_local bool from_the_end = false;
         from_the_end_ = from_the_end = !from_the_end;
-        run_threads(plan_.threads(), [](void* self, int thread) { static_cast<ForwardRun*>(self)->work(thread); }, this);
+        run_threads(
+            plan_.threads(), [](void* self, int thread) { static_cast<ForwardRun*>(self)->work(thread); }, this);
         workspace().trim();
     }
 
@@ -82,7 +87,8 @@ private:
         for (int layer = 0; progress_ && layer < shape_.layers; ++layer) new (progress_ + layer) Progress;
         Index widest = 0;
         for (int layer = 0; layer < shape_.layers; ++layer) widest = std::max(widest, shape_.layer_input(layer));
-        // What is read once or twice is not worth packing: one step reads every weight once, a chunk those of its input.
+        // What is read once or twice is not worth packing: one step reads every weight once, a chunk those of its
+        // input.
         const bool packs = shape_.steps > 1 && !arguments_.packed;
         packs_input_ = arguments_.packed || shape_.steps > 2 * plan_.chunk;
         for (Team<Real>& team : teams_) {
@@ -134,11 +140,12 @@ private:
         call.sequence = {shape_.steps, batch, shape_.sizes, shape_.sizes ? offsets_.data() : nullptr};
         call.input_size = shape_.layer_input(layer);
         call.hidden = hidden;
-        call.reverse = direction == 1;
+        call.reverse = shape_.is_reverse(direction);
         call.reset_before = shape_.reset_before;
         const Index inner = shape_.directions * hidden;
         call.input = layer == 0 ? arguments_.input : Rows<const Real>{inner_output(layer - 1), batch * inner, inner};
-        call.output = layer + 1 == shape_.layers ? arguments_.output : Rows<Real>{inner_output(layer), batch * inner, inner};
+        call.output =
+            layer + 1 == shape_.layers ? arguments_.output : Rows<Real>{inner_output(layer), batch * inner, inner};
         call.output.data += direction * hidden;
         call.h_0 = arguments_.h_0 ? arguments_.h_0 + place * batch * hidden : nullptr;
         call.h_n = arguments_.h_n + place * batch * hidden;
@@ -195,7 +202,8 @@ public:
             for (Index t = 0; t < shape_.steps; ++t) offsets_[t + 1] = offsets_[t] + shape_.sizes[t];
         }
         const Grid grid{division_.row_groups, division_.block_groups, nullptr, nullptr};
-        const ScratchLayout layout(shape_.batch, 1, grid, blocks_, kernels_.lanes, kernels.tile_rows, kernels.depth_block);
+        const ScratchLayout layout(shape_.batch, 1, grid, blocks_, kernels_.lanes, kernels.tile_rows,
+                                   kernels.depth_block);
         scratch_size_ = layout.bytes(sizeof(Real)) / Index(sizeof(Real));
         Parts dry;
         lay_out(dry);
@@ -204,8 +212,9 @@ public:
     }
 
     void run() {
-        run_threads(int(teams_.size()) * division_.threads(),
-                    [](void* self, int thread) { static_cast<BackwardRun*>(self)->work(thread); }, this);
+        run_threads(
+            int(teams_.size()) * division_.threads(),
+            [](void* self, int thread) { static_cast<BackwardRun*>(self)->work(thread); }, this);
         workspace().trim();
     }
 
@@ -236,7 +245,7 @@ private:
         Backward<Real> call{};
         call.sequence = {shape_.steps, batch, shape_.sizes, shape_.sizes ? offsets_.data() : nullptr};
         call.hidden = hidden;
-        call.reverse = direction == 1;
+        call.reverse = shape_.is_reverse(direction);
         call.reset_before = shape_.reset_before;
         call.grad_output = arguments_.grad_output;
         if (call.grad_output.data) call.grad_output.data += direction * hidden;
@@ -297,16 +306,21 @@ template <class Real>
 void gradients(Gradients<Real> call, int threads) {
     const Kernels& variant = kernels();
     call.members = gradient_threads(threads, call.rows, call.input_size, call.hidden);
-    call.scratch_size = portable::gradient_scratch(call.hidden, call.members, call.reset_before ? 3 : 4, variant.of<Real>().lanes);
-    call.scratch = Parts(workspace().reserve(sizeof(Real) * std::size_t(call.scratch_size * call.members))).take<Real>(0);
+    call.scratch_size =
+        portable::gradient_scratch(call.hidden, call.members, call.reset_before ? 3 : 4, variant.of<Real>().lanes);
+    call.scratch =
+        Parts(workspace().reserve(sizeof(Real) * std::size_t(call.scratch_size * call.members))).take<Real>(0);
     struct Run {
         const Gradients<Real>& call;
         void (*kernel)(const Gradients<Real>&, int);
     } run{call, variant.of<Real>().gradients};
-    run_threads(call.members, [](void* self, int member) {
-        const Run& own = *static_cast<Run*>(self);
-        own.kernel(own.call, member);
-    }, &run);
+    run_threads(
+        call.members,
+        [](void* self, int member) {
+            const Run& own = *static_cast<Run*>(self);
+            own.kernel(own.call, member);
+        },
+        &run);
     workspace().trim();
 }
 

@@ -11,13 +11,15 @@ namespace anygru {
 
 // Sizes that every part of a call shares.
 struct Shape {
-    Index steps, batch, rows;      // T, B, and rows of the input: T * B, or the sum of the sizes
-    Index input_size, hidden;      // I, H
+    Index steps, batch, rows;  // T, B, and rows of the input: T * B, or the sum of the sizes
+    Index input_size, hidden;  // I, H
     int layers, directions;
     bool bias;
     bool reset_before;
-    const Index* sizes;            // ragged: [T]; dense: null
+    bool reverse;        // the only direction reads from the last step to the first
+    const Index* sizes;  // ragged: [T]; dense: null
 
+    bool is_reverse(int direction) const { return reverse || direction == 1; }
     int weights_a_direction() const { return bias ? 4 : 2; }
     Index layer_input(int layer) const { return layer == 0 ? input_size : directions * hidden; }
 };
@@ -25,9 +27,9 @@ struct Shape {
 // Weights packed once, for a stream that calls with the same ones again and again.
 template <class Real>
 struct Packed {
-    const void* variant;           // the kernels that it was packed for
+    const void* variant;  // the kernels that it was packed for
     Shape shape;
-    std::vector<Real*> panels;     // [layers * directions]
+    std::vector<Real*> panels;  // [layers * directions]
     std::vector<Real*> biases;
     Workspace memory;
 };
@@ -36,27 +38,27 @@ template <class Real>
 struct ForwardArguments {
     Shape shape;
     Rows<const Real> input;
-    const Real* h_0;                       // [layers * directions, B, H] or null: zero
+    const Real* h_0;  // [layers * directions, B, H] or null: zero
     std::vector<const Real*> weights;
-    Rows<Real> output;                     // directions * H values a row
+    Rows<Real> output;  // directions * H values a row
     Real* h_n;
-    Real* reserve;                         // see reserve_size; null: inference
-    const Packed<Real>* packed;            // or null
+    Real* reserve;               // see reserve_size; null: inference
+    const Packed<Real>* packed;  // or null
     int threads;
 };
 
 template <class Real>
 struct BackwardArguments {
-    Shape shape;                           // of one layer
-    Rows<const Real> grad_output;          // data null: zero
-    const Real* grad_h_n;                  // [directions, B, H] or null
+    Shape shape;                   // of one layer
+    Rows<const Real> grad_output;  // data null: zero
+    const Real* grad_h_n;          // [directions, B, H] or null
     Rows<const Real> output;
     const Real* h_0;
-    const Real* kept;                      // [directions, rows, 4, H]
-    std::vector<const Real*> weights_hh;   // [directions]
-    Real* grad_gates;                      // [directions, rows, 4 or 3, H]
-    Real* previous;                        // [directions, rows, H] or null
-    Real* grad_h_0;                        // [directions, B, H]
+    const Real* kept;                     // [directions, rows, 4, H]
+    std::vector<const Real*> weights_hh;  // [directions]
+    Real* grad_gates;                     // [directions, rows, 4 or 3, H]
+    Real* previous;                       // [directions, rows, H] or null
+    Real* grad_h_0;                       // [directions, B, H]
     int threads;
 };
 

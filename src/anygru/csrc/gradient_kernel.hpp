@@ -1,5 +1,5 @@
-// Gradients of the weights, the biases and the input of one direction, where a call has few rows: nothing is packed, since it would
-// be read but once.
+// Gradients of the weights, the biases and the input of one direction, where a call has few rows: nothing is packed,
+// since it would be read but once.
 #pragma once
 
 #include "call.hpp"
@@ -15,14 +15,17 @@ struct GradientKernel {
 
     const Gradients<Real>& call;
     const Index hidden;
-    const Index width;        // values a row of gates
-    const Real* from_input;   // where the gradients of r, z, n begin in a row: those that the input's product gets ...
-    const Real* from_state;   // ... and of r, z, those that the state's gets
-    const Real* candidate;    // and of the candidate's share of the state
+    const Index width;       // values a row of gates
+    const Real* from_input;  // where the gradients of r, z, n begin in a row: those that the input's product gets ...
+    const Real* from_state;  // ... and of r, z, those that the state's gets
+    const Real* candidate;   // and of the candidate's share of the state
 
     explicit GradientKernel(const Gradients<Real>& gradients)
-        : call(gradients), hidden(gradients.hidden), width(gradients.reset_before ? 3 * hidden : 4 * hidden),
-          from_input(gradients.reset_before ? gradients.gates : gradients.gates + hidden), from_state(from_input),
+        : call(gradients),
+          hidden(gradients.hidden),
+          width(gradients.reset_before ? 3 * hidden : 4 * hidden),
+          from_input(gradients.reset_before ? gradients.gates : gradients.gates + hidden),
+          from_state(from_input),
           candidate(gradients.reset_before ? gradients.gates + 2 * hidden : gradients.gates) {}
 
     void of_weights() const {
@@ -72,8 +75,11 @@ struct GradientKernel {
             for (Index j = 0; j < call.input_size;) {
                 const Index left = call.input_size - j;
                 const int panels = left >= 4 * L ? 4 : left >= 2 * L ? 2 : 1;
-                if (left >= L) product_of_columns<Real>(&gates, 1, 0, 3 * hidden, call.weight_ih + j, call.input_size, panels, sums, true);
-                else last_columns(gates, j, left, sums);
+                if (left >= L)
+                    product_of_columns<Real>(&gates, 1, 0, 3 * hidden, call.weight_ih + j, call.input_size, panels,
+                                             sums, true);
+                else
+                    last_columns(gates, j, left, sums);
                 for (int s = 0; s < panels; ++s, j += L) store(out + j, load(sums + s * L), call.input_size - j);
             }
         }

@@ -6,8 +6,8 @@
 //   n  = tanh(W_in x + b_in + W_hn (r * h) + b_hn)     reset before it
 //   h' = (1 - z) * n + z * h
 //
-// Hidden units are handled in blocks of one vector; a thread owns some blocks and some rows of the batch. For a chunk of
-// steps it first multiplies the inputs with its blocks of W_ih, then walks through the steps.
+// Hidden units are handled in blocks of one vector; a thread owns some blocks and some rows of the batch. For a chunk
+// of steps it first multiplies the inputs with its blocks of W_ih, then walks through the steps.
 #pragma once
 
 #include "activations.hpp"
@@ -28,15 +28,15 @@ struct ForwardKernel {
     const Share share;
     const Index blocks;
     Weights<Real, 3> input_weights;
-    Weights<Real, 3> after_weights;    // all gates of W_hh
-    Weights<Real, 2> gate_weights;     // reset before: r and z ...
+    Weights<Real, 3> after_weights;      // all gates of W_hh
+    Weights<Real, 2> gate_weights;       // reset before: r and z ...
     Weights<Real, 1> candidate_weights;  // ... and n
     // This thread's scratch memory.
-    const Real** rows;       // pointers to rows of the matrix that is being multiplied
-    Place<Real>* inputs;     // [own blocks] of W_ih x of this chunk
-    Place<Real>* products;   // [own blocks] of products with the state
-    Real* projected;         // [groups of own blocks][rows of the chunk][S][3][L]
-    Real* sums;              // [groups of own blocks][own rows][S][W][L], as many groups as `gathered_bytes` hold
+    const Real** rows;      // pointers to rows of the matrix that is being multiplied
+    Place<Real>* inputs;    // [own blocks] of W_ih x of this chunk
+    Place<Real>* products;  // [own blocks] of products with the state
+    Real* projected;        // [groups of own blocks][rows of the chunk][S][3][L]
+    Real* sums;             // [groups of own blocks][own rows][S][W][L], as many groups as `gathered_bytes` hold
 
     ForwardKernel(const Forward<Real>& forward, int member)
         : call(forward), share(forward.grid, member, (forward.hidden + L - 1) / L, tile_rows), blocks(share.blocks) {
@@ -54,8 +54,8 @@ struct ForwardKernel {
         input_weights = {call.packs_input ? packed : nullptr, call.weight_ih, hidden, call.input_size, panels};
         after_weights = {recurrent, call.weight_hh, hidden, hidden, panels};
         gate_weights = {recurrent, call.weight_hh, hidden, hidden, panels};
-        candidate_weights = {packed ? recurrent + blocks * 2 * L * hidden : nullptr, call.weight_hh + 2 * hidden * hidden,
-                             hidden, hidden, panels};
+        candidate_weights = {packed ? recurrent + blocks * 2 * L * hidden : nullptr,
+                             call.weight_hh + 2 * hidden * hidden, hidden, hidden, panels};
     }
 
     static void run(const Forward<Real>& forward, int member) { ForwardKernel(forward, member).compute(); }
@@ -89,11 +89,12 @@ struct ForwardKernel {
     // [4][L]: b_ir + b_hr, b_iz + b_hz, b_in, b_hn; b_in + b_hn and zero when the reset comes before the product.
     static void pack_bias(const Forward<Real>& call, Index block) {
         Real* bias = call.bias + block * 4 * L;
-        const auto part = [&](const Real* given, int gate) __attribute__((always_inline)) {
+        const auto part = [&](const Real* given, int gate) ANYGRU_INLINED {
             return given ? load(given + gate * call.hidden + block * L, call.hidden - block * L) : V{};
         };
         const V in = part(call.bias_ih, 2), out = part(call.bias_hh, 2);
-        for (int gate = 0; gate < 2; ++gate) store(bias + gate * L, part(call.bias_ih, gate) + part(call.bias_hh, gate));
+        for (int gate = 0; gate < 2; ++gate)
+            store(bias + gate * L, part(call.bias_ih, gate) + part(call.bias_hh, gate));
         store(bias + 2 * L, call.reset_before ? in + out : in);
         store(bias + 3 * L, call.reset_before ? V{} : out);
     }
@@ -192,8 +193,8 @@ struct ForwardKernel {
         return count;
     }
 
-    // Calls work(block, panels) over the thread's blocks, backwards in every other step: what the last step used last is
-    // still in the cache.
+    // Calls work(block, panels) over the thread's blocks, backwards in every other step: what the last step used last
+    // is still in the cache.
     template <int W, class Work>
     ANYGRU_INLINE void for_panels(Index count, Index parity, const Work& work) {
         if ((parity == 0) != call.from_the_end) {
@@ -216,8 +217,9 @@ struct ForwardKernel {
         for (int s = 0; s < panels; ++s) places[block - share.first_block + s] = {at + s * W * L, panels * W * L};
     }
 
-    // The gathered rows times this thread's weights; finish(first, last) follows for every few blocks. With few rows these are all
-    // of them: gates of several blocks, one right after the other, overlap in the CPU, where products between them would part them.
+    // The gathered rows times this thread's weights; finish(first, last) follows for every few blocks. With few rows
+    // these are all of them: gates of several blocks, one right after the other, overlap in the CPU, where products
+    // between them would part them.
     template <int W, class Finish>
     ANYGRU_INLINE void multiply(Index count, Index parity, const Weights<Real, W>& weights, const Finish& finish) {
         const Index room = count <= few_rows ? gathered_bytes / Index(sizeof(Real)) : 0;
@@ -245,13 +247,13 @@ struct ForwardKernel {
             for (Index b = own.first; b < own.last; ++b) work(i++, b);
     }
 
-    // Calls work(b, block, sums of the products with the state, those with the input) for each own row and block: of few rows all
-    // blocks in turn, of few blocks all rows.
+    // Calls work(b, block, sums of the products with the state, those with the input) for each own row and block: of
+    // few rows all blocks in turn, of few blocks all rows.
     template <class Work>
     ANYGRU_INLINE void for_sums(Index size, Index first, Index last, Index slot, const Work& work) {
         const Index own = share.first_block;
         if (size <= few_rows) {
-            for_rows(size, [&](Index i, Index b) __attribute__((always_inline)) {
+            for_rows(size, [&](Index i, Index b) ANYGRU_INLINED {
                 for (Index block = first; block < last; ++block) {
                     const Place<Real> sums = products[block - own], in = inputs[block - own];
                     work(b, block, sums.at + i * sums.pitch, in.at + (slot + i) * in.pitch);
@@ -261,16 +263,16 @@ struct ForwardKernel {
         }
         for (Index block = first; block < last; ++block) {
             const Place<Real> sums = products[block - own], in = inputs[block - own];
-            for_rows(size, [&](Index i, Index b) __attribute__((always_inline)) {
+            for_rows(size, [&](Index i, Index b) ANYGRU_INLINED {
                 work(b, block, sums.at + i * sums.pitch, in.at + (slot + i) * in.pitch);
             });
         }
     }
 
-    // Reset and update gates in place of their sums. What follows them is a loop of its own: the CPU computes a few gates at a
-    // time, and of r, z and n together, which wait for one another, it would have too few in flight.
+    // Reset and update gates in place of their sums. What follows them is a loop of its own: the CPU computes a few
+    // gates at a time, and of r, z and n together, which wait for one another, it would have too few in flight.
     void open_gates(Index size, Index first, Index last, Index slot) {
-        for_sums(size, first, last, slot, [&](Index, Index block, Real* sum, const Real* in) __attribute__((always_inline)) {
+        for_sums(size, first, last, slot, [&](Index, Index block, Real* sum, const Real* in) ANYGRU_INLINED {
             const Real* bias = call.bias + block * 4 * L;
             const V r = load(in) + load(sum) + load(bias), z = load(in + L) + load(sum + L) + load(bias + L);
             store(sum, sigmoid<Real>(r));
@@ -282,7 +284,7 @@ struct ForwardKernel {
         open_gates(size, first, last, slot);
         Real* const output = call.sequence.at(call.output, t);
         Real* const kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden : nullptr;
-        for_sums(size, first, last, slot, [&](Index b, Index block, const Real* gates, const Real* in) __attribute__((always_inline)) {
+        for_sums(size, first, last, slot, [&](Index b, Index block, const Real* gates, const Real* in) ANYGRU_INLINED {
             const Index at = block * L, width = call.hidden - at;
             const Real* bias = call.bias + (block * 4 + 2) * L;
             const V r = load(gates), z = load(gates + L), product_n = load(gates + 2 * L) + load(bias + L);
@@ -306,7 +308,7 @@ struct ForwardKernel {
     void reset_before(Index t, Index size, Index first, Index last, const Real* previous, Index slot) {
         open_gates(size, first, last, slot);
         Real* const kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden : nullptr;
-        for_sums(size, first, last, slot, [&](Index b, Index block, const Real* gates, const Real*) __attribute__((always_inline)) {
+        for_sums(size, first, last, slot, [&](Index b, Index block, const Real* gates, const Real*) ANYGRU_INLINED {
             const Index at = block * L;
             const V r = load(gates);
             Real* state = call.reset_state + b * 2 * call.pitch + at;
@@ -319,7 +321,7 @@ struct ForwardKernel {
     void finish_before(Index t, Index size, Index first, Index last, const Real* previous, Real* next, Index slot) {
         Real* const output = call.sequence.at(call.output, t);
         Real* const kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden : nullptr;
-        for_sums(size, first, last, slot, [&](Index b, Index block, const Real* sum, const Real* in) __attribute__((always_inline)) {
+        for_sums(size, first, last, slot, [&](Index b, Index block, const Real* sum, const Real* in) ANYGRU_INLINED {
             const Index at = block * L, width = call.hidden - at;
             const Real* state = call.reset_state + b * 2 * call.pitch + at;
             const V n = tanh<Real>(load(in + 2 * L) + load(sum) + load(call.bias + (block * 4 + 2) * L));
@@ -341,8 +343,10 @@ struct ForwardKernel {
     void leave(Index t, Index size, const Real* next) {
         const Sequence& sequence = call.sequence;
         Index stay = 0;
-        if (!call.reverse) stay = t + 1 < sequence.steps ? sequence.size(t + 1) : 0;
-        else if (t > 0) return;
+        if (!call.reverse)
+            stay = t + 1 < sequence.steps ? sequence.size(t + 1) : 0;
+        else if (t > 0)
+            return;
         if (stay == size) return;
         const Index at = share.first_block * L;
         const Index end = share.last_block * L < call.hidden ? share.last_block * L : call.hidden;

@@ -1,4 +1,5 @@
-// What the files of the native module share: operands that are checked before any pointer is touched, and packed weights.
+// What the files of the native module share: operands that are checked before any pointer is touched, and packed
+// weights.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -55,7 +56,8 @@ Real* tensor(const Operand& given, Index expected, const char* name) {
     if (given.bits && (given.bits != 8 * sizeof(Real) || !std::is_floating_point_v<Real>))
         refuse(std::string(name) + " has elements of another type");
     if (given.bytes != bytes)
-        refuse(std::string(name) + " must have " + std::to_string(bytes) + " bytes, got " + std::to_string(given.bytes));
+        refuse(std::string(name) + " must have " + std::to_string(bytes) + " bytes, got " +
+               std::to_string(given.bytes));
     if (expected == 0) return nullptr;
     if (given.address == 0) refuse(std::string(name) + " has no memory");
     if (given.address % alignof(Real)) refuse(std::string(name) + " is not aligned to its element size");
@@ -67,11 +69,10 @@ Real* tensor(nb::handle given, Index expected, const char* name) {
     return tensor<Real>(operand(given, name), expected, name);
 }
 
-// The same for a tensor that may be None.
-template <class Real>
-Real* optional_tensor(nb::handle given, Index expected, const char* name) {
-    return given.is_none() ? nullptr : tensor<Real>(given, expected, name);
-}
+// What calls of one layer have in common.
+struct Kind {
+    bool bidirectional, bias, reset_before, reverse;
+};
 
 inline int thread_count(Index threads) {
     if (threads < 1) refuse("threads must be at least 1");
@@ -89,8 +90,8 @@ struct StoredWeights : Stored {
 };
 
 inline bool same_weights(const Shape& a, const Shape& b) {
-    return a.input_size == b.input_size && a.hidden == b.hidden && a.layers == b.layers && a.directions == b.directions &&
-           a.bias == b.bias && a.reset_before == b.reset_before;
+    return a.input_size == b.input_size && a.hidden == b.hidden && a.layers == b.layers &&
+           a.directions == b.directions && a.bias == b.bias && a.reset_before == b.reset_before;
 }
 
 // Weights packed before, if they belong to this layer and to these kernels.

@@ -1,8 +1,8 @@
 // Weights of several gates as the tiles want them: packed into panels once, or turned on the way from where they lie.
 //
-// Sixteen bytes of a row of weights are one value for each chain of a sum (tile.hpp). So vectors of such pieces, from as many rows
-// of weights as fit, gather all chains of some outputs at the speed of plain loads; only at the end of a block of k are they
-// turned, so that each vector has one chain of all outputs.
+// Sixteen bytes of a row of weights are one value for each chain of a sum (tile.hpp). So vectors of such pieces, from
+// as many rows of weights as fit, gather all chains of some outputs at the speed of plain loads; only at the end of a
+// block of k are they turned, so that each vector has one chain of all outputs.
 #pragma once
 
 #include "tile.hpp"
@@ -26,9 +26,14 @@ template <class Real>
 constexpr int narrow_lanes = narrow_bytes / sizeof(Real);
 
 #if defined(__AVX__)
-// The intrinsics become one load with an insertion, where the compiler makes of a shuffle two loads and a slow permutation.
-ANYGRU_INLINE __m256 joined(__m128 low, __m128 high) { return _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1); }
-ANYGRU_INLINE __m256d joined(__m128d low, __m128d high) { return _mm256_insertf128_pd(_mm256_castpd128_pd256(low), high, 1); }
+// The intrinsics become one load with an insertion, where the compiler makes of a shuffle two loads and a slow
+// permutation.
+ANYGRU_INLINE __m256 joined(__m128 low, __m128 high) {
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
+}
+ANYGRU_INLINE __m256d joined(__m128d low, __m128d high) {
+    return _mm256_insertf128_pd(_mm256_castpd128_pd256(low), high, 1);
+}
 #endif
 
 template <class Real>
@@ -67,8 +72,10 @@ ANYGRU_INLINE void turn(const Narrow<Real>* in, Narrow<Real>* out) {
         out[0] = __builtin_shufflevector(in[0], in[1], 0, 4, 2, 6);
         out[1] = __builtin_shufflevector(in[0], in[1], 1, 5, 3, 7);
     } else if constexpr (narrow_bytes == 16) {
-        const auto a = __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5), b = __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5);
-        const auto c = __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7), d = __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
+        const auto a = __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5),
+                   b = __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5);
+        const auto c = __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7),
+                   d = __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
         out[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
         out[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
         out[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
@@ -89,13 +96,14 @@ ANYGRU_INLINE void turn(const Narrow<Real>* in, Narrow<Real>* out) {
 template <class Real>
 ANYGRU_INLINE Index place_in_block(Index k, Index depth) {
     const Index chain = k % ways<Real>, longer = depth % ways<Real>;
-    return chain * (depth / ways<Real>) + (chain < longer ? chain : longer) + k / ways<Real>;
+    return chain * (depth / ways<Real>)+(chain < longer ? chain : longer) + k / ways<Real>;
 }
 
-// One block of a panel: panel[place of k][gate][lane] = weight[(gate * hidden + first + lane) * stride + k] for k < depth; zero
-// where first + lane is past `hidden`.
+// One block of a panel: panel[place of k][gate][lane] = weight[(gate * hidden + first + lane) * stride + k] for k <
+// depth; zero where first + lane is past `hidden`.
 template <class Real>
-inline void pack_block(const Real* weight, Index hidden, int gates, Index first, Index stride, Index depth, Real* panel) {
+inline void pack_block(const Real* weight, Index hidden, int gates, Index first, Index stride, Index depth,
+                       Real* panel) {
     constexpr int L = lanes<Real>, N = ways<Real>, P = narrow_lanes<Real>;
     const Index step = Index(gates) * L;
     for (int gate = 0; gate < gates; ++gate) {
@@ -118,33 +126,37 @@ inline void pack_block(const Real* weight, Index hidden, int gates, Index first,
             }
             for (; k < depth; ++k)
                 for (int i = 0; i < P; ++i)
-                    to[place_in_block<Real>(k, depth) * step + i] = first + lane + i < hidden ? from[i * stride + k] : Real(0);
+                    to[place_in_block<Real>(k, depth) * step + i] =
+                        first + lane + i < hidden ? from[i * stride + k] : Real(0);
         }
     }
 }
 
 // A panel [depth][gates][lanes] of rows of weights.
 template <class Real>
-inline void pack_rows(const Real* weight, Index hidden, int gates, Index first, Index stride, Index depth, Real* panel) {
+inline void pack_rows(const Real* weight, Index hidden, int gates, Index first, Index stride, Index depth,
+                      Real* panel) {
     for (Index k = 0; k < depth; k += depth_block<Real>) {
         const Index block = depth - k < depth_block<Real> ? depth - k : depth_block<Real>;
         pack_block(weight + k, hidden, gates, first, stride, block, panel + k * gates * lanes<Real>);
     }
 }
 
-// Values k = at .. at + depth - 1 of a panel [whole][lanes]: columns of a matrix [depth][columns], from column `first` on; zero
-// past the last column.
+// Values k = at .. at + depth - 1 of a panel [whole][lanes]: columns of a matrix [depth][columns], from column `first`
+// on; zero past the last column.
 template <class Real>
-inline void pack_columns(const Real* weight, Index columns, Index first, Index depth, Real* panel, Index at, Index whole) {
+inline void pack_columns(const Real* weight, Index columns, Index first, Index depth, Real* panel, Index at,
+                         Index whole) {
     for (Index k = at; k < at + depth; ++k, weight += columns) {
         const Index start = k - k % depth_block<Real>;
         const Index block = whole - start < depth_block<Real> ? whole - start : depth_block<Real>;
-        store(panel + (start + place_in_block<Real>(k - start, block)) * lanes<Real>, load(weight + first, columns - first));
+        store(panel + (start + place_in_block<Real>(k - start, block)) * lanes<Real>,
+              load(weight + first, columns - first));
     }
 }
 
-// sums[m * pitch + lane] = rows[m][0 : depth] times row `lane` of the weights, as they lie, for as many as a narrow vector
-// has: the sums that the tiles compute from panels, to the bit.
+// sums[m * pitch + lane] = rows[m][0 : depth] times row `lane` of the weights, as they lie, for as many as a narrow
+// vector has: the sums that the tiles compute from panels, to the bit.
 template <class Real, int M>
 inline void sums_in_place(const Real* const* rows, const Real* weight, Index depth, Real* sums, Index pitch) {
     constexpr int N = ways<Real>, P = narrow_lanes<Real>;
@@ -153,14 +165,15 @@ inline void sums_in_place(const Real* const* rows, const Real* weight, Index dep
     for (Index start = 0; start < depth; start += depth_block<Real>) {
         const Index end = depth - start < depth_block<Real> ? depth : start + depth_block<Real>;
         V chains[M][N] = {};
-        const auto add = [&](Index k, int i) __attribute__((always_inline)) {
+        const auto add = [&](Index k, int i) ANYGRU_INLINED {
             const V pieces = join<Real>(piece(weight + i * depth + k), piece(weight + (P - N + i) * depth + k));
 #pragma GCC unroll 4
             for (int m = 0; m < M; ++m)
                 chains[m][i] = fused(join<Real>(piece(rows[m] + k), piece(rows[m] + k)), pieces, chains[m][i]);
         };
         Index k = start;
-        // A line of the cache is used up before the next row comes: in some sizes all rows compete for the same few places.
+        // A line of the cache is used up before the next row comes: in some sizes all rows compete for the same few
+        // places.
         for (; k + 4 * N <= end; k += 4 * N)
 #pragma GCC unroll 4
             for (int i = 0; i < N; ++i)
@@ -198,13 +211,13 @@ struct Weights {
     const Real* raw;     // row of the first gate
     Index hidden;        // rows from one gate to the next
     Index depth;
-    Real* scratch;       // room for four panels of one depth block, used where nothing is packed
+    Real* scratch;  // room for four panels of one depth block, used where nothing is packed
 };
 
 // sums [count][S][W][lanes] = rows [count][depth] times the S panels from block `first` on, none of them cut short.
 template <class Real, int W>
-inline void product_in_place(const Real* const* rows, Index count, const Weights<Real, W>& weights, Index first, int panels,
-                             Real* sums) {
+inline void product_in_place(const Real* const* rows, Index count, const Weights<Real, W>& weights, Index first,
+                             int panels, Real* sums) {
     const auto part = count == 1   ? &sums_in_place<Real, 1>
                       : count == 2 ? &sums_in_place<Real, 2>
                       : count == 3 ? &sums_in_place<Real, 3>

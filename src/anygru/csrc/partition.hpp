@@ -13,16 +13,20 @@ struct Share {
     Index tile_rows;
 
     Share(const Grid& grid, int number, Index all_blocks, Index rows_of_tile)
-        : member(number), members(grid.row_groups * grid.block_groups), row_group(number / grid.block_groups),
-          row_groups(grid.row_groups), blocks(all_blocks), tile_rows(rows_of_tile) {
+        : member(number),
+          members(grid.row_groups * grid.block_groups),
+          row_group(number / grid.block_groups),
+          row_groups(grid.row_groups),
+          blocks(all_blocks),
+          tile_rows(rows_of_tile) {
         const Index part = number % grid.block_groups;
         first_block = all_blocks * part / grid.block_groups;
         last_block = all_blocks * (part + 1) / grid.block_groups;
     }
 };
 
-// The rows of one thread among the first `size`: every row_groups-th tile, so that ragged batches, which lose rows at the
-// end, stay balanced.
+// The rows of one thread among the first `size`: every row_groups-th tile, so that ragged batches, which lose rows at
+// the end, stay balanced.
 struct OwnRows {
     Index first = 0, last = 0;
 
@@ -88,8 +92,8 @@ ANYGRU_INLINE Index first_unit(Index hidden, int members, int member) {
 // Rows that are summed at once.
 constexpr Index gradient_depth = 256;
 
-// Elements that a thread needs for it: a panel of values, gates' gradients of its units, the sums of a tile, and a line of the
-// cache after each group of units (of at least four), so that groups do not compete for the same places in it.
+// Elements that a thread needs for it: a panel of values, gates' gradients of its units, the sums of a tile, and a line
+// of the cache after each group of units (of at least four), so that groups do not compete for the same places in it.
 ANYGRU_INLINE Index gradient_scratch(Index hidden, int members, int gates, Index lanes) {
     const Index groups = (hidden + 7) / 8, units = (groups + members - 1) / members * 8;
     return gradient_depth * (3 * lanes + gates * units) + 24 * lanes + gates * (units / 4) * 16;

@@ -8,8 +8,8 @@
 
 namespace anygru {
 
-// Threads that one direction of one layer is worth, and how they share it. The estimate is in nanoseconds a step; it only
-// ranks the choices, so rough rates do.
+// Threads that one direction of one layer is worth, and how they share it. The estimate is in nanoseconds a step; it
+// only ranks the choices, so rough rates do.
 struct Division {
     int row_groups = 1;
     int block_groups = 1;
@@ -48,7 +48,8 @@ inline Division divide(int threads, const Shape& shape, int lanes, int tile_rows
 // Work below this many multiply-adds is done before another thread has woken up.
 constexpr double worth_a_thread = 150e3;
 
-// A single step waits for its weights rather than for arithmetic: reading one takes about as long as so many multiply-adds.
+// A single step waits for its weights rather than for arithmetic: reading one takes about as long as so many
+// multiply-adds.
 constexpr double reading_a_weight = 5;
 
 inline int useful_threads(int threads, const Shape& shape) {
@@ -87,7 +88,8 @@ inline Plan make_plan(const Shape& shape, int threads, const Kernels& kernels, i
     plan.division = divide(threads / plan.teams, shape, lanes, kernels.tile_rows, element);
     const Index own_rows = std::max<Index>(1, (shape.batch + plan.division.row_groups - 1) / plan.division.row_groups);
     const Index blocks = (shape.hidden + lanes - 1) / lanes;
-    const Index own_width = (blocks + plan.division.block_groups - 1) / plan.division.block_groups * 3 * lanes * element;
+    const Index own_width =
+        (blocks + plan.division.block_groups - 1) / plan.division.block_groups * 3 * lanes * element;
     const Index rows = std::clamp<Index>((512 << 10) / own_width, 128, 512);
     plan.chunk = std::clamp<Index>(rows / own_rows, 1, std::max<Index>(shape.steps, 1));
     if (plan.pipelined) plan.chunk = std::clamp<Index>(shape.steps / 12, 1, plan.chunk);

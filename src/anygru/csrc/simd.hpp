@@ -30,7 +30,8 @@ struct SimdOf<float> {
     typedef std::int32_t integers __attribute__((vector_size(ANYGRU_VECTOR_BYTES)));
     typedef float quad __attribute__((vector_size(16)));
     static constexpr int mantissa_bits = 23;
-    static constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23: adding it leaves the rounded integer in the low bits
+    static constexpr float to_integer =
+        12582912.0f;  // 1.5 * 2^23: adding it leaves the rounded integer in the low bits
 };
 
 template <>

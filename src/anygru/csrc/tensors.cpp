@@ -52,7 +52,8 @@ bool view_of(PyObject* object, TensorView& view) {
         PyErr_Clear();  // sparse, quantized, ...: the general way tells what is wrong with it
         return false;
     }
-    if (view.device_type != cpu || view.type_code != floating || view.lanes != 1 || (view.bits != 32 && view.bits != 64))
+    if (view.device_type != cpu || view.type_code != floating || view.lanes != 1 ||
+        (view.bits != 32 && view.bits != 64))
         return false;
     const auto address = reinterpret_cast<std::uintptr_t>(view.data) + view.byte_offset;
     if ((!view.data && view.numel()) || address % (view.bits / 8)) return false;

@@ -1,6 +1,6 @@
 // Tensors of PyTorch, read without its headers: by the table of C functions that DLPack defines for this (dlpack.h 1.3,
-// `__dlpack_c_exchange_api__`), where this PyTorch has it. A Python call for each address and size would take longer than
-// a step of a small GRU.
+// `__dlpack_c_exchange_api__`), where this PyTorch has it. A Python call for each address and size would take longer
+// than a step of a small GRU.
 #pragma once
 
 #include <Python.h>
@@ -51,8 +51,8 @@ bool set_tensor_types(PyObject* table, PyObject* tensor, PyObject* parameter);
 // Whether there is a table to read tensors with.
 bool reads_tensors();
 
-// Whether `object` is a tensor in this process's memory, of float32 or float64 at their own alignment, that means what its
-// memory says. The view lives as long as the object is not changed.
+// Whether `object` is a tensor in this process's memory, of float32 or float64 at their own alignment, that means what
+// its memory says. The view lives as long as the object is not changed.
 bool view_of(PyObject* object, TensorView& view);
 
 }  // namespace anygru

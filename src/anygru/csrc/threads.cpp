@@ -32,9 +32,9 @@ using Clock = std::chrono::steady_clock;
 // What the barriers tell about the machine: long waits one soon after another mean that other programs have our cores.
 struct Crowd {
     std::atomic<int> long_waits{0};
-    std::atomic<Clock::rep> first{0};   // when the first of them was
-    std::atomic<Clock::rep> until{0};   // when to try again
-    std::atomic<Clock::rep> pause{0};   // how long the last pause was
+    std::atomic<Clock::rep> first{0};  // when the first of them was
+    std::atomic<Clock::rep> until{0};  // when to try again
+    std::atomic<Clock::rep> pause{0};  // how long the last pause was
 
     void waited(Clock::duration time) {
         if (time < std::chrono::microseconds(300)) return;
@@ -99,7 +99,8 @@ private:
 
     void serve(int number, std::uint32_t seen) {
         for (;;) {
-            for (int spins = 0; spins < 2000 && round_.load(std::memory_order_acquire) == seen; ++spins) pause_briefly();
+            for (int spins = 0; spins < 2000 && round_.load(std::memory_order_acquire) == seen; ++spins)
+                pause_briefly();
             std::unique_lock<std::mutex> lock(mutex_);
             wake_.wait(lock, [&] { return round_.load(std::memory_order_relaxed) != seen; });
             seen = round_.load(std::memory_order_relaxed);

@@ -31,12 +31,12 @@ private:
     std::atomic<Index> count_{0};
 };
 
-// Runs work(data, thread) for each thread 0 .. threads - 1, the caller being one of them, and returns when all are done.
-// Prefers the OpenMP pool that PyTorch itself uses, so that the two never compete for a core.
+// Runs work(data, thread) for each thread 0 .. threads - 1, the caller being one of them, and returns when all are
+// done. Prefers the OpenMP pool that PyTorch itself uses, so that the two never compete for a core.
 void run_threads(int threads, void (*work)(void*, int), void* data);
 
-// Whether other programs have our cores, so that threads which wait for one another at every step would mostly wait. It is
-// concluded from long waits at barriers and tried again after 20 milliseconds, later up to 640.
+// Whether other programs have our cores, so that threads which wait for one another at every step would mostly wait. It
+// is concluded from long waits at barriers and tried again after 20 milliseconds, later up to 640.
 bool crowded();
 
 // "openmp" or "own": which pool run_threads uses.

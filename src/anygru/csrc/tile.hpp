@@ -1,12 +1,12 @@
 // The matrix product at the heart of every step: some rows times some panels of packed weights.
 //
-// A panel holds, for every k, W vectors of adjacent outputs: panel[k][W][lanes]. A tile multiplies M rows with S panels and
-// keeps M * S * W accumulators in registers while it walks over k.
+// A panel holds, for every k, W vectors of adjacent outputs: panel[k][W][lanes]. A tile multiplies M rows with S panels
+// and keeps M * S * W accumulators in registers while it walks over k.
 //
 // Each output is a sum of chains of at most `chain_length` multiply-adds. A block of k has `ways` chains, each of every
-// ways-th k, and they are added in order. That does not depend on M, on S or on the vector width, so a row has the same bits in
-// every batch; and since sixteen bytes of a row of weights hold one value for each chain, weights that are not packed
-// can be multiplied in the same order (panels.hpp).
+// ways-th k, and they are added in order. That does not depend on M, on S or on the vector width, so a row has the same
+// bits in every batch; and since sixteen bytes of a row of weights hold one value for each chain, weights that are not
+// packed can be multiplied in the same order (panels.hpp).
 #pragma once
 
 #include "simd.hpp"
@@ -20,8 +20,8 @@ constexpr Index chain_length = 64;
 template <class Real>
 constexpr int ways = 16 / sizeof(Real);
 
-// Values of k a block: the panel of one block (24 KiB with 32-byte vectors, 48 KiB with 64) stays in the first or second level of
-// the cache while all rows pass over it.
+// Values of k a block: the panel of one block (24 KiB with 32-byte vectors, 48 KiB with 64) stays in the first or
+// second level of the cache while all rows pass over it.
 template <class Real>
 constexpr Index depth_block = chain_length* ways<Real>;
 
@@ -29,16 +29,16 @@ constexpr Index deepest_block = depth_block<float>;
 
 #if defined(__AVX512F__) || defined(__aarch64__) || ANYGRU_VECTOR_BYTES == 64
 constexpr int registers = 32;
-constexpr int tile_rows = 8;      // 8 x 3 accumulators, 3 weights, 1 broadcast
+constexpr int tile_rows = 8;  // 8 x 3 accumulators, 3 weights, 1 broadcast
 constexpr int tile_vectors = 24;
 #else
 constexpr int registers = 16;
-constexpr int tile_rows = 4;      // 4 x 3 accumulators, 3 weights, 1 broadcast
+constexpr int tile_rows = 4;  // 4 x 3 accumulators, 3 weights, 1 broadcast
 constexpr int tile_vectors = 12;
 #endif
 
-// Accumulators that keep the multipliers busy: their latency times their number. With AVX-512 a row alone, of which every
-// multiply-add waits for a load, makes do with fewer.
+// Accumulators that keep the multipliers busy: their latency times their number. With AVX-512 a row alone, of which
+// every multiply-add waits for a load, makes do with fewer.
 constexpr int busy_vectors(int rows) {
 #if defined(__AVX512F__)
     return rows == 1 ? 6 : 12;
@@ -48,8 +48,9 @@ constexpr int busy_vectors(int rows) {
 }
 
 // How many panels a tile of M rows takes at once: few rows need more panels to hide the latency of an addition.
-// More than that only makes the parts larger of which the last one is still cached when the next step begins; but panels of one
-// vector, as backward has them, are worth three, so that each value of a row is loaded for three multiply-adds.
+// More than that only makes the parts larger of which the last one is still cached when the next step begins; but
+// panels of one vector, as backward has them, are worth three, so that each value of a row is loaded for three
+// multiply-adds.
 constexpr int panels_at_once(int rows, int width) {
     if (width == 1 && rows > tile_rows / 2) return 3;
     const int fit = tile_vectors / (rows * width);
@@ -58,8 +59,8 @@ constexpr int panels_at_once(int rows, int width) {
     return panels >= 4 ? 4 : panels >= 2 ? 2 : 1;
 }
 
-// Packed: panels in the order of the chains, panel[k] behind panel[k - ways]. Otherwise `pitch` lies from one k to the next, as in
-// a matrix whose rows are the k, and a chain is of `chain_length` neighbouring k.
+// Packed: panels in the order of the chains, panel[k] behind panel[k - ways]. Otherwise `pitch` lies from one k to the
+// next, as in a matrix whose rows are the k, and a chain is of `chain_length` neighbouring k.
 template <class Real, int M, int S, int W, bool Packed = true>
 struct Tile {
     using V = Vector<Real>;
@@ -69,8 +70,8 @@ struct Tile {
     static constexpr bool holds_sums = M == 1 && 2 * S * W + 2 <= registers;
 
     // rows: M pointers; panel: the first of S panels, `panel_stride` apart; sums: [M][S][W][lanes].
-    static void run(const Real* const* rows, Index offset, const Real* panel, Index panel_stride, Index pitch, Index depth,
-                    Real* sums, bool first) {
+    static void run(const Real* const* rows, Index offset, const Real* panel, Index panel_stride, Index pitch,
+                    Index depth, Real* sums, bool first) {
         const Real* row[M];
         for (int m = 0; m < M; ++m) row[m] = rows[m] + offset;
         V total[M][S][W];
@@ -99,8 +100,10 @@ struct Tile {
             }
             const bool begins = first && number == 0;
             each(sums, [&](int m, int s, int w, Real* at) {
-                if constexpr (holds_sums) total[m][s][w] = begins ? chain[m][s][w] : total[m][s][w] + chain[m][s][w];
-                else store(at, begins ? chain[m][s][w] : load(at) + chain[m][s][w]);
+                if constexpr (holds_sums)
+                    total[m][s][w] = begins ? chain[m][s][w] : total[m][s][w] + chain[m][s][w];
+                else
+                    store(at, begins ? chain[m][s][w] : load(at) + chain[m][s][w]);
             });
         }
         if constexpr (holds_sums) each(sums, [&](int m, int s, int w, Real* at) { store(at, total[m][s][w]); });
@@ -123,9 +126,10 @@ using TileFunction = void (*)(const Real* const*, Index, const Real*, Index, Ind
 template <class Real, int S, int W, bool Packed>
 ANYGRU_INLINE TileFunction<Real> tile_of(Index rows) {
     // Only shapes that fit the registers exist.
-#define ANYGRU_TILE(M)                                                                   \
-    case M:                                                                            \
-        if constexpr (M <= tile_rows && (S == 1 || M * S * W <= tile_vectors)) return &Tile<Real, M, S, W, Packed>::run; \
+#define ANYGRU_TILE(M)                                                         \
+    case M:                                                                    \
+        if constexpr (M <= tile_rows && (S == 1 || M * S * W <= tile_vectors)) \
+            return &Tile<Real, M, S, W, Packed>::run;                          \
         break;
     switch (rows) {
         ANYGRU_TILE(1)
@@ -150,8 +154,8 @@ inline TileFunction<Real> find_tile(Index rows, int panels) {
     return tile_of<Real, 1, W, Packed>(rows);
 }
 
-// sums [count][S][W][lanes] (+)= rows [count][offset : offset + depth] times S panels, for any number of rows and a depth
-// of one block.
+// sums [count][S][W][lanes] (+)= rows [count][offset : offset + depth] times S panels, for any number of rows and a
+// depth of one block.
 template <class Real, int W, bool Packed = true>
 inline void product_block(const Real* const* rows, Index count, Index offset, Index depth, const Real* panel,
                           Index panel_stride, Index pitch, int panels, Real* sums, bool first) {
@@ -165,15 +169,15 @@ inline void product_block(const Real* const* rows, Index count, Index offset, In
     }
 }
 
-// sums [count][S][lanes] (+)= rows [count][offset : offset + depth] times columns of `matrix` [depth][pitch], from its first
-// on, as they lie; S * lanes columns must be there.
+// sums [count][S][lanes] (+)= rows [count][offset : offset + depth] times columns of `matrix` [depth][pitch], from its
+// first on, as they lie; S * lanes columns must be there.
 template <class Real>
 inline void product_of_columns(const Real* const* rows, Index count, Index offset, Index depth, const Real* matrix,
                                Index pitch, int panels, Real* sums, bool first) {
     for (Index k = 0; k < depth; k += depth_block<Real>) {
         const Index block = depth - k < depth_block<Real> ? depth - k : depth_block<Real>;
-        product_block<Real, 1, false>(rows, count, offset + k, block, matrix + k * pitch, lanes<Real>, pitch, panels, sums,
-                                      first && k == 0);
+        product_block<Real, 1, false>(rows, count, offset + k, block, matrix + k * pitch, lanes<Real>, pitch, panels,
+                                      sums, first && k == 0);
     }
 }
 

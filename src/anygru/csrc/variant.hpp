@@ -13,8 +13,10 @@ namespace ANYGRU_VARIANT {
 // One thread's part of the sums over rows.
 template <class Real>
 void gradients(const Gradients<Real>& call, int member) {
-    if (call.rows > few_rows) WeightGradientKernel<Real>(call, member).compute();
-    else if (member == 0) GradientKernel<Real>(call).of_weights();
+    if (call.rows > few_rows)
+        WeightGradientKernel<Real>(call, member).compute();
+    else if (member == 0)
+        GradientKernel<Real>(call).of_weights();
     if (call.input_gradient && member == 0) GradientKernel<Real>(call).of_input();
 }
 
@@ -36,7 +38,8 @@ Real sum(const Real* values, Index count) {
 
 template <class Real>
 constexpr KernelsOf<Real> kernels_of() {
-    return {&ForwardKernel<Real>::run, &BackwardKernel<Real>::run, &gradients<Real>, &sum<Real>,
+    return {&ForwardKernel<Real>::run,  &BackwardKernel<Real>::run,
+            &gradients<Real>,           &sum<Real>,
             &ForwardKernel<Real>::pack, lanes<Real>};
 }
 
@@ -45,7 +48,7 @@ constexpr KernelsOf<Real> kernels_of() {
 
 #define ANYGRU_DEFINE_VARIANT(variant_name)                                                                        \
     namespace anygru {                                                                                             \
-    extern const Kernels variant_name##_kernels = {#variant_name, variant_name::tile_rows, variant_name::deepest_block, \
-                                                   variant_name::kernels_of<float>(),                            \
-                                                   variant_name::kernels_of<double>()};                          \
+    extern const Kernels variant_name##_kernels = {#variant_name, variant_name::tile_rows,                         \
+                                                   variant_name::deepest_block, variant_name::kernels_of<float>(), \
+                                                   variant_name::kernels_of<double>()};                            \
     }

@@ -5,8 +5,8 @@
 
 namespace anygru {
 
-// The variant in use: the best that this CPU executes, or the one that ANYGRU_CPU_ISA names when this is first called. A name
-// that is unknown or that the CPU cannot execute throws std::invalid_argument with the names that would do.
+// The variant in use: the best that this CPU executes, or the one that ANYGRU_CPU_ISA names when this is first called.
+// A name that is unknown or that the CPU cannot execute throws std::invalid_argument with the names that would do.
 const Kernels& kernels();
 
 // From now on this one; throws as above.

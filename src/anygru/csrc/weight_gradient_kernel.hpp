@@ -1,9 +1,10 @@
-// Gradients of the weights and biases of one direction: sums over many rows, of the gates' gradients times inputs or states.
+// Gradients of the weights and biases of one direction: sums over many rows, of the gates' gradients times inputs or
+// states.
 //
-// Both factors lie row by row, which here is the depth of the product. So a tile takes some values of a row of the one, each as a
-// broadcast, times some vectors of the same row of the other, and walks from row to row; both are packed so that it finds them one
-// after the other. A thread owns some hidden units, with all of their gates, and needs nothing of the other threads: their number
-// changes no bit.
+// Both factors lie row by row, which here is the depth of the product. So a tile takes some values of a row of the one,
+// each as a broadcast, times some vectors of the same row of the other, and walks from row to row; both are packed so
+// that it finds them one after the other. A thread owns some hidden units, with all of their gates, and needs nothing
+// of the other threads: their number changes no bit.
 #pragma once
 
 #include "call.hpp"
@@ -17,13 +18,13 @@ template <class Real>
 struct WeightGradientKernel {
     using V = Vector<Real>;
     static constexpr int L = lanes<Real>;
-    static constexpr int M = tile_rows;                  // units a tile
+    static constexpr int M = tile_rows;  // units a tile
     static constexpr Index group_size = gradient_depth * M + 64 / sizeof(Real);
-    static constexpr int widest = tile_vectors / M;      // vectors a tile
+    static constexpr int widest = tile_vectors / M;  // vectors a tile
 
     // Gradient `out` [count, hidden, size] of the weights of some gates, from values [rows, size].
     struct Product {
-        const int* gates;     // their places in a row of the gates' gradients
+        const int* gates;  // their places in a row of the gates' gradients
         int count;
         const Real* values;
         Index pitch, size;
@@ -33,17 +34,20 @@ struct WeightGradientKernel {
     const Gradients<Real>& call;
     const Index hidden;
     const int gates;
-    const Index first, units;    // own hidden units
-    const int* from_input;       // gates that the product with the input gets its gradients from ...
-    const int* from_state;       // ... and that with the state
-    const Index groups;          // of M own units
-    Real* panel;                 // [depth][widest][L] of a product's values
-    Real* sums;                  // [M][widest][L] of a tile
-    Real* packed;                // [gates][groups][depth][M]
+    const Index first, units;  // own hidden units
+    const int* from_input;     // gates that the product with the input gets its gradients from ...
+    const int* from_state;     // ... and that with the state
+    const Index groups;        // of M own units
+    Real* panel;               // [depth][widest][L] of a product's values
+    Real* sums;                // [M][widest][L] of a tile
+    Real* packed;              // [gates][groups][depth][M]
 
     WeightGradientKernel(const Gradients<Real>& gradients, int member)
-        : call(gradients), hidden(gradients.hidden), gates(gradients.reset_before ? 3 : 4),
-          first(first_unit(hidden, call.members, member)), units(first_unit(hidden, call.members, member + 1) - first),
+        : call(gradients),
+          hidden(gradients.hidden),
+          gates(gradients.reset_before ? 3 : 4),
+          first(first_unit(hidden, call.members, member)),
+          units(first_unit(hidden, call.members, member + 1) - first),
           groups((units + M - 1) / M) {
         static constexpr int order[] = {0, 1, 2}, order_of_input[] = {1, 2, 3}, order_of_state[] = {1, 2, 0};
         from_input = call.reset_before ? order : order_of_input;
@@ -62,13 +66,16 @@ struct WeightGradientKernel {
             sum_gates(from_state, call.bias_hh_gradient, depth, adds);
             if (call.weight_ih_gradient)
                 multiply({from_input, 3, call.input + row * call.input_size, call.input_size, call.input_size,
-                          call.weight_ih_gradient}, depth, adds);
+                          call.weight_ih_gradient},
+                         depth, adds);
             if (!call.weight_hh_gradient) continue;
             multiply({from_state, call.reset_before ? 2 : 3, call.previous + row * hidden, hidden, hidden,
-                      call.weight_hh_gradient}, depth, adds);
+                      call.weight_hh_gradient},
+                     depth, adds);
             if (call.reset_before)
                 multiply({from_state + 2, 1, call.kept + (row * 4 + 3) * hidden, 4 * hidden, hidden,
-                          call.weight_hh_gradient + 2 * hidden * hidden}, depth, adds);
+                          call.weight_hh_gradient + 2 * hidden * hidden},
+                         depth, adds);
         }
     }
 
@@ -105,9 +112,12 @@ struct WeightGradientKernel {
             // As many vectors as a tile takes, but none left alone.
             const Index left = (product.size - column + L - 1) / L;
             const int vectors = left == 4 || left == 2 ? 2 : left == 1 ? 1 : widest;
-            if (vectors == 1) multiply_columns<1>(product, column, depth, adds);
-            else if (vectors == 2) multiply_columns<2>(product, column, depth, adds);
-            else multiply_columns<widest>(product, column, depth, adds);
+            if (vectors == 1)
+                multiply_columns<1>(product, column, depth, adds);
+            else if (vectors == 2)
+                multiply_columns<2>(product, column, depth, adds);
+            else
+                multiply_columns<widest>(product, column, depth, adds);
             column += vectors * L;
         }
     }

@@ -12,8 +12,8 @@
 
 namespace anygru {
 
-// Asks the system for large pages under memory that is about to be written for the first time: a page fault for every 4 KiB would
-// take longer than the writing. What is not a large page by itself stays as it is.
+// Asks the system for large pages under memory that is about to be written for the first time: a page fault for every 4
+// KiB would take longer than the writing. What is not a large page by itself stays as it is.
 inline void use_large_pages(void* memory, std::size_t bytes) {
 #if defined(__linux__)
     constexpr std::uintptr_t page = std::uintptr_t(2) << 20;

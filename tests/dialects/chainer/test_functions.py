@@ -209,3 +209,28 @@ def test_the_deprecated_product_of_batches_warns():
 def test_what_cannot_be_done_is_refused_as_the_original_does(error, call):
     with pytest.raises(error):
         call()
+
+
+@pytest.mark.parametrize("loss", ["cross-entropy", "kl-divergence"])
+def test_soft_targets_get_no_gradient(loss):
+    x, t = chainer.Variable(X), chainer.Variable(np.full_like(X, 0.25))
+    F.softmax_cross_entropy(x, t, soft_target_loss=loss).backward()
+    assert t.grad is None
+    p = np.exp(X) / np.exp(X).sum(1, keepdims=True)
+    np.testing.assert_allclose(x.grad, (p - 0.25) / len(X))
+
+
+def test_chainers_own_paths_of_modules_lead_to_the_functions():
+    assert F.array.concat.concat is F.concat
+    assert F.activation.relu.ReLU.__name__ == "ReLU"
+    assert F.math.basic_math.add is F.add
+    assert not hasattr(F.array, "no_such_module")
+
+
+def test_a_row_takes_options_by_place_and_by_name():
+    node = F.activation.leaky_relu.LeakyReLU(slope=0.5)
+    assert (node.slope, node.label) == (0.5, "LeakyReLU")
+    (y,) = node.apply((X,))
+    np.testing.assert_array_equal(y.array, F.leaky_relu(x=X, slope=0.5).array)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'steepness'"):
+        F.leaky_relu(X, steepness=1)

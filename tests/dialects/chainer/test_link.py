@@ -178,3 +178,8 @@ def test_overridden_moves_are_called_by_the_parents():
     chainer.Chain(holder=holder).to_device("@numpy")
     holder.to_device("@numpy")
     assert holder.moves == 3
+
+
+def test_the_number_of_the_device_is_deprecated():
+    with pytest.warns(DeprecationWarning, match="Use Link.device instead"):
+        assert L.Linear(2, 1)._device_id is None

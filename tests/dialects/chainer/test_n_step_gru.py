@@ -9,7 +9,7 @@ import anygru.dialects.chainer as chainer
 import anygru.dialects.chainer.functions as F
 import anygru.dialects.chainer.links as L
 from anygru.dialects.chainer import gradient_check
-from anygru.dialects.chainer.functions.rnn import n_step_gru
+from anygru.dialects.chainer.functions import recurrent as n_step_gru
 from anygru.dialects.chainer.links.rnn import n_step_rnn
 from anygru.dialects.chainer.utils.type_check import InvalidType
 

@@ -178,3 +178,9 @@ def test_a_model_pickled_in_chainer_trains_on(monkeypatch):
     optimizer.update(lambda: F.sum(model.fc(np.ones((1, 2), "f"))))
     np.testing.assert_allclose(model.fc.W.array, np.full((1, 2), 0.14375001, "f"), rtol=1e-6)
     np.testing.assert_allclose(model.fc.b.array, [-0.07062501], rtol=1e-6)
+
+
+def test_a_name_that_the_file_lacks_is_named(tmp_path):
+    serializers.save_npz(str(tmp_path / "w.npz"), L.Linear(2, 1, nobias=True))
+    with pytest.raises(KeyError, match="b is not a file in the archive"):
+        serializers.load_npz(str(tmp_path / "w.npz"), L.Linear(2, 1))

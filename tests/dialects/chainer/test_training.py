@@ -214,7 +214,15 @@ def test_iterators_are_copied_with_their_place():
     assert [other.next() for other in copies] == [expected, expected]
 
 
-@pytest.mark.parametrize("writer", [snapshot_writers.ThreadWriter, snapshot_writers.ThreadQueueWriter])
+@pytest.mark.parametrize(
+    "writer",
+    [
+        snapshot_writers.ThreadWriter,
+        snapshot_writers.ThreadQueueWriter,
+        snapshot_writers.ProcessWriter,
+        snapshot_writers.ProcessQueueWriter,
+    ],
+)
 def test_snapshots_written_by_a_thread_are_those_of_their_moment(writer, tmp_path):
     trainer, model = make_trainer(tmp_path, (4, "iteration"))
     weights = []
@@ -225,3 +233,32 @@ def test_snapshots_written_by_a_thread_are_those_of_their_moment(writer, tmp_pat
     for iteration, expected in enumerate(weights, start=1):
         with np.load(tmp_path / str(iteration)) as file:
             np.testing.assert_array_equal(file["predictor/W"], expected)
+
+
+def test_tasks_of_a_queue_are_chainers():
+    """Subclasses of Chainer's time read `[function, file name, folder, dictionary]` from the queue."""
+
+    class Recorder(snapshot_writers.ThreadQueueWriter):
+        def consume(self, q):
+            while (task := q.get()) is not None:
+                seen.append(task)
+                q.task_done()
+            q.task_done()
+
+    seen = []
+    writer = Recorder(task=print)
+    writer("name", "folder", {"x": np.ones(1)})
+    writer.finalize()
+    assert [task[:3] for task in seen] == [[print, "name", "folder"]]
+
+
+def test_a_polynomial_shift_with_a_negative_rate_rises():
+    optimizer = chainer.optimizers.SGD(2.0).setup(L.Linear(1, 1))
+    shift = extensions.PolynomialShift("lr", -0.5, 10, init=2.0, target=2.2, optimizer=optimizer)
+    shift.initialize(None)
+    values = [optimizer.lr]
+    for _ in range(3):
+        shift(None)
+        values.append(optimizer.lr)
+    # Recorded from Chainer 7.8.1.
+    np.testing.assert_allclose(values, [2.0, 2.1081851067789197, 2.2, 2.2], rtol=1e-12)

@@ -148,14 +148,20 @@ def _refuse_members(owner: type, section: str) -> None:
 
 @cache
 def other_path(path: str) -> ModuleType:
-    """A module for an import path of the original that has no file here; its names are those of the module that has them."""
-    home = names(dialect_of(path)).home(path)
+    """A module for an import path of the original that has no file here; its names are those of the module that has them.
+
+    A name that is an import path itself is that module: `chainer.functions.array.concat` has a function `concat`.
+    """
+    listed = names(dialect_of(path))
+    home = listed.home(path)
     assert home is not None, path
     root, dot, rest = home.partition(".")
     target = importlib.import_module(ROOTS[root] + dot + rest)
     below = refuser(path)
 
     def __getattr__(name: str) -> Any:
+        if f"{path}.{name}" in listed.paths:
+            return other_path(f"{path}.{name}")
         if name == "__all__" or (hasattr(target, name) and not name.startswith("__")):
             return getattr(target, name)
         return below(name)

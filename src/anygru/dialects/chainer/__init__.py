@@ -4,7 +4,6 @@ A Variable holds a NumPy array; functions compute on torch tensors over the same
 GRUs are computed by `anygru.functional`. See `names.txt` beside this file for what is covered.
 """
 
-import os as _os
 import warnings as _warnings
 from typing import Any as _Any
 
@@ -12,62 +11,9 @@ import numpy as _numpy
 
 from .._hook.not_covered import cover as _cover
 from ._version import __version__
-from .configuration import config, global_config, using_config
+from .configuration import config, get_dtype, global_config, mixed16, using_config
 
-
-class _Mixed16:
-    """Stands for float16 with float32 where it matters."""
-
-    dtype = _numpy.dtype(_numpy.float16)
-
-    def __repr__(self) -> str:
-        return "dtype('mixed16')"
-
-
-mixed16 = _Mixed16()
-
-
-def _configure() -> None:
-    environ = _os.environ
-
-    def flag(name: str, default: str) -> bool:
-        return bool(int(environ.get(name, default)))
-
-    global_config.debug = flag("CHAINER_DEBUG", "0")
-    global_config.cudnn_deterministic = False
-    global_config.warn_nondeterministic = False
-    global_config.enable_backprop = True
-    global_config.keep_graph_on_report = flag("CHAINER_KEEP_GRAPH_ON_REPORT", "0")
-    global_config.train = True
-    global_config.type_check = flag("CHAINER_TYPE_CHECK", "1")
-    global_config.use_cudnn = environ.get("CHAINER_USE_CUDNN", "auto")
-    global_config.use_cudnn_tensor_core = "auto"
-    global_config.autotune = False
-    global_config.schedule_func = None
-    global_config.use_static_graph = True
-    global_config.use_ideep = environ.get("CHAINER_USE_IDEEP", "never")
-    global_config.lazy_grad_sum = flag("CHAINER_LAZY_GRAD_SUM", "0")
-    global_config.cudnn_fast_batch_normalization = flag("CHAINER_CUDNN_FAST_BATCH_NORMALIZATION", "0")
-    name = environ.get("CHAINER_DTYPE", "float32")
-    if name not in ("float16", "float32", "float64", "mixed16"):
-        raise TypeError(f'incorrect dtype name in CHAINER_DTYPE: "{name}". Only float16/32/64 are allowed.')
-    global_config.dtype = mixed16 if name == "mixed16" else _numpy.dtype(name)
-    global_config._will_recompute = False
-    global_config.in_recomputing = False
-    global_config.compute_mode = None
-
-
-_configure()
 disable_experimental_feature_warning = False
-
-
-def get_dtype(dtype: _Any = None, map_mixed16: _Any = None) -> _numpy.dtype:
-    """A dtype, or the configured one for None; `map_mixed16` stands for mixed16 (float16 by default)."""
-    if dtype is None:
-        dtype = config.dtype
-    if dtype is mixed16 and map_mixed16 is not None:
-        dtype = map_mixed16
-    return _numpy.dtype(dtype)
 
 
 def get_compute_mode() -> _Any:
@@ -125,7 +71,8 @@ from . import (  # noqa: E402
     variable,
     warnings,
 )
-from ._backprop import backward  # noqa: E402
+from . import variable_operators as _variable_operators  # noqa: E402, F401
+from ._gradients import backward  # noqa: E402
 from ._hooks import get_function_hooks  # noqa: E402
 from .backend import get_device, using_device  # noqa: E402
 from .backends.cuda import should_use_cudnn, should_use_cudnn_tensor_core  # noqa: E402

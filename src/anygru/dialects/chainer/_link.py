@@ -82,6 +82,15 @@ class Link(DeviceResident):
         return self._local_link_hooks
 
     @property
+    def _device_id(self) -> int | None:
+        """Number of the GPU that the link is on, None for the CPU. Deprecated."""
+        warnings.warn(
+            "Link._device_id is left only for backward compatibility and likely to be removed. Use Link.device instead.",
+            DeprecationWarning,
+        )
+        return None if self.xp is numpy else self.device.device.id  # type: ignore[attr-defined]
+
+    @property
     def within_init_scope(self) -> bool:
         """Whether we are inside `with self.init_scope():`."""
         return getattr(self, "_within_init_scope", False)

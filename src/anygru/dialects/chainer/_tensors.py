@@ -1,7 +1,5 @@
 """Between the dialect's arrays and torch tensors: views of the same memory wherever torch can make one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy
@@ -10,6 +8,8 @@ import torch
 from .backends import cuda
 
 Tensor = torch.Tensor
+ARRAYS = (numpy.ndarray, cuda.ndarray)
+"""The classes of arrays."""
 
 
 def as_tensor(array: Any) -> Tensor:

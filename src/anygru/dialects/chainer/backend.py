@@ -9,7 +9,7 @@ import numpy
 from ._backend import Device
 from .backends import _cpu, cuda
 from .backends._cpu import CpuDevice
-from .backends.cuda import GpuDevice
+from .backends.cuda import GpuDevice, get_array_module
 
 __all__ = [
     "ChainerxDevice",
@@ -101,13 +101,6 @@ def _named_device(name: str) -> Device:
 def using_device(device_spec: Any) -> Any:
     """A context manager inside which a device is the current one."""
     return get_device(device_spec).create_context()
-
-
-def get_array_module(*args: Any) -> Any:
-    """NumPy, or the module for GPU arrays if any argument (array or Variable) is on a GPU."""
-    if any(isinstance(getattr(arg, "array", arg), cuda.ndarray) for arg in args):
-        return cuda.cupy
-    return numpy
 
 
 def get_device_from_array(*arrays: Any) -> Device:

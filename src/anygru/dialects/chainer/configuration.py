@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import threading
 from collections.abc import Iterator
 from typing import Any, TextIO
+
+import numpy
 
 
 class GlobalConfig:
@@ -86,3 +89,57 @@ def using_config(name: str, value: Any, config: Any = config) -> Iterator[None]:
             setattr(config, name, old)
         else:
             delattr(config, name)
+
+
+class _Mixed16:
+    """Stands for float16 with float32 where it matters."""
+
+    dtype = numpy.dtype(numpy.float16)
+
+    def __repr__(self) -> str:
+        return "dtype('mixed16')"
+
+
+mixed16 = _Mixed16()
+
+
+def _configure() -> None:
+    environ = os.environ
+
+    def flag(name: str, default: str) -> bool:
+        return bool(int(environ.get(name, default)))
+
+    global_config.debug = flag("CHAINER_DEBUG", "0")
+    global_config.cudnn_deterministic = False
+    global_config.warn_nondeterministic = False
+    global_config.enable_backprop = True
+    global_config.keep_graph_on_report = flag("CHAINER_KEEP_GRAPH_ON_REPORT", "0")
+    global_config.train = True
+    global_config.type_check = flag("CHAINER_TYPE_CHECK", "1")
+    global_config.use_cudnn = environ.get("CHAINER_USE_CUDNN", "auto")
+    global_config.use_cudnn_tensor_core = "auto"
+    global_config.autotune = False
+    global_config.schedule_func = None
+    global_config.use_static_graph = True
+    global_config.use_ideep = environ.get("CHAINER_USE_IDEEP", "never")
+    global_config.lazy_grad_sum = flag("CHAINER_LAZY_GRAD_SUM", "0")
+    global_config.cudnn_fast_batch_normalization = flag("CHAINER_CUDNN_FAST_BATCH_NORMALIZATION", "0")
+    name = environ.get("CHAINER_DTYPE", "float32")
+    if name not in ("float16", "float32", "float64", "mixed16"):
+        raise TypeError(f'incorrect dtype name in CHAINER_DTYPE: "{name}". Only float16/32/64 are allowed.')
+    global_config.dtype = mixed16 if name == "mixed16" else numpy.dtype(name)
+    global_config._will_recompute = False
+    global_config.in_recomputing = False
+    global_config.compute_mode = None
+
+
+_configure()
+
+
+def get_dtype(dtype: Any = None, map_mixed16: Any = None) -> numpy.dtype:
+    """A dtype, or the configured one for None; `map_mixed16` stands for mixed16 (float16 by default)."""
+    if dtype is None:
+        dtype = config.dtype
+    if dtype is mixed16 and map_mixed16 is not None:
+        dtype = map_mixed16
+    return numpy.dtype(dtype)

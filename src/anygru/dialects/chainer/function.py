@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 from . import variable
+from ._backprop import check_grad_type
 from .backends import cuda
 from .configuration import using_config
 from .function_hook import FunctionHook as FunctionHook
@@ -50,7 +51,7 @@ class FunctionAdapter(FunctionNode):
         for i in target_input_indexes:
             gradient = None
             if grads[i] is not None:
-                variable.check_grad_type(self, self.inputs[i], grads[i])
+                check_grad_type(self, self.inputs[i], grads[i])
                 gradient = variable.Variable(grads[i])
                 gradient.node._old_style_function = self.function.label
             results.append(gradient)

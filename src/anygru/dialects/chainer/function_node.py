@@ -8,7 +8,8 @@ from collections import OrderedDict
 from typing import Any
 
 from . import _hooks, backend, variable
-from ._backprop import grad
+from ._gradients import grad
+from ._tensors import ARRAYS
 from .backends import cuda
 from .configuration import config
 from .function_hook import FunctionHook
@@ -31,11 +32,17 @@ class FunctionNode:
     stack: Any = None
     lazy_grad_sum = False
     is_elementwise = False
+    accumulates = False
+    """Whether `backward_accumulate` is overridden."""
     _input_indexes_to_retain: Any = None
     _output_indexes_to_retain: Any = None
     _retained_output_data: Any = None
     _output_count = 0
     _local_function_hooks: OrderedDict[str, FunctionHook] | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.accumulates = cls.backward_accumulate is not FunctionNode.backward_accumulate
 
     @property
     def local_function_hooks(self) -> OrderedDict[str, FunctionHook]:
@@ -122,7 +129,7 @@ class FunctionNode:
         if not isinstance(outputs, tuple):
             raise TypeError(f"forward output must be a tuple ({self.label})\nActual: {type(outputs)}")
         for array in outputs:
-            if array is not None and not isinstance(array, variable._ARRAYS):
+            if array is not None and not isinstance(array, ARRAYS):
                 raise TypeError(
                     f"forward output must be a tuple of ndarrays.\nFunction: {self.label}\n"
                     f"Actual output types: {tuple(type(y) for y in outputs)}"

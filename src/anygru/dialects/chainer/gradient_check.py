@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from . import testing
-from ._backprop import backward
+from ._gradients import backward
 from .variable import Variable, as_array, as_variable
 
 
@@ -213,7 +213,7 @@ def check_double_backward(
     detect_nondifferentiable: bool = False,
 ) -> None:
     """Check that the gradient of a function's gradient agrees with finite differences; see `check_backward`."""
-    from ._backprop import grad
+    from ._gradients import grad
 
     xs, gys = _as_tuple(x_data), _as_tuple(y_grad)
     variables = tuple(_as_tuple(params))

@@ -9,38 +9,18 @@ from __future__ import annotations
 import copy
 import warnings
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy
 
 from . import backend
-from ._backprop import backprop_to_all
+from ._backprop import backprop_to_all, check_grad_type
+from ._tensors import ARRAYS
 from .backends import _cpu, cuda
 from .configuration import using_config
 from .initializers import fillers
 from .utils import argument
-
-_ARRAYS = (numpy.ndarray, cuda.ndarray)
-
-
-def _functions() -> Any:
-    from . import functions
-
-    return functions
-
-
-def check_grad_type(function: Any, variable: Any, gradient: Any) -> None:
-    """Raise TypeError or ValueError unless `gradient` is an array of the kind, dtype and shape of `variable`."""
-    if variable.dtype is None or variable.shape is None:
-        return
-    where = f"Function `{type(function).__name__}` ({function.label}) has a bug.\n" if function is not None else ""
-    if not isinstance(gradient, _ARRAYS):
-        expected = " or ".join(str(kind) for kind in _ARRAYS)
-        raise TypeError(f"{where}Type of grad is invalid:\nExpected: {expected}\nActual: {type(gradient)}")
-    if gradient.dtype != variable.dtype:
-        raise TypeError(f"{where}Dtype of data and grad mismatch\ngrad: {gradient.dtype} != data: {variable.dtype}")
-    if gradient.shape != variable.shape:
-        raise ValueError(f"{where}Shape of data and grad mismatch\ngrad: {gradient.shape} != data: {variable.shape}")
 
 
 def _text(variable: Variable, separator: str) -> str:
@@ -200,6 +180,30 @@ class Variable:
     __array_priority__ = 200
     __hash__ = None  # type: ignore[assignment]
 
+    # `variable_operators` sets these and the comparisons.
+    T: Variable
+    reshape: Callable[..., Variable]
+    transpose: Callable[..., Variable]
+    mean: Callable[..., Variable]
+    __getitem__: Callable[..., Variable]
+    __pos__: Callable[..., Variable]
+    __neg__: Callable[..., Variable]
+    __abs__: Callable[..., Variable]
+    __add__: Callable[..., Variable]
+    __radd__: Callable[..., Variable]
+    __sub__: Callable[..., Variable]
+    __rsub__: Callable[..., Variable]
+    __mul__: Callable[..., Variable]
+    __rmul__: Callable[..., Variable]
+    __truediv__: Callable[..., Variable]
+    __rtruediv__: Callable[..., Variable]
+    __floordiv__: Callable[..., Variable]
+    __rfloordiv__: Callable[..., Variable]
+    __pow__: Callable[..., Variable]
+    __rpow__: Callable[..., Variable]
+    __matmul__: Callable[..., Variable]
+    __rmatmul__: Callable[..., Variable]
+
     def __init__(self, data: Any = None, **kwargs: Any) -> None:
         name, grad, requires_grad, grad_valid = argument.parse_kwargs(
             kwargs,
@@ -209,8 +213,8 @@ class Variable:
             ("_grad_valid", True),
             volatile="volatile argument is not supported anymore. Use chainer.using_config",
         )
-        if data is not None and not isinstance(data, _ARRAYS):
-            expected = " or ".join(str(kind) for kind in _ARRAYS)
+        if data is not None and not isinstance(data, ARRAYS):
+            expected = " or ".join(str(kind) for kind in ARRAYS)
             raise TypeError(f"{expected} are expected. Actual: {type(data)}")
         self._data: list[Any] = [data]  # a cell, which `copy.copy` shares
         self._requires_grad: bool = requires_grad
@@ -239,8 +243,6 @@ class Variable:
 
     def __len__(self) -> int:
         return len(self.array)
-
-    # What it holds -------------------------------------------------------------------------------------------------
 
     @property
     def array(self) -> Any:
@@ -343,8 +345,6 @@ class Variable:
         """The memory layout, which is always the standard one (None)."""
         return
 
-    # Its place in the graph ----------------------------------------------------------------------------------------
-
     @property
     def node(self) -> VariableNode:
         """The place in the graph."""
@@ -421,7 +421,7 @@ class Variable:
             )
         self.grad_var = None
         with using_config("enable_backprop", enable_double_backprop):
-            backprop_to_all([(self.node, start)], retain_grad, loss_scale)
+            backprop_to_all(Variable, [(self.node, start)], retain_grad, loss_scale)
 
     def unchain(self) -> None:
         """Cut it off the function that made it."""
@@ -472,8 +472,6 @@ class Variable:
             source = Variable(self.device.send(source.array))
         self.grad_var = source if own is None else source + own
 
-    # Devices -------------------------------------------------------------------------------------------------------
-
     @property
     def device(self) -> backend.Device:
         """Where the array lives."""
@@ -514,31 +512,9 @@ class Variable:
         if self._node.data is not None:
             self._node.retain_data()
 
-    # Arithmetic ----------------------------------------------------------------------------------------------------
-
-    @property
-    def T(self) -> Variable:
-        """The transpose."""
-        return _functions().transpose(self)
-
     def item(self) -> Any:
         """The only element as a Python number."""
         return self.array.item()
-
-    def mean(self, axis: Any = None, *, weights: Any = None, keepdims: bool = False) -> Variable:
-        """The mean; see `functions.average`."""
-        return _functions().average(self, axis, weights, keepdims)
-
-    def reshape(self, *shape: Any) -> Variable:
-        """The same elements in another shape; see `functions.reshape`."""
-        if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
-            shape = tuple(shape[0])
-        return _functions().reshape(self, shape)
-
-    def transpose(self, *axes: Any) -> Variable:
-        """The axes in another order (reversed if none are given); see `functions.transpose`."""
-        order = axes[0] if len(axes) == 1 and (isinstance(axes[0], (tuple, list)) or axes[0] is None) else axes
-        return _functions().transpose(self, order or None)
 
     def summary(self) -> str:
         """The name, or the address if it has none."""
@@ -561,79 +537,6 @@ class Variable:
             f"- statistics: {None if array is None else statistics(array)}\n"
             f"- grad: {gradient}"
         )
-
-    def __getitem__(self, key: Any) -> Variable:
-        return _functions().get_item(self, key)
-
-    def __pos__(self) -> Variable:
-        return self
-
-    def __neg__(self) -> Variable:
-        return _functions().math.basic_math.neg(self)
-
-    def __abs__(self) -> Variable:
-        return _functions().absolute(self)
-
-    def __add__(self, other: Any) -> Variable:
-        return _functions().math.basic_math.add(self, other)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Variable:
-        return _functions().math.basic_math.sub(self, other)
-
-    def __rsub__(self, other: Any) -> Variable:
-        return _functions().math.basic_math.rsub(self, other)
-
-    def __mul__(self, other: Any) -> Variable:
-        return _functions().math.basic_math.mul(self, other)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Variable:
-        return _functions().math.basic_math.div(self, other)
-
-    def __rtruediv__(self, other: Any) -> Variable:
-        return _functions().math.basic_math.rdiv(self, other)
-
-    def __floordiv__(self, other: Any) -> Variable:
-        return _functions().math.basic_math.floordiv(self, other)
-
-    def __rfloordiv__(self, other: Any) -> Variable:
-        return _functions().math.basic_math.rfloordiv(self, other)
-
-    def __pow__(self, other: Any) -> Variable:
-        return _functions().math.basic_math.pow(self, other)
-
-    def __rpow__(self, other: Any) -> Variable:
-        return _functions().math.basic_math.rpow(self, other)
-
-    def __matmul__(self, other: Any) -> Variable:
-        return _functions().math.basic_math.matmul(self, other)
-
-    def __rmatmul__(self, other: Any) -> Variable:
-        return _functions().math.basic_math.rmatmul(self, other)
-
-    def _no_comparison(self, sign: str) -> Any:
-        raise TypeError(f"Variables do not support {sign} operator. You could use `array` attribute instead.")
-
-    def __lt__(self, other: Any) -> Any:
-        return self._no_comparison("<")
-
-    def __le__(self, other: Any) -> Any:
-        return self._no_comparison("<=")
-
-    def __eq__(self, other: Any) -> Any:
-        return self._no_comparison("==")
-
-    def __ne__(self, other: Any) -> Any:
-        return self._no_comparison("!=")
-
-    def __gt__(self, other: Any) -> Any:
-        return self._no_comparison(">")
-
-    def __ge__(self, other: Any) -> Any:
-        return self._no_comparison(">=")
 
     def __bool__(self) -> bool:
         raise TypeError("Variables cannot be evaluated as Python bool.")
@@ -680,14 +583,14 @@ class Parameter(Variable):
         elif numpy.isscalar(initializer):
             initializer = fillers.Constant(initializer)
         self._grad_initializer: Any = None
-        if shape is None and isinstance(initializer, _ARRAYS):
+        if shape is None and isinstance(initializer, ARRAYS):
             super().__init__(initializer, name=name)
         elif shape is None:
             super().__init__(name=name, _grad_valid=False)
             self._grad_initializer = fillers.NaN(getattr(initializer, "dtype", None))
         else:
             xp: Any = numpy
-            if isinstance(initializer, _ARRAYS):
+            if isinstance(initializer, ARRAYS):
                 xp = backend.get_array_module(initializer)
                 initializer = fillers.Constant(initializer)
             array = fillers.generate_array(initializer, shape, xp)

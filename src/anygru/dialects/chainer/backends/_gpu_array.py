@@ -12,6 +12,7 @@ import numpy
 import torch
 
 from ..._kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY
+from ..backends._device import Device
 
 
 def torch_dtype(dtype: Any) -> torch.dtype:
@@ -65,10 +66,8 @@ class ndarray:
         return self.tensor.numel()
 
     @property
-    def device(self) -> Any:
-        from ..backends import cuda
-
-        return cuda.Device(self.tensor.device.index)
+    def device(self) -> Device:
+        return Device(self.tensor.device.index)
 
     @property
     def T(self) -> ndarray:

@@ -14,61 +14,16 @@ import torch
 
 from .. import _backend
 from ..backends import _cpu, _cupy
+from ..backends._device import Device as Device
+from ..backends._device import available as available
+from ..backends._device import check_cuda_available as check_cuda_available
 from ..backends._gpu_array import ndarray as ndarray
+from ..configuration import config
 
-available: bool = torch.cuda.is_available()
 cudnn_enabled: bool = available and torch.backends.cudnn.is_available()
 cupy: Any = _cupy if available else object()
+get_array_module = _cupy.get_array_module
 _INTEGERS = (int, numpy.integer)
-
-
-def check_cuda_available() -> None:
-    """Raise RuntimeError unless torch finds a CUDA device."""
-    if not available:
-        raise RuntimeError(
-            "CUDA environment is not correctly set up: torch finds no CUDA device "
-            "(torch.cuda.is_available() is False). Stay on the CPU with to_device('@numpy')."
-        )
-
-
-class Device:
-    """A CUDA device by number; as a context manager it is the current device inside."""
-
-    def __init__(self, device: int | None = None) -> None:
-        check_cuda_available()
-        self.id = torch.cuda.current_device() if device is None else int(device)
-        if not 0 <= self.id < torch.cuda.device_count():
-            raise ValueError(f"there is no CUDA device {self.id}: torch sees {torch.cuda.device_count()}")
-        self._contexts: list[Any] = []
-
-    def __int__(self) -> int:
-        return self.id
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Device) and other.id == self.id
-
-    def __hash__(self) -> int:
-        return hash(self.id)
-
-    def __repr__(self) -> str:
-        return f"<CUDA Device {self.id}>"
-
-    def __enter__(self) -> Device:
-        context = torch.cuda.device(self.id)
-        context.__enter__()
-        self._contexts.append(context)
-        return self
-
-    def __exit__(self, *args: Any) -> None:
-        self._contexts.pop().__exit__(*args)
-
-    def use(self) -> None:
-        """Make this the current device."""
-        torch.cuda.set_device(self.id)
-
-    def synchronize(self) -> None:
-        """Wait until the device has done all its work."""
-        torch.cuda.synchronize(self.id)
 
 
 class DummyDeviceType:
@@ -218,13 +173,6 @@ def copy(array: Any, out: Any = None, out_device: Any = None, stream: Any = None
     return out
 
 
-def get_array_module(*args: Any) -> Any:
-    """NumPy, or the module for GPU arrays if any argument is one."""
-    from .. import backend
-
-    return backend.get_array_module(*args)
-
-
 def _no_kernels(name: str) -> Any:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         check_cuda_available()
@@ -258,19 +206,15 @@ def fuse(*args: Any, **kwargs: Any) -> Any:
 
 def should_use_cudnn(level: str, lowest_version: int = 0) -> bool:
     """Whether `chainer.config.use_cudnn` and the machine allow cuDNN at this level (">=auto" or "==always")."""
-    from ... import chainer
-
     if level not in (">=auto", "==always"):
         raise ValueError(f'invalid cuDNN use level: "{level}" (must be either of ">=auto" or "==always")')
     allowed = ("always", "auto") if level == ">=auto" else ("always",)
-    return cudnn_enabled and chainer.config.use_cudnn in allowed
+    return cudnn_enabled and config.use_cudnn in allowed
 
 
 def should_use_cudnn_tensor_core(dtype: Any) -> bool:
     """Whether `chainer.config.use_cudnn_tensor_core` and the dtype allow tensor cores."""
-    from ... import chainer
-
-    setting = chainer.config.use_cudnn_tensor_core
+    setting = config.use_cudnn_tensor_core
     if setting not in ("always", "auto", "never"):
         raise ValueError(f'invalid use_cudnn_tensor_core configuration: "{setting}"')
     return cudnn_enabled and (setting == "always" or (setting == "auto" and dtype == numpy.float16))

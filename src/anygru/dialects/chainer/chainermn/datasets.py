@@ -7,7 +7,8 @@ from typing import Any
 import numpy
 
 from ..dataset.base import Examples
-from ..datasets import SubDataset, TransformDataset
+from ..datasets.combined import TransformDataset
+from ..datasets.sub_dataset import SubDataset
 from .communicators import CommunicatorBase
 
 

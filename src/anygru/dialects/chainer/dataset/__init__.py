@@ -1,5 +1,5 @@
 """What datasets and iterators have in common, and how examples become batches."""
 
 from . import convert as convert
-from .base import *  # noqa: F403
-from .convert import *  # noqa: F403
+from .base import *
+from .convert import *

@@ -1,5 +1,5 @@
 """Datasets."""
 
-from .combined import *  # noqa: F403
-from .sub_dataset import *  # noqa: F403
-from .text_dataset import *  # noqa: F403
+from .combined import *
+from .sub_dataset import *
+from .text_dataset import *

@@ -1,30 +1,84 @@
-"""Checks that many functions share."""
-
-from __future__ import annotations
+"""Checks that many functions share. One that is called `check(node, *types)` raises InvalidType."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy
 
-from .._torch_function import TorchFunction
 from ..utils import type_check
 
 expect = type_check.expect
+Check = Callable[..., None]
+Type = Any
+"""The type of an input: the array itself, or a `type_check.Expression` of its shape and dtype."""
+Axes = int | tuple[int, ...] | None
 
 
-class FloatFunction(TorchFunction):
-    """A function of one floating point array `x`."""
+def real(node: object, x: Type, *others: Type) -> None:
+    """The first input is floating point."""
+    expect(x.dtype.kind == "f")
 
-    def check_type_forward(self, in_types: Any) -> None:
-        type_check._argname(in_types, ("x",))
-        expect(in_types[0].dtype.kind == "f")
+
+def all_real(node: object, *xs: Type) -> None:
+    """Every input is floating point."""
+    expect(*[x.dtype.kind == "f" for x in xs])
+
+
+def one_dtype(node: object, x: Type, *others: Type) -> None:
+    """All inputs have the dtype of the first."""
+    expect(*[x.dtype == other.dtype for other in others])
+
+
+def one_shape(node: object, x: Type, *others: Type) -> None:
+    """All inputs have the shape of the first."""
+    expect(*[x.shape == other.shape for other in others])
+
+
+def broadcastable(node: object, *xs: Type) -> None:
+    """The shapes can be broadcast together."""
+    type_check.expect_broadcast_shapes(*[x.shape for x in xs])
+
+
+def some(node: object, *xs: Type) -> None:
+    """There is an input."""
+    expect(type_check.make_variable(len(xs), "in_types.size") > 0)
+
+
+def numbered(node: object, *xs: Type) -> None:
+    """Give the inputs the names x0, x1, ... for the checks that follow."""
+    type_check._argname(xs, [f"x{i}" for i in range(len(xs))])
+
+
+def has_axes(node: Any, x: Type, *others: Type) -> None:
+    """The first input has all of `node.axis`."""
+    expect_axes((node.axis,) if isinstance(node.axis, int) else node.axis, x)
+
+
+def expect_axes(axes: Sequence[int] | None, in_type: Type) -> None:
+    """InvalidType unless the array has all these axes."""
+    for axis in axes or ():
+        if axis >= 0:
+            expect(axis < in_type.ndim)
+        else:
+            expect(-axis - 1 < in_type.ndim)
+
+
+def expect_alike(in_types: Sequence[Type], free_axis: int | None) -> None:
+    """InvalidType unless all arrays have one dtype, one number of axes and one shape, but for the free axis."""
+    for in_type in in_types[1:]:
+        expect(in_types[0].dtype == in_type.dtype, in_types[0].ndim == in_type.ndim)
+        for axis in range(type_check.eval(in_types[0].ndim)):
+            if axis != free_axis:
+                expect(in_types[0].shape[axis] == in_type.shape[axis])
 
 
 @contextlib.contextmanager
 def as_runtime_error() -> Iterator[None]:
-    """Inside, a failed check is a RuntimeError, as the original has it for some functions, with the same message."""
+    """Inside, a failed check is a RuntimeError with the same message.
+
+    So it is in Chainer 7.8.1 in `softmax`, `log_softmax` and `softmax_cross_entropy` (recorded).
+    """
     try:
         yield
     except type_check.InvalidType as error:
@@ -33,42 +87,7 @@ def as_runtime_error() -> Iterator[None]:
         raise RuntimeError(str(error)) from error
 
 
-class AnyFunction(TorchFunction):
-    """A function of one array `x` of any dtype."""
-
-    def check_type_forward(self, in_types: Any) -> None:
-        type_check._argname(in_types, ("x",))
-
-
-class PairFunction(TorchFunction):
-    """A function of two floating point arrays of one dtype that can be broadcast together."""
-
-    names: tuple[str, str] = ("lhs", "rhs")
-    floats_only = True
-
-    def check_type_forward(self, in_types: Any) -> None:
-        type_check._argname(in_types, self.names)
-        if self.floats_only:
-            expect(in_types[0].dtype.kind == "f")
-        expect(in_types[0].dtype == in_types[1].dtype)
-        type_check.expect_broadcast_shapes(in_types[0].shape, in_types[1].shape)
-
-
-class SameShapeFunction(TorchFunction):
-    """A function of two floating point arrays of one dtype and one shape."""
-
-    names: tuple[str, str] = ("x0", "x1")
-
-    def check_type_forward(self, in_types: Any) -> None:
-        type_check._argname(in_types, self.names)
-        expect(
-            in_types[0].dtype.kind == "f",
-            in_types[0].dtype == in_types[1].dtype,
-            in_types[0].shape == in_types[1].shape,
-        )
-
-
-def as_axes(axis: Any) -> tuple[int, ...] | None:
+def as_axes(axis: Axes) -> tuple[int, ...] | None:
     """Axes from None, an int or a tuple of ints (TypeError for anything else, ValueError for one that comes twice)."""
     if axis is None:
         return None
@@ -88,26 +107,8 @@ def check_axes(axes: Sequence[int], ndim: int) -> None:
             raise numpy.exceptions.AxisError(axis, ndim)
 
 
-def expect_axes(axes: Sequence[int] | None, in_type: Any) -> None:
-    """InvalidType unless the array has all these axes."""
-    for axis in axes or ():
-        if axis >= 0:
-            expect(axis < in_type.ndim)
-        else:
-            expect(-axis - 1 < in_type.ndim)
-
-
-class ReductionFunction(FloatFunction):
-    """A function of one floating point array along some of its axes (None: along all)."""
-
-    def __init__(self, axis: Any = None, keepdims: bool = False) -> None:
-        self.axis = as_axes(axis)
-        self.keepdims = keepdims
-
-    def check_type_forward(self, in_types: Any) -> None:
-        super().check_type_forward(in_types)
-        expect_axes(self.axis, in_types[0])
-
-    def axes(self, ndim: int) -> tuple[int, ...]:
-        """The axes of an array of `ndim` axes along which to reduce."""
-        return tuple(range(ndim)) if self.axis is None else self.axis
+def check_reduce(reduce: str, allowed: tuple[str, ...] = ("mean", "no")) -> None:
+    """Raise ValueError unless `reduce` is one of the allowed names."""
+    if reduce not in allowed:
+        names = " and ".join(repr(name) for name in allowed)
+        raise ValueError(f"only {names} are valid for 'reduce', but '{reduce}' is given")

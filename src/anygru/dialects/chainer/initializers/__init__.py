@@ -1,3 +1,3 @@
 """Initializers: objects that fill an array with its first values."""
 
-from .fillers import *  # noqa: F403
+from .fillers import *

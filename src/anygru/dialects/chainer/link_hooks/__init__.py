@@ -1,3 +1,3 @@
 """Hooks that see links being called."""
 
-from .timer import *  # noqa: F403
+from .timer import *

@@ -1,4 +1,4 @@
 """Optimizers."""
 
-from .adam import *  # noqa: F403
-from .rules import *  # noqa: F403
+from .adam import *
+from .rules import *

@@ -88,6 +88,8 @@ class NpzDeserializer(Deserializer):
         key = self.path + key.lstrip("/")
         if (not self.strict and key not in self.npz) or self._ignores(key):
             return value
+        if key not in self.npz:
+            raise KeyError(f"{key} is not a file in the archive")
         return assign(value, self.npz[key], key)
 
     def _ignores(self, key: str) -> bool:

@@ -4,9 +4,9 @@ from . import extension as extension
 from . import extensions as extensions
 from . import triggers as triggers
 from . import updaters as updaters
-from .extension import *  # noqa: F403
-from .trainer import *  # noqa: F403
+from .extension import *
+from .trainer import *
 from .triggers.triggers import IntervalTrigger as IntervalTrigger
 from .triggers.triggers import get_trigger as get_trigger
-from .updaters.parallel_updater import *  # noqa: F403
-from .updaters.standard_updater import *  # noqa: F403
+from .updaters.parallel_updater import *
+from .updaters.standard_updater import *

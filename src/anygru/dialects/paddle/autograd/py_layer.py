@@ -8,6 +8,8 @@ import torch
 
 from ..tensor.operation import wrap
 
+__all__ = ["PyLayer", "PyLayerContext"]
+
 
 class PyLayerContext:
     """What `forward` and `backward` share: the tensors saved, and any attribute set on it."""

@@ -8,6 +8,11 @@ import torch
 
 from ..framework import dtype as types
 
+__all__ = [
+    "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "is_compiled_with_cinn", "is_compiled_with_cuda",
+    "is_compiled_with_distribute", "is_compiled_with_ipu", "is_compiled_with_rocm", "is_compiled_with_xpu",
+]  # fmt: skip
+
 
 class Place:
     """Where a tensor lives; a thin name for a torch device."""

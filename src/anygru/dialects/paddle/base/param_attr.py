@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
+from ..nn.initializer.initializer import Initializer
 from ..regularizer import WeightDecayRegularizer
+
+__all__ = ["ParamAttr"]
 
 
 class ParamAttr:
@@ -52,8 +55,6 @@ class ParamAttr:
         Raises:
             TypeError: for anything but None, a bool, a name, an initializer, a regularizer or a ParamAttr.
         """
-        from ..nn.initializer.initializer import Initializer
-
         if isinstance(value, (list, tuple)):
             return [ParamAttr._to_attr(each) for each in value]
         if value is None or value is True:
@@ -69,3 +70,7 @@ class ParamAttr:
         if value is False:
             return False
         raise TypeError(f"{type(value)} cast to ParamAttr")
+
+
+Attribute: TypeAlias = "ParamAttr | Initializer | WeightDecayRegularizer | str | bool | None"
+"""What layers take as `weight_attr`, `bias_attr` and `param_attr`."""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
 from ..._kit.numbers import single as single
+from ..base.errors import paddles
+
+__all__ = [
+    "bfloat16", "complex128", "complex64", "dtype", "finfo", "float16", "float32", "float64", "iinfo", "int16",
+    "int32", "int64", "int8", "uint8",
+]  # fmt: skip
 
 
 class dtype:
@@ -79,6 +85,9 @@ _FROM_NAME = {each.spelling: each for each in ALL} | {"uint16": bfloat16}
 _FROM_NUMPY = {each.spelling: each for each in ALL if each is not bfloat16}
 
 
+DtypeLike: TypeAlias = "dtype | torch.dtype | np.dtype | type | str"
+
+
 def _numpy_name(value: Any) -> str:
     try:
         return np.dtype(value).name
@@ -103,9 +112,11 @@ def as_dtype(value: Any) -> dtype:
     else:
         found = None
     if found is None:
-        raise TypeError(
-            f"dtype must be any of [{', '.join(each.spelling for each in ALL)}], but received "
-            f"{value if isinstance(value, str) else repr(value)}"
+        raise paddles(
+            TypeError(
+                f"dtype must be any of [{', '.join(each.spelling for each in ALL)}], but received "
+                f"{value if isinstance(value, str) else repr(value)}"
+            )
         )
     return found
 

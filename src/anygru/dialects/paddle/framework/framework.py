@@ -9,6 +9,8 @@ import torch
 
 from .dtype import as_dtype, bfloat16, dtype, float16, float32, float64
 
+__all__ = ["get_default_dtype", "set_default_dtype"]
+
 _default = float32
 
 

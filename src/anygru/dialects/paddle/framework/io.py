@@ -20,6 +20,8 @@ from ..base.core import expected_place
 from ..tensor.operation import wrap
 from ..tensor.tensor import Tensor
 
+__all__ = ["load", "save"]
+
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
     return tensor.numpy() if isinstance(tensor, Tensor) else tensor.detach().cpu().numpy()

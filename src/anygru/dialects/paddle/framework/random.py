@@ -17,6 +17,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+__all__ = ["get_cuda_rng_state", "get_rng_state", "seed", "set_cuda_rng_state", "set_rng_state"]
+
 _WORDS = 312
 _HALF = 156
 _UPPER = np.uint64(0xFFFFFFFF80000000)

@@ -6,6 +6,8 @@ import torch
 
 from .operation import need_tensor, operation, wrap
 
+__all__ = ["imag", "is_complex", "is_floating_point", "is_integer", "rank", "real", "shape"]
+
 
 def shape(input: torch.Tensor) -> torch.Tensor:
     """The shape as an int32 tensor."""

@@ -10,11 +10,16 @@ import torch
 
 from ..base import unique_name
 from ..base.core import as_place, expected_place
-from ..framework.dtype import as_dtype, torch_dtype
+from ..base.errors import paddles
+from ..framework.dtype import torch_dtype
 from ..framework.framework import default_torch_dtype
-from .operation import as_sizes, need_tensor, operation, wrap
-from .tensor import Tensor, as_torch
-from .uninitialized import Uninitialized
+from .operation import as_sizes, as_torch, need_tensor, operation, plain, wrap
+
+__all__ = [
+    "arange", "assign", "clone", "complex", "diag", "diag_embed", "diagflat", "empty", "empty_like", "eye", "full",
+    "full_like", "linspace", "logspace", "meshgrid", "ones", "ones_like", "to_tensor", "tril", "tril_indices",
+    "triu", "triu_indices", "zeros", "zeros_like",
+]  # fmt: skip
 
 _Complex = complex  # `complex` is a function of this module
 
@@ -70,9 +75,7 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
             f"Can't constructs a 'paddle.Tensor' with data type {type(data)}, "
             "data type must be scalar|list|tuple|np.ndarray|paddle.Tensor"
         )
-    tensor = wrap(torch.Tensor.to(value, device=device, dtype=wanted))
-    if type(tensor) is not Tensor:
-        tensor = wrap(tensor.detach().as_subclass(torch.Tensor))
+    tensor = wrap(plain(torch.Tensor.to(value, device=device, dtype=wanted).detach()))
     tensor.stop_gradient = bool(stop_gradient)
     tensor.name = unique_name.generate("generated_tensor")
     return tensor
@@ -188,7 +191,7 @@ def eye(num_rows: int, num_columns: int | None = None, dtype: Any = None, name: 
     """Ones on the diagonal, zeros elsewhere."""
     for each in (num_rows, num_columns):
         if each is not None and (not isinstance(each, (int, np.integer)) or each < 0):
-            raise TypeError(f"eye: num_rows and num_columns must be non-negative ints, got {each!r}")
+            raise paddles(TypeError(f"eye: num_rows and num_columns must be non-negative ints, got {each!r}"))
     return torch.eye(num_rows, num_rows if num_columns is None else num_columns, **_options(dtype))
 
 
@@ -242,7 +245,7 @@ def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype: Any =
 def meshgrid(*args: Any, **kwargs: Any) -> list[torch.Tensor]:
     """The coordinate grids of 1-D tensors, first tensor along the first axis."""
     if set(kwargs) - {"name"}:
-        raise TypeError(f"meshgrid() got an unexpected keyword argument {sorted(set(kwargs) - {'name'})[0]!r}")
+        raise paddles(TypeError(f"meshgrid() got an unexpected keyword argument {sorted(set(kwargs) - {'name'})[0]!r}"))
     tensors = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
     return list(torch.meshgrid(*tensors, indexing="ij"))
 
@@ -263,11 +266,11 @@ def assign(x: Any, output: torch.Tensor | None = None) -> torch.Tensor:
         return clone(value)
     with torch.no_grad():
         fits = list(output.shape) == list(value.shape) and output.dtype == value.dtype
-        if not fits or isinstance(output, Uninitialized):
-            output.data = torch.empty_like(value.detach().as_subclass(torch.Tensor))
+        if not fits or (type(output) is not torch.Tensor and not wrap(output)._is_initialized()):
+            output.data = torch.empty_like(plain(value.detach()))
         torch.Tensor.copy_(output.detach(), value)
-    if isinstance(output, Tensor) and value.requires_grad and not output.requires_grad:
-        _follow(output, value)
+    if value.requires_grad and not output.requires_grad:
+        torch.Tensor.copy_(output, value)  # the same values once more, now with their gradient
     return output
 
 
@@ -285,11 +288,6 @@ def _from_values(values: Any) -> torch.Tensor:
     return to_tensor(array)
 
 
-def _follow(output: Tensor, value: torch.Tensor) -> None:
-    """Let `output`, which has just received the values of `value`, pass gradients on to it."""
-    torch.Tensor.copy_(output, value)
-
-
 @operation
 def clone(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """A copy that passes gradients on to `x`."""
@@ -301,27 +299,3 @@ def clone(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
 def complex(real: torch.Tensor, imag: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """real + imag * j, element by element."""
     return torch.complex(*torch.broadcast_tensors(real, imag))
-
-
-def create_parameter(
-    shape: Any,
-    dtype: Any,
-    name: str | None = None,
-    attr: Any = None,
-    is_bias: bool = False,
-    default_initializer: Any = None,
-) -> torch.Tensor:
-    """A parameter outside any layer; see `Layer.create_parameter`."""
-    from ..base.layer_helper import create_parameter as create
-
-    return create(attr, shape, as_dtype(dtype), is_bias, default_initializer, prefix="create_parameter", name=name)  # type: ignore[return-value]
-
-
-def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> torch.Tensor:
-    """A variable without values until something is assigned to it."""
-    tensor = wrap(torch.zeros([0], dtype=torch_dtype(dtype)))
-    tensor.__class__ = Uninitialized
-    if name is not None:
-        tensor.name = name
-    tensor.persistable = persistable
-    return tensor

@@ -6,15 +6,18 @@ Each computes what the function without the underscore computes. A leaf that get
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from ..framework.dtype import single, torch_dtype
 from . import creation, linalg, logic, manipulation, math, ops, random, search
-from .operation import need_tensor, translate, wrap
-from .tensor import Tensor, as_torch
+from .operation import as_torch, need_tensor, translate, wrap
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 
 def overwrite(x: Tensor, value: torch.Tensor) -> Tensor:
@@ -35,128 +38,36 @@ def overwrite(x: Tensor, value: torch.Tensor) -> Tensor:
     return x
 
 
-def _inplace(function: Callable[..., Any]) -> Callable[..., Tensor]:
+def _inplace(function: Callable[..., torch.Tensor], called: str) -> Callable[..., Tensor]:
     def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         need_tensor(x, "x", method.__name__)
         recorded = torch.is_grad_enabled() and x.requires_grad and not x.is_leaf
         before = wrap(torch.clone(x)) if recorded else x  # the gradient may need the value that is overwritten
         return overwrite(x, function(before, *args, **kwargs))
 
-    method.__name__ = method.__qualname__ = function.__name__ + "_"
+    method.__name__ = method.__qualname__ = called
     method.__doc__ = f"`{function.__name__}`, the result put in place of the tensor."
     return method
 
 
-_FUNCTIONS: tuple[Callable[..., Any], ...] = (
-    *(
-        getattr(ops, name)
-        for name in (
-            "abs",
-            "acos",
-            "acosh",
-            "asin",
-            "asinh",
-            "atan",
-            "atanh",
-            "ceil",
-            "cos",
-            "cosh",
-            "digamma",
-            "erf",
-            "erfinv",
-            "exp",
-            "expm1",
-            "floor",
-            "frac",
-            "i0",
-            "lgamma",
-            "log",
-            "log2",
-            "log10",
-            "log1p",
-            "neg",
-            "reciprocal",
-            "round",
-            "rsqrt",
-            "sigmoid",
-            "sin",
-            "sinh",
-            "sqrt",
-            "square",
-            "tan",
-            "tanh",
-            "trunc",
-        )
-    ),
-    *(
-        getattr(math, name)
-        for name in (
-            "add",
-            "subtract",
-            "multiply",
-            "divide",
-            "floor_divide",
-            "remainder",
-            "pow",
-            "scale",
-            "clip",
-            "lerp",
-            "cumsum",
-            "cumprod",
-            "addmm",
-            "hypot",
-            "gcd",
-            "lcm",
-            "ldexp",
-            "logit",
-            "nan_to_num",
-            "renorm",
-        )
-    ),
-    *(
-        getattr(logic, name)
-        for name in (
-            "equal",
-            "not_equal",
-            "less_than",
-            "less_equal",
-            "greater_than",
-            "greater_equal",
-            "logical_and",
-            "logical_or",
-            "logical_xor",
-            "logical_not",
-            "bitwise_and",
-            "bitwise_or",
-            "bitwise_xor",
-            "bitwise_not",
-        )
-    ),
-    *(
-        getattr(manipulation, name)
-        for name in (
-            "cast",
-            "reshape",
-            "transpose",
-            "squeeze",
-            "unsqueeze",
-            "flatten",
-            "scatter",
-            "index_add",
-            "index_fill",
-            "index_put",
-            "masked_fill",
-            "put_along_axis",
-        )
-        if hasattr(manipulation, name)
-    ),
-    linalg.t,
-    creation.tril,
-    creation.triu,
-)
-INPLACE: dict[str, Callable[..., Tensor]] = {function.__name__ + "_": _inplace(function) for function in _FUNCTIONS}
-INPLACE["transpose_"] = _inplace(manipulation.transpose)
-INPLACE["mod_"] = INPLACE["floor_mod_"] = INPLACE["remainder_"]
+_FUNCTIONS: dict[ModuleType, str] = {
+    ops: """abs acos acosh asin asinh atan atanh ceil cos cosh digamma erf erfinv exp expm1 floor frac i0 lgamma log log10
+        log1p log2 neg reciprocal round rsqrt sigmoid sin sinh sqrt square tan tanh trunc""",
+    math: """addmm clip cumprod cumsum divide floor_divide floor_mod gcd hypot lcm ldexp lerp logit mod multiply nan_to_num pow
+        remainder renorm scale subtract""",
+    logic: """bitwise_and bitwise_not bitwise_or bitwise_xor equal greater_equal greater_than less_equal less_than logical_and
+        logical_not logical_or logical_xor not_equal""",
+    manipulation: """cast flatten index_add index_fill index_put masked_fill put_along_axis reshape scatter squeeze transpose
+        unsqueeze""",
+    linalg: "t",
+    creation: "tril triu",
+}
+# Tensors alone have these; `paddle.add_` and its kin do not exist in 2.6.2.
+_METHODS_ONLY = {
+    "add_", "ceil_", "clip_", "erfinv_", "exp_", "exponential_", "fill_", "fill_diagonal_", "flatten_", "floor_",
+    "lerp_", "put_along_axis_", "reciprocal_", "round_", "rsqrt_", "scale_", "sigmoid_", "sqrt_", "subtract_",
+    "uniform_", "zero_",
+}  # fmt: skip
 
 
 def _add(x: Tensor, y: Any, name: str | None = None, *, alpha: Any = 1) -> Tensor:
@@ -208,13 +119,14 @@ def exponential_(x: Tensor, lam: float = 1.0, name: str | None = None) -> Tensor
     return overwrite(x, as_torch(-np.log1p(-draws.numpy()) / np.asarray(single(lam), draws.numpy().dtype)))
 
 
-INPLACE.update(
-    add_=_add,
-    where_=_where,
-    zero_=zero_,
-    fill_=fill_,
-    fill_diagonal_=fill_diagonal_,
-    uniform_=uniform_,
-    normal_=normal_,
-    exponential_=exponential_,
-)
+INPLACE: dict[str, Callable[..., Tensor]] = {
+    f"{name}_": _inplace(getattr(module, name), f"{name}_")
+    for module, names in _FUNCTIONS.items()
+    for name in names.split()
+}
+INPLACE |= {
+    "add_": _add, "where_": _where, "zero_": zero_, "fill_": fill_, "fill_diagonal_": fill_diagonal_, "uniform_": uniform_,
+    "normal_": normal_, "exponential_": exponential_,
+}  # fmt: skip
+globals().update(INPLACE)
+__all__ = sorted(INPLACE.keys() - _METHODS_ONLY)

@@ -7,7 +7,14 @@ from typing import Any
 
 import torch
 
-from .operation import need_same_dtype, need_tensor, no_kernel, operation
+from ..base.errors import no_kernel
+from .operation import need_same_dtype, need_tensor, operation
+
+__all__ = [
+    "allclose", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "equal", "equal_all", "greater_equal",
+    "greater_than", "is_empty", "is_tensor", "isclose", "less_equal", "less_than", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "not_equal",
+]  # fmt: skip
 
 
 def _compare(name: str, compute: Callable[..., Any], what: str, numbers: bool = False) -> Callable[..., Any]:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from ..base.errors import paddles
 from ..framework.dtype import as_dtype, torch_dtype
-from .operation import as_axis, as_sizes, need_same_dtype, need_tensor, operation
-from .tensor import Tensor, as_torch
+from .operation import as_axis, as_sizes, as_torch, need_same_dtype, need_tensor, operation
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = [
+    "as_complex", "as_real", "as_strided", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors",
+    "broadcast_to", "cast", "chunk", "concat", "crop", "expand", "expand_as", "flatten", "flip", "gather",
+    "gather_nd", "index_add", "index_fill", "index_put", "masked_fill", "moveaxis", "put_along_axis",
+    "repeat_interleave", "reshape", "reverse", "roll", "rot90", "scatter", "scatter_nd", "scatter_nd_add", "slice",
+    "split", "squeeze", "stack", "strided_slice", "take_along_axis", "tensordot", "tile", "tolist", "transpose",
+    "unbind", "unflatten", "unfold", "unique", "unique_consecutive", "unsqueeze", "unstack", "view", "view_as",
+    "vsplit",
+]  # fmt: skip
 
 
 @operation
@@ -97,8 +110,9 @@ def split(x: torch.Tensor, num_or_sections: Any, axis: Any = 0, name: str | None
             raise ValueError(f"(InvalidArgument) split(): sections {list(num_or_sections)} do not sum to {length}")
         return list(torch.Tensor.split(x, sections, axis))
     if not isinstance(num_or_sections, int):
-        raise TypeError(
-            f"The type of 'num_or_sections' in split must be int, list or tuple, but received {type(num_or_sections)}."
+        kind = type(num_or_sections)
+        raise paddles(
+            TypeError(f"The type of 'num_or_sections' in split must be int, list or tuple, but received {kind}.")
         )
     if num_or_sections <= 0 or length % num_or_sections:
         raise ValueError(
@@ -243,10 +257,8 @@ def gather(x: torch.Tensor, index: torch.Tensor, axis: Any = None, name: str | N
 
 def _in_range(index: torch.Tensor, length: int, operation_name: str) -> None:
     if torch.Tensor.numel(index) and not (-length <= int(index.min()) and int(index.max()) < length):
-        raise IndexError(
-            f"(OutOfRange) {operation_name}(): index must be in [0, {length}), got values from {int(index.min())} "
-            f"to {int(index.max())}"
-        )
+        found = f"got values from {int(index.min())} to {int(index.max())}"
+        raise paddles(IndexError(f"(OutOfRange) {operation_name}(): index must be in [0, {length}), {found}"))
 
 
 @operation

@@ -8,9 +8,19 @@ from typing import Any
 
 import torch
 
+from ..._hook.not_covered import not_covered
+from ..base.errors import no_kernel, paddles
 from ..framework.dtype import single, torch_dtype
-from .operation import as_axis, float_of_int, need_float, need_same_dtype, need_tensor, no_kernel, operation
-from .tensor import as_torch
+from .operation import as_axis, as_torch, float_of_int, need_float, need_same_dtype, need_tensor, operation
+
+__all__ = [
+    "add", "add_n", "addmm", "all", "amax", "amin", "any", "atan2", "broadcast_shape", "clip", "count_nonzero",
+    "cummax", "cummin", "cumprod", "cumsum", "diagonal", "diff", "divide", "floor_divide", "floor_mod", "fmax",
+    "fmin", "gcd", "heaviside", "hypot", "increment", "inner", "inverse", "kron", "lcm", "ldexp", "lerp",
+    "logaddexp", "logcumsumexp", "logit", "logsumexp", "max", "maximum", "min", "minimum", "mm", "mod", "multiplex",
+    "multiply", "nan_to_num", "nanmean", "nansum", "nextafter", "outer", "pow", "prod", "remainder", "renorm",
+    "scale", "stanh", "subtract", "sum", "take", "trace",
+]  # fmt: skip
 
 
 def _no_bools(x: torch.Tensor, operation_name: str) -> None:
@@ -119,7 +129,7 @@ def pow(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
         need_same_dtype(x, y, "pow")
         return torch.pow(x, y)
     if not isinstance(y, (int, float)):
-        raise TypeError(f"y must be scalar or tensor type, but received: {type(y)} ")
+        raise paddles(TypeError(f"y must be scalar or tensor type, but received: {type(y)} "))
     return torch.Tensor.to(torch.pow(x, single(y) if x.is_floating_point() else y), torch_dtype(x.dtype))
 
 
@@ -193,7 +203,7 @@ def scale(
     """scale * x + bias, or scale * (x + bias)."""
     need_tensor(x, "x", "scale")
     if act is not None:
-        raise NotImplementedError(f"scale: act={act!r} is not covered; apply the activation to the result")
+        raise not_covered(f"paddle.scale(act={act!r})", "the activation on the result")
     bias = single(bias)
     if not x.is_floating_point():  # in the tensor's own type, which cuts both off
         scale, bias = scale if isinstance(scale, torch.Tensor) else int(scale), int(bias)

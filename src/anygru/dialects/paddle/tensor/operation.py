@@ -1,66 +1,76 @@
-"""What every Paddle function shares: results become paddle Tensors, torch's faults become Paddle's errors.
+"""What every Paddle function shares: results are tensors of the dialect, torch's faults become Paddle's errors.
 
-Paddle raises ValueError for shapes or dtypes that do not match and for arguments of the wrong kind, RuntimeError where it
-has no kernel for a dtype, where torch raises RuntimeError, TypeError and NotImplementedError.
+Paddle raises ValueError for shapes, axes or dtypes that do not fit and for arguments of the wrong kind, RuntimeError where it
+has no kernel for a dtype, where torch raises RuntimeError, IndexError, TypeError and NotImplementedError. Each class of torch's
+has one meaning here; what the dialect raises itself is marked (`base.errors.paddles`).
+
+The operators stand below the class of arrays: `tensor.tensor` names its class by `results_are`.
 """
 
-from __future__ import annotations
-
 import functools
-import re
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 import torch
 
-from anygru.errors import ArgumentError, ArgumentTypeError
+from anygru.errors import AnygruError, ArgumentError, ArgumentTypeError
 
-from .tensor import Tensor
+from ..base.errors import no_kernel
 
-# What torch's argument parser says: "tanh(): argument 'input' (position 1) must be Tensor, not list".
-_TORCHS_TYPE_ERROR = re.compile(r"\(\): argument '|received an invalid combination of arguments|could not be converted")
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
 Arguments = ParamSpec("Arguments")
+_array: type[torch.Tensor] = torch.Tensor
 
 
-def no_kernel(message: str) -> RuntimeError:
-    """The RuntimeError for an operation that Paddle does not have for a dtype."""
-    error = RuntimeError(message)
-    error.is_paddles = True  # type: ignore[attr-defined]
-    return error
+def results_are(kind: type[torch.Tensor]) -> None:
+    """Let every operator give its results the class `kind`."""
+    global _array
+    _array = kind
 
 
-def wrap(value: torch.Tensor) -> Tensor:
+def plain(tensor: torch.Tensor) -> torch.Tensor:
+    """The same values, gradient graph included, as an ordinary torch tensor, for code that is torch's only."""
+    return tensor if type(tensor) is torch.Tensor else tensor.as_subclass(torch.Tensor)
+
+
+def as_torch(value: Any) -> torch.Tensor:
+    """A tensor as it is; anything NumPy takes as a torch tensor of the same dtype."""
+    return value if isinstance(value, torch.Tensor) else torch.as_tensor(np.asarray(value))
+
+
+def wrap(value: torch.Tensor) -> "Tensor":
     """A torch result as a paddle Tensor: the same object under another class, nothing copied."""
     if type(value) is torch.Tensor:
-        value.__class__ = Tensor
+        value.__class__ = _array
     return value  # type: ignore[return-value]
 
 
 def wrap_all(value: Any) -> Any:
-    """Tensors within a result become paddle Tensors; torch's tuples become lists, as Paddle returns them."""
-    if type(value) is torch.Tensor:
-        value.__class__ = Tensor
-        return value
-    if isinstance(value, list):
-        return [wrap_all(each) for each in value]
-    if isinstance(value, tuple):
-        return tuple(wrap_all(each) for each in value)
+    """Tensors within a result become paddle Tensors; torch's named tuples become plain ones."""
+    if isinstance(value, torch.Tensor):
+        return wrap(value)
+    if isinstance(value, (list, tuple)):
+        return (
+            [wrap_all(each) for each in value] if isinstance(value, list) else tuple(wrap_all(each) for each in value)
+        )
     return value
 
 
 def translate(error: Exception, name: str) -> Exception:
     """The error that Paddle raises where torch raised `error` inside the operation `name`."""
-    message = str(error)
-    if isinstance(error, torch.OutOfMemoryError) or getattr(error, "is_paddles", False):
+    if isinstance(error, (torch.OutOfMemoryError, AnygruError)) or getattr(error, "is_paddles", False):
         return error
-    if "not implemented for" in message:
-        return no_kernel(f"(NotFound) {name}(): {message}")
-    if isinstance(error, (NotImplementedError, TypeError)) and not _TORCHS_TYPE_ERROR.search(message):
-        return error  # raised by the dialect itself, or by a call that does not fit a signature
-    if isinstance(error, IndexError) and not message.startswith("Dimension out of range"):
-        return error
-    return ValueError(f"(InvalidArgument) {name}(): {message}")
+    if isinstance(error, NotImplementedError):
+        return no_kernel(f"(NotFound) {name}(): {error}")
+    return ValueError(f"(InvalidArgument) {name}(): {error}")
+
+
+def _is_of_the_call(error: Exception) -> bool:
+    """Whether Python raised the error before the function began: the arguments do not fit its signature."""
+    return isinstance(error, TypeError) and error.__traceback__ is not None and error.__traceback__.tb_next is None
 
 
 def operation(function: Callable[Arguments, Any]) -> Callable[Arguments, Any]:
@@ -71,12 +81,12 @@ def operation(function: Callable[Arguments, Any]) -> Callable[Arguments, Any]:
         try:
             result = function(*args, **kwargs)
         except (RuntimeError, TypeError, IndexError) as error:
-            translated = translate(error, function.__name__)
+            translated = error if _is_of_the_call(error) else translate(error, function.__name__)
             if translated is error:
                 raise
             raise translated from error
         if type(result) is torch.Tensor:
-            result.__class__ = Tensor
+            result.__class__ = _array
             return result
         return wrap_all(result) if isinstance(result, (tuple, list)) else result
 

@@ -12,6 +12,13 @@ import torch
 
 from .operation import float_of_int, need_float, need_tensor, operation
 
+__all__ = [
+    "abs", "acos", "acosh", "angle", "asin", "asinh", "atan", "atanh", "ceil", "conj", "cos", "cosh", "deg2rad",
+    "digamma", "erf", "erfinv", "exp", "expm1", "floor", "frac", "i0", "i1", "isfinite", "isinf", "isnan", "lgamma",
+    "log", "log10", "log1p", "log2", "neg", "rad2deg", "reciprocal", "round", "rsqrt", "sgn", "sign",
+    "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
+]  # fmt: skip
+
 Unary = Callable[..., Any]
 
 

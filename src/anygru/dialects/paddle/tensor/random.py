@@ -8,10 +8,16 @@ import numpy as np
 import torch
 
 from ..base.core import expected_place
+from ..base.errors import no_kernel
 from ..framework.dtype import single, torch_dtype
 from ..framework.framework import default_torch_dtype
-from ..framework.random import default_generator
-from .operation import as_sizes, need_tensor, no_kernel, operation, wrap
+from ..framework.random import Generator, default_generator
+from .operation import as_sizes, need_tensor, operation, wrap
+
+__all__ = [
+    "bernoulli", "multinomial", "normal", "poisson", "rand", "randint", "randint_like", "randn", "randperm",
+    "standard_normal", "uniform",
+]  # fmt: skip
 
 
 def _kind(dtype: torch.dtype) -> type[np.floating]:
@@ -53,8 +59,6 @@ def uniform(
     """Numbers evenly from `min` to `max`; a `seed` other than 0 starts a stream of its own."""
     wanted = _float_dtype(dtype, "uniform")
     if seed:
-        from ..framework.random import Generator
-
         sizes = as_sizes(shape)
         values = Generator.started_plainly(seed).uniform(_count(sizes), single(min), single(max), _kind(wanted))
         return _shaped(values, sizes, wanted)

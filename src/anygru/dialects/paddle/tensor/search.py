@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..base.errors import no_kernel
 from ..framework.dtype import torch_dtype
-from .operation import as_axis, need_same_dtype, need_tensor, no_kernel, operation
+from .operation import as_axis, need_same_dtype, need_tensor, operation
+
+__all__ = [
+    "argmax", "argmin", "argsort", "bucketize", "index_sample", "index_select", "kthvalue", "masked_select", "mode",
+    "nonzero", "searchsorted", "sort", "topk", "where",
+]  # fmt: skip
 
 
 def _no_bools(x: torch.Tensor, operation_name: str) -> None:
@@ -121,10 +127,7 @@ def masked_select(x: torch.Tensor, mask: torch.Tensor, name: str | None = None) 
 def index_select(x: torch.Tensor, index: torch.Tensor, axis: int = 0, name: str | None = None) -> torch.Tensor:
     """Slices of `x` along an axis at the positions `index`."""
     need_tensor(x, "x", "index_select")
-    try:
-        return torch.index_select(x, axis, index)
-    except IndexError as error:
-        raise ValueError(f"(InvalidArgument) index_select(): {error}") from error
+    return torch.index_select(x, axis, index)
 
 
 @operation

@@ -8,7 +8,9 @@ from typing import Any
 import torch
 
 from ..framework.dtype import torch_dtype
-from .operation import as_axis, need_same_dtype, need_tensor, operation
+from .operation import as_axis, need_same_dtype, need_tensor, operation, wrap
+
+__all__ = ["mean", "median", "nanmedian", "numel", "quantile", "std", "var"]
 
 
 @operation
@@ -55,8 +57,6 @@ def numel(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The number of elements, as an int64 tensor."""
     if not isinstance(x, torch.Tensor):
         raise TypeError(f"x must be a Tensor in numel, got {type(x)}")
-    from .operation import wrap
-
     return wrap(torch.tensor(torch.Tensor.numel(x)))
 
 

@@ -6,26 +6,34 @@ subclass whose attributes and methods follow Paddle. It switches `__torch_functi
 it costs what it costs on a plain tensor and gives a plain tensor, to which `operation.wrap` gives this class in place
 (no copy, no node in the graph). Autograd, memory, devices and optimizers are torch's own.
 
-Torch's Python code meets these tensors too, in optimizers and in DistributedDataParallel. What it asks for and Paddle
-answers differently stays usable: `size` is a number that can be called, `dtype` is torch's to torch's code, and the
-methods written in Paddle's way in the other modules take torch's keywords (`alpha=`) where optimizers use them.
-Code that is only torch (anygru's own layers) is handed `plain(tensor)`.
+A tensor answers the same to everybody. Torch's Python code meets it in optimizers and in DistributedDataParallel, and finds
+what it uses there: `size` is a number that can be called, a dtype equals torch's, and the methods written in Paddle's way
+take torch's keywords (`alpha=`). `base.seams` has the two places where that is not enough. Code that is torch's only, such
+as anygru's own layers, is handed `plain(tensor)`.
 
-The operations become methods in `tensor/__init__.py`.
+`methods.py` has the operations that are methods.
 """
 
 from __future__ import annotations
 
 import copy
-import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
 from ..base import core, unique_name
+from ..base.seams import words
 from ..framework.dtype import FROM_TORCH, dtype, torch_dtype
+from .gradients import backward
+from .methods import METHODS
+from .moving import recast as recast
+from .operation import as_torch as as_torch
+from .operation import plain as plain
+from .operation import results_are, wrap
+from .to_string import tensor_to_string
 
 _torch_shape = torch.Tensor.shape.__get__  # type: ignore[attr-defined]
 _torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
@@ -40,38 +48,8 @@ class Size(int):
 
     _lengths: torch.Size
 
-    def __call__(self, dim: int | None = None) -> Any:
+    def __call__(self, dim: int | None = None) -> torch.Size | int:
         return self._lengths if dim is None else self._lengths[dim]
-
-
-def plain(tensor: torch.Tensor) -> torch.Tensor:
-    """The same values, gradient graph included, as an ordinary torch tensor, for code that speaks torch only."""
-    return tensor if type(tensor) is torch.Tensor else tensor.as_subclass(torch.Tensor)
-
-
-def as_torch(value: Any) -> torch.Tensor:
-    """A tensor as it is; anything NumPy takes as a torch tensor of the same dtype."""
-    return value if isinstance(value, torch.Tensor) else torch.as_tensor(np.asarray(value))
-
-
-def _asked_by_torch() -> bool:
-    """Whether the attribute that calls this is being used by a module of torch, such as an optimizer."""
-    return sys._getframe(2).f_globals.get("__name__", "").startswith("torch.")
-
-
-def recast(tensor: Tensor, device: torch.device | None, dtype: torch.dtype | None) -> None:
-    """Move and cast a tensor in place, its gradient too."""
-    if not tensor._is_initialized():
-        return
-    new = torch.Tensor.to(plain(tensor.detach()), device=device, dtype=dtype)
-    stop_gradient, grad = tensor.stop_gradient, tensor.grad
-    if tensor.is_leaf:
-        _set_torch_grad(tensor, None)
-        tensor.requires_grad_(False)
-    tensor.data = new
-    tensor.stop_gradient = stop_gradient
-    if grad is not None and new.is_floating_point():
-        tensor.grad = torch.Tensor.to(plain(grad.detach()), device=device, dtype=dtype)
 
 
 class TensorHookRemoveHelper:
@@ -104,8 +82,6 @@ class Tensor(torch.Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
     __array_priority__ = 1000  # NumPy arrays leave arithmetic with a tensor to the tensor
 
-    # -- facts ---------------------------------------------------------------------------------------------------------
-
     @property
     def shape(self) -> list[int]:  # type: ignore[override]
         """The lengths of the axes, a list."""
@@ -113,9 +89,9 @@ class Tensor(torch.Tensor):
 
     @property
     def dtype(self) -> dtype:  # type: ignore[override]
-        """The element type, one of `paddle.float32` and its kin; torch's own code gets torch's dtype."""
+        """The element type, one of `paddle.float32` and its kin."""
         kind = _torch_dtype(self)
-        return kind if _asked_by_torch() else FROM_TORCH[kind]
+        return kind if words.are_torchs else FROM_TORCH[kind]
 
     @property
     def size(self) -> int:  # type: ignore[override]
@@ -189,16 +165,14 @@ class Tensor(torch.Tensor):
 
     @property
     def data(self) -> torch.Tensor:
-        """The tensor itself; torch's own code gets the values outside the gradient graph."""
-        return _torch_data(self) if _asked_by_torch() else self
+        """The tensor itself."""
+        return self
 
     @data.setter
     def data(self, value: torch.Tensor) -> None:
         _set_torch_data(self, value)
-        if isinstance(value, Tensor) and not _asked_by_torch():
+        if isinstance(value, Tensor):
             self.stop_gradient = value.stop_gradient  # Paddle takes this over with the values
-
-    # -- gradients -----------------------------------------------------------------------------------------------------
 
     @property
     def stop_gradient(self) -> bool:
@@ -230,8 +204,8 @@ class Tensor(torch.Tensor):
 
     @grad.setter  # type: ignore[override]
     def grad(self, value: torch.Tensor) -> None:
-        if value is None and _asked_by_torch():
-            _set_torch_grad(self, None)  # torch's optimizers and modules clear gradients so; Paddle's users may not
+        if value is None and words.are_torchs:
+            _set_torch_grad(self, None)
             return
         if not isinstance(value, torch.Tensor):
             raise ValueError(f"(InvalidArgument) grad must be Tensor, but got {type(value).__name__}; use clear_grad()")
@@ -265,11 +239,9 @@ class Tensor(torch.Tensor):
             SystemError: if the graph has been used by a `backward` without `retain_graph`.
             ValueError: if `grad_tensor` is no tensor or has another shape.
         """
-        from ..autograd.backward_mode import backward
-
         backward([self], [grad_tensor], retain_graph)
 
-    def register_hook(self, hook: Any) -> TensorHookRemoveHelper:
+    def register_hook(self, hook: Callable[[Tensor], torch.Tensor | None]) -> TensorHookRemoveHelper:
         """Call `hook(gradient)` when the gradient is known; what it returns, unless None, takes its place.
 
         Raises:
@@ -279,10 +251,7 @@ class Tensor(torch.Tensor):
             raise RuntimeError("Cannot register hook on a tensor that stop gradient.")
 
         def call(gradient: torch.Tensor) -> torch.Tensor | None:
-            if type(gradient) is torch.Tensor:
-                gradient = gradient.view_as(gradient)
-                gradient.__class__ = Tensor
-            return hook(gradient)
+            return hook(wrap(gradient.view_as(gradient)))
 
         return TensorHookRemoveHelper(super().register_hook(call), self)
 
@@ -290,8 +259,6 @@ class Tensor(torch.Tensor):
         """Keep the gradient of a tensor that is no leaf."""
         if self.requires_grad:
             self.retain_grad()
-
-    # -- values --------------------------------------------------------------------------------------------------------
 
     def numpy(self, *_: Any) -> np.ndarray:  # type: ignore[override]
         """A copy as a NumPy array (bfloat16 as uint16 bit patterns)."""
@@ -372,28 +339,6 @@ class Tensor(torch.Tensor):
         torch.Tensor.detach_(self)
         return self
 
-    def cpu(self) -> Tensor:  # type: ignore[override]
-        """This tensor on the CPU."""
-        return self._to_device(torch.device("cpu"))
-
-    def cuda(self, device_id: int | None = None, blocking: bool = True) -> Tensor:  # type: ignore[override]
-        """This tensor on a CUDA device."""
-        return self._to_device(core.CUDAPlace(device_id or 0).device)
-
-    def pin_memory(self, *_: Any) -> Tensor:
-        """This tensor in page-locked memory."""
-        out = torch.Tensor.pin_memory(self)
-        out.__class__ = Tensor
-        return out  # type: ignore[return-value]
-
-    def _to_device(self, device: torch.device) -> Tensor:
-        out = torch.Tensor.to(self, device)
-        if type(out) is torch.Tensor:
-            out.__class__ = Tensor
-        return out  # type: ignore[return-value]
-
-    # -- Python --------------------------------------------------------------------------------------------------------
-
     def _only(self, target: str) -> Any:
         if torch.Tensor.numel(self) != 1:
             raise AssertionError(f"only one element variable can be converted to {target}.")
@@ -431,15 +376,10 @@ class Tensor(torch.Tensor):
     def __iter__(self) -> Any:
         return (self[index] for index in range(len(self) if self.ndim else 0))
 
-    def __contains__(self, value: Any) -> bool:
-        return bool((plain(self) == value).any())
-
     def __hash__(self) -> int:
         return id(self)
 
     def __repr__(self, *_: Any, **__: Any) -> str:  # type: ignore[override]
-        from .to_string import tensor_to_string
-
         return tensor_to_string(self)
 
     __str__ = __repr__
@@ -474,3 +414,8 @@ def _rebuild(kind: type[Tensor], value: torch.Tensor, requires_grad: bool, attri
     value.__dict__.update(attributes)
     value.requires_grad_(requires_grad)
     return value  # type: ignore[return-value]
+
+
+for _name, _method in METHODS.items():
+    setattr(Tensor, _name, _method)
+results_are(Tensor)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from .tensor import Tensor, plain
+from .operation import plain
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+__all__ = ["set_printoptions"]
 
 _HEAD = "Tensor("
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import torch
 
-from .tensor import Tensor, as_torch
+from ..framework.dtype import torch_dtype
+from .operation import as_torch, wrap
+from .tensor import Tensor
 
 
 class Uninitialized(Tensor):
@@ -44,3 +46,13 @@ class Uninitialized(Tensor):
     def data(self, value: torch.Tensor) -> None:
         self.__class__ = Tensor  # type: ignore[assignment]
         self.data = value
+
+
+def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> Tensor:
+    """A variable without values until something is assigned to it."""
+    tensor = wrap(torch.zeros([0], dtype=torch_dtype(dtype)))
+    tensor.__class__ = Uninitialized
+    if name is not None:
+        tensor.name = name
+    tensor.persistable = persistable
+    return tensor

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from ...functions.activation.maxout import maxout
+from ...functions.activations import maxout
 from ...link import Chain
 from ...types import InitializerSpec, VariableLike
 from ...variable import Variable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...functions.activation.prelu import prelu
+from ...functions.activations import prelu
 from ...link import Link
 from ...types import InitializerSpec, ShapeSpec, VariableLike
 from ...variable import Parameter, Variable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...functions.math import bias as function
+from ...functions import products as function
 from ...initializers import fillers
 from ...link import Link
 from ...types import ShapeSpec, VariableLike

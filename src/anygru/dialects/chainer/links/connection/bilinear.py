@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from ...functions.connection import bilinear as function
+from ...functions import products as function
 from ...initializers import fillers
 from ...link import Link
 from ...types import InitializerSpec, NdArray, VariableLike

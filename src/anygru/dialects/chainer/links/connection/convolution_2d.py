@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...functions.connection.convolution_2d import as_pair, convolution_2d
+from ...functions.convolutions import as_pair, convolution_2d
 from ...initializers import fillers
 from ...link import Link
 from ...types import InitializerSpec, VariableLike

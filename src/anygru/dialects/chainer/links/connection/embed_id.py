@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...functions.connection.embed_id import embed_id
+from ...functions.products import embed_id
 from ...initializers.fillers import Normal
 from ...link import Link
 from ...types import InitializerSpec, VariableLike

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...functions.connection.linear import linear
+from ...functions.products import linear
 from ...initializers import fillers
 from ...link import Link
 from ...types import InitializerSpec, VariableLike

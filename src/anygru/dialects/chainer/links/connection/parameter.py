@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import variable
-from ...functions.math.identity import identity
+from ...functions.arithmetic import identity
 from ...link import Link
 from ...types import NdArray
 

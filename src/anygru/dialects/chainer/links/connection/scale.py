@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...functions.math import scale as function
+from ...functions import products as function
 from ...initializers import fillers
 from ...link import Chain
 from ...types import ShapeSpec, VariableLike

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import reporter
-from ...functions.evaluation.accuracy import accuracy
-from ...functions.loss.softmax_cross_entropy import softmax_cross_entropy
+from ...functions.evaluations import accuracy
+from ...functions.losses import softmax_cross_entropy
 from ...link import Chain
 from ...variable import Variable
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy
 
-from ... import get_dtype
-from ...configuration import config
-from ...functions.normalization.batch_normalization import batch_normalization, fixed_batch_normalization
+from ...configuration import config, get_dtype
+from ...functions.normalizations import batch_normalization, fixed_batch_normalization
 from ...initializers import fillers
 from ...link import Link
 from ...types import DTypeSpec, InitializerSpec, VariableLike

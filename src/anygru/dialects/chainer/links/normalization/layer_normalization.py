@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...functions.normalization.layer_normalization import layer_normalization
+from ...functions.normalizations import layer_normalization
 from ...link import Link
 from ...types import InitializerSpec, VariableLike
 from ...utils import size_of_shape

@@ -11,10 +11,9 @@ from anygru import layers
 from ... import _hooks
 from ..._tensors import as_tensor
 from ...device_resident import DeviceResidentsVisitor
-from ...functions.activation.sigmoid import sigmoid
-from ...functions.activation.tanh import tanh
-from ...functions.math.linear_interpolate import linear_interpolate
-from ...functions.rnn import gru_step
+from ...functions import gru_steps as gru_step
+from ...functions.activations import sigmoid, tanh
+from ...functions.arithmetic import linear_interpolate
 from ...link import Chain
 from ...types import InitializerSpec, VariableLike
 from ...variable import Variable

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from ...configuration import config
 from ...device_resident import DeviceResidentsVisitor
-from ...functions.activation.sigmoid import sigmoid
-from ...functions.activation.tanh import tanh
-from ...functions.array.concat import concat
-from ...functions.math.linear_interpolate import linear_interpolate
+from ...functions.activations import sigmoid, tanh
+from ...functions.arithmetic import linear_interpolate
+from ...functions.arrays import concat
 from ...link import Chain
 from ...types import VariableLike
 from ...variable import Variable

@@ -11,7 +11,7 @@ import torch
 from anygru import layers
 
 from ..._tensors import as_tensor
-from ...functions.rnn import n_step_gru as rnn
+from ...functions import recurrent as rnn
 from ...types import VariableLike
 from ...utils import argument
 from ...variable import Variable

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from ...functions.rnn.longest_first import longest_first
+from ...functions._longest_first import longest_first
 from ...initializers import fillers
 from ...link import ChainList, Link
 from ...types import InitializerSpec, VariableLike

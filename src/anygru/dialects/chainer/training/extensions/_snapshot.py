@@ -84,13 +84,13 @@ class _Snapshot(Extension):
             files = _saved_files(self.filename, trainer.out)
             if files:
                 npz.load_npz(files[-1], target)
-        if self.n_retains > 0 and isinstance(self.filename, str) and hasattr(self.writer, "add_cleanup_hook"):
+        if self.n_retains > 0 and isinstance(self.filename, str) and hasattr(self.writer, "_add_cleanup_hook"):
 
             def remove_old() -> None:
                 for path in _saved_files(self.filename, trainer.out)[: -self.n_retains]:
                     os.remove(path)
 
-            self.writer.add_cleanup_hook(remove_old)
+            self.writer._add_cleanup_hook(remove_old)
 
     def on_error(self, trainer: Trainer, exc: Exception, tb: TracebackType | None) -> None:
         if self._snapshot_on_error:

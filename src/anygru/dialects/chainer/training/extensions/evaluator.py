@@ -12,7 +12,7 @@ from ...configuration import using_config
 from ...dataset import convert
 from ...dataset.base import Iterator
 from ...function import no_backprop_mode
-from ...iterators import SerialIterator
+from ...iterators.serial_iterator import SerialIterator
 from ...link import Link
 from ...reporter import DictSummary, Reporter
 from ...types import DeviceSpec

@@ -145,7 +145,7 @@ class InverseShift(_Shift):
 
 
 class PolynomialShift(_Shift):
-    """`init * (1 - t / max_count)^rate`, not beyond `target`; 0 after `max_count` calls."""
+    """`init * (1 - t / max_count)^rate`, not beyond `target`; 0 after `max_count` calls. It rises for a negative rate."""
 
     def __init__(
         self,
@@ -156,8 +156,6 @@ class PolynomialShift(_Shift):
         target: float | None = None,
         optimizer: Optimizer | None = None,
     ) -> None:
-        if rate < 0:
-            raise ValueError("PolynomialShift does not support negative rate")
         super().__init__(attr, optimizer)
         self._rate = rate
         self._max_count = max_count
@@ -165,8 +163,10 @@ class PolynomialShift(_Shift):
         self._target = target
 
     def value(self, t: int) -> Any:
+        if t == 0:
+            return self._init
         decay = max(1 - t / self._max_count, 0)
-        return _not_beyond(self._init * decay**self._rate, self._target, self._rate > 1)
+        return _not_beyond(self._init * decay**self._rate, self._target, self._rate < 0)
 
 
 class StepShift(_Shift):

@@ -9,9 +9,19 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from ... import _processes
 from ...serializers.npz import save_npz
 
-__all__ = ["QueueWriter", "SimpleWriter", "StandardWriter", "ThreadQueueWriter", "ThreadWriter", "Writer"]
+__all__ = [
+    "ProcessQueueWriter",
+    "ProcessWriter",
+    "QueueWriter",
+    "SimpleWriter",
+    "StandardWriter",
+    "ThreadQueueWriter",
+    "ThreadWriter",
+    "Writer",
+]
 
 
 class Writer:
@@ -33,12 +43,15 @@ class Writer:
             temporary = os.path.join(folder, os.path.basename(path))
             savefun(temporary, target, **kwds)
             os.replace(temporary, path)
+        self._post_save()
+
+    def _add_cleanup_hook(self, hook_fun: Callable[[], None]) -> None:
+        """Call a function after each snapshot."""
+        self._cleanup_hooks.append(hook_fun)
+
+    def _post_save(self) -> None:
         for hook in self._cleanup_hooks:
             hook()
-
-    def add_cleanup_hook(self, hook: Callable[[], None]) -> None:
-        """Call a function after each snapshot."""
-        self._cleanup_hooks.append(hook)
 
     def finalize(self) -> None:
         """Called after the training: returns when everything is written."""
@@ -92,13 +105,22 @@ class ThreadWriter(StandardWriter):
         return threading.Thread(target=self.save, args=arguments, kwargs=kwds)
 
 
+class ProcessWriter(StandardWriter):
+    """Writes in a process for each snapshot."""
+
+    def create_worker(self, filename: str, outdir: str, target: dict[str, Any], **kwds: Any) -> _Process:
+        return _Process(target=self.save, args=(filename, outdir, target, self._savefun), kwargs=kwds)
+
+
 class QueueWriter(Writer):
     """Puts snapshots into a queue; one consumer writes them, in order.
 
     Args:
         savefun: function (path, dictionary) that writes a file.
-        task: what the consumer calls, with (file name, folder, dictionary); by default it writes with `savefun`.
+        task: what the consumer calls, with (file name, folder, dictionary); by default a `SimpleWriter` of `savefun`.
     """
+
+    _is_running = False
 
     def __init__(self, savefun: Callable[..., None] = save_npz, task: Callable[..., None] | None = None) -> None:
         super().__init__()
@@ -106,16 +128,17 @@ class QueueWriter(Writer):
         self._queue = self.create_queue()
         self._consumer = self.create_consumer(self._queue)
         self._consumer.start()
+        self._is_running = True
 
     def __call__(self, filename: str, outdir: str, target: dict[str, Any]) -> None:
-        self._queue.put((filename, outdir, _copied(target)))
+        self._queue.put([self._task, filename, outdir, _copied(target)])
 
     def create_task(self, savefun: Callable[..., None]) -> Callable[..., None]:
         """What the consumer calls."""
-        return lambda filename, outdir, target: self.save(filename, outdir, target, savefun)
+        return SimpleWriter(savefun=savefun)
 
     def create_queue(self) -> Any:
-        """Subclasses make the queue here."""
+        """Subclasses make the queue here; it has `task_done` and `join`."""
         raise NotImplementedError
 
     def create_consumer(self, q: Any) -> Any:
@@ -123,13 +146,19 @@ class QueueWriter(Writer):
         raise NotImplementedError
 
     def consume(self, q: Any) -> None:
-        """Do the tasks of a queue until there is a None in it."""
+        """Do the tasks of a queue, [function, file name, folder, dictionary], until there is a None in it."""
         while (task := q.get()) is not None:
-            self._task(*task)
+            task[0](*task[1:])
+            self._post_save()
+            q.task_done()
+        q.task_done()
 
     def finalize(self) -> None:
-        self._queue.put(None)
-        self._consumer.join()
+        if self._is_running:
+            self._queue.put(None)
+            self._queue.join()
+            self._consumer.join()
+        self._is_running = False
 
 
 class ThreadQueueWriter(QueueWriter):
@@ -140,6 +169,37 @@ class ThreadQueueWriter(QueueWriter):
 
     def create_consumer(self, q: Any) -> threading.Thread:
         return threading.Thread(target=self.consume, args=(q,), daemon=True)
+
+
+class ProcessQueueWriter(QueueWriter):
+    """Writes in one process that lasts as long as the training. See `QueueWriter`."""
+
+    def create_queue(self) -> Any:
+        return _processes.context().JoinableQueue()
+
+    def create_consumer(self, q: Any) -> _Process:
+        return _Process(target=self.consume, args=(q,))
+
+
+class _Process:
+    """A process that begins as `_processes` asks for."""
+
+    def __init__(
+        self, target: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
+    ) -> None:
+        context: Any = _processes.context()
+        self._process = context.Process(target=_call, args=(target, args, kwargs or {}))
+
+    def start(self) -> None:
+        _processes.start(self._process)
+
+    def join(self) -> None:
+        self._process.join()
+
+
+def _call(target: Callable[..., None], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    _processes.begin()
+    target(*args, **kwargs)
 
 
 def _copied(target: dict[str, Any]) -> dict[str, Any]:

@@ -1,3 +1,3 @@
 """Triggers: when something happens."""
 
-from .triggers import *  # noqa: F403
+from .triggers import *

@@ -1,4 +1,4 @@
 """Updaters."""
 
-from .parallel_updater import *  # noqa: F403
-from .standard_updater import *  # noqa: F403
+from .parallel_updater import *
+from .standard_updater import *

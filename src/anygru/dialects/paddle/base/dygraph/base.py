@@ -8,9 +8,13 @@ from typing import Any
 
 import torch
 
+from ...tensor.creation import to_tensor
+from ...tensor.gradients import run_engine
 from ...tensor.operation import wrap
 from ...tensor.tensor import Tensor
 from .. import core, unique_name
+
+__all__ = ["disable_static", "enable_grad", "enable_static", "grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
 
 class no_grad(torch.no_grad):
@@ -80,13 +84,14 @@ def grad(
     places = [place for place, x in enumerate(xs) if x.requires_grad]
     found: list[Any] = [None] * len(xs)
     if used and places:
-        try:
-            gradients = torch.autograd.grad(
-                [y for y, _ in used], [xs[place] for place in places], [weight for _, weight in used],
-                True if retain_graph is None else retain_graph, create_graph, allow_unused=True,
-            )  # fmt: skip
-        except RuntimeError as error:
-            raise SystemError(f"(Fatal) paddle.grad: {error}") from error
+        kept = True if retain_graph is None else retain_graph
+        gradients = run_engine(
+            lambda: torch.autograd.grad(
+                [y for y, _ in used], [xs[place] for place in places], [weight for _, weight in used], kept, create_graph,
+                allow_unused=True,
+            ),
+            [y for y, _ in used],
+        )  # fmt: skip
         for place, gradient in zip(places, gradients, strict=True):
             found[place] = None if gradient is None else wrap(gradient)
     for place, gradient in enumerate(found):
@@ -137,8 +142,6 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
     Raises:
         TypeError: for anything else.
     """
-    from ...tensor.creation import to_tensor
-
     if isinstance(value, Tensor) and dtype is None:
         return value
     tensor = to_tensor(value, dtype)

@@ -13,8 +13,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from ...tensor.operation import wrap
-from ...tensor.tensor import plain
+from ...tensor.operation import plain, wrap
 from .group import Group, resolve
 from .reduce_op import TORCH_OPS, ReduceOp, check_op
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
+from ...base.errors import paddles
 from ...framework.dtype import single
 from ...framework.random import default_generator, use_exact
-from ...tensor.operation import as_sizes, need_same_dtype, need_tensor, operation
-from ...tensor.tensor import plain
+from ...tensor.operation import as_sizes, need_same_dtype, need_tensor, operation, plain
 
 
 @operation
@@ -58,7 +58,7 @@ def dropout(
     if isinstance(p, torch.Tensor):
         p = p.item()
     if not isinstance(p, (int, float)):
-        raise TypeError("p argument should be a number or Variable")
+        raise paddles(TypeError("p argument should be a number or Variable"))
     if not 0 <= p <= 1:
         raise ValueError("p argument should between 0 and 1")
     if mode not in ("downscale_in_infer", "upscale_in_train"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from ...base.errors import paddles
 from ...tensor.operation import need_tensor, operation
 
 
@@ -19,7 +20,7 @@ def embedding(
     need_tensor(x, "x", "embedding")
     rows = int(weight.shape[0])
     if x.is_floating_point():
-        raise NotImplementedError(f"(Unimplemented) embedding(): x must be int32 or int64, got {x.dtype}")
+        raise paddles(NotImplementedError(f"(Unimplemented) embedding(): x must be int32 or int64, got {x.dtype}"))
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise ValueError(f"padding_idx must be within [-{rows}, {rows}), but got {padding_idx}")
     index = torch.Tensor.to(x, torch.int64)

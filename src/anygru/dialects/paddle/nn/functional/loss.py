@@ -6,9 +6,10 @@ from typing import Any
 
 import torch
 
+from ...._hook.not_covered import not_covered
+from ...base.errors import paddles
 from ...framework.dtype import single, torch_dtype
-from ...tensor.operation import need_same_dtype, need_tensor, operation
-from ...tensor.tensor import plain
+from ...tensor.operation import need_same_dtype, need_tensor, operation, plain
 
 
 def check_reduction(reduction: str, name: str) -> None:
@@ -181,9 +182,11 @@ def _hard(log_p: torch.Tensor, label: torch.Tensor, axis: int, ignore_index: int
     classes = int(log_p.shape[axis])
     safe = torch.where(ignored, 0, label)
     if safe.numel() and not (int(safe.min()) >= 0 and int(safe.max()) < classes):
-        raise IndexError(
-            f"(OutOfRange) label value must be within [0, {classes}) or ignore_index {ignore_index}, got values from "
-            f"{int(safe.min())} to {int(safe.max())}"
+        raise paddles(
+            IndexError(
+                f"(OutOfRange) label value must be within [0, {classes}) or ignore_index {ignore_index}, got values from "
+                f"{int(safe.min())} to {int(safe.max())}"
+            )
         )
     loss = torch.neg(torch.gather(plain(log_p), axis, safe))
     return torch.where(ignored, torch.zeros((), dtype=loss.dtype), loss), label
@@ -417,9 +420,7 @@ def ctc_loss(
     """
     check_reduction(reduction, "ctc_loss")
     if norm_by_times:
-        raise NotImplementedError(
-            "ctc_loss: norm_by_times=True is not covered; divide the gradients by the lengths instead"
-        )
+        raise not_covered("paddle.nn.functional.ctc_loss(norm_by_times=True)", "gradients divided by the lengths")
     lengths = plain(torch.Tensor.to(label_lengths, torch.int64))
     loss = torch.ctc_loss(
         torch.log_softmax(plain(log_probs), -1), plain(torch.Tensor.to(labels, torch.int64)),

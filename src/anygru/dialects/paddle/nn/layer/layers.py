@@ -18,10 +18,11 @@ from torch._C._dynamo.eval_frame import get_eval_frame_callback
 from ...base import unique_name
 from ...base.framework import EagerParamBase
 from ...base.layer_helper import create_parameter
+from ...base.seams import not_traced
 from ...framework.dtype import as_dtype
 from ...framework.framework import get_default_dtype
-from ...tensor.creation import create_tensor
 from ...tensor.tensor import Tensor
+from ...tensor.uninitialized import create_tensor
 from . import casting
 from .state import load_state, state_of
 
@@ -168,7 +169,7 @@ class Layer(torch.nn.Module):
             if name is not None
             else unique_name.generate(f"{self._full_name}._generated_var")
         )
-        return create_tensor("float32" if dtype is None else dtype, stem, bool(persistable))  # type: ignore[return-value]
+        return create_tensor("float32" if dtype is None else dtype, stem, bool(persistable))
 
     create_tensor = create_variable
 
@@ -451,6 +452,9 @@ class Layer(torch.nn.Module):
 def _eagerly(layer: Layer, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a layer outside what torch.compile traces."""
     return torch.nn.Module.__call__(layer, *inputs, **kwargs)
+
+
+not_traced(Layer.__call__)  # type: ignore[arg-type]
 
 
 def _forget(name: str, *tables: Any) -> None:

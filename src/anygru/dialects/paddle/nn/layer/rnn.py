@@ -14,9 +14,10 @@ import torch
 
 from anygru import functional, layers
 
+from ...base.errors import no_kernel
 from ...framework.dtype import single
 from ...tensor import creation, manipulation
-from ...tensor.operation import core_call, need_tensor, no_kernel, wrap
+from ...tensor.operation import core_call, need_tensor, wrap
 from ...tensor.tensor import Tensor, plain
 from ..functional.common import draw_kept
 from ..initializer import Constant, Uniform

@@ -1,0 +1,71 @@
+// The arguments of a native call: one dict, read by name. A tensor comes as itself, or as (address, bytes).
+#pragma once
+
+#include "operands.hpp"
+
+namespace anygru {
+
+// The name of an argument, made into a Python string once.
+struct Key {
+    explicit Key(const char* text) : name(text), word(PyUnicode_InternFromString(text)) {}
+    const char* name;
+    PyObject* word;
+};
+
+// Refuses what is missing, has a wrong size, or is None where it must not be. An optional argument may be left out.
+class Arguments {
+public:
+    explicit Arguments(nb::dict given) : given_(std::move(given)) {}
+
+    // The argument, or a null handle.
+    nb::handle find(const Key& key) const {
+        PyObject* found = PyDict_GetItemWithError(given_.ptr(), key.word);
+        if (!found && PyErr_Occurred()) throw nb::python_error();
+        return found == Py_None ? nb::handle() : nb::handle(found);
+    }
+
+    nb::handle get(const Key& key) const {
+        const nb::handle found = find(key);
+        if (!found.is_valid()) refuse(std::string(key.name) + " is missing");
+        return found;
+    }
+
+    Index number(const Key& key) const {
+        const Py_ssize_t value = PyLong_AsSsize_t(get(key).ptr());
+        if (value == -1 && PyErr_Occurred()) throw nb::python_error();
+        return value;
+    }
+
+    bool flag(const Key& key) const { return get(key).ptr() == Py_True; }
+
+    template <class Real>
+    Real* tensor(const Key& key, Index expected) const {
+        return anygru::tensor<Real>(get(key), expected, key.name);
+    }
+
+    // Null where it is left out.
+    template <class Real>
+    Real* optional_tensor(const Key& key, Index expected) const {
+        const nb::handle found = find(key);
+        return found.is_valid() ? anygru::tensor<Real>(found, expected, key.name) : nullptr;
+    }
+
+private:
+    nb::dict given_;
+};
+
+namespace keys {
+
+inline const Key batch("batch"), gates("gates"), grad_gates("grad_gates"), grad_h_0("grad_h_0"), grad_h_n("grad_h_n"),
+    grad_output("grad_output"), grad_row_stride("grad_row_stride"), grad_step_stride("grad_step_stride"), h_0("h_0"),
+    h_n("h_n"), hidden("hidden"), input("input"), input_size("input_size"), itemsize("itemsize"), kept("kept"),
+    kind("kind"), layers("layers"), needs("needs"), output("output"), output_row_stride("output_row_stride"),
+    output_step_stride("output_step_stride"), previous("previous"), reserve("reserve"), row_stride("row_stride"),
+    rows("rows"), sizes("batch_sizes"), step_stride("step_stride"), steps("steps"), threads("threads"),
+    weights("weights"), weights_hh("weights_hh"), weight_ih_gradient("weight_ih_gradient"),
+    weight_hh_gradient("weight_hh_gradient"), bias_ih_gradient("bias_ih_gradient"),
+    bias_hh_gradient("bias_hh_gradient"), adds("adds");
+
+}  // namespace keys
+
+}  // namespace anygru

@@ -1,0 +1,34 @@
+"""Processes that the dialect starts: forked, as in Chainer, where there is fork."""
+
+from __future__ import annotations
+
+import multiprocessing
+import warnings
+from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
+
+import torch
+
+
+def context() -> BaseContext:
+    """The start method that the program has set, else fork where there is fork."""
+    method = multiprocessing.get_start_method(allow_none=True)
+    if method is None and "fork" in multiprocessing.get_all_start_methods():
+        method = "fork"
+    return multiprocessing.get_context(method)
+
+
+def start(process: BaseProcess) -> None:
+    """Start a process whose first call is `begin`."""
+    with warnings.catch_warnings():
+        # Python 3.12 warns of any fork beside other threads; `begin` takes care of those that torch has.
+        warnings.filterwarnings("ignore", ".*multi-threaded.*fork", DeprecationWarning)
+        process.start()
+
+
+def begin() -> None:
+    """To be called first in a new process.
+
+    A forked child has the memory of torch's thread pools without their threads, and would wait for these for ever.
+    """
+    torch.set_num_threads(1)

@@ -1,0 +1,153 @@
+"""`function` and `elementwise` turn arithmetic on tensors into functions of Variables: one row of a table each."""
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import torch
+
+from .._torch_function import TorchFunction
+from ..utils import type_check
+from ..variable import Variable, as_variable
+from ._checks import Check, real
+
+Tensor = torch.Tensor
+_INPUTS = (Tensor, Tensor | None, Sequence[Tensor])
+
+
+class Row(TorchFunction):
+    """The node of a row. Its class has the name of Chainer's, which labels, hooks and drawn graphs show."""
+
+    body: ClassVar[Callable[..., Any]]
+    checks: ClassVar[tuple[Check, ...]] = (real,)
+    prepare: ClassVar[Callable[..., tuple[Any, ...]] | None] = None
+    inputs_named: ClassVar[tuple[str, ...]] = ("x",)
+    """Names of the inputs; empty if there can be any number of them."""
+    takes_list: ClassVar[bool] = False
+    named: ClassVar[bool] = True
+    options: ClassVar[inspect.Signature] = inspect.Signature()
+    text: ClassVar[str | Callable[[Any], str] | None] = None
+    gives_tuple = False
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        if kwargs or len(args) != len(self.options.parameters):
+            bound = self.options.bind(*args, **kwargs)
+            bound.apply_defaults()
+            args = bound.args
+        prepare = type(self).prepare
+        self._values = args if prepare is None else prepare(*args)
+        self.__dict__.update(zip(self.options.parameters, self._values, strict=True))
+
+    @property
+    def label(self) -> str:
+        text = type(self).text
+        return type(self).__name__ if text is None else text if isinstance(text, str) else text(self)
+
+    def check_type_forward(self, in_types: Sequence[Any]) -> None:
+        if self.named and self.inputs_named:
+            type_check._argname(in_types, self.inputs_named[: max(len(in_types), 1)])
+        for check in self.checks:
+            check(self, *in_types)
+
+    def compute(self, *inputs: Tensor) -> Any:
+        body = type(self).body
+        if self.takes_list:
+            results = body(inputs, *self._values)
+        else:
+            results = body(*inputs, *(None,) * (len(self.inputs_named) - len(inputs)), *self._values)
+        self.gives_tuple = isinstance(results, tuple)
+        return results
+
+    def result(self, inputs: Sequence[Any]) -> Any:
+        """The output as a Variable, or several as a tuple."""
+        outputs = self.apply(inputs)
+        return outputs if self.gives_tuple else outputs[0]
+
+
+def function(
+    name: str,
+    *checks: Check,
+    label: str | Callable[[Any], str] | None = None,
+    prepare: Callable[..., tuple[Any, ...]] | None = None,
+    unless: Callable[..., bool] | None = None,
+    named: bool = True,
+    is_elementwise: bool = False,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate arithmetic on tensors: it becomes a function of Variables and arrays.
+
+    The leading parameters that are annotated as Tensor (`Tensor | None` if they may be left out, `Sequence[Tensor]` or
+    `*xs: Tensor` for any number) are the inputs, all others are options and become attributes of the node. The node's
+    class is put beside the function, as in Chainer's modules: `ReLU` beside `relu`.
+
+    Args:
+        name: name of the node's class.
+        checks: called with the node and the types of the inputs; they raise InvalidType.
+        label: the text in messages and graphs, or a function of the node that gives it; `name` by default.
+        prepare: takes the options, checks them and returns those that the node keeps.
+        unless: takes the arguments and tells whether the first input is the result as it is.
+        named: whether messages call the inputs by their names, else "in_types[0]".
+        is_elementwise: what the node says of itself.
+    """
+
+    def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
+        parameters = [p.replace() for p in inspect.signature(body).parameters.values()]
+        n_inputs = sum(p.annotation in _INPUTS for p in parameters)
+        spread = parameters[0].kind is inspect.Parameter.VAR_POSITIONAL
+        takes_list = parameters[0].annotation == Sequence[Tensor]
+        bare = [p.replace(annotation=p.empty) for p in parameters]
+        members = {
+            "__module__": body.__module__,
+            "body": staticmethod(body),
+            "checks": checks,
+            "prepare": None if prepare is None else staticmethod(prepare),
+            "inputs_named": () if spread or takes_list else tuple(p.name for p in parameters[:n_inputs]),
+            "takes_list": takes_list,
+            "named": named,
+            "options": inspect.Signature(bare[n_inputs:]),
+            "text": label,
+            "is_elementwise": is_elementwise,
+        }
+        node: type[Row] = type(name, (Row,), members)
+        body.__globals__[name] = node
+        signature = inspect.Signature(bare)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if kwargs or (len(args) != len(bare) and not spread):
+                bound = signature.bind(*args, **kwargs)
+                bound.apply_defaults()
+                args = bound.args
+            if unless is not None and unless(*args):
+                return as_variable(args[0])
+            if spread:
+                return node().result(args)
+            inputs = args[0] if takes_list else [x for x in args[:n_inputs] if x is not None]
+            return node(*args[n_inputs:]).result(inputs)
+
+        functools.update_wrapper(call, body, (*functools.WRAPPER_ASSIGNMENTS[:4],))
+        del call.__dict__["__wrapped__"]
+        call.__dict__["__signature__"] = signature
+        return call
+
+    return decorate
+
+
+def elementwise(
+    name: str, compute: Callable[[Tensor], Tensor], doc: str, label: str | None = None
+) -> tuple[type[Row], Callable[[Any], Variable]]:
+    """The node's class and the function of one floating point array.
+
+    Args:
+        name: name of the node's class.
+        compute: a function of one tensor.
+        doc: the function's docstring.
+        label: the text in messages and graphs, `name` by default; the function's name in small letters.
+    """
+    node: type[Row] = type(name, (Row,), {"body": staticmethod(compute), "text": label})
+
+    def call(x: Any) -> Variable:
+        return node().result((x,))
+
+    call.__name__ = call.__qualname__ = label or name.lower()
+    call.__doc__ = doc
+    return node, call

@@ -1,0 +1,147 @@
+"""Activation functions."""
+
+from typing import Any
+
+import torch
+
+from ..utils import type_check
+from ..variable import Variable
+from ._checks import Type, as_runtime_error, expect, one_dtype, real
+from ._rows import Tensor, elementwise, function
+from .arrays import reshape
+from .reductions import max as max_along
+
+__all__ = [
+    "clipped_relu", "crelu", "elu", "hard_sigmoid", "leaky_relu", "log_softmax", "maxout", "prelu", "relu", "relu6", "selu",
+    "sigmoid", "softmax", "softplus", "swish", "tanh",
+]  # fmt: skip
+
+
+def _hard_sigmoid(x: Tensor) -> Tensor:
+    y = 0.2 * x + 0.5
+    # Chainer's slope is 0.2 strictly between the bounds and 0 on them (7.8.1, HardSigmoid, recorded).
+    return torch.where((y > 0) & (y < 1), y, y.detach().clamp(0, 1))
+
+
+ReLU, relu = elementwise("ReLU", torch.relu, "`max(0, x)`, elementwise.")
+Sigmoid, sigmoid = elementwise("Sigmoid", torch.sigmoid, "`1 / (1 + exp(-x))`, elementwise.")
+Tanh, tanh = elementwise("Tanh", torch.tanh, "Hyperbolic tangent, elementwise.")
+HardSigmoid, hard_sigmoid = elementwise("HardSigmoid", _hard_sigmoid, "`0.2 * x + 0.5`, held between 0 and 1.")
+
+
+def _cap(z: float) -> tuple[float]:
+    if not isinstance(z, float):
+        raise TypeError(f"z must be float value, got {z!r}")
+    if z <= 0:
+        raise AssertionError(f"z must be positive, got {z}")
+    return (z,)
+
+
+@function("ClippedReLU", real, prepare=_cap)
+def clipped_relu(x: Tensor, z: float = 20.0) -> Tensor:
+    """`min(max(0, x), z)`, elementwise."""
+    # The slope is 1 strictly between the bounds and 0 on them (Chainer 7.8.1, ClippedReLU, recorded).
+    return torch.where((x > 0) & (x < z), x, x.detach().clamp(0, z))
+
+
+def relu6(x: Any) -> Variable:
+    """`min(max(0, x), 6)`, elementwise."""
+    return clipped_relu(x, 6.0)
+
+
+def _int_axis(axis: int) -> tuple[int]:
+    if not isinstance(axis, int):
+        raise TypeError(f"axis must be an integer value, got {axis!r}")
+    return (axis,)
+
+
+def _axis_in_array(node: Any, x: Type) -> None:
+    expect(x.ndim > node.axis, -x.ndim <= node.axis)
+
+
+@function("CReLU", real, _axis_in_array, prepare=_int_axis)
+def crelu(x: Tensor, axis: int = 1) -> Tensor:
+    """`relu(x)` and `relu(-x)`, concatenated along an axis."""
+    return torch.cat((torch.relu(x), torch.relu(-x)), axis)
+
+
+@function("ELU", real)
+def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """`x` where it is positive, `alpha * (exp(x) - 1)` elsewhere (Clevert et al., 2015)."""
+    return torch.nn.functional.elu(x, float(alpha))
+
+
+def selu(x: Any, alpha: float = 1.6732632423543772, scale: float = 1.0507009873554805) -> Variable:
+    """`scale * elu(x, alpha)` (Klambauer et al., 2017)."""
+    return scale * elu(x, alpha)
+
+
+@function("LeakyReLU", real)
+def leaky_relu(x: Tensor, slope: float = 0.2) -> Tensor:
+    """`x` where it is positive, `slope * x` elsewhere."""
+    return torch.where(x > 0, x, slope * x)
+
+
+@function("Softplus", real)
+def softplus(x: Tensor, beta: float = 1.0) -> Tensor:
+    """`log(1 + exp(beta * x)) / beta`, elementwise."""
+    scaled = float(beta) * x
+    return torch.logaddexp(scaled, torch.zeros_like(scaled)) / float(beta)
+
+
+def _along_axis(node: Any, x: Type) -> None:
+    with as_runtime_error():
+        axis = type_check.make_variable(node.axis, "axis")
+        expect(x.dtype.kind == "f", -x.ndim <= axis, axis < x.ndim)
+
+
+@function("Softmax", _along_axis)
+def softmax(x: Tensor, axis: int = 1) -> Tensor:
+    """`exp(x) / sum(exp(x))` along an axis."""
+    return torch.softmax(x, axis)
+
+
+@function("LogSoftmax", _along_axis)
+def log_softmax(x: Tensor, axis: int = 1) -> Tensor:
+    """`x - log(sum(exp(x)))` along an axis."""
+    return torch.log_softmax(x, axis)
+
+
+def maxout(x: Any, pool_size: int, axis: int = 1) -> Variable:
+    """The largest of each `pool_size` neighbours along an axis.
+
+    Raises:
+        ValueError: `pool_size` is not positive.
+        InvalidType: the axis cannot be divided by `pool_size`.
+    """
+    if pool_size <= 0:
+        raise ValueError("pool_size must be a positive integer.")
+    if x.shape[axis] % pool_size:
+        raise type_check.InvalidType(
+            "x.shape[axis] % pool_size == 0",
+            f"x.shape[axis]={x.shape[axis]}, pool_size={pool_size}",
+            "axis dimension must be divided by pool_size",
+        )
+    pooled = (*x.shape[:axis], x.shape[axis] // pool_size, pool_size, *x.shape[axis + 1 :])
+    return max_along(reshape(x, pooled), axis=axis + 1)
+
+
+def _leading(w: Tensor, x: Tensor) -> Tensor:
+    """`w` of the shape of some axes of x behind the batch axis, in a shape that broadcasts to that of x."""
+    return w.reshape((1, *w.shape) + (1,) * (x.ndim - w.ndim - 1))
+
+
+def _slopes(node: object, x: Type, w: Type) -> None:
+    expect(x.ndim >= w.ndim + 1, x.shape[1 : 1 + type_check.eval(w.ndim)] == w.shape)
+
+
+@function("PReLUFunction", real, one_dtype, _slopes)
+def prelu(x: Tensor, W: Tensor) -> Tensor:
+    """`x` where it is positive, `W * x` elsewhere; `W` has the shape of some leading axes without the batch axis."""
+    return torch.where(x >= 0, x, _leading(W, x) * x)
+
+
+@function("Swish", real, one_dtype, _slopes)
+def swish(x: Tensor, beta: Tensor) -> Tensor:
+    """`x * sigmoid(beta * x)`; `beta` has the shape of some leading axes of `x` without the batch axis."""
+    return x * torch.sigmoid(_leading(beta, x) * x)

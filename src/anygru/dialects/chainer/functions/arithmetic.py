@@ -1,0 +1,242 @@
+"""Arithmetic, the operators of Variables, and elementwise functions of mathematics."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import torch
+
+from .. import backend
+from ..backends import cuda
+from ..utils import force_array
+from ..variable import Variable, as_array, as_variable
+from ._checks import Type, broadcastable, one_dtype, one_shape, real
+from ._rows import Row, Tensor, elementwise, function
+
+__all__ = [
+    "absolute", "add", "arccos", "arcsin", "arctan", "arctanh", "ceil", "clip", "cos", "cosh", "digamma", "erf", "erfc",
+    "erfinv", "exp", "expm1", "floor", "identity", "lgamma", "linear_interpolate", "log", "log10", "log1p", "log2", "maximum",
+    "minimum", "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "tan",
+]  # fmt: skip
+
+Arccos, arccos = elementwise("Arccos", torch.acos, "Inverse cosine, elementwise.")
+Arcsin, arcsin = elementwise("Arcsin", torch.asin, "Inverse sine, elementwise.")
+Arctan, arctan = elementwise("Arctan", torch.atan, "Inverse tangent, elementwise.")
+Arctanh, arctanh = elementwise("Arctanh", torch.atanh, "Inverse hyperbolic tangent, elementwise.")
+Cos, cos = elementwise("Cos", torch.cos, "Cosine, elementwise.", "cos")
+Cosh, cosh = elementwise("Cosh", torch.cosh, "Hyperbolic cosine, elementwise.", "cosh")
+DiGamma, digamma = elementwise("DiGamma", torch.digamma, "The digamma function, elementwise.", "digamma")
+Erf, erf = elementwise("Erf", torch.erf, "The error function, elementwise.", "erf")
+Erfc, erfc = elementwise("Erfc", torch.erfc, "`1 - erf(x)`, elementwise.", "erfc")
+ErfInv, erfinv = elementwise("ErfInv", torch.erfinv, "The inverse error function, elementwise.", "erfinv")
+Exp, exp = elementwise("Exp", torch.exp, "`exp(x)`, elementwise.", "exp")
+Expm1, expm1 = elementwise("Expm1", torch.expm1, "`exp(x) - 1`, elementwise, exact near zero.", "expm1")
+LGamma, lgamma = elementwise("LGamma", torch.lgamma, "The logarithm of the gamma function, elementwise.", "lgamma")
+Log, log = elementwise("Log", torch.log, "The natural logarithm, elementwise.", "log")
+Log10, log10 = elementwise("Log10", torch.log10, "The logarithm to base 10, elementwise.", "log10")
+Log1p, log1p = elementwise("Log1p", torch.log1p, "`log(1 + x)`, elementwise, exact near zero.", "log1p")
+Log2, log2 = elementwise("Log2", torch.log2, "The logarithm to base 2, elementwise.", "log2")
+Sin, sin = elementwise("Sin", torch.sin, "Sine, elementwise.", "sin")
+Sinh, sinh = elementwise("Sinh", torch.sinh, "Hyperbolic sine, elementwise.", "sinh")
+Sqrt, sqrt = elementwise("Sqrt", torch.sqrt, "The square root, elementwise.", "sqrt")
+Square, square = elementwise("Square", torch.square, "The square, elementwise.", "square")
+Tan, tan = elementwise("Tan", torch.tan, "Tangent, elementwise.", "tan")
+
+
+def _rounding(name: str, doc: str) -> Callable[[Any], Variable]:
+    def call(x: Any) -> Variable:
+        array = as_array(x)
+        return as_variable(force_array(getattr(backend.get_array_module(array), name)(array), array.dtype))
+
+    call.__name__, call.__doc__ = name, f"{doc}; no gradient flows back."
+    return call
+
+
+ceil = _rounding("ceil", "The smallest integers above, in the dtype of `x`")
+floor = _rounding("floor", "The largest integers below, in the dtype of `x`")
+sign = _rounding("sign", "-1, 0 or 1, elementwise")
+
+
+def rsqrt(x: Any) -> Variable:
+    """`1 / sqrt(x)`, elementwise."""
+    return 1.0 / sqrt(x)
+
+
+def magnitude(x: Tensor) -> Tensor:
+    """`|x|` whose gradient does not depend on x any more: torch's abs gives one that NumPy cannot hold."""
+    return x * x.detach().sign() + 0.0  # which makes zeros of negative ones
+
+
+@function("Absolute", real, label="|_|", is_elementwise=True, named=False)
+def absolute(x: Tensor) -> Tensor:
+    """`|x|`, elementwise."""
+    return magnitude(x)
+
+
+def _bounds(x_min: float | None, x_max: float | None) -> tuple[float | None, float | None]:
+    if x_min is None and x_max is None:
+        raise ValueError("must set either max or min")
+    if x_min is not None and x_max is not None and x_min >= x_max:
+        raise ValueError(f"x_min must be less than x_max, got {x_min} and {x_max}")
+    return x_min, x_max
+
+
+@function("Clip", real, prepare=_bounds)
+def clip(x: Tensor, x_min: float | None, x_max: float | None) -> Tensor:
+    """`x`, held between `x_min` and `x_max` (None: no bound)."""
+    return x.clamp(x_min, x_max)
+
+
+@function("Maximum", real, one_dtype, broadcastable, is_elementwise=True)
+def maximum(x1: Tensor, x2: Tensor) -> Tensor:
+    """The larger of two arrays, elementwise."""
+    # Of two equal elements the first gets the gradient (Chainer 7.8.1, Maximum, recorded).
+    return torch.where((x1 >= x2) | x1.isnan(), x1, x2)
+
+
+@function("Minimum", real, one_dtype, broadcastable, is_elementwise=True)
+def minimum(x1: Tensor, x2: Tensor) -> Tensor:
+    """The smaller of two arrays, elementwise."""
+    return torch.where((x1 <= x2) | x1.isnan(), x1, x2)
+
+
+@function("LinearInterpolate", real, one_dtype, one_shape)
+def linear_interpolate(p: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """`p * x + (1 - p) * y`, elementwise."""
+    return p * x + (1 - p) * y
+
+
+@function("Identity")
+def identity(*inputs: Tensor) -> Tensor | tuple[Tensor, ...]:
+    """The inputs: one Variable for one input, else a tuple."""
+    outputs = tuple(x.view_as(x) for x in inputs)
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+Operand = Any
+"""A Variable, an array or a number."""
+
+
+def _is_scalar(value: Operand) -> bool:
+    return bool(numpy.isscalar(value))
+
+
+def _text(value: Operand) -> str:
+    return f"({value})" if value < 0 else str(value)
+
+
+def _operand(x: Any, value: Operand) -> Any:
+    """The other operand: a Variable as it is, an array cast to the dtype of `x`; TypeError for anything else."""
+    if isinstance(value, Variable):
+        return value
+    if not (_is_scalar(value) or isinstance(value, (numpy.ndarray, cuda.ndarray))):
+        raise TypeError(
+            f"Value must be a scalar, `numpy.ndarray`, `cupy.ndarray` or a `Variable`.\nActual: {type(value)}"
+        )
+    return value.astype(x.dtype, copy=False)
+
+
+def _constant(value: Operand, x: Tensor) -> Any:
+    """A scalar, rounded to what the array's dtype can hold."""
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"the other operand must be a number, an array or a Variable, got {value!r}")
+    if x.is_floating_point():
+        return float(value)
+    return int(value) if x.dtype is not torch.bool else bool(value)
+
+
+def _with_array(name: str, sign: str, compute: Callable[[Any, Any], Any], floats: bool = True) -> type[Row]:
+    """The node of an operator between two arrays."""
+    members = {
+        "body": staticmethod(compute),
+        "checks": (real, one_dtype, broadcastable) if floats else (one_dtype, broadcastable),
+        "inputs_named": ("lhs", "rhs"),
+        "text": f"_ {sign} _",
+        "is_elementwise": True,
+    }
+    return type(name, (Row,), members)
+
+
+def _with_constant(name: str, text: str, compute: Callable[[Any, Any], Any], floats: bool = False) -> type[Row]:
+    """The node of an operator between an array and a scalar; `text` has "{}" for the scalar."""
+
+    def __init__(self: Any, value: Operand) -> None:
+        self.value = value
+        self._values = (value,)
+
+    members = {
+        "__init__": __init__,
+        "body": staticmethod(lambda x, value: compute(x, _constant(value, x))),
+        "checks": (real,) if floats else (),
+        "text": lambda node: text.format(_text(node.value)),
+        "is_elementwise": True,
+    }
+    return type(name, (Row,), members)
+
+
+Add = _with_array("Add", "+", operator.add, floats=False)
+Sub = _with_array("Sub", "-", operator.sub, floats=False)
+Mul = _with_array("Mul", "*", operator.mul)
+Div = _with_array("Div", "/", operator.truediv)
+PowVarVar = _with_array("PowVarVar", "**", operator.pow)
+AddConstant = _with_constant("AddConstant", "_ + {}", operator.add)
+SubFromConstant = _with_constant("SubFromConstant", "{} - _", lambda x, value: value - x)
+MulConstant = _with_constant("MulConstant", "_ * {}", operator.mul)
+DivFromConstant = _with_constant("DivFromConstant", "{} / _", lambda x, value: value / x, floats=True)
+PowVarConst = _with_constant("PowVarConst", "_ ** {}", operator.pow, floats=True)
+PowConstVar = _with_constant("PowConstVar", "{} ** _", lambda x, value: value**x, floats=True)
+
+
+def _operator(
+    with_array: type[Row], with_constant: type[Row], reflected: bool = False, scalar: Callable[[Any], Any] = lambda c: c
+) -> Callable[[Any, Operand], Variable]:
+    """The function behind an operator; `scalar` turns a scalar operand into that of `with_constant`."""
+
+    def apply(self: Any, rhs: Operand) -> Variable:
+        if _is_scalar(rhs):
+            return with_constant(scalar(rhs)).result((self,))
+        other = _operand(self, rhs)
+        return with_array().result((other, self) if reflected else (self, other))
+
+    return apply
+
+
+sub = _operator(Sub, AddConstant, scalar=operator.neg)
+rsub = _operator(Sub, SubFromConstant, reflected=True)
+mul = _operator(Mul, MulConstant)
+div = _operator(Div, MulConstant, scalar=lambda value: 1.0 / value)
+rdiv = _operator(Div, DivFromConstant, reflected=True)
+pow = _operator(PowVarVar, PowVarConst)
+rpow = _operator(PowVarVar, PowConstVar, reflected=True)
+_add = _operator(Add, AddConstant)
+
+
+def _all_of_one_dtype(node: object, *xs: Type) -> None:
+    one_dtype(node, *xs)
+
+
+@function("MultiAdd", _all_of_one_dtype, is_elementwise=True)
+def _sum_of(*xs: Tensor) -> Tensor:
+    return sum(xs[1:], start=xs[0])
+
+
+def add(*xs: Operand) -> Variable:
+    """The sum of two or more Variables, arrays or (as the second of two) a scalar."""
+    return _add(*xs) if len(xs) == 2 else _sum_of(*xs)
+
+
+@function("Neg", label="__neg__", is_elementwise=True)
+def neg(x: Tensor) -> Tensor:
+    """`-x`."""
+    return -x
+
+
+def floordiv(self: Any, rhs: Operand) -> Variable:
+    """`floor(self / rhs)`, which passes no gradient."""
+    return floor(div(self, rhs))
+
+
+def rfloordiv(self: Any, rhs: Operand) -> Variable:
+    """`floor(rhs / self)`, which passes no gradient."""
+    return floor(rdiv(self, rhs))

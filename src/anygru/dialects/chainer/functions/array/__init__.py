@@ -1,1 +1,0 @@
-"""Shapes, joining, splitting and indexing."""

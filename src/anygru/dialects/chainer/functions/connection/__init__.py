@@ -1,1 +1,0 @@
-"""Functions with weights."""

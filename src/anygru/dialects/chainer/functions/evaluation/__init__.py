@@ -1,1 +1,0 @@
-"""Measures without a gradient."""

@@ -1,1 +1,0 @@
-"""Arithmetic, reductions and linear algebra."""

@@ -1,1 +1,0 @@
-"""Functions of chance. They draw from NumPy's global generator."""

@@ -1,0 +1,145 @@
+"""Normalization: of batches (Ioffe and Szegedy, 2015, https://arxiv.org/abs/1502.03167), of rows and of vectors."""
+
+from typing import Any
+
+import torch
+
+from .._tensors import as_array
+from .._torch_function import TorchFunction
+from ..utils import argument, type_check
+from ..variable import Variable
+from ..variable import as_array as array_of
+from ._checks import Type, as_axes, check_axes, expect, real
+from ._rows import Tensor, function
+
+__all__ = ["batch_normalization", "fixed_batch_normalization", "layer_normalization", "normalize"]
+
+
+def batch_axes(ndim: int, n_kept: int, axis: tuple[int, ...] | None) -> tuple[int, ...]:
+    """The axes that are averaged over: `axis`, or the first one and all behind the `n_kept` channel axes."""
+    return (0, *range(n_kept + 1, ndim)) if axis is None else axis
+
+
+def _check_parameters(x: Any, gamma: Any, axis: tuple[int, ...] | None) -> None:
+    ndim, n_kept = type_check.eval(x.ndim), type_check.eval(gamma.ndim)
+    averaged = batch_axes(ndim, n_kept, axis)
+    expect(x.ndim >= len(averaged))
+    kept = [a for a in range(ndim) if a not in averaged]
+    expect(gamma.ndim == len(kept))
+    for i, a in enumerate(kept):
+        expect(x.shape[a] == gamma.shape[i])
+
+
+def _normalize(x: Tensor, gamma: Tensor, beta: Tensor, mean: Tensor, var: Tensor, axes: Any, eps: float) -> Tensor:
+    """`gamma * (x - mean) / sqrt(var + eps) + beta` with all but x lacking `axes`, in gamma's dtype."""
+    shape = [1 if a in axes else size for a, size in enumerate(x.shape)]
+    gamma, beta, mean, var = (v.reshape(shape) for v in (gamma, beta, mean, var))
+    return (gamma * ((x.to(gamma.dtype) - mean) * torch.rsqrt(var + eps)) + beta).to(x.dtype)
+
+
+class BatchNormalization(TorchFunction):
+    """Normalization by the statistics of the batch, which are noted in `mean` and `var` for running averages."""
+
+    mean: Any = None
+    var: Any = None
+
+    def __init__(self, eps: float = 2e-5, axis: Any = None) -> None:
+        self.eps = eps
+        self.axis = as_axes(axis)
+
+    def check_type_forward(self, in_types: Any) -> None:
+        expect(in_types.size() == 3)
+        x, gamma, beta = in_types
+        expect(x.dtype.kind == "f", gamma.dtype.kind == "f", gamma.dtype == beta.dtype, gamma.shape == beta.shape)
+        _check_parameters(x, gamma, self.axis)
+
+    def compute(self, x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:  # type: ignore[override]
+        axes = batch_axes(x.ndim, gamma.ndim, self.axis)
+        wide = x.to(gamma.dtype)
+        mean, var = wide.mean(axes), wide.var(axes, correction=0)
+        self.mean, self.var = as_array(mean.detach()), as_array(var.detach())
+        return _normalize(x, gamma, beta, mean, var, axes, self.eps)
+
+
+class FixedBatchNormalization(TorchFunction):
+    """Normalization by statistics that are given."""
+
+    def __init__(self, eps: float = 2e-5, axis: Any = None) -> None:
+        self.eps = eps
+        self.axis = as_axes(axis)
+
+    def check_type_forward(self, in_types: Any) -> None:
+        expect(in_types.size() == 5)
+        x, gamma, *others = in_types
+        expect(x.dtype.kind == "f", gamma.dtype.kind == "f")
+        for other in others:
+            expect(other.dtype == gamma.dtype, other.shape == gamma.shape)
+        _check_parameters(x, gamma, self.axis)
+
+    def compute(self, x: Tensor, gamma: Tensor, beta: Tensor, mean: Tensor, var: Tensor) -> Tensor:  # type: ignore[override]
+        return _normalize(x, gamma, beta, mean, var, batch_axes(x.ndim, gamma.ndim, self.axis), self.eps)
+
+
+def batch_normalization(x: Any, gamma: Any, beta: Any, **kwargs: Any) -> Variable:
+    """x normalized by mean and variance over the batch, times gamma, plus beta.
+
+    Args:
+        x: [B, C, ...].
+        gamma, beta: [C], or the shape of all axes of x that are not averaged over.
+        eps: added to the variance, 2e-5 by default.
+        running_mean, running_var: arrays that are updated in place: `decay` of the old value and the rest of the new,
+            the variance without bias.
+        decay: 0.9 by default.
+        axis: the axes that are averaged over; by default all but those of gamma, which begin at 1.
+
+    Raises:
+        InvalidType: sizes or dtypes do not fit. ValueError: a keyword of an earlier release.
+    """
+    eps, running_mean, running_var, decay, axis = argument.parse_kwargs(
+        kwargs,
+        ("eps", 2e-5),
+        ("running_mean", None),
+        ("running_var", None),
+        ("decay", 0.9),
+        ("axis", None),
+        train="train argument is not supported anymore. Use chainer.using_config",
+    )
+    function = BatchNormalization(eps, axis)
+    y = function.apply((x, gamma, beta))[0]
+    if running_mean is not None:
+        n = array_of(x).size // array_of(gamma).size
+        _move_average(running_mean, function.mean, decay)
+        _move_average(running_var, function.var * (n / max(n - 1.0, 1.0)), decay)
+    return y
+
+
+def _move_average(running: Any, new: Any, decay: float) -> None:
+    running *= decay
+    running += new * (1 - decay)
+
+
+def fixed_batch_normalization(
+    x: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float = 2e-5, axis: Any = None
+) -> Variable:
+    """`gamma * (x - mean) / sqrt(var + eps) + beta` with all of gamma's shape; see `batch_normalization`."""
+    return FixedBatchNormalization(eps, axis).apply((x, gamma, beta, mean, var))[0]
+
+
+def _rows_and_gains(node: object, x: Type, gamma: Type, beta: Type) -> None:
+    expect(x.dtype.kind == "f", x.ndim == 2, gamma.ndim == 1, beta.ndim == 1)
+    expect(gamma.dtype == x.dtype, beta.dtype == x.dtype, gamma.shape == beta.shape)
+
+
+@function("LayerNormalization", _rows_and_gains)
+def layer_normalization(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
+    """`gamma * (x - mean) / sqrt(var + eps) + beta` for each row of x [B, N] (Ba et al., 2016); gamma, beta [N]."""
+    if gamma.shape != x.shape[1:]:
+        raise ValueError(f"gamma must have the shape {tuple(x.shape[1:])} of a row of x, got {tuple(gamma.shape)}")
+    return torch.nn.functional.layer_norm(x, x.shape[1:], gamma, beta, eps)
+
+
+@function("NormalizeL2", real, prepare=lambda eps, axis: (eps, (axis,) if isinstance(axis, int) else axis))
+def normalize(x: Tensor, eps: float = 1e-5, axis: tuple[int, ...] | int = 1) -> Tensor:
+    """`x / (norm(x) + eps)` with the L2 norm along an axis or several (a tuple)."""
+    check_axes((axis,) if isinstance(axis, int) else axis, x.ndim)
+    return x / (torch.linalg.vector_norm(x, dim=axis, keepdim=True) + eps)

@@ -1,0 +1,225 @@
+"""Products of matrices and tensors, linear maps and embeddings."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+import torch
+
+from ..configuration import config
+from ..utils import size_of_shape, type_check
+from ..variable import Variable
+from ._checks import Type, all_real, expect, numbered
+from ._rows import Tensor, function
+from .arrays import broadcast_to, reshape
+
+__all__ = [
+    "batch_matmul", "bias", "bilinear", "einsum", "embed_id", "linear", "matmul", "scale", "tensordot",
+]  # fmt: skip
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _inner_axis(transposed: bool, right: bool) -> int:
+    """The axis of an operand (counted from the end) that the product sums over."""
+    return -2 if transposed != right else -1
+
+
+def _inner_sizes(node: Any, a: Type, b: Type) -> None:
+    expect(a.ndim >= 1, b.ndim >= 1)
+    a_ndim, b_ndim = type_check.eval(a.ndim), type_check.eval(b.ndim)
+    a_axis = _inner_axis(node.transa, False) if a_ndim > 1 else 0
+    b_axis = _inner_axis(node.transb, True) if b_ndim > 1 else 0
+    expect(a.shape[a_axis] == b.shape[b_axis])
+    if a_ndim > 1 and b_ndim > 1:
+        type_check.expect_broadcast_shapes(a.shape[:-2], b.shape[:-2])
+
+
+@function("MatMul", all_real, _inner_sizes)
+def matmul(a: Tensor, b: Tensor, transa: bool = False, transb: bool = False) -> Tensor:
+    """The matrix product of two arrays (each transposed in its last two axes on demand), as `numpy.matmul`."""
+    a = a.transpose(-1, -2) if transa and a.ndim > 1 else a
+    b = b.transpose(-1, -2) if transb and b.ndim > 1 else b
+    if a.dtype != b.dtype:
+        common = torch.promote_types(a.dtype, b.dtype)
+        a, b = a.to(common), b.to(common)
+    return a @ b
+
+
+def _batches(node: Any, a: Type, b: Type) -> None:
+    expect(a.dtype == numpy.float32, b.dtype == numpy.float32)
+    expect(a.ndim >= 2, a.ndim <= 3, b.ndim >= 2, b.ndim <= 3)
+    sizes = []
+    for in_type, transposed, right in ((a, node.transa, False), (b, node.transb, True)):
+        axis = 3 + _inner_axis(transposed, right)
+        sizes.append(1 if axis == 2 and type_check.eval(in_type.ndim) == 2 else in_type.shape[axis])
+    expect(sizes[0] == sizes[1])
+
+
+@function("BatchMatMul", _batches)
+def _batch_matmul(a: Tensor, b: Tensor, transa: bool, transb: bool) -> Tensor:
+    a = a.reshape(*a.shape[:2], -1)
+    b = b.reshape(*b.shape[:2], -1)
+    return (a.transpose(1, 2) if transa else a) @ (b.transpose(1, 2) if transb else b)
+
+
+def batch_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Variable:
+    """The matrix products of two batches of matrices (or of vectors, taken as columns). Deprecated: use `matmul`."""
+    warnings.warn("batch_matmul is deprecated. Use matmul instead.", DeprecationWarning)
+    return _batch_matmul(a, b, transa, transb)
+
+
+def _pair_of_axes(axes: Any = 2) -> tuple[Any]:
+    if isinstance(axes, Sequence):
+        if len(axes) != 2:
+            raise ValueError("axes must be a pair of sequence of integers when it is a list or tuple.")
+        return ([[a] if isinstance(a, int) else list(a) for a in axes],)
+    if not isinstance(axes, int):
+        raise TypeError("axes must be a pair of sequence of integers or an integer")
+    return (axes,)
+
+
+@function("TensorDot", all_real, prepare=_pair_of_axes)
+def tensordot(a: Tensor, b: Tensor, axes: list[list[int]] | int = 2) -> Tensor:
+    """The sum of products over the last `axes` axes of `a` and the first of `b`, or over a pair of lists of axes."""
+    left, right = axes if isinstance(axes, list) else (list(range(-axes, 0)), list(range(axes)))
+    shapes = f"tensordot of {tuple(a.shape)} and {tuple(b.shape)}"
+    if len(left) != len(right):
+        raise ValueError(f"{shapes}: as many axes of one as of the other, got {left} and {right}")
+    for i, j in zip(left, right, strict=True):
+        if not (-a.ndim <= i < a.ndim and -b.ndim <= j < b.ndim):
+            raise ValueError(f"{shapes}: there is no pair of axes {i} and {j}")
+        if a.shape[i] != b.shape[j]:  # torch would repeat an axis of size 1
+            raise ValueError(f"{shapes}: axes {i} and {j} differ in size")
+    return torch.tensordot(a, b, dims=(left, right))
+
+
+def _letter_sizes(node: Any, *xs: Type) -> None:
+    sizes: dict[str, Any] = {}
+    for letters, x in zip(node.subscripts.split("->")[0].split(","), xs, strict=True):
+        for axis, letter in enumerate(letters if "." not in letters else ""):
+            size = x.shape[axis]
+            expect(sizes.setdefault(letter, size) == size)
+
+
+@function("EinSum", numbered, all_real, _letter_sizes)
+def _einsum(xs: Sequence[Tensor], subscripts: str) -> Tensor:
+    return torch.einsum(subscripts, *xs)
+
+
+def einsum(*operands: Any) -> Variable:
+    """Einstein summation, spelled as in `numpy.einsum`: `einsum("ij,jk->ik", a, b)` or `einsum(a, [0, 1], b, [1, 2])`."""
+    if not operands:
+        raise ValueError("No input operands")
+    if isinstance(operands[0], str):
+        subscripts, inputs = operands[0].replace(" ", ""), operands[1:]
+    else:
+        pairs = list(zip(operands[::2], operands[1::2], strict=False))
+        inputs = tuple(x for x, _ in pairs)
+        subscripts = ",".join(_letters(axes) for _, axes in pairs)
+        if len(operands) % 2:
+            subscripts += "->" + _letters(operands[-1])
+    if len(subscripts.split("->")[0].split(",")) != len(inputs):
+        raise ValueError("Number of einsum subscripts must be equal to the number of operands.")
+    source, arrow, target = subscripts.partition("->")
+    for letter in target.replace("...", ""):
+        if letter not in source:
+            raise ValueError(f"Output character {letter} did not appear in the input")
+    return _einsum(inputs, source + arrow + target)
+
+
+def _letters(axes: Any) -> str:
+    for axis in axes:
+        if axis is not Ellipsis and not isinstance(axis, int):
+            raise TypeError("For this input type lists must contain either int or Ellipsis")
+    return "".join("..." if axis is Ellipsis else _LETTERS[axis] for axis in axes)
+
+
+def _aligned(x: Any, y: Any, axis: int) -> Variable:
+    """`y` broadcast to the shape of `x` with its axes at `axis` of `x`."""
+    shape = (1,) * axis + tuple(y.shape) + (1,) * (len(x.shape) - axis - len(y.shape))
+    return broadcast_to(reshape(y, shape), x.shape)
+
+
+def bias(x: Any, y: Any, axis: int = 1) -> Variable:
+    """`x + y` with the axes of `y` at `axis` of `x`."""
+    return x + _aligned(x, y, axis)
+
+
+def scale(x: Any, y: Any, axis: int = 1) -> Variable:
+    """`x * y` with the axes of `y` at `axis` of `x`."""
+    return x * _aligned(x, y, axis)
+
+
+def _matrix_and_bias(node: object, x: Type, w: Type, b: Type | None = None) -> None:
+    expect(x.dtype.kind == "f", w.dtype.kind == "f", x.ndim == 2, w.ndim == 2, x.shape[1] == w.shape[1])
+    if b is not None:
+        expect(b.dtype == x.dtype, b.ndim == 1, b.shape[0] == w.shape[0])
+
+
+@function("LinearFunction", _matrix_and_bias)
+def _linear(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
+    if x.dtype == W.dtype:
+        return torch.nn.functional.linear(x, W, b)
+    common = torch.promote_types(x.dtype, W.dtype)
+    y = torch.nn.functional.linear(x.to(common), W.to(common)).to(x.dtype)
+    return y if b is None else y + b
+
+
+def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
+    """`x @ W.T + b` for x [B, ...], of which all but the batch axes are flattened, W [N, M] and b [N].
+
+    Args:
+        n_batch_axes: how many leading axes of `x` are kept (ValueError unless positive).
+
+    Raises:
+        InvalidType: sizes or dtypes do not fit.
+    """
+    if n_batch_axes <= 0:
+        raise ValueError("n_batch_axes should be greater than 0.")
+    batch_shape = x.shape[:n_batch_axes]
+    if n_batch_axes > 1:
+        x = x.reshape(size_of_shape(batch_shape), -1)
+    elif x.ndim > 2:
+        x = x.reshape(x.shape[0], -1)
+    y = _linear(x, W, b)
+    return y.reshape((*batch_shape, -1)) if n_batch_axes > 1 else y
+
+
+def _pair_of_vectors(node: object, e1: Type, e2: Type, w: Type, *others: Type) -> None:
+    expect(e1.dtype.kind == "f", e1.ndim >= 2, e2.dtype == e1.dtype, e2.ndim >= 2, e1.shape[0] == e2.shape[0])
+    expect(w.dtype == e1.dtype, w.ndim == 3, *[other.dtype == e1.dtype for other in others])
+
+
+@function("BilinearFunction", _pair_of_vectors)
+def _bilinear(e1: Tensor, e2: Tensor, W: Tensor, V1: Tensor | None, V2: Tensor | None, b: Tensor | None) -> Tensor:
+    e1, e2 = e1.flatten(1), e2.flatten(1)
+    y = torch.einsum("bi,bj,ijk->bk", e1, e2, W)
+    return y if V1 is None or V2 is None or b is None else y + e1 @ V1 + e2 @ V2 + b
+
+
+def bilinear(e1: Any, e2: Any, W: Any, V1: Any = None, V2: Any = None, b: Any = None) -> Variable:
+    """`e1 W e2 + e1 V1 + e2 V2 + b` for e1 [B, I], e2 [B, J], W [I, J, K]; V1, V2 and b all or none (ValueError)."""
+    if len({x is None for x in (V1, V2, b)}) > 1:
+        raise ValueError("All coefficients and bias for bilinear() must be None, if at least one of them is None.")
+    return _bilinear(e1, e2, W, V1, V2, b)
+
+
+def _ids_and_rows(node: object, x: Type, w: Type) -> None:
+    expect(x.dtype.kind == "i", x.ndim >= 1, w.dtype.kind == "f", w.ndim == 2)
+
+
+@function("EmbedIDFunction", _ids_and_rows, named=False)
+def embed_id(x: Tensor, W: Tensor, ignore_label: int | None = None) -> Tensor:
+    """The rows of W [V, N] named by int ids x [...], as [..., N]; zeros for `ignore_label`."""
+    ids, ignored = x.long(), None
+    if ignore_label is not None:
+        ignored = ids == ignore_label
+        ids = torch.where(ignored, 0, ids)
+    if config.debug and bool(((ids < 0) | (ids >= len(W))).any()):
+        raise ValueError("Each not ignored `x` value need to satisfy `0 <= x < len(W)`")
+    ids = torch.where(ids < 0, ids + len(W), ids)
+    if ids.numel() and not (int(ids.min()) >= 0 and int(ids.max()) < len(W)):
+        raise IndexError(f"embed_id: ids must be below {len(W)}, the number of rows of W, got {int(ids.max())}")
+    y = torch.nn.functional.embedding(ids, W)
+    return y if ignored is None else y.masked_fill(ignored.unsqueeze(-1), 0)

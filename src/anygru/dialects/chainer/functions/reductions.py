@@ -1,0 +1,165 @@
+"""Sums, means, extremes and other reductions along axes."""
+
+from typing import Any
+
+import torch
+
+from ..utils import type_check
+from ..variable import Variable
+from ._checks import Axes, Type, as_axes, has_axes, real
+from ._rows import Tensor, function
+from .arrays import broadcast_to, reshape
+
+__all__ = [
+    "argmax", "argmin", "average", "batch_l2_norm_squared", "cumprod", "cumsum", "logsumexp", "max", "mean", "min", "prod",
+    "sum", "sum_to",
+]  # fmt: skip
+
+
+def _reduction(axis: Axes = None, *others: bool) -> tuple[Any, ...]:
+    return as_axes(axis), *others
+
+
+def _axes(axis: tuple[int, ...] | None, x: Tensor) -> tuple[int, ...]:
+    return tuple(range(x.ndim)) if axis is None else axis
+
+
+@function("Sum", real, has_axes, prepare=_reduction)
+def sum(x: Tensor, axis: tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
+    """The sum along an axis, several (a tuple) or all (None)."""
+    return x.sum() if x.ndim == 0 or axis == () else x.sum(_axes(axis, x), keepdim=keepdims)
+
+
+@function("SumTo", unless=lambda x, shape: x.shape == shape)
+def sum_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The sum along the axes on which `shape` was broadcast to the shape of `x`."""
+    return x.sum_to_size(shape)
+
+
+@function("Mean", real, has_axes, prepare=_reduction)
+def _mean(x: Tensor, axis: tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
+    if any(x.shape[a] == 0 for a in _axes(axis, x)):
+        raise ZeroDivisionError(f"the mean of no element: shape {tuple(x.shape)}, axis {axis}")
+    return x.mean(_axes(axis, x), keepdim=keepdims) if x.ndim else x.clone()
+
+
+def average(x: Any, axis: Axes = None, weights: Any = None, keepdims: bool = False) -> Variable:
+    """The (weighted) mean along an axis, several (a tuple, without weights) or all (None).
+
+    Args:
+        weights: array of the shape of `x`, or of the length of the one axis.
+    """
+    if weights is None:
+        return _mean(x, axis, keepdims)
+    axes: tuple[int, ...] | None = None
+    if axis is not None:
+        axes = tuple(sorted(a + x.ndim if a < 0 else a for a in (axis if isinstance(axis, tuple) else (axis,))))
+        if len(set(axes)) != len(axes):
+            raise ValueError("duplicate value in 'axis'")
+        if len(axes) > 1:
+            raise ValueError("tuple axis is not supported when weights is given")
+    total = sum(weights)
+    if axes is not None:
+        shape = tuple(size if i in axes else 1 for i, size in enumerate(x.shape))
+        weights = broadcast_to(reshape(weights, shape), x.shape)
+    weighted = sum(x * weights, axes, keepdims)
+    return weighted / broadcast_to(total, weighted.shape)
+
+
+mean = average
+
+
+@function("Prod", real, has_axes, prepare=_reduction)
+def prod(x: Tensor, axis: tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
+    """The product along an axis, several (a tuple) or all (None)."""
+    for a in sorted((a % x.ndim for a in _axes(axis, x)), reverse=True):
+        x = x.prod(a, keepdim=keepdims)
+    return x if x.ndim else x.clone()
+
+
+@function("LogSumExp", real, has_axes, prepare=_reduction)
+def logsumexp(x: Tensor, axis: tuple[int, ...] | None = None) -> Tensor:
+    """`log(sum(exp(x)))` along an axis, several (a tuple) or all (None)."""
+    return x.logsumexp(_axes(axis, x)) if x.ndim else x.clone()
+
+
+@function("BatchL2NormSquared", real, lambda node, x: type_check.expect(x.ndim >= 2))
+def batch_l2_norm_squared(x: Tensor) -> Tensor:
+    """The squared L2 norm of each element of a batch [B, ...], as [B]."""
+    return x.reshape(len(x), -1).square().sum(1)
+
+
+class _Select(torch.autograd.Function):
+    """The largest (or smallest) element; each of several that are equal gets the whole gradient.
+
+    So it is in Chainer 7.8.1 (`SelectorBase`, recorded), where torch's `amax` divides the gradient among them.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, axes: tuple[int, ...], largest: bool) -> Tensor:
+        y = x.amax(axes, keepdim=True) if largest else x.amin(axes, keepdim=True)
+        ctx.save_for_backward(x == y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gy: Tensor) -> tuple[Tensor, None, None]:
+        (chosen,) = ctx.saved_tensors
+        return gy * chosen, None, None
+
+
+def _select(x: Tensor, axis: tuple[int, ...] | None, keepdims: bool, largest: bool) -> Tensor:
+    if x.ndim == 0:
+        return x.clone()
+    axes = _axes(axis, x)
+    if any(x.shape[a] == 0 for a in axes):
+        raise ValueError(f"no element to choose from: shape {tuple(x.shape)}, axis {axis}")
+    y: Tensor = _Select.apply(x, axes, largest)
+    kept = [size for a, size in enumerate(x.shape) if a not in {b % x.ndim for b in axes}]
+    return y if keepdims else y.reshape(kept)
+
+
+@function("Max", real, has_axes, prepare=_reduction)
+def max(x: Tensor, axis: tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
+    """The largest element along an axis, several (a tuple) or all (None)."""
+    return _select(x, axis, keepdims, largest=True)
+
+
+@function("Min", real, has_axes, prepare=_reduction)
+def min(x: Tensor, axis: tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
+    """The smallest element along an axis, several (a tuple) or all (None)."""
+    return _select(x, axis, keepdims, largest=False)
+
+
+def _int_or_none(axis: int | None = None) -> tuple[int | None]:
+    if not (axis is None or isinstance(axis, int)):
+        raise TypeError(f"axis: None or int are required, got {axis!r}")
+    return (axis,)
+
+
+def _one_axis(node: Any, x: Type) -> None:
+    real(node, x)
+    has_axes(node, x)
+
+
+@function("ArgMax", _one_axis, prepare=_int_or_none, named=False)
+def argmax(x: Tensor, axis: int | None = None) -> Tensor:
+    """Place (int32) of the largest element along an axis or in the flattened array; the first of several."""
+    return x.argmax(axis).int()
+
+
+@function("ArgMin", _one_axis, prepare=_int_or_none, named=False)
+def argmin(x: Tensor, axis: int | None = None) -> Tensor:
+    """Place (int32) of the smallest element along an axis or in the flattened array; the first of several."""
+    return x.argmin(axis).int()
+
+
+@function("Cumsum", _one_axis, prepare=_int_or_none, named=False)
+def cumsum(x: Tensor, axis: int | None = None) -> Tensor:
+    """The running sum along an axis, or over the flattened array."""
+    return x.reshape(-1).cumsum(0) if axis is None else x.cumsum(axis)
+
+
+@function("Cumprod", _one_axis, prepare=_int_or_none, named=False)
+def cumprod(x: Tensor, axis: int | None = None) -> Tensor:
+    """The running product along an axis, or over the flattened array."""
+    return x.reshape(-1).cumprod(0) if axis is None else x.cumprod(axis)

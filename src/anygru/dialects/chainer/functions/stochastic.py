@@ -1,0 +1,93 @@
+"""Functions of chance. They draw from NumPy's global generator, in Chainer's order."""
+
+from typing import Any
+
+import numpy
+import torch
+
+from .. import backend
+from .._tensors import as_tensor
+from ..configuration import config
+from ..utils import argument
+from ..variable import Variable, as_variable
+from ._checks import one_dtype, one_shape, real
+from ._rows import Row, Tensor, function
+
+__all__ = ["dropout", "gaussian"]
+
+
+def dropout_mask(shape: tuple[int, ...], dtype: numpy.dtype[Any], ratio: float) -> numpy.ndarray:
+    """A mask that drops with probability `ratio` and scales the rest, drawn from NumPy's global generator."""
+    kept = numpy.random.rand(*shape) >= ratio
+    return dtype.type(1.0 / (1 - ratio)) * kept
+
+
+def check_ratio(ratio: float) -> None:
+    """Raise ValueError unless `ratio` is in [0, 1)."""
+    if not 0.0 <= ratio < 1.0:
+        raise ValueError(f"dropout_ratio must be in the range [0, 1), got {ratio}")
+
+
+class Dropout(Row):
+    """The node of `dropout`, which keeps the mask."""
+
+    def __init__(self, dropout_ratio: float, mask: Any = None, return_mask: bool = False) -> None:
+        check_ratio(dropout_ratio)
+        self.dropout_ratio = dropout_ratio
+        self.mask = mask
+        self.return_mask = return_mask
+
+    def apply(self, inputs: Any) -> tuple[Variable, ...]:
+        x = inputs[0]
+        if self.mask is None and x.dtype.kind == "f":
+            self.mask = as_variable(x).device.send(dropout_mask(x.shape, x.dtype, self.dropout_ratio))
+        return super().apply(inputs)
+
+    def compute(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        return x * as_tensor(self.mask)
+
+
+def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
+    """Zero elements with probability `ratio` and scale the rest by `1 / (1 - ratio)`, when `config.train`.
+
+    Args:
+        ratio: in [0, 1) (ValueError).
+        mask: the mask to multiply with, instead of a new one.
+        return_mask: give (output, mask); the mask is None unless `config.train`.
+    """
+    mask, return_mask = argument.parse_kwargs(
+        kwargs,
+        ("mask", None),
+        ("return_mask", False),
+        train="train argument is not supported anymore. Use chainer.using_config",
+    )
+    if config.train:
+        node = Dropout(ratio, None if mask is None else _on_device_of(x, mask), return_mask)
+        y, mask = node.result((x,)), node.mask
+    else:
+        y, mask = as_variable(x), None
+    return (y, mask) if return_mask else y
+
+
+def _on_device_of(x: Any, mask: Any) -> Any:
+    return backend.get_device_from_array(as_variable(x).array).send(mask)
+
+
+@function("Gaussian", real, one_dtype, one_shape)
+def _gaussian(mean: Tensor, ln_var: Tensor, eps: Any = None) -> Tensor:
+    return mean + torch.exp(0.5 * ln_var) * as_tensor(eps)
+
+
+def gaussian(mean: Any, ln_var: Any, *, eps: Any = None, return_eps: bool = False) -> Any:
+    """A draw from the normal distribution of this mean and logarithm of the variance, differentiable in both.
+
+    Args:
+        eps: the standard normal values to use, instead of new ones.
+        return_eps: give (output, eps).
+    """
+    if eps is None:
+        ln_var_variable = as_variable(ln_var)
+        normal = numpy.random.standard_normal(ln_var.shape).astype(ln_var_variable.dtype)
+        eps = ln_var_variable.device.send(normal)
+    y = _gaussian(mean, ln_var, eps)
+    return (y, eps) if return_eps else y

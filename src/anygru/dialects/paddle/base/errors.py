@@ -1,0 +1,16 @@
+"""The errors that the dialect raises in Paddle's name, told apart from those that torch raises inside an operator."""
+
+from typing import TypeVar
+
+Error = TypeVar("Error", bound=Exception)
+
+
+def paddles(error: Error) -> Error:
+    """Mark an error as the dialect's own, so that `tensor.operation` passes it on as it is."""
+    error.is_paddles = True  # type: ignore[attr-defined]
+    return error
+
+
+def no_kernel(message: str) -> RuntimeError:
+    """The RuntimeError for an operation that Paddle does not have for a dtype."""
+    return paddles(RuntimeError(message))

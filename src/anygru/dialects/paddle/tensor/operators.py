@@ -1,0 +1,231 @@
+"""Operators between tensors and numbers, with Paddle's rules for dtypes.
+
+A Python number added to a floating-point tensor or subtracted, and that of `%`, `**`, `<` and `<=`, is rounded to single
+precision first, even for float64 tensors.
+
+Two tensors: add, subtract and multiply promote float32 with float64; otherwise the right one is cast to the dtype of the
+left one. A Python float with an integer tensor gives float32. True division of integers gives float32. `+=` and its kin
+make a new tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ..base.errors import no_kernel
+from ..framework.dtype import single
+from .operation import translate, wrap
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
+_FLOATS = (torch.float32, torch.float64)
+Binary = Callable[[Any, Any], torch.Tensor]
+
+
+def _to(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    return x if _dtype(x) == dtype else torch.Tensor.to(x, dtype)
+
+
+def _right(x: torch.Tensor, y: Any, symbol: str) -> Any:
+    """The right operand as a tensor or a Python number."""
+    if isinstance(y, (torch.Tensor, bool, int, float)):
+        return y
+    if isinstance(y, np.ndarray):
+        return torch.as_tensor(y)
+    if isinstance(y, np.generic):
+        return torch.full([1] if x.ndim else [], y.item(), dtype=_dtype(x))
+    if isinstance(y, complex):
+        return y
+    raise ValueError(
+        f"(InvalidArgument) {symbol}: argument (position 1) must be int, float, bool or Tensor, but got {type(y).__name__}"
+    )
+
+
+def _operator(
+    symbol: str,
+    compute: Binary,
+    *,
+    promotes: bool = False,
+    divides: bool = False,
+    compares: bool = False,
+    bools: bool = False,
+    swapped: bool = False,
+    rounds: bool = False,
+) -> Callable[[Tensor, Any], Tensor]:
+    """An operator method.
+
+    Args:
+        symbol: what errors call it.
+        compute: torch's function of two tensors, or a tensor and a number.
+        promotes: float32 with float64 gives float64.
+        divides: integers are made float32 first.
+        compares: gives bools, takes any dtype.
+        bools: takes bool tensors.
+        swapped: the tensor is the right operand.
+        rounds: a number is rounded to single precision, unless the tensor holds integers.
+    """
+
+    def method(self: Tensor, other: Any) -> Tensor:
+        x: Any = self
+        y = other if type(other) in (int, float) else _right(x, other, symbol)
+        mine = _dtype(x)
+        if type(y) is bool and mine != torch.bool:
+            y = int(y)
+        if isinstance(y, torch.Tensor):
+            theirs = _dtype(y)
+            if mine != theirs and not (promotes and mine in _FLOATS and theirs in _FLOATS) and not theirs.is_complex:
+                y = _to(y, mine)
+        elif isinstance(y, float) and not mine.is_floating_point and not mine.is_complex:
+            x = _to(x, torch.float32)
+        if rounds and isinstance(y, (int, float)) and x.is_floating_point():
+            y = single(y)
+        if divides and not (x.is_floating_point() or x.is_complex()):
+            x = _to(x, torch.float32)
+            y = _to(y, torch.float32) if isinstance(y, torch.Tensor) else y
+        if mine == torch.bool and not (compares or bools or divides) and x is self and isinstance(y, torch.Tensor):
+            raise no_kernel(f"(NotFound) {symbol} is not implemented for bool tensors; cast to a number first")
+        try:
+            out = compute(y, x) if swapped else compute(x, y)
+        except (RuntimeError, TypeError) as error:
+            raise translate(error, symbol) from error
+        if not compares and mine == torch.bool and x is self:
+            out = torch.Tensor.to(out, torch.bool)
+        return wrap(out)
+
+    method.__name__ = method.__qualname__ = symbol
+    method.__doc__ = f"`{symbol}` by Paddle's dtype rules."
+    return method
+
+
+def _nonzero(y: Any) -> Any:
+    if isinstance(y, torch.Tensor) and not y.is_floating_point() and bool(torch.any(torch.eq(y, 0))):
+        raise ValueError("(InvalidArgument) Integer division by zero encountered in (floor) divide.")
+    if type(y) is int and y == 0:
+        raise ValueError("(InvalidArgument) Integer division by zero encountered in (floor) divide.")
+    return y
+
+
+def _floor_divide(x: Any, y: Any) -> torch.Tensor:
+    with torch.no_grad():  # neither Paddle's floor division nor its remainder has a gradient
+        return torch.floor_divide(x, y if x.is_floating_point() else _nonzero(y))
+
+
+def _modulo(x: Any, y: Any) -> torch.Tensor:
+    with torch.no_grad():
+        return torch.remainder(x, y if x.is_floating_point() else _nonzero(y))
+
+
+def _as_tensor(x: Any, like: Any) -> Any:
+    return torch.full([], x, dtype=_dtype(like)) if isinstance(x, (int, float)) else x
+
+
+def _reverse_subtract(x: Any, y: Any) -> torch.Tensor:
+    return torch.sub(_as_tensor(x, y), y)
+
+
+def _reverse_divide(x: Any, y: Any) -> torch.Tensor:
+    return torch.mul(torch.reciprocal(y), x) if isinstance(x, (int, float)) else torch.div(x, y)
+
+
+def _matmul(x: Any, y: Any) -> torch.Tensor:
+    if not isinstance(y, torch.Tensor):
+        raise ValueError(f"(InvalidArgument) matmul: the right operand must be a Tensor, but got {type(y).__name__}")
+    return torch.matmul(x, y)
+
+
+_add = _operator("__add__", torch.add, promotes=True, rounds=True)
+_sub = _operator("__sub__", torch.sub, promotes=True, rounds=True)
+_mul = _operator("__mul__", torch.mul, promotes=True, bools=True)
+_div = _operator("__div__", torch.div, divides=True)
+_floordiv = _operator("__floordiv__", _floor_divide)
+_mod = _operator("__mod__", _modulo, rounds=True)
+_pow = _operator("__pow__", torch.pow, rounds=True)
+_mm = _operator("__matmul__", _matmul)
+
+
+def _bitwise(symbol: str, compute: Binary) -> Callable[[Tensor, Any], Tensor]:
+    def method(self: Tensor, other: Any) -> Tensor:
+        if not isinstance(other, torch.Tensor):
+            raise ValueError(
+                f"(InvalidArgument) {symbol}(): argument 'y' (position 1) must be Tensor, but got {type(other).__name__}"
+            )
+        if self.is_floating_point():
+            raise no_kernel(f"(NotFound) {symbol} is not implemented for {self.dtype}")
+        if _dtype(self) != _dtype(other):
+            raise ValueError(f"(InvalidArgument) {symbol}(): dtypes differ, {self.dtype} and {other.dtype}")
+        try:
+            return wrap(compute(self, other))
+        except RuntimeError as error:
+            raise translate(error, symbol) from error
+
+    method.__name__ = method.__qualname__ = symbol
+    return method
+
+
+def _negative(self: Tensor) -> Tensor:
+    return wrap(torch.neg(self))
+
+
+def _invert(self: Tensor) -> Tensor:
+    if self.is_floating_point():
+        raise no_kernel(f"(NotFound) bitwise_not is not implemented for {self.dtype}")
+    return wrap(torch.bitwise_not(self))
+
+
+def _unsupported(symbol: str) -> Callable[[Tensor, Any], Any]:
+    def method(self: Tensor, other: Any) -> Any:
+        raise TypeError(f"unsupported operand type(s) for {symbol}: {type(other).__name__!r} and 'Tensor'")
+
+    return method
+
+
+OPERATORS: dict[str, Any] = {
+    "__add__": _add,
+    "__radd__": _add,
+    "__iadd__": _add,
+    "__sub__": _sub,
+    "__rsub__": _operator("__rsub__", _reverse_subtract, promotes=True, swapped=True, rounds=True),
+    "__isub__": _sub,
+    "__mul__": _mul,
+    "__rmul__": _mul,
+    "__imul__": _mul,
+    "__div__": _div,
+    "__truediv__": _div,
+    "__itruediv__": _div,
+    "__rtruediv__": _operator("__rtruediv__", _reverse_divide, divides=True, swapped=True),
+    "__floordiv__": _floordiv,
+    "__ifloordiv__": _floordiv,
+    "__rfloordiv__": _unsupported("//"),
+    "__mod__": _mod,
+    "__imod__": _mod,
+    "__rmod__": _unsupported("%"),
+    "__pow__": _pow,
+    "__ipow__": _pow,
+    "__rpow__": _operator("__rpow__", torch.pow, swapped=True),
+    "__matmul__": _mm,
+    "__imatmul__": _mm,
+    "__rmatmul__": _unsupported("@"),
+    "__eq__": _operator("__eq__", torch.eq, compares=True),
+    "__ne__": _operator("__ne__", torch.ne, compares=True),
+    "__lt__": _operator("__lt__", torch.lt, compares=True, rounds=True),
+    "__le__": _operator("__le__", torch.le, compares=True, rounds=True),
+    "__gt__": _operator("__gt__", torch.gt, compares=True),
+    "__ge__": _operator("__ge__", torch.ge, compares=True),
+    "__and__": _bitwise("bitwise_and", torch.bitwise_and),
+    "__iand__": _bitwise("bitwise_and", torch.bitwise_and),
+    "__rand__": _unsupported("&"),
+    "__or__": _bitwise("bitwise_or", torch.bitwise_or),
+    "__ior__": _bitwise("bitwise_or", torch.bitwise_or),
+    "__ror__": _unsupported("|"),
+    "__xor__": _bitwise("bitwise_xor", torch.bitwise_xor),
+    "__ixor__": _bitwise("bitwise_xor", torch.bitwise_xor),
+    "__rxor__": _unsupported("^"),
+    "__neg__": _negative,
+    "__invert__": _invert,
+}
