@@ -144,7 +144,9 @@ def test_a_gru_without_biases_gets_zeros_where_the_framework_has_some(tmp_path: 
 
 def test_dtypes_that_the_target_lacks_need_leave(tmp_path: Path) -> None:
     save_checkpoint({"a": torch.ones(3, dtype=torch.bfloat16), "b": torch.ones(2)}, tmp_path / "x.safetensors")
-    with pytest.raises(CheckpointError, match=r"a \(NumPy has no dtype bfloat16; with approximations .* float32\)"):
+    with pytest.raises(
+        CheckpointError, match=r"a \(Chainer's files hold no dtype bfloat16; with approximations .* float32\)"
+    ):
         convert(tmp_path / "x.safetensors", tmp_path / "x.npz")
     report = convert(tmp_path / "x.safetensors", tmp_path / "x.npz", approximate=True)
     assert report.approximated == ["a: bfloat16 became float32"]

@@ -23,6 +23,7 @@ from samples import ENDINGS
 
 import anygru
 from anygru.checkpoints import format_module, save_checkpoint
+from anygru.checkpoints.budget import Budget
 from anygru.errors import CheckpointError
 
 SECONDS = float(os.environ.get("ANYGRU_FUZZ_SECONDS", "120"))
@@ -58,7 +59,7 @@ def attempt(format: str, path: Path, data: bytes) -> None:
         target = path / "pickled_data"
     target.write_bytes(data)
     try:
-        format_module(format).read(path)
+        format_module(format).read(path, Budget(path))
     except CheckpointError as error:
         if str(path) not in str(error):
             raise AssertionError(f"the error does not name the file: {error}") from error

@@ -6,14 +6,17 @@ import os
 import struct
 import zipfile
 import zlib
+from typing import IO, cast
 
 from ..errors import CheckpointError
-from .source import MAP_FROM, Cursor, check_expansion, open_bytes
+from .budget import PER_OBJECT, Budget
+from .source import MAP_FROM, Cursor, open_bytes
 
 __all__ = ["Archive"]
 
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _ENCRYPTED = 1
+_PIECE = 1 << 20
 
 #: What Python's zip reader raises about damaged archives, besides its own error.
 _DAMAGE = (
@@ -31,6 +34,40 @@ _DAMAGE = (
 )
 
 
+class _ViewFile:
+    """The part of a file's interface that `zipfile` reads with, over bytes in memory and without a copy of them."""
+
+    def __init__(self, data: memoryview):
+        self._data = data
+        self._position = 0
+
+    def seekable(self) -> bool:
+        """Tell that it can be sought in."""
+        return True
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a position."""
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: len(self._data)}[whence]
+        if start + offset < 0:
+            raise ValueError(f"a seek to {start + offset}, before the file's beginning")
+        self._position = start + offset
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes; takes no more memory than there are, whatever the archive announces."""
+        end = len(self._data) if size < 0 else self._position + size
+        piece = bytes(self._data[self._position : end])
+        self._position += len(piece)
+        return piece
+
+    def close(self) -> None:
+        """Do nothing: members' bytes stay valid."""
+
+
 def leads_out(name: str) -> bool:
     """Whether a member's name would lead out of a folder that the archive were unpacked in, or is cut short at a zero byte."""
     parts = name.replace("\\", "/").split("/")
@@ -42,17 +79,20 @@ class Archive:
 
     Args:
         path: the file.
+        budget: counts the directory and what members unfold to.
 
     Raises:
         CheckpointError: the directory is damaged, has a name twice, names outside the archive, encrypted or
-            overlapping members, or members that would unfold to a zip bomb.
+            overlapping members.
     """
 
-    def __init__(self, path: str | os.PathLike[str]):
+    def __init__(self, path: str | os.PathLike[str], budget: Budget):
         self.where = os.fspath(path)
-        self._data = open_bytes(path)
+        self._budget = budget
+        self._data = open_bytes(path, budget)
         try:
-            self._archive = zipfile.ZipFile(path)
+            # the bytes that were read, not the path: the file there may be another one by now
+            self._archive = zipfile.ZipFile(cast(IO[bytes], _ViewFile(self._data)))
         except _DAMAGE as error:
             raise CheckpointError(f"{self.where}: damaged zip archive: {error}") from error
         self._entries: dict[str, zipfile.ZipInfo] = {}
@@ -82,9 +122,13 @@ class Archive:
 
     def read(self, name: str) -> bytearray:
         """Unpack a member, its checksum checked."""
+        self._budget.take(self.size(name))
+        data = bytearray()
         try:
             with self._archive.open(self._entries[name]) as member:
-                data = bytearray(member.read())
+                # in pieces: a plain read() would unfold the whole member, however little its size announces
+                while piece := member.read(_PIECE):
+                    data += piece
         except _DAMAGE as error:
             raise CheckpointError(f"{self.where}: {name}: damaged: {error}") from error
         if len(data) != self.size(name):
@@ -113,11 +157,11 @@ class Archive:
         return cursor.take(self.size(name), "the member")
 
     def _check_directory(self, entries: list[zipfile.ZipInfo]) -> None:
+        self._budget.take(2 * PER_OBJECT * len(entries))
         for entry in entries:
             self._check_entry(entry)
             self._entries[entry.filename] = entry
         self._check_overlaps()
-        check_expansion(sum(entry.file_size for entry in entries), len(self._data), f"{self.where}: its members")
 
     def _check_entry(self, entry: zipfile.ZipInfo) -> None:
         name, place = entry.filename, f"{self.where}: member {entry.filename!r}"

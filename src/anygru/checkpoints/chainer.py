@@ -15,12 +15,13 @@ import numpy as np
 from ..errors import CheckpointError
 from .archive import Archive, leads_out
 from .atomic import open_for_replace
+from .budget import Budget
 from .content import Content, Progress, flatten
 from .known_types import make_array
 from .layout import Layout
 from .pickling import Call, Global, dump
-from .source import COMPRESS_BELOW, Bytes, Cursor
-from .stored import BITS, Stored
+from .source import COMPRESS_BELOW, Bytes, Cursor, plain_dtype, plain_values
+from .stored import Stored
 from .unpickle import RestrictedUnpickler
 
 __all__ = ["LAYOUT", "load_npz", "read", "recognise", "save_npz", "write"]
@@ -61,9 +62,19 @@ LAYOUT = (
     ),
 )
 
+_DTYPES = {
+    "bool",
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    *(f"float{bits}" for bits in (16, 32, 64)),
+    "complex64",
+    "complex128",
+}
+
+#: NumPy itself reads no longer header of an array; those of Chainer's files have about 100 bytes.
+_LONGEST_HEADER = 10_000
 _NPY_MAGIC = b"\x93NUMPY"
 _HEADER = re.compile(
-    r"\{'descr': '([<>|=]?[biufcSUO][0-9]*|\?)', 'fortran_order': (True|False), "
+    r"\{'descr': '([<>|=]?\w{1,12}|[|]?\?)', 'fortran_order': (True|False), "
     r"'shape': \(((?:\d{1,19}, ?)*\d{0,19})\),? ?\}\s*"
 )
 
@@ -81,8 +92,12 @@ _NONE_ARRAY = Call(
 )
 
 
-def load_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+def load_npz(path: str | os.PathLike[str], budget: Budget | None = None) -> dict[str, np.ndarray]:
     """Read what `save_npz`, a snapshot or `numpy.savez` wrote.
+
+    Args:
+        path: the file.
+        budget: counts the memory that is made; None: the usual one.
 
     Returns:
         Arrays by name, of plain numbers or text; None as `numpy.array(None, dtype=object)`.
@@ -91,11 +106,12 @@ def load_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         CheckpointError: the archive is damaged or holds Python objects.
     """
     arrays = {}
-    with Archive(path) as archive:
+    budget = budget or Budget(path)
+    with Archive(path, budget) as archive:
         for name in archive.names:
             if not name.endswith(".npy"):
                 raise CheckpointError(f"{archive.where}: member {name!r} is no array (.npy)")
-            arrays[name.removesuffix(".npy")] = _parse_npy(archive.content(name), f"{archive.where}: {name}")
+            arrays[name.removesuffix(".npy")] = _parse_npy(archive.content(name), f"{archive.where}: {name}", budget)
     return arrays
 
 
@@ -134,9 +150,12 @@ def recognise(head: bytes) -> bool:
     return head[:4] == b"PK\x05\x06"
 
 
-def read(path: str | os.PathLike[str]) -> Content:
+def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     """Read a file for people and for conversion."""
-    return Content({name: stored_or_plain(array) for name, array in load_npz(path).items()})
+    arrays = load_npz(path, budget)
+    return Content(
+        {name: stored_or_plain(array, f"{os.fspath(path)}: {name}", budget) for name, array in arrays.items()}
+    )
 
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
@@ -157,15 +176,15 @@ def flat_arrays(content: Content, path: str | os.PathLike[str]) -> dict[str, np.
     return {name: leaf.values if isinstance(leaf, Stored) else np.asarray(leaf) for name, leaf in flat.items()}
 
 
-def stored_or_plain(array: np.ndarray) -> Any:
-    """Numbers as a tensor; text and None as themselves."""
-    return Stored.of(array) if array.dtype.kind in "biufc" else array.tolist()
+def stored_or_plain(array: np.ndarray, place: str, budget: Budget) -> Any:
+    """Return numbers as a tensor, text and None as themselves."""
+    return Stored.of(array) if array.dtype.kind in "biufc" else plain_values(array, place, budget)
 
 
 def problem(leaf: object) -> str | None:
     """Say why a value cannot be written, or None if it can."""
     if isinstance(leaf, Stored):
-        return f"NumPy has no dtype {leaf.dtype}" if leaf.dtype in BITS else None
+        return f"Chainer's files hold no dtype {leaf.dtype}" if leaf.dtype not in _DTYPES else None
     if leaf is None or isinstance(leaf, bool | float | complex | str):
         return None
     if isinstance(leaf, int):
@@ -173,7 +192,7 @@ def problem(leaf: object) -> str | None:
     return "Chainer's files hold arrays, numbers, text and None"
 
 
-def _parse_npy(data: Bytes, place: str) -> np.ndarray:
+def _parse_npy(data: Bytes, place: str, budget: Budget) -> np.ndarray:
     cursor = Cursor(data, place)
     if bytes(cursor.take(6, "the array's magic number")) != _NPY_MAGIC:
         cursor.fail("this is no NumPy array", 0)
@@ -181,25 +200,27 @@ def _parse_npy(data: Bytes, place: str) -> np.ndarray:
     if version not in ((1, 0), (2, 0), (3, 0)):
         cursor.fail(f"version {version} of NumPy's format, known are 1.0, 2.0 and 3.0")
     length = cursor.number("H" if version == (1, 0) else "I", "the length of the header")
+    if length > _LONGEST_HEADER:
+        cursor.fail(f"a header of {length} bytes; at most {_LONGEST_HEADER} are accepted")
     try:
         header = _HEADER.fullmatch(str(cursor.take(length, "the header"), "latin-1"))
         if header is None:
             cursor.fail("the header does not describe an array of plain numbers or text")
-        dtype = np.dtype(header[1])
+        dtype = plain_dtype(header[1])
         shape = tuple(int(axis) for axis in header[3].split(",") if axis.strip())
         content = cursor.take(cursor.remaining, "the content")
         if dtype.kind == "O":
-            return _read_none(content, shape, place)
-        return make_array(content, dtype, shape, fortran=header[2] == "True")
+            return _read_none(content, shape, place, budget)
+        return make_array(content, dtype, shape, budget, fortran=header[2] == "True")
     except CheckpointError as error:
         raise CheckpointError(str(error) if place in str(error) else f"{place}: {error}") from error
     except (ValueError, TypeError) as error:
         raise CheckpointError(f"{place}: {error}") from error
 
 
-def _read_none(content: memoryview, shape: tuple[int, ...], place: str) -> np.ndarray:
+def _read_none(content: memoryview, shape: tuple[int, ...], place: str, budget: Budget) -> np.ndarray:
     """An array of Python objects is read only if it is None."""
-    value = RestrictedUnpickler(content, where=place).load()
+    value = RestrictedUnpickler(content, where=place, budget=budget).load()
     if shape != () or not isinstance(value, np.ndarray) or value.dtype.kind != "O":
         raise CheckpointError(f"{place}: an array of Python objects")
     return value

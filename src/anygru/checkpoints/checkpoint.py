@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentTypeError, CheckpointError
+from .budget import Budget
 from .content import Content, flatten
 from .finding import FoundGRU, find_gru_layers
 from .formats import NAMES, checked_path, format_module, recognise
@@ -31,11 +32,19 @@ class Checkpoint:
         content: the nested values as they lie in the file.
     """
 
-    def __init__(self, path: str, format: str, content: Content, bidirectional: Collection[str] = ()):
+    def __init__(
+        self,
+        path: str,
+        format: str,
+        content: Content,
+        bidirectional: Collection[str] = (),
+        budget: Budget | None = None,
+    ):
         self.path = path
         self.format = format
         self.content = content
         self._bidirectional = bidirectional
+        self._budget = budget
 
     @cached_property
     def stored(self) -> dict[str, Stored]:
@@ -87,14 +96,18 @@ class Checkpoint:
 
     @cached_property
     def _flat(self) -> dict[str, Any]:
-        return flatten(self.content.tree, self.path)
+        return flatten(self.content.tree, self.path, self._budget)
 
     def __repr__(self) -> str:
         return f"Checkpoint({self.path!r}, {self.format}, {len(self.stored)} tensors, {len(self.gru_layers)} GRUs)"
 
 
 def load_checkpoint(
-    path: str | os.PathLike[str], format: str | None = None, *, bidirectional: Collection[str] = ()
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    bidirectional: Collection[str] = (),
+    limit: int | None = None,
 ) -> Checkpoint:
     """Read a checkpoint of any framework, without running code from it.
 
@@ -103,13 +116,16 @@ def load_checkpoint(
         format: one of `NAMES`; None: recognised by content.
         bidirectional: names of GRUs that have two directions, where shapes alone leave it open (Chainer's two NStepGRU
             links of equal input and hidden size). Each must be the name of a GRU in the file that has, or can have, two.
+        limit: the most bytes of memory to make from the file; None: 64 MiB and 32 times the file's size. A file that is
+            mapped (64 MiB and more) takes none for its own bytes.
 
     Returns:
         The checkpoint; its tensors keep their framework's names.
 
     Raises:
-        CheckpointError: damaged, hostile, or of no known format; the message names file, place and cause.
-        ArgumentTypeError: `path` is no path, or `bidirectional` no collection of names.
+        CheckpointError: damaged, hostile, of no known format, or over the limit; the message names file, place and cause.
+        ArgumentTypeError: `path` is no path, `bidirectional` no collection of names, or `limit` no number.
+        ArgumentError: `limit` is negative.
 
     Example:
         checkpoint = anygru.load_checkpoint("model.params")
@@ -118,8 +134,9 @@ def load_checkpoint(
     path = checked_path(path)
     if isinstance(bidirectional, str) or not all(isinstance(name, str) for name in bidirectional):
         raise ArgumentTypeError(f"bidirectional must be a collection of names, got {bidirectional!r:.60}")
+    budget = Budget(path, limit)
     name = format or recognise(path)
-    checkpoint = Checkpoint(path, name, format_module(name).read(path), bidirectional)
+    checkpoint = Checkpoint(path, name, format_module(name).read(path, budget), bidirectional, budget)
     for wanted in bidirectional:
         if not checkpoint.find(wanted).bidirectional:
             raise CheckpointError(

@@ -1,13 +1,15 @@
 """What every format's `read` gives and `write` takes."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import CheckpointError
-from .stored import flat_name, walk
+from .budget import Budget
+from .stored import Stored, flat_name, walk
 
-__all__ = ["Content", "Progress", "flatten", "plain_problem"]
+__all__ = ["Content", "Progress", "flatten", "plain_problem", "texts_of"]
 
 #: Called with the number of bytes that have been written since the last call.
 Progress = Callable[[int], None]
@@ -30,19 +32,41 @@ class Content:
     parameter_names: dict[str, str] = field(default_factory=dict)
 
 
-def flatten(tree: object, where: str) -> dict[str, Any]:
-    """Give the leaves of a tree by their flat names.
+#: Bytes of an entry of a dict, beside the text of its key.
+_PER_ENTRY = 160
+
+
+def flatten(tree: object, where: str, budget: Budget | None = None) -> dict[str, Any]:
+    """Return the leaves of a tree by their flat names.
+
+    Args:
+        tree: nested dicts and lists.
+        where: the file's name for errors.
+        budget: counts the names, and each tensor's values again where it comes a second time: a program that copies or
+            writes the tensors makes them again, too.
 
     Raises:
-        CheckpointError: two leaves have the same flat name.
+        CheckpointError: two leaves have the same flat name, or the budget is spent.
     """
     flat: dict[str, Any] = {}
+    seen: set[int] = set()
     for path, leaf in walk(tree):
         name = flat_name(path)
+        if budget is not None:
+            budget.take(_PER_ENTRY + sys.getsizeof(name))
+            if isinstance(leaf, Stored) and id(leaf.values) in seen:
+                budget.take(leaf.nbytes)
+            elif isinstance(leaf, Stored):
+                seen.add(id(leaf.values))
         if name in flat:
             raise CheckpointError(f"{where}: the name {name!r} stands for two values, in different containers")
         flat[name] = leaf
     return flat
+
+
+def texts_of(mark: Mapping[Any, Any]) -> dict[str, str]:
+    """Return the texts by name in a formula from a file; anything else in it has no meaning there."""
+    return {key: value for key, value in mark.items() if isinstance(key, str) and isinstance(value, str)}
 
 
 def plain_problem(leaf: object) -> str | None:

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, cast
 
 from ..errors import ArgumentTypeError, CheckpointError
+from .budget import Budget
 from .content import Content, Progress
 from .layout import Layout
+from .source import open_regular
 
 __all__ = ["NAMES", "READ_ONLY", "Format", "checked_path", "format_for", "format_module", "is_folder", "recognise"]
 
@@ -33,7 +35,7 @@ class Format(Protocol):
         SUFFIXES: the endings of its files; ("",) for a folder.
         LAYOUT: how its framework writes GRUs.
         recognise: tells whether a file that begins so is one; a folder's head is the list of its names.
-        read: gives a file's content.
+        read: gives a file's content, and counts the memory that it makes.
         write: writes a content to a path; calls its third argument with the bytes written.
         problem: says why a value cannot be written, or gives None if it can.
     """
@@ -42,7 +44,7 @@ class Format(Protocol):
     SUFFIXES: ClassVar[tuple[str, ...]]
     LAYOUT: ClassVar[tuple[Layout, ...]]
     recognise: Callable[[bytes], bool]
-    read: Callable[[str | os.PathLike[str]], Content]
+    read: Callable[[str | os.PathLike[str], Budget], Content]
     write: Callable[[str | os.PathLike[str], Content, Progress | None], None]
     problem: Callable[[Any], str | None]
 
@@ -116,7 +118,7 @@ def _read_head(path: str | os.PathLike[str]) -> bytes:
     try:
         if os.path.isdir(path):
             return b"\0folder\0" + b"\0".join(sorted(os.fsencode(name) for name in os.listdir(path)))
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return file.read(_HEAD)
     except OSError as error:
         raise CheckpointError(f"{os.fspath(path)}: cannot be read: {error.strerror or error}") from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import io
-import math
 import os
 from collections.abc import Mapping
 from types import ModuleType
@@ -17,22 +16,24 @@ import numpy as np
 
 from ..errors import CheckpointError
 from .atomic import open_for_replace
+from .budget import Budget
 from .chainer import LAYOUT, flat_arrays, problem, stored_or_plain
 from .content import Content, Progress
-from .source import COMPRESS_BELOW, Cursor, array_from, check_expansion, count_elements, open_bytes
+from .hdf5_reading import DEEPEST, Reader
+from .source import COMPRESS_BELOW
 
 __all__ = ["LAYOUT", "load", "problem", "read", "recognise", "save", "write"]
 
 NESTED = False
 SUFFIXES = (".h5", ".hdf5")
 
-#: Deflate, shuffle and checksum: the filters that every HDF5 library has. Others would load plugins.
-_FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32"}
-_DEEPEST = 32
 
-
-def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+def load(path: str | os.PathLike[str], budget: Budget | None = None) -> dict[str, np.ndarray]:
     """Read the datasets of an HDF5 file by their paths without the leading slash.
+
+    Args:
+        path: the file.
+        budget: counts the memory that is made; None: the usual one.
 
     Returns:
         Arrays by path, of plain numbers or text; empty datasets as `numpy.array(None, dtype=object)`.
@@ -44,10 +45,10 @@ def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """
     h5py = _import_h5py()
     where = os.fspath(path)
-    reader = _Reader(h5py, where)
+    reader = Reader(h5py, where, budget or Budget(where))
     try:
         with h5py.File(where, "r") as file:
-            reader.read_group(file, "", ())
+            reader.read_group(file)
     except CheckpointError:
         raise
     except (OSError, RuntimeError, ValueError, TypeError, KeyError, OverflowError, MemoryError, IndexError) as error:
@@ -88,9 +89,12 @@ def recognise(head: bytes) -> bool:
     return head[:8] == b"\x89HDF\r\n\x1a\n"
 
 
-def read(path: str | os.PathLike[str]) -> Content:
+def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     """Read a file for people and for conversion."""
-    return Content({name: stored_or_plain(array) for name, array in load(path).items()})
+    arrays = load(path, budget)
+    return Content(
+        {name: stored_or_plain(array, f"{os.fspath(path)}: {name}", budget) for name, array in arrays.items()}
+    )
 
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
@@ -100,7 +104,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
     for name in arrays:
         pieces = name.split("/")
         groups.update("/".join(pieces[:count]) for count in range(1, len(pieces)))
-        if any(piece in ("", ".", "..") or "\0" in piece for piece in pieces) or len(pieces) > _DEEPEST:
+        if any(piece in ("", ".", "..") or "\0" in piece for piece in pieces) or len(pieces) > DEEPEST:
             raise CheckpointError(
                 f"{os.fspath(path)}: cannot be written: the name {name!r:.60} is no path of groups in HDF5"
             )
@@ -162,80 +166,3 @@ def _write_dataset(h5py: ModuleType, target: h5.Group, name: str, array: np.ndar
     # what a reader will map must lie in the file as it is
     plain = array.size <= 1 or array.nbytes >= COMPRESS_BELOW
     target.create_dataset(name, data=array, compression=None if plain else compression)
-
-
-class _Reader:
-    """Walks the groups of one open file."""
-
-    def __init__(self, h5py: ModuleType, where: str):
-        self.arrays: dict[str, np.ndarray] = {}
-        self._h5py = h5py
-        self._where = where
-        self._data = open_bytes(where)
-        self._unfolded = 0
-
-    def read_group(self, group: h5.Group, prefix: str, ancestors: tuple[int, ...]) -> None:
-        """Read what is in a group; `ancestors` are the addresses of those around it."""
-        address = self._h5py.h5o.get_info(group.id).addr
-        if address in ancestors:
-            self._fail(prefix, "the group contains itself")
-        if len(ancestors) >= _DEEPEST:
-            self._fail(prefix, f"groups are nested deeper than {_DEEPEST} levels")
-        for name in group:
-            path = prefix + name
-            if name in (".", "..") or "\0" in name:
-                self._fail(path, "the name leads out of the group")
-            if not isinstance(group.get(name, getlink=True), self._h5py.HardLink):
-                self._fail(path, "a soft or external link, which could lead outside of the file")
-            item = group[name]
-            if isinstance(item, self._h5py.Group):
-                self.read_group(item, path + "/", (*ancestors, address))
-            elif isinstance(item, self._h5py.Dataset):
-                self.arrays[path] = self._read_dataset(item, path)
-            else:
-                self._fail(path, "neither a group nor an array")
-
-    def _read_dataset(self, dataset: h5.Dataset, path: str) -> np.ndarray:
-        if dataset.shape is None:
-            return np.array(None, dtype=object)
-        self._check_storage(dataset, path)
-        if dataset.dtype.kind not in "biufcSU" or dataset.dtype.shape or dataset.dtype.names:
-            self._fail(path, f"an array of {dataset.dtype}, expected plain numbers or text")
-        size = count_elements(dataset.shape, f"{self._where}: {path}") * dataset.dtype.itemsize
-        self._check_size(dataset, size, path)
-        offset = dataset.id.get_offset()
-        if offset is not None and size and dataset.dtype.isnative and dataset.dtype.kind != "S":
-            cursor = Cursor(self._data, f"{self._where}: {path}")
-            cursor.position = min(offset, len(self._data))
-            view = cursor.take(size, "the array")
-            return array_from(view, dataset.dtype, dataset.shape, f"{self._where}: {path}")
-        array = np.asarray(dataset[()])
-        text = self._h5py.check_string_dtype(dataset.dtype)
-        if text is not None and text.encoding == "utf-8":
-            return np.char.decode(array.astype(f"S{dataset.dtype.itemsize}"), "utf-8")
-        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-
-    def _check_storage(self, dataset: h5.Dataset, path: str) -> None:
-        properties = dataset.id.get_create_plist()
-        if properties.get_layout() == self._h5py.h5d.VIRTUAL or properties.get_external_count():
-            self._fail(path, "its values are in other files")
-        for number in range(properties.get_nfilters()):
-            code = properties.get_filter(number)[0]
-            if code not in _FILTERS:
-                self._fail(path, f"filter {code}, expected one of {', '.join(_FILTERS.values())}")
-
-    def _check_size(self, dataset: h5.Dataset, size: int, path: str) -> None:
-        stored = dataset.id.get_storage_size()
-        if stored > len(self._data):
-            self._fail(path, f"{stored} bytes are announced, the file has {len(self._data)}")
-        if dataset.chunks is None:
-            if stored < size:
-                self._fail(path, f"shape {dataset.shape} needs {size} bytes, {stored} are stored")
-            return
-        # one chunk is unpacked whole, however little of it the array takes
-        chunk = math.prod(dataset.chunks) * dataset.dtype.itemsize
-        self._unfolded += size
-        check_expansion(max(chunk, self._unfolded), len(self._data), f"{self._where}: {path}")
-
-    def _fail(self, path: str, cause: str) -> None:
-        raise CheckpointError(f"{self._where}: {path or '/'}: {cause}")

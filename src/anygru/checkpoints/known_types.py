@@ -1,18 +1,43 @@
 """What a checkpoint's pickle may name: NumPy arrays and Python's containers, each behind a function that checks.
 
 None of NumPy's or Python's own constructors is ever called with a file's values as they are: `bytearray(10**9)` or
-`ndarray((10**9,))` would take memory for nothing.
+`ndarray((10**9,))` would take memory for nothing, and `list(value)` a thousand times would copy the value each time.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from .budget import Budget
 from .pickle_tree import Pending, check_key
-from .source import Bytes, array_from
+from .source import Bytes, array_from, native, plain_dtype
 
-__all__ = ["KNOWN_TYPES", "make_array"]
+__all__ = ["known_types", "make_array"]
+
+#: Bytes for a place in a list or tuple, and for one in a dict or set with its key.
+_PER_ITEM, _PER_KEY = 16, 224
+
+#: What a pickle of arrays needs, whatever framework wrote it.
+Names = dict[tuple[str, str], Any]
+
+
+def known_types(budget: Budget) -> Names:
+    """Return what any checkpoint's pickle may name, under the names of Python 2 and 3 and of NumPy 1 and 2."""
+    containers = _containers(budget)
+    arrays: Names = {("numpy", "ndarray"): _NDARRAY, ("numpy", "dtype"): _make_dtype}
+    for core in ("core", "_core"):
+        arrays[f"numpy.{core}.multiarray", "_reconstruct"] = lambda *given: _reconstruct_array(budget, *given)
+        arrays[f"numpy.{core}.multiarray", "scalar"] = lambda *given: _numpy_scalar(budget, *given)
+        arrays[f"numpy.{core}.numeric", "_frombuffer"] = lambda *given: _array_from_buffer(budget, *given)
+    return {
+        **arrays,
+        ("collections", "OrderedDict"): containers.pop("OrderedDict"),
+        ("collections", "defaultdict"): containers.pop("defaultdict"),
+        ("_codecs", "encode"): containers.pop("encode"),
+        **{(module, name): make for module in ("builtins", "__builtin__") for name, make in containers.items()},
+    }
 
 
 class _PendingDtype(Pending):
@@ -24,9 +49,7 @@ class _PendingDtype(Pending):
             name = name.decode("ascii")
         if not isinstance(name, str):
             raise ValueError("a dtype without a name")
-        self.dtype = np.dtype(name)
-        if self.dtype.kind not in "biufcSUO" or self.dtype.shape or self.dtype.names:
-            raise ValueError(f"the dtype {name!r} holds no plain numbers or text")
+        self.dtype = plain_dtype(name)
 
     def build(self, state: object) -> np.dtype:
         if not isinstance(state, tuple) or len(state) < 2 or state[1] not in ("<", ">", "|", "="):
@@ -37,18 +60,22 @@ class _PendingDtype(Pending):
 class _PendingArray(Pending):
     """numpy.ndarray made empty by `_reconstruct`, then the state (version, shape, dtype, fortran, bytes)."""
 
+    def __init__(self, budget: Budget):
+        super().__init__()
+        self._budget = budget
+
     def build(self, state: object) -> np.ndarray:
         if not isinstance(state, tuple) or len(state) not in (4, 5):
             raise ValueError("an array's state must be (version, shape, dtype, fortran, bytes)")
         shape, dtype, fortran, data = state[-4:]
-        return make_array(data, dtype, shape, fortran=bool(fortran))
+        return make_array(data, dtype, shape, self._budget, fortran=fortran is True or fortran == 1)
 
 
-def make_array(data: object, dtype: object, shape: object, *, fortran: bool = False) -> np.ndarray:
+def make_array(data: object, dtype: object, shape: object, budget: Budget, *, fortran: bool = False) -> np.ndarray:
     """View a pickle's bytes as an array.
 
-    The one array of Python objects that is accepted is NumPy's wrapping of None, with which Chainer marks what is
-    missing.
+    The one array of Python objects that is accepted is NumPy's wrapping of None, with which Chainer marks a missing
+    value.
 
     Raises:
         ValueError, CheckpointError: the parts do not fit together.
@@ -61,13 +88,13 @@ def make_array(data: object, dtype: object, shape: object, *, fortran: bool = Fa
         if shape == () and isinstance(data, list) and len(data) == 1 and data[0] is None:
             return np.array(None, dtype=object)
         raise ValueError("an array of Python objects")
-    array = array_from(_raw_bytes(data), dtype, shape, "array", fortran=fortran)
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+    return native(array_from(_raw_bytes(data, budget), dtype, shape, "array", budget, fortran=fortran), budget)
 
 
-def _raw_bytes(data: object) -> Bytes:
-    """Bytes as bytes; Python 2's text, read as Latin-1, back as the bytes that it was."""
+def _raw_bytes(data: object, budget: Budget) -> Bytes:
+    """Return bytes as they are, and Python 2's text, read as Latin-1, as the bytes that it was."""
     if isinstance(data, str):
+        budget.take(len(data))
         return bytearray(data, "latin-1")
     if isinstance(data, bytes | bytearray | memoryview):
         return data
@@ -78,99 +105,70 @@ class _ArrayType:
     """Stands for the class numpy.ndarray, which a pickle may name but not make objects of."""
 
 
-def _reconstruct_array(kind: object, shape: object = None, code: object = None) -> _PendingArray:
+_NDARRAY = _ArrayType()
+
+
+def _reconstruct_array(budget: Budget, kind: object, shape: object = None, code: object = None) -> _PendingArray:
     if kind is not _NDARRAY:
         raise ValueError("a subclass of numpy.ndarray")
-    return _PendingArray()
+    return _PendingArray(budget)
 
 
-def _array_from_buffer(data: object, dtype: object, shape: object, order: object) -> np.ndarray:
-    return make_array(data, dtype, shape, fortran=order == "F")
+def _array_from_buffer(budget: Budget, data: object, dtype: object, shape: object, order: object) -> np.ndarray:
+    return make_array(data, dtype, shape, budget, fortran=isinstance(order, str) and order == "F")
 
 
-def _numpy_scalar(dtype: object, data: object = None) -> Any:
-    return make_array(data, dtype, ())[()]
+def _numpy_scalar(budget: Budget, dtype: object, data: object = None) -> Any:
+    return make_array(data, dtype, (), budget)[()]
 
 
 def _make_dtype(name: object, align: object = False, copy: object = True) -> _PendingDtype:
     return _PendingDtype(name)
 
 
-def _make_ordered_dict(pairs: object = ()) -> OrderedDict[Any, Any]:
-    if not isinstance(pairs, list | tuple):
-        raise ValueError("an OrderedDict of something else than pairs")
-    return OrderedDict((check_key(key), value) for key, value in pairs)
+def _containers(budget: Budget) -> dict[str, Callable[..., Any]]:
+    """Return the functions that make Python's containers, by their names; they copy, so they count."""
 
+    def items(values: object, cost: int = _PER_ITEM) -> Any:
+        if not isinstance(values, list | tuple | set | frozenset):
+            raise ValueError("a container made of something else than a container")
+        budget.take(cost * len(values))
+        return values
 
-def _make_default_dict(factory: object = None) -> dict[Any, Any]:
-    return {}
+    def ordered_dict(pairs: object = ()) -> OrderedDict[Any, Any]:
+        if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in items(pairs, _PER_KEY)):
+            raise ValueError("an OrderedDict of something else than pairs")
+        return OrderedDict((check_key(key), value) for key, value in items(pairs))
 
+    def encode(text: object, encoding: object = "latin1") -> bytes:
+        # how protocol 2 writes bytes; only this one encoding is ever used for it
+        if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
+            raise ValueError("bytes written in another way than as Latin-1 text")
+        budget.take(len(text))
+        return text.encode("latin-1")
 
-def _sequence(values: object) -> Any:
-    if not isinstance(values, list | tuple | set | frozenset):
-        raise ValueError("a container made of something else than a container")
-    return values
+    def make_bytes(text: object = "", encoding: object = "latin1") -> bytes:
+        if not isinstance(text, bytes | memoryview):
+            return encode(text, encoding)
+        budget.take(len(text))
+        return bytes(text)
 
-
-def _make_set(values: object = ()) -> set[Any]:
-    return {check_key(value) for value in _sequence(values)}
-
-
-def _make_frozenset(values: object = ()) -> frozenset[Any]:
-    return frozenset(check_key(value) for value in _sequence(values))
-
-
-def _make_tuple(values: object = ()) -> tuple[Any, ...]:
-    return tuple(_sequence(values))
-
-
-def _make_list(values: object = ()) -> list[Any]:
-    return list(_sequence(values))
-
-
-def _make_dict() -> dict[Any, Any]:
-    return {}
+    return {
+        "OrderedDict": ordered_dict,
+        "defaultdict": lambda factory=None: {},
+        "encode": encode,
+        "set": lambda values=(): {check_key(value) for value in items(values, _PER_KEY)},
+        "frozenset": lambda values=(): frozenset(check_key(value) for value in items(values, _PER_KEY)),
+        "tuple": lambda values=(): tuple(items(values)),
+        "list": lambda values=(): list(items(values)),
+        "dict": lambda: {},
+        "complex": _make_complex,
+        "bytes": make_bytes,
+        "bytearray": make_bytes,
+    }
 
 
 def _make_complex(real: object, imaginary: object = 0.0) -> complex:
     if not isinstance(real, int | float) or not isinstance(imaginary, int | float):
         raise ValueError("a complex number of something else than numbers")
     return complex(real, imaginary)
-
-
-def _encode(text: object, encoding: object = "latin1") -> bytes:
-    # how protocol 2 writes bytes; only this one encoding is ever used for it
-    if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
-        raise ValueError("bytes written in another way than as Latin-1 text")
-    return text.encode("latin-1")
-
-
-def _make_bytes(text: object = "", encoding: object = "latin1") -> bytes:
-    return bytes(text) if isinstance(text, bytes | memoryview) else _encode(text, encoding)
-
-
-_NDARRAY = _ArrayType()
-
-_CONTAINERS = {
-    "set": _make_set,
-    "frozenset": _make_frozenset,
-    "tuple": _make_tuple,
-    "list": _make_list,
-    "dict": _make_dict,
-    "complex": _make_complex,
-    "bytes": _make_bytes,
-    "bytearray": _make_bytes,
-}
-
-#: What any checkpoint's pickle may name, under the names of Python 2 and 3 and of NumPy 1 and 2.
-KNOWN_TYPES: dict[tuple[str, str], Any] = {
-    ("collections", "OrderedDict"): _make_ordered_dict,
-    ("collections", "defaultdict"): _make_default_dict,
-    ("_codecs", "encode"): _encode,
-    ("numpy", "ndarray"): _NDARRAY,
-    ("numpy", "dtype"): _make_dtype,
-    **{(module, name): make for module in ("builtins", "__builtin__") for name, make in _CONTAINERS.items()},
-    **{(f"numpy.{core}.multiarray", "_reconstruct"): _reconstruct_array for core in ("core", "_core")},
-    **{(f"numpy.{core}.multiarray", "scalar"): _numpy_scalar for core in ("core", "_core")},
-    **{(f"numpy.{core}.numeric", "_frombuffer"): _array_from_buffer for core in ("core", "_core")},
-}

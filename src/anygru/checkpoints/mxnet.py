@@ -18,9 +18,10 @@ import numpy as np
 
 from ..errors import CheckpointError
 from .atomic import open_for_replace
+from .budget import PER_OBJECT, Budget
 from .content import Content, Progress, flatten
 from .layout import Layout
-from .source import Bytes, Cursor, array_from, check_expansion, count_elements, open_bytes
+from .source import Bytes, Cursor, array_from, count_elements, open_bytes, shown
 from .stored import Stored
 
 __all__ = ["LAYOUT", "Array", "dumps", "load", "loads", "parse", "read", "recognise", "save", "write"]
@@ -135,8 +136,12 @@ class Array:
         return wide.view(np.float32)
 
 
-def load(path: str | os.PathLike[str]) -> list[np.ndarray] | dict[str, np.ndarray]:
+def load(path: str | os.PathLike[str], budget: Budget | None = None) -> list[np.ndarray] | dict[str, np.ndarray]:
     """Read what `nd.save`, `save_parameters`, `ParameterDict.save` or `export` wrote.
+
+    Args:
+        path: the file.
+        budget: counts the memory that is made; None: the usual one.
 
     Returns:
         A dict by the file's names (`arg:` and `aux:` of exported ones kept), or a list where the file has none (so also
@@ -145,12 +150,16 @@ def load(path: str | os.PathLike[str]) -> list[np.ndarray] | dict[str, np.ndarra
     Raises:
         CheckpointError: the file is damaged or no NDArray file.
     """
-    return _as_numpy(parse(open_bytes(path), os.fspath(path)))
+    budget = budget or Budget(path)
+    return _as_numpy(parse(open_bytes(path, budget), os.fspath(path), budget))
 
 
-def loads(data: Bytes) -> list[np.ndarray] | dict[str, np.ndarray]:
+def loads(data: Bytes, budget: Budget | None = None) -> list[np.ndarray] | dict[str, np.ndarray]:
     """Read the same from bytes."""
-    return _as_numpy(parse(data, "NDArray bytes"))
+    if budget is None:
+        budget = Budget("NDArray bytes")
+        budget.add_file(len(data))
+    return _as_numpy(parse(data, "NDArray bytes", budget))
 
 
 def save(
@@ -185,9 +194,9 @@ def recognise(head: bytes) -> bool:
     return head[:8] == struct.pack("<Q", FILE_MAGIC)
 
 
-def read(path: str | os.PathLike[str]) -> Content:
+def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     """Read a file for people and for conversion."""
-    arrays = parse(open_bytes(path), os.fspath(path))
+    arrays = parse(open_bytes(path, budget), os.fspath(path), budget)
     if isinstance(arrays, dict):
         return Content({name: _stored(array) for name, array in arrays.items()})
     return Content([_stored(array) for array in arrays])
@@ -222,7 +231,7 @@ def _stored(array: Array) -> Stored:
     return Stored(array.values, "bfloat16" if array.bfloat16 else array.values.dtype.name)
 
 
-def parse(data: Bytes, where: str) -> list[Array] | dict[str, Array]:
+def parse(data: Bytes, where: str, budget: Budget) -> list[Array] | dict[str, Array]:
     """Read the arrays of a file, bfloat16 still as its bits."""
     cursor = Cursor(data, where)
     magic = cursor.number("Q", "the file's magic number")
@@ -232,13 +241,8 @@ def parse(data: Bytes, where: str) -> list[Array] | dict[str, Array]:
     count = cursor.number("Q", "the number of arrays")
     if count > cursor.remaining // _SMALLEST_ARRAY:
         cursor.fail(f"{count} arrays cannot be in the {cursor.remaining} bytes that are left")
-    dense_bytes = 0
-    arrays = []
-    for number in range(count):
-        array, unfolded = _read_array(cursor, f"array {number}", dense_bytes)
-        dense_bytes += unfolded
-        arrays.append(array)
-    names = _read_names(cursor, count)
+    arrays = [_read_array(cursor, f"array {number}", budget) for number in range(count)]
+    names = _read_names(cursor, count, budget)
     if cursor.remaining:
         cursor.fail(f"{cursor.remaining} bytes follow the end of the file's content")
     return dict(zip(names, arrays, strict=True)) if names else arrays
@@ -250,8 +254,9 @@ def _as_numpy(arrays: list[Array] | dict[str, Array]) -> list[np.ndarray] | dict
     return [array.numpy() for array in arrays]
 
 
-def _read_array(cursor: Cursor, what: str, dense_bytes: int) -> tuple[Array, int]:
-    """One array, and how many bytes it takes beyond those of the file (`dense_bytes` so far)."""
+def _read_array(cursor: Cursor, what: str, budget: Budget) -> Array:
+    """Read one array; a sparse one is made dense."""
+    budget.take(PER_OBJECT)
     magic = cursor.number("I", f"the magic number of {what}")
     storage = _DENSE
     if magic in (STORAGE_TYPES, NUMPY_SHAPES):
@@ -265,22 +270,22 @@ def _read_array(cursor: Cursor, what: str, dense_bytes: int) -> tuple[Array, int
         # the oldest files: the magic number is the number of axes
         shape = tuple(_read_axes(cursor, magic, "I", what))
     if shape is None or (not shape and magic != NUMPY_SHAPES):
-        return Array(np.zeros((0,), np.float32)), 0
+        return Array(np.zeros((0,), np.float32))
     cursor.take(8, f"the device of {what}")
     dtype, bfloat16 = _read_dtype(cursor, what)
     if storage == _DENSE:
-        return Array(_read_values(cursor, dtype, shape, what), bfloat16), 0
+        return Array(_read_values(cursor, dtype, shape, what, budget), bfloat16)
     indices = []
     for number in range(_INDEX_ARRAYS[storage]):
         index_dtype, _ = _read_dtype(cursor, f"index {number} of {what}")
         indices.append((index_dtype, _read_shape(cursor, f"index {number} of {what}") or ()))
-    values = _read_values(cursor, dtype, stored_shape or (), what)
-    index_arrays = [_read_values(cursor, kind, axes, f"an index of {what}") for kind, axes in indices]
+    values = _read_values(cursor, dtype, stored_shape or (), what, budget)
+    index_arrays = [_read_values(cursor, kind, axes, f"an index of {what}", budget) for kind, axes in indices]
     place = f"{cursor.where}: {what}"
-    unfolded = count_elements(shape, place) * dtype.itemsize
-    check_expansion(dense_bytes + unfolded, len(cursor.data), place)
+    # the dense array, and the indices as int64 with the comparisons of the checks
+    budget.take(count_elements(shape, place) * dtype.itemsize + 32 * sum(index.size for index in index_arrays))
     dense = _unfold_rows if storage == _ROW_SPARSE else _unfold_csr
-    return Array(dense(values, index_arrays, shape, place), bfloat16), unfolded
+    return Array(dense(values, index_arrays, shape, place), bfloat16)
 
 
 def _read_shape(cursor: Cursor, what: str, unknown_allowed: bool = False) -> tuple[int, ...] | None:
@@ -308,15 +313,16 @@ def _read_dtype(cursor: Cursor, what: str) -> tuple[np.dtype, bool]:
     return DTYPES[number], False
 
 
-def _read_values(cursor: Cursor, dtype: np.dtype, shape: tuple[int, ...], what: str) -> np.ndarray:
+def _read_values(cursor: Cursor, dtype: np.dtype, shape: tuple[int, ...], what: str, budget: Budget) -> np.ndarray:
     size = count_elements(shape, f"{cursor.where}: {what}") * dtype.itemsize
     data = cursor.take(size, f"the data of {what}, shape {shape} of {dtype},")
-    return array_from(data, dtype, shape, f"{cursor.where}: {what}")
+    return array_from(data, dtype, shape, f"{cursor.where}: {what}", budget)
 
 
 def _unfold_rows(values: np.ndarray, indices: list[np.ndarray], shape: tuple[int, ...], place: str) -> np.ndarray:
     rows = indices[0]
-    if values.shape != (len(rows), *shape[1:]) or rows.ndim != 1 or not _all_within(rows, shape[0]):
+    fits = rows.ndim == 1 and len(shape) > 0 and values.shape == (len(rows), *shape[1:])
+    if not fits or not _all_within(rows, shape[0]):
         raise CheckpointError(f"{place}: rows {values.shape} at indices {rows.shape} do not fit into {shape}")
     dense = np.zeros(shape, values.dtype)
     dense[rows.astype(np.int64)] = values
@@ -347,7 +353,7 @@ def _all_within(indices: np.ndarray, limit: int) -> bool:
     return indices.dtype.kind in "iu" and bool(((indices >= 0) & (indices < limit)).all())
 
 
-def _read_names(cursor: Cursor, arrays: int) -> list[str]:
+def _read_names(cursor: Cursor, arrays: int, budget: Budget) -> list[str]:
     count = cursor.number("Q", "the number of names")
     if count not in (0, arrays):
         cursor.fail(f"{count} names for {arrays} arrays")
@@ -358,8 +364,9 @@ def _read_names(cursor: Cursor, arrays: int) -> list[str]:
             name = str(data, "utf-8")
         except UnicodeDecodeError:
             cursor.fail(f"name {number} is no UTF-8 text")
+        budget.take(PER_OBJECT + 4 * len(data))
         if name in names:
-            cursor.fail(f"the name {name!r} is there twice")
+            cursor.fail(f"the name {shown(name)} is there twice")
         names[name] = None
     return list(names)
 

@@ -20,11 +20,12 @@ import numpy as np
 
 from ..errors import CheckpointError
 from .atomic import open_for_replace, sync_folder
+from .budget import Budget
 from .content import Content, Progress, plain_problem
 from .layout import PARTS, Layout
 from .pickling import Call, Global, dump
-from .source import array_from, open_bytes
-from .stored import BITS, Stored
+from .source import array_from, open_bytes, plain_values, shown
+from .stored import BITS, Stored, map_leaves
 from .unpickle import Pending, RestrictedUnpickler
 
 __all__ = ["LAYOUT", "Parameter", "Tensor", "load", "read", "recognise", "save", "write"]
@@ -72,7 +73,9 @@ _DTYPES = [
 _BY_META = {name: np.dtype(dtype) for name, dtype in _DTYPES} | {"kBFloat16": np.dtype("uint16")}
 _META_OF = {np.dtype(dtype): name for name, dtype in _DTYPES}
 
-_META = re.compile(r"\s*(?:shape\s*:?\s*\{((?:\s*dim\s*:\s*\d{1,18}\s*,?)*)\s*\}\s*)?data_type\s*:\s*(k\w{1,20})\s*")
+#: The longest description of a tensor: 32 axes have less than a third of it.
+_LONGEST_META = 4096
+_META_WORD = re.compile(r"\w+|[{}]|[^\s:,]", re.ASCII)
 _TENSOR_FOLDER = re.compile(r"(global_)?tensor_\d{1,18}")
 
 #: Numbers tensors across all files of this process, as OneFlow does.
@@ -91,13 +94,18 @@ class Parameter(Tensor):
     """A tensor that was an `oneflow.nn.Parameter`."""
 
 
-def load(path: str | os.PathLike[str], allowed: Mapping[tuple[str, str], Any] | None = None) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    allowed: Mapping[tuple[str, str], Any] | None = None,
+    budget: Budget | None = None,
+) -> Any:
     """Read what `oneflow.save` wrote.
 
     Args:
         path: the folder, or the single file of OneFlow 1.0.
         allowed: what the pickle may name besides tensors and containers, as for `RestrictedUnpickler`: a reader of
             whole modules gives its own classes here.
+        budget: counts the memory that is made; None: the usual one.
 
     Returns:
         The saved object, with `Tensor` and `Parameter` for tensors. The form before 0.7 gives {name: Tensor}.
@@ -106,13 +114,16 @@ def load(path: str | os.PathLike[str], allowed: Mapping[tuple[str, str], Any] | 
         CheckpointError: a part is missing, damaged, leads out of the folder, or names what is not allowed.
     """
     folder = Path(path)
+    budget = budget or Budget(path)
     if not folder.is_dir():
-        return _load_pickle(folder, None, allowed)
-    if (folder / PICKLE_NAME).exists():
-        return _load_pickle(folder / PICKLE_NAME, folder, allowed)
+        return _load_pickle(folder, None, allowed, budget)
+    # a link, even one that leads nowhere, is refused rather than followed or passed over
+    if os.path.lexists(folder / PICKLE_NAME):
+        _refuse_link(folder / PICKLE_NAME)
+        return _load_pickle(folder / PICKLE_NAME, folder, allowed, budget)
     if (folder / OLD_MARK).exists():
         names = sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
-        return {name: Tensor(*_read_tensor(folder, name)) for name in names}
+        return {name: Tensor(*_read_tensor(folder, name, budget)) for name in names}
     raise CheckpointError(f"{path}: a folder without {PICKLE_NAME} or {OLD_MARK} is no saved state of OneFlow")
 
 
@@ -173,15 +184,17 @@ def recognise(head: bytes) -> bool:
     return head[:1] == b"\x80" and b"protocol_version" in head[:64]
 
 
-def read(path: str | os.PathLike[str]) -> Content:
+def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     """Read a saved state for people and for conversion."""
 
     def stored(leaf: object) -> Any:
         if isinstance(leaf, Tensor):
             return Stored(leaf.array, "bfloat16" if leaf.bfloat16 else leaf.array.dtype.name)
-        return Stored.of(leaf) if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biufc" else leaf
+        if isinstance(leaf, np.ndarray):
+            return Stored.of(leaf) if leaf.dtype.kind in "biufc" else plain_values(leaf, os.fspath(path), budget)
+        return leaf.item() if isinstance(leaf, np.generic) else leaf
 
-    return Content(_map_tensors(load(path), stored))
+    return Content(map_leaves(load(path, budget=budget), stored))
 
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
@@ -203,19 +216,21 @@ def problem(leaf: object) -> str | None:
     return plain_problem(leaf)
 
 
-def _map_tensors(tree: object, change: Callable[[Any], Any]) -> Any:
-    if isinstance(tree, dict):
-        for key, value in tree.items():
-            tree[key] = _map_tensors(value, change)
-        return tree
-    if isinstance(tree, list | tuple):
-        return type(tree)(_map_tensors(value, change) for value in tree)
-    return change(tree)
+def _load_pickle(path: Path, folder: Path | None, allowed: Mapping[tuple[str, str], Any] | None, budget: Budget) -> Any:
+    read: dict[str, tuple[np.ndarray, bool]] = {}
 
+    def tensor_in(name: str) -> tuple[np.ndarray, bool]:
+        """Read a tensor's folder, once for all references to it."""
+        if folder is None:
+            raise ValueError("a tensor in a folder, in a file that has none")
+        if not _TENSOR_FOLDER.fullmatch(name):
+            raise ValueError(f"a tensor in {shown(name)}, expected a folder tensor_N beside the pickle")
+        if name not in read:
+            read[name] = _read_tensor(folder, name, budget)
+        return read[name]
 
-def _load_pickle(path: Path, folder: Path | None, allowed: Mapping[tuple[str, str], Any] | None) -> Any:
     def pending(kind: type[Tensor]) -> Callable[[], Pending]:
-        return lambda: _PendingTensor(kind, folder)
+        return lambda: _PendingTensor(kind, tensor_in)
 
     known: dict[tuple[str, str], Any] = {
         ("oneflow", "Tensor"): pending(Tensor),
@@ -225,13 +240,12 @@ def _load_pickle(path: Path, folder: Path | None, allowed: Mapping[tuple[str, st
         ("oneflow._oneflow_internal", "dtype"): _PendingDtype,
         **(allowed or {}),
     }
-    saved = RestrictedUnpickler(path, known, where=os.fspath(path)).load()
+    saved = RestrictedUnpickler(path, known, where=os.fspath(path), budget=budget).load()
     if not isinstance(saved, dict) or "data" not in saved:
         raise CheckpointError(f"{path}: the pickle has no 'data', as OneFlow's saved states have")
-    if saved.get("protocol_version") != PROTOCOL_VERSION:
-        raise CheckpointError(
-            f"{path}: protocol_version must be {PROTOCOL_VERSION}, got {saved.get('protocol_version')!r}"
-        )
+    version = saved.get("protocol_version")
+    if version != PROTOCOL_VERSION:
+        raise CheckpointError(f"{path}: protocol_version must be {PROTOCOL_VERSION}, got {shown(version)}")
     return saved["data"]
 
 
@@ -239,43 +253,61 @@ class _PendingDtype(Pending):
     """A dtype, whose state is its number; the values beside it have the same dtype themselves."""
 
     def build(self, state: object) -> str:
-        return f"oneflow dtype {state}"
+        return f"oneflow dtype {shown(state)}"
 
 
 class _PendingTensor(Pending):
     """A tensor whose state is either its folder or its values."""
 
-    def __init__(self, kind: type[Tensor], folder: Path | None):
+    def __init__(self, kind: type[Tensor], tensor_in: Callable[[str], tuple[np.ndarray, bool]]):
         super().__init__()
-        self._kind, self._folder = kind, folder
+        self._kind, self._tensor_in = kind, tensor_in
 
     def build(self, state: object) -> Tensor:
         if not isinstance(state, dict):
             raise ValueError("a tensor without its state")
         name, data = state.get("path"), state.get("data")
-        if isinstance(name, str) and self._folder is not None:
-            if not _TENSOR_FOLDER.fullmatch(name):
-                raise ValueError(f"a tensor in {name!r}, expected a folder tensor_N beside the pickle")
-            return self._kind(*_read_tensor(self._folder, name))
         if isinstance(data, np.ndarray):
             return self._kind(data)
+        if isinstance(name, str):
+            return self._kind(*self._tensor_in(name))
         raise ValueError("a tensor with neither a folder nor values")
 
 
-def _read_tensor(folder: Path, name: str) -> tuple[np.ndarray, bool]:
-    """The values in a tensor's folder, and whether they are bfloat16."""
+def _refuse_link(path: Path) -> None:
+    if path.is_symlink():
+        raise CheckpointError(f"{path}: a symbolic link, which could lead out of the saved state")
+
+
+def _read_tensor(folder: Path, name: str, budget: Budget) -> tuple[np.ndarray, bool]:
+    """Return the values in a tensor's folder, and whether they are bfloat16."""
     values, meta = folder / name / VALUES_NAME, folder / name / META_NAME
     for part in (folder / name, values, meta):
-        if part.is_symlink():
-            raise CheckpointError(f"{part}: a symbolic link, which could lead out of the saved state")
-    data = open_bytes(meta)
-    if len(data) > 4096:
+        _refuse_link(part)
+    data = open_bytes(meta, budget)
+    if len(data) > _LONGEST_META:
         raise CheckpointError(f"{meta}: {len(data)} bytes for a shape and a dtype")
-    found = _META.fullmatch(str(data, "latin-1"))
-    if found is None or found[2] not in _BY_META:
+    shape, kind = _parse_meta(str(data, "latin-1"), meta)
+    return array_from(open_bytes(values, budget), _BY_META[kind], shape, str(values), budget), kind == "kBFloat16"
+
+
+def _parse_meta(text: str, meta: Path) -> tuple[tuple[int, ...], str]:
+    """Return the shape and the name of the dtype in a description, word by word: each is looked at once."""
+    words = _META_WORD.findall(text)
+    shape: list[int] = []
+    if words[:2] == ["shape", "{"] and "}" in words:
+        end = words.index("}")
+        axes, words = words[2:end], words[end + 1 :]
+        if len(axes) % 2 or any(word != "dim" for word in axes[::2]) or not all(map(_is_axis, axes[1::2])):
+            raise CheckpointError(f"{meta}: byte 0: a shape that is no list of 'dim: N'")
+        shape = [int(word) for word in axes[1::2]]
+    if len(words) != 2 or words[0] != "data_type" or words[1] not in _BY_META:
         raise CheckpointError(f"{meta}: byte 0: expected 'shape {{ dim: N ... }} data_type: kName' with a known dtype")
-    shape = tuple(int(number) for number in re.findall(r"\d+", found[1] or ""))
-    return array_from(open_bytes(values), _BY_META[found[2]], shape, str(values)), found[2] == "kBFloat16"
+    return tuple(shape), words[1]
+
+
+def _is_axis(word: str) -> bool:
+    return word.isdecimal() and len(word) <= 18
 
 
 def _new_tensor_folder(folder: Path) -> Path:

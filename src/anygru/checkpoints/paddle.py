@@ -13,9 +13,11 @@ import numpy as np
 
 from ..errors import CheckpointError
 from .atomic import open_for_replace
-from .content import Content, Progress, plain_problem
+from .budget import Budget
+from .content import Content, Progress, plain_problem, texts_of
 from .layout import PARTS, Layout
 from .pickling import dump
+from .source import plain_values, shown
 from .stored import Stored, map_leaves
 from .unpickle import RestrictedUnpickler
 
@@ -90,11 +92,12 @@ def _lod_tensor(source: object, variables: object = None) -> Any:
 _ALLOWED = {("builtins", "eval"): _lod_tensor, ("__builtin__", "eval"): _lod_tensor}
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], budget: Budget | None = None) -> Any:
     """Read what `paddle.save` wrote, as Paddle pickled it.
 
     Args:
         path: the file.
+        budget: counts the memory that is made; None: the usual one.
 
     Returns:
         Nested dicts, lists, tuples and plain values with NumPy arrays. A state dictionary has its name table under
@@ -103,10 +106,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises:
         CheckpointError: the file is no pickle, damaged, or holds more than data.
     """
-    reader = RestrictedUnpickler(path, _ALLOWED)
+    reader = RestrictedUnpickler(path, _ALLOWED, budget=budget or Budget(path))
     value = reader.load()
     if isinstance(value, dict) and SLICE_TABLE in value:
-        _join_slices(value, reader.where)
+        _join_slices(value, reader.where, reader.budget)
     return value
 
 
@@ -134,12 +137,12 @@ def recognise(head: bytes) -> bool:
     return len(head) > 2 and head[0] == 0x80 and 2 <= head[1] <= 4
 
 
-def read(path: str | os.PathLike[str]) -> Content:
+def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     """Read a file for people and for conversion; see `load` for Paddle's own form."""
-    tree = load(path)
+    tree = load(path, budget)
     table = tree.pop(NAME_TABLE, {}) if isinstance(tree, dict) else {}
-    names = {str(key): str(name) for key, name in table.items()} if isinstance(table, dict) else {}
-    return Content(_store(tree), parameter_names=names)
+    names = texts_of(table) if isinstance(table, dict) else {}
+    return Content(_store(tree, os.fspath(path), budget), parameter_names=names)
 
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
@@ -158,19 +161,25 @@ def problem(leaf: object) -> str | None:
     return plain_problem(leaf)
 
 
-def _store(tree: object) -> Any:
-    """Turn arrays, and tuples (name, array), into `Stored`; Paddle's only use of uint16 is for bfloat16's bits."""
-    if isinstance(tree, tuple) and len(tree) == 2 and isinstance(tree[0], str) and isinstance(tree[1], np.ndarray):
-        return _store(tree[1])
-    if isinstance(tree, np.ndarray) and tree.dtype.kind in "biufc":
-        return Stored(tree, "bfloat16") if tree.dtype == np.uint16 else Stored.of(tree)
-    if isinstance(tree, dict):
-        for key, value in tree.items():
-            tree[key] = _store(value)
-        return tree
-    if isinstance(tree, list | tuple):
-        return type(tree)(_store(value) for value in tree)
-    return tree.item() if isinstance(tree, np.generic) else tree.tolist() if isinstance(tree, np.ndarray) else tree
+def _store(tree: object, where: str, budget: Budget) -> Any:
+    """Turn arrays, and tuples (name, array), into `Stored`; Paddle uses uint16 only for the bits of bfloat16."""
+
+    def change(leaf: object) -> Any:
+        if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biufc":
+            return Stored(leaf, "bfloat16") if leaf.dtype == np.uint16 else Stored.of(leaf)
+        if isinstance(leaf, np.ndarray):
+            return plain_values(leaf, where, budget)
+        if isinstance(leaf, tuple):
+            return change(leaf[1])
+        return leaf.item() if isinstance(leaf, np.generic) else leaf
+
+    return map_leaves(tree, change, _is_named_tensor)
+
+
+def _is_named_tensor(value: object) -> bool:
+    return (
+        isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], np.ndarray)
+    )
 
 
 def _cut_slices(state: dict[Any, Any]) -> dict[Any, Any]:
@@ -191,21 +200,31 @@ def _cut_slices(state: dict[Any, Any]) -> dict[Any, Any]:
     return cut
 
 
-def _join_slices(state: dict[Any, Any], where: str) -> None:
+def _join_slices(state: dict[Any, Any], where: str, budget: Budget) -> None:
     """Put arrays together that were cut; each slice serves once, so that the result is no larger than the file."""
     table = state.pop(SLICE_TABLE)
     if not isinstance(table, dict):
         raise CheckpointError(f"{where}: {SLICE_TABLE} is a {type(table).__name__}, expected a dict")
     for key, entry in table.items():
-        place = f"{where}: {SLICE_TABLE}[{key!r}]"
+        place = f"{where}: {SLICE_TABLE}[{shown(key)}]"
         if not isinstance(entry, dict) or not isinstance(entry.get("slices"), list | tuple) or key in state:
             raise CheckpointError(f"{place}: expected a dict with the names of slices, for a key not in the file yet")
         slices = []
         for name in entry["slices"]:
             if not isinstance(name, str) or not isinstance(state.get(name), np.ndarray):
-                raise CheckpointError(f"{place}: the slice {name!r} is no array of the file, or serves twice")
+                raise CheckpointError(f"{place}: the slice {shown(name)} is no array of the file, or serves twice")
             slices.append(state.pop(name))
+        if len({part.dtype for part in slices}) > 1:
+            raise CheckpointError(f"{place}: the slices have several dtypes")
+        budget.take(sum(part.nbytes for part in slices))
         try:
-            state[key] = np.concatenate(slices).reshape(entry.get("OriginShape"))
-        except (ValueError, TypeError) as error:
+            state[key] = np.concatenate(slices).reshape(_shape(entry))
+        except ValueError as error:
             raise CheckpointError(f"{place}: the slices do not make up the array: {error}") from error
+
+
+def _shape(entry: dict[Any, Any]) -> tuple[int, ...]:
+    shape = entry.get("OriginShape")
+    if not isinstance(shape, list | tuple) or not all(type(axis) is int for axis in shape):
+        raise ValueError("the shape is no tuple of integers")
+    return tuple(shape)

@@ -1,16 +1,20 @@
-"""Checks on what a pickle has built: no value inside itself, no tree that unfolds without end, no hostile key."""
+"""Checks on the tree of values that a pickle has built: no cycle, no endless unfolding, no hostile key."""
 
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, TypeGuard
 
 from ..errors import CheckpointError
+from .budget import Budget
+from .stored import Branch
 
 __all__ = ["Pending", "check_key", "check_tree", "settle_bytes"]
 
 #: How deep values may be nested. State dictionaries need five.
 _DEEPEST = 100
-#: How many values a tree may unfold to: a value used twice counts twice, so that nested repetitions cannot explode.
-_FREE_VALUES = 10_000
-_VALUES_PER_BYTE = 8
+#: Bytes that the check itself takes for a list, tuple or dict, and that a value takes wherever a tree is walked again.
+_PER_CONTAINER, _PER_REPETITION = 320, 320
+#: The letters or bytes of a tuple's part, in a key: names are made of keys.
+_LONGEST_PART = 1000
 
 _PLAIN_KEYS = (str, bytes, int, float, bool, type(None))
 
@@ -22,88 +26,108 @@ class Pending:
         self.remembered_as: list[int] = []
 
     def build(self, state: object) -> Any:
-        """Give the final object."""
+        """Return the final object."""
         raise NotImplementedError
 
 
 def check_key(key: object) -> Any:
-    """Give the key back if it is plain. Hashing nested tuples that repeat themselves would take forever.
+    """Return the key if it is plain: hashing nested tuples that repeat themselves would take for ever.
 
     Raises:
         ValueError: the key is neither text, a number nor a tuple of those.
     """
     if isinstance(key, _PLAIN_KEYS):
         return key
-    if isinstance(key, tuple) and len(key) < 100 and all(isinstance(part, _PLAIN_KEYS) for part in key):
+    if isinstance(key, tuple) and len(key) < 100 and all(map(_is_short_and_plain, key)):
         return key
     raise ValueError(f"a {type(key).__name__} as the key of a dict or the member of a set")
 
 
-def check_tree(root: object, where: str, *, file_size: int) -> None:
+def _is_short_and_plain(part: object) -> bool:
+    if isinstance(part, str | bytes):
+        return len(part) <= _LONGEST_PART
+    return isinstance(part, _PLAIN_KEYS)
+
+
+def check_tree(root: object, where: str, budget: Budget, states: Mapping[int, tuple[object, object]]) -> None:
     """Refuse a tree that no program could walk.
 
     Args:
-        root: what the pickle gave.
+        root: the value of the pickle.
         where: the file's name for errors.
-        file_size: bytes of the pickle; the tree may unfold to a small multiple of it.
+        states: objects made from a state, with it, by the object's id: a module holds what its state holds.
+        budget: counts each value that the tree unfolds to because a container is used twice: whoever walks or copies
+            the tree meets the container again at each use.
 
     Raises:
-        CheckpointError: a value contains itself, lies too deep, unfolds without measure, or was never finished.
+        CheckpointError: a value contains itself, lies too deep, was never finished, or the budget is spent.
     """
-    limit = _FREE_VALUES + _VALUES_PER_BYTE * file_size
+
+    def parts_of(value: Any) -> Collection[Any]:
+        if isinstance(value, dict):
+            return value.values()
+        return value if is_container(value) else [states[id(value)][1]]
+
+    def is_branch(value: object) -> bool:
+        return is_container(value) or id(value) in states
+
+    # a container's id, with the number of values that it unfolds to, and its depth
+    known: dict[int, tuple[int, int]] = {}
     open_containers: set[int] = set()
-    unfolded: dict[int, int] = {}
-    depths: dict[int, int] = {}
+    distinct = 1
     # a container is visited twice: when it is opened, and after all that is in it
     work: list[tuple[Any, bool]] = [(root, False)]
     while work:
         value, leaving = work.pop()
-        parts = _parts(value)
-        if parts is None:
-            if isinstance(value, Pending):
-                raise CheckpointError(f"{where}: an object in the pickle never gets its state")
+        if isinstance(value, Pending):
+            raise CheckpointError(f"{where}: an object in the pickle never gets its state")
+        if not is_branch(value):
             continue
         identity = id(value)
         if leaving:
             open_containers.discard(identity)
-            unfolded[identity] = 1 + sum(unfolded.get(id(part), 1) for part in parts)
-            depths[identity] = 1 + max((depths.get(id(part), 0) for part in parts), default=0)
-            if depths[identity] > _DEEPEST:
+            parts = parts_of(value)
+            inside = [known[id(part)] for part in parts if is_branch(part)]
+            total = 1 + len(parts) + sum(count - 1 for count, _ in inside)
+            known[identity] = total, 1 + max((depth for _, depth in inside), default=0)
+            if known[identity][1] > _DEEPEST:
                 raise CheckpointError(f"{where}: values are nested deeper than {_DEEPEST} levels")
-            if unfolded[identity] > limit:
-                raise CheckpointError(f"{where}: repeated values unfold to more than {limit}")
         elif identity in open_containers:
             raise CheckpointError(f"{where}: a {type(value).__name__} in the pickle contains itself")
-        elif identity not in unfolded:
+        elif identity not in known:
+            budget.take(_PER_CONTAINER)
+            distinct += len(parts_of(value))
             open_containers.add(identity)
+            if len(open_containers) > _DEEPEST:
+                raise CheckpointError(f"{where}: values are nested deeper than {_DEEPEST} levels")
             work.append((value, True))
-            work.extend((part, False) for part in parts)
+            work.extend((part, False) for part in parts_of(value) if is_branch(part) or isinstance(part, Pending))
+    if is_branch(root):
+        budget.take(_PER_REPETITION * (known[id(root)][0] - distinct))
 
 
-def _parts(value: object) -> list[Any] | None:
-    """What is inside a container; keys are plain by construction. None for anything else."""
-    if isinstance(value, dict):
-        return list(value.values())
-    if isinstance(value, list | tuple):
-        return list(value)
-    inside = getattr(value, "pickled_parts", None)
-    return None if inside is None else list(inside())
+def is_container(value: object) -> TypeGuard[Branch]:
+    """Tell whether a value holds others; keys are plain by construction, and so are the members of sets."""
+    return isinstance(value, dict | list | tuple)
 
 
-def settle_bytes(root: object) -> Any:
-    """Turn views of the file that no array took into bytes of their own; lists and dicts are changed in place."""
+def settle_bytes(root: Any, budget: Budget) -> Any:
+    """Turn views of the file that no array took into bytes of their own, each once; lists and dicts change in place."""
     settled: dict[int, Any] = {}
 
-    def settle(value: object) -> Any:
-        if isinstance(value, memoryview):
-            return bytes(value)
-        if not isinstance(value, dict | list | tuple):
+    def settle(value: Any) -> Any:
+        if not isinstance(value, memoryview) and not is_container(value):
             return value
         if id(value) not in settled:
-            settled[id(value)] = settle_inside(value)
+            budget.take(_PER_CONTAINER)
+            settled[id(value)] = settle_bytes_of(value) if isinstance(value, memoryview) else settle_inside(value)
         return settled[id(value)]
 
-    def settle_inside(value: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Any:
+    def settle_bytes_of(value: memoryview) -> bytes:
+        budget.take(len(value))
+        return bytes(value)
+
+    def settle_inside(value: Branch) -> Branch:
         if isinstance(value, dict):
             for key, part in value.items():
                 value[key] = settle(part)

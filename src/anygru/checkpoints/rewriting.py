@@ -13,7 +13,7 @@ from .formats import READ_ONLY, Format, format_module
 from .layout import Layout, split_prefix, translate_path
 from .names import Names
 from .report import Report
-from .stored import Path, Stored, flat_name, is_branch, walk
+from .stored import Path, Stored, branches, flat_name, walk
 
 __all__ = ["check_place", "rewrite"]
 
@@ -85,6 +85,7 @@ class _Writer:
         self._checkpoint, self._module, self._report = checkpoint, module, report
         self._names, self._approximate, self._style = names, approximate, style
         self._gru_layers = {name: gru for gru in checkpoint.gru_layers for name in gru.names}
+        self._branches = branches(checkpoint.content.tree)
         self._written: set[int] = set()
         self._problems: dict[str, str] = {}
         self.marks: dict[str, dict[str, str]] = {}
@@ -118,7 +119,7 @@ class _Writer:
     def _rebuild(self, tree: object, path: Path) -> Any:
         if isinstance(tree, dict):
             return self._rebuild_dict(tree, path)
-        if is_branch(tree):
+        if isinstance(tree, list | tuple) and id(tree) in self._branches:
             rebuilt = [self._rebuild(value, (*path, index)) for index, value in enumerate(tree)]
             # what is left out of a list leaves a gap, so that the others keep their places
             values = [None if value is _LEFT_OUT else value for value in rebuilt]

@@ -13,8 +13,10 @@ import numpy as np
 
 from ..errors import CheckpointError
 from .atomic import open_for_replace
-from .content import Content, Progress, flatten
-from .source import Cursor, array_from, open_bytes
+from .budget import Budget
+from .content import Content, Progress, flatten, texts_of
+from .json_text import parse_json
+from .source import Bytes, Cursor, array_from, open_bytes, shown
 from .stored import Stored, holder
 from .torch import LAYOUT, MARKED_LAYOUT
 
@@ -55,24 +57,26 @@ def recognise(head: bytes) -> bool:
     return len(head) > 8 and head[8:9] == b"{" and 2 <= struct.unpack("<Q", head[:8])[0] <= _LONGEST_HEADER
 
 
-def read(path: str | os.PathLike[str]) -> Content:
+def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     """Read a file; tensors are views of it.
 
     Raises:
         CheckpointError: the header is damaged, or tensors overlap, leave gaps or reach past the end.
     """
     where = os.fspath(path)
-    cursor = Cursor(open_bytes(path), where)
+    cursor = Cursor(open_bytes(path, budget), where)
     length = cursor.number("Q", "the header's length")
     if length > _LONGEST_HEADER:
         cursor.fail(f"a header of {length} bytes; at most {_LONGEST_HEADER} are possible", 0)
-    header = _parse_header(bytes(cursor.take(length, "the header")), where)
+    header = _parse_header(cursor.take(length, "the header"), where, budget)
     metadata = _take_metadata(header, where)
     data = cursor.take(cursor.remaining, "the tensors")
     spans = {name: _span(entry, f"{where}: {name}") for name, entry in header.items()}
     _check_spans(spans, len(data), where)
-    tree = {name: _tensor(header[name], data[begin:end], f"{where}: {name}") for name, (begin, end) in spans.items()}
-    marks = _read_marks(metadata.pop(MARKS, "{}"), where)
+    tree = {
+        name: _tensor(header[name], data[begin:end], f"{where}: {name}", budget) for name, (begin, end) in spans.items()
+    }
+    marks = _read_marks(metadata.pop(MARKS, "{}"), where, budget)
     return Content(tree, marks=marks, metadata=metadata)
 
 
@@ -108,16 +112,12 @@ def problem(leaf: object) -> str | None:
     return None if leaf.dtype in _CODES else f"safetensors has no dtype {leaf.dtype}"
 
 
-def _parse_header(text: bytes, where: str) -> dict[str, Any]:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        entries = dict(pairs)
-        if len(entries) < len(pairs):
-            raise ValueError("a name is there twice")
-        return entries
-
+def _parse_header(text: Bytes, where: str, budget: Budget) -> dict[str, Any]:
     try:
-        header = json.loads(text.decode("utf-8"), object_pairs_hook=unique)
-    except (ValueError, RecursionError) as error:
+        header = parse_json(text, budget)
+    except CheckpointError:
+        raise
+    except ValueError as error:
         raise CheckpointError(f"{where}: byte 8: the header is no proper JSON: {error}") from error
     if not isinstance(header, dict):
         raise CheckpointError(f"{where}: byte 8: the header is no JSON object")
@@ -131,14 +131,16 @@ def _take_metadata(header: dict[str, Any], where: str) -> dict[str, str]:
     return metadata
 
 
-def _read_marks(text: str, where: str) -> dict[str, dict[str, str]]:
+def _read_marks(text: str, where: str, budget: Budget) -> dict[str, dict[str, str]]:
     try:
-        marks = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        marks = parse_json(text.encode("utf-8", "surrogatepass"), budget)
+    except CheckpointError:
+        raise
+    except ValueError as error:
         raise CheckpointError(f"{where}: {_METADATA}[{MARKS!r}]: no proper JSON: {error}") from error
     if not isinstance(marks, dict) or not all(isinstance(mark, dict) for mark in marks.values()):
         raise CheckpointError(f"{where}: {_METADATA}[{MARKS!r}]: expected an object of objects")
-    return {str(path): {str(key): str(value) for key, value in mark.items()} for path, mark in marks.items()}
+    return {path: texts_of(mark) for path, mark in marks.items()}
 
 
 def _span(entry: object, place: str) -> tuple[int, int]:
@@ -149,7 +151,7 @@ def _span(entry: object, place: str) -> tuple[int, int]:
         if not isinstance(numbers, list) or not all(type(number) is int and number >= 0 for number in numbers):
             raise CheckpointError(f"{place}: shape and data_offsets must be lists of numbers from 0 on")
     if len(offsets) != 2 or offsets[0] > offsets[1]:
-        raise CheckpointError(f"{place}: data_offsets must be [begin, end], got {offsets}")
+        raise CheckpointError(f"{place}: data_offsets must be [begin, end], got {', '.join(map(shown, offsets[:3]))}")
     return offsets[0], offsets[1]
 
 
@@ -157,14 +159,14 @@ def _check_spans(spans: dict[str, tuple[int, int]], size: int, where: str) -> No
     position = 0
     for name, (begin, end) in sorted(spans.items(), key=lambda item: item[1]):
         if begin != position:
-            raise CheckpointError(f"{where}: {name}: begins at {begin} of the data, expected {position}")
+            raise CheckpointError(f"{where}: {name}: begins at {shown(begin)} of the data, expected {shown(position)}")
         position = end
     if position != size:
-        raise CheckpointError(f"{where}: the tensors take {position} bytes, the file has {size} for them")
+        raise CheckpointError(f"{where}: the tensors take {shown(position)} bytes, the file has {size} for them")
 
 
-def _tensor(entry: dict[str, Any], data: memoryview, place: str) -> Stored:
+def _tensor(entry: dict[str, Any], data: memoryview, place: str, budget: Budget) -> Stored:
     name = _DTYPES.get(entry["dtype"]) if isinstance(entry["dtype"], str) else None
     if name is None:
-        raise CheckpointError(f"{place}: unknown dtype {entry['dtype']!r}")
-    return Stored(array_from(data, holder(name), entry["shape"], place), name)
+        raise CheckpointError(f"{place}: unknown dtype {shown(entry['dtype'])}")
+    return Stored(array_from(data, holder(name), entry["shape"], place, budget), name)

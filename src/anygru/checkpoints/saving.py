@@ -9,7 +9,7 @@ from .checkpoint import Checkpoint
 from .content import Content
 from .formats import checked_path, format_for
 from .rewriting import rewrite
-from .stored import Path, Stored, flat_name, is_branch
+from .stored import Path, Stored, flat_name
 
 __all__ = ["content_of", "save_checkpoint"]
 
@@ -66,7 +66,9 @@ def _stored_leaves(value: object, path: Path) -> Any:
         return kind((key, _stored_leaves(part, (*path, key))) for key, part in value.items())
     if isinstance(value, list | tuple):
         parts = [_stored_leaves(part, (*path, index)) for index, part in enumerate(value)]
-        return value if not is_branch(parts) else parts if isinstance(value, list) else tuple(parts)
+        if all(new is old for new, old in zip(parts, value, strict=True)):
+            return value
+        return parts if isinstance(value, list) else tuple(parts)
     if isinstance(value, torch.Tensor):
         return Stored.of_tensor(value, flat_name(path))
     return Stored.of(value) if isinstance(value, np.ndarray) and value.dtype.kind in "biufc" else value

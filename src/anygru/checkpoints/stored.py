@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..errors import CheckpointError
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["BITS", "Path", "Stored", "flat_name", "holder", "is_branch", "map_leaves", "walk"]
+__all__ = ["BITS", "Branch", "Path", "Stored", "branches", "flat_name", "holder", "map_leaves", "walk"]
 
 #: dtypes that NumPy lacks, and the integers that hold their bits here.
 BITS: dict[str, np.dtype] = {
@@ -120,20 +120,38 @@ class Stored:
         return all(np.array_equal(one[start : start + _PIECE], two[start : start + _PIECE]) for start in starts)
 
 
-def is_branch(tree: object) -> TypeGuard[Branch]:
-    """Tell whether a value leads on to others: a dict, or a list or tuple with a tensor or a dict somewhere in it."""
-    if isinstance(tree, list | tuple):
-        return any(isinstance(value, Stored) or is_branch(value) for value in tree)
-    return isinstance(tree, dict)
+def branches(tree: object) -> set[int]:
+    """Return the ids of the containers that lead on to others: dicts, and lists and tuples with a tensor or a dict inside.
+
+    A list of plain values is a leaf. Each container is looked into once, however often it is used.
+    """
+    known: dict[int, bool] = {}
+
+    def leads_on(value: object) -> bool:
+        if not isinstance(value, dict | list | tuple):
+            return isinstance(value, Stored)
+        if id(value) not in known:
+            known[id(value)] = isinstance(value, dict)
+            for part in value.values() if isinstance(value, dict) else value:
+                known[id(value)] |= leads_on(part)
+        return known[id(value)]
+
+    leads_on(tree)
+    return {identity for identity, leads in known.items() if leads}
 
 
-def walk(tree: object, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Give each leaf of a tree with the keys that lead to it; a list of plain values is a leaf."""
-    if not is_branch(tree):
-        yield path, tree
-        return
-    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
-        yield from walk(value, (*path, key))
+def walk(tree: object) -> Iterator[tuple[Path, Any]]:
+    """Yield each leaf of a tree with the keys that lead to it; a list of plain values is a leaf."""
+    leading = branches(tree)
+
+    def below(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+        if id(value) not in leading:
+            yield path, value
+            return
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from below(part, (*path, key))
+
+    yield from below(tree, ())
 
 
 def flat_name(path: Path) -> str:
@@ -141,12 +159,32 @@ def flat_name(path: Path) -> str:
     return ".".join(str(key) for key in path)
 
 
-def map_leaves(tree: object, change: Callable[[Any], Any]) -> Any:
-    """Give the same nesting with each leaf changed; the dicts keep their kind, so far as it is known."""
-    if isinstance(tree, dict):
-        kind = OrderedDict if isinstance(tree, OrderedDict) else dict
-        return kind((key, map_leaves(value, change)) for key, value in tree.items())
-    if is_branch(tree):
-        values = [map_leaves(value, change) for value in tree]
-        return values if isinstance(tree, list) else tuple(values)
-    return change(tree)
+def map_leaves(tree: object, change: Callable[[Any], Any], is_leaf: Callable[[object], bool] | None = None) -> Any:
+    """Return the same nesting with each leaf changed. What is used twice is changed once, and used twice again.
+
+    Args:
+        tree: nested dicts, lists and tuples.
+        change: gives what takes a leaf's place.
+        is_leaf: tells of a container that it is a leaf itself.
+    """
+    changed: dict[int, Any] = {}
+
+    def rebuilt(value: object) -> Any:
+        if is_leaf is not None and is_leaf(value):
+            return change(value)
+        if isinstance(value, dict):
+            kind = OrderedDict if isinstance(value, OrderedDict) else dict
+            return kind((key, mapped(part)) for key, part in value.items())
+        if isinstance(value, list | tuple):
+            parts = [mapped(part) for part in value]
+            return parts if isinstance(value, list) else tuple(parts)
+        return change(value)
+
+    def mapped(value: object) -> Any:
+        if not isinstance(value, dict | list | tuple | Stored | np.ndarray):
+            return change(value)
+        if id(value) not in changed:
+            changed[id(value)] = rebuilt(value)
+        return changed[id(value)]
+
+    return mapped(tree)

@@ -16,9 +16,10 @@ import numpy as np
 from ..errors import CheckpointError
 from .archive import Archive
 from .atomic import open_for_replace
-from .content import Content, Progress, plain_problem
+from .budget import Budget
+from .content import Content, Progress, plain_problem, texts_of
 from .layout import PARTS, Layout
-from .source import check_expansion, count_elements, empty_array, open_bytes, usable
+from .source import count_elements, empty_array, open_bytes, open_regular, plain_values, shown, usable
 from .stored import BITS, Path, Stored, flat_name, holder, map_leaves
 from .unpickle import RestrictedUnpickler
 
@@ -82,19 +83,19 @@ def recognise(head: bytes) -> bool:
     return head.startswith(_OLD_HEAD)
 
 
-def read(path: str | os.PathLike[str]) -> Content:
+def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     """Read a file without torch's help and without a copy of a large one.
 
     Raises:
         CheckpointError: the file is damaged, holds a whole module or another object that is no data, or a TorchScript
             program.
     """
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         old = file.read(len(_OLD_HEAD)) == _OLD_HEAD
     if old:
-        return _read_old(path)
-    with Archive(path) as archive:
-        return _read_zip(archive)
+        return _read_old(path, budget)
+    with Archive(path, budget) as archive:
+        return _read_zip(archive, budget)
 
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
@@ -116,12 +117,12 @@ def problem(leaf: object) -> str | None:
     return plain_problem(leaf)
 
 
-def _finish(tree: object) -> Any:
-    """Turn what else a pickle can hold into tensors and plain values; tied containers stay as they are."""
+def _finish(tree: object, where: str, budget: Budget) -> Any:
+    """Turn what else a pickle can hold into tensors and plain values; tied containers stay tied."""
 
     def leaf(value: object) -> Any:
         if isinstance(value, np.ndarray):
-            return Stored.of(value) if value.dtype.kind in "biufc" else value.tolist()
+            return Stored.of(value) if value.dtype.kind in "biufc" else plain_values(value, where, budget)
         if isinstance(value, np.generic):
             return value.item()
         return value.name if isinstance(value, _Dtype) else value
@@ -143,48 +144,53 @@ class _Storage:
         self.data, self.dtype = data, dtype
 
 
-def _strided(storage: object, offset: object, size: object, stride: object, dtype: str | None, place: str) -> Stored:
+def _strided(
+    storage: object, offset: object, size: object, stride: object, dtype: str | None, place: str, budget: Budget
+) -> Stored:
     """View a part of a storage as a tensor.
 
     Raises:
-        CheckpointError: the view reaches outside of the storage, or unfolds to far more than is there.
+        CheckpointError: the view reaches outside of the storage, or unfolds to more than the budget.
     """
     if not isinstance(storage, _Storage):
         raise CheckpointError(f"{place}: a tensor without a storage")
     name = dtype or storage.dtype
     if name is None or name not in _DTYPES:
-        raise CheckpointError(f"{place}: a tensor of unknown dtype {name!r}")
+        raise CheckpointError(f"{place}: a tensor of unknown dtype {shown(name)}")
     plain = holder(name)
-    count = count_elements(size if isinstance(size, tuple) else (-1,), place)
     if not isinstance(size, tuple) or not isinstance(stride, tuple) or len(stride) != len(size):
         raise CheckpointError(f"{place}: sizes and strides do not fit together")
-    if not all(type(number) is int and 0 <= number < 1 << 62 for number in (offset, *stride)):
-        raise CheckpointError(f"{place}: offset {offset} and strides {stride} must be numbers from 0 on")
+    count = count_elements(size, place)
+    if type(offset) is not int or not all(
+        type(number) is int and 0 <= number < 1 << 62 for number in (offset, *stride)
+    ):
+        raise CheckpointError(f"{place}: an offset or a stride is no number from 0 on")
     if count == 0:
         return Stored(empty_array(size, plain, place), name)
     last = offset + sum((axis - 1) * step for axis, step in zip(size, stride, strict=True))
     held = len(storage.data) // plain.itemsize
-    check_expansion(count * plain.itemsize, len(storage.data), place)
+    # a view of stride 0 takes no memory here, but takes all of it wherever it is copied or written
+    budget.take(count * plain.itemsize)
     if last >= held:
-        raise CheckpointError(f"{place}: a tensor of {size} reaches element {last} of a storage of {held}")
+        raise CheckpointError(f"{place}: a tensor reaches element {shown(last)} of a storage of {held}")
     values = np.frombuffer(storage.data, plain, held)
     steps = tuple(step * plain.itemsize for step in stride)
     view = np.lib.stride_tricks.as_strided(values[offset:], size, steps)
-    return Stored(usable(view, storage.data), name)
+    return Stored(usable(view, storage.data, budget), name)
 
 
-def _tensor(where: str) -> Callable[..., Stored]:
+def _tensor(where: str, budget: Budget) -> Callable[..., Stored]:
     def rebuild(storage: object, offset: object, size: object, stride: object, *unused: object) -> Stored:
-        return _strided(storage, offset, size, stride, None, where)
+        return _strided(storage, offset, size, stride, None, where, budget)
 
     return rebuild
 
 
-def _typed_tensor(where: str) -> Callable[..., Stored]:
+def _typed_tensor(where: str, budget: Budget) -> Callable[..., Stored]:
     def rebuild(storage: object, offset: object, size: object, stride: object, *others: object) -> Stored:
         if len(others) < 3 or not isinstance(others[2], _Dtype):
             raise ValueError("a tensor without its dtype")
-        return _strided(storage, offset, size, stride, others[2].name, where)
+        return _strided(storage, offset, size, stride, others[2].name, where, budget)
 
     return rebuild
 
@@ -201,12 +207,12 @@ def _size(axes: object = ()) -> tuple[Any, ...]:
 
 
 def _device(kind: object, index: object = None) -> str:
-    if not isinstance(kind, str):
-        raise ValueError("a device without a name")
+    if not isinstance(kind, str) or not (index is None or type(index) is int):
+        raise ValueError("a device without a name, or with a number that is none")
     return kind if index is None else f"{kind}:{index}"
 
 
-def _known_names(where: str) -> dict[tuple[str, str], Any]:
+def _known_names(where: str, budget: Budget) -> dict[tuple[str, str], Any]:
     """What a pickle of torch may name, besides arrays and containers."""
     return {
         **{("torch", kind): _Dtype(dtype) for kind, dtype in _STORAGES.items()},
@@ -214,9 +220,9 @@ def _known_names(where: str) -> dict[tuple[str, str], Any]:
         **{(module, "UntypedStorage"): _Dtype("") for module in ("torch", "torch.storage")},
         ("torch", "Size"): _size,
         ("torch", "device"): _device,
-        ("torch._utils", "_rebuild_tensor"): _tensor(where),
-        ("torch._utils", "_rebuild_tensor_v2"): _tensor(where),
-        ("torch._utils", "_rebuild_tensor_v3"): _typed_tensor(where),
+        ("torch._utils", "_rebuild_tensor"): _tensor(where, budget),
+        ("torch._utils", "_rebuild_tensor_v2"): _tensor(where, budget),
+        ("torch._utils", "_rebuild_tensor_v3"): _typed_tensor(where, budget),
         ("torch._utils", "_rebuild_parameter"): _first,
         ("torch._utils", "_rebuild_parameter_with_state"): _first,
     }
@@ -251,10 +257,12 @@ def _read_marks(unpickler: RestrictedUnpickler, tree: object) -> dict[str, dict[
         if id(container) not in paths or not isinstance(metadata, dict):
             continue
         for name, entry in metadata.items():
+            if not isinstance(name, str):
+                continue
             mark = entry.get(MARK) if isinstance(entry, dict) else None
             if isinstance(mark, dict):
                 full = flat_name((*paths[id(container)], name)) if name else flat_name(paths[id(container)])
-                marks[full] = {str(key): str(value) for key, value in mark.items()}
+                marks[full] = texts_of(mark)
     return marks
 
 
@@ -265,7 +273,7 @@ def _containers(tree: object, path: Path = ()) -> Iterator[tuple[Path, dict[Any,
             yield from _containers(value, (*path, key))
 
 
-def _read_zip(archive: Archive) -> Content:
+def _read_zip(archive: Archive, budget: Budget) -> Content:
     where = archive.where
     pickles = [name for name in archive.names if name.endswith("/data.pkl")]
     if len(pickles) != 1:
@@ -290,34 +298,40 @@ def _read_zip(archive: Archive) -> Content:
         return storages[key]
 
     unpickler = RestrictedUnpickler(
-        archive.read(pickles[0]), _known_names(where), where=f"{where}: {pickles[0]}", persistent_load=storage
+        archive.read(pickles[0]),
+        _known_names(where, budget),
+        where=f"{where}: {pickles[0]}",
+        persistent_load=storage,
+        budget=budget,
     )
     tree = unpickler.load()
-    return Content(_finish(tree), marks=_read_marks(unpickler, tree))
+    return Content(_finish(tree, where, budget), marks=_read_marks(unpickler, tree))
 
 
-def _read_old(path: str | os.PathLike[str]) -> Content:
+def _read_old(path: str | os.PathLike[str], budget: Budget) -> Content:
     """Five pickles (magic, protocol, system, object, keys of the storages), then each storage's count and bytes."""
     where = os.fspath(path)
-    data = open_bytes(path)
+    data = open_bytes(path, budget)
     announced: dict[str, tuple[str, int]] = {}
 
     def announce(identifier: object) -> None:
         key, dtype, count = _storage_id(identifier)
         announced[key] = dtype, count
 
-    known = _known_names(where)
+    known = _known_names(where, budget)
     # the storages come last: a first reading finds out how large they are, a second one makes the tensors
     without_tensors = {name: _nothing if callable(made) else made for name, made in known.items()}
-    reader = RestrictedUnpickler(data, without_tensors, where=where, persistent_load=announce)
+    reader = RestrictedUnpickler(data, without_tensors, where=where, persistent_load=announce, budget=budget)
     reader.load()
     if (protocol := reader.load()) != _OLD_PROTOCOL:
-        raise CheckpointError(f"{where}: torch's protocol {protocol}, expected {_OLD_PROTOCOL}")
+        raise CheckpointError(f"{where}: torch's protocol {shown(protocol)}, expected {_OLD_PROTOCOL}")
     reader.load()
     start = reader.cursor.position
     reader.load()
     keys = reader.load()
-    if not isinstance(keys, list) or len(set(map(str, keys))) != len(keys) or set(map(str, keys)) != set(announced):
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        raise CheckpointError(f"{where}: the list of storages does not hold their names")
+    if len(set(keys)) != len(keys) or set(keys) != set(announced):
         raise CheckpointError(f"{where}: the list of storages does not fit the tensors")
     storages = {}
     for key in keys:
@@ -328,8 +342,12 @@ def _read_old(path: str | os.PathLike[str]) -> Content:
         taken = reader.cursor.take(count * _item_size(dtype), f"storage {key}")
         storages[key] = _Storage(taken, dtype or None)
     again = RestrictedUnpickler(
-        data, known, where=where, persistent_load=lambda identifier: storages[_storage_id(identifier)[0]]
+        data,
+        known,
+        where=where,
+        persistent_load=lambda identifier: storages[_storage_id(identifier)[0]],
+        budget=budget,
     )
     again.cursor.position = start
     tree = again.load()
-    return Content(_finish(tree), marks=_read_marks(again, tree))
+    return Content(_finish(tree, where, budget), marks=_read_marks(again, tree))

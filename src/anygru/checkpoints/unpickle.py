@@ -8,18 +8,28 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
+import warnings
 from collections.abc import Callable, Mapping
 from typing import IO, Any, NoReturn
 
 from ..errors import CheckpointError
-from .known_types import KNOWN_TYPES
+from .budget import PER_OBJECT, Budget
+from .known_types import known_types
 from .pickle_tree import Pending, check_key, check_tree, settle_bytes
-from .source import Bytes, Cursor, open_bytes
+from .source import Bytes, Cursor, open_bytes, shown
 
 __all__ = ["Pending", "RestrictedUnpickler"]
 
 #: Numbers written as decimal text are this long at most, since converting text to a number takes quadratic time.
 _LONGEST_TEXT_NUMBER = 1000
+#: Integers have this many bytes at most, since Python refuses to write longer ones as text (4,300 digits).
+_LONGEST_INTEGER = 1000
+
+#: Bytes for a place on the stack, in the memo or in a list, and for one in a dict or set.
+_PER_PLACE, _PER_KEY = 16, 128
+#: Bytes for a place in the memo that does not follow the last one.
+_PER_GAP = 160
 
 _MARK = object()
 
@@ -34,6 +44,7 @@ class RestrictedUnpickler:
             `Pending`, whose `build(state)` makes the final object when the pickle sets its state.
         where: the file's name for errors; taken from `file` if it is a path.
         persistent_load: gives the object for a persistent id; without it such ids are refused.
+        budget: counts the memory that is made; None: the usual one for a pickle of this size.
 
     Example:
         RestrictedUnpickler("model.pdparams").load()
@@ -46,23 +57,27 @@ class RestrictedUnpickler:
         *,
         where: str | None = None,
         persistent_load: Callable[[Any], Any] | None = None,
+        budget: Budget | None = None,
     ):
+        self.where = where or (os.fspath(file) if isinstance(file, str | os.PathLike) else "pickle")
+        self.budget = Budget(self.where) if budget is None else budget
         if isinstance(file, str | os.PathLike):
-            data: Bytes = open_bytes(file)
-            where = where or os.fspath(file)
-        elif isinstance(file, bytes | bytearray | memoryview):
-            data = file
+            data: Bytes = open_bytes(file, self.budget)
         else:
-            data = bytearray(file.read())
-        self.where = where or "pickle"
+            data = file if isinstance(file, bytes | bytearray | memoryview) else bytearray(file.read())
+            if budget is None:
+                self.budget.add_file(len(data))
         self.cursor = Cursor(data, self.where)
-        self._allowed = {**KNOWN_TYPES, **(allowed or {})}
+        self._allowed = {**known_types(self.budget), **(allowed or {})}
         self._functions = {id(value) for value in self._allowed.values() if callable(value)}
         self._persistent_load = persistent_load
         # what was set on OrderedDicts; torch keeps `_metadata` there
         self.attributes: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
         self._stack: list[Any] = []
-        self._memo: dict[int, Any] = {}
+        # a pickler counts its memo up; an index out of turn costs more, in a dict
+        self._memo: list[Any] = []
+        self._scattered: dict[int, Any] = {}
+        self._states: dict[int, tuple[object, object]] = {}
         self._opcode_at = 0
 
     def load(self) -> Any:
@@ -74,8 +89,7 @@ class RestrictedUnpickler:
         Raises:
             CheckpointError: the pickle is damaged, names something that is not allowed, or refers to itself.
         """
-        self._stack, self._memo = [], {}
-        start = self.cursor.position
+        self._stack, self._memo, self._scattered, self._states = [], [], {}, {}
         try:
             result = self._run()
         except CheckpointError as error:
@@ -84,8 +98,10 @@ class RestrictedUnpickler:
             self._fail(str(error))
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, struct.error) as error:
             self._fail(f"damaged pickle: {type(error).__name__}: {error}")
-        check_tree(result, self.where, file_size=self.cursor.position - start)
-        return settle_bytes(result)
+        for _, state in self.attributes:
+            check_tree(state, self.where, self.budget, self._states)
+        check_tree(result, self.where, self.budget, self._states)
+        return settle_bytes(result, self.budget)
 
     def _run(self) -> Any:
         opcodes = self._OPCODES
@@ -110,6 +126,13 @@ class RestrictedUnpickler:
     # -- the stack ------------------------------------------------------------------------------------------------
 
     def _push(self, value: object) -> None:
+        """Put a value on the stack that exists already, or takes no memory of its own."""
+        self.budget.take(_PER_PLACE)
+        self._stack.append(value)
+
+    def _push_new(self, value: object) -> None:
+        """Put a value on the stack that has just been made: as large as the bytes that it was read from, or empty."""
+        self.budget.take(sys.getsizeof(value) + _PER_PLACE)
         self._stack.append(value)
 
     def _pop(self) -> Any:
@@ -134,14 +157,29 @@ class RestrictedUnpickler:
         value = self._stack[-1] if self._stack else _MARK
         if value is _MARK:
             self._fail("the pickle remembers a value that it has not made")
-        self._memo[index] = value
+        if index == len(self._memo):
+            self.budget.take(_PER_PLACE)
+            self._memo.append(value)
+        else:
+            self._set_memo(index, value)
         if isinstance(value, Pending):
+            self.budget.take(_PER_GAP)
             value.remembered_as.append(index)
 
+    def _set_memo(self, index: int, value: object) -> None:
+        if 0 <= index < len(self._memo):
+            self._memo[index] = value
+            return
+        self.budget.take(_PER_GAP)
+        self._scattered[index] = value
+
     def _recall(self, index: int) -> None:
-        if index not in self._memo:
-            self._fail(f"the pickle recalls value {index}, which it has not made")
-        self._push(self._memo[index])
+        if 0 <= index < len(self._memo):
+            self._push(self._memo[index])
+        elif index in self._scattered:
+            self._push(self._scattered[index])
+        else:
+            self._fail(f"the pickle recalls value {shown(index)}, which it has not made")
 
     # -- reading --------------------------------------------------------------------------------------------------
 
@@ -167,44 +205,51 @@ class RestrictedUnpickler:
         return self.cursor.take(self.cursor.number(size_code, f"the length of {what}"), what)
 
     def _push_text(self, size_code: str) -> None:
-        self._push(str(self._take(size_code, "a text"), "utf-8", "surrogatepass"))
+        self._push_new(str(self._take(size_code, "a text"), "utf-8", "surrogatepass"))
 
     def _push_old_text(self, size_code: str) -> None:
-        self._push(str(self._take(size_code, "a text"), "latin-1"))
+        self._push_new(str(self._take(size_code, "a text"), "latin-1"))
 
     def _push_bytes(self, size_code: str) -> None:
         # small ones become bytes, which compare and hash; large ones are arrays' contents and stay in the file
         view = self._take(size_code, "bytes")
-        self._push(bytes(view) if len(view) <= 256 else view)
+        self._push_new(bytes(view) if len(view) <= 256 else view)
 
     def _push_integer(self, data: memoryview) -> None:
-        self._push(int.from_bytes(data, "little", signed=True))
+        if len(data) > _LONGEST_INTEGER:
+            self._fail(f"an integer of {len(data)} bytes; at most {_LONGEST_INTEGER} are accepted")
+        self._push_new(int.from_bytes(data, "little", signed=True))
 
     def _push_int_line(self) -> None:
         line = self._text_number("an integer")
-        self._push({b"00": False, b"01": True}[line] if line in (b"00", b"01") else int(line))
+        self._push_new({b"00": False, b"01": True}[line] if line in (b"00", b"01") else int(line))
 
     def _push_long_line(self) -> None:
-        self._push(int(self._text_number("an integer").removesuffix(b"L")))
+        self._push_new(int(self._text_number("an integer").removesuffix(b"L")))
 
     def _push_string_line(self) -> None:
         line = self._line("a text")
         if len(line) < 2 or line[:1] not in (b"'", b'"') or line[-1:] != line[:1]:
             self._fail("a text without its quotes")
-        self._push(line[1:-1].decode("unicode_escape"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about escapes that Python does not know, and leaves as they are
+            self._push_new(line[1:-1].decode("unicode_escape"))
 
     # -- containers -----------------------------------------------------------------------------------------------
 
     def _append(self) -> None:
         value = self._pop()
+        self.budget.take(_PER_PLACE)
         self._top(list).append(value)
 
     def _extend(self) -> None:
         values = self._pop_to_mark()
+        self.budget.take(_PER_PLACE * len(values))
         self._top(list).extend(values)
 
     def _set_item(self) -> None:
         value, key = self._pop(), self._pop()
+        self.budget.take(_PER_KEY)
         self._top(dict)[check_key(key)] = value
 
     def _set_items(self) -> None:
@@ -212,6 +257,7 @@ class RestrictedUnpickler:
         if len(values) % 2:
             self._fail("a dict with a key that has no value")
         target = self._top(dict)
+        self.budget.take(_PER_KEY // 2 * len(values))
         for key, value in zip(values[::2], values[1::2], strict=True):
             target[check_key(key)] = value
 
@@ -219,21 +265,33 @@ class RestrictedUnpickler:
         values = self._pop_to_mark()
         if len(values) % 2:
             self._fail("a dict with a key that has no value")
-        self._push({check_key(key): value for key, value in zip(values[::2], values[1::2], strict=True)})
+        self.budget.take(_PER_KEY // 2 * len(values))
+        self._push_new({check_key(key): value for key, value in zip(values[::2], values[1::2], strict=True)})
 
     def _add_items(self) -> None:
         values = self._pop_to_mark()
+        self.budget.take(_PER_KEY * len(values))
         self._top(set).update(check_key(value) for value in values)
+
+    def _make_frozenset(self) -> None:
+        values = self._pop_to_mark()
+        self.budget.take(_PER_KEY * len(values))
+        self._push_new(frozenset(check_key(value) for value in values))
 
     def _make_tuple(self, count: int) -> None:
         values = [self._pop() for _ in range(count)]
-        self._push(tuple(reversed(values)))
+        self._push_new(tuple(reversed(values)))
 
     # -- names and calls ------------------------------------------------------------------------------------------
 
     def _push_known(self, module: object, name: object) -> None:
         if not isinstance(module, str) or not isinstance(name, str) or (module, name) not in self._allowed:
-            self._fail(f"the pickle names {module}.{name}, which is not among the harmless types of a checkpoint")
+            named = (
+                f"{module}.{name}"
+                if isinstance(module, str) and isinstance(name, str)
+                else f"{shown(module)}, {shown(name)}"
+            )
+            self._fail(f"the pickle names {named[:200]}, which is not among the harmless types of a checkpoint")
         self._push(self._allowed[module, name])
 
     def _push_global_line(self) -> None:
@@ -249,20 +307,24 @@ class RestrictedUnpickler:
         # nothing but the table's own functions is called: an object that one of them gave may be callable, too
         if id(function) not in self._functions or not isinstance(arguments, tuple):
             self._fail("the pickle calls what is not a harmless type")
+        self.budget.take(PER_OBJECT)
         self._push(function(*arguments))
 
     def _call_with_keywords(self) -> None:
         keywords = self._pop()
-        if keywords != {}:
+        if not isinstance(keywords, dict) or keywords:
             self._fail("the pickle makes an object from keyword arguments, which no checkpoint does")
         self._call()
 
     def _build(self) -> None:
         state, target = self._pop(), self._pop()
         if isinstance(target, Pending):
+            self.budget.take(PER_OBJECT)
             final = target.build(state)
+            if isinstance(state, dict):
+                self._states[id(final)] = final, state
             for index in target.remembered_as:
-                self._memo[index] = final
+                self._set_memo(index, final)
             target = final
         elif type(target) is not dict and isinstance(target, dict) and isinstance(state, dict):
             self.attributes.append((target, state))
@@ -293,17 +355,17 @@ class RestrictedUnpickler:
         ord("\x89"): lambda self: self._push(False),
         ord("I"): _push_int_line,
         ord("L"): _push_long_line,
-        ord("J"): lambda self: self._push(self.cursor.number("i", "an integer")),
+        ord("J"): lambda self: self._push_new(self.cursor.number("i", "an integer")),
         ord("K"): lambda self: self._push(self._byte()),
-        ord("M"): lambda self: self._push(self.cursor.number("H", "an integer")),
+        ord("M"): lambda self: self._push_new(self.cursor.number("H", "an integer")),
         ord("\x8a"): lambda self: self._push_integer(self._take("B", "an integer")),
         ord("\x8b"): lambda self: self._push_integer(self._take("i", "an integer")),
-        ord("F"): lambda self: self._push(float(self._text_number("a float"))),
-        ord("G"): lambda self: self._push(struct.unpack(">d", self.cursor.take(8, "a float"))[0]),
+        ord("F"): lambda self: self._push_new(float(self._text_number("a float"))),
+        ord("G"): lambda self: self._push_new(struct.unpack(">d", self.cursor.take(8, "a float"))[0]),
         ord("S"): _push_string_line,
         ord("T"): lambda self: self._push_old_text("i"),
         ord("U"): lambda self: self._push_old_text("B"),
-        ord("V"): lambda self: self._push(self._line("a text").decode("raw-unicode-escape")),
+        ord("V"): lambda self: self._push_new(self._line("a text").decode("raw-unicode-escape")),
         ord("X"): lambda self: self._push_text("I"),
         ord("\x8c"): lambda self: self._push_text("B"),
         ord("\x8d"): lambda self: self._push_text("Q"),
@@ -311,18 +373,18 @@ class RestrictedUnpickler:
         ord("C"): lambda self: self._push_bytes("B"),
         ord("\x8e"): lambda self: self._push_bytes("Q"),
         ord("\x96"): lambda self: self._push_bytes("Q"),
-        ord("]"): lambda self: self._push([]),
-        ord("}"): lambda self: self._push({}),
+        ord("]"): lambda self: self._push_new([]),
+        ord("}"): lambda self: self._push_new({}),
         ord(")"): lambda self: self._push(()),
-        ord("\x8f"): lambda self: self._push(set()),
+        ord("\x8f"): lambda self: self._push_new(set()),
         ord("("): lambda self: self._push(_MARK),
-        ord("l"): lambda self: self._push(self._pop_to_mark()),
+        ord("l"): lambda self: self._push_new(self._pop_to_mark()),
         ord("d"): _make_dict,
-        ord("t"): lambda self: self._push(tuple(self._pop_to_mark())),
+        ord("t"): lambda self: self._push_new(tuple(self._pop_to_mark())),
         ord("\x85"): lambda self: self._make_tuple(1),
         ord("\x86"): lambda self: self._make_tuple(2),
         ord("\x87"): lambda self: self._make_tuple(3),
-        ord("\x91"): lambda self: self._push(frozenset(check_key(value) for value in self._pop_to_mark())),
+        ord("\x91"): _make_frozenset,
         ord("a"): _append,
         ord("e"): _extend,
         ord("s"): _set_item,
@@ -334,7 +396,7 @@ class RestrictedUnpickler:
         ord("p"): lambda self: self._remember(int(self._text_number("a memo index"))),
         ord("q"): lambda self: self._remember(self._byte()),
         ord("r"): lambda self: self._remember(self.cursor.number("I", "a memo index")),
-        ord("\x94"): lambda self: self._remember(len(self._memo)),
+        ord("\x94"): lambda self: self._remember(len(self._memo) + len(self._scattered)),
         ord("g"): lambda self: self._recall(int(self._text_number("a memo index"))),
         ord("h"): lambda self: self._recall(self._byte()),
         ord("j"): lambda self: self._recall(self.cursor.number("I", "a memo index")),
