@@ -1,7 +1,7 @@
 """Which process of how many this is."""
 
-from anygru.parallel import start as _start
-from anygru.parallel import world as _world
+from ...parallel import start as _start
+from ...parallel import world as _world
 
 
 def get_rank() -> int:

@@ -1,8 +1,7 @@
-"""Norms and inverses: torch's."""
+"""Norms and inverses, which are torch's."""
 
-from torch import cross as cross
-from torch import diagonal as diagonal
-from torch.linalg import inv as inv
-from torch.linalg import matrix_norm as matrix_norm
-from torch.linalg import norm as norm
-from torch.linalg import vector_norm as vector_norm
+import torch as _torch
+
+from .framework.torch_names import torch_names as _torch_names
+
+globals().update(_torch_names("oneflow.linalg", _torch.linalg, _torch))

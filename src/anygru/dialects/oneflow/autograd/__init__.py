@@ -1,61 +1,8 @@
 """Derivatives."""
 
-from __future__ import annotations
-
-import contextlib
-from collections.abc import Sequence
-from typing import Any
-
 import torch
-from torch import enable_grad as enable_grad
-from torch import inference_mode as inference_mode
-from torch import is_grad_enabled as is_grad_enabled
-from torch import no_grad as no_grad
-from torch.autograd import backward as backward
 
-from ..framework.tensor import Tensor, dress
+from ..framework.torch_names import torch_names as _torch_names
+from .autograd import *
 
-
-class Function(torch.autograd.Function):
-    """As torch's; an instance is called like `apply`."""
-
-    def __init__(self) -> None:
-        """Unlike torch's, without a warning."""
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self.apply(*arguments)
-
-
-class set_grad_enabled(contextlib.ContextDecorator):
-    """Gradients or none, within a `with` block or a decorated function. As in OneFlow, the call alone changes nothing."""
-
-    def __init__(self, mode: bool) -> None:
-        self.mode = mode
-        self._before: list[bool] = []
-
-    def __enter__(self) -> None:
-        self._before.append(torch.is_grad_enabled())
-        torch.set_grad_enabled(self.mode)
-
-    def __exit__(self, *_error: Any) -> None:
-        torch.set_grad_enabled(self._before.pop())
-
-
-def grad(
-    outputs: Tensor | Sequence[Tensor],
-    inputs: Tensor | Sequence[Tensor],
-    grad_outputs: Any = None,
-    retain_graph: bool = False,
-    create_graph: bool = False,
-) -> tuple[Tensor, ...]:
-    """The derivatives of the outputs' sum by each input; None for an input that takes no part."""
-    return dress(
-        torch.autograd.grad(
-            outputs,
-            inputs,
-            grad_outputs,
-            retain_graph=retain_graph or create_graph,
-            create_graph=create_graph,
-            allow_unused=True,
-        )
-    )
+globals().update({**_torch_names("oneflow.autograd", torch, torch.autograd), **globals()})

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from anygru.parallel import launch
+from ....parallel import launch
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

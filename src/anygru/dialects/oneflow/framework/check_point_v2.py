@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from anygru.checkpoints import oneflow as files
-from anygru.checkpoints.pickling import Call, Global
-from anygru.checkpoints.unpickle import Pending
-from anygru.parallel import world
-
+from ....checkpoints import oneflow as files
+from ....checkpoints.pickling import Call, Global
+from ....checkpoints.unpickle import Pending
+from ....parallel import world
 from .. import sbp as sbp_module
 from ..nn.modules.module import Module
+from .dressing import dress
 from .dtype import Size, dtype, of_torch
 from .placement import placement
-from .tensor import Parameter, Tensor, dress
+from .tensor import Parameter, Tensor
+
+__all__ = ["load", "save"]
 
 HERE = "anygru.dialects.oneflow"
 # What torch's modules keep beside what OneFlow's do.

@@ -13,8 +13,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from .dressing import copied, dress, torch_dtype
 from .dtype import dtype, plain
-from .tensor import Tensor, copied, dress, torch_dtype
+from .tensor import Tensor
+
+__all__ = [
+    "allclose", "argsort", "argwhere", "floor_divide", "log_softmax", "neg", "negative", "norm", "pow", "prod",
+    "sign", "softmax", "sort", "square", "sub", "unique", "where",
+]  # fmt: skip
 
 
 def floor_divide(input: Any, other: Any) -> Tensor:

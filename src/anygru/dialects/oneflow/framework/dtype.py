@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+__all__ = ["Size", "bfloat16", "device", "dtype", "float16", "float32", "float64", "int32", "int64", "int8", "uint8"]
+
 
 class dtype:
     """A data type, such as `oneflow.float32`; `torch` is torch's."""
@@ -37,22 +39,20 @@ class dtype:
         return f"oneflow.{self.name}"
 
     def __reduce__(self) -> str:
-        return f"{self.name}_"
+        return "bool_" if self.name == "bool" else self.name
 
 
 bool_ = dtype("bool")
-uint8_ = dtype("uint8")
-int8_ = dtype("int8")
-int32_ = dtype("int32")
-int64_ = dtype("int64")
-float16_ = dtype("float16")
-bfloat16_ = dtype("bfloat16")
-float32_ = dtype("float32")
-float64_ = dtype("float64")
+uint8 = dtype("uint8")
+int8 = dtype("int8")
+int32 = dtype("int32")
+int64 = dtype("int64")
+float16 = dtype("float16")
+bfloat16 = dtype("bfloat16")
+float32 = dtype("float32")
+float64 = dtype("float64")
 
-_OF_TORCH = {
-    known.torch: known for known in (bool_, uint8_, int8_, int32_, int64_, float16_, bfloat16_, float32_, float64_)
-}
+_OF_TORCH = {known.torch: known for known in (bool_, uint8, int8, int32, int64, float16, bfloat16, float32, float64)}
 
 
 def of_torch(known: torch.dtype) -> dtype:

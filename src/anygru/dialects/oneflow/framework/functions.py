@@ -9,12 +9,22 @@ from typing import Any
 import numpy as np
 import torch
 
-from anygru.parallel import global_tensor
-
+from ....parallel import global_tensor
 from .. import sbp as sbp_module
-from .dtype import dtype, plain
+from .dressing import copied, dress
+from .dtype import bool_, dtype, float16, float32, float64, int8, int32, int64, of_torch, plain, translated, uint8
 from .placement import placement
-from .tensor import Tensor, copied, dress
+from .tensor import Tensor
+
+__all__ = [
+    "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
+    "LongTensor", "all", "any", "arange", "as_tensor", "cast", "contiguous", "cumprod", "cumsum", "div_", "empty",
+    "empty_like", "expand", "eye", "finfo", "from_numpy", "full", "full_like", "get_default_dtype",
+    "get_rng_state", "global_to_global", "iinfo", "is_tensor", "linspace", "local_to_global", "logspace",
+    "masked_fill_", "mean", "nansum", "new_empty", "new_full", "new_ones", "new_zeros", "normal", "ones",
+    "ones_like", "rand", "randint", "randint_like", "randn", "randn_like", "randperm", "repeat",
+    "set_default_dtype", "std", "sum", "tensor", "to_global", "to_local", "var", "view", "zeros", "zeros_like",
+]  # fmt: skip
 
 Maker = Callable[..., Tensor]
 
@@ -164,3 +174,43 @@ def cast(input: Tensor, dtype: dtype) -> Tensor:
 def is_tensor(input: Any) -> bool:
     """Whether it is one of OneFlow's tensors."""
     return isinstance(input, Tensor)
+
+
+all = translated(torch.all)
+any = translated(torch.any)
+cumprod = translated(torch.cumprod)
+cumsum = translated(torch.cumsum)
+finfo = translated(torch.finfo)
+iinfo = translated(torch.iinfo)
+mean = translated(torch.mean)
+nansum = translated(torch.nansum)
+set_default_dtype = translated(torch.set_default_dtype)
+std = translated(torch.std)
+sum = translated(torch.sum)
+var = translated(torch.var)
+
+# What torch has as methods only.
+contiguous = Tensor.contiguous
+div_ = Tensor.div_
+expand = Tensor.expand
+masked_fill_ = Tensor.masked_fill_
+new_empty = Tensor.new_empty
+new_full = Tensor.new_full
+new_ones = Tensor.new_ones
+new_zeros = Tensor.new_zeros
+repeat = Tensor.repeat
+view = Tensor.view
+
+FloatTensor = typed(float32)
+DoubleTensor = typed(float64)
+HalfTensor = typed(float16)
+LongTensor = typed(int64)
+IntTensor = typed(int32)
+CharTensor = typed(int8)
+ByteTensor = typed(uint8)
+BoolTensor = typed(bool_)
+
+
+def get_default_dtype() -> dtype:
+    """The type of tensors made from Python's floats."""
+    return of_torch(torch.get_default_dtype())

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard
 
-from anygru.parallel import global_tensor
+from ....parallel import global_tensor
 
 # Where the arguments of functions name the dimensions that they need whole, and which they are if none is named.
 _WHOLE: dict[str, tuple[int, Any]] = {

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from torch.distributed.device_mesh import DeviceMesh
 
-from anygru.parallel import global_tensor, world
-
+from ....parallel import global_tensor, world
 from .dtype import Size
 
 

@@ -8,23 +8,21 @@ torch called on them gives them again. A global tensor is torch's DTensor in the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partialmethod, wraps
+from functools import partialmethod
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.tensor import DTensor, Partial, Placement, Replicate
+from torch.distributed.tensor import DTensor
 from torch.nn import init
 
-from anygru.parallel import global_tensor
-
+from ....parallel import global_tensor
 from ..._kit.graph import is_released
-from .. import sbp as sbp_module
 from . import layouts, tensor_str
-from . import placement as placements
-from .dtype import Size, dtype, indexed, of_torch, plain, translated
+from .dressing import DRESSED, copied, dress, dress_as_torch, torch_dtype
+from .dtype import Size, dtype, of_torch, plain, translated
+from .over_processes import OverProcesses
 
 _DATA: Any = torch.Tensor.data
 _REQUIRES_GRAD: Any = torch.Tensor.requires_grad
@@ -45,7 +43,7 @@ _TYPE_NAMES = {
 }
 
 
-class Tensor(torch.Tensor):
+class Tensor(OverProcesses):
     """A local or global tensor. `Tensor(values)` has float32, or the tensor's type; `Tensor(2, 3)` has that shape."""
 
     def __new__(cls, *values: Any, device: Any = None) -> Tensor:
@@ -196,110 +194,9 @@ class Tensor(torch.Tensor):
         values = torch.Tensor.detach(self).as_subclass(torch.Tensor)
         return _rebuilt, (isinstance(self, Parameter), values, self.requires_grad)
 
-    # Layout over processes
-
-    @property
-    def is_global(self) -> bool:
-        return isinstance(self, DTensor)
-
-    @property
-    def is_local(self) -> bool:
-        return not isinstance(self, DTensor)
-
-    is_consistent = is_global
-    is_lazy = property(lambda self: False)
-    is_eager = property(lambda self: True)
-
-    @property
-    def placement(self) -> placements.placement:
-        return placements.of_mesh(self._layout("placement").device_mesh)
-
-    @property
-    def sbp(self) -> tuple[sbp_module.sbp, ...]:
-        return tuple(map(sbp_module.of_placement, self._layout("sbp").placements))
-
-    def _layout(self, attribute: str) -> DTensor:
-        if not isinstance(self, DTensor):
-            raise RuntimeError(f"Only global tensors have '{attribute}'; to_global(placement, sbp) makes one")
-        return self
-
-    def _whole(self) -> torch.Tensor:
-        """The detached values as one local tensor on this process."""
-        values = self.detach()
-        return values.full_tensor() if isinstance(values, DTensor) else values
-
-    def to_global(
-        self,
-        placement: placements.placement | None = None,
-        sbp: Any = None,
-        *,
-        grad_sbp: Any = None,
-        check_meta: bool = True,
-        copy: bool = False,
-    ) -> Tensor:
-        """The global tensor of which this is the process's piece, or a global tensor laid out anew.
-
-        Raises:
-            RuntimeError: a local tensor without placement or sbp; a split over a dimension that is not there.
-            TypeError: a placement or an sbp of another kind.
-        """
-        if placement is not None and not isinstance(placement, placements.placement):
-            raise TypeError(f"placement must be a oneflow.placement, got {placement!r}")
-        if isinstance(self, DTensor):
-            mesh = self.device_mesh if placement is None else placement.mesh
-            layout = self.placements if sbp is None else sbp_module.placements(sbp, mesh.ndim, self.dim())
-            with torch._C.DisableTorchFunctionSubclass():
-                return dress(global_tensor.relayout(self, mesh, layout))
-        if placement is None or sbp is None:
-            missing = "placement" if placement is None else "sbp"
-            raise RuntimeError(f"to_global of a local tensor needs a placement and an sbp, and {missing} was not given")
-        mesh = placement.mesh
-        layout = sbp_module.placements(sbp, mesh.ndim, self.dim())
-        return dress(global_tensor.from_local(self._brought(mesh, layout), mesh, layout))
-
-    def _brought(self, mesh: DeviceMesh, layout: Iterable[Placement]) -> torch.Tensor:
-        """A local tensor as it enters a global one. Of a broadcast only the first process's values count, and have gradients."""
-        values = self.as_subclass(torch.Tensor)
-        place = mesh.get_coordinate() or [1] * mesh.ndim
-        if values.requires_grad and any(at and kind.is_replicate() for at, kind in zip(place, layout, strict=True)):
-            values = values.view_as(values)
-            values.register_hook(torch.zeros_like)
-        return values
-
-    def local_to_global(
-        self, placement: placements.placement | None = None, sbp: Any = None, **keywords: Any
-    ) -> Tensor:
-        if self.is_global:
-            raise RuntimeError("local_to_global takes a local tensor; global_to_global a global one")
-        return self.to_global(placement, sbp, **keywords)
-
-    def global_to_global(
-        self, placement: placements.placement | None = None, sbp: Any = None, **keywords: Any
-    ) -> Tensor:
-        if self.is_local:
-            raise RuntimeError("global_to_global takes a global tensor; local_to_global a local one")
-        return self.to_global(placement, sbp, **keywords)
-
-    def to_local(self, **_keywords: Any) -> Tensor:
-        """This process's piece."""
-        if not isinstance(self, DTensor):
-            raise RuntimeError("Expected global tensor for to_local but got local tensor!")
-        if self.device_mesh.get_coordinate() is None:
-            return dress(torch.empty([0] * self.dim(), dtype=torch_dtype(self)))
-        return dress(global_tensor.to_local(self))
-
-    def to_consistent(self, *_arguments: Any, **_keywords: Any) -> Tensor:
-        raise RuntimeError(".to_consistent has been removed, please use .to_global instead")
-
 
 def _released() -> RuntimeError:
     return RuntimeError("a step of the graph has been released; give retain_graph=True to the first backward()")
-
-
-def torch_dtype(tensor: torch.Tensor) -> torch.dtype:
-    """torch's type of any tensor."""
-    with torch._C.DisableTorchFunctionSubclass():
-        return tensor.dtype
 
 
 # The methods that take a data type, beside `to`.
@@ -398,53 +295,7 @@ Tensor.__module__, Parameter.__module__ = "oneflow", "oneflow.nn"
 for _kind, _like in ((_GlobalTensor, Tensor), (_GlobalParameter, Parameter)):
     _kind.__name__, _kind.__qualname__, _kind.__module__ = _like.__name__, _like.__name__, _like.__module__
 
-_DRESSED: dict[type, type] = {torch.Tensor: Tensor, DTensor: _GlobalTensor}
-
-
-def dress(value: Any) -> Any:
-    """What torch gave, as OneFlow gives it: tensors (in place, in tuples and lists too), shapes, types, devices."""
-    kind = type(value)
-    if kind is DTensor and any(_is_extremum(layout) for layout in value.placements):
-        # OneFlow has open sums, and no open maxima.
-        value = value.redistribute(
-            placements=[Replicate() if _is_extremum(kind) else kind for kind in value.placements]
-        )
-    if kind in _DRESSED:
-        value.__class__ = _DRESSED[kind]
-    elif kind is torch.Size:
-        return Size(value)
-    elif kind is torch.dtype:
-        return of_torch(value)
-    elif kind is torch.device:
-        return indexed(value)
-    elif isinstance(value, (tuple, list)):
-        for part in value:
-            dress(part)
-    return value
-
-
-def inside_torch(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, in which OneFlow's tensors are torch's: it sees torch's types, and is not entered at each step."""
-
-    @wraps(function)
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        with torch._C.DisableTorchFunctionSubclass():
-            result = function(*arguments, **keywords)
-        return dress(result)
-
-    return call
-
-
-def _is_extremum(layout: Placement) -> bool:
-    return isinstance(layout, Partial) and layout.reduce_op not in ("sum", "avg")
-
-
-def dress_as_torch(value: torch.Tensor) -> torch.Tensor:
-    """An alias in torch's own class."""
-    if isinstance(value, DTensor):
-        value.__class__ = DTensor
-        return value
-    return value.as_subclass(torch.Tensor)
+DRESSED.update({torch.Tensor: Tensor, DTensor: _GlobalTensor})
 
 
 def as_parameter(parameter: torch.nn.Parameter) -> Parameter:
@@ -456,17 +307,6 @@ def as_parameter(parameter: torch.nn.Parameter) -> Parameter:
     else:
         dressed.__class__ = Parameter
     return dressed
-
-
-def copied(values: Any) -> Any:
-    """Nested lists of tensors or numbers, arrays or a tensor, as torch.tensor takes them, sharing nothing."""
-    if isinstance(values, torch.Tensor):
-        return values.detach().clone().as_subclass(torch.Tensor)
-    if isinstance(values, np.ndarray):
-        return values.copy()
-    if isinstance(values, (list, tuple)) and any(isinstance(value, torch.Tensor) for value in values):
-        return [value.tolist() for value in values]
-    return values
 
 
 def _rebuilt(is_parameter: bool, values: torch.Tensor, requires_grad: bool) -> Tensor:

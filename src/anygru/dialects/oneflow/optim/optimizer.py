@@ -1,24 +1,38 @@
-"""What all optimizers share: OneFlow's parameter groups and states around torch's."""
+"""What all optimizers share: OneFlow's parameter groups, states and order of a step."""
 
-from __future__ import annotations
-
-import contextlib
 import copy
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from ..._kit.numbers import single
-from ..framework.tensor import Parameter, Tensor, dress
+from ..framework.dressing import dress
+from ..framework.tensor import Parameter, Tensor
 from ..nn.utils.clip_grad import clip_grad_norm_
 
+Parameters = Iterable[torch.Tensor] | Iterable[dict[str, Any]]
+
 _CLIP = ("clip_grad_max_norm", "clip_grad_norm_type")
+
+# What an error calls the options that must not be negative.
+_NOT_NEGATIVE = {
+    "lr": "learning rate",
+    "momentum": "momentum",
+    "weight_decay": "weight_decay value",
+    "eps": "epsilon value",
+    "alpha": "alpha value",
+    "rho": "rho value",
+    "lr_decay": "lr_decay value",
+    "initial_accumulator_value": "initial_accumulator_value value",
+}
 
 
 class ParamGroup(dict[str, Any]):
     """torch's parameter group, with OneFlow's attributes."""
+
+    order: tuple[str, ...] = ()
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -29,38 +43,29 @@ class ParamGroup(dict[str, Any]):
     @property
     def options(self) -> dict[str, Any]:
         """The options in OneFlow's order, then what the user or a scheduler added."""
-        known = {name: self[name] for name in self.order if name in self}
-        return known | {name: self[name] for name in self if name not in (*known, *_TORCH_ONLY)}
-
-    order: tuple[str, ...] = ()
-
-
-_TORCH_ONLY = ("params", "foreach", "differentiable", "capturable", "decoupled_weight_decay", "maximize", "fused")
+        known = {name: self[name] for name in self.order}
+        return known | {name: self[name] for name in self if name not in (*known, "params")}
 
 
 class Optimizer(torch.optim.Optimizer):
-    """The base of the optimizers; beside it, each inherits from torch's of the same name.
+    """The base of the optimizers. A subclass gives its options to the constructor and its rule in `_update`.
 
     Class attributes:
-        OPTIONS: OneFlow's options in its order, with a value for each that torch has not.
-        STATE: torch's names of the tensors that belong to a parameter, and OneFlow's.
+        STATE: the names of the tensors that belong to a parameter.
         AT_ONCE: whether every parameter has them from the beginning, not only from its first gradient on.
     """
 
-    OPTIONS: dict[str, Any] = {}
-    STATE: dict[str, str] = {}
+    STATE: tuple[str, ...] = ()
     AT_ONCE = False
     steps = 0
 
-    def __init__(self, parameters: Any, options: dict[str, Any]) -> None:
-        self._make(torch.optim.Optimizer, parameters, {"lr": 0.001, **options})
-
-    def _make(self, kind: type[torch.optim.Optimizer], *arguments: Any, **keywords: Any) -> None:
-        """Call torch's constructor; numbers out of range are AssertionErrors in OneFlow."""
-        try:
-            kind.__init__(self, *arguments, **keywords)
-        except ValueError as error:
-            raise AssertionError(str(error)) if str(error).startswith("Invalid") else error from None
+    def __init__(self, parameters: Parameters, options: dict[str, Any]) -> None:
+        options = {"lr": 0.001, **options}
+        for name, words in _NOT_NEGATIVE.items():
+            assert options.get(name, 0) >= 0, f"Invalid {words}: {options[name]}"
+        for place, beta in enumerate(options.get("betas", ())):
+            assert 0 <= beta < 1, f"Invalid beta parameter at index {place}: {beta}"
+        super().__init__(parameters, options)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters with options of its own.
@@ -77,65 +82,59 @@ class Optimizer(torch.optim.Optimizer):
             assert parameter.is_leaf, "an optimizer's parameters must be leaf tensors"
         super().add_param_group(param_group)
         group = self.param_groups[-1] = ParamGroup(self.param_groups[-1])
-        group.order = tuple(self.OPTIONS)
-        for name, value in self.OPTIONS.items():
-            if group.get(name) is None:
-                group[name] = value
+        group.order = tuple(self.defaults)
 
     def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:  # type: ignore[override]
         """Change the parameters by their gradients. A closure runs without gradients, unless it enables them."""
         with torch.no_grad():
             loss = None if closure is None else closure()
-        with torch._C.DisableTorchFunctionSubclass(), self._options_of_this_step():
-            self._begin_states()
-            self._change_parameters()
+            with torch._C.DisableTorchFunctionSubclass():
+                self._begin_states()
+                self._change_parameters()
         self.steps += 1
         return loss
 
     def _change_parameters(self) -> None:
-        super().step()
-
-    @contextlib.contextmanager
-    def _options_of_this_step(self) -> Iterator[None]:
-        """The groups with the options by which torch computes what OneFlow does; then they are as they were."""
-        asked = []
         for group in self.param_groups:
-            options = self._step_options(group)
-            asked.append({name: group[name] for name in options})
-            group.update(options)
-        try:
-            yield
-        finally:
-            for group, options in zip(self.param_groups, asked, strict=True):
-                group.update(options)
+            self._begin_step(group)
+            rounded = {name: _rounded(value) for name, value in group.items() if name != "params"}
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    self._update(parameter, self.state[parameter], rounded)
 
-    def _step_options(self, group: dict[str, Any]) -> dict[str, Any]:
-        """The options that stand in for a group's own in this step.
+    def _begin_step(self, group: dict[str, Any]) -> None:
+        """Work out the options of a group that follow from the number of steps."""
 
-        OneFlow computes with options in float32, whatever the parameters' type.
+    def _update(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> None:
+        """Change one parameter by its gradient.
+
+        Args:
+            state: its tensors, by the names in `_state_names`.
+            group: the options, rounded to float32.
         """
-        numbers = {name: group[name] for name in self.OPTIONS if isinstance(group.get(name), float)}
-        options: dict[str, Any] = {name: single(number) for name, number in numbers.items()}
-        if "betas" in group:
-            options["betas"] = tuple(single(beta) for beta in group["betas"])
-        return options
+        raise NotImplementedError
 
-    def _state_names(self, group: dict[str, Any]) -> Iterable[str]:
-        """torch's names of the tensors that each parameter of the group has."""
+    def _gradient(self, parameter: torch.Tensor, group: dict[str, Any]) -> torch.Tensor:
+        """The gradient with the weight decay's part."""
+        assert parameter.grad is not None
+        if not group["weight_decay"]:
+            return parameter.grad
+        return parameter.grad.add(parameter, alpha=group["weight_decay"])
+
+    def _state_names(self, group: dict[str, Any]) -> Sequence[str]:
+        """The names of the tensors that each parameter of the group has."""
         return self.STATE
 
     def _begin_states(self) -> None:
-        """Give parameters their tensors, which are zeros at first in OneFlow, and all the same count of steps."""
+        """Give parameters their tensors, which OneFlow fills with zeros, the sum of Adagrad with an option."""
         for group in self.param_groups:
-            names = self._state_names(group)
-            for parameter in group["params"] if names else ():
-                if parameter.grad is None and parameter not in self.state and not self.AT_ONCE:
-                    continue
-                own = self.state[parameter]
-                for name in names:
-                    if name not in own:
-                        own[name] = torch.zeros_like(parameter)
-                own.setdefault("step", torch.tensor(0.0)).fill_(self.steps)
+            first = group.get("initial_accumulator_value", 0.0)
+            for parameter in group["params"]:
+                if parameter.grad is not None or parameter in self.state or self.AT_ONCE:
+                    own = self.state[parameter]
+                    for name in self._state_names(group):
+                        if name not in own:
+                            own[name] = torch.full_like(parameter, first)
 
     def zero_grad(self, set_to_none: bool = False) -> None:
         for group in self.param_groups:
@@ -156,15 +155,13 @@ class Optimizer(torch.optim.Optimizer):
     def state_dict(self) -> dict[str, Any]:
         """The state in OneFlow's form: {"state": {"step": n, 0: {...}}, "param_groups": [{"_options": ...}]}."""
         if self.AT_ONCE:
-            with torch._C.DisableTorchFunctionSubclass():
+            with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
                 self._begin_states()
         numbers = {id(parameter): number for number, parameter in enumerate(self._all_parameters())}
         state: dict[Any, Any] = {"step": self.steps}
         for parameter in self._all_parameters():
             own = self.state.get(parameter, {})
-            state[numbers[id(parameter)]] = {
-                name: dress(own[theirs]) for theirs, name in self.STATE.items() if own.get(theirs) is not None
-            }
+            state[numbers[id(parameter)]] = {name: dress(own[name]) for name in self.STATE if name in own}
         known: list[Any] = self.param_groups
         groups = [
             {
@@ -199,7 +196,7 @@ class Optimizer(torch.optim.Optimizer):
                 self._load_state_of(parameter, state_dict["state"].get(number, {}))
 
     def _load_state_of(self, parameter: Parameter, saved: Mapping[str, Any]) -> None:
-        own = {theirs: saved[name] for theirs, name in self.STATE.items() if name in saved}
+        own = {name: saved[name] for name in self.STATE if name in saved}
         if not own:
             self.state.pop(parameter, None)
             return
@@ -209,8 +206,14 @@ class Optimizer(torch.optim.Optimizer):
                 if parameter.is_global
                 else value.detach().to(parameter.device)
             )
-        own["step"] = torch.tensor(float(self.steps))
         self.state[parameter] = own
 
     def _all_parameters(self) -> Iterable[Parameter]:
         return (parameter for group in self.param_groups for parameter in group["params"])
+
+
+def _rounded(option: Any) -> Any:
+    """An option as the kernels take it: numbers in float32."""
+    if isinstance(option, tuple | list):
+        return tuple(map(_rounded, option))
+    return single(option) if isinstance(option, float) else option

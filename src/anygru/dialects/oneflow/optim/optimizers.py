@@ -1,26 +1,29 @@
-"""The optimizers: torch's update rules with OneFlow's arguments and defaults."""
+"""The update rules of OneFlow 0.9's CPU kernels, in their order of operations.
 
-from __future__ import annotations
+The kernels take every option as float32, whatever the parameters' type (recorded: float64 parameters differ from torch's
+after one step); `Optimizer.step` hands the rules options that are rounded so.
+"""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
-from .optimizer import Optimizer
+from ..._kit.numbers import single
+from .optimizer import Optimizer, Parameters
+
+__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "RMSprop"]
 
 
-class SGD(Optimizer, torch.optim.SGD):
+class SGD(Optimizer):
     """Stochastic gradient descent, with momentum or without."""
 
-    OPTIONS = dict.fromkeys(("lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize")) | {"fused": False}
-    STATE = {"momentum_buffer": "momentum_buf"}
+    STATE = ("momentum_buf",)
 
     def __init__(
         self,
-        params: Any,
+        params: Parameters,
         lr: float = 0.001,
         momentum: float = 0.0,
         dampening: float = 0.0,
@@ -29,65 +32,35 @@ class SGD(Optimizer, torch.optim.SGD):
         maximize: bool = False,
         fused: bool = False,
     ) -> None:
-        # torch allows nesterov with momentum and without dampening only; it is computed alike in any case.
-        self._make(torch.optim.SGD, params, lr, momentum, dampening, weight_decay, maximize=maximize, foreach=False)
-        for group in self.param_groups:
-            group["nesterov"] = group.get("nesterov") or nesterov
-            if group["maximize"] and not group["momentum"]:
-                warnings.warn(
-                    "as in OneFlow 0.9, SGD without momentum minimizes in spite of maximize=True", stacklevel=2
-                )
+        options = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
+        super().__init__(params, {**options, "nesterov": nesterov, "maximize": maximize, "fused": fused})
+        if any(group["maximize"] and not group["momentum"] for group in self.param_groups):
+            warnings.warn("as in OneFlow 0.9, SGD without momentum minimizes in spite of maximize=True", stacklevel=2)
 
-    def _step_options(self, group: dict[str, Any]) -> dict[str, Any]:
-        # OneFlow leaves maximize out of account without momentum. With it, it goes the way of the momentum, not against it.
-        options = super()._step_options(group)
-        if group["maximize"] and group["momentum"]:
-            options["lr"] = -options.get("lr", group["lr"])
-        return {**options, "maximize": False}
-
-    def _state_names(self, group: dict[str, Any]) -> Iterable[str]:
-        # OneFlow's momentum begins at zero, torch's at the first gradient.
+    def _state_names(self, group: dict[str, Any]) -> Sequence[str]:
         return self.STATE if group["momentum"] else ()
 
-
-class _AdamOptions(Optimizer):
-    """What Adam and AdamW have beside torch's: a bias correction that can be left out."""
-
-    STATE = {"exp_avg": "exp_avg", "exp_avg_sq": "exp_avg_sq", "max_exp_avg_sq": "max_exp_avg_sq"}
-
-    def _state_names(self, group: dict[str, Any]) -> Iterable[str]:
-        return [name for name in self.STATE if name != "max_exp_avg_sq" or group["amsgrad"]]
-
-    def _step_options(self, group: dict[str, Any]) -> dict[str, Any]:
-        """Options with which torch's corrections, of rounded betas, turn into OneFlow's, which are rounded themselves."""
-        options = super()._step_options(group)
-        torchs = [1 - beta ** (self.steps + 1) for beta in options["betas"]]
-        if group["do_bias_correction"]:
-            corrections = [1 - beta ** (self.steps + 1) for beta in group["betas"]]
-            group["bias_correction1"], group["bias_correction2"] = corrections
-        first, second = np.float32(group["bias_correction1"]), np.float32(group["bias_correction2"])
-        rate = np.float32(group["lr"])
-        scale = float(np.sqrt(second)) / torchs[1] ** 0.5
-        lr = float(rate / first) * torchs[0] * scale
-        if group.get("decoupled_weight_decay"):
-            decay = float(rate * np.float32(group["weight_decay"]))
-            options["weight_decay"] = decay / lr if lr else 0.0
-        return {**options, "lr": lr, "eps": float(np.float32(group["eps"])) * scale}
+    def _update(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> None:
+        gradient = self._gradient(parameter, group)
+        rate = group["lr"]
+        if group["momentum"]:
+            # The momentum begins at zero, where torch's begins at the first gradient (recorded in 0.9.0).
+            momentum = state["momentum_buf"]
+            momentum.mul_(group["momentum"]).add_(gradient, alpha=1 - group["dampening"])
+            gradient = gradient.add(momentum, alpha=group["momentum"]) if group["nesterov"] else momentum
+            # Only here 0.9.0 looks at maximize; without momentum it is ignored (recorded).
+            rate = -rate if group["maximize"] else rate
+        parameter.add_(gradient, alpha=-rate)
 
 
-class Adam(_AdamOptions, torch.optim.Adam):
-    """Adam."""
+class Adam(Optimizer):
+    """Adam (Kingma and Ba, 2015)."""
 
-    OPTIONS = dict.fromkeys(("lr", "eps", "betas", "weight_decay", "amsgrad")) | {
-        "bias_correction1": 1.0,
-        "bias_correction2": 1.0,
-        "do_bias_correction": True,
-        "fused": False,
-    }
+    STATE = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
     def __init__(
         self,
-        params: Any,
+        params: Parameters,
         lr: float = 0.001,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-08,
@@ -96,74 +69,74 @@ class Adam(_AdamOptions, torch.optim.Adam):
         do_bias_correction: bool = True,
         fused: bool = False,
     ) -> None:
-        self._make(torch.optim.Adam, params, lr, betas, eps, weight_decay, amsgrad, foreach=False)
-        for group in self.param_groups:
-            group["do_bias_correction"] = do_bias_correction
+        options = {"lr": lr, "eps": eps, "betas": betas, "weight_decay": weight_decay, "amsgrad": amsgrad}
+        corrections = {"bias_correction1": 1.0, "bias_correction2": 1.0, "do_bias_correction": do_bias_correction}
+        super().__init__(params, {**options, **corrections, "fused": fused})
+
+    def _state_names(self, group: dict[str, Any]) -> Sequence[str]:
+        return self.STATE if group["amsgrad"] else self.STATE[:2]
+
+    def _begin_step(self, group: dict[str, Any]) -> None:
+        if group["do_bias_correction"]:  # of the options as given; their float32 is taken afterwards
+            group["bias_correction1"], group["bias_correction2"] = (
+                1 - beta ** (self.steps + 1) for beta in group["betas"]
+            )
+
+    def _update(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> None:
+        gradient = self._gradient(parameter, group)
+        (first, second), mean, square = group["betas"], state["exp_avg"], state["exp_avg_sq"]
+        mean.mul_(first).add_(gradient, alpha=1 - first)
+        square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
+        if group["amsgrad"]:
+            square = torch.maximum(state["max_exp_avg_sq"], square, out=state["max_exp_avg_sq"])
+        root = single(group["bias_correction2"] ** 0.5)
+        rate = single(group["lr"] / group["bias_correction1"])
+        parameter.sub_(mean / (square.sqrt() / root + group["eps"]), alpha=rate)
 
 
-class AdamW(_AdamOptions, torch.optim.AdamW):
-    """Adam with the weights' decay apart from their gradients."""
+class AdamW(Adam):
+    """Adam with the weights' decay apart from their gradients (Loshchilov and Hutter, 2019)."""
 
-    OPTIONS = dict.fromkeys(("lr", "eps", "betas", "weight_decay")) | {
-        "bias_correction1": 1.0,
-        "bias_correction2": 1.0,
-        "do_bias_correction": True,
-        "amsgrad": None,
-        "fused": False,
-    }
-
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 0.001,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-08,
-        weight_decay: float = 0,
-        amsgrad: bool = False,
-        do_bias_correction: bool = True,
-        fused: bool = False,
-    ) -> None:
-        self._make(torch.optim.AdamW, params, lr, betas, eps, weight_decay, amsgrad, foreach=False)
-        for group in self.param_groups:
-            group["do_bias_correction"] = do_bias_correction
-            group["decoupled_weight_decay"] = True
+    def _update(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> None:
+        decay = single(group["lr"] * group["weight_decay"]) * parameter
+        super()._update(parameter, state, {**group, "weight_decay": 0.0})
+        parameter.sub_(decay)
 
 
-class Adagrad(Optimizer, torch.optim.Adagrad):
-    """Adagrad."""
+class Adagrad(Optimizer):
+    """Adagrad (Duchi, Hazan and Singer, 2011)."""
 
-    OPTIONS = dict.fromkeys(("lr", "initial_accumulator_value", "lr_decay", "weight_decay", "eps"))
-    STATE = {"sum": "sum"}
+    STATE = ("sum",)
     AT_ONCE = True
 
     def __init__(
         self,
-        params: Any,
+        params: Parameters,
         lr: float = 0.001,
         lr_decay: float = 0.0,
         weight_decay: float = 0,
         initial_accumulator_value: float = 0.0,
         eps: float = 1e-10,
     ) -> None:
-        self._make(
-            torch.optim.Adagrad, params, lr, lr_decay, weight_decay, initial_accumulator_value, eps, foreach=False
-        )
+        options = {"lr": lr, "initial_accumulator_value": initial_accumulator_value, "lr_decay": lr_decay}
+        super().__init__(params, {**options, "weight_decay": weight_decay, "eps": eps})
 
-    def _step_options(self, group: dict[str, Any]) -> dict[str, Any]:
-        slower = np.float32(1) + np.float32(self.steps) * np.float32(group["lr_decay"])
-        return {**super()._step_options(group), "lr": float(np.float32(group["lr"]) / slower), "lr_decay": 0.0}
+    def _update(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> None:
+        gradient = self._gradient(parameter, group)
+        rate = single(group["lr"] / single(1 + single(self.steps * group["lr_decay"])))
+        square = state["sum"].addcmul_(gradient, gradient)
+        parameter.addcdiv_(gradient, square.sqrt() + group["eps"], value=-rate)
 
 
-class Adadelta(Optimizer, torch.optim.Adadelta):
-    """Adadelta."""
+class Adadelta(Optimizer):
+    """Adadelta (Zeiler, 2012)."""
 
-    OPTIONS = dict.fromkeys(("lr", "rho", "eps", "maximize", "weight_decay"))
-    STATE = {"square_avg": "square_avgs", "acc_delta": "acc_deltas"}
+    STATE = ("square_avgs", "acc_deltas")
     AT_ONCE = True
 
     def __init__(
         self,
-        params: Any,
+        params: Parameters,
         lr: float = 1.0,
         rho: float = 0.9,
         eps: float = 1e-6,
@@ -171,18 +144,26 @@ class Adadelta(Optimizer, torch.optim.Adadelta):
         maximize: bool = False,
     ) -> None:
         assert not maximize, "Adadelta: OneFlow takes no maximize=True"
-        self._make(torch.optim.Adadelta, params, lr, rho, eps, weight_decay, foreach=False)
+        options = {"lr": lr, "rho": rho, "eps": eps, "maximize": maximize, "weight_decay": weight_decay}
+        super().__init__(params, options)
+
+    def _update(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> None:
+        gradient = self._gradient(parameter, group)
+        square, deltas, rho, eps = state["square_avgs"], state["acc_deltas"], group["rho"], group["eps"]
+        square.mul_(rho).addcmul_(gradient, gradient, value=1 - rho)
+        delta = (deltas + eps).sqrt() / (square + eps).sqrt() * gradient
+        deltas.mul_(rho).addcmul_(delta, delta, value=1 - rho)
+        parameter.add_(delta, alpha=-group["lr"])
 
 
 class RMSprop(Optimizer):
-    """RMSprop whose eps stands inside the square root, as OneFlow has it; torch has it outside."""
+    """RMSprop; OneFlow's eps stands inside the square root, torch's outside (recorded in 0.9.0)."""
 
-    OPTIONS = dict.fromkeys(("lr", "alpha", "eps", "weight_decay", "centered"))
-    STATE = {"square_avg": "square_avg", "grad_avg": "grad_avg"}
+    STATE = ("square_avg", "grad_avg")
 
     def __init__(
         self,
-        params: Any,
+        params: Parameters,
         lr: float = 0.001,
         alpha: float = 0.99,
         eps: float = 1e-08,
@@ -190,32 +171,17 @@ class RMSprop(Optimizer):
         momentum: float = 0.0,
         centered: bool = False,
     ) -> None:
-        assert lr >= 0, f"Invalid learning rate: {lr}"
-        for name, value in {"alpha": alpha, "eps": eps, "weight_decay": weight_decay}.items():
-            assert value >= 0, f"Invalid {name} value: {value}"
         assert momentum == 0.0, "RMSprop: OneFlow has no momentum greater than zero"
-        super().__init__(
-            params, {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "centered": centered}
-        )
+        options = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "centered": centered}
+        super().__init__(params, options)
 
-    def _state_names(self, group: dict[str, Any]) -> Iterable[str]:
-        return self.STATE if group["centered"] else ["square_avg"]
+    def _state_names(self, group: dict[str, Any]) -> Sequence[str]:
+        return self.STATE if group["centered"] else self.STATE[:1]
 
-    @torch.no_grad()
-    def _change_parameters(self) -> None:
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    self._update(parameter, group)
-
-    def _update(self, parameter: torch.Tensor, group: dict[str, Any]) -> None:
-        gradient, state = parameter.grad, self.state[parameter]
-        assert gradient is not None
-        if group["weight_decay"]:
-            gradient = gradient + group["weight_decay"] * parameter
-        square = state["square_avg"]
+    def _update(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> None:
+        gradient = self._gradient(parameter, group)
+        square = variance = state["square_avg"]
         square.mul_(group["alpha"]).addcmul_(gradient, gradient, value=1 - group["alpha"])
-        variance = square
         if group["centered"]:
             mean = state["grad_avg"]
             mean.mul_(group["alpha"]).add_(gradient, alpha=1 - group["alpha"])

@@ -8,23 +8,28 @@ from typing import Any
 
 import torch
 
+from ...framework.dressing import inside_torch
 from ...framework.dtype import plain, translated
-from ...framework.tensor import inside_torch
 from .module import Module
 
 
 def adopt(
-    layer: type[torch.nn.Module], positional: str | None = None, base: type = Module, shown: str | None = None
+    layer: type[torch.nn.Module],
+    positional: str | None = None,
+    base: type = Module,
+    shown: str | None = None,
+    axes: int | None = None,
 ) -> Any:
     """A subclass of a torch layer that is a `oneflow.nn.Module` and takes OneFlow's data types.
 
     Args:
         positional: OneFlow's arguments, in its order, where torch has others.
         base: the class of OneFlow that it inherits from.
-        shown: what stands between the parentheses when it is printed, with its attributes in braces, if not torch's text.
+        shown: the text between the parentheses when it is printed, with its attributes in braces; None for torch's.
+        axes: of a pooling layer, whose sizes become tuples with a number for each axis.
     """
     make = translated(layer.__init__) if positional is None else named(layer.__init__, "self " + positional)
-    own: dict[str, Any] = {"__init__": make}
+    own: dict[str, Any] = {"__init__": make if axes is None else _with_tuples(make, axes)}
     if "forward" in vars(layer) and not issubclass(layer, torch.nn.Sequential):
         own["forward"] = layer.forward if _is_one_function(layer) else inside_torch(layer.forward)
     if shown is not None:
@@ -34,23 +39,21 @@ def adopt(
 
 
 def _is_one_function(layer: type[torch.nn.Module]) -> bool:
-    """Whether its forward is one function of torch, which is called as a script would: it minds layouts over processes."""
+    """Whether its forward is a single function of torch, which on OneFlow's tensors also accepts global ones."""
     return layer.__module__ == "torch.nn.modules.activation" or layer is torch.nn.LayerNorm
 
 
-def adopt_pooling(layer: type[torch.nn.Module], axes: int, shown: str) -> Any:
-    """A pooling layer of torch whose sizes are tuples, a number for each axis."""
-    adopted = adopt(layer, shown=shown)
-    make = adopted.__init__
+def _with_tuples(make: Callable[..., None], axes: int) -> Callable[..., None]:
+    """A constructor of a pooling layer that turns single sizes into tuples, as OneFlow keeps and prints them."""
 
-    def with_tuples(self: Any, *arguments: Any, **keywords: Any) -> None:
+    @wraps(make)
+    def call(self: torch.nn.Module, *arguments: Any, **keywords: Any) -> None:
         make(self, *arguments, **keywords)
         for name in ("kernel_size", "stride", "padding", "dilation"):
             if isinstance(getattr(self, name, None), int):
                 setattr(self, name, (getattr(self, name),) * axes)
 
-    adopted.__init__ = with_tuples
-    return adopted
+    return call
 
 
 def named(function: Callable[..., Any], positional: str) -> Callable[..., Any]:

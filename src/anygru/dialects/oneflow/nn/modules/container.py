@@ -10,6 +10,8 @@ from ...framework.tensor import Parameter
 from .adopted import adopt
 from .module import Module
 
+__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+
 
 class Sequential(adopt(torch.nn.Sequential)):  # type: ignore[misc]
     """As torch.nn.Sequential; what is left after a deletion keeps its name."""

@@ -7,8 +7,13 @@ from typing import Any
 import torch
 
 from ...framework.tensor import Tensor
-from .. import functional as F
+from ..functional import functions as F
 from .adopted import adopt
+
+__all__ = [
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CrossEntropyLoss", "KLDivLoss", "L1Loss", "MSELoss",
+    "MarginRankingLoss", "NLLLoss", "SmoothL1Loss", "TripletMarginLoss",
+]  # fmt: skip
 
 
 def _loss(layer: type[torch.nn.Module], positional: str) -> Any:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from ...framework.dressing import dress
 from ...framework.dtype import dtype, plain, translated
-from ...framework.tensor import Parameter, Tensor, as_parameter, dress
+from ...framework.tensor import Parameter, Tensor, as_parameter
 
 
 @contextlib.contextmanager

@@ -9,16 +9,17 @@ from typing import Any
 
 import torch
 
-import anygru
-from anygru import functional
-from anygru.errors import ArgumentError, ArgumentTypeError
-from anygru.parallel import global_tensor
-
+from ..... import functional, layers
+from .....errors import ArgumentError, ArgumentTypeError
+from .....parallel import global_tensor
+from ...framework.dressing import dress
 from ...framework.dtype import plain, translated
-from ...framework.tensor import Tensor, dress
+from ...framework.tensor import Tensor
 from ..utils.rnn import PackedSequence, repacked
 from .adopted import adopt
 from .module import Module
+
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 
 RNNBase = adopt(torch.nn.RNNBase)
 RNN = adopt(torch.nn.RNN, base=RNNBase)
@@ -160,9 +161,9 @@ class GRU(torch.nn.GRU, RNNBase):  # type: ignore[misc, valid-type]
     def __setstate__(self, state: dict[str, Any]) -> None:
         torch.nn.Module.__setstate__(self, state)
 
-    def __to_anygru__(self) -> anygru.GRU:
+    def __to_anygru__(self) -> layers.GRU:
         """The same layer as `anygru.GRU`, with parameters in this one's memory: training either trains both."""
-        layer = anygru.GRU(
+        layer = layers.GRU(
             self.input_size,
             self.hidden_size,
             self.num_layers,
@@ -188,9 +189,9 @@ class GRUCell(torch.nn.GRUCell, RNNCellBase):  # type: ignore[misc, valid-type]
         with torch._C.DisableTorchFunctionSubclass(), _oneflow_errors():
             return dress(functional.gru_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh))
 
-    def __to_anygru__(self) -> anygru.GRUCell:
+    def __to_anygru__(self) -> layers.GRUCell:
         """The same cell as `anygru.GRUCell`, with parameters in this one's memory: training either trains both."""
-        cell = anygru.GRUCell(self.input_size, self.hidden_size, self.bias, device="meta")
+        cell = layers.GRUCell(self.input_size, self.hidden_size, self.bias, device="meta")
         return _with_memory_of(self, cell)
 
 

@@ -2,7 +2,7 @@
 
 from torch.nn import utils as _torch
 
-from ...framework.tensor import inside_torch
+from ...framework.dressing import inside_torch
 
 clip_grad_norm_ = inside_torch(_torch.clip_grad_norm_)
 clip_grad_value_ = inside_torch(_torch.clip_grad_value_)

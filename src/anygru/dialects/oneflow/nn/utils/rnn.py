@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch.nn.utils import rnn
 
+from ...framework.dressing import dress
 from ...framework.dtype import translated
-from ...framework.tensor import Tensor, dress
+from ...framework.tensor import Tensor
 
 __all__ = [
     "PackedSequence",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .optimizer import Optimizer
+from ..optimizer import Optimizer
 
 
 class ReduceLROnPlateau:

@@ -1,0 +1,81 @@
+"""How torch's values become OneFlow's, in place, and back.
+
+`framework/tensor.py` fills `DRESSED` with its classes: they are subclasses of torch's without state of their own, so a tensor
+changes sides by having its class assigned, and stays the same object with the same place in the autograd graph.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+import torch
+from torch.distributed.tensor import DTensor, Partial, Placement, Replicate
+
+from .dtype import Size, indexed, of_torch
+
+DRESSED: dict[type, type] = {}
+"""torch's classes of tensors, and OneFlow's."""
+
+
+def dress(value: Any) -> Any:
+    """What torch gave, as OneFlow gives it: tensors (in place, in tuples and lists too), shapes, types, devices."""
+    kind = type(value)
+    if kind is DTensor and any(_is_extremum(layout) for layout in value.placements):
+        # OneFlow's partial results are sums; torch also has partial maxima and minima.
+        value = value.redistribute(
+            placements=[Replicate() if _is_extremum(layout) else layout for layout in value.placements]
+        )
+    if kind in DRESSED:
+        value.__class__ = DRESSED[kind]
+    elif kind is torch.Size:
+        return Size(value)
+    elif kind is torch.dtype:
+        return of_torch(value)
+    elif kind is torch.device:
+        return indexed(value)
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            dress(part)
+    return value
+
+
+def _is_extremum(layout: Placement) -> bool:
+    return isinstance(layout, Partial) and layout.reduce_op not in ("sum", "avg")
+
+
+def inside_torch(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, run with `__torch_function__` disabled: it sees torch's types, and its result is dressed once."""
+
+    @wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            result = function(*arguments, **keywords)
+        return dress(result)
+
+    return call
+
+
+def dress_as_torch(value: torch.Tensor) -> torch.Tensor:
+    """An alias in torch's own class."""
+    if isinstance(value, DTensor):
+        value.__class__ = DTensor
+        return value
+    return value.as_subclass(torch.Tensor)
+
+
+def copied(values: Any) -> Any:
+    """Nested lists of tensors or numbers, arrays or a tensor, as torch.tensor takes them, sharing no memory."""
+    if isinstance(values, torch.Tensor):
+        return values.detach().clone().as_subclass(torch.Tensor)
+    if isinstance(values, np.ndarray):
+        return values.copy()
+    if isinstance(values, (list, tuple)) and any(isinstance(value, torch.Tensor) for value in values):
+        return [value.tolist() for value in values]
+    return values
+
+
+def torch_dtype(tensor: torch.Tensor) -> torch.dtype:
+    """torch's type of any tensor."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return tensor.dtype

@@ -1,0 +1,49 @@
+"""The layers in which OneFlow differs from torch only by arguments and by what it prints, a row of a table each."""
+
+from typing import Any
+
+import torch
+
+from ...._hook.names import names
+from .. import parameter
+from . import container, loss, module, rnn
+from .adopted import adopt
+
+_NORM = "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, track_running_stats={track_running_stats}"
+_POOLING = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
+_MAX_POOLING = _POOLING + ", dilation={dilation}"
+_AVERAGE_POOLING = _POOLING + ", ceil_mode={ceil_mode}"
+
+# The options of `adopt`; a layer that names.txt lists and that is in no file here has none.
+_ROWS: dict[str, dict[str, Any]] = {
+    "AdaptiveAvgPool1d": {"shown": ""},
+    "AdaptiveAvgPool2d": {"shown": ""},
+    "AvgPool1d": {"axes": 1, "shown": _AVERAGE_POOLING},
+    "AvgPool2d": {"axes": 2, "shown": _AVERAGE_POOLING},
+    "BatchNorm1d": {"shown": _NORM},
+    "BatchNorm2d": {"shown": _NORM},
+    "Embedding": {
+        "positional": "num_embeddings embedding_dim padding_idx max_norm norm_type scale_grad_by_freq sparse _weight"
+    },
+    "GELU": {"positional": "approximate", "shown": ""},
+    "GLU": {"shown": ""},
+    "GroupNorm": {"shown": "{num_groups}, {num_channels}, eps={eps}, affine={affine}"},
+    "Hardshrink": {"shown": "lambd={lambd}"},
+    "Hardtanh": {"shown": "min_val={min_val:g}, max_val={max_val:g}"},
+    "LayerNorm": {"shown": "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}"},
+    "MaxPool1d": {"axes": 1, "shown": _MAX_POOLING},
+    "MaxPool2d": {"axes": 2, "shown": _MAX_POOLING},
+    "Softplus": {"shown": "beta={beta:g}, threshold={threshold:g}"},
+    "Softshrink": {"shown": "lambd={lambd}"},
+    "Threshold": {"shown": ""},
+    "Upsample": {"shown": "scale_factor={scale_factor}, mode={mode}"},
+    "ZeroPad2d": {"shown": ""},
+}
+
+__all__ = [
+    name
+    for name in names("oneflow").covered["oneflow.nn"]
+    if isinstance(getattr(torch.nn, name, None), type)
+    and not any(hasattr(file, name) for file in (container, loss, module, rnn, parameter))
+]
+globals().update({name: adopt(getattr(torch.nn, name), **_ROWS.get(name, {})) for name in __all__})
