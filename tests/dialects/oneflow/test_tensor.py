@@ -99,7 +99,8 @@ def test_scalars_format_as_numbers() -> None:
 
 def test_names_that_are_not_covered_say_so() -> None:
     for module, name in (
-        (flow, "one_embedding"),
+        (flow, "nms"),
+        (flow.one_embedding, "Embedding"),
         (flow.nn, "Bilinear"),
         (flow.optim, "LAMB"),
         (flow.nn.init, "dirac_"),

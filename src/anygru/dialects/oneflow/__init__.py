@@ -14,6 +14,7 @@ from .framework.differing import *
 from .framework.dtype import *
 from .framework.dtype import bool_ as _bool
 from .framework.functions import *
+from .framework.indexing import *
 from .framework.placement import placement
 from .framework.tensor import Tensor
 from .framework.tensor_str import set_printoptions

@@ -2,6 +2,7 @@
 
 from ...parallel import start as _start
 from ...parallel import world as _world
+from .framework.placement import placement
 
 
 def get_rank() -> int:
@@ -17,6 +18,11 @@ def get_world_size() -> int:
 def get_local_rank() -> int:
     """The number of this process on its machine."""
     return _start().local_rank
+
+
+def all_device_placement(device_type: str) -> placement:
+    """All processes of the job, as a placement."""
+    return placement.all(device_type)
 
 
 def get_node_size() -> int:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from torch.distributed.tensor import Partial, Placement, Replicate, Shard
 
+__all__ = ["broadcast", "partial_sum", "sbp", "split"]
+
 
 class sbp:
     """One layout, over one dimension of the placement; `placement` is torch's."""
@@ -27,6 +29,9 @@ class sbp:
         return f"oneflow.sbp.{self.name}"
 
 
+Layout = sbp | Sequence[sbp]
+"""What an `sbp=` argument takes: one for each dimension of the placement."""
+
 broadcast = sbp("broadcast", Replicate())
 partial_sum = sbp("partial_sum", Partial("sum"))
 
@@ -45,7 +50,7 @@ def of_placement(known: Placement) -> sbp:
     return partial_sum if known.is_partial() else broadcast
 
 
-def placements(layout: sbp | Sequence[sbp], dimensions: int, tensor_dim: int) -> list[Placement]:
+def placements(layout: Layout, dimensions: int, tensor_dim: int) -> list[Placement]:
     """torch's placements for an `sbp=` argument.
 
     Args:

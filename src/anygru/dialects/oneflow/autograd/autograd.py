@@ -1,7 +1,5 @@
 """Derivatives."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Collectives on local tensors: torch.distributed's. Each changes the tensors that receive, and needs every process."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +8,7 @@ import torch.distributed as dist
 
 from .... import parallel
 from ..framework.dressing import dress
-from ..framework.dtype import dtype, plain
+from ..framework.dtype import DeviceLike, dtype, plain
 from ..framework.tensor import Tensor
 
 __all__ = [
@@ -94,7 +92,12 @@ def send(tensor: Tensor, dst: int, send_meta: bool = True) -> None:
 
 
 def recv(
-    src: int, shape: Any = None, dtype: dtype | None = None, device: Any = None, *, out: Tensor | None = None
+    src: int,
+    shape: Sequence[int] | None = None,
+    dtype: dtype | None = None,
+    device: DeviceLike | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Receive a tensor from process `src`, into `out` if it is given; give shape and type if they are not sent."""
     parallel.start(alone=True)

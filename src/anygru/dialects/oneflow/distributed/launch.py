@@ -1,12 +1,10 @@
 """`python -m oneflow.distributed.launch`: OneFlow's command line for torchrun."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence
 
-from ....parallel import launch
+from anygru.parallel import launch  # absolute: `python -m` runs this file as part of the package `oneflow`
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,7 +1,5 @@
 """`oneflow.save` and `oneflow.load`: the files of `anygru.checkpoints.oneflow` with this dialect's tensors and modules."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 Each is a function of `oneflow`, and most are methods of its tensors too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import wraps
@@ -18,8 +16,8 @@ from .dtype import dtype, plain
 from .tensor import Tensor
 
 __all__ = [
-    "allclose", "argsort", "argwhere", "floor_divide", "log_softmax", "neg", "negative", "norm", "pow", "prod",
-    "sign", "softmax", "sort", "square", "sub", "unique", "where",
+    "allclose", "argsort", "argwhere", "floor_divide", "log_softmax", "neg", "negative", "nonzero", "norm", "pow",
+    "prod", "sign", "softmax", "sort", "square", "sub", "unique", "where",
 ]  # fmt: skip
 
 
@@ -51,10 +49,12 @@ square = _in_floats(torch.square)
 
 
 def pow(input: Any, exponent: Any) -> Any:
-    """`input ** exponent`; of two tensors of whole numbers as float32."""
+    """`input ** exponent`; of two tensors of whole numbers as float32, of whole numbers and a negative one rounded down."""
     tensors = isinstance(input, torch.Tensor) and isinstance(exponent, torch.Tensor)
     if tensors and not torch_dtype(exponent).is_floating_point:
         input = _floats(input)
+    if isinstance(exponent, int) and exponent < 0 and not torch_dtype(input).is_floating_point:
+        return torch.pow(_floats(input), exponent).to(torch_dtype(input))  # torch refuses it
     return torch.pow(input, exponent)
 
 
@@ -82,13 +82,19 @@ def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: dtype 
 
 def sort(input: Tensor, dim: int = -1, descending: bool = False) -> Any:
     """The sorted `values`, and their places `indices` as int32, as OneFlow counts here."""
-    values, places = torch.sort(input, dim=dim, descending=descending)
+    # Equal values keep their order (recorded in 0.9.0 on the CPU).
+    values, places = torch.sort(input, dim=dim, descending=descending, stable=True)
     return torch.return_types.sort((values, places.to(torch.int32)))
 
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False) -> Any:
     """The places of the sorted values, as int32."""
     return sort(input, dim, descending)[1]
+
+
+def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
+    """The places of what is not zero, a row each, or a tensor for each dimension."""
+    return torch.nonzero(input, as_tuple=True) if as_tuple else torch.nonzero(input)
 
 
 def argwhere(input: Tensor, dtype: dtype | None = None) -> Any:
@@ -203,7 +209,7 @@ def _logical(function: Callable[..., torch.Tensor]) -> Callable[[Tensor, Any], A
 
 
 _functions: tuple[Callable[..., Any], ...] = (
-    sort, argsort, floor_divide, norm, softmax, log_softmax, copy_, allclose, pow, prod, sub,
+    sort, argsort, floor_divide, norm, softmax, log_softmax, copy_, allclose, nonzero, pow, prod, sub,
 )  # fmt: skip
 for _function in _functions:
     setattr(Tensor, _function.__name__, _function)

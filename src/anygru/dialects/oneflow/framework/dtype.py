@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any
+from typing import Any, SupportsIndex
 
 import torch
 
@@ -69,7 +69,7 @@ def of_torch(known: torch.dtype) -> dtype:
 class Size(tuple[int, ...]):
     """A shape."""
 
-    def __new__(cls, sizes: Any = ()) -> Size:
+    def __new__(cls, sizes: Iterable[int] = ()) -> Size:
         size = super().__new__(cls, sizes)
         for place, item in enumerate(size):
             if not isinstance(item, int):
@@ -92,14 +92,17 @@ class Size(tuple[int, ...]):
     def __add__(self, other: Any) -> Size:
         return Size(super().__add__(tuple(other)))
 
-    def __mul__(self, times: Any) -> Size:
+    def __mul__(self, times: SupportsIndex) -> Size:
         return Size(super().__mul__(times))
 
     __rmul__ = __mul__
 
 
+DeviceLike = str | int | torch.device
+
+
 class _DeviceType(type):
-    def __call__(cls, kind: Any, index: int | None = None) -> torch.device:
+    def __call__(cls, kind: DeviceLike, index: int | None = None) -> torch.device:
         if isinstance(kind, torch.device):
             return indexed(kind)
         name, _, number = str(kind).partition(":")
@@ -107,7 +110,7 @@ class _DeviceType(type):
             raise RuntimeError(f"Expected one of cpu, cuda device type at start of device string: {kind}")
         return torch.device(name, int(number) if number else index or 0)
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, torch.device)
 
 

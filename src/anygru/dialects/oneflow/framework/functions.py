@@ -1,29 +1,43 @@
 """The functions that make tensors: torch's, with OneFlow's types and with layouts over processes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 import torch
 
-from ....parallel import global_tensor
 from .. import sbp as sbp_module
-from .dressing import copied, dress
-from .dtype import bool_, dtype, float16, float32, float64, int8, int32, int64, of_torch, plain, translated, uint8
+from .dressing import copied, dress, torch_dtype
+from .dtype import (
+    DeviceLike,
+    bool_,
+    dtype,
+    float16,
+    float32,
+    float64,
+    indexed,
+    int8,
+    int32,
+    int64,
+    of_torch,
+    plain,
+    translated,
+    uint8,
+)
+from .over_processes import placed
 from .placement import placement
 from .tensor import Tensor
 
 __all__ = [
-    "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor",
+    "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator", "HalfTensor", "IntTensor",
     "LongTensor", "all", "any", "arange", "as_tensor", "cast", "contiguous", "cumprod", "cumsum", "div_", "empty",
-    "empty_like", "expand", "eye", "finfo", "from_numpy", "full", "full_like", "get_default_dtype",
-    "get_rng_state", "global_to_global", "iinfo", "is_tensor", "linspace", "local_to_global", "logspace",
-    "masked_fill_", "mean", "nansum", "new_empty", "new_full", "new_ones", "new_zeros", "normal", "ones",
-    "ones_like", "rand", "randint", "randint_like", "randn", "randn_like", "randperm", "repeat",
-    "set_default_dtype", "std", "sum", "tensor", "to_global", "to_local", "var", "view", "zeros", "zeros_like",
+    "empty_like", "erfinv_", "expand", "eye", "finfo", "from_numpy", "full", "full_like", "get_default_dtype",
+    "get_rng_state", "global_to_global", "iinfo", "index_add_", "is_tensor", "linspace", "local_to_global",
+    "logspace", "masked_fill_", "mean", "nansum", "new_empty", "new_full", "new_ones", "new_zeros", "normal",
+    "ones", "ones_like", "rand", "randint", "randint_like", "randn", "randn_like", "randperm", "repeat",
+    "set_default_dtype", "set_default_tensor_type", "std", "sum", "tensor", "to_global", "to_local", "var", "view",
+    "zeros", "zeros_like",
 ]  # fmt: skip
 
 Maker = Callable[..., Tensor]
@@ -39,7 +53,7 @@ def making(function: Callable[..., torch.Tensor]) -> Maker:
     def make(
         *arguments: Any,
         placement: placement | None = None,
-        sbp: Any = None,
+        sbp: sbp_module.Layout | None = None,
         requires_grad: bool = False,
         **keywords: Any,
     ) -> Tensor:
@@ -63,24 +77,15 @@ def _whole(value: Any) -> Any:
     return value._whole().as_subclass(torch.Tensor) if isinstance(value, Tensor) else value
 
 
-def placed(whole: torch.Tensor, place: placement | None, sbp: Any) -> Tensor:
-    """A local tensor as it is, or laid out over the processes of a placement."""
-    if place is None and sbp is None:
-        return dress(whole)
-    assert place is not None, "a global tensor needs a placement beside its sbp"
-    assert sbp is not None, "a global tensor needs an sbp beside its placement"
-    mesh = place.mesh
-    return dress(global_tensor.from_whole(whole, mesh, sbp_module.placements(sbp, mesh.ndim, whole.dim())))
-
-
 zeros = making(torch.zeros)
 ones = making(torch.ones)
 full = making(torch.full)
 empty = making(torch.empty)
-eye = making(torch.eye)
+# These have float32 whatever the default type is (recorded in 0.9.0).
+eye = making(partial(torch.eye, dtype=torch.float32))
 arange = making(torch.arange)
-linspace = making(torch.linspace)
-logspace = making(torch.logspace)
+linspace = making(partial(torch.linspace, dtype=torch.float32))
+logspace = making(partial(torch.logspace, dtype=torch.float32))
 rand = making(torch.rand)
 randn = making(torch.randn)
 randint = making(torch.randint)
@@ -98,17 +103,17 @@ def tensor(
     data: Any,
     *,
     dtype: dtype | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     placement: placement | None = None,
-    sbp: Any = None,
+    sbp: sbp_module.Layout | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A tensor with these values, copied. Python's and NumPy's numbers give float32 or int64; arrays keep their type."""
+    """A tensor with these values, copied. Python's numbers give the default type or int64; arrays keep their type."""
     known: Any = plain(dtype)
     values = copied(data)
     if known is None and not isinstance(values, (np.ndarray, torch.Tensor)) and _is_floating(values):
-        known = torch.float32
+        known = torch.get_default_dtype() if np.asarray(values).dtype == np.float64 else torch.float32
     made = torch.as_tensor(values, dtype=known, device=plain(device))
     return placed(made, placement, sbp).requires_grad_(requires_grad)
 
@@ -118,7 +123,7 @@ def _is_floating(values: Any) -> bool:
     return np.asarray(values).dtype.kind == "f"
 
 
-def as_tensor(data: Any, dtype: dtype | None = None, device: Any = None) -> Tensor:
+def as_tensor(data: Any, dtype: dtype | None = None, device: DeviceLike | None = None) -> Tensor:
     """The data as a tensor, without a copy where that is possible."""
     if isinstance(data, Tensor):
         return data if dtype is None and device is None else data.to(device, dtype)
@@ -141,17 +146,23 @@ def typed(known: dtype) -> Maker:
     return make
 
 
-def to_global(input: Tensor, placement: placement | None = None, sbp: Any = None, **keywords: Any) -> Tensor:
+def to_global(
+    input: Tensor, placement: placement | None = None, sbp: sbp_module.Layout | None = None, **keywords: Any
+) -> Tensor:
     """As the tensor's method."""
     return input.to_global(placement, sbp, **keywords)
 
 
-def local_to_global(input: Tensor, placement: placement | None = None, sbp: Any = None, **keywords: Any) -> Tensor:
+def local_to_global(
+    input: Tensor, placement: placement | None = None, sbp: sbp_module.Layout | None = None, **keywords: Any
+) -> Tensor:
     """As the tensor's method."""
     return input.local_to_global(placement, sbp, **keywords)
 
 
-def global_to_global(input: Tensor, placement: placement | None = None, sbp: Any = None, **keywords: Any) -> Tensor:
+def global_to_global(
+    input: Tensor, placement: placement | None = None, sbp: sbp_module.Layout | None = None, **keywords: Any
+) -> Tensor:
     """As the tensor's method."""
     return input.global_to_global(placement, sbp, **keywords)
 
@@ -184,7 +195,6 @@ finfo = translated(torch.finfo)
 iinfo = translated(torch.iinfo)
 mean = translated(torch.mean)
 nansum = translated(torch.nansum)
-set_default_dtype = translated(torch.set_default_dtype)
 std = translated(torch.std)
 sum = translated(torch.sum)
 var = translated(torch.var)
@@ -192,12 +202,14 @@ var = translated(torch.var)
 # What torch has as methods only.
 contiguous = Tensor.contiguous
 div_ = Tensor.div_
+erfinv_ = Tensor.erfinv_
 expand = Tensor.expand
+index_add_ = Tensor.index_add_
 masked_fill_ = Tensor.masked_fill_
-new_empty = Tensor.new_empty
-new_full = Tensor.new_full
-new_ones = Tensor.new_ones
-new_zeros = Tensor.new_zeros
+new_empty = making(torch.Tensor.new_empty)
+new_full = making(torch.Tensor.new_full)
+new_ones = making(torch.Tensor.new_ones)
+new_zeros = making(torch.Tensor.new_zeros)
 repeat = Tensor.repeat
 view = Tensor.view
 
@@ -211,6 +223,31 @@ ByteTensor = typed(uint8)
 BoolTensor = typed(bool_)
 
 
+def set_default_dtype(d: dtype) -> None:
+    """Set the type of tensors made from Python's floats. Raises RuntimeError for a type that is no floating point."""
+    if not d.is_floating_point:
+        raise RuntimeError(f"only floating-point types are supported as the default type, got {d}")
+    torch.set_default_dtype(d.torch)
+
+
+def set_default_tensor_type(tensor_type: str | Maker) -> None:
+    """Set the default type by a type of tensors, such as `oneflow.DoubleTensor` or its name."""
+    known = globals()[tensor_type.rpartition(".")[2]] if isinstance(tensor_type, str) else tensor_type
+    torch.set_default_dtype(torch_dtype(known()))
+
+
+class Generator(torch.Generator):
+    """A source of random numbers; "auto" is the CPU's."""
+
+    def __new__(cls, device: DeviceLike | None = None) -> "Generator":
+        place = torch.device("cpu" if device in (None, "auto") else device)
+        return super().__new__(cls, plain(indexed(place)))  # type: ignore[call-arg]
+
+
 def get_default_dtype() -> dtype:
     """The type of tensors made from Python's floats."""
     return of_torch(torch.get_default_dtype())
+
+
+for _maker in (new_empty, new_full, new_ones, new_zeros, making(torch.Tensor.new_tensor)):
+    setattr(Tensor, _maker.__name__, _maker)

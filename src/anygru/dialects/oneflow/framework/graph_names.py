@@ -1,7 +1,5 @@
 """What OneFlow calls the steps of the autograd graph, which it shows where it prints a tensor."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -73,7 +71,7 @@ def name_of(tensor: Any) -> str:
     return f"{_POWERS.get(node.name()) or _name(node, tensor)}_backward"
 
 
-def _name(node: Any, tensor: torch.Tensor) -> str:
+def _name(node: Any, tensor: Any) -> str:
     kind = re.sub(r"Backward\d*$", "", node.name())
     if kind in ("Mul", "Div"):
         return ("scalar_" if _by_number(node) else "broadcast_") + kind.lower()

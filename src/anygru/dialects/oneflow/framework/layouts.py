@@ -4,8 +4,6 @@ An operator that needs a dimension whole, such as a softmax along it, cannot tak
 cannot take an open sum. torch then gives every process a copy of all. OneFlow splits another dimension, which moves less.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What tensors say about their layout over processes, and how they change it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -51,9 +49,9 @@ class OverProcesses(torch.Tensor):
     def to_global(
         self,
         placement: placements.placement | None = None,
-        sbp: Any = None,
+        sbp: sbp_module.Layout | None = None,
         *,
-        grad_sbp: Any = None,
+        grad_sbp: sbp_module.Layout | None = None,
         check_meta: bool = True,
         copy: bool = False,
     ) -> Any:
@@ -86,12 +84,16 @@ class OverProcesses(torch.Tensor):
             values.register_hook(torch.zeros_like)
         return values
 
-    def local_to_global(self, placement: placements.placement | None = None, sbp: Any = None, **keywords: Any) -> Any:
+    def local_to_global(
+        self, placement: placements.placement | None = None, sbp: sbp_module.Layout | None = None, **keywords: Any
+    ) -> Any:
         if self.is_global:
             raise RuntimeError("local_to_global takes a local tensor; global_to_global a global one")
         return self.to_global(placement, sbp, **keywords)
 
-    def global_to_global(self, placement: placements.placement | None = None, sbp: Any = None, **keywords: Any) -> Any:
+    def global_to_global(
+        self, placement: placements.placement | None = None, sbp: sbp_module.Layout | None = None, **keywords: Any
+    ) -> Any:
         if self.is_local:
             raise RuntimeError("global_to_global takes a global tensor; local_to_global a local one")
         return self.to_global(placement, sbp, **keywords)
@@ -106,3 +108,13 @@ class OverProcesses(torch.Tensor):
 
     def to_consistent(self, *_arguments: Any, **_keywords: Any) -> Any:
         raise RuntimeError(".to_consistent has been removed, please use .to_global instead")
+
+
+def placed(whole: torch.Tensor, place: placements.placement | None, sbp: sbp_module.Layout | None) -> Any:
+    """A local tensor as it is, or laid out over the processes of a placement."""
+    if place is None and sbp is None:
+        return dress(whole)
+    assert place is not None, "a global tensor needs a placement beside its sbp"
+    assert sbp is not None, "a global tensor needs an sbp beside its placement"
+    mesh = place.mesh
+    return dress(global_tensor.from_whole(whole, mesh, sbp_module.placements(sbp, mesh.ndim, whole.dim())))

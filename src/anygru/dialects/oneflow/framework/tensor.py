@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partialmethod
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 import torch
@@ -19,10 +19,12 @@ from torch.nn import init
 
 from ....parallel import global_tensor
 from ..._kit.graph import is_released
+from ..sbp import Layout
 from . import layouts, tensor_str
 from .dressing import DRESSED, copied, dress, dress_as_torch, torch_dtype
-from .dtype import Size, dtype, of_torch, plain, translated
-from .over_processes import OverProcesses
+from .dtype import DeviceLike, Size, dtype, of_torch, plain, translated
+from .over_processes import OverProcesses, placed
+from .placement import placement
 
 _DATA: Any = torch.Tensor.data
 _REQUIRES_GRAD: Any = torch.Tensor.requires_grad
@@ -44,10 +46,16 @@ _TYPE_NAMES = {
 
 
 class Tensor(OverProcesses):
-    """A local or global tensor. `Tensor(values)` has float32, or the tensor's type; `Tensor(2, 3)` has that shape."""
+    """A local or global tensor. `Tensor(values)` has the default type, or the tensor's; `Tensor(2, 3)` has that shape."""
 
-    def __new__(cls, *values: Any, device: Any = None) -> Tensor:
-        made = cls._of(values)
+    def __new__(
+        cls,
+        *values: Any,
+        device: DeviceLike | None = None,
+        placement: placement | None = None,
+        sbp: Layout | None = None,
+    ) -> Tensor:
+        made = placed(cls._of(values), placement, sbp)
         return made if device is None else made.to(device)
 
     @staticmethod
@@ -60,7 +68,7 @@ class Tensor(OverProcesses):
             raise TypeError(f"Tensor() takes values or the sizes of a shape, got {values}")
         if values and isinstance(values[0], torch.Tensor):
             return dress(copied(values[0]))
-        return dress(torch.as_tensor(copied(values[0]) if values else [], dtype=torch.float32))
+        return dress(torch.as_tensor(copied(values[0]) if values else [], dtype=torch.get_default_dtype()))
 
     @classmethod
     def __torch_function__(
@@ -147,7 +155,7 @@ class Tensor(OverProcesses):
     # The autograd graph
 
     def backward(  # type: ignore[override]
-        self, gradient: Any = None, retain_graph: bool = False, create_graph: bool = False
+        self, gradient: torch.Tensor | None = None, retain_graph: bool = False, create_graph: bool = False
     ) -> None:
         """Add to the gradients of the leaves. The graph serves once, unless retain_graph or create_graph is given."""
         step: Any = self.grad_fn
@@ -188,7 +196,7 @@ class Tensor(OverProcesses):
         memo[id(self)] = twin
         return twin
 
-    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
         if self.is_global:
             raise RuntimeError("a global tensor is saved by oneflow.save(..., global_dst_rank=0)")
         values = torch.Tensor.detach(self).as_subclass(torch.Tensor)
@@ -205,11 +213,6 @@ for _name in [
     "mean",
     "cumsum",
     "cumprod",
-    "new_tensor",
-    "new_empty",
-    "new_full",
-    "new_ones",
-    "new_zeros",
     "all",
     "any",
     "std",
@@ -241,7 +244,8 @@ class Parameter(Tensor):
     def __new__(cls, data: torch.Tensor, requires_grad: bool = True) -> Parameter:
         if not isinstance(data, torch.Tensor):
             raise TypeError(f"Parameter needs a tensor, got {type(data).__name__}")
-        return as_parameter(torch.nn.Parameter(dress_as_torch(data.detach()), requires_grad))
+        differentiable = torch_dtype(data).is_floating_point
+        return as_parameter(torch.nn.Parameter(dress_as_torch(data.detach()), requires_grad and differentiable))
 
 
 class _Global:

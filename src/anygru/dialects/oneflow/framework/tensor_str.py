@@ -40,16 +40,17 @@ def text(tensor: Tensor) -> str:
 
 
 def _digits(values: torch.Tensor) -> str:
-    """The values as torch writes them, unless infinities or NaN are among them."""
-    if not values.dim() or not values.is_floating_point() or bool(values.isfinite().all()):
+    """The values as torch writes them, unless infinities or NaN are among them or the notation was set by hand."""
+    usual = _tensor_str.PRINT_OPTS.sci_mode is None and bool(values.isfinite().all())
+    if not values.dim() or not values.is_floating_point() or usual or not bool(values.any()):
         return _tensor_str._tensor_str(values, len(PREFIX))
     summarize = values.numel() > _tensor_str.PRINT_OPTS.threshold
     shown = _tensor_str.get_summarized_data(values) if summarize else values
     readable = values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
-    return _tensor_str._tensor_str_with_formatter(readable, len(PREFIX), summarize, _NonFinite(shown))
+    return _tensor_str._tensor_str_with_formatter(readable, len(PREFIX), summarize, _Formatter(shown))
 
 
-class _NonFinite(_tensor_str._Formatter):
+class _Formatter(_tensor_str._Formatter):
     """torch's formatter with OneFlow's choices, for which infinities and NaN count like other values.
 
     So an infinite value makes all go over to powers of ten, and NaN is no whole number.
@@ -57,17 +58,23 @@ class _NonFinite(_tensor_str._Formatter):
 
     def __init__(self, values: torch.Tensor) -> None:
         super().__init__(values)
-        self.max_width = 1
         sizes = [abs(value) for value in values.flatten().tolist() if value != 0]
         self.int_mode = all(math.isinf(size) or size == size // 1 for size in sizes)
-        if _tensor_str.PRINT_OPTS.sci_mode is None:
-            largest, smallest = -math.inf, math.inf
-            for size in sizes:  # NaN takes part until the next value comes
-                largest = largest if largest > size else size
-                smallest = smallest if smallest < size else size
-            tiny = not self.int_mode and smallest < 1e-4
-            self.sci_mode = largest > 1000 * smallest or largest > 1e8 or tiny
+        self.sci_mode = self._wants_powers(sizes)
+        self.max_width = 1
         self.max_width = max(len(self.format(value)) for value in values.flatten().tolist() if value != 0)
+        # The width stays that of the notation which would have been chosen.
+        if _tensor_str.PRINT_OPTS.sci_mode is not None:
+            self.sci_mode = _tensor_str.PRINT_OPTS.sci_mode
+
+    def _wants_powers(self, sizes: list[float]) -> bool:
+        """Whether the values are written with powers of ten, unless an option says otherwise."""
+        largest, smallest = -math.inf, math.inf
+        for size in sizes:  # NaN takes part until the next value comes
+            largest = largest if largest > size else size
+            smallest = smallest if smallest < size else size
+        tiny = not self.int_mode and smallest < 1e-4
+        return largest > 1000 * smallest or largest > 1e8 or tiny
 
 
 def set_printoptions(

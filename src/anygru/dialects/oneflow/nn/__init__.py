@@ -1,10 +1,11 @@
 """Layers: torch's as `oneflow.nn.Module`, and those in which OneFlow differs."""
 
+from ..framework.tensor import Parameter
 from . import functional, init, parallel, utils
 from .graph.graph import Graph
 from .modules.container import *
 from .modules.layers import *
 from .modules.loss import *
 from .modules.module import Module
+from .modules.own import *
 from .modules.rnn import *
-from .parameter import Parameter

@@ -13,7 +13,7 @@ import torch
 from ..._kit.numbers import single
 from .optimizer import Optimizer, Parameters
 
-__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "RMSprop"]
+__all__ = ["Adadelta", "Adagrad", "Adam", "AdamW", "RMSprop", "SGD"]
 
 
 class SGD(Optimizer):

@@ -1,18 +1,18 @@
 """`oneflow.nn.functional`: torch's functions, with OneFlow's arguments where torch has others."""
 
-from __future__ import annotations
-
 from typing import Any
 
+import torch
 from torch.nn import functional as _torch
 
 from ...framework.dressing import dress
 from ...framework.tensor import Tensor
-from ..modules.adopted import named
+from ..modules.adopted import named, with_defaults
 
 __all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "kl_div", "l1_loss", "mse_loss",
-    "one_hot", "smooth_l1_loss", "triplet_margin_loss",
+    "affine_grid", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy",
+    "dropout", "grid_sample", "kl_div", "l1_loss", "mse_loss", "one_hot", "smooth_l1_loss",
+    "sparse_softmax_cross_entropy", "triplet_margin_loss",
 ]  # fmt: skip
 
 mse_loss = named(_torch.mse_loss, "input target reduction")
@@ -23,6 +23,8 @@ binary_cross_entropy = named(_torch.binary_cross_entropy, "input target weight r
 binary_cross_entropy_with_logits = named(
     _torch.binary_cross_entropy_with_logits, "input target weight pos_weight reduction"
 )
+affine_grid = with_defaults(_torch.affine_grid, align_corners=False)
+grid_sample = with_defaults(_torch.grid_sample, align_corners=False)
 triplet_margin_loss = named(_torch.triplet_margin_loss, "anchor positive negative margin p eps swap reduction")
 
 
@@ -41,6 +43,46 @@ def cross_entropy(
     return _torch.cross_entropy(
         input, labels, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing
     )
+
+
+def sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor) -> Any:
+    """The cross entropy of each row."""
+    return cross_entropy(logits, labels, reduction="none")
+
+
+def dropout(
+    x: Tensor,
+    p: float = 0.5,
+    training: bool = True,
+    generator: torch.Generator | None = None,
+    *,
+    addend: Tensor | None = None,
+) -> Any:
+    """Zeros with probability p, and the rest scaled up; `addend` is added after that.
+
+    Args:
+        generator: the source of the draws, torch's default one if None.
+    """
+    if generator is None or not training:
+        kept = _torch.dropout(x, p, bool(training))
+    else:
+        mask = torch.empty_like(x).bernoulli_(1 - p, generator=generator)
+        kept = x * mask / (1 - p) if p < 1 else x * mask
+    return kept if addend is None else kept + addend
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """As torch's, but it also trains on a single value a channel: it becomes zero, the running variance NaN (recorded)."""
+    return torch.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
 
 
 def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: Any = 0) -> Any:

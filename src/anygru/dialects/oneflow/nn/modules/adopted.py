@@ -1,7 +1,6 @@
 """How a layer of torch becomes OneFlow's: the same class, beside `oneflow.nn.Module`."""
 
-from __future__ import annotations
-
+import inspect
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -19,6 +18,7 @@ def adopt(
     base: type = Module,
     shown: str | None = None,
     axes: int | None = None,
+    defaults: dict[str, Any] | None = None,
 ) -> Any:
     """A subclass of a torch layer that is a `oneflow.nn.Module` and takes OneFlow's data types.
 
@@ -26,9 +26,12 @@ def adopt(
         positional: OneFlow's arguments, in its order, where torch has others.
         base: the class of OneFlow that it inherits from.
         shown: the text between the parentheses when it is printed, with its attributes in braces; None for torch's.
+        defaults: arguments of the constructor that OneFlow gives another default.
         axes: of a pooling layer, whose sizes become tuples with a number for each axis.
     """
     make = translated(layer.__init__) if positional is None else named(layer.__init__, "self " + positional)
+    if defaults:
+        make = with_defaults(make, **defaults)
     own: dict[str, Any] = {"__init__": make if axes is None else _with_tuples(make, axes)}
     if "forward" in vars(layer) and not issubclass(layer, torch.nn.Sequential):
         own["forward"] = layer.forward if _is_one_function(layer) else inside_torch(layer.forward)
@@ -68,5 +71,17 @@ def named(function: Callable[..., Any], positional: str) -> Callable[..., Any]:
         given = {**dict(zip(names, arguments, strict=False)), **keywords}
         first = [given.pop("self")] if "self" in given else []
         return function(*first, **{name: plain(value) for name, value in given.items()})
+
+    return call
+
+
+def with_defaults(function: Callable[..., Any], **defaults: Any) -> Callable[..., Any]:
+    """A function with other defaults for some of its arguments."""
+    places = {name: place for place, name in enumerate(inspect.signature(function).parameters) if name in defaults}
+
+    @wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        missing = {name: defaults[name] for name, place in places.items() if place >= len(arguments)}
+        return function(*arguments, **{**missing, **keywords})
 
     return call

@@ -1,7 +1,5 @@
 """Modules that hold modules or parameters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

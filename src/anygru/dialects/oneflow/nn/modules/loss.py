@@ -1,7 +1,5 @@
 """Losses: torch's, with OneFlow's arguments."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

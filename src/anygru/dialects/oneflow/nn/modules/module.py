@@ -1,7 +1,5 @@
 """`oneflow.nn.Module`: torch's, with OneFlow's parameters, state_dict, errors and layouts over processes."""
 
-from __future__ import annotations
-
 import contextlib
 import warnings
 from collections import OrderedDict
@@ -25,7 +23,7 @@ def _worded(message: str) -> Iterator[None]:
         raise TypeError(message) from error
 
 
-def _name_checked(name: Any, kind: str) -> None:
+def _name_checked(name: object, kind: str) -> None:
     if not isinstance(name, str):
         raise TypeError(f"{kind} name should be a string. Got {type(name)}")
 
@@ -97,6 +95,7 @@ class Module(torch.nn.Module):
             RuntimeError: names that are missing or unexpected, if strict; values of another shape; local values for a
                 global module, or the reverse.
         """
+        state_dict.keys()  # OneFlow asks for them before it checks anything: other values are AttributeErrors
         return super().load_state_dict(state_dict.copy(), strict)
 
     def _load_from_state_dict(
@@ -137,8 +136,11 @@ class Module(torch.nn.Module):
         return state
 
     def train(self, mode: Any = True) -> Any:
-        """Set `training` here and in every module below; any truth value will do."""
-        return super().train(bool(mode))
+        """Set `training` here and in every module below to the mode, which OneFlow does not check."""
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
 
     # Types, devices, layouts
 

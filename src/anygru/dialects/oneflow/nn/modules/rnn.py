@@ -1,7 +1,5 @@
 """`oneflow.nn.GRU`, `GRUCell` and the other recurrent layers. The GRUs compute through `anygru.functional`."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from functools import wraps

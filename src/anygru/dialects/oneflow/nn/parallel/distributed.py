@@ -1,7 +1,5 @@
 """Data parallelism."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -22,6 +20,7 @@ def DistributedDataParallel(
         broadcast_parameters: take rank 0's parameters now.
         bucket_size: accepted for OneFlow's sake; the gradients travel together at the end of backward.
     """
+    vars(module)["_is_ddp_module"] = True
     place = parallel.start()
     if place.size == 1:
         return module

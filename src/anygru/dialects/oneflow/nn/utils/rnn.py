@@ -13,14 +13,9 @@ from ...framework.dtype import translated
 from ...framework.tensor import Tensor
 
 __all__ = [
-    "PackedSequence",
-    "pack_padded_sequence",
-    "pack_sequence",
-    "pad_packed_sequence",
-    "pad_sequence",
-    "unpack_sequence",
-    "unpad_sequence",
-]
+    "PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence",
+    "unpack_sequence", "unpad_sequence",
+]  # fmt: skip
 
 
 class PackedSequence(rnn.PackedSequence):
@@ -42,7 +37,7 @@ def repacked(packed: rnn.PackedSequence) -> PackedSequence:
 
 
 def pack_padded_sequence(
-    input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+    input: Tensor, lengths: Sequence[int] | torch.Tensor, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
     """Pack a padded batch [T, B, ...] whose lengths (in steps, [B]) never increase.
 

@@ -1,7 +1,5 @@
 """Learning rates made of others: one after another, one on top of another, after a warm-up."""
 
-from __future__ import annotations
-
 import bisect
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Learning rates over time. Each is a formula of the first rate and the number of steps, whatever came in between."""
 
-from __future__ import annotations
-
 import bisect
 import math
 from collections.abc import Callable, Sequence
@@ -11,8 +9,8 @@ from ...._kit import schedules
 from ..optimizer import Optimizer
 
 __all__ = [
-    "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CosineDecayLR", "ExponentialLR", "LRScheduler",
-    "LambdaLR", "LinearLR", "MultiStepLR", "PolynomialLR", "StepLR",
+    "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CosineDecayLR", "ExponentialLR",
+    "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "PolynomialLR", "StepLR",
 ]  # fmt: skip
 
 

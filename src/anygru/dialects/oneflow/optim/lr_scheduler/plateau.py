@@ -1,10 +1,8 @@
 """The learning rate that follows a measure, not the number of steps."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsFloat
 
 from ..optimizer import Optimizer
 
@@ -64,7 +62,7 @@ class ReduceLROnPlateau:
     def in_cooldown(self) -> bool:
         return self.cooldown_counter > 0
 
-    def step(self, metrics: Any) -> None:
+    def step(self, metrics: SupportsFloat) -> None:
         """Take notice of a measure, a number or a tensor of one."""
         current = float(metrics)
         self.last_step += 1

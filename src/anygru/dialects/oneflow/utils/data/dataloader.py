@@ -1,26 +1,11 @@
 """Data sets and loaders: torch's, giving OneFlow's tensors."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from torch.utils.data import BatchSampler as BatchSampler
-from torch.utils.data import ConcatDataset as ConcatDataset
-from torch.utils.data import Dataset as Dataset
-from torch.utils.data import IterableDataset as IterableDataset
-from torch.utils.data import RandomSampler as RandomSampler
-from torch.utils.data import Sampler as Sampler
-from torch.utils.data import SequentialSampler as SequentialSampler
-from torch.utils.data import Subset as Subset
-from torch.utils.data import SubsetRandomSampler as SubsetRandomSampler
-from torch.utils.data import TensorDataset as TensorDataset
-from torch.utils.data import default_collate
-from torch.utils.data import get_worker_info as get_worker_info
-from torch.utils.data import random_split as random_split
+from torch.utils.data import Dataset, default_collate
 from torch.utils.data.dataloader import DataLoader as _DataLoader
 
 from ...framework.dressing import dress
-from .distributed import DistributedSampler as DistributedSampler
 
 __all__ = ["DataLoader", "collate"]
 
@@ -42,7 +27,7 @@ def _dressed(batch: Any) -> Any:
 class DataLoader(_DataLoader):
     """As torch.utils.data.DataLoader, with OneFlow's tensors."""
 
-    def __init__(self, dataset: Any, batch_size: int | None = 1, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, dataset: Dataset, batch_size: int | None = 1, *args: Any, **kwargs: Any) -> None:
         if batch_size is not None and len(args) < 5:
             kwargs.setdefault("collate_fn", collate)
         super().__init__(dataset, batch_size, *args, **kwargs)

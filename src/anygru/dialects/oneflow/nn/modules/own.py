@@ -1,0 +1,104 @@
+"""Layers that torch has not, or with other arguments."""
+
+from typing import Any
+
+import torch
+
+from ...framework.indexing import quick_gelu
+from ...framework.tensor import Parameter, Tensor
+from ..functional import functions as F
+from .adopted import adopt
+from .module import Module
+
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Dropout", "PixelShuffle", "QuickGELU", "RMSLayerNorm"]
+
+# What a normalization shows of itself.
+NORM = "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, track_running_stats={track_running_stats}"
+
+
+def _batch_norm(layer: type[torch.nn.Module]) -> Any:
+    """A batch normalization of torch that also trains on a single value a channel."""
+    adopted = adopt(layer, shown=NORM)
+    forward = adopted.forward
+
+    def call(self: Any, input: Tensor) -> Tensor:
+        if not self.training or input.dim() < 2 or input.numel() != input.shape[1] or self.momentum is None:
+            return forward(self, input)
+        if self.track_running_stats:
+            self.num_batches_tracked.add_(1)
+        running = self.running_mean, self.running_var
+        return F.batch_norm(input, *running, self.weight, self.bias, True, self.momentum, self.eps)
+
+    adopted.forward = call
+    return adopted
+
+
+BatchNorm1d = _batch_norm(torch.nn.BatchNorm1d)
+BatchNorm2d = _batch_norm(torch.nn.BatchNorm2d)
+BatchNorm3d = _batch_norm(torch.nn.BatchNorm3d)
+
+
+class Dropout(adopt(torch.nn.Dropout)):  # type: ignore[misc]
+    """As torch.nn.Dropout, with a generator of its own if one is given."""
+
+    def __init__(self, p: float = 0.5, inplace: bool = False, generator: torch.Generator | None = None) -> None:
+        super().__init__(p, inplace)
+        self.generator = generator
+
+    def forward(self, x: Tensor, addend: Tensor | None = None) -> Tensor:
+        if self.generator is None and addend is None:
+            return super().forward(x)
+        return F.dropout(x, self.p, self.training, self.generator, addend=addend)
+
+
+class PixelShuffle(Module):
+    """Move groups of channels to places beside each other: [B, C*h*w, H, W] to [B, C, H*h, W*w]."""
+
+    def __init__(
+        self,
+        upscale_factor: int | None = None,
+        h_upscale_factor: int | None = None,
+        w_upscale_factor: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.h_upscale_factor = upscale_factor or h_upscale_factor
+        self.w_upscale_factor = upscale_factor or w_upscale_factor
+        assert self.h_upscale_factor, "PixelShuffle needs upscale_factor, or h_upscale_factor and w_upscale_factor"
+        assert self.w_upscale_factor, "PixelShuffle needs upscale_factor, or h_upscale_factor and w_upscale_factor"
+
+    def forward(self, input: Tensor) -> Tensor:
+        batch, channels, height, width = input.shape
+        high, wide = self.h_upscale_factor or 1, self.w_upscale_factor or 1
+        assert channels % (high * wide) == 0, f"PixelShuffle: {channels} channels are no multiple of {high} * {wide}"
+        parts = input.reshape(batch, channels // (high * wide), high, wide, height, width)
+        return parts.permute(0, 1, 4, 2, 5, 3).reshape(batch, -1, height * high, width * wide)  # type: ignore[return-value]
+
+    def _get_name(self) -> str:
+        return "PixelShufflev2"
+
+    def extra_repr(self) -> str:
+        return f"w_upscale_factor={self.w_upscale_factor}, h_upscale_factor={self.h_upscale_factor}"
+
+
+class QuickGELU(Module):
+    """`x * sigmoid(1.702 * x)`."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return quick_gelu(x)
+
+
+class RMSLayerNorm(Module):
+    """T5's norm: the last dimension over the root of its mean square, times a weight."""
+
+    def __init__(self, hidden_size: int, eps: float = 1e-6) -> None:
+        super().__init__()
+        self.weight = Parameter(torch.ones(hidden_size))
+        self.variance_epsilon = eps
+
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        scale = torch.rsqrt(hidden_states.float().square().mean(-1, keepdim=True) + self.variance_epsilon)
+        return self.weight * (hidden_states * scale).type_as(self.weight)  # type: ignore[return-value]
+
+
+for _name in __all__:  # where programs and files find them
+    globals()[_name].__module__ = "anygru.dialects.oneflow.nn"

@@ -1,3 +1,0 @@
-"""`oneflow.nn.Parameter`."""
-
-from ..framework.tensor import Parameter as Parameter
