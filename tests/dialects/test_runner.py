@@ -323,3 +323,41 @@ def test_from_dialect_refuses_what_is_no_dialects_layer():
         TypeError, match=r"layer must be a GRU layer or cell of a dialect .* got torch\S*\.GRU; anygru.acc"
     ):
         dialects.from_dialect(torch.nn.GRU(2, 3))
+
+
+OLD_NUMPY = """
+    import sys, sysconfig
+    import numpy as np
+    import {dialect}
+
+    print(np.int, np.object, np.product([2, 3]), np.NaN, np.zeros(1, np.float).dtype, np.in1d([[1], [2]], [2]))
+    print(int(np.array([3])), float(np.array([[2.5]])), "%d" % np.array([4]), int(np.array(4.7)), hasattr(np, "nothing"))
+    class Own(np.ndarray): pass
+    print(int(np.array([5]).view(Own)))
+    for bad in (np.array([1, 2]), np.array([])):
+        try:
+            int(bad)
+        except TypeError as error:
+            print(error)
+    here = dict(np=np, __file__=sysconfig.get_path("purelib") + "/package.py")
+    exec("names = [name for name in ('int', 'product') if hasattr(np, name)]", here)
+    print(here["names"])
+    try:
+        exec("int(np.array([1]))", here)
+        print("NumPy converts it itself" if np.lib.NumpyVersion(np.__version__) < "2.4.0" else "converted")
+    except TypeError:
+        print("NumPy converts it itself" if np.lib.NumpyVersion(np.__version__) >= "2.4.0" else "not converted")
+"""
+
+
+@pytest.mark.parametrize("dialect", dialects.NAMES)
+def test_numpys_old_names_are_there_for_the_script_and_not_for_packages(dialect, tmp_path):
+    lines = output(OLD_NUMPY.format(dialect=dialect), folder=tmp_path, flags=("-W", "ignore")).splitlines()
+    assert lines[0] == "<class 'int'> <class 'object'> 6 nan float64 [False  True]"
+    assert lines[1:3] == ["3 2.5 4 4 False", "5"]
+    assert lines[3] == lines[4]
+    assert lines[5:] == ["[]", "NumPy converts it itself"]
+
+
+def test_numpy_stays_as_it_is_without_a_dialect(tmp_path):
+    assert output("import numpy as np; print(hasattr(np, 'product'))", folder=tmp_path) == "False\n"

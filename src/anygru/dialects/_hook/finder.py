@@ -8,6 +8,7 @@ the package `anygru.dialects`.
 import importlib
 import importlib.abc
 import importlib.util
+import os
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
@@ -52,6 +53,8 @@ class _AliasLoader(importlib.abc.InspectLoader):
         # The import system hands over what stands in sys.modules after this call, so the module it made is forgotten.
         sys.modules[module.__name__] = importlib.import_module(self.actual)
         _name_loaded_modules(module.__name__, self.actual)
+        if os.environ.get("ANYGRU_RUN"):
+            importlib.import_module(f"{PACKAGE}._hook.old_numpy").install()
 
     def get_code(self, fullname: str) -> CodeType | None:
         return self._actual_loader().get_code(self.actual)

@@ -1,0 +1,119 @@
+"""NumPy as scripts of the originals' time know it: names that NumPy has removed since, and `int()` of an array of one number.
+
+The originals ended with NumPy 1.23 at the latest. A script written for them says `np.int`, `np.product` and
+`int(loss.numpy())` for an array of shape [1]; NumPy 1.24 to 2.4 took these away. `install` brings them back for code of the
+script: code that lies neither in the standard library nor among the installed packages nor in anygru. Packages see
+NumPy as it is, so that those which ask `hasattr(numpy, "int")` are not misled.
+"""
+
+import ctypes
+import gc
+import sys
+import sysconfig
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy
+
+# Old name -> present name.
+RENAMED = {
+    "Inf": "inf", "Infinity": "inf", "NAN": "nan", "NaN": "nan", "PINF": "inf", "alltrue": "all", "bool8": "bool_",
+    "bytes0": "bytes_", "cfloat": "complex128", "clongfloat": "clongdouble", "complex_": "complex128",
+    "cumproduct": "cumprod", "float_": "float64", "infty": "inf", "int0": "intp", "longcomplex": "clongdouble",
+    "longfloat": "longdouble", "mat": "asmatrix", "object0": "object_", "product": "prod", "rank": "ndim",
+    "round_": "round", "row_stack": "vstack", "singlecomplex": "complex64", "sometrue": "any", "str0": "str_",
+    "string_": "bytes_", "trapz": "trapezoid", "typeDict": "sctypeDict", "uint0": "uintp", "unicode_": "str_",
+    "void0": "void",
+}  # fmt: skip
+
+
+def asfarray(a: Any, dtype: Any = numpy.float64) -> numpy.ndarray:
+    """An array of floating point numbers (NumPy 1.23)."""
+    return numpy.asarray(a, dtype if numpy.issubdtype(dtype, numpy.inexact) else numpy.float64)
+
+
+# Old name -> value.
+REMOVED = {
+    "NINF": -numpy.inf,
+    "NZERO": -0.0,
+    "PZERO": 0.0,
+    "alen": lambda a: len(numpy.atleast_1d(a)),
+    "asfarray": asfarray,
+    "asscalar": lambda a: a.item(),
+    "bool": bool,
+    "complex": complex,
+    "float": float,
+    "in1d": lambda ar1, ar2, **options: numpy.isin(numpy.ravel(ar1), ar2, **options),
+    "int": int,
+    "long": int,
+    "msort": lambda a: numpy.sort(a, axis=0),
+    "object": object,
+    "str": str,
+    "unicode": str,
+}
+
+
+@cache
+def is_of_script(path: str) -> bool:
+    """Whether a file belongs to the script: it is neither of the standard library nor of a package nor of anygru."""
+    packages = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    packages.append(str(Path(__file__).resolve().parents[2]))
+    return not path.startswith(("<frozen", "<__array_function__", *packages))
+
+
+def _asks_for_script(frame: FrameType) -> bool:
+    return is_of_script(frame.f_globals.get("__file__") or frame.f_code.co_filename)
+
+
+def install() -> None:
+    """Bring the old NumPy back for the script, in this process. A second call changes nothing."""
+    if not hasattr(numpy, "_anygru_getattr"):
+        numpy._anygru_getattr = numpy.__getattr__  # type: ignore[attr-defined]
+        numpy.__getattr__ = _getattr_for(numpy.__getattr__)  # type: ignore[method-assign]
+        for name, slot in (("__int__", 16), ("__float__", 18)):
+            _convert_arrays_of_one_number(name, slot)
+
+
+def _getattr_for(present: Callable[[str], Any]) -> Callable[[str], Any]:
+    def __getattr__(name: str) -> Any:
+        if (name in RENAMED or name in REMOVED) and _asks_for_script(sys._getframe(1)):
+            return getattr(numpy, RENAMED[name]) if name in RENAMED else REMOVED[name]
+        return present(name)
+
+    return __getattr__
+
+
+def _convert_arrays_of_one_number(name: str, slot: int) -> None:
+    """Let `int()` or `float()` take any array of one number where the script calls it.
+
+    NumPy's class cannot be changed by Python's own means. So the method goes into the dictionary of the class, and the
+    class gets the C function by which CPython calls methods that Python code defines.
+
+    Args:
+        name: the method's name.
+        slot: place of its C function in CPython's `PyNumberMethods`, which is the same from Python 3.3 on.
+    """
+    if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return
+    present = getattr(numpy.ndarray, name)
+
+    def convert(array: numpy.ndarray) -> Any:
+        if array.ndim and array.size == 1 and _asks_for_script(sys._getframe(1)):
+            array = array.reshape(())
+        return present(array)
+
+    convert.__name__ = name
+    python_class = type("WithMethod", (), {name: convert})
+    gc.get_referents(numpy.ndarray.__dict__)[0][name] = convert
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(numpy.ndarray))
+    _number_methods(numpy.ndarray)[slot] = _number_methods(python_class)[slot]
+
+
+def _number_methods(cls: type) -> Any:
+    """The C functions of a class for numbers: `PyTypeObject.tp_as_number`, behind the head and nine other pointers."""
+    word = ctypes.sizeof(ctypes.c_void_p)
+    place = id(cls) + object.__basicsize__ + word + 9 * word
+    return ctypes.cast(ctypes.c_void_p.from_address(place).value, ctypes.POINTER(ctypes.c_void_p))  # type: ignore[arg-type]
