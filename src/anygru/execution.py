@@ -1,7 +1,7 @@
 """One call in its inner form: checks, the choice of a backend, and what happens between the layers."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -9,13 +9,9 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from . import backends, tracing
-from .backends.problem import Problem
+from .backends.problem import Options, Problem
 from .errors import ArgumentError, ArgumentTypeError
-from .formula import Formula
 from .weights import Layout, Weights, count_layers
-
-Between: TypeAlias = Callable[[int, Tensor], "Tensor | tuple[Tensor, Tensor]"]
-"""A caller's own dropout: see `functional.gru`."""
 
 DTYPES = frozenset((torch.float32, torch.float64, torch.bfloat16, torch.float16))
 """The dtypes that a GRU is computed in."""
@@ -23,17 +19,6 @@ _any_autocast = torch._C._is_any_autocast_enabled
 _functorch_stack = torch._C._functorch.peek_interpreter_stack
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _plain_types: dict[type, bool] = {}
-
-
-class Options(NamedTuple):
-    """The arguments that travel together; dropout is 0 unless training."""
-
-    formula: Formula
-    bidirectional: bool
-    bias: bool
-    dropout: float | Between
-    backend: str | None
-    reverse: bool = False
 
 
 class _Call(NamedTuple):
@@ -60,7 +45,7 @@ def run(
         with torch.autocast(input.device.type, enabled=False):
             return run(input, h_0, weights, batch, batch_sizes, options)
     if batch_sizes is None and not options.dropout and not torch.compiler.is_compiling():
-        found = direct("direct", input, h_0, weights, options)
+        found: tuple[Tensor, Tensor] | None = direct("direct", input, h_0, weights, options)
         if found is not None:
             return found
     layout = _check(input, weights, options)

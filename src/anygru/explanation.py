@@ -7,9 +7,9 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from . import backends
-from .backends.problem import Problem
+from .backends.problem import Options, Problem
 from .errors import ArgumentError, ArgumentTypeError
-from .execution import Options, describe
+from .execution import describe
 from .formula import Formula
 from .layers import GRU, GRUCell
 from .sequences import Batch, Lengths, enter

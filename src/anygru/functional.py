@@ -8,8 +8,9 @@ from torch import Tensor
 from torch.nn import ParameterList
 
 from . import sequences, tracing
+from .backends.problem import Between, Options
 from .errors import ArgumentError, ArgumentTypeError
-from .execution import Between, Options, autocast_enabled, check_state, direct, run
+from .execution import autocast_enabled, check_state, direct, run
 from .formula import Activation, Formula, make_formula
 from .sequences import Batch, Lengths
 from .weights import count_layers
@@ -149,7 +150,7 @@ def compute_cell(input: Tensor, h: Tensor | None, weights: Sequence[Tensor], opt
     if h is not None and h.dim() != input.dim():
         raise ArgumentError(f"h must have {input.dim()} dimensions as input has, got {list(h.shape)}")
     if not autocast_enabled(input) and not torch.compiler.is_compiling():
-        found = direct("direct_cell", input, h, weights, options)
+        found: Tensor | None = direct("direct_cell", input, h, weights, options)
         if found is not None:
             return found
     if input.dim() == 2:
@@ -169,7 +170,7 @@ def _check_tensors(state: Tensor | None, name: str, weights: Sequence[Tensor]) -
             raise ArgumentTypeError(f"weights[{index}] must be a tensor, got {type(weight).__name__}")
 
 
-def check_state_type(state: Any, argument: str) -> None:
+def check_state_type(state: object, argument: str) -> None:
     """Raises ArgumentTypeError if it is no tensor."""
     if not isinstance(state, Tensor):
         raise ArgumentTypeError(f"{argument} must be a tensor or None, got {type(state).__name__}")

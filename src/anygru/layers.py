@@ -12,8 +12,9 @@ from torch.nn.parameter import UninitializedParameter
 from torch.nn.utils.rnn import PackedSequence
 
 from . import backends
+from .backends.problem import Options
 from .errors import ArgumentError, ArgumentTypeError
-from .execution import DTYPES, Options
+from .execution import DTYPES
 from .formula import Activation, Formula, make_formula
 from .functional import check_dropout, check_state_type, compute, compute_cell
 from .sequences import Batch, Lengths
@@ -29,7 +30,7 @@ _IN_OPTIONS = frozenset(
 )
 
 
-def _check_size(argument: str, value: Any, least: int = 1) -> int:
+def _check_size(argument: str, value: object, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ArgumentTypeError(f"{argument} must be an int, got {type(value).__name__}")
     if value < least:
@@ -108,13 +109,13 @@ class _Recurrent(nn.Module):
 
     def _load_from_state_dict(
         self,
-        state_dict: Any,
+        state_dict: dict[str, Any],
         prefix: str,
-        local_metadata: Any,
+        local_metadata: dict[str, Any],
         strict: bool,
-        missing: Any,
-        unexpected: Any,
-        errors: Any,
+        missing: list[str],
+        unexpected: list[str],
+        errors: list[str],
     ) -> None:
         saved = local_metadata.get(_MARK, {}).get("reset", self.reset)
         if saved != self.reset:

@@ -174,7 +174,7 @@ def _from_padded(input: Tensor, lengths: Lengths, batch_first: bool) -> Rows:
 
     def restore(rows: Tensor) -> Batch:
         padded = rows.new_zeros((batch * steps, rows.shape[-1])).index_copy(0, index, rows)
-        return padded.unflatten(0, input.shape[:2])
+        return padded.view(*input.shape[:2], rows.shape[-1])
 
     return Rows(input.flatten(0, 1).index_select(0, index), sizes, batch, order.to(input.device), restore)
 

@@ -1,17 +1,26 @@
 """A trained layer one step, or one chunk, at a time, keeping the state between calls."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from . import backends
+from .backends.problem import Options, Problem
 from .errors import ArgumentError, ArgumentTypeError
-from .execution import Options, describe
+from .execution import describe
 from .formula import Formula
 from .functional import compute
+
+
+class Prepared(Protocol):
+    """A layer's weights packed by a backend; see `backends.cpu.Prepared`."""
+
+    def advance(self, input: Tensor, state: Tensor, many: bool, batched: bool) -> Tensor | None: ...
+
+    def run(self, input: Tensor, h_0: Tensor) -> tuple[Tensor, Tensor]: ...
 
 
 class Streamable(Protocol):
@@ -73,8 +82,9 @@ class Stream:
         self._options = Options(layer.formula, False, layer.bias, 0.0, layer.backend)
         problem = describe(self._weights[0].new_zeros((1, 1, layer.input_size)), self._weights, None, self._options)
         backend = backends.choose(problem, layer.backend)
-        packs = hasattr(backend, "Prepared") and problem.dtype in (torch.float32, torch.float64)
-        self._prepared = backend.Prepared(problem, self._weights) if packs else None
+        prepare: Callable[[Problem, list[Tensor]], Prepared] | None = getattr(backend, "Prepared", None)
+        packs = prepare is not None and problem.dtype in (torch.float32, torch.float64)
+        self._prepared = prepare(problem, self._weights) if prepare and packs else None
 
     @property
     def state(self) -> Tensor:
@@ -179,6 +189,7 @@ class Stream:
             output, self._state = self._prepared.run(steps, self._state)
             return output
         output, self._state = compute(steps, self._state, self._weights, None, False, self._options)
+        assert isinstance(output, Tensor)
         return output
 
     def _zeros(self) -> Tensor:

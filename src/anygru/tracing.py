@@ -13,8 +13,7 @@ needs from the first node to the second in one flat tensor; for the others the s
 """
 
 from collections.abc import Sequence
-from types import ModuleType
-from typing import Any, cast
+from typing import Any, Protocol, TypeAlias, TypeGuard, cast
 
 import torch
 from torch import Tensor
@@ -24,6 +23,9 @@ from .backends import reference
 from .backends.problem import Problem
 from .formula import Formula
 from .weights import Layout, count_layers
+
+_Facts: TypeAlias = tuple[Any, ...]
+"""The arguments named in `_FACTS`, without batch_sizes."""
 
 _library = torch.library.Library("anygru", "DEF")
 _FACTS = (
@@ -79,7 +81,7 @@ _under_transform._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def _problem(
-    input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, facts: tuple, keep: bool
+    input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, facts: _Facts, keep: bool
 ) -> Problem:
     bidirectional, bias, reverse, reset, gate_activation, activation, _ = facts
     return Problem(
@@ -94,7 +96,35 @@ def _problem(
     )
 
 
-def _keeps(backend: ModuleType) -> bool:
+class _Keeping(backends.Backend, Protocol):
+    """A backend whose forward keeps tensors for its backward; see backends/README.md."""
+
+    @staticmethod
+    def reserve_numel(
+        problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
+    ) -> int: ...
+
+    @staticmethod
+    def forward(
+        problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, keep: bool
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
+
+    @staticmethod
+    def backward(
+        problem: Problem,
+        grad_output: Tensor | None,
+        grad_h_n: Tensor | None,
+        input: Tensor,
+        h_0: Tensor,
+        weights: Sequence[Tensor],
+        batch_sizes: Tensor | None,
+        output: Tensor,
+        reserve: Tensor,
+        needs: Sequence[bool],
+    ) -> list[Tensor | None]: ...
+
+
+def _keeps(backend: backends.Backend) -> TypeGuard[_Keeping]:
     return hasattr(backend, "reserve_numel")
 
 
@@ -134,7 +164,7 @@ def _fake_forward(
 
 
 def _problem_of_trace(
-    input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, facts: tuple, keep: bool
+    input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, facts: _Facts, keep: bool
 ) -> Problem:
     ones = input.new_empty((1,) * input.dim())
     return _problem(ones, h_0.new_empty((1, 1, 1)), weights, batch_sizes, facts, keep)
@@ -202,7 +232,7 @@ def _fake_backward(
     ]
 
 
-def _setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
+def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     input, h_0, weights, batch_sizes, *facts, _ = inputs
     ctx.facts = facts
     ctx.count = len(weights)
@@ -212,7 +242,7 @@ def _setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
     ctx.save_for_backward(input, h_0, *weights, output[0], output[2], *sizes)
 
 
-def _autograd_backward(ctx: Any, grad_output: Tensor, grad_h_n: Tensor, _: Any) -> tuple:
+def _autograd_backward(ctx: Any, grad_output: Tensor, grad_h_n: Tensor, _: Tensor) -> tuple[Any, ...]:
     saved = ctx.saved_tensors
     input, h_0, weights = saved[0], saved[1], list(saved[2 : 2 + ctx.count])
     output, reserve = saved[2 + ctx.count], saved[3 + ctx.count]

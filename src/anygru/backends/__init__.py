@@ -8,16 +8,30 @@ A backend is a module of this package with two functions:
 The first in `NAMES` that accepts a problem computes it. README.md beside this file tells how to add one.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
-from collections.abc import Callable
-from types import ModuleType
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, cast
+
+from torch import Tensor
 
 from ..errors import ArgumentError, BackendError
 from .problem import Problem
+
+
+class Backend(Protocol):
+    """The functions of a backend's module."""
+
+    __name__: str
+
+    @staticmethod
+    def refuse(problem: Problem) -> str | None: ...
+
+    @staticmethod
+    def run(
+        problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
+    ) -> tuple[Tensor, Tensor]: ...
+
 
 NAMES = ("cpu", "cudnn", "aten", "reference")
 """The backends, fastest first."""
@@ -29,18 +43,18 @@ def check_name(name: str) -> None:
         raise ArgumentError(f"backend must be one of {', '.join(NAMES)} or None, got {name!r}")
 
 
-def load(name: str) -> ModuleType:
+def load(name: str) -> Backend:
     """The module of a backend, imported when first asked for.
 
     Raises:
         ArgumentError: no backend has this name.
     """
     check_name(name)
-    return importlib.import_module(f".{name}", __name__)
+    return cast(Backend, importlib.import_module(f".{name}", __name__))
 
 
 @functools.lru_cache(maxsize=4096)
-def choose(problem: Problem, name: str | None = None) -> ModuleType:
+def choose(problem: Problem, name: str | None = None) -> Backend:
     """The first backend that accepts the problem; with a name, that backend or an error.
 
     Raises:

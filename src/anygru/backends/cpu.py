@@ -14,7 +14,7 @@ from torch import Tensor
 from . import cpu_calls, reference
 from .cpu_backward import Backward
 from .cpu_calls import address, native
-from .problem import Problem
+from .problem import Options, Problem
 
 _DTYPES = (torch.float32, torch.float64)
 _HALF_DTYPES = (torch.bfloat16, torch.float16)
@@ -59,7 +59,8 @@ def run(
 ) -> tuple[Tensor, Tensor]:
     """As `reference.run`."""
     if problem.needs_grad:
-        return _Recurrence.apply(problem, batch_sizes, input, h_0, *weights)
+        recorded: tuple[Tensor, Tensor] = _Recurrence.apply(problem, batch_sizes, input, h_0, *weights)  # type: ignore[no-untyped-call]
+        return recorded
     if problem.dtype in _HALF_DTYPES:
         output, h_n, _ = forward(problem, input, h_0, weights, batch_sizes, False)
         return output, h_n
@@ -69,7 +70,9 @@ def run(
     return output, h_n
 
 
-def direct(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options: Any) -> tuple[Tensor, Tensor] | None:
+def direct(
+    input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options: Options
+) -> tuple[Tensor, Tensor] | None:
     """A dense call [T, B, I] without gradients, checked and computed by the native module in one go.
 
     None where it is no such call, or where anything about it is unusual or wrong: then the general way computes it, or says
@@ -81,7 +84,7 @@ def direct(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options
     return native.dense(input, h_0, weights, kind, torch.get_num_threads(), False)
 
 
-def direct_cell(input: Tensor, h: Tensor | None, weights: Sequence[Tensor], options: Any) -> Tensor | None:
+def direct_cell(input: Tensor, h: Tensor | None, weights: Sequence[Tensor], options: Options) -> Tensor | None:
     """One step [B, I] or [I] without gradients, as `direct`: the state after it."""
     if native is None or not options.formula.standard:
         return None
@@ -263,7 +266,7 @@ class _Recurrence(torch.autograd.Function):
         return output, h_n
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple:
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         input, h_0, output, reserve, *weights = ctx.saved_tensors
         problem, batch_sizes, needs = ctx.problem, ctx.batch_sizes, ctx.needs_input_grad[2:]
         grad_output, grad_h_n = grads

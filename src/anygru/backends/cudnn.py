@@ -21,7 +21,8 @@ def run(
 ) -> tuple[Tensor, Tensor]:
     """As `reference.run`."""
     if problem.needs_grad:
-        return _FusedGRU.apply(problem, batch_sizes, input, h_0, *weights)
+        recorded: tuple[Tensor, Tensor] = _FusedGRU.apply(problem, batch_sizes, input, h_0, *weights)  # type: ignore[no-untyped-call]
+        return recorded
     return aten.run(problem, input, h_0, weights, batch_sizes)
 
 

@@ -1,11 +1,27 @@
-"""The facts of one call by which a backend accepts or refuses it."""
+"""The options of a call, and the facts by which a backend accepts or refuses it."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import torch
+from torch import Tensor
 
 from ..formula import Formula
 from ..weights import Layout
+
+Between: TypeAlias = Callable[[int, Tensor], "Tensor | tuple[Tensor, Tensor]"]
+"""A caller's own dropout: see `functional.gru`."""
+
+
+class Options(NamedTuple):
+    """The arguments that travel together; dropout is 0 unless training."""
+
+    formula: Formula
+    bidirectional: bool
+    bias: bool
+    dropout: float | Between
+    backend: str | None
+    reverse: bool = False
 
 
 class Problem(NamedTuple):

@@ -143,7 +143,7 @@ def keep_gradient_layout(parameter: Tensor) -> None:
         if isinstance(gradient, DTensor) and tuple(gradient.placements) != tuple(parameter.placements):
             leaf.grad = gradient.redistribute(placements=parameter.placements)
 
-    parameter.register_post_accumulate_grad_hook(relay)  # type: ignore[no-untyped-call]
+    parameter.register_post_accumulate_grad_hook(relay)
 
 
 def gru(

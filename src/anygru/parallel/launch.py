@@ -45,7 +45,7 @@ def launch(
     from torch.distributed.run import parse_args
 
     return run(
-        parse_args(list(arguments)),  # type: ignore[no-untyped-call]
+        parse_args(list(arguments)),
         environment=environment,
         log_dir=log_dir,
     )
@@ -74,7 +74,7 @@ def run(
         extra[LOGS] = os.path.abspath(log_dir)
     with _environment(extra), _shown(log_dir):
         try:
-            torchrun(options)  # type: ignore[no-untyped-call]
+            torchrun(options)
         except ChildFailedError as error:
             return _report(error)
         except SignalException as error:

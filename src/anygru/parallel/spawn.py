@@ -116,7 +116,7 @@ def spawn(
     # The store lives here and not on rank 0: its port is bound when it is chosen, so no other job can take it.
     store = dist.TCPStore(HOST, 0, is_master=True, wait_for_workers=False)  # type: ignore[attr-defined]
     results = Path(tempfile.mkdtemp(prefix="anygru-spawn-"))
-    context = start_processes(  # type: ignore[no-untyped-call]
+    context = start_processes(
         _work,
         (function, tuple(args), nprocs, store.port, str(results)),
         nprocs,
