@@ -71,7 +71,7 @@ from . import (  # noqa: E402
     variable,
     warnings,
 )
-from . import variable_operators as _variable_operators  # noqa: E402, F401
+from . import variable_operators as _variable_operators  # noqa: E402
 from ._gradients import backward  # noqa: E402
 from ._hooks import get_function_hooks  # noqa: E402
 from .backend import get_device, using_device  # noqa: E402

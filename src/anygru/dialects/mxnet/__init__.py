@@ -3,7 +3,6 @@
 Names stand where MXNet 1.9 has them.  What is covered, and what is not and why, is in `names.txt`; `docs/mxnet.md` tells
 where results may differ.
 """
-# ruff: noqa: F401, F403 (names are gathered here to be taken from here)
 
 from .._hook.not_covered import cover as _cover
 from . import (

@@ -29,7 +29,7 @@ from .device import is_compiled_with_custom_device as is_compiled_with_custom_de
 from .device import set_device as set_device
 from .distributed.parallel import DataParallel as DataParallel
 from .framework.dtype import *
-from .framework.dtype import bool_ as bool  # noqa: F401
+from .framework.dtype import bool_ as bool
 from .framework.framework import *
 from .framework.io import *
 from .framework.random import *

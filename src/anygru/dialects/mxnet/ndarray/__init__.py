@@ -1,5 +1,4 @@
 """`mx.nd`: arrays and the operators on them."""
-# ruff: noqa: F401, F403 (names are gathered here to be taken from here)
 
 import torch
 

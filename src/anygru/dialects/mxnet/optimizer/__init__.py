@@ -1,5 +1,4 @@
 """`mx.optimizer`: update rules under MXNet's rescaling, clipping and weight decay."""
-# ruff: noqa: F403 (names are gathered here to be taken from here)
 
 from .optimizer import *
 from .optimizer import Optimizer

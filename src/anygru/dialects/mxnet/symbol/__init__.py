@@ -1,5 +1,4 @@
 """`mx.sym`: graphs of operators without values, as far as exported GRU networks need them."""
-# ruff: noqa: F401, F403 (names are gathered here to be taken from here)
 
 import operator as python_operator
 from collections.abc import Callable

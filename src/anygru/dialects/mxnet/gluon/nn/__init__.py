@@ -1,5 +1,4 @@
 """`gluon.nn`: the layers that recurrent networks are built with."""
-# ruff: noqa: F403 (names are gathered here to be taken from here)
 
 from ..block import *
 from .activations import *
