@@ -1,5 +1,7 @@
 """What datasets and iterators have in common, and how examples become batches."""
 
 from . import convert as convert
+from . import download as download
 from .base import *
 from .convert import *
+from .download import *

@@ -1,5 +1,6 @@
 """Datasets."""
 
 from .combined import *
+from .stored import *
 from .sub_dataset import *
 from .text_dataset import *
