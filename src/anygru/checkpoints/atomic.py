@@ -42,7 +42,9 @@ def open_for_replace(
         raise ValueError(f"open_for_replace: mode must be 'wb' or 'w', got {mode!r}")
     target = Path(os.path.realpath(path))
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".tmp", dir=target.parent)
+        descriptor, temporary = tempfile.mkstemp(
+            prefix=f".{_shortened(target.name)}.", suffix=".tmp", dir=target.parent
+        )
     except OSError as error:  # under the name that the caller knows
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     try:
@@ -58,6 +60,11 @@ def open_for_replace(
             os.unlink(temporary)
         raise
     sync_folder(target.parent)
+
+
+def _shortened(name: str) -> str:
+    """The beginning of a name that leaves room for more; file systems allow 255 bytes, and a letter may take four."""
+    return name[:100] if name.isascii() else name[:50]
 
 
 class _CountedFile(io.FileIO):

@@ -1,15 +1,18 @@
 """From one framework's checkpoint to another's, with the result verified before it takes its place."""
 
 import os
-from collections.abc import Collection, Mapping
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path as FilePath
-from typing import Any
 
 from ..errors import CheckpointError
-from .atomic import mode_of
+from .atomic import mode_of, sync_folder
 from .checkpoint import load_checkpoint
 from .content import Progress
 from .formats import checked_path, format_for, is_folder
+from .oneflow import put_in_place
 from .report import Report
 from .rewriting import check_place, rewrite
 
@@ -54,20 +57,36 @@ def convert(
         raise CheckpointError(f"{target}: source and target are the same")
     checkpoint = load_checkpoint(source, source_format, bidirectional=bidirectional)
     name = target_format or format_for(target)
-    options: dict[str, Any] = {"mapping": mapping, "approximate": approximate, "style": style, "progress": progress}
-    if is_folder(name):
-        # a folder: it keeps its old state until the new one is whole, and cannot be put aside
-        report = rewrite(checkpoint, target, name, **options)
-        report.verdicts = verify(checkpoint, target, report)
-        return report
     check_place(target, name)
     place = FilePath(os.path.realpath(target))  # behind a symbolic link, which stays
-    unverified = place.with_name(f".{place.name}.unverified")
-    try:
-        report = rewrite(checkpoint, unverified, name, **options)
-        report.verdicts = verify(checkpoint, unverified, report)
-        os.chmod(unverified, mode_of(place))
-        os.replace(unverified, place)
-    finally:
-        unverified.unlink(missing_ok=True)
+    with _workplace(place, target) as workplace:
+        unverified = workplace / "result"
+        report = rewrite(
+            checkpoint, unverified, name, mapping=mapping, approximate=approximate, style=style, progress=progress
+        )
+        report.verdicts = verify(checkpoint, unverified, report, target)
+        if is_folder(name):
+            put_in_place(unverified, place)
+        else:
+            os.chmod(unverified, mode_of(place))
+            os.replace(unverified, place)
+            sync_folder(place.parent)
     return report
+
+
+@contextmanager
+def _workplace(place: FilePath, target: str) -> Iterator[FilePath]:
+    """A folder near the target that is gone afterwards.
+
+    Its name cannot be guessed and only this user can write in it: nobody can plant a link there, and a second conversion
+    to the same target has a folder of its own.
+    """
+    parent = next(folder for folder in place.parents if folder.is_dir())
+    try:
+        folder = tempfile.mkdtemp(prefix=".anygru-", dir=parent)
+    except OSError as error:  # under the name that the caller knows
+        raise OSError(error.errno, error.strerror, target) from None
+    try:
+        yield FilePath(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

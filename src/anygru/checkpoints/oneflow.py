@@ -10,8 +10,9 @@ import contextlib
 import itertools
 import os
 import re
+import secrets
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,7 @@ def save(
     path: str | os.PathLike[str],
     convert: Callable[[Any], Call | Global | Tensor | None] | None = None,
     progress: Progress | None = None,
+    numbers: Iterator[int] | None = None,
 ) -> None:
     """Write an object as a folder that `oneflow.load` reads.
 
@@ -143,6 +145,7 @@ def save(
         path: the folder, made if it is missing, with those above it.
         convert: asked first about each value; gives the `Tensor` that it is or how to pickle it, or None.
         progress: called with the bytes of tensors written.
+        numbers: of the tensors' folders; None: counted up from 1 in each process, as OneFlow does.
 
     Raises:
         TypeError: a value that is no data, or a dtype that OneFlow has not.
@@ -159,7 +162,7 @@ def save(
         tensor = node if isinstance(node, Tensor) else value
         if not isinstance(tensor, Tensor):
             return node if isinstance(node, Call | Global) else None
-        written.append(_new_tensor_folder(folder))
+        written.append(_new_tensor_folder(folder, _numbers if numbers is None else numbers))
         _write_tensor(written[-1], tensor, progress)
         kind = Global("oneflow.nn", "Parameter") if isinstance(tensor, Parameter) else Global("oneflow", "Tensor")
         call = Call(kind, (), {"path": written[-1].name}, new=True)
@@ -205,7 +208,22 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
             return None
         return Tensor(leaf.values, leaf.dtype == "bfloat16")
 
-    save(content.tree, path, tensor, progress)
+    # numbers that no other state has, so that this one can be moved into a folder with others
+    save(content.tree, path, tensor, progress, itertools.count(secrets.randbelow(10**17)))
+
+
+def put_in_place(written: Path, folder: Path) -> None:
+    """Move what `write` wrote to a folder of its own into another folder: its tensors first, then the index.
+
+    Until the index is replaced the folder holds its old state. Tensors of older states stay, as OneFlow leaves them.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for tensor in written.iterdir():
+        if tensor.name != PICKLE_NAME:
+            os.rename(tensor, folder / tensor.name)
+    sync_folder(folder)
+    os.replace(written / PICKLE_NAME, folder / PICKLE_NAME)
+    sync_folder(folder)
 
 
 def problem(leaf: object) -> str | None:
@@ -310,9 +328,9 @@ def _is_axis(word: str) -> bool:
     return word.isdecimal() and len(word) <= 18
 
 
-def _new_tensor_folder(folder: Path) -> Path:
+def _new_tensor_folder(folder: Path, numbers: Iterator[int]) -> Path:
     while True:
-        candidate = folder / f"tensor_{next(_numbers)}"
+        candidate = folder / f"tensor_{next(numbers)}"
         with contextlib.suppress(FileExistsError):
             candidate.mkdir()
             return candidate

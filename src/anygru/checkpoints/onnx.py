@@ -7,16 +7,17 @@ checkpoint has no graph, so `anygru.onnx.export` writes models.
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import CheckpointError
+from .budget import PER_OBJECT, Budget
 from .content import Content, Progress
 from .formats import READ_ONLY
 from .layout import Layout
-from .source import array_from, check_expansion, count_elements, open_bytes
+from .source import array_from, count_elements, open_bytes
 from .stored import Stored, holder
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def recognise(head: bytes) -> bool:
     )
 
 
-def read(path: str | os.PathLike[str]) -> Content:
+def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     """Read the weights of a model; the tensors of a GRU are called NODE.W_l0, NODE.R_l0, NODE.Wb_l0, NODE.Rb_l0 and so on.
 
     Raises:
@@ -96,19 +97,21 @@ def read(path: str | os.PathLike[str]) -> Content:
     """
     onnx = _onnx()
     where = os.fspath(path)
-    data = open_bytes(path)
+    data = open_bytes(path, budget)
+    budget.take(2 * len(data))  # the copy, and protobuf's own copies of the raw values
     try:
         model = onnx.ModelProto.FromString(bytes(data))
     except Exception as error:  # protobuf's DecodeError has no public home that is the same in all its versions
         raise CheckpointError(f"{where}: byte 0: no ONNX model: {error}") from error
-    constants = _Constants(model.graph, where, len(data))
+    constants = _Constants(model.graph, where, budget)
     tree: dict[str, Stored] = {}
     marks: dict[str, dict[str, str]] = {}
+    names = _Names()
     for stack in _stacks(model.graph, where):
-        name = _unused(stack[0].name or next(iter(stack[0].output), "") or "gru", marks, tree)
+        name = names.unused(stack[0].name or next(iter(stack[0].output), "") or "gru")
         nodes = [_Node(node, constants, f"{where}: node {node.name or name!r}") for node in stack]
         for layer, node in enumerate(nodes):
-            tree |= {f"{name}.{part}": value for part, value in node.parts(layer).items()}
+            tree |= {f"{name}.{part}": value for part, value in node.parts(layer, budget).items()}
         if nodes[0].formula != _USUAL:
             marks[name] = nodes[0].formula
     tree |= {name: value for name, value in constants.unused() if name not in tree}
@@ -133,10 +136,20 @@ def _onnx() -> Any:
     return onnx
 
 
-def _unused(name: str, *taken: Mapping[str, object]) -> str:
-    """The name, or the name with a number where several nodes have it."""
-    candidates = (name if not number else f"{name}_{number}" for number in range(1 << 30))
-    return next(candidate for candidate in candidates if not any(candidate in names for names in taken))
+class _Names:
+    """Names for GRUs: a node's own, or that with a number where several nodes have it."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, int] = {}
+
+    def unused(self, name: str) -> str:
+        """Return a name that was not given out before."""
+        number = self._taken.get(name, 0)
+        while (candidate := f"{name}_{number}" if number else name) in self._taken:
+            number += 1
+        self._taken[name] = number + 1
+        self._taken.setdefault(candidate, 1)
+        return candidate
 
 
 class _Constants:
@@ -145,11 +158,12 @@ class _Constants:
     Args:
         graph: the model's graph.
         where: the file's name.
-        size: the file's length in bytes, which bounds what is made from it.
+        budget: counts the memory that is made.
     """
 
-    def __init__(self, graph: "GraphProto", where: str, size: int) -> None:
-        self._where, self._size = where, size
+    def __init__(self, graph: "GraphProto", where: str, budget: Budget) -> None:
+        self._where, self._budget = where, budget
+        self._files: dict[str, memoryview] = {}
         self._tensors: dict[str, TensorProto] = {tensor.name: tensor for tensor in graph.initializer}
         self._makers = {output: node for node in graph.node for output in node.output if output}
         self._used: set[str] = set()
@@ -163,7 +177,7 @@ class _Constants:
         """
         if name in self._tensors:
             self._used.add(name)
-            return _array(self._tensors[name], self._where).values
+            return self._array(self._tensors[name]).values
         node = self._makers.get(name)
         if name not in self._made:
             if node is None or depth > _LONGEST_CHAIN:
@@ -177,91 +191,92 @@ class _Constants:
         """The initializers that no GRU has taken."""
         for name, tensor in self._tensors.items():
             if name not in self._used:
-                yield name, _array(tensor, self._where)
+                yield name, self._array(tensor)
 
     def _evaluate(self, node: "NodeProto", place: str, depth: int) -> dict[str, np.ndarray]:
         if node.op_type == "Constant":
-            return {node.output[0]: _constant(node, place)}
+            return {node.output[0]: self._constant(node, place)}
         if node.op_type not in _REARRANGING or node.domain not in ("", "ai.onnx"):
             raise CheckpointError(f"{place}: {node.output[0]!r} is computed by {node.op_type}, not stored")
         from onnx.reference import ReferenceEvaluator
 
         inputs = {name: self.value(name, place, depth + 1) for name in node.input if name}
-        total = sum(inputs[name].nbytes for name in node.input if name)
-        check_expansion(total + sum(value.nbytes for value in self._made.values()), self._size, place)
+        # a byte may become four (DequantizeLinear); an input may be there many times (Concat)
+        self._budget.take(PER_OBJECT + 4 * sum(inputs[name].nbytes for name in node.input if name))
         try:
             outputs = ReferenceEvaluator(node).run(None, inputs)
         except Exception as error:  # an evaluator of untrusted input raises whatever NumPy does
             raise CheckpointError(f"{place}: {node.op_type} of {list(inputs)} cannot be computed: {error}") from error
         return dict(zip(node.output, outputs, strict=True))
 
+    def _constant(self, node: "NodeProto", place: str) -> np.ndarray:
+        for attribute in node.attribute:
+            if attribute.name == "value":
+                return self._array(attribute.t).values
+            if attribute.name in ("value_ints", "value_int"):
+                return np.array(attribute.ints if attribute.name == "value_ints" else attribute.i, np.int64)
+            if attribute.name in ("value_floats", "value_float"):
+                return np.array(attribute.floats if attribute.name == "value_floats" else attribute.f, np.float32)
+        raise CheckpointError(f"{place}: a Constant without a number")
 
-def _constant(node: "NodeProto", place: str) -> np.ndarray:
-    for attribute in node.attribute:
-        if attribute.name == "value":
-            return _array(attribute.t, place).values
-        if attribute.name in ("value_ints", "value_int"):
-            return np.array(attribute.ints if attribute.name == "value_ints" else attribute.i, np.int64)
-        if attribute.name in ("value_floats", "value_float"):
-            return np.array(attribute.floats if attribute.name == "value_floats" else attribute.f, np.float32)
-    raise CheckpointError(f"{place}: a Constant without a number")
+    def _array(self, tensor: "TensorProto") -> Stored:
+        """The values of a tensor, each length compared with the bytes that are there."""
+        onnx = _onnx()
+        place = f"{self._where}: {tensor.name or 'a constant'}"
+        try:
+            name = str(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{place}: unknown dtype {tensor.data_type}") from error
+        if name not in ("float16", "bfloat16", "float32", "float64", "bool") and not name.startswith(("int", "uint")):
+            raise CheckpointError(f"{place}: a tensor of {name} cannot be read")
+        if name.startswith(("int", "uint")) and name not in (
+            "int8",
+            "int16",
+            "int32",
+            "int64",
+            "uint8",
+            "uint16",
+            "uint32",
+            "uint64",
+        ):
+            raise CheckpointError(f"{place}: a tensor of {name} cannot be read")
+        shape = tuple(tensor.dims)
+        count = count_elements(shape, place)
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            return Stored(array_from(self._external(tensor, place), holder(name), shape, place, self._budget), name)
+        if tensor.HasField("raw_data"):
+            self._budget.take(len(tensor.raw_data))
+            return Stored(array_from(bytearray(tensor.raw_data), holder(name), shape, place, self._budget), name)
+        values = getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type))
+        if len(values) != count:
+            raise CheckpointError(f"{place}: shape {shape} needs {count} values, got {len(values)}")
+        # Types of at most 16 bits are written as integers that hold their bits.
+        self._budget.take(PER_OBJECT + 16 * count)
+        bits = name in ("float16", "bfloat16")
+        array = np.array(values, np.int32 if bits else holder(name))
+        array = array.astype(np.uint16).view(holder(name)) if bits else array
+        return Stored(array.reshape(shape), name)
 
-
-def _array(tensor: "TensorProto", where: str) -> Stored:
-    """The values of a tensor, each length compared with the bytes that are there."""
-    onnx = _onnx()
-    place = f"{where}: {tensor.name or 'a constant'}"
-    try:
-        name = str(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{place}: unknown dtype {tensor.data_type}") from error
-    if name not in ("float16", "bfloat16", "float32", "float64", "bool") and not name.startswith(("int", "uint")):
-        raise CheckpointError(f"{place}: a tensor of {name} cannot be read")
-    if name.startswith(("int", "uint")) and name not in (
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-    ):
-        raise CheckpointError(f"{place}: a tensor of {name} cannot be read")
-    shape = tuple(tensor.dims)
-    count = count_elements(shape, place)
-    if tensor.data_location == onnx.TensorProto.EXTERNAL:
-        return Stored(array_from(_external(tensor, where, place), holder(name), shape, place), name)
-    if tensor.HasField("raw_data"):
-        return Stored(array_from(bytearray(tensor.raw_data), holder(name), shape, place), name)
-    values = getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type))
-    if len(values) != count:
-        raise CheckpointError(f"{place}: shape {shape} needs {count} values, got {len(values)}")
-    # Types of at most 16 bits are written as integers that hold their bits.
-    bits = name in ("float16", "bfloat16")
-    array = np.array(values, np.int32 if bits else holder(name))
-    array = array.astype(np.uint16).view(holder(name)) if bits else array
-    return Stored(array.reshape(shape), name)
-
-
-def _external(tensor: "TensorProto", where: str, place: str) -> memoryview:
-    """Bytes that lie in a file of their own, which must be in the model's folder and no link out of it."""
-    entries = {entry.key: entry.value for entry in tensor.external_data}
-    folder = os.path.realpath(os.path.dirname(where) or ".")
-    target = os.path.realpath(os.path.join(folder, entries.get("location", "")))
-    if not entries.get("location") or os.path.commonpath([folder, target]) != folder or target == folder:
-        raise CheckpointError(f"{place}: external data {entries.get('location')!r} is not in the model's folder")
-    if not os.path.isfile(target):
-        raise CheckpointError(f"{place}: external data {entries['location']!r} is no file")
-    data = open_bytes(target)
-    try:
-        start = int(entries.get("offset", "0")[:20])
-        length = int(entries["length"][:20]) if "length" in entries else len(data) - start
-    except ValueError as error:
-        raise CheckpointError(f"{place}: external data: offset and length must be numbers") from error
-    if start < 0 or length < 0 or start + length > len(data):
-        raise CheckpointError(f"{place}: external data of {length} bytes from {start} on, the file has {len(data)}")
-    return data[start : start + length]
+    def _external(self, tensor: "TensorProto", place: str) -> memoryview:
+        """Bytes that lie in a file of their own, which must be in the model's folder and no link out of it."""
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        folder = os.path.realpath(os.path.dirname(self._where) or ".")
+        target = os.path.realpath(os.path.join(folder, entries.get("location", "")))
+        if not entries.get("location") or os.path.commonpath([folder, target]) != folder or target == folder:
+            raise CheckpointError(f"{place}: external data {entries.get('location')!r} is not in the model's folder")
+        if not os.path.isfile(target):
+            raise CheckpointError(f"{place}: external data {entries['location']!r} is no file")
+        if target not in self._files:
+            self._files[target] = open_bytes(target, self._budget)
+        data = self._files[target]
+        try:
+            start = int(entries.get("offset", "0")[:20])
+            length = int(entries["length"][:20]) if "length" in entries else len(data) - start
+        except ValueError as error:
+            raise CheckpointError(f"{place}: external data: offset and length must be numbers") from error
+        if start < 0 or length < 0 or start + length > len(data):
+            raise CheckpointError(f"{place}: external data of {length} bytes from {start} on, the file has {len(data)}")
+        return data[start : start + length]
 
 
 def _stacks(graph: "GraphProto", where: str) -> list[list["NodeProto"]]:
@@ -331,10 +346,11 @@ class _Node:
             self._arrays["B"] = constants.value(node.input[3], place)
         self._check(given["hidden_size"].i if "hidden_size" in given else None)
 
-    def parts(self, layer: int) -> dict[str, Stored]:
+    def parts(self, layer: int, budget: Budget) -> dict[str, Stored]:
         """The tensors of each direction by their names in `LAYOUT`."""
         found = {}
         hidden = self._arrays["R"].shape[2]
+        budget.take(sum(array.nbytes for array in self._arrays.values()))
         for direction in range(self._directions):
             values = [self._arrays["W"][direction], self._arrays["R"][direction]]
             if "B" in self._arrays:

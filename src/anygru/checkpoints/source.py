@@ -212,7 +212,8 @@ def usable(array: np.ndarray, data: memoryview, budget: Budget) -> np.ndarray:
     if in_place and array.flags.writeable:
         return array
     budget.take(array.nbytes)
-    return array.copy(order="K")
+    copied: np.ndarray = array.copy(order="K")
+    return copied
 
 
 def native(array: np.ndarray, budget: Budget) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Comparing a converted checkpoint with its source: both GRUs run on the same input, other tensors bit by bit."""
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,30 +21,53 @@ __all__ = ["verify"]
 _STEPS, _BATCH = 4, 2
 #: How far outputs may differ where biases had to be added: a few roundings of float32 in states below 1.
 _ROUNDING = 1e-5
+#: The result was written here, from a source that kept to its own limit.
+_NO_LIMIT = 1 << 62
 
 
-def verify(source: Checkpoint, target: str | os.PathLike[str], report: Report) -> list[Verdict]:
+def verify(
+    source: Checkpoint, result_path: str | os.PathLike[str], report: Report, target: str | os.PathLike[str]
+) -> list[Verdict]:
     """Read a conversion's result back and compare it.
+
+    Args:
+        source: what was converted.
+        result_path: the result, before it takes its place.
+        report: what the conversion did.
+        target: the place, for errors.
 
     Raises:
         CheckpointError: a tensor or a GRU's results are not what they were.
     """
     two_sided = [path for gru, path, _ in report.converted if gru.bidirectional]
-    result = load_checkpoint(target, report.target, bidirectional=two_sided)
-    _compare_kept(source, result, report)
+    result = load_checkpoint(result_path, report.target, bidirectional=two_sided, limit=_NO_LIMIT)
+    _compare_kept(source, result, report, os.fspath(target))
     verdicts = []
     for gru, path, _ in report.converted:
         # activations that the target could not hold are set by hand: here from the source
         twin = replace(result.find(path), gate_activation=gru.gate_activation, activation=gru.activation)
         expected, got = run(gru, source.stored), run(twin, result.stored)
-        same = all(torch.equal(a, b) for a, b in zip(expected, got, strict=True))
-        difference = max(float((a - b).abs().max()) for a, b in zip(expected, got, strict=True))
+        same = all(_same_bits(a, b) for a, b in zip(expected, got, strict=True))
+        difference = 0.0 if same else max(_difference(a, b) for a, b in zip(expected, got, strict=True))
         if not same and not difference <= _ROUNDING:
             raise CheckpointError(
                 f"{os.fspath(target)}: {path or 'the GRU'}: its results differ from the source's by {difference:.3g}"
             )
         verdicts.append(Verdict(path, same, difference))
     return verdicts
+
+
+def _same_bits(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Compare bits, since a NaN is equal to no number, not even to itself."""
+    whole = torch.int64 if one.dtype == torch.float64 else torch.int32
+    return one.shape == two.shape and torch.equal(one.contiguous().view(whole), two.contiguous().view(whole))
+
+
+def _difference(one: torch.Tensor, two: torch.Tensor) -> float:
+    """Return the largest difference; infinite where only one is NaN, or where infinities differ."""
+    alike = (one == two) | (one.isnan() & two.isnan())
+    apart = (one - two).abs().masked_fill(alike, 0.0)
+    return float(apart.nan_to_num(nan=math.inf, posinf=math.inf).max())
 
 
 def run(gru: FoundGRU, tensors: Mapping[str, Stored]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -66,11 +90,11 @@ def run(gru: FoundGRU, tensors: Mapping[str, Stored]) -> tuple[torch.Tensor, tor
         return compute(x, h, weights, bidirectional=gru.bidirectional, bias=gru.bias, backend="reference", **formula)
 
 
-def _compare_kept(source: Checkpoint, result: Checkpoint, report: Report) -> None:
+def _compare_kept(source: Checkpoint, result: Checkpoint, report: Report, target: str) -> None:
     widened = {line.split(":")[0] for line in report.approximated}
     for name in report.kept:
         new = report.renamed.get(name, name)
         if name in widened:
             continue
         if new not in result.stored or not source.stored[name].same_bits(result.stored[new]):
-            raise CheckpointError(f"{result.path}: {new}: the tensor is not what it was in the source")
+            raise CheckpointError(f"{target}: {new}: the tensor is not what it was in the source")

@@ -8,11 +8,13 @@ SIGTERM.
 """
 
 import argparse
+import contextlib
 import importlib
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from types import ModuleType
+from collections.abc import Iterator, Sequence
+from types import FrameType, ModuleType
 from typing import NoReturn
 
 from ..errors import AnygruError
@@ -62,6 +64,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not _out_of_memory(error):
             raise
         return _report(Failure(f"not enough memory: {error}"), f"anygru {name}")
+
+
+@contextlib.contextmanager
+def removing_temporary_files() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into an exit, on whose way `finally` blocks remove what is unfinished."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)  # a second one must not interrupt the removal
+        raise SystemExit(128 + number)
+
+    numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    old = {number: signal.signal(number, leave) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
 
 
 def _without_command(arguments: list[str]) -> int:

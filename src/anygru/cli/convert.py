@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..checkpoints import NAMES
 from ..errors import CheckpointError
+from . import removing_temporary_files
 from .inspect import printable
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def main(args: argparse.Namespace) -> int:
     from ..checkpoints.convert import convert
 
     mapping = read_mapping(args.mapping) if args.mapping else None
-    with _progress(args.source) as progress:
+    with removing_temporary_files(), _progress(args.source) as progress:
         report = convert(
             args.source,
             args.target,

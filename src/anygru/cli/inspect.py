@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..checkpoints import NAMES, Checkpoint, load_checkpoint
+from . import UsageError, removing_temporary_files
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -24,17 +25,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bidirectional", metavar="NAME", action="append", default=[], help="a GRU that has two directions (see docs)"
     )
+    parser.add_argument(
+        "--limit",
+        type=byte_count,
+        metavar="BYTES",
+        help="the most memory to make from the file, as 500M or 2G (default: 64M and 32 times the file's size)",
+    )
     parser.add_argument("--plot", metavar="F.png", help="draw each weight's distribution into a picture")
 
 
 def main(args: argparse.Namespace) -> int:
     """Print the tree, and draw the picture if `--plot` asks for it."""
-    checkpoint = load_checkpoint(args.file, args.format, bidirectional=args.bidirectional)
+    checkpoint = load_checkpoint(args.file, args.format, bidirectional=args.bidirectional, limit=args.limit)
     print_checkpoint(checkpoint)
     if args.plot:
         from .plot import draw
 
-        draw(checkpoint, args.plot)
+        with removing_temporary_files():
+            draw(checkpoint, args.plot)
         print(f"picture: {args.plot}")
     return 0
 
@@ -56,6 +64,18 @@ def print_checkpoint(checkpoint: Checkpoint) -> None:
         console.print(_line(f"  {gru.path or '(the whole file)'}: {gru.describe()}, {gru.dtype}", style="green"))
         for note in gru.notes:
             console.print(_line(f"    note: {note}", style="yellow"))
+
+
+def byte_count(text: str) -> int:
+    """Read a number of bytes, with K, M, G or T for powers of 1024.
+
+    Raises:
+        UsageError: the text is none.
+    """
+    match = re.fullmatch(r"(\d{1,15})([KMGT]?)(?:i?B)?", text, re.ASCII | re.IGNORECASE)
+    if match is None:
+        raise UsageError(f"--limit must be a number of bytes such as 500M, got {text!r}")
+    return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
 
 
 def human_size(count: int) -> str:
