@@ -5,24 +5,36 @@ computed by anygru. `names.txt` beside this file says what is covered and what i
 """
 
 from .._hook.not_covered import cover as _cover
+from . import amp as amp
 from . import autograd as autograd
+from . import base as base
 from . import device as device
 from . import distributed as distributed
 from . import fluid as fluid
 from . import framework as framework
 from . import io as io
+from . import jit as jit
 from . import linalg as linalg
 from . import metric as metric
 from . import nn as nn
 from . import optimizer as optimizer
 from . import regularizer as regularizer
+from . import static as static
 from . import tensor as tensor
 from . import utils as utils
 from . import version as version
+from . import vision as vision
+from .base import core as _core
+from .base import flags as _flags
+from .base import framework as _framework
+from .base import param_attr as _param_attr
 from .base.core import *
+from .base.dygraph import base as _gradients
 from .base.dygraph.base import *
+from .base.flags import *
 from .base.framework import in_dynamic_mode as in_dynamic_mode
 from .base.param_attr import *
+from .batch import *
 from .device import get_cudnn_version as get_cudnn_version
 from .device import get_device as get_device
 from .device import is_compiled_with_custom_device as is_compiled_with_custom_device
@@ -49,5 +61,12 @@ from .tensor.tensor import Tensor as Tensor
 from .tensor.to_string import *
 
 __version__ = version.full_version
+
+# Tensors are made of what lies in these two packages, so that their own names come last.
+_WORDS = (_core, _flags, _framework, _param_attr, _gradients)
+for _face, _homes in {base: _WORDS, framework: (*_WORDS, framework.framework, framework.io, framework.random)}.items():
+    for _home in _homes:
+        vars(_face).update((_name, vars(_home)[_name]) for _name in _home.__all__ if _name not in vars(_face))
+vars(framework)["core"] = _core
 
 _cover(__name__)

@@ -20,3 +20,21 @@ def cuda() -> str:
 def cudnn() -> str:
     """The version of cuDNN that Paddle would name; 'False' for none."""
     return cudnn_version
+
+
+def cinn() -> str:
+    """The version of CINN that Paddle would name; 'False' for none."""
+    return "False"
+
+
+def xpu() -> str:
+    """The version of XPU's library that Paddle would name; 'False' for none."""
+    return "False"
+
+
+xpu_xccl = xpu
+
+
+def mkl() -> str:
+    """Whether Paddle's build would use MKL: 'ON', as its builds for CPUs do."""
+    return "ON"

@@ -8,11 +8,9 @@ from typing import Any
 import torch
 
 from ..tensor.tensor import Tensor
-from .core import is_compiled_with_cinn as is_compiled_with_cinn
-from .core import is_compiled_with_cuda as is_compiled_with_cuda
-from .core import is_compiled_with_distribute as is_compiled_with_distribute
-from .core import is_compiled_with_rocm as is_compiled_with_rocm
-from .core import is_compiled_with_xpu as is_compiled_with_xpu
+from .core import CPUPlace, CUDAPlace, get_cuda_device_count
+
+__all__ = ["Parameter", "Variable", "cpu_places", "cuda_places", "in_dygraph_mode", "in_dynamic_mode", "in_pir_mode"]
 
 
 class EagerParamBase(Tensor):
@@ -46,6 +44,7 @@ class EagerParamBase(Tensor):
 
 
 Parameter = EagerParamBase
+Variable = Tensor
 
 
 def make_parameter(
@@ -78,21 +77,16 @@ def in_dygraph_mode() -> bool:
 in_dynamic_mode = in_dynamic_or_pir_mode = in_dygraph_mode
 
 
-def _current_expected_place() -> Any:
-    from .core import expected_place
+def in_pir_mode() -> bool:
+    """False: the dialect has no intermediate representation."""
+    return False
 
-    return expected_place()
 
-
-def cpu_places(device_count: int | None = None) -> list[Any]:
+def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
     """`device_count` CPU places, one unless given."""
-    from .core import CPUPlace
-
     return [CPUPlace() for _ in range(device_count or 1)]
 
 
-def cuda_places(device_ids: list[int] | None = None) -> list[Any]:
+def cuda_places(device_ids: list[int] | None = None) -> list[CUDAPlace]:
     """A place for each CUDA device, or for those given."""
-    from .core import CUDAPlace, get_cuda_device_count
-
     return [CUDAPlace(number) for number in (range(get_cuda_device_count()) if device_ids is None else device_ids)]

@@ -15,6 +15,7 @@ from ..base.core import is_compiled_with_distribute as is_compiled_with_distribu
 from ..base.core import is_compiled_with_ipu as is_compiled_with_ipu
 from ..base.core import is_compiled_with_rocm as is_compiled_with_rocm
 from ..base.core import is_compiled_with_xpu as is_compiled_with_xpu
+from . import cuda as cuda
 
 
 def set_device(device: str) -> core.Place:

@@ -136,6 +136,9 @@ def enable_static() -> None:
     )
 
 
+enable_dygraph, disable_dygraph = disable_static, enable_static
+
+
 def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None, dtype: Any = None) -> Tensor:
     """An array (or number, list, tensor) as a tensor; arrays keep their dtype.
 

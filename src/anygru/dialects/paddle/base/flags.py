@@ -1,0 +1,48 @@
+"""Flags of Paddle's kernels and allocators: kept and given back, without any effect here."""
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["disable_signal_handler", "get_flags", "set_flags"]
+
+# The flags that scripts read before they have set them, with their values in 2.6.2 on a CPU (recorded).
+_flags: dict[str, Any] = {
+    "FLAGS_allocator_strategy": "auto_growth", "FLAGS_benchmark": False, "FLAGS_check_nan_inf": False,
+    "FLAGS_cudnn_deterministic": False, "FLAGS_cudnn_exhaustive_search": False, "FLAGS_eager_delete_tensor_gb": 0.0,
+    "FLAGS_fraction_of_gpu_memory_to_use": 0.92, "FLAGS_use_mkldnn": False,
+}  # fmt: skip
+
+
+def set_flags(flags: dict[str, Any]) -> None:
+    """Keep flags.
+
+    Raises:
+        TypeError: unless they are a dict.
+        ValueError: for a name that does not begin with FLAGS_.
+    """
+    if not isinstance(flags, dict):
+        raise TypeError("flags in set_flags should be a dict")
+    for name, value in flags.items():
+        if not name.startswith("FLAGS_"):
+            raise ValueError(f"Flag {name} cannot set its value through this function.")
+        _flags[name] = value
+
+
+def get_flags(flags: str | Sequence[str]) -> dict[str, Any]:
+    """The values of one flag or of several.
+
+    Raises:
+        TypeError: for anything but a name or a list of names.
+        ValueError: for a flag that has not been set and is not among the common ones.
+    """
+    if not isinstance(flags, (str, list, tuple)):
+        raise TypeError("Flags in get_flags should be a list, tuple or string.")
+    names = [flags] if isinstance(flags, str) else list(flags)
+    for name in names:
+        if name not in _flags:
+            raise ValueError(f"Flag {name} cannot get its value through this function.")
+    return {name: _flags[name] for name in names}
+
+
+def disable_signal_handler() -> None:
+    """Nothing: no signal handlers are installed."""

@@ -1,0 +1,3 @@
+"""`paddle.static`: the description of inputs; graphs that are built before they run are not covered."""
+
+from .input import *

@@ -1,0 +1,3 @@
+"""`paddle.vision`: the choice of an image library; what reads and changes images is torchvision's."""
+
+from .image import *
