@@ -3,118 +3,49 @@
 As there, `minimize(loss)` makes a step by the gradients that `loss.backward()` has left.
 """
 
-from __future__ import annotations
-
+import inspect
 from typing import Any
 
-from .. import optimizer as current
+from ..optimizer import optimizers as current
+from ..optimizer.optimizer import Optimizer as Optimizer
+
+__all__ = [
+    "SGD", "Adagrad", "AdagradOptimizer", "Adam", "AdamOptimizer", "Adamax", "AdamaxOptimizer", "Momentum",
+    "MomentumOptimizer", "Optimizer", "RMSProp", "RMSPropOptimizer", "SGDOptimizer",
+]  # fmt: skip
+
+_RENAMED = {"parameter_list": "parameters", "regularization": "weight_decay"}
 
 
-class SGDOptimizer(current.SGD):
-    """See `paddle.optimizer.SGD`."""
+def _first_name(optimizer: type[Optimizer], arguments: str, **defaults: Any) -> Any:
+    """An optimizer under its name and with the arguments, in their order, of Paddle 1.x; `...` marks one without default."""
+    now = inspect.signature(optimizer).parameters
+    parameters = []
+    for name in arguments.split():
+        default = defaults.get(name, now[_RENAMED.get(name, name)].default)
+        default = inspect.Parameter.empty if default is ... else default
+        parameters.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
+    signature = inspect.Signature(parameters)
 
-    def __init__(
-        self,
-        learning_rate: Any,
-        parameter_list: Any = None,
-        regularization: Any = None,
-        grad_clip: Any = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(learning_rate, parameter_list, regularization, grad_clip, name=name)
+    def __init__(self: Optimizer, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        optimizer.__init__(self, **{_RENAMED.get(name, name): value for name, value in bound.arguments.items()})
 
-
-class MomentumOptimizer(current.Momentum):
-    """See `paddle.optimizer.Momentum`."""
-
-    def __init__(
-        self,
-        learning_rate: Any,
-        momentum: float,
-        parameter_list: Any = None,
-        use_nesterov: bool = False,
-        regularization: Any = None,
-        grad_clip: Any = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(learning_rate, momentum, parameter_list, use_nesterov, regularization, grad_clip, name=name)
+    doc = f"`paddle.optimizer.{optimizer.__name__}` with the arguments {arguments.replace(' ', ', ')}."
+    members = {"__init__": __init__, "__doc__": doc, "__module__": __name__, "__signature__": signature}
+    return type(f"{optimizer.__name__}Optimizer", (optimizer,), members)
 
 
-class AdamOptimizer(current.Adam):
-    """See `paddle.optimizer.Adam`."""
-
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
-        parameter_list: Any = None,
-        regularization: Any = None,
-        grad_clip: Any = None,
-        name: str | None = None,
-        lazy_mode: bool = False,
-    ) -> None:
-        super().__init__(
-            learning_rate, beta1, beta2, epsilon, parameter_list, regularization, grad_clip, lazy_mode, name=name
-        )
-
-
-class AdamaxOptimizer(current.Adamax):
-    """See `paddle.optimizer.Adamax`."""
-
-    def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-8,
-        parameter_list: Any = None,
-        regularization: Any = None,
-        grad_clip: Any = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(learning_rate, beta1, beta2, epsilon, parameter_list, regularization, grad_clip, name)
-
-
-class AdagradOptimizer(current.Adagrad):
-    """See `paddle.optimizer.Adagrad`."""
-
-    def __init__(
-        self,
-        learning_rate: Any,
-        epsilon: float = 1e-6,
-        parameter_list: Any = None,
-        regularization: Any = None,
-        grad_clip: Any = None,
-        name: str | None = None,
-        initial_accumulator_value: float = 0.0,
-    ) -> None:
-        super().__init__(
-            learning_rate, epsilon, parameter_list, regularization, grad_clip, name, initial_accumulator_value
-        )
-
-
-class RMSPropOptimizer(current.RMSProp):
-    """See `paddle.optimizer.RMSProp`."""
-
-    def __init__(
-        self,
-        learning_rate: Any,
-        rho: float = 0.95,
-        epsilon: float = 1e-6,
-        momentum: float = 0.0,
-        centered: bool = False,
-        parameter_list: Any = None,
-        regularization: Any = None,
-        grad_clip: Any = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(
-            learning_rate, rho, epsilon, momentum, centered, parameter_list, regularization, grad_clip, name
-        )
-
-
-SGD, Momentum, Adam, Adamax = SGDOptimizer, MomentumOptimizer, AdamOptimizer, AdamaxOptimizer
-Adagrad, RMSProp = AdagradOptimizer, RMSPropOptimizer
-Optimizer = current.Optimizer
+_COMMON = "parameter_list regularization grad_clip name"
+SGD = SGDOptimizer = _first_name(current.SGD, f"learning_rate {_COMMON}", learning_rate=...)
+Momentum = MomentumOptimizer = _first_name(
+    current.Momentum,
+    "learning_rate momentum parameter_list use_nesterov regularization grad_clip name",
+    learning_rate=...,
+    momentum=...,
+)
+Adam = AdamOptimizer = _first_name(current.Adam, f"learning_rate beta1 beta2 epsilon {_COMMON} lazy_mode")
+Adamax = AdamaxOptimizer = _first_name(current.Adamax, f"learning_rate beta1 beta2 epsilon {_COMMON}")
+Adagrad = AdagradOptimizer = _first_name(current.Adagrad, f"learning_rate epsilon {_COMMON} initial_accumulator_value")
+RMSProp = RMSPropOptimizer = _first_name(current.RMSProp, f"learning_rate rho epsilon momentum centered {_COMMON}")

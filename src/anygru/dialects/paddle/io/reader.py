@@ -12,6 +12,8 @@ from .dataloader.batch_sampler import BatchSampler
 from .dataloader.collate import as_arrays, as_tensors, collate_arrays
 from .dataloader.dataset import IterableDataset
 
+__all__ = ["DataLoader", "get_worker_info"]
+
 
 class _Sent:
     """A collate function whose tensors travel as arrays."""

@@ -12,6 +12,8 @@ import torch
 from ..tensor.operation import wrap
 from ..tensor.tensor import Tensor
 
+__all__ = ["Accuracy", "Auc", "Metric", "Precision", "Recall", "accuracy"]
+
 
 def _array(value: Any) -> np.ndarray:
     return value.numpy() if isinstance(value, torch.Tensor) else np.asarray(value)

@@ -9,6 +9,8 @@ import torch
 
 from ..tensor.operation import wrap
 
+__all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
+
 Pairs = list[tuple[Any, torch.Tensor]]
 
 

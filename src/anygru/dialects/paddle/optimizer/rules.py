@@ -1,93 +1,96 @@
-"""Update rules that Paddle writes otherwise than torch.optim: epsilon elsewhere, or a rule that torch lacks."""
+"""Paddle's update rules, one function each: it changes a parameter `p` and its accumulators in place, by the gradient `g`.
 
-from __future__ import annotations
+The arguments after `g` are the accumulators in the order of `Optimizer.accumulators`, then the learning rate and the options.
+Where a rule differs from the one in torch.optim, its docstring says how. Source: the CPU kernels of Paddle 2.6
+(`paddle/phi/kernels/cpu/*_kernel.cc` and `funcs/*_functors.h`), read, and their results, recorded.
+"""
 
-from collections.abc import Callable
-from typing import Any
+import math
 
 import torch
 
-from ..framework.dtype import single
+T = torch.Tensor
 
 
-class _Rule(torch.optim.Optimizer):
-    """A torch optimizer whose rule changes one parameter: `update(parameter, gradient, state, group)`."""
-
-    names: tuple[str, ...] = ()
-
-    def __init__(self, params: Any, lr: float, **options: Any) -> None:
-        super().__init__(params, {"lr": lr, **options})
-
-    def update(self, p: torch.Tensor, g: torch.Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """Change `p` in place."""
-        raise NotImplementedError
-
-    @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """Change every parameter that has a gradient."""
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is None:
-                    continue
-                state = self.state[parameter]
-                p = parameter.detach().as_subclass(torch.Tensor)
-                g = parameter.grad.detach().as_subclass(torch.Tensor)
-                if not state:
-                    state["step"] = torch.tensor(0.0)
-                    for name in self.names:
-                        state[name] = torch.zeros_like(p)
-                state["step"] += 1
-                self.update(p, g, state, group)
+def sgd(p: T, g: T, lr: float) -> None:
+    """Gradient descent."""
+    p.sub_(g, alpha=lr)
 
 
-class RMSProp(_Rule):
-    """Epsilon stands under the root, and the learning rate within the momentum (G. Hinton, lecture 6, 2012)."""
-
-    names = ("mean_square", "mean_grad", "momentum")
-
-    def update(self, p: torch.Tensor, g: torch.Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """Change `p` in place."""
-        rho = group["rho"]
-        square = state["mean_square"].mul_(rho).addcmul_(g, g, value=1 - rho)
-        if group["centered"]:
-            mean = state["mean_grad"].mul_(rho).add_(g, alpha=1 - rho)
-            root = (square - mean * mean + group["epsilon"]).sqrt()
-        else:
-            root = (square + group["epsilon"]).sqrt()
-        momentum = state["momentum"].mul_(group["momentum"]).addcdiv_(g, root, value=group["lr"])
-        p.sub_(momentum)
+def momentum(p: T, g: T, velocity: T, lr: float, mu: float, nesterov: bool) -> None:
+    """Gradient descent with a velocity (B. Polyak, 1964), or one step ahead of it (Y. Nesterov, 1983)."""
+    velocity.mul_(mu).add_(g)
+    p.sub_(torch.add(g, velocity, alpha=mu) if nesterov else velocity, alpha=lr)
 
 
-class Adamax(_Rule):
-    """Adam with the largest gradient in place of the mean square (D. Kingma, J. Ba, 2015, section 7.1)."""
-
-    names = ("moment", "inf_norm")
-
-    def update(self, p: torch.Tensor, g: torch.Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """Change `p` in place."""
-        exact = group["betas"][0]
-        beta1, beta2 = (single(beta) for beta in group["betas"])
-        moment = state["moment"].mul_(beta1).add_(g, alpha=1 - beta1)
-        norm = torch.maximum(g.abs(), state["inf_norm"] * beta2 + group["epsilon"])
-        state["inf_norm"].copy_(norm)
-        p.addcdiv_(moment, norm, value=-group["lr"] / (1 - exact ** float(state["step"])))
+def adagrad(p: T, g: T, moment: T, lr: float, epsilon: float) -> None:
+    """J. Duchi and others, 2011."""
+    moment.addcmul_(g, g)
+    p.addcdiv_(g, moment.sqrt().add_(epsilon), value=-lr)
 
 
-class Lamb(_Rule):
+def adadelta(p: T, g: T, squared_grad: T, squared_update: T, lr: float, rho: float, epsilon: float) -> None:
+    """M. Zeiler, 2012."""
+    squared_grad.mul_(rho).addcmul_(g, g, value=1 - rho)
+    update = (squared_update + epsilon).div_(squared_grad + epsilon).sqrt_().mul_(g)
+    squared_update.mul_(rho).addcmul_(update, update, value=1 - rho)
+    p.sub_(update, alpha=lr)
+
+
+def rmsprop(
+    p: T, g: T, moment: T, square: T, mean: T, lr: float, rho: float, epsilon: float, mu: float, centered: bool
+) -> None:
+    """G. Hinton, lecture 6, 2012. Epsilon stands under the root and the learning rate within the momentum; torch: neither."""
+    square.mul_(rho).addcmul_(g, g, value=1 - rho)
+    variance = square
+    if centered:
+        mean.mul_(rho).add_(g, alpha=1 - rho)
+        variance = square - mean * mean
+    moment.mul_(mu).addcdiv_(g, (variance + epsilon).sqrt_(), value=lr)
+    p.sub_(moment)
+
+
+def adam(
+    p: T, g: T, first: T, second: T, power1: T, power2: T, lr: float, beta1: float, beta2: float, epsilon: float
+) -> None:
+    """D. Kingma, J. Ba, 2015. The powers beta ** step are accumulators of one element, as Paddle's files hold them."""
+    first.mul_(beta1).add_(g, alpha=1 - beta1)
+    second.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+    correction = math.sqrt(1 - float(power2))
+    p.addcdiv_(first, second.sqrt().add_(epsilon * correction), value=-lr * correction / (1 - float(power1)))
+    power1.mul_(beta1)
+    power2.mul_(beta2)
+
+
+def adamax(p: T, g: T, moment: T, norm: T, power1: T, lr: float, beta1: float, beta2: float, epsilon: float) -> None:
+    """D. Kingma, J. Ba, 2015, section 7.1. Epsilon is added to the old maximum; torch adds it to the new one."""
+    moment.mul_(beta1).add_(g, alpha=1 - beta1)
+    torch.maximum(g.abs(), norm.mul_(beta2).add_(epsilon), out=norm)
+    p.addcdiv_(moment, norm, value=-lr / (1 - float(power1)))
+    power1.mul_(beta1)
+
+
+def adamw(
+    p: T, g: T, first: T, second: T, power1: T, power2: T, lr: float, beta1: float, beta2: float, epsilon: float,
+    decay: float,
+) -> None:  # fmt: skip
+    """Adam after the parameter has shrunk by lr * decay (I. Loshchilov, F. Hutter, 2019)."""
+    p.mul_(1 - lr * decay)
+    adam(p, g, first, second, power1, power2, lr, beta1, beta2, epsilon)
+
+
+def lamb(
+    p: T, g: T, first: T, second: T, power1: T, power2: T, lr: float, beta1: float, beta2: float, epsilon: float,
+    decay: float, always_adapt: bool,
+) -> None:  # fmt: skip
     """Adam scaled by the norms of parameter and update (Y. You and others, 2020)."""
-
-    names = ("moment1", "moment2")
-
-    def update(self, p: torch.Tensor, g: torch.Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """Change `p` in place."""
-        exact1, exact2 = group["betas"]
-        beta1, beta2 = single(exact1), single(exact2)
-        step = float(state["step"])
-        first = state["moment1"].mul_(beta1).add_(g, alpha=1 - beta1) / (1 - exact1**step)
-        second = state["moment2"].mul_(beta2).addcmul_(g, g, value=1 - beta2) / (1 - exact2**step)
-        change = first / (second.sqrt() + group["epsilon"]) + group["decay"] * p
+    first.mul_(beta1).add_(g, alpha=1 - beta1)
+    second.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+    root = (second / (1 - float(power2))).sqrt_().add_(epsilon)
+    change = (first / (1 - float(power1))).div_(root).add_(p, alpha=decay)
+    if decay != 0 or always_adapt:  # Paddle does not scale the updates of parameters that do not decay
         size, length = p.norm(), change.norm()
-        if group["decay"] == 0 and not group["always_adapt"]:
-            size = length  # without decay the update is not scaled
-        ratio = torch.where((size > 0) & (length > 0), size / length, torch.ones_like(size))
-        p.sub_(group["lr"] * ratio * change)
+        change.mul_(torch.where((size > 0) & (length > 0), size / length, torch.ones_like(size)))
+    p.sub_(change, alpha=lr)
+    power1.mul_(beta1)
+    power2.mul_(beta2)

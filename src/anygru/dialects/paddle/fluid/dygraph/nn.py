@@ -6,13 +6,15 @@ from typing import Any
 
 import torch
 
-from ... import nn
-from ...nn import functional as F
+from ...nn.functional import common, norm
+from ...nn.functional import input as inputs
+from ...nn.initializer.initializer import Constant
+from ...nn.layer.layers import Layer
 from ...tensor.tensor import Tensor
-from ..layers import activation_of
+from ..layers.functions import activation_of
 
 
-class Linear(nn.Layer):
+class Linear(Layer):
     """act(input @ weight + bias), the weight [input_dim, output_dim]."""
 
     def __init__(
@@ -31,10 +33,10 @@ class Linear(nn.Layer):
 
     def forward(self, input: torch.Tensor) -> Tensor:
         """The product."""
-        return activation_of(self._act)(F.linear(input, self.weight, self.bias))
+        return activation_of(self._act)(common.linear(input, self.weight, self.bias))
 
 
-class Embedding(nn.Layer):
+class Embedding(Layer):
     """Rows of a table of `size` [rows, length], by number."""
 
     def __init__(
@@ -55,10 +57,10 @@ class Embedding(nn.Layer):
 
     def forward(self, input: torch.Tensor) -> Tensor:
         """The rows input."""
-        return F.embedding(input, self.weight, self._padding_idx)
+        return inputs.embedding(input, self.weight, self._padding_idx)
 
 
-class LayerNorm(nn.Layer):
+class LayerNorm(Layer):
     """act of the normalization over the last axes."""
 
     def __init__(
@@ -79,19 +81,17 @@ class LayerNorm(nn.Layer):
         for length in self._normalized_shape:
             count *= length
         self.weight = (
-            self.create_parameter([count], param_attr, dtype, default_initializer=nn.initializer.Constant(1.0))
-            if scale
-            else None
+            self.create_parameter([count], param_attr, dtype, default_initializer=Constant(1.0)) if scale else None
         )
         self.bias = self.create_parameter([count], bias_attr, dtype, is_bias=True) if shift else None
 
     def forward(self, input: torch.Tensor) -> Tensor:
         """The normalized input."""
-        out = F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
+        out = norm.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
         return activation_of(self._act)(out)
 
 
-class Dropout(nn.Layer):
+class Dropout(Layer):
     """Zeros in place of elements in training; by default evaluation multiplies by 1 - p."""
 
     def __init__(
@@ -114,4 +114,4 @@ class Dropout(nn.Layer):
 
     def forward(self, input: torch.Tensor) -> Tensor:
         """The input with elements dropped."""
-        return F.dropout(input, self._p, training=self.training and not self._is_test, mode=self._mode)
+        return common.dropout(input, self._p, training=self.training and not self._is_test, mode=self._mode)

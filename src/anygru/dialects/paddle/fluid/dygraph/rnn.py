@@ -15,14 +15,14 @@ import torch
 from anygru import functional, gates, layers
 
 from ...base.param_attr import ParamAttr
-from ...nn import functional as F
-from ...nn.initializer import Constant
+from ...nn.functional import activation as F
+from ...nn.initializer.initializer import Constant
 from ...nn.layer.layers import Layer
 from ...nn.layer.rnn import one_batch
 from ...tensor import ops
 from ...tensor.operation import core_call, need_tensor, wrap
 from ...tensor.tensor import Tensor, plain
-from .. import layers as fluid_layers
+from ..layers import functions as fluid_layers
 
 _dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 Activation = Callable[[Any], Any]

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ...distributed.environment import place
 from .dataset import IterableDataset
 from .sampler import RandomSampler, Sampler, SequenceSampler
+
+__all__ = ["BatchSampler", "DistributedBatchSampler"]
 
 
 class BatchSampler(Sampler):
@@ -89,8 +92,8 @@ class DistributedBatchSampler(BatchSampler):
         if not isinstance(batch_size, int) or batch_size <= 0:
             raise AssertionError("batch_size should be a positive integer")
         self.dataset, self.batch_size, self.shuffle, self.drop_last = dataset, batch_size, shuffle, drop_last
-        self.nranks = _environment("get_world_size") if num_replicas is None else num_replicas
-        self.local_rank = _environment("get_rank") if rank is None else rank
+        self.nranks = place().size if num_replicas is None else num_replicas
+        self.local_rank = place().rank if rank is None else rank
         self.epoch = 0
         self.num_samples = math.ceil(len(dataset) / self.nranks)
         self.total_size = self.num_samples * self.nranks
@@ -126,9 +129,3 @@ class DistributedBatchSampler(BatchSampler):
     def set_epoch(self, epoch: int) -> None:
         """Choose the order of an epoch."""
         self.epoch = epoch
-
-
-def _environment(question: str) -> int:
-    from ... import distributed
-
-    return getattr(distributed, question)()

@@ -9,6 +9,11 @@ from typing import Any
 
 import torch
 
+__all__ = [
+    "ChainDataset", "ComposeDataset", "ConcatDataset", "Dataset", "IterableDataset", "Subset", "TensorDataset",
+    "random_split",
+]  # fmt: skip
+
 
 class Dataset:
     """Samples by number. Subclasses give `__getitem__` and `__len__`."""

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+__all__ = ["RandomSampler", "Sampler", "SequenceSampler", "SubsetRandomSampler", "WeightedRandomSampler"]
+
 
 class Sampler:
     """The base of samplers. Subclasses give `__iter__`."""

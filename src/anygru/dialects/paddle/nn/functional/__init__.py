@@ -1,69 +1,8 @@
 """`paddle.nn.functional`."""
 
-from .activation import celu as celu
-from .activation import elu as elu
-from .activation import elu_ as elu_
-from .activation import gelu as gelu
-from .activation import glu as glu
-from .activation import gumbel_softmax as gumbel_softmax
-from .activation import hardshrink as hardshrink
-from .activation import hardsigmoid as hardsigmoid
-from .activation import hardswish as hardswish
-from .activation import hardtanh as hardtanh
-from .activation import hardtanh_ as hardtanh_
-from .activation import leaky_relu as leaky_relu
-from .activation import leaky_relu_ as leaky_relu_
-from .activation import log_sigmoid as log_sigmoid
-from .activation import log_softmax as log_softmax
-from .activation import maxout as maxout
-from .activation import mish as mish
-from .activation import prelu as prelu
-from .activation import relu as relu
-from .activation import relu6 as relu6
-from .activation import relu_ as relu_
-from .activation import selu as selu
-from .activation import sigmoid as sigmoid
-from .activation import silu as silu
-from .activation import softmax as softmax
-from .activation import softmax_ as softmax_
-from .activation import softplus as softplus
-from .activation import softshrink as softshrink
-from .activation import softsign as softsign
-from .activation import swish as swish
-from .activation import tanh as tanh
-from .activation import tanh_ as tanh_
-from .activation import tanhshrink as tanhshrink
-from .activation import thresholded_relu as thresholded_relu
-from .activation import thresholded_relu_ as thresholded_relu_
-from .common import alpha_dropout as alpha_dropout
-from .common import bilinear as bilinear
-from .common import cosine_similarity as cosine_similarity
-from .common import dropout as dropout
-from .common import dropout2d as dropout2d
-from .common import dropout3d as dropout3d
-from .common import label_smooth as label_smooth
-from .common import linear as linear
-from .common import normalize as normalize
-from .common import pad as pad
-from .extension import diag_embed as diag_embed
-from .extension import sequence_mask as sequence_mask
-from .input import embedding as embedding
-from .input import one_hot as one_hot
-from .loss import binary_cross_entropy as binary_cross_entropy
-from .loss import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
-from .loss import cosine_embedding_loss as cosine_embedding_loss
-from .loss import cross_entropy as cross_entropy
-from .loss import ctc_loss as ctc_loss
-from .loss import hinge_embedding_loss as hinge_embedding_loss
-from .loss import kl_div as kl_div
-from .loss import l1_loss as l1_loss
-from .loss import log_loss as log_loss
-from .loss import margin_ranking_loss as margin_ranking_loss
-from .loss import mse_loss as mse_loss
-from .loss import nll_loss as nll_loss
-from .loss import smooth_l1_loss as smooth_l1_loss
-from .loss import softmax_with_cross_entropy as softmax_with_cross_entropy
-from .loss import square_error_cost as square_error_cost
-from .loss import triplet_margin_loss as triplet_margin_loss
-from .norm import batch_norm as batch_norm
-from .norm import layer_norm as layer_norm
+from .activation import *
+from .common import *
+from .extension import *
+from .input import *
+from .loss import *
+from .norm import *

@@ -9,11 +9,17 @@ import torch
 
 from ...framework.dtype import single, torch_dtype
 from ...tensor.inplace import overwrite
-from ...tensor.operation import need_float, operation
+from ...tensor.operation import need_float, operation, plain, wrap
 from ...tensor.ops import sigmoid as sigmoid
 from ...tensor.ops import tanh as tanh
 from ...tensor.random import uniform_values
-from ...tensor.tensor import Tensor, plain
+
+__all__ = [
+    "celu", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_sigmoid", "log_softmax", "maxout", "mish",
+    "prelu", "relu", "relu6", "relu_", "selu", "sigmoid", "silu", "softmax", "softmax_", "softplus",
+    "softshrink", "softsign", "swish", "tanh", "tanh_", "tanhshrink", "thresholded_relu", "thresholded_relu_",
+]  # fmt: skip
 
 _nn = torch._C._nn
 
@@ -184,13 +190,13 @@ def gumbel_softmax(
     return chosen - soft.detach() + soft
 
 
-def _inplace(function: Callable[..., Any]) -> Callable[..., Tensor]:
-    def method(x: Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
-        return overwrite(x, function(x, *args, **kwargs))
+def _inplace(function: Callable[..., Any]) -> Callable[..., torch.Tensor]:
+    def method(x: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        return overwrite(wrap(x), function(x, *args, **kwargs))
 
     method.__name__ = method.__qualname__ = function.__name__ + "_"
     method.__doc__ = f"`{function.__name__}`, the result put in place of x."
-    return method  # type: ignore[return-value]
+    return method
 
 
 relu_, tanh_, softmax_, elu_ = _inplace(relu), _inplace(tanh), _inplace(softmax), _inplace(elu)

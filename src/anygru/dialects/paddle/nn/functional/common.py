@@ -11,6 +11,11 @@ from ...framework.dtype import single
 from ...framework.random import default_generator, use_exact
 from ...tensor.operation import as_sizes, need_same_dtype, need_tensor, operation, plain
 
+__all__ = [
+    "alpha_dropout", "bilinear", "cosine_similarity", "dropout", "dropout2d", "dropout3d", "label_smooth",
+    "linear", "normalize", "pad",
+]  # fmt: skip
+
 
 @operation
 def linear(

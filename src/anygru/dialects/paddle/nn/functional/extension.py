@@ -10,6 +10,8 @@ from ...framework.dtype import torch_dtype
 from ...tensor.creation import diag_embed as diag_embed
 from ...tensor.operation import need_tensor, operation
 
+__all__ = ["diag_embed", "sequence_mask"]
+
 
 @operation
 def sequence_mask(x: torch.Tensor, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> torch.Tensor:

@@ -7,6 +7,8 @@ import torch
 from ...base.errors import paddles
 from ...tensor.operation import need_tensor, operation
 
+__all__ = ["embedding", "one_hot"]
+
 
 @operation
 def embedding(

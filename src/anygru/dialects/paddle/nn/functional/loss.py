@@ -11,6 +11,12 @@ from ...base.errors import paddles
 from ...framework.dtype import single, torch_dtype
 from ...tensor.operation import need_same_dtype, need_tensor, operation, plain
 
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cross_entropy",
+    "ctc_loss", "hinge_embedding_loss", "kl_div", "l1_loss", "log_loss", "margin_ranking_loss", "mse_loss",
+    "nll_loss", "smooth_l1_loss", "softmax_with_cross_entropy", "square_error_cost", "triplet_margin_loss",
+]  # fmt: skip
+
 
 def check_reduction(reduction: str, name: str) -> None:
     """Raise ValueError unless `reduction` is 'sum', 'mean' or 'none'."""

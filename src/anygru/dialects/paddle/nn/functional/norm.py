@@ -9,6 +9,8 @@ import torch
 from ...framework.dtype import single
 from ...tensor.operation import need_float, operation
 
+__all__ = ["batch_norm", "layer_norm"]
+
 
 @operation
 def layer_norm(

@@ -8,9 +8,15 @@ from typing import Any, ClassVar
 import torch
 
 from ...tensor.tensor import Tensor
-from .. import functional as F
-from ..initializer import Constant
+from ..functional import activation as F
+from ..initializer.initializer import Constant
 from .layers import Layer
+
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+    "LogSigmoid", "LogSoftmax", "Maxout", "Mish", "PReLU", "ReLU", "ReLU6", "SELU", "Sigmoid", "Silu",
+    "Softmax", "Softplus", "Softshrink", "Softsign", "Swish", "Tanh", "Tanhshrink", "ThresholdedReLU",
+]  # fmt: skip
 
 
 class _Activation(Layer):

@@ -53,16 +53,14 @@ def spelled(value: Any) -> Any:
     return str(value) if isinstance(value, np.dtype) else value
 
 
-def checked_classes(excluded: Any, norms: bool = False) -> tuple[type, ...]:
-    """The classes that `excluded_layers` names; batch normalization if it names none and `norms` is set.
+def checked_classes(excluded: Any, unless_given: tuple[type, ...] = ()) -> tuple[type, ...]:
+    """The classes that `excluded_layers` names; `unless_given` for None.
 
     Raises:
         TypeError: for anything but a layer class or a list or tuple of them.
     """
-    from .norm import _BatchNormBase
-
     if excluded is None:
-        return (_BatchNormBase,) if norms else ()
+        return unless_given
     if isinstance(excluded, type):
         return (excluded,)
     if isinstance(excluded, (list, tuple)):

@@ -9,8 +9,14 @@ import torch
 from ...framework.framework import get_default_dtype
 from ...tensor import manipulation
 from ...tensor.tensor import Tensor
-from .. import functional as F
+from ..functional import common as F
+from ..functional.input import embedding
 from .layers import Layer
+
+__all__ = [
+    "AlphaDropout", "Bilinear", "CosineSimilarity", "Dropout", "Dropout2D", "Embedding", "Flatten", "Identity",
+    "Linear", "Unflatten",
+]  # fmt: skip
 
 
 def _named(text: str, name: str | None) -> str:
@@ -102,7 +108,7 @@ class Embedding(Layer):
 
     def forward(self, x: torch.Tensor) -> Tensor:
         """The rows x."""
-        return F.embedding(x, self.weight, self._padding_row)
+        return embedding(x, self.weight, self._padding_row)
 
     def extra_repr(self) -> str:
         """The sizes."""

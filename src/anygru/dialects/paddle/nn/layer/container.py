@@ -7,6 +7,8 @@ from typing import Any
 
 from .layers import Layer
 
+__all__ = ["LayerDict", "LayerList", "ParameterList", "Sequential"]
+
 
 class Sequential(Layer):
     """Layers one after another: layers, or (name, layer) pairs."""

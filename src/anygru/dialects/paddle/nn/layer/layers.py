@@ -62,6 +62,10 @@ class _StateDictHook:
         self._hooks.pop(self._number, None)
 
 
+class KeepsPrecision:
+    """Marks batch normalization, which `Layer.float16` and `bfloat16` leave as it is."""
+
+
 class Layer(torch.nn.Module):
     """The base of all layers.
 
@@ -441,11 +445,11 @@ class Layer(torch.nn.Module):
 
     def float16(self, excluded_layers: Any = None) -> Layer:
         """As `float`, to float16; on a CPU a UserWarning and no change. Batch normalization is left as it is."""
-        return casting.to_floating(self, "float16", casting.checked_classes(excluded_layers, norms=True))
+        return casting.to_floating(self, "float16", casting.checked_classes(excluded_layers, (KeepsPrecision,)))
 
     def bfloat16(self, excluded_layers: Any = None) -> Layer:
         """As `float`, to bfloat16; on a CPU a UserWarning and no change. Batch normalization is left as it is."""
-        return casting.to_floating(self, "bfloat16", casting.checked_classes(excluded_layers, norms=True))
+        return casting.to_floating(self, "bfloat16", casting.checked_classes(excluded_layers, (KeepsPrecision,)))
 
 
 @torch._disable_dynamo  # type: ignore[attr-defined]

@@ -7,9 +7,14 @@ from typing import Any
 import torch
 
 from ...tensor.tensor import Tensor
-from .. import functional as F
+from ..functional import loss as F
 from ..functional.loss import check_reduction
 from .layers import Layer
+
+__all__ = [
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "HingeEmbeddingLoss",
+    "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "NLLLoss", "SmoothL1Loss", "TripletMarginLoss",
+]  # fmt: skip
 
 
 class MSELoss(Layer):

@@ -9,9 +9,11 @@ import torch
 
 from ...base.param_attr import ParamAttr
 from ...tensor.tensor import Tensor
-from .. import functional as F
-from ..initializer import Constant
-from .layers import Layer
+from ..functional import norm as F
+from ..initializer.initializer import Constant
+from .layers import KeepsPrecision, Layer
+
+__all__ = ["BatchNorm1D", "BatchNorm2D", "LayerNorm"]
 
 
 class LayerNorm(Layer):
@@ -50,7 +52,7 @@ class LayerNorm(Layer):
         return f"normalized_shape={self._normalized_shape}, epsilon={self._epsilon}"
 
 
-class _BatchNormBase(Layer):
+class _BatchNormBase(KeepsPrecision, Layer):
     """Normalization by the statistics of the batch in training, by the running ones in evaluation."""
 
     ranks: tuple[int, ...] = ()

@@ -20,9 +20,11 @@ from ...tensor import creation, manipulation
 from ...tensor.operation import core_call, need_tensor, wrap
 from ...tensor.tensor import Tensor, plain
 from ..functional.common import draw_kept
-from ..initializer import Constant, Uniform
+from ..initializer.initializer import Constant, Uniform
 from .container import LayerList
 from .layers import Layer
+
+__all__ = ["BiRNN", "GRU", "GRUCell", "RNN", "RNNCellBase"]
 
 _torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 

@@ -1,0 +1,374 @@
+"""Paddle's optimizers: for each its arguments, its accumulators and its rule."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+import torch
+
+from ..base.framework import EagerParamBase
+from ..framework.dtype import single
+from ..nn.clip import ClipGradBase
+from ..regularizer import WeightDecayRegularizer
+from . import rules
+from .lr import LRScheduler
+from .optimizer import Group, Optimizer
+
+__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lamb", "Momentum", "RMSProp"]
+
+Rate = float | LRScheduler
+Decay = float | WeightDecayRegularizer | None
+Number = float | torch.Tensor
+
+
+def _given(**values: object) -> None:
+    """Raise Paddle's ValueError for an argument that is None."""
+    for name, value in values.items():
+        if value is None:
+            raise ValueError(f"{name} is not set.")
+
+
+def _betas(beta1: Number, beta2: Number, epsilon: Number) -> tuple[float, float, float]:
+    """The numbers, or the values of one-element tensors.
+
+    Raises:
+        AssertionError: for None.
+        ValueError: for a number that is not in its range.
+    """
+    values = []
+    for name, value, end in (("beta1", beta1, 1.0), ("beta2", beta2, 1.0), ("epsilon", epsilon, None)):
+        if value is None:
+            raise AssertionError(f"{name} should not be None")
+        number = float(value)
+        if number < 0 or (end is not None and number >= end):
+            raise ValueError(f"Invaild value of {name}, expect {name} {'>= 0' if end is None else 'in [0,1)'}.")
+        values.append(number)
+    return values[0], values[1], values[2]
+
+
+class SGD(Optimizer):
+    """Steps against the gradient.
+
+    Args:
+        learning_rate, parameters, weight_decay, grad_clip, name: as of `Optimizer`.
+        multi_precision: kept for scripts.
+    """
+
+    rule = rules.sgd
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        parameters: Iterable[Any] | None = None,
+        weight_decay: Decay = None,
+        grad_clip: ClipGradBase | None = None,
+        multi_precision: bool = False,
+        name: str | None = None,
+    ) -> None:
+        _given(learning_rate=learning_rate)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+
+class Momentum(Optimizer):
+    """Steps against a velocity: momentum * velocity + gradient.
+
+    Args:
+        learning_rate, parameters, weight_decay, grad_clip, name: as of `Optimizer`.
+        momentum: the share of the velocity that stays.
+        use_nesterov: step by gradient + momentum * velocity.
+        rescale_grad: multiplies the gradients.
+        multi_precision, use_multi_tensor: kept for scripts.
+    """
+
+    rule = rules.momentum
+    accumulators = {"velocity": None}
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        momentum: float = 0.9,
+        parameters: Iterable[Any] | None = None,
+        use_nesterov: bool = False,
+        weight_decay: Decay = None,
+        grad_clip: ClipGradBase | None = None,
+        multi_precision: bool = False,
+        rescale_grad: float = 1.0,
+        use_multi_tensor: bool = False,
+        name: str | None = None,
+    ) -> None:
+        _given(learning_rate=learning_rate, momentum=momentum)
+        self._momentum, self._use_nesterov = float(momentum), bool(use_nesterov)
+        self._rescale_grad = float(rescale_grad)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+    def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
+        nesterov = bool(group.get("use_nesterov", self._use_nesterov))
+        return {"mu": single(group.get("momentum", self._momentum)), "nesterov": nesterov}
+
+    def _treated(self, params_grads: Any) -> Any:
+        steps = super()._treated(params_grads)
+        if self._rescale_grad == 1.0:
+            return steps
+        return [(group, parameter, torch.mul(gradient, self._rescale_grad)) for group, parameter, gradient in steps]
+
+
+class Adagrad(Optimizer):
+    """Steps by the gradient over the root of the sum of all its squares.
+
+    Args:
+        learning_rate, parameters, weight_decay, grad_clip, name: as of `Optimizer`.
+        epsilon: added to the root.
+        initial_accumulator_value: the first value of the sum.
+    """
+
+    rule = rules.adagrad
+    accumulators = {"moment": None}
+
+    def __init__(
+        self,
+        learning_rate: Rate,
+        epsilon: float = 1e-6,
+        parameters: Iterable[Any] | None = None,
+        weight_decay: Decay = None,
+        grad_clip: ClipGradBase | None = None,
+        name: str | None = None,
+        initial_accumulator_value: float = 0.0,
+    ) -> None:
+        if learning_rate is None or epsilon is None:
+            raise AssertionError("Adagrad: learning_rate and epsilon must be given")
+        self._epsilon, self._initial = float(epsilon), float(initial_accumulator_value)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+    def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
+        return {"epsilon": self._epsilon}
+
+    def _start(self, name: str, parameter: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
+        return torch.full_like(parameter, self._initial)
+
+
+class Adadelta(Optimizer):
+    """Steps by the gradient times the root mean square of past steps over that of past gradients.
+
+    Args:
+        learning_rate, parameters, weight_decay, grad_clip, name: as of `Optimizer`.
+        epsilon: added under both roots.
+        rho: the share of both means that stays.
+    """
+
+    rule = rules.adadelta
+    accumulators = {"_avg_squared_grad": None, "_avg_squared_update": None}
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        epsilon: float = 1e-6,
+        rho: float = 0.95,
+        parameters: Iterable[Any] | None = None,
+        weight_decay: Decay = None,
+        grad_clip: ClipGradBase | None = None,
+        name: str | None = None,
+    ) -> None:
+        _given(learning_rate=learning_rate, epsilon=epsilon, rho=rho)
+        self._epsilon, self._rho = float(epsilon), float(rho)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+    def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
+        return {"rho": single(self._rho), "epsilon": single(self._epsilon)}
+
+
+class RMSProp(Optimizer):
+    """Steps by the gradient over the root of the mean of its squares.
+
+    Args:
+        learning_rate, parameters, weight_decay, grad_clip, name: as of `Optimizer`.
+        rho: the share of the mean that stays.
+        epsilon: added under the root.
+        momentum: the share of the last step that stays.
+        centered: subtract the square of the mean gradient.
+    """
+
+    rule = rules.rmsprop
+    accumulators = {"momentum": None, "mean_square": None, "mean_grad": None}
+
+    def __init__(
+        self,
+        learning_rate: Rate,
+        rho: float = 0.95,
+        epsilon: float = 1e-6,
+        momentum: float = 0.0,
+        centered: bool = False,
+        parameters: Iterable[Any] | None = None,
+        weight_decay: Decay = None,
+        grad_clip: ClipGradBase | None = None,
+        name: str | None = None,
+    ) -> None:
+        _given(learning_rate=learning_rate, rho=rho, epsilon=epsilon, momentum=momentum)
+        for given, number in (("epsilon", epsilon), ("momentum", momentum), ("rho", rho)):
+            if number < 0:
+                raise ValueError(f"Invalid value of {given}, expect {given} >= 0.")
+        self._rho, self._epsilon, self._momentum, self._centered = rho, epsilon, momentum, centered
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+    def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
+        numbers = {"rho": self._rho, "epsilon": self._epsilon, "mu": self._momentum}
+        return {name: single(number) for name, number in numbers.items()} | {"centered": self._centered}
+
+
+class Adam(Optimizer):
+    """Steps by the mean of the gradients over the root of the mean of their squares.
+
+    Args:
+        learning_rate, parameters, weight_decay, grad_clip, name: as of `Optimizer`.
+        beta1, beta2: the shares of the two means that stay, in [0, 1).
+        epsilon: added to the root.
+        lazy_mode: changes nothing: gradients are dense.
+        multi_precision, use_multi_tensor: kept for scripts; parameters are stepped in their own precision.
+    """
+
+    rule: ClassVar[Callable[..., None] | None] = rules.adam
+    accumulators = {"moment1": None, "moment2": None, "beta1_pow_acc": "beta1", "beta2_pow_acc": "beta2"}
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        beta1: Number = 0.9,
+        beta2: Number = 0.999,
+        epsilon: Number = 1e-8,
+        parameters: Iterable[Any] | None = None,
+        weight_decay: Decay = None,
+        grad_clip: ClipGradBase | None = None,
+        lazy_mode: bool = False,
+        multi_precision: bool = False,
+        use_multi_tensor: bool = False,
+        name: str | None = None,
+    ) -> None:
+        if learning_rate is None:
+            raise AssertionError("learning_rate should not be None")
+        self._beta1, self._beta2, self._epsilon = _betas(beta1, beta2, epsilon)
+        self._lazy_mode, self._use_multi_tensor = lazy_mode, use_multi_tensor
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+    def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
+        # The kernel takes these options in the parameter's precision: 1 - 0.999f is 1.3e-5 off (recorded from Paddle 2.6.2).
+        rounded = float if parameter.dtype == torch.float64 else single
+        own = {"beta1": self._beta1, "beta2": self._beta2, "epsilon": self._epsilon}
+        return {name: rounded(float(group.get(name, number))) for name, number in own.items()}
+
+
+class AdamW(Adam):
+    """Adam whose weight decay shrinks parameters by learning_rate * weight_decay instead of entering the gradients.
+
+    Args:
+        learning_rate, beta1, beta2, epsilon, parameters, grad_clip, lazy_mode, multi_precision, name: as of `Adam`.
+        weight_decay: a number, 0.01 unless given.
+        lr_ratio: gives a parameter's factor on the learning rate.
+        apply_decay_param_fun: given a parameter's name, whether it decays; all do unless given.
+    """
+
+    rule = rules.adamw
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        beta1: Number = 0.9,
+        beta2: Number = 0.999,
+        epsilon: Number = 1e-8,
+        parameters: Iterable[Any] | None = None,
+        weight_decay: Number = 0.01,
+        lr_ratio: Callable[[EagerParamBase], float] | None = None,
+        apply_decay_param_fun: Callable[[str], bool] | None = None,
+        grad_clip: ClipGradBase | None = None,
+        lazy_mode: bool = False,
+        multi_precision: bool = False,
+        name: str | None = None,
+    ) -> None:
+        if weight_decay is None or not isinstance(weight_decay, (float, torch.Tensor)):
+            raise TypeError("weight_decay should be float or Tensor.")
+        if lr_ratio is not None and not callable(lr_ratio):
+            raise AssertionError("lr_ratio must be a function of a parameter")
+        self._coeff, self._lr_ratio = float(weight_decay), lr_ratio
+        self._apply_decay_param_fun = apply_decay_param_fun
+        super().__init__(
+            learning_rate, beta1, beta2, epsilon, parameters, None, grad_clip, lazy_mode, multi_precision, False, name
+        )
+
+    def _group_regularizer(self, weight_decay: Decay) -> None:
+        return None
+
+    def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
+        wanted = self._apply_decay_param_fun
+        decays = wanted is None or wanted(parameter.name)
+        return {**super()._options(parameter, group), "decay": float(group.get("weight_decay", self._coeff)) * decays}
+
+    def _rate_factor(self, parameter: EagerParamBase, group: Group) -> float:
+        factor = super()._rate_factor(parameter, group)
+        return factor if self._lr_ratio is None else factor * float(self._lr_ratio(parameter))
+
+
+class Adamax(Optimizer):
+    """Adam with the largest gradient in place of the mean square.
+
+    Args:
+        learning_rate, parameters, weight_decay, grad_clip, name: as of `Optimizer`.
+        beta1, beta2: the shares of mean and maximum that stay, in [0, 1).
+        epsilon: added to the maximum.
+    """
+
+    rule = rules.adamax
+    accumulators = {"moment": None, "inf_norm": None, "beta1_pow_acc": "beta1"}
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        parameters: Iterable[Any] | None = None,
+        weight_decay: Decay = None,
+        grad_clip: ClipGradBase | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._beta1, self._beta2, self._epsilon = _betas(beta1, beta2, epsilon)
+        super().__init__(learning_rate, parameters, weight_decay, grad_clip, name)
+
+    def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
+        return {"beta1": single(self._beta1), "beta2": single(self._beta2), "epsilon": single(self._epsilon)}
+
+
+class Lamb(Optimizer):
+    """Adam scaled by the norms of parameter and update, for large batches.
+
+    Args:
+        learning_rate, parameters, grad_clip, name: as of `Optimizer`.
+        lamb_weight_decay: added to the update, times the parameter.
+        beta1, beta2, epsilon: as of `Adam`.
+        exclude_from_weight_decay_fn: given a parameter, whether it does not decay.
+        multi_precision: kept for scripts.
+        always_adapt: scale the updates of parameters that do not decay, too.
+    """
+
+    rule = rules.lamb
+    accumulators = {"moment1": None, "moment2": None, "beta1_pow_acc": "beta1", "beta2_pow_acc": "beta2"}
+
+    def __init__(
+        self,
+        learning_rate: Rate = 0.001,
+        lamb_weight_decay: float = 0.01,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-6,
+        parameters: Iterable[Any] | None = None,
+        grad_clip: ClipGradBase | None = None,
+        exclude_from_weight_decay_fn: Callable[[EagerParamBase], bool] | None = None,
+        multi_precision: bool = False,
+        always_adapt: bool = False,
+        name: str | None = None,
+    ) -> None:
+        self._beta1, self._beta2, self._epsilon = _betas(beta1, beta2, epsilon)
+        self._always_adapt = bool(always_adapt)
+        self._decay, self._excluded = float(lamb_weight_decay), exclude_from_weight_decay_fn
+        super().__init__(learning_rate, parameters, None, grad_clip, name)
+
+    def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
+        excluded = self._excluded is not None and self._excluded(parameter)
+        options = {"beta1": single(self._beta1), "beta2": single(self._beta2), "epsilon": self._epsilon}
+        return {**options, "decay": 0.0 if excluded else self._decay, "always_adapt": self._always_adapt}
