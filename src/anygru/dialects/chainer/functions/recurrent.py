@@ -41,7 +41,7 @@ class NStepGRU(TorchFunction):
         self.dropout = dropout if config.train else 0.0
         self.bidirectional = bidirectional
         self.time_major = time_major
-        self._masks: list[Tensor] | None = None
+        self._masks: dict[int, list[Tensor]] = {}
 
     @property
     def label(self) -> str:
@@ -70,48 +70,31 @@ class NStepGRU(TorchFunction):
         batch = len(xs[0]) if self.time_major else len(xs)
         hx, rest = inputs[0][: self._n_cells, :batch], inputs[0][: self._n_cells, batch:]
         weights = _stacked(inputs[1 : 1 + n_weights])
-        if self.n_layers > 1 and self.dropout > 0:
-            hy, ys = self._with_dropout(hx, weights, xs)
-        elif self.time_major:
-            packed, hy = functional.gru(_pack(xs), hx, weights, bidirectional=self.bidirectional)
+        dropout = self._drop if self.n_layers > 1 and self.dropout > 0 else 0.0
+        if self.time_major:
+            packed, hy = functional.gru(_pack(xs), hx, weights, bidirectional=self.bidirectional, dropout=dropout)
             ys = packed.data.split([len(x) for x in xs])
+        elif dropout:
+            # Chainer sorts the sequences before it draws masks for their steps.
+            order = longest_first([len(x) for x in xs])
+            packed = torch.nn.utils.rnn.pack_sequence([xs[b] for b in order])
+            packed, hy = functional.gru(
+                packed, hx[:, order], weights, bidirectional=self.bidirectional, dropout=dropout
+            )
+            inverse = [order.index(b) for b in range(len(order))]
+            unpacked = torch.nn.utils.rnn.unpack_sequence(packed)
+            hy, ys = hy[:, inverse], [unpacked[b] for b in inverse]
         else:
             ys, hy = functional.gru(list(xs), hx, weights, bidirectional=self.bidirectional)
         if self.time_major and rest.shape[1]:  # sequences without a step keep their state
             hy = torch.cat((hy, rest), 1)
         return hy, *ys
 
-    def _with_dropout(self, hx: Tensor, weights: list[Tensor], xs: Sequence[Tensor]) -> tuple[Tensor, Sequence[Tensor]]:
-        """Layer by layer, with masks drawn from NumPy's generator in the order in which Chainer draws them."""
-        if self.time_major:
-            packed, order = _pack(xs), None
-        else:
-            order = longest_first([len(x) for x in xs])
-            sequences = [xs[b] for b in order]
-            packed = torch.nn.utils.rnn.pack_sequence(sequences)
-            hx = hx[:, order]
-        layout, final, masks = packed, [], iter(self._masks or ())
-        drawn: list[Tensor] = []
-        directions = 2 if self.bidirectional else 1
-        for layer in range(self.n_layers):
-            outputs = []
-            for direction in range(directions):
-                cell = layer * directions + direction
-                rows = packed.data
-                if layer:
-                    drawn.append(_mask_like(rows, self.dropout) if self._masks is None else next(masks))
-                    rows = rows * drawn[-1]
-                output, h = _one_direction(rows, layout, hx[cell], weights[4 * cell : 4 * cell + 4], direction == 1)
-                outputs.append(output)
-                final.append(h)
-            packed = _repack(torch.cat(outputs, 1), layout)
-        self._masks = drawn
-        hy = torch.stack(final)
-        if order is None:
-            return hy, packed.data.split(layout.batch_sizes.tolist())
-        inverse = [order.index(b) for b in range(len(order))]
-        unpacked = torch.nn.utils.rnn.unpack_sequence(packed)
-        return hy[:, inverse], [unpacked[b] for b in inverse]
+    def _drop(self, layer: int, rows: Tensor) -> tuple[Tensor, ...]:
+        """What each direction of a layer reads, with masks in the order in which Chainer draws them."""
+        if layer not in self._masks:
+            self._masks[layer] = [_mask_like(rows, self.dropout) for _ in range(2 if self.bidirectional else 1)]
+        return tuple([rows * mask for mask in self._masks[layer]])
 
 
 def _stacked(parts: Sequence[Tensor]) -> list[Tensor]:
@@ -127,33 +110,9 @@ def _pack(steps: Sequence[Tensor]) -> PackedSequence:
     return PackedSequence(torch.cat(tuple(steps)), torch.tensor([len(x) for x in steps]))
 
 
-def _repack(rows: Tensor, layout: PackedSequence) -> PackedSequence:
-    return PackedSequence(rows, layout.batch_sizes)
-
-
 def _mask_like(rows: Tensor, ratio: float) -> Tensor:
     dtype = rows.new_empty(0, device="cpu").numpy().dtype
     return torch.from_numpy(dropout_mask(tuple(rows.shape), dtype, ratio)).to(rows.device)
-
-
-def _one_direction(
-    rows: Tensor, layout: PackedSequence, h: Tensor, weights: list[Tensor], backward: bool
-) -> tuple[Tensor, Tensor]:
-    """One layer in one direction over packed rows: rows [N, H] in the same order, and the final state [B, H]."""
-    mirror = _mirror(layout.batch_sizes).to(rows.device) if backward else None
-    if mirror is not None:
-        rows = rows[mirror]
-    output, h_n = functional.gru(_repack(rows, layout), h.unsqueeze(0), weights)
-    return output.data if mirror is None else output.data[mirror], h_n[0]
-
-
-def _mirror(batch_sizes: Tensor) -> Tensor:
-    """For each packed row the row that holds the same sequence's step counted from its end."""
-    starts = torch.cumsum(batch_sizes, 0) - batch_sizes
-    lengths = (batch_sizes.unsqueeze(1) > torch.arange(int(batch_sizes[0]))).sum(0)
-    steps = torch.repeat_interleave(torch.arange(len(batch_sizes)), batch_sizes)
-    columns = torch.arange(int(batch_sizes.sum())) - starts[steps]
-    return starts[lengths[columns] - 1 - steps] + columns
 
 
 def check_sequences(xs: Any) -> None:
