@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from .functions import arithmetic, arrays, products, reductions
+from .functions import arithmetic, arrays, joining, products, reductions
 from .functions.arithmetic import Operand, _operand
 from .variable import Variable
 
@@ -40,7 +40,7 @@ METHODS = {
     "transpose": _transpose,
     "reshape": _reshape,
     "mean": _mean,
-    "__getitem__": lambda self, key: arrays.get_item(self, key),
+    "__getitem__": lambda self, key: joining.get_item(self, key),
     "__pos__": lambda self: self,
     "__neg__": arithmetic.neg,
     "__abs__": arithmetic.absolute,

@@ -100,6 +100,13 @@ def as_axes(axis: Axes) -> tuple[int, ...] | None:
     return axis
 
 
+def int_axis(axis: int) -> tuple[int]:
+    """The option `axis` of a row, an int (TypeError)."""
+    if not isinstance(axis, int):
+        raise TypeError(f"axis must be int, got {axis!r}")
+    return (axis,)
+
+
 def check_axes(axes: Sequence[int], ndim: int) -> None:
     """NumPy's AxisError (an IndexError and a ValueError) unless an array of `ndim` axes has all these."""
     for axis in axes:

@@ -6,7 +6,7 @@ import torch
 
 from ..utils import type_check
 from ..variable import Variable
-from ._checks import Type, as_runtime_error, expect, one_dtype, real
+from ._checks import Type, as_runtime_error, expect, int_axis, one_dtype, real
 from ._rows import Tensor, elementwise, function
 from .arrays import reshape
 from .reductions import max as max_along
@@ -49,17 +49,11 @@ def relu6(x: Any) -> Variable:
     return clipped_relu(x, 6.0)
 
 
-def _int_axis(axis: int) -> tuple[int]:
-    if not isinstance(axis, int):
-        raise TypeError(f"axis must be an integer value, got {axis!r}")
-    return (axis,)
-
-
 def _axis_in_array(node: Any, x: Type) -> None:
     expect(x.ndim > node.axis, -x.ndim <= node.axis)
 
 
-@function("CReLU", real, _axis_in_array, prepare=_int_axis)
+@function("CReLU", real, _axis_in_array, prepare=int_axis)
 def crelu(x: Tensor, axis: int = 1) -> Tensor:
     """`relu(x)` and `relu(-x)`, concatenated along an axis."""
     return torch.cat((torch.relu(x), torch.relu(-x)), axis)

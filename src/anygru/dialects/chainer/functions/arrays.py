@@ -1,4 +1,4 @@
-"""Shapes, joining, splitting and indexing."""
+"""Shapes, axes, dtypes and devices of arrays."""
 
 import math
 from collections.abc import Sequence
@@ -8,34 +8,28 @@ import numpy
 import torch
 
 from .. import backend
-from .._tensors import as_tensor, torch_dtype
-from ..backends import _cpu, cuda
+from .._tensors import torch_dtype
+from ..backends import cuda
 from ..configuration import config
-from ..utils import force_array, type_check
-from ..variable import Variable, as_array
+from ..utils import type_check
+from ..variable import Variable
 from ._checks import (
     Axes,
-    Check,
     Type,
     broadcastable,
     check_axes,
     expect,
-    expect_alike,
     expect_axes,
     has_axes,
-    numbered,
-    one_dtype,
+    int_axis,
     real,
     some,
 )  # fmt: skip
-from ._indexing import Key, as_slices, take
-from ._rows import Row, Tensor, function
+from ._rows import Tensor, function
 
 __all__ = [
-    "broadcast", "broadcast_to", "cast", "concat", "copy", "diagonal", "dstack", "expand_dims", "flatten", "flip", "fliplr",
-    "flipud", "get_item", "hstack", "moveaxis", "pad", "pad_sequence", "permutate", "repeat", "reshape", "rollaxis",
-    "scatter_add", "select_item", "separate", "split_axis", "squeeze", "stack", "swapaxes", "tile", "transpose",
-    "transpose_sequence", "vstack", "where",
+    "broadcast", "broadcast_to", "cast", "copy", "diagonal", "expand_dims", "flatten", "flip", "fliplr", "flipud",
+    "moveaxis", "repeat", "reshape", "rollaxis", "squeeze", "swapaxes", "tile", "transpose",
 ]  # fmt: skip
 
 
@@ -175,13 +169,7 @@ def rollaxis(x: Tensor, axis: int, start: int = 0) -> Tensor:
     return x.movedim(axis, start - 1 if axis < start else start)
 
 
-def _int_axis(axis: int) -> tuple[int]:
-    if not isinstance(axis, int):
-        raise TypeError(f"axis must be int, got {axis!r}")
-    return (axis,)
-
-
-@function("Flip", lambda node, x: expect(x.ndim > 0), has_axes, prepare=_int_axis)
+@function("Flip", lambda node, x: expect(x.ndim > 0), has_axes, prepare=int_axis)
 def flip(x: Tensor, axis: int) -> Tensor:
     """The array reversed along an axis."""
     return x.flip(axis)
@@ -257,250 +245,3 @@ def _device(dst: Any) -> tuple[backend.Device]:
 def copy(x: Tensor, dst: backend.Device) -> Tensor:
     """A copy of the array on the device `dst`; the gradient comes back to the device of `x`."""
     return x.to(f"cuda:{dst.device.id}" if isinstance(dst, backend.GpuDevice) else "cpu", copy=True)
-
-
-def _joined(free_axis: int, least_ndim: int, otherwise: int | None) -> Check:
-    """A check that arrays of `least_ndim` axes or more are alike but for one axis, others but for `otherwise`."""
-
-    def check(node: object, *xs: Type) -> None:
-        expect_alike(xs, free_axis if type_check.eval(xs[0].ndim) >= least_ndim else otherwise)
-
-    return check
-
-
-def _along_axis(node: Any, *xs: Type) -> None:
-    axis = type_check.make_variable(node.axis, "axis")
-    expect(xs[0].ndim > axis, -xs[0].ndim <= node.axis)
-    expect_alike(xs, node.axis % type_check.eval(xs[0].ndim))
-
-
-@function("Concat", some, _along_axis, prepare=_int_axis)
-def concat(xs: Sequence[Tensor], axis: int = 1) -> Tensor:
-    """Join a list or tuple of arrays along an existing axis (the second by default)."""
-    return torch.cat(tuple(xs), axis)
-
-
-def _one_kind(node: Any, x: Type, *others: Type) -> None:
-    expect(-x.ndim - 1 <= node.axis, node.axis <= x.ndim)
-    for other in others:
-        expect(other.dtype == x.dtype, other.shape == x.shape)
-
-
-@function("Stack", some, _one_kind)
-def stack(xs: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Join a list or tuple of arrays of one shape along a new axis."""
-    return torch.stack(tuple(xs), axis)
-
-
-@function("Hstack", some, numbered, _joined(1, 2, 0))
-def hstack(xs: Sequence[Tensor]) -> Tensor:
-    """Join arrays along the second axis (along the first if they have one only)."""
-    return torch.hstack(tuple(xs))
-
-
-@function("Vstack", some, _joined(0, 2, None))
-def vstack(xs: Sequence[Tensor]) -> Tensor:
-    """Join arrays along the first axis (one-dimensional ones become rows)."""
-    return torch.vstack(tuple(xs))
-
-
-@function("Dstack", some, numbered, _joined(2, 3, None))
-def dstack(xs: Sequence[Tensor]) -> Tensor:
-    """Join arrays along the third axis (which is added where it is missing)."""
-    return torch.dstack(tuple(xs))
-
-
-@function("Separate", has_axes)
-def separate(x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
-    """The slices of an array along an axis, without that axis."""
-    return x.unbind(axis)
-
-
-def _places(value: Any) -> list[int] | int:
-    if isinstance(value, int):
-        return value
-    if isinstance(value, numpy.ndarray):
-        if value.dtype.kind != "i" and value.size > 0:
-            raise TypeError(f"indices_or_sections must be integers, got {value.dtype}")
-        if value.ndim >= 2:
-            raise TypeError(f"indices_or_sections must be 1-D sequence, got {value.ndim} dimensions")
-        return int(value) if value.ndim == 0 else [int(i) for i in value]
-    if isinstance(value, Sequence):
-        return [int(i) for i in value]
-    raise TypeError(f"indices_or_sections must be integer or 1-D array.\nActual: {type(value)}")
-
-
-def _splits(node: Any, x: Type) -> None:
-    expect(x.ndim > node.axis)
-    places, size = node.indices_or_sections, x.shape[node.axis]
-    if isinstance(places, int):
-        expect(size % type_check.make_variable(places, "sections") == 0)
-    elif places:
-        expect(size >= type_check.make_variable(places[-1], "max_index"))
-
-
-@function("SplitAxis", _splits, prepare=lambda places, axis: (_places(places), axis), named=False)
-def _split(x: Tensor, indices_or_sections: list[int] | int, axis: int) -> tuple[Tensor, ...]:
-    size = x.shape[axis]
-    if isinstance(indices_or_sections, int):
-        return x.split(size // indices_or_sections, axis) if size else (x,) * indices_or_sections
-    bounds = [0, *indices_or_sections, size]
-    return tuple(x.narrow(axis, start, max(stop - start, 0)) for start, stop in zip(bounds, bounds[1:], strict=False))
-
-
-def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = True) -> Any:
-    """Split an array along an axis, as `numpy.split` does.
-
-    Args:
-        indices_or_sections: number of equal parts, or the places where the later parts begin.
-        force_tuple: give a tuple even if there is one part only.
-
-    Raises:
-        InvalidType: the axis cannot be divided into so many parts, or ends before the last place.
-        TypeError: `indices_or_sections` is neither an int nor a sequence of ints.
-    """
-    parts = _split(x, indices_or_sections, axis)
-    return parts if force_tuple or len(parts) != 1 else parts[0]
-
-
-def _one_item_shape(node: Any, *xs: Type) -> None:
-    for x in xs:
-        expect(x.ndim > 0, x.shape[1:] == xs[0].shape[1:], x.dtype == xs[0].dtype)
-        if node.length is not None:
-            expect(x.shape[0] <= node.length)
-
-
-@function("PadSequence", some, numbered, _one_item_shape)
-def pad_sequence(xs: Sequence[Tensor], length: int | None = None, padding: float = 0) -> Tensor:
-    """Sequences [L_b, ...] in one array [B, L, ...].
-
-    Args:
-        length: L; the longest length by default (InvalidType if a sequence is longer).
-        padding: the value behind the end of a sequence.
-    """
-    longest = max(len(x) for x in xs) if length is None else length
-    return torch.stack(
-        [torch.cat((x, x.new_full((longest - len(x), *x.shape[1:]), padding))) if len(x) < longest else x for x in xs]
-    )
-
-
-def _longest_first(node: object, *xs: Type) -> None:
-    for x, following in zip(xs, xs[1:], strict=False):
-        expect(x.shape[0] >= following.shape[0], x.shape[1:] == following.shape[1:])
-
-
-@function("TransposeSequence", _longest_first)
-def _transpose_sequence(xs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    lengths = numpy.array([len(x) for x in xs])
-    starts = numpy.concatenate(([0], numpy.cumsum(lengths)[:-1]))
-    counts = [int((lengths > step).sum()) for step in range(lengths[0])]
-    rows = [starts[:count] + step for step, count in enumerate(counts)]
-    order = torch.from_numpy(numpy.concatenate(rows))
-    return torch.cat(tuple(xs)).index_select(0, order.to(xs[0].device)).split(counts)
-
-
-def transpose_sequence(xs: Sequence[Any]) -> tuple[Variable, ...]:
-    """Sequences [L_b, ...], longest first, as time steps [B_t, ...] (and back); InvalidType if they are not sorted."""
-    return _transpose_sequence(xs) if len(xs) and len(xs[0]) else ()
-
-
-@function("GetItem", prepare=lambda slices: (as_slices(slices),))
-def get_item(x: Tensor, slices: tuple[Key, ...]) -> Tensor:
-    """`x[slices]` with ints, slices, None, `...` and arrays of ints or booleans, as NumPy has it."""
-    return take(x, slices) if slices else x[()]
-
-
-def _enough_axes(node: Any, a: Type, b: Type) -> None:
-    expect(a.ndim >= sum(key is not None for key in node.slices))
-
-
-@function("ScatterAdd", _enough_axes, prepare=lambda slices: (as_slices(slices),))
-def _scatter_add(a: Tensor, b: Tensor, slices: tuple[Key, ...]) -> Tensor:
-    places = take(torch.arange(a.numel(), device=a.device).reshape(a.shape), slices)
-    return a.reshape(-1).index_add(0, places.reshape(-1), b.expand(places.shape).reshape(-1)).reshape(a.shape)
-
-
-def scatter_add(a: Any, slices: Key, b: Any) -> Variable:
-    """`a` with `b` added at `a[slices]`; a place that is named twice is added to twice."""
-    return _scatter_add(a, b, slices)
-
-
-def _one_index_a_row(node: object, x: Type, t: Type) -> None:
-    expect(t.dtype.kind == "i", x.ndim == 2, t.ndim == 1, x.shape[0] == t.shape[0])
-
-
-@function("SelectItem", _one_index_a_row)
-def select_item(x: Tensor, t: Tensor) -> Tensor:
-    """`x[i, t[i]]` for each row i of x [B, N]."""
-    return x[torch.arange(len(t), device=x.device), t.long()]
-
-
-@function("Permutate", has_axes)
-def _permutate(x: Tensor, indices: Any, axis: int, inv: bool) -> Tensor:
-    order = _cpu.array_to_cpu(indices).astype(numpy.int64)
-    if len(order) and not (order.min() >= 0 and order.max() < x.shape[axis]):
-        raise IndexError(f"indices must be below {x.shape[axis]}, the size of axis {axis}, got {order}")
-    return x.index_select(axis, torch.from_numpy(numpy.argsort(order) if inv else order).to(x.device))
-
-
-def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variable:
-    """The array in the order given by `indices` (int array) along an axis, or in the inverse of that order.
-
-    Raises:
-        ValueError: `indices` is no one-dimensional int array.
-    """
-    if indices.dtype.kind != "i" or indices.ndim != 1:
-        raise ValueError("indices should be a one-dimensional int array")
-    return _permutate(x, as_array(indices), axis, inv)
-
-
-def _boolean(node: Any, x: Type, y: Type) -> None:
-    info = type_check.TypeInfo(node.condition.shape, node.condition.dtype)
-    condition = type_check.make_variable(info, "condition")
-    expect(condition.dtype == numpy.bool_)
-    one_dtype(node, x, y)
-    type_check.expect_broadcast_shapes(condition.shape, x.shape, y.shape)
-
-
-@function("Where", _boolean, prepare=lambda condition: (force_array(as_array(condition)),))
-def _where(x: Tensor, y: Tensor, condition: Any) -> Tensor:
-    return torch.where(as_tensor(condition).to(x.device), x, y)
-
-
-def where(condition: Any, x: Any, y: Any) -> Variable:
-    """`x` where the boolean array holds, `y` elsewhere."""
-    return _where(x, y, condition)
-
-
-class Pad(Row):
-    """The node of `pad`."""
-
-    def __init__(self, pad_width: Any, mode: str, **keywords: Any) -> None:
-        if mode != "constant" or set(keywords) - {"constant_values"}:
-            raise NotImplementedError(
-                f"anygru covers F.pad with mode='constant' (and constant_values), got mode={mode!r} {keywords or ''}; "
-                "torch.nn.functional.pad in a FunctionNode does the others"
-            )
-        self.pad_width = pad_width
-        self.values = keywords.get("constant_values", 0)
-
-    def compute(self, x: Tensor) -> Tensor:  # type: ignore[override]
-        widths = numpy.broadcast_to(numpy.asarray(self.pad_width), (x.ndim, 2))
-        values = numpy.broadcast_to(numpy.asarray(self.values), (x.ndim, 2))
-        for axis, sides in enumerate(zip(widths, values, strict=True)):
-            before, after = (
-                x.new_full((*x.shape[:axis], int(width), *x.shape[axis + 1 :]), float(value))
-                for width, value in zip(*sides, strict=True)
-            )
-            x = torch.cat((before, x, after), axis)
-        return x
-
-
-def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
-    """The array with values around it, as `numpy.pad` with mode "constant" (others: NotImplementedError).
-
-    Args:
-        pad_width: an int, (before, after) or one such pair an axis.
-        constant_values: likewise, 0 by default.
-    """
-    return Pad(pad_width, mode, **keywords).result((x,))

@@ -1,42 +1,101 @@
-"""GRUs over whole sequences, computed by `anygru.functional.gru`.
+"""Recurrent layers over whole sequences: GRUs computed by `anygru.functional.gru`, the others by torch.
 
-Chainer's six matrices of a layer are `w0 w1 w2` on the input and `w3 w4 w5` on the state, each in the order reset,
-update, candidate; the reset gate acts after the product with the state.
+Chainer's matrices of a layer are first those on the input, then those on the state. A GRU's are `w0 w1 w2` and `w3 w4 w5`,
+each in the order reset, update, candidate, and its reset gate acts after the product with the state. An LSTM's are `w0` to
+`w3` and `w4` to `w7` in the order input, forget, output, candidate.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy
 import torch
 from torch.nn.utils.rnn import PackedSequence
 
-from anygru import functional, gates
+from anygru import functional
 
 from .._torch_function import TorchFunction
 from ..configuration import config
 from ..utils import argument, type_check
-from ..variable import Variable
-from ._checks import expect
+from ._checks import Type, expect
 from ._longest_first import longest_first
+from ._rows import Tensor, function
 from .stochastic import check_ratio, dropout_mask
 
-__all__ = ["n_step_bigru", "n_step_gru"]
+__all__ = [
+    "lstm", "n_step_bigru", "n_step_bilstm", "n_step_birnn", "n_step_gru", "n_step_lstm", "n_step_rnn", "slstm", "tree_lstm",
+]  # fmt: skip
 
-Tensor = torch.Tensor
+Drop = Callable[[int, Tensor], Any] | None
+"""What each direction of a layer reads, from the layer's number and the output of the layer below; None without dropout."""
 
 
-class NStepGRU(TorchFunction):
-    """The node of a stacked GRU. Its inputs are hx, the weights and biases of each layer and direction, and the data.
+class Kind(NamedTuple):
+    """A kind of recurrent layer."""
+
+    name: str
+    order: tuple[int, ...]
+    """The places of Chainer's matrices on the input in the rows of the stacked weights."""
+    n_states: int
+    compute: Callable[..., tuple[Tensor, ...]]
+    """Of (packed rows, states, weights, bidirectional, drop) the rows of the last layer and the final states."""
+
+    @property
+    def n_weights(self) -> int:
+        return 2 * len(self.order)
+
+
+def _gru(
+    packed: PackedSequence, states: Sequence[Tensor], weights: list[Tensor], bidirectional: bool, drop: Drop
+) -> tuple[Tensor, ...]:
+    output, h = functional.gru(packed, states[0], weights, bidirectional=bidirectional, dropout=drop or 0.0)
+    return output.data, h
+
+
+def _by_torch(layer_of: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tuple[Tensor, ...]]:
+    """A kind's `compute` from torch's function of one layer."""
+
+    def compute(
+        packed: PackedSequence, states: Sequence[Tensor], weights: list[Tensor], bidirectional: bool, drop: Drop
+    ) -> tuple[Tensor, ...]:
+        directions = 2 if bidirectional else 1
+        rows, finals = packed.data, []
+        for layer in range(len(weights) // (4 * directions)):
+            own = weights[4 * directions * layer : 4 * directions * (layer + 1)]
+            cells = [state[directions * layer : directions * (layer + 1)] for state in states]
+            if layer and drop is not None:
+                inputs = drop(layer, rows)
+                rows = torch.cat(inputs, 1)
+                if bidirectional:  # each direction reads its own half
+                    none = torch.zeros_like(own[0])
+                    own = [torch.cat((own[0], none), 1), *own[1:4], torch.cat((none, own[4]), 1), *own[5:]]
+            hidden = tuple(cells) if len(cells) > 1 else cells[0]
+            rows, *final = layer_of(rows, packed.batch_sizes, hidden, own, True, 1, 0.0, False, bidirectional)
+            finals.append(final)
+        return rows, *[torch.cat(state) for state in zip(*finals, strict=True)]
+
+    return compute
+
+
+GRU = Kind("GRU", (0, 1, 2), 1, _gru)
+LSTM = Kind("LSTM", (0, 1, 3, 2), 2, _by_torch(torch.lstm))
+RNN_TANH = Kind("RNNTanh", (0,), 1, _by_torch(torch.rnn_tanh))
+RNN_RELU = Kind("RNNReLU", (0,), 1, _by_torch(torch.rnn_relu))
+
+
+class NStepRNN(TorchFunction):
+    """The node of stacked layers. Its inputs are the states, weights and biases of each layer and direction, and the data.
 
     Args:
+        kind: the kind of layer.
         n_layers: number of layers.
         dropout: probability of dropping what goes from one layer to the next.
         bidirectional: whether each layer runs in both directions.
         time_major: whether the data are time steps [B_t, I], else sequences [L_b, I] in any order.
     """
 
-    def __init__(self, n_layers: int, dropout: float, bidirectional: bool, time_major: bool) -> None:
+    def __init__(self, kind: Kind, n_layers: int, dropout: float, bidirectional: bool, time_major: bool) -> None:
+        self.kind = kind
         self.n_layers = n_layers
         self.dropout = dropout if config.train else 0.0
         self.bidirectional = bidirectional
@@ -45,17 +104,19 @@ class NStepGRU(TorchFunction):
 
     @property
     def label(self) -> str:
-        return "NStepBiGRU" if self.bidirectional else "NStepGRU"
+        return f"NStep{'Bi' if self.bidirectional else ''}{self.kind.name}"
 
-    @property
-    def _n_cells(self) -> int:
-        return self.n_layers * (2 if self.bidirectional else 1)
+    def _parts(self, inputs: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+        """The states, the weights and the data among the inputs."""
+        n_weights = 2 * self.kind.n_weights * self.n_layers * (2 if self.bidirectional else 1)
+        n_states = self.kind.n_states
+        return inputs[:n_states], inputs[n_states : n_states + n_weights], inputs[n_states + n_weights :]
 
-    def check_type_forward(self, in_types: Any) -> None:
-        n_weights = 12 * self._n_cells
-        hx, ws, xs = in_types[0], in_types[1 : 1 + n_weights], in_types[1 + n_weights :]
-        type_check._argname((hx, ws[0]), ("hx", "w0"))
-        expect(hx.ndim == 3, hx.dtype == ws[0].dtype, hx.shape[2] == ws[3].shape[1])
+    def check_type_forward(self, in_types: Sequence[Type]) -> None:
+        states, ws, xs = self._parts(in_types)
+        type_check._argname((*states, ws[0]), (*("hx", "cx")[: len(states)], "w0"))
+        for h in states:
+            expect(h.ndim == 3, h.dtype == ws[0].dtype, h.shape[2] == ws[self.kind.n_weights // 2].shape[1])
         for i, x in enumerate(xs):
             type_check._argname((x,), (f"xs[{i}]",))
             expect(x.dtype.kind == "f", x.dtype == ws[0].dtype, x.ndim >= 2)
@@ -65,49 +126,44 @@ class NStepGRU(TorchFunction):
                 expect(x.shape[0] >= following.shape[0])
 
     def compute(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        n_weights = 12 * self._n_cells
-        xs = tuple([x.flatten(1) for x in inputs[1 + n_weights :]])
-        batch = len(xs[0]) if self.time_major else len(xs)
-        hx, rest = inputs[0][: self._n_cells, :batch], inputs[0][: self._n_cells, batch:]
-        weights = _stacked(inputs[1 : 1 + n_weights])
-        dropout = self._drop if self.n_layers > 1 and self.dropout > 0 else 0.0
+        states, parameters, xs = self._parts(inputs)
+        xs = [x.flatten(1) for x in xs]
+        weights = self._stacked(parameters)
+        drop = self._drop if self.n_layers > 1 and self.dropout > 0 else None
+        n_cells = self.n_layers * (2 if self.bidirectional else 1)
+        states = [state[:n_cells] for state in states]
         if self.time_major:
-            packed, hy = functional.gru(_pack(xs), hx, weights, bidirectional=self.bidirectional, dropout=dropout)
-            ys = packed.data.split([len(x) for x in xs])
-        elif dropout:
-            # Chainer sorts the sequences before it draws masks for their steps.
-            order = longest_first([len(x) for x in xs])
-            packed = torch.nn.utils.rnn.pack_sequence([xs[b] for b in order])
-            packed, hy = functional.gru(
-                packed, hx[:, order], weights, bidirectional=self.bidirectional, dropout=dropout
-            )
-            inverse = [order.index(b) for b in range(len(order))]
-            unpacked = torch.nn.utils.rnn.unpack_sequence(packed)
-            hy, ys = hy[:, inverse], [unpacked[b] for b in inverse]
-        else:
-            ys, hy = functional.gru(list(xs), hx, weights, bidirectional=self.bidirectional)
-        if self.time_major and rest.shape[1]:  # sequences without a step keep their state
-            hy = torch.cat((hy, rest), 1)
-        return hy, *ys
+            sizes = [len(x) for x in xs]
+            packed = PackedSequence(torch.cat(xs), torch.tensor(sizes))
+            ended = [state[:, sizes[0] :] for state in states]  # sequences without a step keep their state
+            states = [state[:, : sizes[0]] for state in states]
+            rows, *finals = self.kind.compute(packed, states, weights, self.bidirectional, drop)
+            return *[torch.cat(pair, 1) for pair in zip(finals, ended, strict=True)], *rows.split(sizes)
+        if self.kind is GRU and drop is None:
+            ys, hy = functional.gru(xs, states[0][:, : len(xs)], weights, bidirectional=self.bidirectional)
+            return hy, *ys
+        # Chainer sorts the sequences before it draws masks for their steps.
+        order = longest_first([len(x) for x in xs])
+        packed = torch.nn.utils.rnn.pack_sequence([xs[b] for b in order])
+        states = [state[:, order] for state in states]
+        rows, *finals = self.kind.compute(packed, states, weights, self.bidirectional, drop)
+        inverse = [order.index(b) for b in range(len(order))]
+        unpacked = torch.nn.utils.rnn.unpack_sequence(PackedSequence(rows, packed.batch_sizes))
+        return *[state[:, inverse] for state in finals], *[unpacked[b] for b in inverse]
+
+    def _stacked(self, parts: Sequence[Tensor]) -> list[Tensor]:
+        """weight_ih, weight_hh, bias_ih and bias_hh of each layer and direction."""
+        n = len(self.kind.order)
+        return [
+            torch.cat([parts[start + place] for place in self.kind.order]) if n > 1 else parts[start]
+            for start in range(0, len(parts), n)
+        ]
 
     def _drop(self, layer: int, rows: Tensor) -> tuple[Tensor, ...]:
         """What each direction of a layer reads, with masks in the order in which Chainer draws them."""
         if layer not in self._masks:
             self._masks[layer] = [_mask_like(rows, self.dropout) for _ in range(2 if self.bidirectional else 1)]
         return tuple([rows * mask for mask in self._masks[layer]])
-
-
-def _stacked(parts: Sequence[Tensor]) -> list[Tensor]:
-    """Core weights from w0 ... w5, b0 ... b5 of each layer and direction."""
-    stacked = []
-    for start in range(0, len(parts), 12):
-        stacked += [gates.stack(parts[i : i + 3]) for i in range(start, start + 12, 3)]
-    return stacked
-
-
-def _pack(steps: Sequence[Tensor]) -> PackedSequence:
-    """Time steps [B_t, I] as torch's packed sequence."""
-    return PackedSequence(torch.cat(tuple(steps)), torch.tensor([len(x) for x in steps]))
 
 
 def _mask_like(rows: Tensor, ratio: float) -> Tensor:
@@ -123,30 +179,33 @@ def check_sequences(xs: Any) -> None:
 
 
 def run(
-    n_layers: int, dropout: float, hx: Any, ws: Any, bs: Any, xs: Any, bidirectional: bool, time_major: bool
-) -> tuple[Variable, tuple[Variable, ...]]:
-    """(hy, ys) of a stacked GRU; see `NStepGRU` and `n_step_gru`."""
+    kind: Kind, n_layers: int, dropout: float, states: Sequence[Any], ws: Any, bs: Any, xs: Any,
+    bidirectional: bool, time_major: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The final states (hy, or hy and cy) and the tuple ys of stacked layers; see `NStepRNN` and `n_step_gru`."""
     cells = n_layers * (2 if bidirectional else 1)
-    parameters = [p for cell in range(cells) for p in (*ws[cell][:6], *bs[cell][:6])]
-    if not hasattr(hx, "shape"):
-        raise TypeError(f"hx must be an array or a Variable, got {type(hx)}")
+    n = kind.n_weights
+    parameters = [p for cell in range(cells) for p in (*ws[cell][:n], *bs[cell][:n])]
     for i, x in enumerate(xs):
         if len(getattr(x, "shape", (0, 0))) < 2:
             raise IndexError(f"xs[{i}] must be [L, I] with I = {parameters[0].shape[1]}, got {tuple(x.shape)}")
         if not time_major and len(x) == 0:
             raise IndexError(f"xs[{i}] must have at least one step, got {tuple(x.shape)}; leave such sequences out")
     batch = len(xs[0]) if time_major else len(xs)
-    if len(hx.shape) == 3 and (hx.shape[0] < cells or hx.shape[1] < batch):
-        raise IndexError(
-            f"hx must be [S, B, N] with S = {cells} (layers times directions) and B = {batch}, got {tuple(hx.shape)}"
-        )
+    for name, state in zip(("hx", "cx"), states, strict=False):
+        if not hasattr(state, "shape"):
+            raise TypeError(f"{name} must be an array or a Variable, got {type(state)}")
+        if len(state.shape) == 3 and (state.shape[0] < cells or state.shape[1] < batch):
+            expected = f"[S, B, N] with S = {cells} (layers times directions) and B = {batch}"
+            raise IndexError(f"{name} must be {expected}, got {tuple(state.shape)}")
     if n_layers > 1 and config.train:
         check_ratio(dropout)
         if dropout == 0:
             directions = cells // n_layers
-            _draw_unused(sum(len(x) for x in xs) * hx.shape[2] * directions**2, n_layers - 1)
-    hy, *ys = NStepGRU(n_layers, dropout, bidirectional, time_major).apply((hx, *parameters, *xs))
-    return hy, tuple(ys)
+            _draw_unused(sum(len(x) for x in xs) * states[0].shape[2] * directions**2, n_layers - 1)
+    node = NStepRNN(kind, n_layers, dropout, bidirectional, time_major)
+    outputs = node.apply((*states, *parameters, *xs))
+    return *outputs[: kind.n_states], tuple(outputs[kind.n_states :])
 
 
 def _draw_unused(size: int, times: int) -> None:
@@ -155,46 +214,122 @@ def _draw_unused(size: int, times: int) -> None:
         numpy.random.rand(size)
 
 
-def n_step_gru(
-    n_layers: int, dropout_ratio: float, hx: Any, ws: Any, bs: Any, xs: Any, **kwargs: Any
-) -> tuple[Variable, tuple[Variable, ...]]:
-    """A stacked GRU over time steps.
+_STATES = {1: "hx", 2: "hx and cx"}
+
+
+def _n_step(name: str, kinds: dict[str, Kind], both: bool | None) -> Callable[..., tuple[Any, ...]]:
+    """A function over time steps; `both` says whether it runs in both directions, None that the caller does."""
+    n_states = next(iter(kinds.values())).n_states
+
+    def call(n_layers: int, dropout_ratio: float, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        names = ["hx", "cx"][:n_states] + ["ws", "bs", "xs"] + (["use_bi_direction"] if both is None else [])
+        given = dict(zip(names, args, strict=False)) | {key: kwargs.pop(key) for key in names if key in kwargs}
+        if len(given) < len(names):
+            raise TypeError(f"{name} needs the arguments n_layers, dropout_ratio, {', '.join(names)}")
+        activation = kwargs.pop("activation", args[len(names)] if len(args) > len(names) else "tanh")
+        argument.check_unexpected_kwargs(
+            kwargs,
+            train="train argument is not supported anymore. Use chainer.using_config",
+            use_cudnn="use_cudnn argument is not supported anymore. Use chainer.using_config",
+        )
+        argument.assert_kwargs_empty(kwargs)
+        if len(kinds) > 1 and activation not in kinds:
+            raise ValueError(f'Invalid activation: "{activation}". Please select from [{",".join(kinds)}]')
+        states, xs = [given[key] for key in names[:n_states]], given["xs"]
+        bidirectional = bool(given.get("use_bi_direction", both))
+        kind = kinds[activation] if len(kinds) > 1 else next(iter(kinds.values()))
+        return run(kind, n_layers, dropout_ratio, states, given["ws"], given["bs"], xs, bidirectional, time_major=True)
+
+    directions = " in both directions" if both else ""
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"""Stacked {next(iter(kinds.values())).name} layers over time steps{directions}.
+
+    Called as `{name}(n_layers, dropout_ratio, {", ".join(["hx", "cx"][:n_states])}, ws, bs, xs)`.
 
     Args:
         n_layers: S, number of layers.
         dropout_ratio: probability of dropping what goes from one layer to the next, when `config.train`.
-        hx: initial states [S, B, N].
-        ws: for each layer its six matrices, w0 w1 w2 [N, I] (above the first layer [N, N]) and w3 w4 w5 [N, N].
-        bs: for each layer its six biases [N].
+        {_STATES[n_states]}: initial states [S, B, N]; in both directions [2S, B, N], forward and backward in turn.
+        ws: for each layer and direction its matrices, first those on the input, then those on the state.
+        bs: for each layer and direction its biases [N].
         xs: time steps [B_t, I], B_t not increasing.
 
     Returns:
-        hy, the states after each sequence's last step [S, B, N], and ys, the last layer's states at each step [B_t, N].
+        The states after each sequence's last step, in the shape of {_STATES[n_states]}, and ys, the last layer's states at
+        each step [B_t, N] (in both directions [B_t, 2N]).
 
     Raises:
         InvalidType: sizes or dtypes do not fit. ValueError: a keyword of an earlier release.
     """
-    return n_step_gru_base(n_layers, dropout_ratio, hx, ws, bs, xs, use_bi_direction=False, **kwargs)
+    return call
 
 
-def n_step_gru_base(
-    n_layers: int, dropout_ratio: float, hx: Any, ws: Any, bs: Any, xs: Any, use_bi_direction: bool, **kwargs: Any
-) -> tuple[Variable, tuple[Variable, ...]]:
-    """`n_step_bigru` if `use_bi_direction`, else `n_step_gru`."""
-    argument.check_unexpected_kwargs(
-        kwargs,
-        train="train argument is not supported anymore. Use chainer.using_config",
-        use_cudnn="use_cudnn argument is not supported anymore. Use chainer.using_config",
-    )
-    argument.assert_kwargs_empty(kwargs)
-    return run(n_layers, dropout_ratio, hx, ws, bs, xs, use_bi_direction, time_major=True)
+_RNNS = {"tanh": RNN_TANH, "relu": RNN_RELU}
+n_step_gru = _n_step("n_step_gru", {"gru": GRU}, False)
+n_step_bigru = _n_step("n_step_bigru", {"gru": GRU}, True)
+n_step_gru_base = _n_step("n_step_gru_base", {"gru": GRU}, None)
+n_step_lstm = _n_step("n_step_lstm", {"lstm": LSTM}, False)
+n_step_bilstm = _n_step("n_step_bilstm", {"lstm": LSTM}, True)
+n_step_lstm_base = _n_step("n_step_lstm_base", {"lstm": LSTM}, None)
+n_step_rnn = _n_step("n_step_rnn", _RNNS, False)
+n_step_birnn = _n_step("n_step_birnn", _RNNS, True)
+n_step_rnn_base = _n_step("n_step_rnn_base", _RNNS, None)
 
 
-def n_step_bigru(
-    n_layers: int, dropout_ratio: float, hx: Any, ws: Any, bs: Any, xs: Any, **kwargs: Any
-) -> tuple[Variable, tuple[Variable, ...]]:
-    """A stacked GRU in both directions over time steps; see `n_step_gru`.
+def _gates(x: Tensor) -> tuple[Tensor, ...]:
+    """The gates of Chainer's layout, in which the units' gates lie side by side: a, i, f, o of unit 0, of unit 1, ..."""
+    return x.reshape(x.shape[0], x.shape[1] // 4, 4, *x.shape[2:]).unbind(2)
 
-    hx and hy are [2S, B, N]; ws and bs have the forward and the backward half of each layer in turn; ys are [B_t, 2N].
+
+def _cell_and_gates(node: object, c: Type, x: Type) -> None:
+    expect(c.dtype.kind == "f", x.dtype == c.dtype, c.ndim >= 2, x.ndim >= 2, c.ndim == x.ndim)
+    expect(x.shape[0] <= c.shape[0], x.shape[1] == 4 * c.shape[1])
+    expect(*[x.shape[axis] == c.shape[axis] for axis in range(2, type_check.eval(c.ndim))])
+
+
+@function("LSTM", _cell_and_gates)
+def lstm(c_prev: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    """One step of an LSTM: the cells [B, N, ...] and the outputs after `c_prev` [B, N, ...].
+
+    Args:
+        x: what enters the units [B', 4N, ...]: for each unit candidate, input gate, forget gate and output gate. Where B' is
+            less than B, the other cells stay.
     """
-    return n_step_gru_base(n_layers, dropout_ratio, hx, ws, bs, xs, use_bi_direction=True, **kwargs)
+    a, i, f, o = _gates(x)
+    c = a.tanh() * i.sigmoid() + f.sigmoid() * c_prev[: len(x)]
+    return torch.cat((c, c_prev[len(x) :])), o.sigmoid() * c.tanh()
+
+
+def _cells_and_gates(node: object, c1: Type, c2: Type, x1: Type, x2: Type) -> None:
+    expect(c1.dtype.kind == "f", c2.dtype == c1.dtype, x1.dtype == c1.dtype, x2.dtype == c1.dtype)
+    expect(c1.ndim >= 2, c1.shape == c2.shape, x1.ndim == c1.ndim, x1.shape == x2.shape)
+    expect(x1.shape[0] == c1.shape[0], x1.shape[1] == 4 * c1.shape[1])
+    expect(*[x1.shape[axis] == c1.shape[axis] for axis in range(2, type_check.eval(c1.ndim))])
+
+
+@function("SLSTM", _cells_and_gates)
+def slstm(c_prev1: Tensor, c_prev2: Tensor, x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
+    """The cells and outputs of a node of a binary tree, from the cells [B, N] of its children and what they give [B, 4N]."""
+    (a1, i1, f1, o1), (a2, i2, f2, o2) = _gates(x1), _gates(x2)
+    c = a1.tanh() * i1.sigmoid() + a2.tanh() * i2.sigmoid() + f1.sigmoid() * c_prev1 + f2.sigmoid() * c_prev2
+    return c, (o1 + o2).sigmoid() * c.tanh()
+
+
+def _children(node: object, *inputs: Type) -> None:
+    *cells, x = inputs
+    type_check.expect(len(cells) >= 1)
+    for c in cells:
+        expect(c.dtype.kind == "f", x.dtype == c.dtype, c.ndim >= 2, x.ndim == c.ndim, x.shape[0] == c.shape[0])
+        expect(x.shape[1] == (3 + len(cells)) * c.shape[1])
+
+
+@function("TreeLSTM", _children)
+def tree_lstm(*inputs: Tensor) -> tuple[Tensor, Tensor]:
+    """The cells and outputs of a node of a tree: called as `tree_lstm(c1, ..., cK, x)`.
+
+    x is [B, (3 + K) N, ...]: candidates, input gates, output gates and the K forget gates of all units (Tai et al., 2015).
+    """
+    *cells, x = inputs
+    a, i, o, *forget = x.chunk(3 + len(cells), 1)
+    c = a.tanh() * i.sigmoid() + sum(f.sigmoid() * old for f, old in zip(forget, cells, strict=True))
+    return c, o.sigmoid() * c.tanh()

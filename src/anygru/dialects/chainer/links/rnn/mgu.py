@@ -6,7 +6,7 @@ from ...configuration import config
 from ...device_resident import DeviceResidentsVisitor
 from ...functions.activations import sigmoid, tanh
 from ...functions.arithmetic import linear_interpolate
-from ...functions.arrays import concat
+from ...functions.joining import concat
 from ...link import Chain
 from ...types import VariableLike
 from ...variable import Variable

@@ -54,7 +54,9 @@ class NStepGRUBase(NStepRNNBase):
         rnn.check_sequences(xs)
         if hx is None:
             hx = self.init_hx(xs)
-        hy, ys = rnn.run(self.n_layers, self.dropout, hx, self.ws, self.bs, xs, self.use_bi_direction, time_major=False)
+        hy, ys = rnn.run(
+            rnn.GRU, self.n_layers, self.dropout, (hx,), self.ws, self.bs, xs, self.use_bi_direction, time_major=False
+        )
         return hy, list(ys)
 
     def __to_anygru__(self) -> layers.GRU:
