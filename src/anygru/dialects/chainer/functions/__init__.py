@@ -12,3 +12,4 @@ from .products import *
 from .recurrent import *
 from .reductions import *
 from .stochastic import *
+from .structured_losses import *

@@ -15,9 +15,10 @@ from ._checks import Type, broadcastable, one_dtype, one_shape, real
 from ._rows import Row, Tensor, elementwise, function
 
 __all__ = [
-    "absolute", "add", "arccos", "arcsin", "arctan", "arctanh", "ceil", "clip", "cos", "cosh", "digamma", "erf", "erfc",
-    "erfinv", "exp", "expm1", "floor", "identity", "lgamma", "linear_interpolate", "log", "log10", "log1p", "log2", "maximum",
-    "minimum", "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "tan",
+    "absolute", "add", "arccos", "arcsin", "arctan", "arctan2", "arctanh", "ceil", "clip", "cos", "cosh", "digamma",
+    "erf", "erfc", "erfcinv", "erfcx", "erfinv", "exp", "expm1", "fix", "floor", "fmod", "identity", "lgamma",
+    "linear_interpolate", "log", "log10", "log1p", "log2", "log_ndtr", "maximum", "minimum", "ndtr", "ndtri", "rsqrt",
+    "sign", "sin", "sinh", "sqrt", "square", "tan",
 ]  # fmt: skip
 
 Arccos, arccos = elementwise("Arccos", torch.acos, "Inverse cosine, elementwise.")
@@ -29,6 +30,10 @@ Cosh, cosh = elementwise("Cosh", torch.cosh, "Hyperbolic cosine, elementwise.", 
 DiGamma, digamma = elementwise("DiGamma", torch.digamma, "The digamma function, elementwise.", "digamma")
 Erf, erf = elementwise("Erf", torch.erf, "The error function, elementwise.", "erf")
 Erfc, erfc = elementwise("Erfc", torch.erfc, "`1 - erf(x)`, elementwise.", "erfc")
+ErfcInv, erfcinv = elementwise(
+    "ErfcInv", lambda x: torch.special.ndtri(x / 2) / -(2**0.5), "The inverse of `erfc`, elementwise.", "erfcinv"
+)
+Erfcx, erfcx = elementwise("Erfcx", torch.special.erfcx, "`exp(x^2) * erfc(x)`, elementwise.", "erfcx")
 ErfInv, erfinv = elementwise("ErfInv", torch.erfinv, "The inverse error function, elementwise.", "erfinv")
 Exp, exp = elementwise("Exp", torch.exp, "`exp(x)`, elementwise.", "exp")
 Expm1, expm1 = elementwise("Expm1", torch.expm1, "`exp(x) - 1`, elementwise, exact near zero.", "expm1")
@@ -37,6 +42,9 @@ Log, log = elementwise("Log", torch.log, "The natural logarithm, elementwise.", 
 Log10, log10 = elementwise("Log10", torch.log10, "The logarithm to base 10, elementwise.", "log10")
 Log1p, log1p = elementwise("Log1p", torch.log1p, "`log(1 + x)`, elementwise, exact near zero.", "log1p")
 Log2, log2 = elementwise("Log2", torch.log2, "The logarithm to base 2, elementwise.", "log2")
+LogNdtr, log_ndtr = elementwise("LogNdtr", torch.special.log_ndtr, "The logarithm of `ndtr`, elementwise.", "log_ndtr")
+Ndtr, ndtr = elementwise("Ndtr", torch.special.ndtr, "The normal distribution's function, elementwise.", "ndtr")
+Ndtri, ndtri = elementwise("Ndtri", torch.special.ndtri, "The inverse of `ndtr`, elementwise.", "ndtri")
 Sin, sin = elementwise("Sin", torch.sin, "Sine, elementwise.", "sin")
 Sinh, sinh = elementwise("Sinh", torch.sinh, "Hyperbolic sine, elementwise.", "sinh")
 Sqrt, sqrt = elementwise("Sqrt", torch.sqrt, "The square root, elementwise.", "sqrt")
@@ -54,6 +62,7 @@ def _rounding(name: str, doc: str) -> Callable[[Any], Variable]:
 
 
 ceil = _rounding("ceil", "The smallest integers above, in the dtype of `x`")
+fix = _rounding("fix", "The nearest integers towards zero, in the dtype of `x`")
 floor = _rounding("floor", "The largest integers below, in the dtype of `x`")
 sign = _rounding("sign", "-1, 0 or 1, elementwise")
 
@@ -99,6 +108,18 @@ def maximum(x1: Tensor, x2: Tensor) -> Tensor:
 def minimum(x1: Tensor, x2: Tensor) -> Tensor:
     """The smaller of two arrays, elementwise."""
     return torch.where((x1 <= x2) | x1.isnan(), x1, x2)
+
+
+@function("Arctan2", real, one_dtype, one_shape)
+def arctan2(x1: Tensor, x2: Tensor) -> Tensor:
+    """The angle of the point (x2, x1), elementwise."""
+    return torch.atan2(x1, x2)
+
+
+@function("Fmod", real, one_dtype, label="fmod")
+def fmod(x: Tensor, divisor: Tensor) -> Tensor:
+    """The remainder of a division that rounds towards zero, elementwise."""
+    return torch.fmod(x, divisor)
 
 
 @function("LinearInterpolate", real, one_dtype, one_shape)

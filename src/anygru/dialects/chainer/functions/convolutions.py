@@ -1,59 +1,125 @@
-"""Convolutions."""
+"""Convolutions and pooling over any number of axes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from ..utils import argument
-from ..variable import Variable
-from ._checks import Type, expect
+from ..utils import argument, type_check
+from ..variable import Variable, as_array
+from ._checks import Type, expect, real
 from ._rows import Tensor, function
+from .arrays import reshape, transpose
 
-__all__ = ["convolution_2d"]
-Ints = int | tuple[int, ...]
+__all__ = [
+    "average_pooling_1d", "average_pooling_2d", "average_pooling_3d", "average_pooling_nd", "convolution_1d",
+    "convolution_2d", "convolution_3d", "convolution_nd", "deconvolution_1d", "deconvolution_2d", "deconvolution_3d",
+    "deconvolution_nd", "depthwise_convolution_2d", "dilated_convolution_2d", "max_pooling_1d", "max_pooling_2d",
+    "max_pooling_3d", "max_pooling_nd",
+]  # fmt: skip
+Ints = int | Sequence[int]
 """One number for all axes, or one each."""
+_CONVOLUTIONS = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
+_DECONVOLUTIONS = {1: torch.conv_transpose1d, 2: torch.conv_transpose2d, 3: torch.conv_transpose3d}
+_MAXIMA = {1: torch.max_pool1d, 2: torch.max_pool2d, 3: torch.max_pool3d}
+_F = torch.nn.functional
+_MEANS = {1: _F.avg_pool1d, 2: _F.avg_pool2d, 3: _F.avg_pool3d}
+
+
+def as_tuple(value: Ints, n: int) -> tuple[int, ...]:
+    """`value` for each of n axes, or the n values that it is (ValueError for another number of them)."""
+    if isinstance(value, int):
+        return (value,) * n
+    if len(value) != n:
+        raise ValueError(f"expected one number, or one for each of {n} axes, got {value}")
+    return tuple(value)
 
 
 def as_pair(value: Ints) -> tuple[int, ...]:
     """(value, value), or the pair that it is."""
-    return (value, value) if isinstance(value, int) else tuple(value)
+    return as_tuple(value, 2)
 
 
-def _filters(node: Any, x: Type, w: Type, b: Type | None = None) -> None:
-    expect(x.dtype.kind == "f", w.dtype.kind == "f", x.ndim == 4, w.ndim == 4)
-    expect(x.shape[1] == w.shape[1] * node.groups)
-    if b is not None:
-        expect(b.dtype == x.dtype, b.ndim == 1, b.shape[0] == w.shape[0])
+def _around(x: Tensor, pads: Sequence[tuple[int, int]], value: float = 0.0) -> Tensor:
+    """The tensor with (before, after) elements around its last axes; negative numbers cut off."""
+    return _F.pad(x, [p for pair in reversed(pads) for p in pair], value=value)
 
 
-@function(
-    "Convolution2DFunction",
-    _filters,
-    prepare=lambda stride, pad, cover_all, dilate, groups: (
-        as_pair(stride), as_pair(pad), cover_all, as_pair(dilate), groups
-    ),
-    named=False,
-)  # fmt: skip
+def _rest(size: int, kernel: int, step: int, pad: int) -> int:
+    """How much more padding at the end makes the windows cover the whole axis."""
+    return -(size + 2 * pad - kernel) % step
+
+
+def _pads(x: Tensor, windows: Sequence[int], stride: Sequence[int], pad: Sequence[int], cover_all: bool) -> Any:
+    rests = [_rest(*facts) if cover_all else 0 for facts in zip(x.shape[2:], windows, stride, pad, strict=True)]
+    return [(p, p + rest) for p, rest in zip(pad, rests, strict=True)]
+
+
+def _filters(transposed: bool) -> Any:
+    def check(node: Any, x: Type, w: Type, b: Type | None = None) -> None:
+        expect(x.dtype.kind == "f", w.dtype.kind == "f", x.ndim == node.ndim + 2, w.ndim == node.ndim + 2)
+        if transposed:
+            expect(x.shape[1] == w.shape[0])
+        else:
+            expect(x.shape[1] == w.shape[1] * node.groups)
+        if b is not None:
+            expect(b.dtype == x.dtype, b.ndim == 1)
+            expect(b.shape[0] == (w.shape[1] * node.groups if transposed else w.shape[0]))
+
+    return check
+
+
+def _geometry(ndim: int, stride: Ints, pad: Ints, last: Any, dilate: Ints, groups: int) -> tuple[Any, ...]:
+    return ndim, as_tuple(stride, ndim), as_tuple(pad, ndim), last, as_tuple(dilate, ndim), groups
+
+
+@function("ConvolutionND", _filters(False), prepare=_geometry, named=False)
 def _convolution(
-    x: Tensor, W: Tensor, b: Tensor | None, stride: Any, pad: Any, cover_all: bool, dilate: Any, groups: int
-) -> Tensor:
-    rests = [x.shape[i + 2] + 2 * pad[i] - dilate[i] * (W.shape[i + 2] - 1) - 1 for i in range(2)]
-    more = [-rest % step if cover_all else 0 for rest, step in zip(rests, stride, strict=True)]
-    padded = torch.nn.functional.pad(x, (pad[1], pad[1] + more[1], pad[0], pad[0] + more[0]))
-    return torch.nn.functional.conv2d(padded, W.to(x.dtype), b, stride, 0, dilate, groups)
+    x: Tensor, W: Tensor, b: Tensor | None, ndim: int, stride: tuple[int, ...], pad: tuple[int, ...], cover_all: bool,
+    dilate: tuple[int, ...], groups: int,
+) -> Tensor:  # fmt: skip
+    windows = [d * (k - 1) + 1 for d, k in zip(dilate, W.shape[2:], strict=True)]
+    x = _around(x, _pads(x, windows, stride, pad, cover_all))
+    return _CONVOLUTIONS[ndim](x, W.to(x.dtype), b, stride, 0, dilate, groups)
+
+
+@function("DeconvolutionND", _filters(True), prepare=_geometry, named=False)
+def _deconvolution(
+    x: Tensor, W: Tensor, b: Tensor | None, ndim: int, stride: tuple[int, ...], pad: tuple[int, ...],
+    outsize: tuple[int, ...] | None, dilate: tuple[int, ...], groups: int,
+) -> Tensor:  # fmt: skip
+    y = _DECONVOLUTIONS[ndim](x, W.to(x.dtype), None, stride, 0, 0, groups, dilate)
+    sizes = [s - 2 * p for s, p in zip(y.shape[2:], pad, strict=True)] if outsize is None else outsize
+    y = _around(y, [(-p, size + p - s) for s, p, size in zip(y.shape[2:], pad, sizes, strict=True)])
+    return y if b is None else y + b.reshape(-1, *(1,) * ndim)
+
+
+def convolution_nd(
+    x: Any, W: Any, b: Any = None, stride: Ints = 1, pad: Ints = 0, cover_all: bool = False, dilate: Ints = 1,
+    groups: int = 1,
+) -> Variable:  # fmt: skip
+    """x [B, I, d1, d2, ...] convolved with filters W [O, I / groups, k1, k2, ...]: [B, O, d1', d2', ...].
+
+    Args:
+        b: bias [O].
+        stride, pad: an int, or one for each axis.
+        cover_all: pad more at the end, so that no element is left out.
+        dilate: distance of the filter's elements.
+        groups: number of groups of channels that are convolved apart.
+
+    Raises:
+        InvalidType: sizes or dtypes do not fit.
+    """
+    return _convolution(x, W, b, len(x.shape) - 2, stride, pad, cover_all, dilate, groups)
 
 
 def convolution_2d(
     x: Any, W: Any, b: Any = None, stride: Ints = 1, pad: Ints = 0, cover_all: bool = False, **kwargs: Any
 ) -> Variable:
-    """Pictures x [B, I, H, W] convolved with filters W [O, I / groups, kH, kW]: [B, O, H', W'].
+    """Pictures x [B, I, H, W] convolved with filters W [O, I / groups, kH, kW]; see `convolution_nd`.
 
     Args:
-        b: bias [O].
-        stride, pad: an int or a pair (rows, columns).
-        cover_all: pad more at the end, so that no row or column is left out.
-        dilate: distance of the filter's elements, 1 by default; an int or a pair.
-        groups: number of groups of channels that are convolved apart, 1 by default.
+        dilate, groups: keywords, 1 by default.
 
     Raises:
         InvalidType: sizes or dtypes do not fit. ValueError: a keyword of an earlier release.
@@ -64,4 +130,130 @@ def convolution_2d(
         ("groups", 1),
         deterministic="deterministic argument is not supported anymore. Use chainer.using_config",
     )
-    return _convolution(x, W, b, stride, pad, cover_all, dilate, groups)
+    return _convolution(x, W, b, 2, stride, pad, cover_all, dilate, groups)
+
+
+def dilated_convolution_2d(
+    x: Any, W: Any, b: Any = None, stride: Ints = 1, pad: Ints = 0, dilate: Ints = 1, cover_all: bool = False
+) -> Variable:
+    """`convolution_2d` with its arguments in another order."""
+    return _convolution(x, W, b, 2, stride, pad, cover_all, dilate, 1)
+
+
+def depthwise_convolution_2d(x: Any, W: Any, b: Any = None, stride: Ints = 1, pad: Ints = 0) -> Variable:
+    """Each channel of x [B, C, H, W] convolved with M filters of its own, W [M, C, kH, kW]: [B, C * M, H', W']."""
+    filters = transpose(W, (1, 0, 2, 3))
+    filters = reshape(filters, (-1, 1, *filters.shape[2:]))
+    return _convolution(x, filters, b, 2, stride, pad, False, 1, x.shape[1])
+
+
+def deconvolution_nd(
+    x: Any, W: Any, b: Any = None, stride: Ints = 1, pad: Ints = 0, outsize: Sequence[int] | None = None,
+    dilate: Ints = 1, groups: int = 1,
+) -> Variable:  # fmt: skip
+    """The transposed convolution of x [B, I, d1, d2, ...] with filters W [I, O / groups, k1, k2, ...].
+
+    Args:
+        b: bias [O].
+        outsize: sizes of the result's axes, by default the smallest that `convolution_nd` turns into those of x.
+        stride, pad, dilate, groups: those of that convolution.
+
+    Raises:
+        InvalidType: sizes or dtypes do not fit.
+    """
+    return _deconvolution(x, W, b, len(x.shape) - 2, stride, pad, outsize, dilate, groups)
+
+
+def deconvolution_2d(
+    x: Any, W: Any, b: Any = None, stride: Ints = 1, pad: Ints = 0, outsize: Sequence[int] | None = None, **kwargs: Any
+) -> Variable:
+    """`deconvolution_nd` of pictures; `dilate` and `groups` are keywords (ValueError for one of an earlier release)."""
+    dilate, groups = argument.parse_kwargs(
+        kwargs,
+        ("dilate", 1),
+        ("groups", 1),
+        deterministic="deterministic argument is not supported anymore. Use chainer.using_config",
+    )
+    return _deconvolution(x, W, b, 2, stride, pad, outsize, dilate, groups)
+
+
+def _windows(ndim: int, ksize: Ints, stride: Ints | None, pad: Ints, last: Any) -> tuple[Any, ...]:
+    return ndim, as_tuple(ksize, ndim), as_tuple(ksize if stride is None else stride, ndim), as_tuple(pad, ndim), last
+
+
+def _enough_axes(node: Any, x: Type) -> None:
+    expect(x.ndim == 2 + node.ndim)
+
+
+@function("MaxPoolingND", real, _enough_axes, prepare=_windows)
+def _max_pooling(
+    x: Tensor, ndim: int, ksize: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...], cover_all: bool
+) -> Tensor:
+    x = _around(x, _pads(x, ksize, stride, pad, cover_all), -torch.inf)
+    return _MAXIMA[ndim](x, ksize, stride)
+
+
+@function("AveragePoolingND", real, _enough_axes, prepare=_windows)
+def _average_pooling(
+    x: Tensor, ndim: int, ksize: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...], pad_value: int | None
+) -> Tensor:
+    pads = [(p, p) for p in pad]
+    y = _MEANS[ndim](_around(x, pads), ksize, stride)
+    return y if pad_value == 0 else y / _MEANS[ndim](_around(torch.ones_like(x), pads), ksize, stride)
+
+
+def max_pooling_nd(
+    x: Any, ksize: Ints, stride: Ints | None = None, pad: Ints = 0, cover_all: bool = True, return_indices: bool = False
+) -> Variable:
+    """The largest element of each window of x [B, C, d1, d2, ...].
+
+    Args:
+        ksize, stride, pad: an int, or one for each axis; the stride is the window's size by default.
+        cover_all: let windows reach past the end, so that no element is left out.
+
+    Raises:
+        NotImplementedError: `return_indices` is asked for.
+    """
+    if return_indices:
+        raise NotImplementedError(
+            "max_pooling_nd(return_indices=True) is not covered by anygru's Chainer dialect; "
+            "torch.nn.functional.max_pool2d(return_indices=True) in a FunctionNode gives indices"
+        )
+    return _max_pooling(x, len(x.shape) - 2, ksize, stride, pad, cover_all)
+
+
+def average_pooling_nd(
+    x: Any, ksize: Ints, stride: Ints | None = None, pad: Ints = 0, pad_value: int | None = 0
+) -> Variable:
+    """The mean of each window of x [B, C, d1, d2, ...]; see `max_pooling_nd`.
+
+    Args:
+        pad_value: 0 if padding counts as zeros, None if it does not count (ValueError for anything else).
+    """
+    if pad_value not in (0, None):
+        raise ValueError(f"pad_value must be either 0 or None, not {pad_value}.")
+    return _average_pooling(x, len(x.shape) - 2, ksize, stride, pad, pad_value)
+
+
+def average_pooling_2d(x: Any, ksize: Ints, stride: Ints | None = None, pad: Ints = 0) -> Variable:
+    """`average_pooling_nd` of pictures; padding counts as zeros."""
+    return _average_pooling(x, 2, ksize, stride, pad, 0)
+
+
+def _for(ndim: int, general: Any) -> Any:
+    """A function over `ndim` axes: InvalidType for an array of another number of axes."""
+
+    def call(x: Any, *args: Any, **kwargs: Any) -> Variable:
+        if as_array(x).ndim != ndim + 2:
+            raise type_check.InvalidType(f"x.ndim == {ndim + 2}", f"{as_array(x).ndim} != {ndim + 2}")
+        return general(x, *args, **kwargs)
+
+    call.__name__ = call.__qualname__ = general.__name__.replace("nd", f"{ndim}d")
+    call.__doc__ = f"`{general.__name__}` over {ndim} {'axis' if ndim == 1 else 'axes'}."
+    return call
+
+
+convolution_1d, convolution_3d = _for(1, convolution_nd), _for(3, convolution_nd)
+deconvolution_1d, deconvolution_3d = _for(1, deconvolution_nd), _for(3, deconvolution_nd)
+max_pooling_1d, max_pooling_2d, max_pooling_3d = (_for(n, max_pooling_nd) for n in (1, 2, 3))
+average_pooling_1d, average_pooling_3d = _for(1, average_pooling_nd), _for(3, average_pooling_nd)

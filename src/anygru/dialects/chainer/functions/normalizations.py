@@ -12,7 +12,10 @@ from ..variable import as_array as array_of
 from ._checks import Type, as_axes, check_axes, expect, real
 from ._rows import Tensor, function
 
-__all__ = ["batch_normalization", "fixed_batch_normalization", "layer_normalization", "normalize"]
+__all__ = [
+    "batch_normalization", "fixed_batch_normalization", "group_normalization", "layer_normalization",
+    "local_response_normalization", "normalize",
+]  # fmt: skip
 
 
 def batch_axes(ndim: int, n_kept: int, axis: tuple[int, ...] | None) -> tuple[int, ...]:
@@ -143,3 +146,26 @@ def normalize(x: Tensor, eps: float = 1e-5, axis: tuple[int, ...] | int = 1) -> 
     """`x / (norm(x) + eps)` with the L2 norm along an axis or several (a tuple)."""
     check_axes((axis,) if isinstance(axis, int) else axis, x.ndim)
     return x / (torch.linalg.vector_norm(x, dim=axis, keepdim=True) + eps)
+
+
+def _channels(node: Any, x: Type, gamma: Type, beta: Type) -> None:
+    expect(x.dtype.kind == "f", x.ndim >= 2, gamma.ndim == 1, beta.ndim == 1)
+    expect(gamma.shape[0] == x.shape[1], beta.shape[0] == x.shape[1], x.shape[1] % node.groups == 0)
+
+
+@function("GroupNormalization", _channels)
+def _group_normalization(x: Tensor, gamma: Tensor, beta: Tensor, groups: int, eps: float) -> Tensor:
+    return torch.nn.functional.group_norm(x, groups, gamma.to(x.dtype), beta.to(x.dtype), eps)
+
+
+def group_normalization(x: Any, groups: int, gamma: Any, beta: Any, eps: float = 1e-5) -> Variable:
+    """x [B, C, ...] normalized in groups of channels, times gamma [C], plus beta [C] (Wu and He, 2018)."""
+    return _group_normalization(x, gamma, beta, groups, eps)
+
+
+@function("LocalResponseNormalization", real, lambda node, x: expect(x.ndim >= 2))
+def local_response_normalization(
+    x: Tensor, n: int = 5, k: float = 2, alpha: float = 1e-4, beta: float = 0.75
+) -> Tensor:
+    """x [B, C, ...] divided by `(k + alpha * sum(x^2))^beta`, with the sum over n neighbouring channels."""
+    return torch.nn.functional.local_response_norm(x, n, alpha * n, beta, k)

@@ -15,7 +15,8 @@ from ._rows import Tensor, function
 from .arrays import broadcast_to, reshape
 
 __all__ = [
-    "batch_matmul", "bias", "bilinear", "einsum", "embed_id", "linear", "matmul", "scale", "tensordot",
+    "batch_det", "batch_inv", "batch_matmul", "bias", "bilinear", "cholesky", "det", "einsum", "embed_id", "inv", "linear",
+    "matmul", "scale", "tensordot",
 ]  # fmt: skip
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -223,3 +224,49 @@ def embed_id(x: Tensor, W: Tensor, ignore_label: int | None = None) -> Tensor:
         raise IndexError(f"embed_id: ids must be below {len(W)}, the number of rows of W, got {int(ids.max())}")
     y = torch.nn.functional.embedding(ids, W)
     return y if ignored is None else y.masked_fill(ignored.unsqueeze(-1), 0)
+
+
+def _square(ndim: int) -> Any:
+    def check(node: object, a: Type) -> None:
+        expect(a.dtype.kind == "f", a.ndim == ndim, a.shape[-1] == a.shape[-2])
+
+    return check
+
+
+@function("BatchDet", _square(3), label="det")
+def batch_det(a: Tensor) -> Tensor:
+    """The determinants of a batch of square matrices."""
+    return torch.linalg.det(a)
+
+
+def det(a: Any) -> Variable:
+    """The determinant of a square matrix."""
+    return reshape(batch_det(reshape(a, (1, *a.shape))), ())
+
+
+def _inverse(a: Tensor) -> Tensor:
+    inverse, info = torch.linalg.inv_ex(a)
+    if bool(info.any()):
+        raise ValueError("Input has singular matrices.")
+    return inverse
+
+
+@function("Inv", _square(2))
+def inv(a: Tensor) -> Tensor:
+    """The inverse of a square matrix (ValueError if there is none)."""
+    return _inverse(a)
+
+
+@function("BatchInv", _square(3))
+def batch_inv(a: Tensor) -> Tensor:
+    """The inverses of a batch of square matrices (ValueError if there are none)."""
+    return _inverse(a)
+
+
+@function("Cholesky", _square(2), label="cholesky")
+def cholesky(a: Tensor) -> Tensor:
+    """The lower triangular L with `L @ L.T = a` for a positive definite matrix (LinAlgError for another)."""
+    lower, info = torch.linalg.cholesky_ex(a)
+    if bool(info.any()):
+        raise numpy.linalg.LinAlgError("Matrix is not positive definite")
+    return lower

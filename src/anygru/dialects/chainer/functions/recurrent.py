@@ -2,7 +2,8 @@
 
 Chainer's matrices of a layer are first those on the input, then those on the state. A GRU's are `w0 w1 w2` and `w3 w4 w5`,
 each in the order reset, update, candidate, and its reset gate acts after the product with the state. An LSTM's are `w0` to
-`w3` and `w4` to `w7` in the order input, forget, output, candidate.
+`w3` and `w4` to `w7` in the order input, forget, candidate, output: so Chainer 7.8.1 computes (`n_step_lstm`, recorded),
+though its documentation has the last two the other way round.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,15 +35,14 @@ class Kind(NamedTuple):
     """A kind of recurrent layer."""
 
     name: str
-    order: tuple[int, ...]
-    """The places of Chainer's matrices on the input in the rows of the stacked weights."""
+    n_gates: int
     n_states: int
     compute: Callable[..., tuple[Tensor, ...]]
     """Of (packed rows, states, weights, bidirectional, drop) the rows of the last layer and the final states."""
 
     @property
     def n_weights(self) -> int:
-        return 2 * len(self.order)
+        return 2 * self.n_gates
 
 
 def _gru(
@@ -77,10 +77,10 @@ def _by_torch(layer_of: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tupl
     return compute
 
 
-GRU = Kind("GRU", (0, 1, 2), 1, _gru)
-LSTM = Kind("LSTM", (0, 1, 3, 2), 2, _by_torch(torch.lstm))
-RNN_TANH = Kind("RNNTanh", (0,), 1, _by_torch(torch.rnn_tanh))
-RNN_RELU = Kind("RNNReLU", (0,), 1, _by_torch(torch.rnn_relu))
+GRU = Kind("GRU", 3, 1, _gru)
+LSTM = Kind("LSTM", 4, 2, _by_torch(torch.lstm))
+RNN_TANH = Kind("RNNTanh", 1, 1, _by_torch(torch.rnn_tanh))
+RNN_RELU = Kind("RNNReLU", 1, 1, _by_torch(torch.rnn_relu))
 
 
 class NStepRNN(TorchFunction):
@@ -153,10 +153,9 @@ class NStepRNN(TorchFunction):
 
     def _stacked(self, parts: Sequence[Tensor]) -> list[Tensor]:
         """weight_ih, weight_hh, bias_ih and bias_hh of each layer and direction."""
-        n = len(self.kind.order)
+        n = self.kind.n_gates
         return [
-            torch.cat([parts[start + place] for place in self.kind.order]) if n > 1 else parts[start]
-            for start in range(0, len(parts), n)
+            torch.cat(tuple(parts[start : start + n])) if n > 1 else parts[start] for start in range(0, len(parts), n)
         ]
 
     def _drop(self, layer: int, rows: Tensor) -> tuple[Tensor, ...]:

@@ -12,8 +12,9 @@ from ..utils import argument
 from ..variable import Variable, as_variable
 from ._checks import one_dtype, one_shape, real
 from ._rows import Row, Tensor, function
+from .activations import softmax
 
-__all__ = ["dropout", "gaussian"]
+__all__ = ["dropout", "gaussian", "gumbel_softmax", "rrelu", "zoneout"]
 
 
 def dropout_mask(shape: tuple[int, ...], dtype: numpy.dtype[Any], ratio: float) -> numpy.ndarray:
@@ -91,3 +92,52 @@ def gaussian(mean: Any, ln_var: Any, *, eps: Any = None, return_eps: bool = Fals
         eps = ln_var_variable.device.send(normal)
     y = _gaussian(mean, ln_var, eps)
     return (y, eps) if return_eps else y
+
+
+def gumbel_softmax(log_pi: Any, tau: Any = 0.1, axis: int = 1) -> Variable:
+    """A relaxed draw from the categories of which `log_pi` is the logarithm of the weights (Jang et al., 2016).
+
+    Args:
+        tau: the temperature; at 0 the draw would be one category.
+    """
+    xp = backend.get_array_module(log_pi)
+    if log_pi.ndim < 1:
+        return Variable(xp.ones((), log_pi.dtype))
+    noise = as_variable(log_pi).device.send(numpy.random.gumbel(size=log_pi.shape).astype(log_pi.dtype))
+    return softmax((log_pi + noise) / tau, axis)
+
+
+@function("Zoneout")
+def _zoneout(h: Tensor, x: Tensor, new: Any) -> Tensor:
+    taken = as_tensor(new).to(x.device)
+    return h * ~taken + x * taken
+
+
+def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
+    """x, in which each element is that of h with probability `ratio` when `config.train` (Krueger et al., 2016)."""
+    argument.check_unexpected_kwargs(kwargs, train="train argument is not supported anymore. Use chainer.using_config")
+    argument.assert_kwargs_empty(kwargs)
+    return _zoneout(h, x, numpy.random.rand(*x.shape) >= ratio) if config.train else x
+
+
+@function("RReLU", real)
+def _rrelu(x: Tensor, r: Any) -> Tensor:
+    return torch.where(x >= 0, x, x * as_tensor(r))
+
+
+def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:  # noqa: E741
+    """x where it is not negative, elsewhere `r * x` with r drawn between `l` and `u`, or their mean unless `config.train`.
+
+    Args:
+        r: the slopes to use, instead of new ones.
+        return_r: give (output, slopes); the slopes are None unless `config.train`.
+    """
+    r, return_r = argument.parse_kwargs(kwargs, ("r", None), ("return_r", False))
+    if not 0.0 <= l < u < 1.0:
+        raise ValueError(f"rrelu needs 0 <= l < u < 1, got l={l} and u={u}")
+    x = as_variable(x)
+    if config.train and r is None:
+        r = x.device.send(numpy.random.uniform(l, u, x.shape).astype(x.dtype))
+    slopes = r if config.train else x.xp.full_like(x.array, (l + u) / 2)
+    y = _rrelu(x, slopes)
+    return (y, r if config.train else None) if return_r else y
