@@ -162,6 +162,8 @@ def other_path(path: str) -> ModuleType:
     def __getattr__(name: str) -> Any:
         if f"{path}.{name}" in listed.paths:
             return other_path(f"{path}.{name}")
+        if name in listed.refused.get(path, {}):
+            return below(name)
         if name == "__all__" or (hasattr(target, name) and not name.startswith("__")):
             return getattr(target, name)
         return below(name)

@@ -99,7 +99,10 @@ from .reporter import (  # noqa: E402
 )
 from .sequential import Sequential  # noqa: E402
 from .serializer import AbstractSerializer, Deserializer, Serializer  # noqa: E402
+from .utils.walker_alias import WalkerAlias as _WalkerAlias  # noqa: E402
 from .variable import Parameter, Variable, as_array, as_variable  # noqa: E402
+
+setattr(utils, "WalkerAlias", _WalkerAlias)  # noqa: B010 (its file stands above that of the package `utils`)
 
 
 def get_array_types() -> tuple[type, ...]:

@@ -13,6 +13,7 @@ import numpy
 
 from ..utils import argument, type_check
 from ..utils.array import size_of_shape, sum_to
+from ..utils.conv import get_conv_outsize, get_deconv_outsize
 from ..utils.experimental import experimental
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "experimental",
     "force_array",
     "force_type",
+    "get_conv_outsize",
+    "get_deconv_outsize",
     "size_of_shape",
     "sum_to",
     "tempdir",
