@@ -1,11 +1,12 @@
 """Every operator of the dialect, one topic a file."""
 
-from . import create, elementwise, index, neural, random, recurrent, reduce, shape
+from . import convolution, create, elementwise, index, neural, random, recurrent, reduce, shape
 from .registry import OPERATORS, Operator
 
 __all__ = [
     "OPERATORS",
     "Operator",
+    "convolution",
     "create",
     "elementwise",
     "index",

@@ -1,4 +1,4 @@
-"""Layers as operators: FullyConnected, Dropout, normalisations, convolution, pooling, and losses."""
+"""Layers as operators: FullyConnected, Dropout, normalisations, and losses."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,11 +13,11 @@ from .elementwise import same_dtype
 from .registry import one_axis, operator, truth
 
 
-def _without_bias(attributes: Mapping[str, Any]) -> list[str]:
+def without_bias(attributes: Mapping[str, Any]) -> list[str]:
     return ["data", "weight"] if truth(attributes.get("no_bias", False)) else ["data", "weight", "bias"]
 
 
-def _bias(name: str, bias: Tensor | None, no_bias: Any) -> Tensor | None:
+def bias_of(name: str, bias: Tensor | None, no_bias: Any) -> Tensor | None:
     if truth(no_bias):
         return None
     if bias is None:
@@ -40,7 +40,7 @@ def _fully_connected_shapes(attributes: Mapping[str, Any], shapes: list) -> list
     return shapes[:2] + [(hidden,)] * (len(shapes) - 2)
 
 
-@operator("FullyConnected", inputs=3, needs=_without_bias, infer=_fully_connected_shapes)
+@operator("FullyConnected", inputs=3, needs=without_bias, infer=_fully_connected_shapes)
 def _fully_connected(
     data: Tensor,
     weight: Tensor,
@@ -59,7 +59,7 @@ def _fully_connected(
         raise MXNetError(
             f"FullyConnected: weight {tuple(weight.shape)} needs {weight.shape[1]} features, data has {data.shape[-1]}"
         )
-    return functional.linear(data, weight, _bias("FullyConnected", bias, no_bias))
+    return functional.linear(data, weight, bias_of("FullyConnected", bias, no_bias))
 
 
 @operator("Dropout", copies=True, hidden=1)
@@ -173,77 +173,24 @@ def _instance_norm(data: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-3)
     return scaled * _along(gamma, 1, data.dim()) + _along(beta, 1, data.dim())
 
 
-def _tuple_of(value: Any, count: int, default: int) -> tuple[int, ...]:
-    if value in (None, ()):
-        return (default,) * count
-    return tuple(int(v) for v in value) if isinstance(value, (tuple, list)) else (int(value),) * count
-
-
-def _convolution_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
-    data, filters = shapes[0], int(attributes["num_filter"])
-    if data is None:
-        return shapes
-    kernel = attributes["kernel"]
-    kernel = tuple(kernel) if isinstance(kernel, (tuple, list)) else (kernel,)
-    weight = (filters, data[1] // int(attributes.get("num_group", 1)), *kernel)
-    return [data, weight, *[(filters,)] * (len(shapes) - 2)]
-
-
-@operator("Convolution", inputs=3, needs=_without_bias, infer=_convolution_shapes)
-def _convolution(
-    data: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    kernel: Sizes = None,
-    stride: Sizes = (),
-    dilate: Sizes = (),
-    pad: Sizes = (),
-    num_filter: int = 0,
-    num_group: int = 1,
-    no_bias: bool = False,
-    layout: str | None = None,
-    workspace: int = 1024,
-) -> Tensor:
-    spatial = data.dim() - 2
-    if layout not in (None, "NCW", "NCHW", "NCDHW"):
-        raise MXNetError(f"Convolution: layout must be NCW, NCHW or NCDHW, got {layout!r}")
-    function = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}[spatial]
-    return function(
-        data,
-        weight,
-        _bias("Convolution", bias, no_bias),
-        _tuple_of(stride, spatial, 1),
-        _tuple_of(pad, spatial, 0),
-        _tuple_of(dilate, spatial, 1),
-        int(num_group),
-    )
-
-
-@operator("Pooling")
-def _pooling(
-    data: Tensor,
-    kernel: Sizes = (),
-    pool_type: str = "max",
-    global_pool: bool = False,
-    stride: Sizes = (),
-    pad: Sizes = (),
-    pooling_convention: str = "valid",
-    count_include_pad: bool = True,
-    layout: str | None = None,
-) -> Tensor:
-    spatial = data.dim() - 2
-    if truth(global_pool):
-        axes = tuple(range(2, data.dim()))
-        return data.amax(axes, keepdim=True) if pool_type == "max" else data.mean(axes, keepdim=True)
-    if pool_type not in ("max", "avg"):
-        raise MXNetError(f"Pooling: pool_type must be max or avg, got {pool_type!r}")
-    window, step, edge = _tuple_of(kernel, spatial, 1), _tuple_of(stride, spatial, 1), _tuple_of(pad, spatial, 0)
-    ceil = pooling_convention == "full"
-    if pool_type == "max":
-        largest = {1: functional.max_pool1d, 2: functional.max_pool2d, 3: functional.max_pool3d}[spatial]
-        return largest(data, window, step, edge, ceil_mode=ceil)
-    average = {1: functional.avg_pool1d, 2: functional.avg_pool2d, 3: functional.avg_pool3d}[spatial]
-    return average(data, window, step, edge, ceil_mode=ceil, count_include_pad=truth(count_include_pad))
+@operator(
+    "GroupNorm",
+    inputs=3,
+    visible=_with_statistics,
+    hidden=2,
+    infer=lambda attributes, shapes: [shapes[0], *[(int(attributes.get("num_groups", 1)),)] * 2],
+    output_names=("output", "mean", "std"),
+)
+def _group_norm(
+    data: Tensor, gamma: Tensor, beta: Tensor, num_groups: int = 1, eps: float = 1e-5, output_mean_var: bool = False
+) -> Tensor | tuple[Tensor, ...]:
+    # MXNet 1.9's gamma and beta have one element a group, not one a channel (recorded).
+    groups = data.reshape(data.shape[0], int(num_groups), -1)
+    variance, mean = torch.var_mean(groups, 2, correction=0)
+    deviation = torch.sqrt(variance + eps)
+    scaled = (groups - mean[..., None]) / deviation[..., None]
+    result = (scaled * _along(gamma, 1, 3) + _along(beta, 1, 3)).reshape(data.shape)
+    return (result, mean, deviation) if truth(output_mean_var) else result
 
 
 @operator("softmax_cross_entropy", inputs=2)

@@ -1,11 +1,12 @@
-"""The RNN operator: one flat vector of parameters, as cuDNN had it; a GRU computed by `anygru.functional`."""
+"""The RNN operator: one flat vector of parameters, as cuDNN had it; a GRU computed by `anygru.functional`, others by torch."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from anygru import functional
 
@@ -14,14 +15,30 @@ from ..state import state
 from .elementwise import same_dtype
 from .registry import operator, truth
 
+# Rows of a weight for each unit, by the operator's attribute `mode`.
+GATES = {"gru": 3, "lstm": 4, "rnn_tanh": 1, "rnn_relu": 1}
 
-def parameter_shapes(input_size: int, hidden: int, layers: int, directions: int) -> list[tuple[int, ...]]:
+
+def gates_of(mode: str) -> int:
+    """How many gates a recurrent network of a mode has.
+
+    Raises:
+        MXNetError: for a mode that there is not.
+    """
+    if mode not in GATES:
+        raise MXNetError(f"RNN: mode must be one of {', '.join(GATES)}, got {mode!r}")
+    return GATES[mode]
+
+
+def parameter_shapes(
+    input_size: int, hidden: int, layers: int, directions: int, gates: int = 3
+) -> list[tuple[int, ...]]:
     """Shapes in the flat vector's order: every layer's and direction's two weights, then all their biases."""
     weights: list[tuple[int, ...]] = []
     for layer in range(layers):
         features = input_size if layer == 0 else hidden * directions
-        weights += [(3 * hidden, features), (3 * hidden, hidden)] * directions
-    return weights + [(3 * hidden,)] * (2 * layers * directions)
+        weights += [(gates * hidden, features), (gates * hidden, hidden)] * directions
+    return weights + [(gates * hidden,)] * (2 * layers * directions)
 
 
 def in_torch_order(parameters: list[Tensor] | tuple[Tensor, ...]) -> list[Tensor]:
@@ -33,13 +50,13 @@ def in_torch_order(parameters: list[Tensor] | tuple[Tensor, ...]) -> list[Tensor
     return ordered
 
 
-def unpack(vector: Tensor, input_size: int, hidden: int, layers: int, directions: int) -> list[Tensor]:
+def unpack(vector: Tensor, input_size: int, hidden: int, layers: int, directions: int, gates: int = 3) -> list[Tensor]:
     """Views of the flat vector, in the order that anygru takes.
 
     Raises:
         MXNetError: when the vector is of another length than the sizes say.
     """
-    shapes = parameter_shapes(input_size, hidden, layers, directions)
+    shapes = parameter_shapes(input_size, hidden, layers, directions, gates)
     sizes = [torch.Size(s).numel() for s in shapes]
     if vector.numel() != sum(sizes):
         raise MXNetError(
@@ -50,17 +67,18 @@ def unpack(vector: Tensor, input_size: int, hidden: int, layers: int, directions
     return in_torch_order([part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)])
 
 
-def only_gru(mode: str) -> None:
-    """Refuse the other recurrent networks that MXNet's operator has.
-
-    Raises:
-        NotImplementedError: naming torch's layer.
-    """
-    if mode != "gru":
-        torch_layer = {"lstm": "torch.nn.LSTM", "rnn_tanh": "torch.nn.RNN", "rnn_relu": "torch.nn.RNN"}.get(mode)
-        if torch_layer is None:
-            raise MXNetError(f"RNN: mode must be gru, lstm, rnn_tanh or rnn_relu, got {mode!r}")
-        raise NotImplementedError(f"anygru covers the GRU only, not mode={mode!r}; in PyTorch: {torch_layer}")
+def _effective_dropout(dropout: float, data: Tensor, weights: list[Tensor], bidirectional: bool) -> float:
+    """The probability that acts: MXNet's float32 layers on the CPU ignore theirs (recorded from 1.9.1)."""
+    if not state.training or len(weights) == (8 if bidirectional else 4):
+        return 0.0  # there is nothing between layers where there is one
+    if dropout and data.dtype == torch.float32 and data.device.type == "cpu":
+        warnings.warn(
+            f"MXNet's float32 recurrent layers on the CPU ignore dropout in training, and so dropout={dropout} has no effect "
+            "here; gluon.nn.Dropout between layers acts, and so does a float64 layer",
+            stacklevel=2,
+        )
+        return 0.0
+    return dropout
 
 
 def run_gru(
@@ -100,16 +118,7 @@ def run_gru(
                 f"RNN: state must be of shape {(len(weights) // 4, batch, hidden)}, got {tuple(initial.shape)}"
             )
     same_dtype(data, weights[0])
-    dropout = dropout if state.training else 0.0
-    if len(weights) == (8 if bidirectional else 4):
-        dropout = 0.0  # there is nothing between layers where there is one
-    if dropout and data.dtype == torch.float32 and data.device.type == "cpu":
-        warnings.warn(
-            f"MXNet's float32 GRU on the CPU ignores dropout in training, and so dropout={dropout} has no effect here; "
-            "gluon.nn.Dropout between GRUs of one layer acts, and so does a float64 GRU",
-            stacklevel=2,
-        )
-        dropout = 0.0
+    dropout = _effective_dropout(dropout, data, weights, bidirectional)
     return functional.gru(
         data,
         initial,
@@ -122,38 +131,97 @@ def run_gru(
     )
 
 
+def run_recurrent(
+    mode: str,
+    data: Tensor,
+    states: Sequence[Tensor],
+    weights: list[Tensor],
+    bidirectional: bool,
+    dropout: float,
+    lengths: Tensor | None = None,
+    batch_first: bool = False,
+    state_for_any: bool = False,
+) -> tuple[Tensor, ...]:
+    """The output and the last states of any recurrent network of this dialect; arguments are those of `run_gru`.
+
+    Args:
+        mode: "gru", "lstm", "rnn_tanh" or "rnn_relu".
+        states: the hidden state, and for an LSTM the cell's; none begins from zeros.
+    """
+    if gates_of(mode) == 3:
+        return run_gru(
+            data, states[0] if states else None, weights, bidirectional, dropout, lengths, batch_first, state_for_any
+        )
+    batch, layers = data.shape[0 if batch_first else 1], len(weights) // (8 if bidirectional else 4)
+    shape = (len(weights) // 4, batch, weights[1].shape[1])
+    if data.device.type == "meta":
+        output = data.new_empty(*data.shape[:2], shape[2] * shape[0] // layers)
+        return (output, *(data.new_empty(shape) for _ in range(2 if mode == "lstm" else 1)))
+    same_dtype(data, weights[0], *states)
+    given = list(states) or [data.new_zeros(shape)] * (2 if mode == "lstm" else 1)
+    given = [part.expand(-1, batch, -1) if state_for_any else part for part in given]
+    if any(tuple(part.shape) != shape for part in given):
+        raise MXNetError(f"RNN: states must be of shape {shape}, got {[tuple(part.shape) for part in given]}")
+    initial: Any = given if mode == "lstm" else given[0]
+    dropout = _effective_dropout(dropout, data, weights, bidirectional)
+    compute: Any = {"lstm": torch.lstm, "rnn_tanh": torch.rnn_tanh, "rnn_relu": torch.rnn_relu}[mode]
+    if lengths is None:
+        return compute(data, initial, weights, True, layers, dropout, state.training, bidirectional, batch_first)
+    packed = pack_padded_sequence(data, lengths.long().cpu(), batch_first, enforce_sorted=False)
+    order: Any = packed.sorted_indices
+    initial = [part.index_select(1, order) for part in given] if mode == "lstm" else given[0].index_select(1, order)
+    rows, *last = compute(
+        packed.data, packed.batch_sizes, initial, weights, True, layers, dropout, state.training, bidirectional
+    )
+    output, _ = pad_packed_sequence(
+        PackedSequence(rows, packed.batch_sizes, order, packed.unsorted_indices),
+        batch_first,
+        total_length=data.shape[1 if batch_first else 0],
+    )
+    return (output, *(part.index_select(1, packed.unsorted_indices) for part in last))
+
+
+def _state_names(attributes: Mapping[str, Any]) -> list[str]:
+    return ["state", "state_cell"] if attributes.get("mode") == "lstm" else ["state"]
+
+
 def _rnn_inputs(attributes: Mapping[str, Any]) -> list[str]:
-    names = ["data", "parameters", "state"]
-    if attributes.get("mode") == "lstm":
-        names.append("state_cell")
-    return names + (["sequence_length"] if truth(attributes.get("use_sequence_length", False)) else [])
+    lengths = ["sequence_length"] if truth(attributes.get("use_sequence_length", False)) else []
+    return ["data", "parameters", *_state_names(attributes), *lengths]
 
 
 def _rnn_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     data = shapes[0]
-    if data is None or attributes.get("mode", "gru") != "gru":
+    if data is None:
         return shapes
     if len(data) != 3:
         raise MXNetError(f"RNN: data must be [T, N, C], got shape {data}")
     hidden, layers = int(attributes["state_size"]), int(attributes["num_layers"])
     directions = 2 if truth(attributes.get("bidirectional", False)) else 1
-    numbers = sum(torch.Size(s).numel() for s in parameter_shapes(data[2], hidden, layers, directions))
-    needed = [data, (numbers if data[2] else 0,), (layers * directions, data[1], hidden), (data[1],)]
+    gates = gates_of(attributes.get("mode", "gru"))
+    numbers = sum(torch.Size(s).numel() for s in parameter_shapes(data[2], hidden, layers, directions, gates))
+    state_shape = (layers * directions, data[1], hidden)
+    needed = [data, (numbers if data[2] else 0,), *[state_shape] * len(_state_names(attributes)), (data[1],)]
     return needed[: len(shapes)]
+
+
+def _rnn_outputs(attributes: Mapping[str, Any]) -> int:
+    return 1 + len(_state_names(attributes)) if truth(attributes.get("state_outputs", False)) else 1
 
 
 @operator(
     "RNN",
-    inputs=4,
+    inputs=5,
     infer=_rnn_shapes,
     needs=_rnn_inputs,
-    visible=lambda attributes: 2 if truth(attributes.get("state_outputs", False)) else 1,
-    output_names=("output", "state_output"),
+    visible=_rnn_outputs,
+    output_names=("output", "state_output", "statecell_output"),
 )
 def _rnn(
     data: Tensor,
     parameters: Tensor,
     state: Tensor | None = None,
+    state_cell: Tensor | None = None,
     sequence_length: Tensor | None = None,
     state_size: int | None = None,
     num_layers: int | None = None,
@@ -167,14 +235,16 @@ def _rnn(
     lstm_state_clip_nan: bool = False,
     use_sequence_length: bool = False,
     state_for_any: bool = False,
-) -> Tensor | tuple[Tensor, Tensor]:
-    only_gru(mode)
+) -> Tensor | tuple[Tensor, ...]:
     if state_size is None or num_layers is None:
         raise MXNetError("RNN: state_size and num_layers must be given")
     if projection_size:
-        raise MXNetError("RNN: projection_size is for the LSTM only")
+        raise MXNetError("RNN: projection_size is not supported on the CPU; use gluon.contrib.rnn.LSTMPCell")
     directions = 2 if truth(bidirectional) else 1
-    weights = unpack(parameters, data.shape[2], int(state_size), int(num_layers), directions)
-    lengths = sequence_length if truth(use_sequence_length) else None
-    output, last = run_gru(data, state, weights, directions == 2, float(p), lengths, state_for_any=state_for_any)
-    return (output, last) if truth(state_outputs) else output
+    weights = unpack(parameters, data.shape[2], int(state_size), int(num_layers), directions, gates_of(mode))
+    extra = [part for part in (state_cell, sequence_length) if part is not None]
+    # In a graph the inputs stand one after the other: without a cell's state the lengths take its place.
+    lengths = extra.pop() if truth(use_sequence_length) and extra else None
+    states = [state, *extra] if state is not None else []
+    result = run_recurrent(mode, data, states, weights, directions == 2, float(p), lengths, state_for_any=state_for_any)
+    return result if truth(state_outputs) else result[0]

@@ -14,7 +14,7 @@ from anygru.errors import AnygruError
 
 from ..base import MXNetError
 from ..operators import OPERATORS
-from ..operators.recurrent import in_torch_order, only_gru, run_gru
+from ..operators.recurrent import in_torch_order, run_recurrent
 from ..operators.registry import truth
 from ..state import state, without_torch_grad
 from .node import Entry, Node, topological
@@ -55,21 +55,21 @@ def running_inputs(node: Node) -> list[Entry]:
     return node.inputs
 
 
-def _run_rnn(attributes: dict[str, Any], others: int, *tensors: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+def _run_rnn(attributes: dict[str, Any], others: int, *tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
     """The RNN operator on parameters as they are: data, state and lengths, then the parameters."""
-    only_gru(attributes.get("mode", "gru"))
-    data, rest = tensors[0], tensors[1 : 1 + others]
-    lengths = rest[1] if len(rest) > 1 and truth(attributes.get("use_sequence_length", False)) else None
-    output, last = run_gru(
+    data, states = tensors[0], list(tensors[1 : 1 + others])
+    lengths = states.pop() if truth(attributes.get("use_sequence_length", False)) else None
+    result = run_recurrent(
+        attributes.get("mode", "gru"),
         data,
-        rest[0] if rest else None,
+        states,
         in_torch_order(tensors[1 + others :]),
         truth(attributes.get("bidirectional", False)),
         float(attributes.get("p", 0.0)),
         lengths,
         state_for_any=attributes.get("state_for_any", False),
     )
-    return (output, last) if truth(attributes.get("state_outputs", False)) else output
+    return result if truth(attributes.get("state_outputs", False)) else result[0]
 
 
 class _Step:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import torch
 
 from ..base import MXNetError
-from ..operators.recurrent import parameter_shapes
+from ..operators.recurrent import gates_of, parameter_shapes
 from ..operators.registry import truth
 from .graph import Program, flattened_parameters, unknown_size
 from .node import Entry, Node, topological
@@ -117,7 +117,9 @@ def _spread(node: Node, found: Shapes) -> None:
     data = found.of(node.inputs[0]) if node.inputs else None
     if parameters is not None and data is not None and data[-1]:
         directions = 2 if truth(attributes.get("bidirectional", False)) else 1
-        needed = parameter_shapes(data[-1], int(attributes["state_size"]), int(attributes["num_layers"]), directions)
+        gates = gates_of(attributes.get("mode", "gru"))
+        hidden, layers = int(attributes["state_size"]), int(attributes["num_layers"])
+        needed = parameter_shapes(data[-1], hidden, layers, directions, gates)
         for entry, size in zip(parameters, needed, strict=False):
             found.tell(entry, size, node)
     if node.operator.infer is not None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base import DTYPE_NUMBERS, DtypeLike, MXNetError
+from ..operators.registry import truth
 from .node import Entry, Node
 
 # Inputs of any dtype, by their places.
@@ -18,7 +19,7 @@ _FREE = {
     "_contrib_boolean_mask": (1,), "CTCLoss": (1, 2, 3),
 }  # fmt: skip
 # Inputs of any dtype too, but taken to have that of the others where nothing says more.
-_LENGTHS = {"SequenceMask": (1,), "SequenceLast": (1,), "SequenceReverse": (1,), "RNN": (3,)}
+_LENGTHS = {"SequenceMask": (1,), "SequenceLast": (1,), "SequenceReverse": (1,)}
 # What an operator gives where its attribute `dtype` does not say it; the others give what they read.
 _DEFAULTS = {
     "one_hot": "float32", "argsort": "float32", "topk": "float32", "_sample_multinomial": "int32",
@@ -80,7 +81,10 @@ def _spread(node: Node, found: Types) -> None:
     """Tell the entries around a node what they tell each other."""
     assert node.operator is not None
     name = node.operator.name
-    apart = {*_FREE.get(name, ()), *_LENGTHS.get(name, ())}
+    lengths = _LENGTHS.get(name, ())
+    if name == "RNN" and truth(node.attrs.get("use_sequence_length", False)):
+        lengths = (len(node.inputs) - 1,)
+    apart = {*_FREE.get(name, ()), *lengths}
     alike = [entry for place, entry in enumerate(node.inputs) if place not in apart]
     for entry, dtype in zip([(node, index) for index in range(node.outputs())], _results(node), strict=True):
         if dtype is None:
@@ -98,7 +102,7 @@ def _spread(node: Node, found: Types) -> None:
         found.tell((node, 0), np.float16, node)
     for entry in alike:
         found.tell(entry, common, node)
-    for place in _LENGTHS.get(name, ()):
+    for place in lengths:
         if place < len(node.inputs) and found.of(node.inputs[place]) is None:
             found.tell(node.inputs[place], common, node)
 

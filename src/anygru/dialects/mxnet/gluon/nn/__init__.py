@@ -4,3 +4,5 @@ from ..block import *
 from .activations import *
 from .basic_layers import *
 from .containers import *
+from .conv_layers import *
+from .normalization import *

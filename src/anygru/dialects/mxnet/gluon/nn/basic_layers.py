@@ -1,10 +1,8 @@
-"""The layers around a GRU: Dense, Embedding, Dropout, normalisations, and functions as layers."""
+"""The layers around a GRU: Dense, Embedding, Dropout, and functions as layers."""
 
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
-
-import numpy as np
 
 from ... import ndarray, symbol
 from ...base import DtypeLike
@@ -12,19 +10,15 @@ from ...initializer import Initial
 from ..blocks.base import Block
 from ..blocks.hybrid import HybridBlock
 from ..blocks.nesting import Data
-from ..blocks.parameter_dict import ParameterDict
 from .activations import Activation
 
 __all__ = [
-    "BatchNorm",
     "Dense",
     "Dropout",
     "Embedding",
     "Flatten",
     "HybridLambda",
-    "InstanceNorm",
     "Lambda",
-    "LayerNorm",
 ]
 
 
@@ -157,155 +151,6 @@ class Flatten(HybridBlock):
 
     def __repr__(self) -> str:
         return type(self).__name__
-
-
-def _options(values: dict[str, Any]) -> str:
-    return ", ".join(f"{key}={value!r}" for key, value in values.items())
-
-
-class BatchNorm(HybridBlock):
-    """Normalisation over the batch, by running means when predicting (Ioffe, Szegedy 2015)."""
-
-    def __init__(
-        self,
-        axis: int = 1,
-        momentum: float = 0.9,
-        epsilon: float = 1e-5,
-        center: bool = True,
-        scale: bool = True,
-        use_global_stats: bool = False,
-        beta_initializer: Initial = "zeros",
-        gamma_initializer: Initial = "ones",
-        running_mean_initializer: Initial = "zeros",
-        running_variance_initializer: Initial = "ones",
-        in_channels: int = 0,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self._kwargs = {
-            "axis": axis,
-            "eps": epsilon,
-            "momentum": momentum,
-            "fix_gamma": not scale,
-            "use_global_stats": use_global_stats,
-        }
-
-        def add(name: str, init: Initial, learnt: bool) -> Any:
-            return self.params.get(
-                name,
-                grad_req="write" if learnt else "null",
-                shape=(in_channels,),
-                init=init,
-                allow_deferred_init=True,
-                differentiable=learnt,
-            )
-
-        self.gamma = add("gamma", gamma_initializer, scale)
-        self.beta = add("beta", beta_initializer, center)
-        self.running_mean = add("running_mean", running_mean_initializer, False)
-        self.running_var = add("running_var", running_variance_initializer, False)
-
-    def cast(self, dtype: DtypeLike) -> None:
-        """Change the dtype; statistics stay in float32 where others become float16."""
-        super().cast("float32" if np.dtype(dtype).name == "float16" else dtype)
-
-    def hybrid_forward(
-        self, F: ModuleType, x: Data, gamma: Data, beta: Data, running_mean: Data, running_var: Data
-    ) -> Any:
-        """Normalised along `axis`."""
-        return F.BatchNorm(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
-
-    def __repr__(self) -> str:
-        channels = self.gamma.shape[0]
-        return f"{type(self).__name__}({_options(self._kwargs)}, in_channels={channels if channels else None})"
-
-
-class _ScaledNorm(HybridBlock):
-    """What LayerNorm and InstanceNorm have in common: gamma, beta and their options."""
-
-    def __init__(
-        self,
-        axis: int,
-        epsilon: float,
-        center: bool,
-        scale: bool,
-        beta_initializer: Initial,
-        gamma_initializer: Initial,
-        in_channels: int,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self._kwargs = {"eps": epsilon, "axis": axis, "center": center, "scale": scale}
-        self._axis = axis
-        self._epsilon = epsilon
-        for name, init, learnt in (("gamma", gamma_initializer, scale), ("beta", beta_initializer, center)):
-            parameter = self.params.get(
-                name,
-                grad_req="write" if learnt else "null",
-                shape=(in_channels,),
-                init=init,
-                allow_deferred_init=True,
-            )
-            setattr(self, name, parameter)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({_options(self._kwargs)}, in_channels={self._reg_params['gamma'].shape[0]})"  # type: ignore[index]
-
-
-class LayerNorm(_ScaledNorm):
-    """Normalisation of each vector along an axis (Ba et al. 2016)."""
-
-    def __init__(
-        self,
-        axis: int = -1,
-        epsilon: float = 1e-5,
-        center: bool = True,
-        scale: bool = True,
-        beta_initializer: Initial = "zeros",
-        gamma_initializer: Initial = "ones",
-        in_channels: int = 0,
-        prefix: str | None = None,
-        params: ParameterDict | None = None,
-    ) -> None:
-        super().__init__(
-            axis,
-            epsilon,
-            center,
-            scale,
-            beta_initializer,
-            gamma_initializer,
-            in_channels,
-            prefix=prefix,
-            params=params,
-        )
-
-    def hybrid_forward(self, F: ModuleType, data: Data, gamma: Data, beta: Data) -> Any:
-        """Normalised along `axis`."""
-        return F.LayerNorm(data, gamma=gamma, beta=beta, axis=self._axis, eps=self._epsilon)
-
-
-class InstanceNorm(_ScaledNorm):
-    """Normalisation of each channel of each sample (Ulyanov et al. 2016)."""
-
-    def __init__(
-        self,
-        axis: int = 1,
-        epsilon: float = 1e-5,
-        center: bool = True,
-        scale: bool = False,
-        beta_initializer: Initial = "zeros",
-        gamma_initializer: Initial = "ones",
-        in_channels: int = 0,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(axis, epsilon, center, scale, beta_initializer, gamma_initializer, in_channels, **kwargs)
-
-    def hybrid_forward(self, F: ModuleType, x: Data, gamma: Data, beta: Data) -> Any:
-        """Normalised over all axes but the first and `axis`."""
-        if self._axis == 1:
-            return F.InstanceNorm(x, gamma, beta, name="fwd", eps=self._epsilon)
-        turned = F.InstanceNorm(F.swapaxes(x, 1, self._axis), gamma, beta, name="fwd", eps=self._epsilon)
-        return turned.swapaxes(1, self._axis)
 
 
 class Lambda(Block):

@@ -8,6 +8,7 @@ from torch import Tensor
 from anygru import functional, layers
 from anygru.errors import AnygruError
 
+from ...._hook.not_covered import not_covered
 from ... import ndarray
 from ...base import MXNetError
 from ...initializer import Initial
@@ -20,7 +21,7 @@ from ...symbol.graph import unknown_size
 from ...symbol.symbol import Symbol
 from ..blocks.nesting import Data
 from ..blocks.parameter_dict import ParameterDict
-from .recurrent_cell import HybridRecurrentCell
+from .gated_cell import GatedCell
 from .sequences import Sequence, Steps
 from .sharing import share
 
@@ -50,7 +51,7 @@ def _step(
 _STEP = Operator("gru_cell", _step, 6, False, 1, 0, (), None, None)
 
 
-class GRUCell(HybridRecurrentCell):
+class GRUCell(GatedCell):
     """One step of a GRU; the reset gate acts after the product.
 
     Args:
@@ -59,6 +60,7 @@ class GRUCell(HybridRecurrentCell):
         i2h_bias_initializer, h2h_bias_initializer: initializers of the biases.
         input_size: features of the input, C; 0 waits for the first input.
         prefix, params: as for `Block`.
+        activation, recurrent_activation: "tanh" and "sigmoid"; no others are covered.
 
     A call takes an input [N, C] and states [[N, H]] and returns the output [N, H] and [output].
     """
@@ -73,29 +75,18 @@ class GRUCell(HybridRecurrentCell):
         input_size: int = 0,
         prefix: str | None = None,
         params: ParameterDict | None = None,
+        activation: str = "tanh",
+        recurrent_activation: str = "sigmoid",
     ) -> None:
-        super().__init__(prefix=prefix, params=params)
-        self._hidden_size = hidden_size
-        self._input_size = input_size
-
-        def add(name: str, shape: tuple[int, ...], init: Initial) -> Any:
-            return self.params.get(name, shape=shape, init=init, allow_deferred_init=True)
-
-        self.i2h_weight = add("i2h_weight", (3 * hidden_size, input_size), i2h_weight_initializer)
-        self.h2h_weight = add("h2h_weight", (3 * hidden_size, hidden_size), h2h_weight_initializer)
-        self.i2h_bias = add("i2h_bias", (3 * hidden_size,), i2h_bias_initializer)
-        self.h2h_bias = add("h2h_bias", (3 * hidden_size,), h2h_bias_initializer)
-
-    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """Shape and layout of the state."""
-        return [{"shape": (batch_size, self._hidden_size), "__layout__": "NC"}]
+        if (activation, recurrent_activation) != ("tanh", "sigmoid"):
+            raise not_covered(
+                "mxnet.gluon.rnn.GRUCell(activation=...)", "anygru.GRUCell with formula=, or a cell written out"
+            )
+        initializers = (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer)
+        super().__init__(3, hidden_size, input_size, initializers, prefix, params)
 
     def _alias(self) -> str:
         return "gru"
-
-    def __repr__(self) -> str:
-        rows, features = self.i2h_weight.shape
-        return f"{type(self).__name__}({features if features else None} -> {rows})"
 
     def hybrid_forward(
         self,
@@ -126,9 +117,7 @@ class GRUCell(HybridRecurrentCell):
     ) -> Any:
         """The step in MXNet's operators, which files hold; run as one step of anygru."""
         at = f"t{self._counter}_"
-        rows = 3 * self._hidden_size
-        i2h = F.FullyConnected(data=inputs, weight=i2h_w, bias=i2h_b, num_hidden=rows, name=at + "i2h")
-        h2h = F.FullyConnected(data=state, weight=h2h_w, bias=h2h_b, num_hidden=rows, name=at + "h2h")
+        i2h, h2h = self._products(F, inputs, state, i2h_w, h2h_w, i2h_b, h2h_b)
         i2h_r, i2h_z, i2h_n = F.SliceChannel(i2h, num_outputs=3, name=at + "i2h_slice")
         h2h_r, h2h_z, h2h_n = F.SliceChannel(h2h, num_outputs=3, name=at + "h2h_slice")
         reset = F.Activation(F.elemwise_add(i2h_r, h2h_r, name=at + "plus0"), act_type="sigmoid", name=at + "r_act")
@@ -165,7 +154,7 @@ class GRUCell(HybridRecurrentCell):
         if self._deferred():
             return super()._unroll(inputs, states, sequence)
         ctx = whole.context
-        weights = [p.data(ctx)._t for p in (self.i2h_weight, self.h2h_weight, self.i2h_bias, self.h2h_bias)]
+        weights = [p.data(ctx)._t for p in self._reg_params.values()]
         lengths = sequence.lengths._t if isinstance(sequence.lengths, NDArray) else None
         batch_first = sequence.layout == "NTC"
         try:
@@ -187,6 +176,6 @@ class GRUCell(HybridRecurrentCell):
             RuntimeError: before `initialize()`.
             DeferredInitializationError: before the input size is known.
         """
-        tensors = [p.data()._t for p in (self.i2h_weight, self.h2h_weight, self.i2h_bias, self.h2h_bias)]
+        tensors = [p.data()._t for p in self._reg_params.values()]
         cell = layers.GRUCell(tensors[0].shape[1], self._hidden_size, device=tensors[0].device, dtype=tensors[0].dtype)
         return share(cell, ["weight_ih", "weight_hh", "bias_ih", "bias_hh"], tensors)

@@ -4,4 +4,5 @@
 from .combined_cells import *
 from .gru_cell import *
 from .modifier_cells import *
+from .other_cells import *
 from .recurrent_cell import *

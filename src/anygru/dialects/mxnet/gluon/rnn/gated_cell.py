@@ -1,0 +1,71 @@
+"""What the cells with weights have in common: their parameters, states and products."""
+
+from types import ModuleType
+from typing import Any
+
+from ...initializer import Initial
+from ..blocks.nesting import Data
+from ..blocks.parameter_dict import ParameterDict
+from .recurrent_cell import HybridRecurrentCell
+
+__all__ = ["GatedCell"]
+
+# Activations that are operators of their own in the graphs that MXNet's cells make.
+_OPERATORS = ("tanh", "relu", "sigmoid", "softsign")
+
+
+class GatedCell(HybridRecurrentCell):
+    """A cell with one product of the input and one of the state.
+
+    Args:
+        gates: rows of the weights for each unit.
+        hidden_size: features of a state, H.
+        input_size: features of the input, C; 0 waits for the first input.
+        initializers: of the two weights and the two biases.
+        prefix, params: as for `Block`.
+    """
+
+    # How many states of shape [N, H] there are.
+    _states = 1
+
+    def __init__(
+        self,
+        gates: int,
+        hidden_size: int,
+        input_size: int,
+        initializers: tuple[Initial, Initial, Initial, Initial],
+        prefix: str | None,
+        params: ParameterDict | None,
+    ) -> None:
+        super().__init__(prefix=prefix, params=params)
+        self._hidden_size = hidden_size
+        self._input_size = input_size
+        rows = gates * hidden_size
+        shapes = ((rows, input_size), (rows, hidden_size), (rows,), (rows,))
+        names = ("i2h_weight", "h2h_weight", "i2h_bias", "h2h_bias")
+        for name, shape, init in zip(names, shapes, initializers, strict=True):
+            setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
+
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
+        """Shape and layout of each state."""
+        return [{"shape": (batch_size, self._hidden_size), "__layout__": "NC"} for _ in range(self._states)]
+
+    def __repr__(self) -> str:
+        rows, features = self._reg_params["i2h_weight"].shape  # type: ignore[misc]
+        return f"{type(self).__name__}({features if features else None} -> {rows})"
+
+    def _products(
+        self, F: ModuleType, inputs: Data, state: Data, i2h_w: Data, h2h_w: Data, i2h_b: Data, h2h_b: Data
+    ) -> tuple[Any, Any]:
+        """What the input and the state contribute to the gates."""
+        at, rows = f"t{self._counter}_", self._reg_params["h2h_bias"].shape[0]  # type: ignore[index]
+        i2h = F.FullyConnected(data=inputs, weight=i2h_w, bias=i2h_b, num_hidden=rows, name=at + "i2h")
+        return i2h, F.FullyConnected(data=state, weight=h2h_w, bias=h2h_b, num_hidden=rows, name=at + "h2h")
+
+    def _activated(self, F: ModuleType, value: Data, activation: Any, name: str) -> Any:
+        """A value through an activation given by its name, or through a block or a function."""
+        if not isinstance(activation, str):
+            return activation(value)
+        if activation in _OPERATORS:
+            return getattr(F, activation)(value, name=name)
+        return F.Activation(value, act_type=activation, name=name)

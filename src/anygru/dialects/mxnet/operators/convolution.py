@@ -1,0 +1,153 @@
+"""Convolutions, pooling and upsampling as operators, over torch's."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ..base import MXNetError, Sizes
+from .neural import bias_of, without_bias
+from .registry import operator, truth
+
+_CONVOLUTIONS = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}
+_TRANSPOSED = {1: functional.conv_transpose1d, 2: functional.conv_transpose2d, 3: functional.conv_transpose3d}
+_LARGEST = {1: functional.max_pool1d, 2: functional.max_pool2d, 3: functional.max_pool3d}
+_AVERAGE: dict[int, Any] = {1: functional.avg_pool1d, 2: functional.avg_pool2d, 3: functional.avg_pool3d}
+
+
+def _tuple_of(value: Any, count: int, default: int) -> tuple[int, ...]:
+    if value in (None, ()):
+        return (default,) * count
+    return tuple(int(v) for v in value) if isinstance(value, (tuple, list)) else (int(value),) * count
+
+
+def _channels_first(name: str, layout: str | None) -> None:
+    if layout not in (None, "None", "NCW", "NCHW", "NCDHW"):
+        raise MXNetError(f"{name}: layout must be NCW, NCHW or NCDHW, got {layout!r}")
+
+
+def _kernel(attributes: Mapping[str, Any]) -> tuple[int, ...]:
+    kernel = attributes["kernel"]
+    return tuple(kernel) if isinstance(kernel, (tuple, list)) else (kernel,)
+
+
+def _convolution_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
+    data, filters = shapes[0], int(attributes["num_filter"])
+    if data is None:
+        return shapes
+    weight = (filters, data[1] // int(attributes.get("num_group", 1)), *_kernel(attributes))
+    return [data, weight, *[(filters,)] * (len(shapes) - 2)]
+
+
+def _transposed_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
+    data, filters = shapes[0], int(attributes["num_filter"])
+    if data is None:
+        return shapes
+    weight = (data[1], filters // int(attributes.get("num_group", 1)), *_kernel(attributes))
+    return [data, weight, *[(filters,)] * (len(shapes) - 2)]
+
+
+@operator("Convolution", inputs=3, needs=without_bias, infer=_convolution_shapes)
+def _convolution(
+    data: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    kernel: Sizes = None,
+    stride: Sizes = (),
+    dilate: Sizes = (),
+    pad: Sizes = (),
+    num_filter: int = 0,
+    num_group: int = 1,
+    no_bias: bool = False,
+    layout: str | None = None,
+    workspace: int = 1024,
+) -> Tensor:
+    spatial = data.dim() - 2
+    _channels_first("Convolution", layout)
+    return _CONVOLUTIONS[spatial](
+        data,
+        weight,
+        bias_of("Convolution", bias, no_bias),
+        _tuple_of(stride, spatial, 1),
+        _tuple_of(pad, spatial, 0),
+        _tuple_of(dilate, spatial, 1),
+        int(num_group),
+    )
+
+
+@operator(
+    "Deconvolution",
+    inputs=3,
+    needs=lambda attributes: without_bias({"no_bias": True, **attributes}),
+    infer=_transposed_shapes,
+)
+def _deconvolution(
+    data: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    kernel: Sizes = None,
+    stride: Sizes = (),
+    dilate: Sizes = (),
+    pad: Sizes = (),
+    adj: Sizes = (),
+    target_shape: Sizes = (),
+    num_filter: int = 0,
+    num_group: int = 1,
+    no_bias: bool = True,
+    layout: str | None = None,
+    workspace: int = 512,
+) -> Tensor:
+    spatial = data.dim() - 2
+    _channels_first("Deconvolution", layout)
+    if target_shape not in (None, ()):
+        raise MXNetError("Deconvolution: target_shape is not covered; give pad and adj")
+    return _TRANSPOSED[spatial](
+        data,
+        weight,
+        bias_of("Deconvolution", bias, no_bias),
+        _tuple_of(stride, spatial, 1),
+        _tuple_of(pad, spatial, 0),
+        _tuple_of(adj, spatial, 0),
+        int(num_group),
+        _tuple_of(dilate, spatial, 1),
+    )
+
+
+@operator("Pooling")
+def _pooling(
+    data: Tensor,
+    kernel: Sizes = (),
+    pool_type: str = "max",
+    global_pool: bool = False,
+    stride: Sizes = (),
+    pad: Sizes = (),
+    pooling_convention: str = "valid",
+    count_include_pad: bool = True,
+    p_value: int = 2,
+    layout: str | None = None,
+) -> Tensor:
+    spatial = data.dim() - 2
+    _channels_first("Pooling", layout)
+    if truth(global_pool):
+        axes = tuple(range(2, data.dim()))
+        return data.amax(axes, keepdim=True) if pool_type == "max" else data.mean(axes, keepdim=True)
+    if pool_type not in ("max", "avg"):
+        raise MXNetError(f"Pooling: pool_type must be max or avg, got {pool_type!r}")
+    window, step, edge = _tuple_of(kernel, spatial, 1), _tuple_of(stride, spatial, 1), _tuple_of(pad, spatial, 0)
+    ceil = pooling_convention == "full"
+    if pool_type == "max":
+        return _LARGEST[spatial](data, window, step, edge, ceil_mode=ceil)
+    return _AVERAGE[spatial](data, window, step, edge, ceil_mode=ceil, count_include_pad=truth(count_include_pad))
+
+
+@operator("UpSampling")
+def _upsampling(
+    *data: Tensor, scale: int = 1, sample_type: str = "nearest", multi_input_mode: str = "concat", num_filter: int = 0
+) -> Tensor:
+    if sample_type != "nearest":
+        raise MXNetError(f"UpSampling: only sample_type='nearest' is covered, got {sample_type!r}; use Deconvolution")
+    height = data[0].shape[2] * int(scale)
+    parts = [functional.interpolate(part, scale_factor=height // part.shape[2]) for part in data]
+    return sum(parts[1:], parts[0]) if multi_input_mode == "sum" else torch.cat(parts, 1)
