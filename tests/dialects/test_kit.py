@@ -8,7 +8,7 @@ import torch
 
 from anygru.dialects._kit import schedules
 from anygru.dialects._kit.fans import fans
-from anygru.dialects._kit.graph import is_released
+from anygru.dialects._kit.graph import is_release
 from anygru.dialects._kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, single
 
 
@@ -50,14 +50,30 @@ class Doubled(torch.autograd.Function):
         return gradient * 2 * torch.ones_like(value)
 
 
-@pytest.mark.parametrize("function", [torch.exp, lambda x: x * x, lambda x: x @ x, Doubled.apply])
-def test_a_graph_is_released_by_backward_and_not_before(function) -> None:
-    x = torch.ones(3, requires_grad=True)
-    loss = function(x).sum()
-    assert not is_released([loss])
-    loss.backward(retain_graph=True)
-    assert not is_released([loss])
-    loss.backward()
-    assert is_released([loss])
-    with pytest.raises(RuntimeError):
+def error_of(loss) -> RuntimeError:
+    with pytest.raises(RuntimeError) as caught:
         loss.backward()
+    return caught.value
+
+
+@pytest.mark.parametrize("function", [torch.exp, lambda x: x * x, lambda x: x @ x, Doubled.apply])
+def test_the_error_of_a_graph_that_serves_once_is_known(function) -> None:
+    loss = function(torch.ones(3, requires_grad=True)).sum()
+    loss.backward()
+    assert is_release(error_of(loss))
+
+
+class Failing(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, value):
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        raise RuntimeError("something else")
+
+
+def test_an_error_in_the_middle_of_backward_is_another_one() -> None:
+    """The steps before the failing one are released by then."""
+    loss = Failing.apply(torch.ones(3, requires_grad=True)).exp().sum()
+    assert not is_release(error_of(loss))

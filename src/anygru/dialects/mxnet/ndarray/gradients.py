@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ..._kit.graph import is_released
+from ..._kit.graph import is_release
 from ..base import NUMPY_OF_TORCH, MXNetError
 from ..operators.flat import flat
 from .array import Array, wrap
@@ -68,8 +68,7 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
     except MXNetError:
         raise
     except RuntimeError as error:
-        released = is_released(head._t for head in arrays)
-        raise MXNetError(f"{_NOT_IN_GRAPH} ({error})" if released else str(error)) from error
+        raise MXNetError(f"{_NOT_IN_GRAPH} ({error})" if is_release(error) else str(error)) from error
     if not retain_graph:
         forget(arrays)
 

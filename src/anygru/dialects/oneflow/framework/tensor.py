@@ -18,7 +18,7 @@ from torch.distributed.tensor import DTensor
 from torch.nn import init
 
 from ....parallel import global_tensor
-from ..._kit.graph import is_released
+from ..._kit.graph import is_release
 from ..sbp import Layout
 from . import layouts, tensor_str
 from .dressing import DRESSED, copied, dress, dress_as_torch, torch_dtype
@@ -164,7 +164,7 @@ class Tensor(OverProcesses):
         try:
             super().backward(gradient, retain_graph or create_graph, create_graph)
         except RuntimeError as error:
-            raise _released() if is_released([self]) else error from None
+            raise _released() if is_release(error) else error from None
         if step is not None and not (retain_graph or create_graph):
             step.metadata[_SPENT] = True
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..._kit.graph import is_released
+from ..._kit.graph import is_release
 
 __all__ = ["backward"]
 
@@ -17,7 +17,7 @@ def run_engine(run: Callable[[], Any], roots: Iterable[torch.Tensor]) -> Any:
     try:
         return run()
     except RuntimeError as error:
-        if not is_released(roots):
+        if not is_release(error):
             raise
         raise SystemError(
             "(Fatal) Trying to backward through the same graph a second time: Please set retain_graph=True in the first "
