@@ -9,7 +9,10 @@ from .clip import *
 from .layer.activation import *
 from .layer.common import *
 from .layer.container import *
+from .layer.conv import *
 from .layer.layers import *
 from .layer.loss import *
 from .layer.norm import *
+from .layer.pooling import *
 from .layer.rnn import *
+from .layer.vision import *

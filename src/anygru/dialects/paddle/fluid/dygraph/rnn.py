@@ -17,8 +17,8 @@ from anygru import functional, gates, layers
 from ...base.param_attr import ParamAttr
 from ...nn.functional import activation as F
 from ...nn.initializer.initializer import Constant
+from ...nn.layer.cells import one_batch
 from ...nn.layer.layers import Layer
-from ...nn.layer.rnn import one_batch
 from ...tensor import ops
 from ...tensor.operation import core_call, need_tensor, wrap
 from ...tensor.tensor import Tensor, plain

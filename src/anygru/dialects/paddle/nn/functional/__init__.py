@@ -2,7 +2,10 @@
 
 from .activation import *
 from .common import *
+from .conv import *
 from .extension import *
 from .input import *
 from .loss import *
 from .norm import *
+from .pooling import *
+from .vision import *

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from ...tensor.operation import as_sizes, need_same_dtype, need_tensor, operatio
 __all__ = [
     "alpha_dropout", "bilinear", "cosine_similarity", "dropout", "dropout2d", "dropout3d", "label_smooth",
     "linear", "normalize", "pad",
+    "zeropad2d",
 ]  # fmt: skip
 
 
@@ -159,6 +161,13 @@ def pad(
     inner = torch.movedim(x, -1, 1) if channels_last else x
     out = torch.nn.functional.pad(plain(inner), widths, mode, single(value) if mode == "constant" else None)
     return torch.movedim(out, 1, -1) if channels_last else out
+
+
+def zeropad2d(
+    x: torch.Tensor, padding: int | Sequence[int], data_format: str = "NCHW", name: str | None = None
+) -> torch.Tensor:
+    """Zeros at the edges of images: left, right, top, bottom."""
+    return pad(x, [padding] * 4 if isinstance(padding, int) else padding, "constant", 0.0, data_format)
 
 
 @operation

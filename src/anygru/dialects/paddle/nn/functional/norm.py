@@ -8,8 +8,9 @@ import torch
 
 from ...framework.dtype import single
 from ...tensor.operation import need_float, operation
+from .window import CHANNELS_LAST, to_first, to_last
 
-__all__ = ["batch_norm", "layer_norm"]
+__all__ = ["batch_norm", "instance_norm", "layer_norm"]
 
 
 @operation
@@ -56,8 +57,8 @@ def batch_norm(
     need_float(x, "batch_norm")
     momentum, epsilon = single(momentum), single(epsilon)
     by_batch = training if use_global_stats is None else not use_global_stats
-    channels_last = data_format in ("NLC", "NHWC", "NDHWC") and x.ndim > 2
-    inner = torch.movedim(x, -1, 1) if channels_last else x
+    channels_last = data_format in CHANNELS_LAST and x.ndim > 2
+    inner = to_first(x, channels_last)
     axes = [axis for axis in range(inner.ndim) if axis != 1]
     shape = [1, -1] + [1] * (inner.ndim - 2)
     if by_batch:
@@ -74,4 +75,39 @@ def batch_norm(
         out = torch.mul(out, torch.reshape(weight, shape))
     if bias is not None:
         out = torch.add(out, torch.reshape(bias, shape))
-    return torch.movedim(out, 1, -1) if channels_last else out
+    return to_last(out, channels_last)
+
+
+@operation
+def group_norm(
+    x: torch.Tensor,
+    num_groups: int,
+    epsilon: float = 1e-5,
+    weight: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> torch.Tensor:
+    """Normalization of the channels [N, C, ...] in `num_groups` groups."""
+    need_float(x, "group_norm")
+    last = data_format in CHANNELS_LAST
+    out = torch.group_norm(to_first(x, last), num_groups, weight, bias, single(epsilon))
+    return to_last(out, last)
+
+
+@operation
+def instance_norm(
+    x: torch.Tensor,
+    running_mean: torch.Tensor | None = None,
+    running_var: torch.Tensor | None = None,
+    weight: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.9,
+    eps: float = 1e-5,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> torch.Tensor:
+    """Normalization of every channel of every sample by itself; Paddle ignores the running statistics (read, 2.6)."""
+    need_float(x, "instance_norm")
+    return torch.instance_norm(x, weight, bias, None, None, True, single(momentum), single(eps), False)

@@ -1,9 +1,7 @@
 """Activation functions as layers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 
@@ -11,6 +9,7 @@ from ...tensor.tensor import Tensor
 from ..functional import activation as F
 from ..initializer.initializer import Constant
 from .layers import Layer
+from .of_function import FunctionLayer, layer_of
 
 __all__ = [
     "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
@@ -19,50 +18,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Activation(Layer):
-    """A function of `paddle.nn.functional` with its options fixed; `options` holds their names and defaults, in order."""
-
-    function: ClassVar[Callable[..., Any]]
-    options: ClassVar[dict[str, Any]] = {}
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__()
-        names = (*self.options, "name")
-        if len(args) > len(names):
-            raise TypeError(f"{type(self).__name__}() takes at most {len(names)} arguments, got {len(args)}")
-        given = dict(zip(names, args, strict=False))
-        for key, value in kwargs.items():
-            if key not in names or key in given:
-                raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument {key!r}")
-            given[key] = value
-        self._values = {name: given.get(name, default) for name, default in self.options.items()}
-        self._name = given.get("name")
-        for name, value in self._values.items():
-            if value is ...:
-                raise TypeError(f"{type(self).__name__}() missing 1 required argument: {name!r}")
-            setattr(self, "_" + name, value)
-
-    def forward(self, x: torch.Tensor) -> Tensor:
-        """The function of x."""
-        return type(self).function(x, **self._values)
-
-    def extra_repr(self) -> str:
-        """The options."""
-        parts = [f"{name}={value}" for name, value in self._values.items()]
-        return ", ".join(parts + ([f"name={self._name}"] if self._name else []))
-
-
-def _layer(name: str, function: Callable[..., Any], **options: Any) -> type[_Activation]:
-    return type(
-        name,
-        (_Activation,),
-        {
-            "function": staticmethod(function),
-            "options": options,
-            "__doc__": f"`paddle.nn.functional.{function.__name__}` as a layer.",
-            "__module__": __name__,
-        },
-    )
+def _layer(name: str, function: Callable[..., Any], **options: Any) -> type[FunctionLayer]:
+    return layer_of(name, function, "_{}", " ".join(options), __name__, **options)
 
 
 CELU = _layer("CELU", F.celu, alpha=1.0)

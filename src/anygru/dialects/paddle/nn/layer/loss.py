@@ -1,15 +1,10 @@
-"""Loss functions as layers."""
+"""Loss functions as layers: the functions of `paddle.nn.functional.loss` with their options fixed."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import torch
-
-from ...tensor.tensor import Tensor
 from ..functional import loss as F
-from ..functional.loss import check_reduction
-from .layers import Layer
+from .of_function import FunctionLayer, layer_of
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "HingeEmbeddingLoss",
@@ -17,211 +12,45 @@ __all__ = [
 ]  # fmt: skip
 
 
-class MSELoss(Layer):
-    """The squared difference."""
-
-    def __init__(self, reduction: str = "mean") -> None:
-        super().__init__()
-        check_reduction(reduction, "MSELoss")
-        self.reduction = reduction
-
-    def forward(self, input: torch.Tensor, label: torch.Tensor) -> Tensor:
-        """The loss."""
-        return F.mse_loss(input, label, self.reduction)
+def _reduces(name: str) -> Callable[[Mapping[str, Any]], None]:
+    return lambda options: F.check_reduction(options["reduction"], name)
 
 
-class L1Loss(Layer):
-    """The absolute difference."""
-
-    def __init__(self, reduction: str = "mean", name: str | None = None) -> None:
-        super().__init__()
-        check_reduction(reduction, "L1Loss")
-        self.reduction, self.name = reduction, name
-
-    def forward(self, input: torch.Tensor, label: torch.Tensor) -> Tensor:
-        """The loss."""
-        return F.l1_loss(input, label, self.reduction)
-
-
-class SmoothL1Loss(Layer):
-    """Half the squared difference up to `delta`, linear beyond."""
-
-    def __init__(self, reduction: str = "mean", delta: float = 1.0, name: str | None = None) -> None:
-        super().__init__()
-        self.reduction, self.delta, self.name = reduction, delta, name
-
-    def forward(self, input: torch.Tensor, label: torch.Tensor) -> Tensor:
-        """The loss."""
-        return F.smooth_l1_loss(input, label, self.reduction, self.delta)
-
-
-class KLDivLoss(Layer):
-    """label * (log(label) - input)."""
-
-    def __init__(self, reduction: str = "mean") -> None:
-        super().__init__()
-        self.reduction = reduction
-
-    def forward(self, input: torch.Tensor, label: torch.Tensor) -> Tensor:
-        """The loss."""
-        return F.kl_div(input, label, self.reduction)
-
-
-class CrossEntropyLoss(Layer):
-    """The cross entropy of class scores and labels; see `paddle.nn.functional.cross_entropy`."""
-
-    def __init__(
-        self,
-        weight: Any = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-        soft_label: bool = False,
-        axis: int = -1,
-        use_softmax: bool = True,
-        label_smoothing: float = 0.0,
-        name: str | None = None,
-    ) -> None:
-        super().__init__()
-        self.weight = weight
-        self.reduction = reduction
-        self.ignore_index = ignore_index
-        self.soft_label = soft_label
-        self.axis = axis
-        self.use_softmax = use_softmax
-        self.label_smoothing = label_smoothing
-        self.name = name
-
-    def forward(self, input: torch.Tensor, label: torch.Tensor) -> Tensor:
-        """The loss."""
-        return F.cross_entropy(
-            input, label, self.weight, self.ignore_index, self.reduction, self.soft_label, self.axis, self.use_softmax,
-            self.label_smoothing,
-        )  # fmt: skip
-
-
-class NLLLoss(Layer):
-    """-input at the label, `input` being log-probabilities [N, C, ...]."""
-
-    def __init__(
-        self, weight: Any = None, ignore_index: int = -100, reduction: str = "mean", name: str | None = None
-    ) -> None:
-        super().__init__()
-        check_reduction(reduction, "nll_loss")
-        self._weight, self._ignore_index, self._reduction, self._name = weight, ignore_index, reduction, name
-
-    def forward(self, input: torch.Tensor, label: torch.Tensor) -> Tensor:
-        """The loss."""
-        return F.nll_loss(input, label, self._weight, self._ignore_index, self._reduction)
-
-
-class BCELoss(Layer):
-    """The cross entropy of probabilities of one class."""
-
-    def __init__(self, weight: Any = None, reduction: str = "mean", name: str | None = None) -> None:
-        super().__init__()
-        check_reduction(reduction, "bce_loss")
-        self.weight, self.reduction, self.name = weight, reduction, name
-
-    def forward(self, input: torch.Tensor, label: torch.Tensor) -> Tensor:
-        """The loss."""
-        return F.binary_cross_entropy(input, label, self.weight, self.reduction)
-
-
-class BCEWithLogitsLoss(Layer):
-    """The cross entropy of scores of one class."""
-
-    def __init__(
-        self, weight: Any = None, reduction: str = "mean", pos_weight: Any = None, name: str | None = None
-    ) -> None:
-        super().__init__()
-        check_reduction(reduction, "BCEWithLogitsLoss")
-        self.weight, self.reduction, self.pos_weight, self.name = weight, reduction, pos_weight, name
-
-    def forward(self, logit: torch.Tensor, label: torch.Tensor) -> Tensor:
-        """The loss."""
-        return F.binary_cross_entropy_with_logits(logit, label, self.weight, self.reduction, self.pos_weight)
-
-
-class MarginRankingLoss(Layer):
-    """max(0, -label * (input - other) + margin)."""
-
-    def __init__(self, margin: float = 0.0, reduction: str = "mean", name: str | None = None) -> None:
-        super().__init__()
-        check_reduction(reduction, "MarginRankingLoss")
-        self.margin, self.reduction, self.name = margin, reduction, name
-
-    def forward(self, input: torch.Tensor, other: torch.Tensor, label: torch.Tensor) -> Tensor:
-        """The loss."""
-        return F.margin_ranking_loss(input, other, label, self.margin, self.reduction)
-
-
-class HingeEmbeddingLoss(Layer):
-    """The input where the label is 1, max(0, margin - input) where it is -1."""
-
-    def __init__(self, margin: float = 1.0, reduction: str = "mean", name: str | None = None) -> None:
-        super().__init__()
-        self.margin, self.reduction, self.name = margin, reduction, name
-
-    def forward(self, input: torch.Tensor, label: torch.Tensor) -> Tensor:
-        """The loss."""
-        return F.hinge_embedding_loss(input, label, self.margin, self.reduction)
-
-
-class CosineEmbeddingLoss(Layer):
-    """1 - cosine where the label is 1, max(0, cosine - margin) where it is -1."""
-
-    def __init__(self, margin: float = 0, reduction: str = "mean", name: str | None = None) -> None:
-        super().__init__()
-        check_reduction(reduction, "CosineEmbeddingLoss")
-        if not -1 <= margin <= 1:
-            raise ValueError(
-                f"The value of 'margin' should be in the interval of [-1, 1], but received {margin:f}, which is not allowed."
-            )
-        self.margin, self.reduction, self.name = margin, reduction, name
-
-    def forward(self, input1: torch.Tensor, input2: torch.Tensor, label: torch.Tensor) -> Tensor:
-        """The loss."""
-        return F.cosine_embedding_loss(input1, input2, label, self.margin, self.reduction)
-
-
-class TripletMarginLoss(Layer):
-    """max(0, distance to positive - distance to negative + margin)."""
-
-    def __init__(
-        self,
-        margin: float = 1.0,
-        p: float = 2.0,
-        epsilon: float = 1e-6,
-        swap: bool = False,
-        reduction: str = "mean",
-        name: str | None = None,
-    ) -> None:
-        super().__init__()
-        check_reduction(reduction, "TripletMarginLoss")
-        self.margin, self.p, self.epsilon, self.swap = margin, p, epsilon, swap
-        self.reduction, self.name = reduction, name
-
-    def forward(self, input: torch.Tensor, positive: torch.Tensor, negative: torch.Tensor) -> Tensor:
-        """The loss."""
-        return F.triplet_margin_loss(
-            input, positive, negative, self.margin, self.p, self.epsilon, self.swap, self.reduction
+def _cosine(options: Mapping[str, Any]) -> None:
+    F.check_reduction(options["reduction"], "CosineEmbeddingLoss")
+    if not -1 <= options["margin"] <= 1:
+        raise ValueError(
+            f"The value of 'margin' should be in the interval of [-1, 1], but received {options['margin']:f}, which is "
+            "not allowed."
         )
 
 
-class CTCLoss(Layer):
-    """The connectionist temporal classification loss; see `paddle.nn.functional.ctc_loss`."""
+def _loss(name: str, function: Callable[..., Any], attribute: str = "{}", **options: Any) -> type[FunctionLayer]:
+    return layer_of(name, function, attribute, None, __name__, **options)
 
-    def __init__(self, blank: int = 0, reduction: str = "mean") -> None:
-        super().__init__()
-        self.blank, self.reduction = blank, reduction
 
-    def forward(
-        self,
-        log_probs: torch.Tensor,
-        labels: torch.Tensor,
-        input_lengths: torch.Tensor,
-        label_lengths: torch.Tensor,
-        norm_by_times: bool = False,
-    ) -> Tensor:
-        """The loss."""
-        return F.ctc_loss(log_probs, labels, input_lengths, label_lengths, self.blank, self.reduction, norm_by_times)
+_MEAN: dict[str, Any] = {"reduction": "mean"}
+BCELoss = _loss("BCELoss", F.binary_cross_entropy, check=_reduces("bce_loss"), weight=None, **_MEAN)
+BCEWithLogitsLoss = _loss(
+    "BCEWithLogitsLoss", F.binary_cross_entropy_with_logits, check=_reduces("BCEWithLogitsLoss"), weight=None, **_MEAN,
+    pos_weight=None,
+)  # fmt: skip
+CTCLoss = _loss("CTCLoss", F.ctc_loss, named=False, blank=0, **_MEAN)
+CosineEmbeddingLoss = _loss("CosineEmbeddingLoss", F.cosine_embedding_loss, check=_cosine, margin=0, **_MEAN)
+CrossEntropyLoss = _loss(
+    "CrossEntropyLoss", F.cross_entropy, weight=None, ignore_index=-100, **_MEAN, soft_label=False, axis=-1,
+    use_softmax=True, label_smoothing=0.0,
+)  # fmt: skip
+HingeEmbeddingLoss = _loss("HingeEmbeddingLoss", F.hinge_embedding_loss, margin=1.0, **_MEAN)
+KLDivLoss = _loss("KLDivLoss", F.kl_div, named=False, **_MEAN)
+L1Loss = _loss("L1Loss", F.l1_loss, check=_reduces("L1Loss"), **_MEAN)
+MSELoss = _loss("MSELoss", F.mse_loss, named=False, check=_reduces("MSELoss"), **_MEAN)
+MarginRankingLoss = _loss(
+    "MarginRankingLoss", F.margin_ranking_loss, check=_reduces("MarginRankingLoss"), margin=0.0, **_MEAN
+)
+NLLLoss = _loss("NLLLoss", F.nll_loss, "_{}", check=_reduces("nll_loss"), weight=None, ignore_index=-100, **_MEAN)
+SmoothL1Loss = _loss("SmoothL1Loss", F.smooth_l1_loss, **_MEAN, delta=1.0)
+TripletMarginLoss = _loss(
+    "TripletMarginLoss", F.triplet_margin_loss, check=_reduces("TripletMarginLoss"), margin=1.0, p=2.0, epsilon=1e-6,
+    swap=False, **_MEAN,
+)  # fmt: skip

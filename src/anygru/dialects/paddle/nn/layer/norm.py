@@ -1,19 +1,21 @@
 """Normalization layers."""
 
-from __future__ import annotations
-
 import warnings
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 
 from ...base.param_attr import ParamAttr
 from ...tensor.tensor import Tensor
 from ..functional import norm as F
-from ..initializer.initializer import Constant
+from ..initializer.initializer import Constant, Initializer
 from .layers import KeepsPrecision, Layer
 
-__all__ = ["BatchNorm1D", "BatchNorm2D", "LayerNorm"]
+__all__ = [
+    "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "GroupNorm", "InstanceNorm1D", "InstanceNorm2D", "InstanceNorm3D", "LayerNorm",
+]  # fmt: skip
+
+Attr = ParamAttr | Initializer | str | bool | None
 
 
 class LayerNorm(Layer):
@@ -28,10 +30,10 @@ class LayerNorm(Layer):
 
     def __init__(
         self,
-        normalized_shape: Any,
+        normalized_shape: int | Sequence[int],
         epsilon: float = 1e-5,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
+        weight_attr: Attr = None,
+        bias_attr: Attr = None,
         name: str | None = None,
     ) -> None:
         super().__init__()
@@ -63,8 +65,8 @@ class _BatchNormBase(KeepsPrecision, Layer):
         num_features: int,
         momentum: float = 0.9,
         epsilon: float = 1e-5,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
+        weight_attr: Attr = None,
+        bias_attr: Attr = None,
         data_format: str = "NCHW",
         use_global_stats: bool | None = None,
         name: str | None = None,
@@ -124,8 +126,8 @@ class BatchNorm1D(_BatchNormBase):
         num_features: int,
         momentum: float = 0.9,
         epsilon: float = 1e-5,
-        weight_attr: Any = None,
-        bias_attr: Any = None,
+        weight_attr: Attr = None,
+        bias_attr: Attr = None,
         data_format: str = "NCL",
         use_global_stats: bool | None = None,
         name: str | None = None,
@@ -138,3 +140,115 @@ class BatchNorm2D(_BatchNormBase):
 
     ranks = (4,)
     formats = ("NCHW", "NHWC")
+
+
+class BatchNorm3D(_BatchNormBase):
+    """Batch normalization of [N, C, D, H, W] ([N, D, H, W, C] with data_format 'NDHWC')."""
+
+    ranks = (5,)
+    formats = ("NCDHW", "NDHWC")
+
+    def __init__(
+        self,
+        num_features: int,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        weight_attr: Attr = None,
+        bias_attr: Attr = None,
+        data_format: str = "NCDHW",
+        use_global_stats: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
+        self._data_format = data_format.replace("D", "")  # as Paddle keeps, and prints, it
+
+
+class GroupNorm(Layer):
+    """Normalization of the channels [N, C, ...] in `num_groups` groups."""
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        epsilon: float = 1e-5,
+        weight_attr: Attr = None,
+        bias_attr: Attr = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        if data_format not in ("NCHW", "NHWC"):
+            raise ValueError(f"unsupported data layout: {data_format}")
+        self._num_groups, self._num_channels, self._epsilon = num_groups, num_channels, epsilon
+        self._data_format = data_format
+        self.weight = self.create_parameter([num_channels], weight_attr, default_initializer=Constant(1.0))
+        self.bias = self.create_parameter([num_channels], bias_attr, is_bias=True)
+
+    def forward(self, input: torch.Tensor) -> Tensor:
+        """The normalized input."""
+        return F.group_norm(input, self._num_groups, self._epsilon, self.weight, self.bias, self._data_format)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return f"num_groups={self._num_groups}, num_channels={self._num_channels}, epsilon={self._epsilon}"
+
+
+class _InstanceNorm(Layer):
+    """Normalization of every channel of every sample by itself."""
+
+    ranks: tuple[int, ...] = ()
+
+    def __init__(
+        self,
+        num_features: int,
+        epsilon: float = 1e-5,
+        momentum: float = 0.9,
+        weight_attr: Attr = None,
+        bias_attr: Attr = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        if (weight_attr is False) != (bias_attr is False):
+            raise AssertionError("weight_attr and bias_attr must be set to False at the same time in InstanceNorm")
+        self._num_features, self._epsilon, self._momentum = num_features, epsilon, momentum
+        self._data_format = data_format
+        if weight_attr is False:
+            self.scale = self.bias = None
+        else:
+            self.scale = self.create_parameter([num_features], weight_attr, default_initializer=Constant(1.0))
+            self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
+
+    def forward(self, input: torch.Tensor) -> Tensor:
+        """The normalized input.
+
+        Raises:
+            ValueError: for another number of axes.
+        """
+        if input.ndim not in self.ranks:
+            raise ValueError(
+                f"expected {' or '.join(f'{rank}D' for rank in self.ranks)} input (got {input.ndim}D input)"
+            )
+        return F.instance_norm(input, weight=self.scale, bias=self.bias, eps=self._epsilon)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        return f"num_features={self._num_features}, epsilon={self._epsilon}"
+
+
+class InstanceNorm1D(_InstanceNorm):
+    """Instance normalization of [N, C, L]."""
+
+    ranks = (2, 3)
+
+
+class InstanceNorm2D(_InstanceNorm):
+    """Instance normalization of [N, C, H, W]."""
+
+    ranks = (4,)
+
+
+class InstanceNorm3D(_InstanceNorm):
+    """Instance normalization of [N, C, D, H, W]."""
+
+    ranks = (5,)

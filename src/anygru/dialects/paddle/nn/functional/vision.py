@@ -1,0 +1,104 @@
+"""Rearranging and resizing images."""
+
+from collections.abc import Sequence
+
+import torch
+
+from ...tensor.operation import as_sizes, need_tensor, operation, plain
+from .window import CHANNELS_LAST, to_first, to_last
+
+__all__ = ["channel_shuffle", "interpolate", "pixel_shuffle", "pixel_unshuffle", "upsample"]
+
+
+def _need_format(x: torch.Tensor, data_format: str, name: str) -> bool:
+    need_tensor(x, "x", name)
+    if x.ndim != 4:
+        raise ValueError(f"Input x should be 4D tensor, but received x with the shape of {list(x.shape)}")
+    if data_format not in ("NCHW", "NHWC"):
+        raise ValueError(f"Attr(data_format) should be 'NCHW' or 'NHWC'.But recevie Attr(data_format): {data_format} ")
+    return data_format == "NHWC"
+
+
+def _need_int(value: object, name: str) -> None:
+    if not isinstance(value, int):
+        raise TypeError(f"{name} must be int type")
+
+
+@operation
+def pixel_shuffle(
+    x: torch.Tensor, upscale_factor: int, data_format: str = "NCHW", name: str | None = None
+) -> torch.Tensor:
+    """[N, C * r * r, H, W] as [N, C, H * r, W * r]."""
+    _need_int(upscale_factor, "upscale factor")
+    last = _need_format(x, data_format, "pixel_shuffle")
+    return to_last(torch.pixel_shuffle(to_first(plain(x), last), upscale_factor), last)
+
+
+@operation
+def pixel_unshuffle(
+    x: torch.Tensor, downscale_factor: int, data_format: str = "NCHW", name: str | None = None
+) -> torch.Tensor:
+    """[N, C, H * r, W * r] as [N, C * r * r, H, W]."""
+    last = _need_format(x, data_format, "pixel_unshuffle")
+    _need_int(downscale_factor, "Downscale factor")
+    if downscale_factor <= 0:
+        raise ValueError("Downscale factor must be positive")
+    return to_last(torch.pixel_unshuffle(to_first(plain(x), last), downscale_factor), last)
+
+
+@operation
+def channel_shuffle(x: torch.Tensor, groups: int, data_format: str = "NCHW", name: str | None = None) -> torch.Tensor:
+    """The channels of `groups` groups dealt out in turn."""
+    last = _need_format(x, data_format, "channel_shuffle")
+    _need_int(groups, "groups")
+    if groups <= 0:
+        raise ValueError("groups must be positive")
+    inner = to_first(plain(x), last)
+    batch, channels, height, width = inner.shape
+    parts = inner.reshape(batch, groups, channels // groups, height, width)
+    return to_last(parts.transpose(1, 2).reshape(inner.shape), last)
+
+
+_AXES = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
+
+
+@operation
+def interpolate(
+    x: torch.Tensor,
+    size: int | Sequence[int] | torch.Tensor | None = None,
+    scale_factor: float | Sequence[float] | torch.Tensor | None = None,
+    mode: str = "nearest",
+    align_corners: bool = False,
+    align_mode: int = 0,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> torch.Tensor:
+    """`x` enlarged or reduced to `size`, or by `scale_factor`.
+
+    Raises:
+        ValueError: for a mode that does not fit the number of axes, or both or none of size and factor.
+        NotImplementedError: for `align_mode=1`, whose samples torch does not take.
+    """
+    need_tensor(x, "x", "interpolate")
+    mode = mode.lower()
+    if mode not in (*_AXES, "nearest", "area"):
+        known = "'linear', 'area', 'bilinear', 'trilinear', 'bicubic', 'nearest'"
+        raise ValueError(f"The 'resample' of image_resize can only be {known} currently.")
+    if _AXES.get(mode, x.ndim) != x.ndim:
+        raise ValueError(f"'{mode}' only supports {_AXES[mode]}-D tensors, got {x.ndim}-D")
+    if (size is None) == (scale_factor is None):
+        raise ValueError("One of size and scale_factor must not be None, and one must be.")
+    if align_corners and mode == "nearest":
+        raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | ...")
+    if align_mode == 1 and not align_corners and mode.endswith("linear"):
+        raise NotImplementedError("interpolate: align_mode=1 is not covered; use align_mode=0, which torch computes")
+    last = data_format in CHANNELS_LAST
+    factor = scale_factor.tolist() if isinstance(scale_factor, torch.Tensor) else scale_factor
+    wanted = None if size is None else as_sizes(size)
+    wanted = wanted * (x.ndim - 2) if wanted is not None and len(wanted) == 1 else wanted
+    inner = to_first(plain(x), last)
+    corners = align_corners if mode in _AXES else None
+    return to_last(torch.nn.functional.interpolate(inner, wanted, factor, mode, corners), last)
+
+
+upsample = interpolate

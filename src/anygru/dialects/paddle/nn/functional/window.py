@@ -1,0 +1,83 @@
+"""Lengths, strides and paddings of windows, as convolution and pooling take them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+Lengths = int | Sequence[int]
+Padding = int | str | Sequence[int] | Sequence[Sequence[int]]
+
+CHANNELS_LAST = ("NLC", "NHWC", "NDHWC")
+
+
+def lengths(value: Lengths, dims: int, name: str) -> list[int]:
+    """One length an axis: a number stands for all.
+
+    Raises:
+        ValueError: for a list of another length, or what is no int.
+    """
+    if isinstance(value, int):
+        return [value] * dims
+    found = [int(each) for each in value]
+    if len(found) != dims:
+        raise ValueError(f"The {name}'s type must be list or tuple of {dims} ints or an int. Received: {value}")
+    return found
+
+
+def margins(
+    padding: Padding,
+    sizes: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    channels_last: bool,
+) -> list[tuple[int, int]]:
+    """What is added before and after each axis of `sizes`.
+
+    Args:
+        padding: a number; one or two numbers an axis; a pair for every axis of the tensor, zeros for batch and channels;
+            'VALID' for nothing; 'SAME' for as many windows as the axis is long divided by the stride.
+
+    Raises:
+        ValueError: for another form.
+    """
+    dims = len(sizes)
+    if isinstance(padding, str):
+        if padding.upper() not in ("SAME", "VALID"):
+            raise ValueError(f"Unknown padding: '{padding}'. It can only be 'SAME' or 'VALID'.")
+        if padding.upper() == "VALID":
+            return [(0, 0)] * dims
+        missing = [max((-(-n // s) - 1) * s + k - n, 0) for n, k, s in zip(sizes, kernel, stride, strict=True)]
+        return [(each // 2, each - each // 2) for each in missing]
+    if isinstance(padding, int):
+        return [(padding, padding)] * dims
+    given = list(padding)
+    if len(given) == dims + 2 and all(isinstance(each, (list, tuple)) for each in given):
+        pairs: list[Any] = [tuple(each) for each in given if isinstance(each, (list, tuple))]
+        outer = [pairs[0], pairs[-1 if channels_last else 1]]
+        if outer != [(0, 0), (0, 0)]:
+            raise ValueError(f"Non-zero padding({padding}) in the batch or channel dimensions is not supported.")
+        return pairs[1:-1] if channels_last else pairs[2:]
+    if len(given) == 2 * dims and dims > 0:
+        return [(given[2 * axis], given[2 * axis + 1]) for axis in range(dims)]  # type: ignore[misc]
+    if len(given) == dims:
+        return [(each, each) for each in given]  # type: ignore[misc]
+    raise ValueError(f"padding size should be {dims}, {2 * dims} or {dims + 2} pairs, got {padding}")
+
+
+def padded(x: torch.Tensor, pairs: Sequence[tuple[int, int]], value: float = 0.0) -> tuple[torch.Tensor, list[int]]:
+    """`x` with the uneven part of the margins added, and the even part for the kernel to add."""
+    if all(before == after for before, after in pairs):
+        return x, [before for before, _ in pairs]
+    flat = [each for pair in reversed(pairs) for each in pair]
+    return torch.nn.functional.pad(x, flat, value=value), [0] * len(pairs)
+
+
+def to_first(x: torch.Tensor, channels_last: bool) -> torch.Tensor:
+    """The channels as axis 1."""
+    return torch.movedim(x, -1, 1) if channels_last else x
+
+
+def to_last(x: torch.Tensor, channels_last: bool) -> torch.Tensor:
+    """The channels back as the last axis, if they were."""
+    return torch.movedim(x, 1, -1) if channels_last else x
