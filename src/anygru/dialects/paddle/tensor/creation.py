@@ -13,6 +13,7 @@ from ..base.core import as_place, expected_place
 from ..base.errors import paddles
 from ..framework.dtype import torch_dtype
 from ..framework.framework import default_torch_dtype
+from ..framework.kinds import DTypeLike, Shape
 from .operation import as_sizes, as_torch, need_tensor, operation, plain, wrap
 
 __all__ = [
@@ -47,7 +48,7 @@ def _from_python(data: Any, rounded: bool) -> torch.Tensor:
     return torch.as_tensor(array)
 
 
-def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> torch.Tensor:
+def to_tensor(data: Any, dtype: DTypeLike = None, place: Any = None, stop_gradient: bool = True) -> torch.Tensor:
     """A copy of `data` (number, nested list or tuple, NumPy array, tensor) as a tensor.
 
     Args:
@@ -81,22 +82,22 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
     return tensor
 
 
-def _dtype_or_default(dtype: Any) -> torch.dtype:
+def _dtype_or_default(dtype: DTypeLike) -> torch.dtype:
     return default_torch_dtype() if dtype is None else torch_dtype(dtype)
 
 
-def _options(dtype: Any) -> dict[str, Any]:
+def _options(dtype: DTypeLike) -> dict[str, Any]:
     return {"dtype": _dtype_or_default(dtype), "device": expected_place().device}
 
 
 @operation
-def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> torch.Tensor:
+def zeros(shape: Shape, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
     """Zeros of `shape`."""
     return torch.zeros(as_sizes(shape), **_options(dtype))
 
 
 @operation
-def ones(shape: Any, dtype: Any = None, name: str | None = None) -> torch.Tensor:
+def ones(shape: Shape, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
     """Ones of `shape`."""
     return torch.ones(as_sizes(shape), **_options(dtype))
 
@@ -114,24 +115,24 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None
 
 
 @operation
-def empty(shape: Any, dtype: Any = None, name: str | None = None) -> torch.Tensor:
+def empty(shape: Shape, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
     """A tensor whose values are yet to be written; zeros, so that a mistake repeats itself."""
     return torch.zeros(as_sizes(shape), **_options(dtype))
 
 
-def _like(x: torch.Tensor, dtype: Any) -> torch.dtype:
+def _like(x: torch.Tensor, dtype: DTypeLike) -> torch.dtype:
     need_tensor(x, "x", "zeros_like / ones_like / full_like")
     return torch_dtype(x.dtype if dtype is None else dtype)
 
 
 @operation
-def zeros_like(x: torch.Tensor, dtype: Any = None, name: str | None = None) -> torch.Tensor:
+def zeros_like(x: torch.Tensor, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
     """Zeros of the shape and dtype of `x`."""
     return torch.zeros_like(x, dtype=_like(x, dtype))
 
 
 @operation
-def ones_like(x: torch.Tensor, dtype: Any = None, name: str | None = None) -> torch.Tensor:
+def ones_like(x: torch.Tensor, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
     """Ones of the shape and dtype of `x`."""
     return torch.ones_like(x, dtype=_like(x, dtype))
 
@@ -143,7 +144,7 @@ def full_like(x: torch.Tensor, fill_value: Any, dtype: Any = None, name: str | N
 
 
 @operation
-def empty_like(x: torch.Tensor, dtype: Any = None, name: str | None = None) -> torch.Tensor:
+def empty_like(x: torch.Tensor, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
     """As `empty`, in the shape and dtype of `x`."""
     return torch.zeros_like(x, dtype=_like(x, dtype))
 
@@ -187,7 +188,9 @@ def logspace(
 
 
 @operation
-def eye(num_rows: int, num_columns: int | None = None, dtype: Any = None, name: str | None = None) -> torch.Tensor:
+def eye(
+    num_rows: int, num_columns: int | None = None, dtype: DTypeLike = None, name: str | None = None
+) -> torch.Tensor:
     """Ones on the diagonal, zeros elsewhere."""
     for each in (num_rows, num_columns):
         if each is not None and (not isinstance(each, (int, np.integer)) or each < 0):
@@ -230,13 +233,13 @@ def triu(x: torch.Tensor, diagonal: int = 0, name: str | None = None) -> torch.T
 
 
 @operation
-def tril_indices(row: int, col: int | None, offset: int = 0, dtype: Any = "int64") -> torch.Tensor:
+def tril_indices(row: int, col: int | None, offset: int = 0, dtype: DTypeLike = "int64") -> torch.Tensor:
     """Positions of the lower triangle, [2, count]."""
     return torch.tril_indices(row, row if col is None else col, offset, dtype=torch_dtype(dtype))
 
 
 @operation
-def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype: Any = "int64") -> torch.Tensor:
+def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype: DTypeLike = "int64") -> torch.Tensor:
     """Positions of the upper triangle, [2, count]."""
     return torch.triu_indices(row, row if col is None else col, offset, dtype=torch_dtype(dtype))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from ..framework.kinds import Operand
 from .operation import as_torch, plain, translate, wrap
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def _item(item: Any, position: int) -> Any:
     )
 
 
-def _scalar(value: Any) -> Any:
+def _scalar(value: Operand) -> Any:
     return value.item() if isinstance(value, torch.Tensor) and torch.Tensor.numel(value) == 1 else value
 
 
@@ -113,7 +114,7 @@ def _axes_of(item: Any) -> int:
     return item.ndim if isinstance(item, torch.Tensor) and item.dtype == torch.bool else 1
 
 
-def set_(self: Tensor, index: Any, value: Any) -> None:
+def set_(self: Tensor, index: Any, value: Operand) -> None:
     """`self[index] = value`, the value cast to the dtype of the tensor.
 
     Raises:

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from ..framework.dtype import single, torch_dtype
+from ..framework.kinds import Operand
 from . import creation, linalg, logic, manipulation, math, ops, random, search
 from .operation import as_torch, need_tensor, translate, wrap
 
@@ -78,7 +79,7 @@ def _add(x: Tensor, y: Any, name: str | None = None, *, alpha: Any = 1) -> Tenso
     return x
 
 
-def _where(condition: torch.Tensor, x: Tensor, y: Any, name: str | None = None) -> Tensor:
+def _where(condition: torch.Tensor, x: Tensor, y: Operand, name: str | None = None) -> Tensor:
     """`where`, the result put in place of x."""
     return overwrite(x, search.where(condition, x, y))
 

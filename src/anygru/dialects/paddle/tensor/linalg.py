@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ..base.errors import no_kernel
+from ..framework.kinds import Axis
 from .operation import as_axis, as_torch, need_same_dtype, need_tensor, operation
 
 __all__ = [
@@ -68,7 +69,7 @@ def _full_shape(out: torch.Tensor, x: torch.Tensor, keepdim: bool) -> torch.Tens
 
 @operation
 def norm(
-    x: torch.Tensor, p: Any = "fro", axis: Any = None, keepdim: bool = False, name: str | None = None
+    x: torch.Tensor, p: Any = "fro", axis: Axis = None, keepdim: bool = False, name: str | None = None
 ) -> torch.Tensor:
     """The p-norm of vectors, or the Frobenius norm of matrices, along axes; of all elements without an axis."""
     need_tensor(x, "x", "norm")

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ..base.errors import no_kernel
+from ..framework.kinds import Operand
 from .operation import need_same_dtype, need_tensor, operation
 
 __all__ = [
@@ -18,7 +19,7 @@ __all__ = [
 
 
 def _compare(name: str, compute: Callable[..., Any], what: str, numbers: bool = False) -> Callable[..., Any]:
-    def function(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
+    def function(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
         need_tensor(x, "x", function.__name__)
         if numbers and isinstance(y, (bool, int, float)):
             return compute(x, torch.full([], y, dtype=torch.Tensor.dtype.__get__(x)))  # type: ignore[attr-defined]
@@ -73,7 +74,7 @@ def allclose(
     return torch.all(torch.isclose(x, y, float(rtol), float(atol), equal_nan))
 
 
-def _write(value: torch.Tensor, out: Any) -> torch.Tensor:
+def _write(value: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
     if out is None:
         return value
     with torch.no_grad():
@@ -82,7 +83,9 @@ def _write(value: torch.Tensor, out: Any) -> torch.Tensor:
 
 
 def _logic(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
-    def function(x: torch.Tensor, y: torch.Tensor, out: Any = None, name: str | None = None) -> torch.Tensor:
+    def function(
+        x: torch.Tensor, y: torch.Tensor, out: torch.Tensor | None = None, name: str | None = None
+    ) -> torch.Tensor:
         need_same_dtype(x, y, function.__name__)
         return _write(compute(x, y), out)
 
@@ -92,7 +95,9 @@ def _logic(name: str, compute: Callable[..., Any], what: str) -> Callable[..., A
 
 
 def _bits(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
-    def function(x: torch.Tensor, y: torch.Tensor, out: Any = None, name: str | None = None) -> torch.Tensor:
+    def function(
+        x: torch.Tensor, y: torch.Tensor, out: torch.Tensor | None = None, name: str | None = None
+    ) -> torch.Tensor:
         need_same_dtype(x, y, function.__name__)
         if x.is_floating_point():
             raise no_kernel(f"(NotFound) {function.__name__}() is not implemented for {x.dtype}")
@@ -112,14 +117,14 @@ bitwise_xor = _bits("bitwise_xor", torch.bitwise_xor, "The bits set in exactly o
 
 
 @operation
-def logical_not(x: torch.Tensor, out: Any = None, name: str | None = None) -> torch.Tensor:
+def logical_not(x: torch.Tensor, out: torch.Tensor | None = None, name: str | None = None) -> torch.Tensor:
     """Where x is false."""
     need_tensor(x, "x", "logical_not")
     return _write(torch.logical_not(x), out)
 
 
 @operation
-def bitwise_not(x: torch.Tensor, out: Any = None, name: str | None = None) -> torch.Tensor:
+def bitwise_not(x: torch.Tensor, out: torch.Tensor | None = None, name: str | None = None) -> torch.Tensor:
     """The bits that are not set."""
     need_tensor(x, "x", "bitwise_not")
     return _write(torch.bitwise_not(x), out)

@@ -10,6 +10,7 @@ import torch
 
 from ..base.errors import paddles
 from ..framework.dtype import as_dtype, torch_dtype
+from ..framework.kinds import Axis, DTypeLike, Operand, Shape
 from .operation import as_axis, as_sizes, as_torch, need_same_dtype, need_tensor, operation
 
 if TYPE_CHECKING:
@@ -27,14 +28,14 @@ __all__ = [
 
 
 @operation
-def cast(x: torch.Tensor, dtype: Any) -> torch.Tensor:
+def cast(x: torch.Tensor, dtype: DTypeLike) -> torch.Tensor:
     """`x` in another dtype; a copy, unless the dtype is the same."""
     need_tensor(x, "x", "cast")
     wanted = torch_dtype(dtype)
     return torch.clone(x) if x.dtype == as_dtype(wanted) else torch.Tensor.to(x, wanted)
 
 
-def _reshaped(x: torch.Tensor, shape: Any) -> list[int]:
+def _reshaped(x: torch.Tensor, shape: Shape) -> list[int]:
     """A shape with its zeros replaced by the lengths of `x` at the same places."""
     sizes = as_sizes(shape)
     if 0 in sizes and torch.Tensor.numel(x) > 0:
@@ -47,7 +48,7 @@ def _reshaped(x: torch.Tensor, shape: Any) -> list[int]:
 
 
 @operation
-def reshape(x: torch.Tensor, shape: Any, name: str | None = None) -> torch.Tensor:
+def reshape(x: torch.Tensor, shape: Shape, name: str | None = None) -> torch.Tensor:
     """`x` in another shape: one length may be -1 (what is left), 0 means the length that `x` has there."""
     need_tensor(x, "x", "reshape")
     if not isinstance(shape, (list, tuple, torch.Tensor)):
@@ -122,7 +123,7 @@ def split(x: torch.Tensor, num_or_sections: Any, axis: Any = 0, name: str | None
 
 
 @operation
-def chunk(x: torch.Tensor, chunks: int, axis: Any = 0, name: str | None = None) -> list[torch.Tensor]:
+def chunk(x: torch.Tensor, chunks: int, axis: Axis = 0, name: str | None = None) -> list[torch.Tensor]:
     """`x` cut along an axis into `chunks` equal parts."""
     return split(x, chunks, axis)
 
@@ -158,7 +159,7 @@ def squeeze(x: torch.Tensor, axis: Any = None, name: str | None = None) -> torch
 
 
 @operation
-def unsqueeze(x: torch.Tensor, axis: Any, name: str | None = None) -> torch.Tensor:
+def unsqueeze(x: torch.Tensor, axis: Axis, name: str | None = None) -> torch.Tensor:
     """`x` with axes of length 1 put in, one after another."""
     need_tensor(x, "x", "unsqueeze")
     axes = as_axis(axis)
@@ -175,13 +176,13 @@ def flatten(x: torch.Tensor, start_axis: int = 0, stop_axis: int = -1, name: str
 
 
 @operation
-def unflatten(x: torch.Tensor, axis: int, shape: Any, name: str | None = None) -> torch.Tensor:
+def unflatten(x: torch.Tensor, axis: int, shape: Shape, name: str | None = None) -> torch.Tensor:
     """One axis made several."""
     return torch.unflatten(x, axis, as_sizes(shape))
 
 
 @operation
-def expand(x: torch.Tensor, shape: Any, name: str | None = None) -> torch.Tensor:
+def expand(x: torch.Tensor, shape: Shape, name: str | None = None) -> torch.Tensor:
     """`x` repeated along axes of length 1; -1 keeps a length."""
     need_tensor(x, "x", "expand")
     return torch.Tensor.expand(x, as_sizes(shape))
@@ -203,7 +204,7 @@ def broadcast_tensors(input: Any, name: str | None = None) -> list[torch.Tensor]
 
 
 @operation
-def tile(x: torch.Tensor, repeat_times: Any, name: str | None = None) -> torch.Tensor:
+def tile(x: torch.Tensor, repeat_times: Shape, name: str | None = None) -> torch.Tensor:
     """`x` repeated `repeat_times[i]` times along axis i."""
     return torch.tile(x, as_sizes(repeat_times))
 
@@ -215,7 +216,7 @@ def repeat_interleave(x: torch.Tensor, repeats: Any, axis: int | None = None, na
 
 
 @operation
-def flip(x: torch.Tensor, axis: Any, name: str | None = None) -> torch.Tensor:
+def flip(x: torch.Tensor, axis: Axis, name: str | None = None) -> torch.Tensor:
     """The order of elements along axes turned round."""
     axes = as_axis(axis)
     return torch.flip(x, [axes] if isinstance(axes, int) else list(axes))
@@ -225,7 +226,7 @@ reverse = flip
 
 
 @operation
-def roll(x: torch.Tensor, shifts: Any, axis: Any = None, name: str | None = None) -> torch.Tensor:
+def roll(x: torch.Tensor, shifts: Axis, axis: Axis = None, name: str | None = None) -> torch.Tensor:
     """Elements moved along axes, those that leave one end coming in at the other."""
     return torch.roll(x, as_axis(shifts), as_axis(axis))
 
@@ -237,7 +238,7 @@ def rot90(x: torch.Tensor, k: int = 1, axes: Sequence[int] = (0, 1), name: str |
 
 
 @operation
-def moveaxis(x: torch.Tensor, source: Any, destination: Any, name: str | None = None) -> torch.Tensor:
+def moveaxis(x: torch.Tensor, source: Axis, destination: Axis, name: str | None = None) -> torch.Tensor:
     """Axes moved to other places."""
     return torch.moveaxis(x, as_axis(source), as_axis(destination))
 
@@ -290,7 +291,7 @@ def scatter_nd_add(
 
 
 @operation
-def scatter_nd(index: torch.Tensor, updates: torch.Tensor, shape: Any, name: str | None = None) -> torch.Tensor:
+def scatter_nd(index: torch.Tensor, updates: torch.Tensor, shape: Shape, name: str | None = None) -> torch.Tensor:
     """Zeros of `shape` plus `updates` at positions."""
     return scatter_nd_add(torch.zeros(as_sizes(shape), dtype=torch_dtype(updates.dtype)), index, updates)
 
@@ -349,7 +350,7 @@ def index_put(
 
 
 @operation
-def masked_fill(x: torch.Tensor, mask: torch.Tensor, value: Any, name: str | None = None) -> torch.Tensor:
+def masked_fill(x: torch.Tensor, mask: torch.Tensor, value: Operand, name: str | None = None) -> torch.Tensor:
     """`x` with `value` where the mask is true."""
     return torch.where(mask, torch.Tensor.to(as_torch(value), torch_dtype(x.dtype)), x)
 
@@ -390,7 +391,7 @@ def unique(
     return_inverse: bool = False,
     return_counts: bool = False,
     axis: int | None = None,
-    dtype: Any = "int64",
+    dtype: DTypeLike = "int64",
     name: str | None = None,
 ) -> Any:
     """The different elements in order, with their first positions, where each element went, and how many there are."""
@@ -414,7 +415,7 @@ def unique_consecutive(
     return_inverse: bool = False,
     return_counts: bool = False,
     axis: int | None = None,
-    dtype: Any = "int64",
+    dtype: DTypeLike = "int64",
     name: str | None = None,
 ) -> Any:
     """The elements without repetitions of the one before."""
@@ -425,13 +426,13 @@ def unique_consecutive(
 
 
 @operation
-def tensordot(x: torch.Tensor, y: torch.Tensor, axes: Any = 2, name: str | None = None) -> torch.Tensor:
+def tensordot(x: torch.Tensor, y: torch.Tensor, axes: Axis = 2, name: str | None = None) -> torch.Tensor:
     """The sum of products over several axes."""
     return torch.tensordot(x, y, axes)
 
 
 @operation
-def view(x: torch.Tensor, shape_or_dtype: Any, name: str | None = None) -> torch.Tensor:
+def view(x: torch.Tensor, shape_or_dtype: DTypeLike, name: str | None = None) -> torch.Tensor:
     """The same memory in another shape or dtype."""
     if isinstance(shape_or_dtype, (list, tuple)):
         return torch.Tensor.view(x, _reshaped(x, shape_or_dtype))
@@ -445,7 +446,7 @@ def view_as(x: torch.Tensor, other: torch.Tensor, name: str | None = None) -> to
 
 
 @operation
-def as_strided(x: torch.Tensor, shape: Any, stride: Any, offset: int = 0, name: str | None = None) -> torch.Tensor:
+def as_strided(x: torch.Tensor, shape: Shape, stride: Shape, offset: int = 0, name: str | None = None) -> torch.Tensor:
     """The same memory with given steps."""
     return torch.as_strided(x, as_sizes(shape), as_sizes(stride), offset)
 

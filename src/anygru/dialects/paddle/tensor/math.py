@@ -11,6 +11,7 @@ import torch
 from ..._hook.not_covered import not_covered
 from ..base.errors import no_kernel, paddles
 from ..framework.dtype import single, torch_dtype
+from ..framework.kinds import Axis, DTypeLike, Operand
 from .operation import as_axis, as_torch, float_of_int, need_float, need_same_dtype, need_tensor, operation
 
 __all__ = [
@@ -73,7 +74,7 @@ def divide(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
 
 
 def _pair(name: str, compute: Callable[..., Any], what: str, bools: bool = False) -> Callable[..., Any]:
-    def function(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
+    def function(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
         need_same_dtype(x, y, function.__name__)
         if not bools:
             _no_bools(x, function.__name__)
@@ -121,7 +122,7 @@ lcm = _pair("lcm", torch.lcm, "Least common multiple.")
 
 
 @operation
-def pow(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
+def pow(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
     """x to the power y, a number or a tensor of the same dtype."""
     need_tensor(x, "x", "pow")
     _no_bools(x, "pow")
@@ -259,7 +260,7 @@ def increment(x: torch.Tensor, value: float = 1.0, name: str | None = None) -> t
 # -- along axes --------------------------------------------------------------------------------------------------------
 
 
-def _axes(axis: Any) -> Any:
+def _axes(axis: Axis) -> Any:
     """A reduction's axis: an empty list means all axes."""
     axis = as_axis(axis)
     return None if axis == () else axis
@@ -283,21 +284,21 @@ def sum(
 
 @operation
 def nansum(
-    x: torch.Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None
+    x: torch.Tensor, axis: Axis = None, dtype: DTypeLike = None, keepdim: bool = False, name: str | None = None
 ) -> torch.Tensor:
     """The sum along axes, leaving out nan."""
     return torch.nansum(x, dim=_axes(axis), keepdim=keepdim, dtype=None if dtype is None else torch_dtype(dtype))
 
 
 @operation
-def nanmean(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
+def nanmean(x: torch.Tensor, axis: Axis = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
     """The mean along axes, leaving out nan."""
     return torch.nanmean(x, dim=_axes(axis), keepdim=keepdim)
 
 
 @operation
 def prod(
-    x: torch.Tensor, axis: Any = None, keepdim: bool = False, dtype: Any = None, name: str | None = None
+    x: torch.Tensor, axis: Axis = None, keepdim: bool = False, dtype: DTypeLike = None, name: str | None = None
 ) -> torch.Tensor:
     """The product along axes (all of them by default)."""
     need_tensor(x, "x", "prod")
@@ -312,7 +313,7 @@ def prod(
 
 
 def _extreme(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
-    def function(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
+    def function(x: torch.Tensor, axis: Axis = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
         need_tensor(x, "x", function.__name__)
         _no_bools(x, function.__name__)
         axis = _axes(axis)
@@ -342,7 +343,7 @@ class _Selected(torch.autograd.Function):
 
 
 def _selecting(compute: Callable[..., Any]) -> Callable[..., Any]:
-    def reduce(x: torch.Tensor, dim: Any, keepdim: bool) -> torch.Tensor:
+    def reduce(x: torch.Tensor, dim: Axis, keepdim: bool) -> torch.Tensor:
         if x.requires_grad and torch.is_grad_enabled():
             return _Selected.apply(x, compute, dim, keepdim)
         return compute(x, dim=dim, keepdim=keepdim)
@@ -396,28 +397,30 @@ def _running(x: torch.Tensor, axis: int | None) -> tuple[torch.Tensor, int]:
 
 
 @operation
-def cumsum(x: torch.Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> torch.Tensor:
+def cumsum(x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
     """The running sum along an axis; of the flattened tensor without one."""
     x, axis = _running(x, axis)
     return torch.cumsum(x, axis, dtype=torch_dtype(x.dtype if dtype is None else dtype))
 
 
 @operation
-def cumprod(x: torch.Tensor, dim: int | None = None, dtype: Any = None, name: str | None = None) -> torch.Tensor:
+def cumprod(x: torch.Tensor, dim: int | None = None, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
     """The running product along an axis."""
     x, dim = _running(x, dim)
     return torch.cumprod(x, dim, dtype=torch_dtype(x.dtype if dtype is None else dtype))
 
 
 @operation
-def logcumsumexp(x: torch.Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> torch.Tensor:
+def logcumsumexp(
+    x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = None, name: str | None = None
+) -> torch.Tensor:
     """The running log-sum-exp along an axis."""
     x, axis = _running(x, axis)
     return torch.logcumsumexp(x if dtype is None else torch.Tensor.to(x, torch_dtype(dtype)), axis)
 
 
 @operation
-def cummax(x: torch.Tensor, axis: int | None = None, dtype: Any = "int64", name: str | None = None) -> Any:
+def cummax(x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = "int64", name: str | None = None) -> Any:
     """The running maximum and its positions."""
     x, axis = _running(x, axis)
     values, positions = torch.cummax(x, axis)
@@ -425,7 +428,7 @@ def cummax(x: torch.Tensor, axis: int | None = None, dtype: Any = "int64", name:
 
 
 @operation
-def cummin(x: torch.Tensor, axis: int | None = None, dtype: Any = "int64", name: str | None = None) -> Any:
+def cummin(x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = "int64", name: str | None = None) -> Any:
     """The running minimum and its positions."""
     x, axis = _running(x, axis)
     values, positions = torch.cummin(x, axis)

@@ -17,6 +17,7 @@ import torch
 from anygru.errors import AnygruError, ArgumentError, ArgumentTypeError
 
 from ..base.errors import no_kernel
+from ..framework.kinds import Operand
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -36,7 +37,7 @@ def plain(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if type(tensor) is torch.Tensor else tensor.as_subclass(torch.Tensor)
 
 
-def as_torch(value: Any) -> torch.Tensor:
+def as_torch(value: Operand) -> torch.Tensor:
     """A tensor as it is; anything NumPy takes as a torch tensor of the same dtype."""
     return value if isinstance(value, torch.Tensor) else torch.as_tensor(np.asarray(value))
 
@@ -101,7 +102,7 @@ def core_call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise ValueError(f"(InvalidArgument) {error}") from error
 
 
-def need_tensor(value: Any, name: str, operation_name: str) -> None:
+def need_tensor(value: Operand, name: str, operation_name: str) -> None:
     """Raise Paddle's ValueError unless `value` is a tensor."""
     if not isinstance(value, torch.Tensor):
         raise ValueError(

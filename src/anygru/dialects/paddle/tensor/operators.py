@@ -18,6 +18,7 @@ import torch
 
 from ..base.errors import no_kernel
 from ..framework.dtype import single
+from ..framework.kinds import Operand
 from .operation import translate, wrap
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _operator(
     return method
 
 
-def _nonzero(y: Any) -> Any:
+def _nonzero(y: Operand) -> Any:
     if isinstance(y, torch.Tensor) and not y.is_floating_point() and bool(torch.any(torch.eq(y, 0))):
         raise ValueError("(InvalidArgument) Integer division by zero encountered in (floor) divide.")
     if type(y) is int and y == 0:
@@ -133,7 +134,7 @@ def _reverse_divide(x: Any, y: Any) -> torch.Tensor:
     return torch.mul(torch.reciprocal(y), x) if isinstance(x, (int, float)) else torch.div(x, y)
 
 
-def _matmul(x: Any, y: Any) -> torch.Tensor:
+def _matmul(x: Any, y: Operand) -> torch.Tensor:
     if not isinstance(y, torch.Tensor):
         raise ValueError(f"(InvalidArgument) matmul: the right operand must be a Tensor, but got {type(y).__name__}")
     return torch.matmul(x, y)

@@ -11,6 +11,7 @@ from ..base.core import expected_place
 from ..base.errors import no_kernel
 from ..framework.dtype import single, torch_dtype
 from ..framework.framework import default_torch_dtype
+from ..framework.kinds import DTypeLike, Shape
 from ..framework.random import Generator, default_generator
 from .operation import as_sizes, need_tensor, operation, wrap
 
@@ -35,7 +36,7 @@ def _shaped(values: np.ndarray, sizes: list[int], dtype: torch.dtype) -> torch.T
     return wrap(torch.from_numpy(values.reshape(sizes)).to(device=expected_place().device, dtype=dtype))
 
 
-def _float_dtype(dtype: Any, operation_name: str) -> torch.dtype:
+def _float_dtype(dtype: DTypeLike, operation_name: str) -> torch.dtype:
     wanted = default_torch_dtype() if dtype is None else torch_dtype(dtype)
     if not wanted.is_floating_point:
         raise no_kernel(f"(NotFound) {operation_name}(): dtype must be a floating-point type, but received {dtype}")
@@ -54,7 +55,7 @@ def normal_values(sizes: list[int], mean: float, std: float, dtype: torch.dtype)
 
 @operation
 def uniform(
-    shape: Any, dtype: Any = None, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
+    shape: Shape, dtype: DTypeLike = None, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
 ) -> torch.Tensor:
     """Numbers evenly from `min` to `max`; a `seed` other than 0 starts a stream of its own."""
     wanted = _float_dtype(dtype, "uniform")
@@ -66,13 +67,13 @@ def uniform(
 
 
 @operation
-def rand(shape: Any, dtype: Any = None, name: str | None = None) -> torch.Tensor:
+def rand(shape: Shape, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
     """Numbers evenly from 0 to 1."""
     return uniform_values(as_sizes(shape), 0.0, 1.0, _float_dtype(dtype, "rand"))
 
 
 @operation
-def randn(shape: Any, dtype: Any = None, name: str | None = None) -> torch.Tensor:
+def randn(shape: Shape, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
     """Normal numbers of mean 0 and standard deviation 1."""
     return normal_values(as_sizes(shape), 0.0, 1.0, _float_dtype(dtype, "randn"))
 
@@ -92,7 +93,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None 
 
 @operation
 def randint(
-    low: int = 0, high: int | None = None, shape: Any = (1,), dtype: Any = None, name: str | None = None
+    low: int = 0, high: int | None = None, shape: Shape = (1,), dtype: DTypeLike = None, name: str | None = None
 ) -> torch.Tensor:
     """Integers from `low` up to, not including, `high` (from 0 up to `low` without it)."""
     if high is None:
@@ -110,7 +111,7 @@ def randint(
 
 @operation
 def randint_like(
-    x: torch.Tensor, low: int = 0, high: int | None = None, dtype: Any = None, name: str | None = None
+    x: torch.Tensor, low: int = 0, high: int | None = None, dtype: DTypeLike = None, name: str | None = None
 ) -> torch.Tensor:
     """As `randint`, in the shape (and dtype) of `x`."""
     need_tensor(x, "x", "randint_like")
@@ -118,7 +119,7 @@ def randint_like(
 
 
 @operation
-def randperm(n: int, dtype: Any = "int64", name: str | None = None) -> torch.Tensor:
+def randperm(n: int, dtype: DTypeLike = "int64", name: str | None = None) -> torch.Tensor:
     """0 .. n - 1 in random order."""
     _count([int(n)])
     return _shaped(default_generator.permutation(int(n)), [int(n)], torch_dtype(dtype))

@@ -10,6 +10,7 @@ import torch
 
 from ..base.errors import no_kernel
 from ..framework.dtype import torch_dtype
+from ..framework.kinds import Axis, DTypeLike, Operand
 from .operation import as_axis, need_same_dtype, need_tensor, operation
 
 __all__ = [
@@ -25,7 +26,7 @@ def _no_bools(x: torch.Tensor, operation_name: str) -> None:
 
 def _position(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
     def function(
-        x: torch.Tensor, axis: Any = None, keepdim: bool = False, dtype: Any = "int64", name: str | None = None
+        x: torch.Tensor, axis: Axis = None, keepdim: bool = False, dtype: DTypeLike = "int64", name: str | None = None
     ) -> torch.Tensor:
         need_tensor(x, "x", function.__name__)
         _no_bools(x, function.__name__)
@@ -98,7 +99,7 @@ def where(condition: torch.Tensor, x: Any = None, y: Any = None, name: str | Non
 
 
 @operation
-def _choose(condition: torch.Tensor, x: Any, y: Any) -> torch.Tensor:
+def _choose(condition: torch.Tensor, x: Any, y: Operand) -> torch.Tensor:
     need_tensor(condition, "condition", "where")
     if torch.Tensor.dtype.__get__(condition) != torch.bool:  # type: ignore[attr-defined]
         raise ValueError(f"(InvalidArgument) where(): condition must be bool, but got {condition.dtype}")

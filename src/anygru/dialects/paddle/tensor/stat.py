@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ..framework.dtype import torch_dtype
+from ..framework.kinds import Axis, Operand
 from .operation import as_axis, need_same_dtype, need_tensor, operation, wrap
 
 __all__ = ["mean", "median", "nanmedian", "numel", "quantile", "std", "var"]
@@ -47,7 +48,7 @@ def var(
 
 @operation
 def std(
-    x: torch.Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None
+    x: torch.Tensor, axis: Axis = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None
 ) -> torch.Tensor:
     """The standard deviation along axes; see `var`."""
     return torch.sqrt(_spread(x, axis, unbiased, keepdim))
@@ -79,7 +80,7 @@ def nanmedian(x: torch.Tensor, axis: int | None = None, keepdim: bool = False, n
 
 
 @operation
-def quantile(x: torch.Tensor, q: Any, axis: Any = None, keepdim: bool = False) -> torch.Tensor:
+def quantile(x: torch.Tensor, q: Operand, axis: Axis = None, keepdim: bool = False) -> torch.Tensor:
     """The q-quantiles along an axis, in float64."""
     values = torch.Tensor.to(x, torch.float64)
     return torch.quantile(values, torch.tensor(q, dtype=torch.float64), dim=as_axis(axis), keepdim=keepdim)

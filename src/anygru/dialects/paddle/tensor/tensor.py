@@ -27,6 +27,7 @@ import torch
 from ..base import core, unique_name
 from ..base.seams import words
 from ..framework.dtype import FROM_TORCH, dtype, torch_dtype
+from ..framework.kinds import Operand
 from .gradients import backward
 from .methods import METHODS
 from .moving import recast as recast
@@ -296,7 +297,7 @@ class Tensor(torch.Tensor):
                 f"(InvalidArgument) item{position} does not name an element of shape {self.shape}"
             ) from error
 
-    def set_value(self, value: Any) -> None:
+    def set_value(self, value: Operand) -> None:
         """Overwrite the values in place with those of a tensor or array of the same shape and dtype.
 
         Raises:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from ..framework.kinds import Operand
 from .operation import plain
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def set_printoptions(
         setattr(OPTIONS, name, value)
 
 
-def _item(value: Any) -> str:
+def _item(value: Operand) -> str:
     if isinstance(value, float):
         if math.isnan(value):
             return "nan"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from ..framework.dtype import torch_dtype
+from ..framework.kinds import DTypeLike, Operand
 from .operation import as_torch, wrap
 from .tensor import Tensor
 
@@ -32,7 +31,7 @@ class Uninitialized(Tensor):
     def _is_initialized(self) -> bool:
         return False
 
-    def set_value(self, value: Any) -> None:
+    def set_value(self, value: Operand) -> None:
         """Take a 0-D value; others do not fit, `paddle.assign` takes them."""
         super().set_value(value)
         self.data = as_torch(value).detach().clone()
@@ -48,7 +47,7 @@ class Uninitialized(Tensor):
         self.data = value
 
 
-def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> Tensor:
+def create_tensor(dtype: DTypeLike, name: str | None = None, persistable: bool = False) -> Tensor:
     """A variable without values until something is assigned to it."""
     tensor = wrap(torch.zeros([0], dtype=torch_dtype(dtype)))
     tensor.__class__ = Uninitialized
