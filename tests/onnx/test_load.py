@@ -180,6 +180,18 @@ def test_what_cannot_be_read_is_named(change, words, tmp_path):
     assert "m.onnx" in str(caught.value)
 
 
+@pytest.mark.parametrize("inner", [b"\x0a\x00", b"\x2a\x00"], ids=["nodes", "initializers"])
+def test_a_million_empty_messages_are_refused_before_they_take_memory(inner, tmp_path):
+    """Parsed, these 2 MB would take 340 MB."""
+    body = inner * 1_000_000
+    path = tmp_path / "m.onnx"
+    path.write_bytes(
+        b"\x08\x09\x3a" + bytes([len(body) & 127 | 128, len(body) >> 7 & 127 | 128, len(body) >> 14]) + body
+    )
+    with pytest.raises(anygru.CheckpointError, match=r"m.onnx: more than \d+ bytes of memory would be made"):
+        load_checkpoint(path, "onnx")
+
+
 def test_a_damaged_file_is_refused_at_every_cut(tmp_path):
     data = model_of([node()], weights()).SerializeToString()
     path = tmp_path / "m.onnx"
