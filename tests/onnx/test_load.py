@@ -159,8 +159,14 @@ HOSTILE = {
         lambda m, t, n: n.attribute.append(helper.make_attribute("activations", ["Sigmoid", "LeakyRelu"])),
         r"the activation LeakyRelu with alpha, beta = \[0.01, None\] is not supported",
     ),
-    "shape": (lambda m, t, n: t.dims.__setitem__(0, 7), r"W: the shape times the size of float32 is \d+ bytes, got 144"),
-    "huge": (lambda m, t, n: t.dims.__setitem__(0, 1 << 60), r"W: the shape times the size of float32 is \d+ bytes, got 144"),
+    "shape": (
+        lambda m, t, n: t.dims.__setitem__(0, 7),
+        r"W: the shape times the size of float32 is \d+ bytes, got 144",
+    ),
+    "huge": (
+        lambda m, t, n: t.dims.__setitem__(0, 1 << 60),
+        r"W: the shape times the size of float32 is \d+ bytes, got 144",
+    ),
     "negative": (lambda m, t, n: t.dims.__setitem__(0, -1), "impossible axis"),
     "dtype": (lambda m, t, n: setattr(t, "data_type", 77), "unknown dtype 77"),
     "hidden size": (lambda m, t, n: setattr(n.attribute[0], "i", 5), r"W must be floats of shape \(1, 15, 3\)"),
