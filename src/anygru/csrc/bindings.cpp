@@ -8,6 +8,7 @@
 
 #include "arguments.hpp"
 #include "engine.hpp"
+#include "mersenne.hpp"
 #include "operands.hpp"
 #include "tensors.hpp"
 #include "threads.hpp"
@@ -209,6 +210,32 @@ bool is_double(const Arguments& given) {
     return itemsize == 8;
 }
 
+template <class Real>
+void draw_reals(anygru::Mersenne& stream, Real* out, Index count, bool normal, double first, double second) {
+    normal ? stream.normal<Real>(out, count, Real(first), Real(second))
+           : stream.uniform<Real>(out, count, Real(first), Real(second));
+}
+
+// `kind` is "words" (64 bits each), or "uniform" (from `first` to `second`) or "normal" (mean and deviation), followed by 32
+// or 64.
+Index mersenne(nb::handle state, Index position, nb::handle out, Index count, const std::string& kind, double first,
+               double second) {
+    if (position < 0 || position > anygru::mersenne_words || count < 0) refuse("no such place in the state");
+    anygru::Mersenne stream(tensor<std::uint64_t>(state, anygru::mersenne_words, "state"), position);
+    const bool normal = kind.rfind("normal", 0) == 0;
+    if (kind == "words") {
+        auto* words = tensor<std::uint64_t>(out, count, "out");
+        for (Index i = 0; i < count; ++i) words[i] = stream.word();
+    } else if (kind == "uniform32" || kind == "normal32") {
+        draw_reals(stream, tensor<float>(out, count, "out"), count, normal, first, second);
+    } else if (kind == "uniform64" || kind == "normal64") {
+        draw_reals(stream, tensor<double>(out, count, "out"), count, normal, first, second);
+    } else {
+        refuse("kind must be words, uniform32, uniform64, normal32 or normal64");
+    }
+    return stream.position();
+}
+
 }  // namespace
 
 NB_MODULE(_native, m) {
@@ -277,6 +304,11 @@ NB_MODULE(_native, m) {
         },
         nb::arg("values"), nb::arg("count"),
         "The sum of an array as one thread reads it fastest; `anygru bench` times it.");
+
+    m.def(
+        "mersenne", &mersenne, nb::arg("state"), nb::arg("position"), nb::arg("out"), nb::arg("count"), nb::arg("kind"),
+        nb::arg("first") = 0.0, nb::arg("second") = 0.0,
+        "Draws from the state of a mt19937_64, which moves on, and gives the next position.");
 
     m.def(
         "isa", [] { return anygru::kernels().name; }, "The instruction set in use.");

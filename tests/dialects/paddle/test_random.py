@@ -1,8 +1,10 @@
 """Random numbers are Paddle's own: values printed in its documentation and recorded from 2.6.2 on a CPU."""
 
 import numpy as np
+import pytest
 
 import anygru.dialects.paddle as paddle
+from anygru.dialects.paddle.framework import random
 from anygru.dialects.paddle.framework.random import Generator
 
 
@@ -50,3 +52,29 @@ def test_distributions():
     assert abs(values.mean()) < 0.03
     assert abs(values.std() - 1) < 0.03
     assert sorted(paddle.randperm(101).tolist()) == list(range(101))
+
+
+@pytest.mark.skipif(random.native is None, reason="NumPy's logarithm is another one")
+def test_draws_are_paddles_to_the_last_bit():
+    """Recorded from 2.6.2 under Linux, whose C library has the logarithm."""
+    paddle.seed(7)
+    last = [float.hex(each) for each in paddle.randn([100000]).numpy()[-3:].tolist()]
+    assert last == ["0x1.7170ae0000000p-2", "-0x1.54b70a0000000p+0", "-0x1.7c35380000000p-1"]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_numpy_draws_what_the_native_module_draws(kind, monkeypatch):
+    def draws():
+        generator = Generator(11)
+        return [
+            generator.normal(1001, 0.5, 2.0, kind),
+            generator.uniform(313, -1.0, 3.0, kind),
+            generator.words(5),
+            generator.integers(9, -3, 2**40),
+            generator.permutation(100),
+        ]
+
+    native = draws()
+    monkeypatch.setattr(random, "native", None)
+    for fast, slow in zip(native, draws(), strict=True):
+        np.testing.assert_allclose(fast, slow, rtol=1e-6, atol=1e-6)

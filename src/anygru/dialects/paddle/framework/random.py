@@ -2,8 +2,8 @@
 
 Paddle's CPU generator is the C++ library's `mt19937_64`, started through `std::seed_seq`; uniform, normal and integer
 draws are those of libstdc++. A script with `paddle.seed(100)` therefore starts from the same weights here.
-The recurrence allows 156 numbers at a time, which NumPy does at some 50 ns a number: enough for initial values, slow for
-large dropout masks, where `use_exact` says no and torch's generator (seeded alike) takes over.
+anygru's native module draws them, equal to Paddle's to the last bit. Without it NumPy does, 156 at a time, as many as the
+recurrence allows; its logarithm differs in the last place of one float32 in ten, and large dropout masks are torch's own.
 
 Source: M. Matsumoto, T. Nishimura, "Mersenne Twister" (1998), 64-bit version of 2004; ISO C++ [rand.util.seedseq],
 [rand.eng.mers]; G. Marsaglia, T. Bray, "A convenient method for generating normal variables" (1964).
@@ -13,9 +13,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+
+if TYPE_CHECKING:
+    from .... import _native as native
+else:
+    try:
+        from .... import _native as native
+    except ImportError:  # installed without a compiler
+        native = None
 
 __all__ = ["get_cuda_rng_state", "get_rng_state", "seed", "set_cuda_rng_state", "set_rng_state"]
 
@@ -111,6 +120,18 @@ class Generator:
 
     def words(self, count: int) -> np.ndarray:
         """The next `count` 64-bit numbers."""
+        if native is None:
+            return self._words_of_numpy(count)
+        return self._drawn(np.empty(count, np.uint64), "words")
+
+    def _drawn(self, out: np.ndarray, kind: str, first: float = 0.0, second: float = 0.0) -> np.ndarray:
+        """`out`, filled by the native module."""
+        state = self._state.ctypes.data, self._state.nbytes
+        filled = out.ctypes.data, out.nbytes
+        self._position = native.mersenne(state, self._position, filled, len(out), kind, first, second)
+        return out
+
+    def _words_of_numpy(self, count: int) -> np.ndarray:
         parts, missing = [], count
         while missing > 0:
             if self._position == _WORDS:
@@ -132,10 +153,14 @@ class Generator:
 
     def uniform(self, count: int, low: float, high: float, kind: type[np.floating] = np.float32) -> np.ndarray:
         """Numbers from `low` up to `high`."""
+        if native is not None:
+            return self._drawn(np.empty(count, kind), f"uniform{8 * np.dtype(kind).itemsize}", low, high)
         return self.canonical(count, kind) * (kind(high) - kind(low)) + kind(low)
 
     def normal(self, count: int, mean: float, std: float, kind: type[np.floating] = np.float32) -> np.ndarray:
         """Normal numbers by the polar method: pairs of points, those outside the circle thrown away."""
+        if native is not None:
+            return self._drawn(np.empty(count, kind), f"normal{8 * np.dtype(kind).itemsize}", mean, std)
         pairs: list[np.ndarray] = []
         have = 0
         while have < (count + 1) // 2:
@@ -150,26 +175,32 @@ class Generator:
         return (values * kind(std) + kind(mean)).astype(kind)
 
     def integers(self, count: int, low: int, high: int) -> np.ndarray:
-        """Integers from `low` up to, not including, `high` (fewer than 2**32 of them)."""
-        span = np.uint64(high - low)
-        x = self.words(count)
-        lower = (x & np.uint64(0xFFFFFFFF)) * span >> np.uint64(32)
-        return (((x >> np.uint64(32)) * span + lower) >> np.uint64(32)).astype(np.int64) + low
+        """Integers from `low` up to, not including, `high`."""
+        return _scaled(self.words(count), np.uint64(high - low)).astype(np.int64) + low
 
     def permutation(self, count: int) -> np.ndarray:
         """0 .. count - 1 in random order: the C++ library's shuffle, which takes two places from one number."""
         order = list(range(count))
-        place = 1
+        first = 1
         if count > 1 and count % 2 == 0:
             other = int(self.integers(1, 0, 2)[0])
             order[1], order[other] = order[other], order[1]
-            place = 2
-        while place < count:
-            both = int(self.integers(1, 0, (place + 1) * (place + 2))[0])
-            for at, other in ((place, both // (place + 2)), (place + 1, both % (place + 2))):
-                order[at], order[other] = order[other], order[at]
-            place += 2
+            first = 2
+        places = np.arange(first, count, 2, dtype=np.uint64)
+        both = _scaled(self.words(len(places)), (places + _ONE) * (places + np.uint64(2)))
+        partners = np.stack(np.divmod(both, places + np.uint64(2)), 1).ravel().tolist()
+        for place, other in enumerate(partners, first):
+            order[place], order[other] = order[other], order[place]
         return np.array(order, np.int64)
+
+
+def _scaled(words: np.ndarray, spans: np.ndarray | np.uint64) -> np.ndarray:
+    """Integers from 0 up to, not including, `spans`: the upper half of each product of 128 bits."""
+    low, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
+    upper, lower, span_upper, span_lower = words >> shift, words & low, spans >> shift, spans & low
+    middle = upper * span_lower + (lower * span_lower >> shift)
+    other = lower * span_upper + (middle & low)
+    return upper * span_upper + (middle >> shift) + (other >> shift)
 
 
 class GeneratorState:
@@ -187,8 +218,8 @@ default_generator = Generator()
 
 
 def use_exact(count: int) -> bool:
-    """Whether `count` numbers in the middle of a computation are few enough to draw them as Paddle does."""
-    return count <= _EXACT_LIMIT
+    """Whether `count` numbers in the middle of a computation can be drawn as Paddle does without slowing it down."""
+    return native is not None or count <= _EXACT_LIMIT
 
 
 def seed(seed: int) -> Generator:
