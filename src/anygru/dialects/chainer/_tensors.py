@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy
 import torch
+from numpy.typing import DTypeLike
 
 from .backends import cuda
 
@@ -30,6 +31,6 @@ def as_array(tensor: Tensor) -> Any:
     return tensor.numpy()
 
 
-def torch_dtype(dtype: Any) -> torch.dtype:
+def torch_dtype(dtype: DTypeLike | None) -> torch.dtype:
     """The torch dtype of a NumPy dtype (TypeError if torch has none)."""
     return torch.from_numpy(numpy.empty(0, dtype)).dtype

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 import numpy
+from numpy.typing import DTypeLike
 
 
 class GlobalConfig:
@@ -136,7 +137,7 @@ def _configure() -> None:
 _configure()
 
 
-def get_dtype(dtype: Any = None, map_mixed16: Any = None) -> numpy.dtype:
+def get_dtype(dtype: DTypeLike | None = None, map_mixed16: Any = None) -> numpy.dtype:
     """A dtype, or the configured one for None; `map_mixed16` stands for mixed16 (float16 by default)."""
     if dtype is None:
         dtype = config.dtype

@@ -19,7 +19,9 @@ def _reshape(self: Variable, *shape: Any) -> Variable:
     return arrays.reshape(self, tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape)
 
 
-def _mean(self: Variable, axis: Any = None, *, weights: Any = None, keepdims: bool = False) -> Variable:
+def _mean(
+    self: Variable, axis: int | tuple[int, ...] | None = None, *, weights: Any = None, keepdims: bool = False
+) -> Variable:
     """The mean; see `functions.average`."""
     return reductions.average(self, axis, weights, keepdims)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 import torch
+from numpy.typing import DTypeLike
 
 from ..backends._gpu_array import ndarray, torch_dtype, unwrap
 
@@ -20,21 +21,21 @@ def _device() -> torch.device:
     return torch.device("cuda", torch.cuda.current_device())
 
 
-def empty(shape: Any, dtype: Any = float32) -> ndarray:
+def empty(shape: tuple[int, ...], dtype: DTypeLike | None = float32) -> ndarray:
     return ndarray(torch.empty(shape, dtype=torch_dtype(dtype), device=_device()))
 
 
-def full(shape: Any, value: Any, dtype: Any = float32) -> ndarray:
+def full(shape: tuple[int, ...], value: Any, dtype: DTypeLike | None = float32) -> ndarray:
     array = empty(shape, dtype)
     array.fill(value)
     return array
 
 
-def zeros(shape: Any, dtype: Any = float32) -> ndarray:
+def zeros(shape: tuple[int, ...], dtype: DTypeLike | None = float32) -> ndarray:
     return full(shape, 0, dtype)
 
 
-def ones(shape: Any, dtype: Any = float32) -> ndarray:
+def ones(shape: tuple[int, ...], dtype: DTypeLike | None = float32) -> ndarray:
     return full(shape, 1, dtype)
 
 
@@ -54,7 +55,7 @@ def empty_like(array: ndarray) -> ndarray:
     return ndarray(torch.empty_like(array.tensor))
 
 
-def array(value: Any, dtype: Any = None, copy: bool = True) -> ndarray:
+def array(value: Any, dtype: DTypeLike | None = None, copy: bool = True) -> ndarray:
     """A GPU array of the values of a NumPy array, a list, a scalar or another GPU array."""
     if isinstance(value, ndarray):
         return value.copy() if copy and dtype is None else value.astype(dtype or value.dtype, copy=copy)
@@ -63,7 +64,7 @@ def array(value: Any, dtype: Any = None, copy: bool = True) -> ndarray:
     return ndarray(torch.from_numpy(numpy.array(value)).to(_device()))
 
 
-def asarray(value: Any, dtype: Any = None) -> ndarray:
+def asarray(value: Any, dtype: DTypeLike | None = None) -> ndarray:
     return array(value, dtype, copy=False)
 
 
@@ -74,11 +75,11 @@ def asnumpy(value: Any) -> numpy.ndarray:
     return value.get() if isinstance(value, ndarray) else numpy.asarray(value)
 
 
-def arange(*args: Any, dtype: Any = None) -> ndarray:
+def arange(*args: Any, dtype: DTypeLike | None = None) -> ndarray:
     return array(numpy.arange(*args, dtype=dtype))
 
 
-def identity(n: int, dtype: Any = float32) -> ndarray:
+def identity(n: int, dtype: DTypeLike | None = float32) -> ndarray:
     return array(numpy.identity(n, dtype))
 
 
@@ -120,15 +121,15 @@ maximum, minimum, absolute = _elementwise("maximum"), _elementwise("minimum"), _
 abs = absolute
 
 
-def sum(x: ndarray, axis: Any = None, keepdims: bool = False) -> ndarray:
+def sum(x: ndarray, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> ndarray:
     return x.sum(axis, keepdims)
 
 
-def mean(x: ndarray, axis: Any = None, keepdims: bool = False) -> ndarray:
+def mean(x: ndarray, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> ndarray:
     return x.mean(axis, keepdims)
 
 
-def std(x: ndarray, axis: Any = None) -> ndarray:
+def std(x: ndarray, axis: int | tuple[int, ...] | None = None) -> ndarray:
     return x.std(axis)
 
 
@@ -152,17 +153,17 @@ class random:
         numpy.random.seed(seed)
 
     @staticmethod
-    def normal(loc: float = 0.0, scale: float = 1.0, size: Any = None, dtype: Any = float32) -> ndarray:
+    def normal(loc: float = 0.0, scale: float = 1.0, size: Any = None, dtype: DTypeLike | None = float32) -> ndarray:
         return array(numpy.random.normal(loc, scale, size), dtype)
 
     @staticmethod
-    def uniform(low: float = 0.0, high: float = 1.0, size: Any = None, dtype: Any = float32) -> ndarray:
+    def uniform(low: float = 0.0, high: float = 1.0, size: Any = None, dtype: DTypeLike | None = float32) -> ndarray:
         return array(numpy.random.uniform(low, high, size), dtype)
 
     @staticmethod
-    def rand(*shape: int, dtype: Any = float32) -> ndarray:
+    def rand(*shape: int, dtype: DTypeLike | None = float32) -> ndarray:
         return array(numpy.random.rand(*shape), dtype)
 
     @staticmethod
-    def randn(*shape: int, dtype: Any = float32) -> ndarray:
+    def randn(*shape: int, dtype: DTypeLike | None = float32) -> ndarray:
         return array(numpy.random.randn(*shape), dtype)

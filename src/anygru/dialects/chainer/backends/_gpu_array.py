@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy
 import torch
+from numpy.typing import DTypeLike
 
 from ..._kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY
 from ..backends._device import Device
 
 
-def torch_dtype(dtype: Any) -> torch.dtype:
+def torch_dtype(dtype: DTypeLike | None) -> torch.dtype:
     """The torch dtype of a NumPy dtype specifier (TypeError if torch has none on a GPU)."""
     try:
         return TORCH_OF_NUMPY[numpy.dtype(dtype)]
@@ -86,7 +87,7 @@ class ndarray:
     def copy(self) -> ndarray:
         return ndarray(self.tensor.clone())
 
-    def astype(self, dtype: Any, copy: bool = True) -> ndarray:
+    def astype(self, dtype: DTypeLike | None, copy: bool = True) -> ndarray:
         if not copy and numpy.dtype(dtype) == self.dtype:
             return self
         return ndarray(self.tensor.to(torch_dtype(dtype), copy=True))
@@ -116,19 +117,19 @@ class ndarray:
     def dot(self, other: Any) -> ndarray:
         return ndarray(self.tensor @ unwrap(other))
 
-    def sum(self, axis: Any = None, keepdims: bool = False) -> ndarray:
+    def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> ndarray:
         return ndarray(self.tensor.sum(_axes(self, axis), keepdim=keepdims))
 
-    def mean(self, axis: Any = None, keepdims: bool = False) -> ndarray:
+    def mean(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> ndarray:
         return ndarray(self.tensor.mean(_axes(self, axis), keepdim=keepdims))
 
-    def max(self, axis: Any = None, keepdims: bool = False) -> ndarray:
+    def max(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> ndarray:
         return ndarray(self.tensor.amax(_axes(self, axis), keepdim=keepdims))
 
-    def min(self, axis: Any = None, keepdims: bool = False) -> ndarray:
+    def min(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> ndarray:
         return ndarray(self.tensor.amin(_axes(self, axis), keepdim=keepdims))
 
-    def std(self, axis: Any = None) -> ndarray:
+    def std(self, axis: int | tuple[int, ...] | None = None) -> ndarray:
         return ndarray(self.tensor.std(_axes(self, axis), correction=0))
 
     def argmax(self, axis: int | None = None) -> ndarray:
@@ -174,7 +175,7 @@ class ndarray:
     def __str__(self) -> str:
         return str(self.get())
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: DTypeLike | None = None, copy: Any = None) -> Any:
         raise TypeError("Implicit conversion to a NumPy array is not allowed; use `array.get()`")
 
     def __reduce__(self) -> Any:
@@ -188,7 +189,7 @@ def _from_numpy(array: numpy.ndarray, device: int) -> ndarray:
     return ndarray(torch.from_numpy(array).to(f"cuda:{device}"))
 
 
-def _axes(array: ndarray, axis: Any) -> Any:
+def _axes(array: ndarray, axis: int | tuple[int, ...] | None) -> Any:
     return tuple(range(array.ndim)) if axis is None else axis
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy
 import torch
+from numpy.typing import DTypeLike
 
 from .. import _backend
 from ..backends import _cpu, _cupy
@@ -212,7 +213,7 @@ def should_use_cudnn(level: str, lowest_version: int = 0) -> bool:
     return cudnn_enabled and config.use_cudnn in allowed
 
 
-def should_use_cudnn_tensor_core(dtype: Any) -> bool:
+def should_use_cudnn_tensor_core(dtype: DTypeLike | None) -> bool:
     """Whether `chainer.config.use_cudnn_tensor_core` and the dtype allow tensor cores."""
     setting = config.use_cudnn_tensor_core
     if setting not in ("always", "auto", "never"):

@@ -46,7 +46,7 @@ class BatchNormalization(TorchFunction):
     mean: Any = None
     var: Any = None
 
-    def __init__(self, eps: float = 2e-5, axis: Any = None) -> None:
+    def __init__(self, eps: float = 2e-5, axis: int | tuple[int, ...] | None = None) -> None:
         self.eps = eps
         self.axis = as_axes(axis)
 
@@ -67,7 +67,7 @@ class BatchNormalization(TorchFunction):
 class FixedBatchNormalization(TorchFunction):
     """Normalization by statistics that are given."""
 
-    def __init__(self, eps: float = 2e-5, axis: Any = None) -> None:
+    def __init__(self, eps: float = 2e-5, axis: int | tuple[int, ...] | None = None) -> None:
         self.eps = eps
         self.axis = as_axes(axis)
 
@@ -122,7 +122,7 @@ def _move_average(running: Any, new: Any, decay: float) -> None:
 
 
 def fixed_batch_normalization(
-    x: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float = 2e-5, axis: Any = None
+    x: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float = 2e-5, axis: int | tuple[int, ...] | None = None
 ) -> Variable:
     """`gamma * (x - mean) / sqrt(var + eps) + beta` with all of gamma's shape; see `batch_normalization`."""
     return FixedBatchNormalization(eps, axis).apply((x, gamma, beta, mean, var))[0]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy
+from numpy.typing import DTypeLike
 
 from ..utils import argument, type_check
 from ..utils.array import size_of_shape, sum_to
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 
-def force_array(x: Any, dtype: Any = None) -> Any:
+def force_array(x: Any, dtype: DTypeLike | None = None) -> Any:
     """`x` as an array: a scalar becomes a 0-dimensional one; cast where `dtype` is given."""
     if numpy.isscalar(x):
         return numpy.array(x, dtype)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
+from numpy.typing import DTypeLike
 
 _state = threading.local()
 
@@ -44,7 +45,7 @@ class InvalidType(Exception):
 class TypeInfo:
     """Shape and dtype of an array."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: DTypeLike | None) -> None:
         self.shape = shape
         self.dtype = dtype
         self.ndim = len(shape)
