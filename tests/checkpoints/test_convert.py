@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from samples import DATA, ENDINGS, FILES, assert_same, model, write_arrays
 import anygru
 from anygru.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from anygru.checkpoints.convert import convert
+from anygru.checkpoints.stored import Stored
 from anygru.errors import CheckpointError
 
 _INPUT, _STATE = ["W_r", "W_z", "W"], ["U_r", "U_z", "U"]
@@ -321,3 +323,137 @@ def test_aliases_that_differ_are_kept_apart(tmp_path: Path) -> None:
     gru = checkpoint.find("gru")
     assert "gru.0.cell_fw.weight_hh" not in gru.names
     assert "gru.0.cell_bw.weight_hh" in gru.names
+
+
+# -- other layers ---------------------------------------------------------------------------------------------------
+
+
+def layers() -> torch.nn.Module:
+    net = torch.nn.Module()
+    net.head = torch.nn.Linear(3, 3)
+    net.wide = torch.nn.Linear(3, 5)
+    net.plain = torch.nn.Linear(4, 4, bias=False)
+    net.embedding = torch.nn.Embedding(7, 4)
+    net.bn = torch.nn.BatchNorm1d(3)
+    net.ln = torch.nn.LayerNorm(4)
+    net.conv = torch.nn.Conv2d(3, 4, 2)
+    return net
+
+
+def test_linear_layers_are_transposed_to_and_from_paddle(tmp_path: Path) -> None:
+    net = layers()
+    torch.save(net.state_dict(), tmp_path / "x.pt")
+    report = convert(tmp_path / "x.pt", tmp_path / "x.pdparams")
+    assert set(report.transposed) == {"head.weight", "wide.weight"}
+    assert report.undecided == ["plain.weight"]
+    stored = load_checkpoint(tmp_path / "x.pdparams").tensors
+    assert torch.equal(stored["head.weight"], net.head.weight.T)
+    assert stored["wide.weight"].shape == (3, 5)
+    assert torch.equal(stored["plain.weight"], net.plain.weight)
+    assert torch.equal(stored["embedding.weight"], net.embedding.weight)
+    assert torch.equal(stored["conv.weight"], net.conv.weight)
+    back = convert(tmp_path / "x.pdparams", tmp_path / "y.npz")
+    assert set(back.transposed) == {"head.weight", "wide.weight"}
+    assert torch.equal(load_checkpoint(tmp_path / "y.npz").tensors["wide.weight"], net.wide.weight)
+    assert not convert(tmp_path / "x.pt", tmp_path / "z.npz").transposed
+
+
+def test_the_user_decides_about_transposition(tmp_path: Path) -> None:
+    net = layers()
+    torch.save(net.state_dict(), tmp_path / "x.pt")
+    report = convert(tmp_path / "x.pt", tmp_path / "x.pdparams", transpose=["pla*.weight"], no_transpose=["head.*"])
+    assert report.transposed == {
+        "wide.weight": "a linear layer, by its bias wide.bias",
+        "plain.weight": "as asked for",
+    }
+    assert report.undecided == []
+    stored = load_checkpoint(tmp_path / "x.pdparams").tensors
+    assert torch.equal(stored["plain.weight"], net.plain.weight.T)
+    assert torch.equal(stored["head.weight"], net.head.weight)
+    with pytest.raises(CheckpointError, match="no tensor of two dimensions is called 'nothing'"):
+        convert(tmp_path / "x.pt", tmp_path / "x.pdparams", transpose=["nothing"])
+    with pytest.raises(CheckpointError, match=r"no tensor of two dimensions is called 'bn\.\*'"):
+        convert(tmp_path / "x.pt", tmp_path / "x.pdparams", transpose=["bn.*"])
+
+
+def test_parts_of_layers_get_the_targets_names_if_wanted(tmp_path: Path) -> None:
+    torch.save(layers().state_dict(), tmp_path / "x.pt")
+    report = convert(tmp_path / "x.pt", tmp_path / "x.params")
+    assert report.other_names["ln.weight"] == "ln.gamma"
+    assert "ln.weight" in load_checkpoint(tmp_path / "x.params").stored
+    wanted = {
+        ".params": {"head.weight", "head.bias", "bn.gamma", "bn.beta", "bn.running_mean", "bn.running_var", "ln.gamma"},
+        ".npz": {"head.W", "head.b", "bn.gamma", "bn.beta", "bn.avg_mean", "bn.avg_var", "ln.beta", "conv.W"},
+        ".pdparams": {"head.weight", "head.bias", "bn.weight", "bn.bias", "bn._mean", "bn._variance", "ln.weight"},
+    }
+    for ending, names in wanted.items():
+        convert(tmp_path / "x.pt", tmp_path / ("y" + ending), layer_names=True)
+        assert names <= set(load_checkpoint(tmp_path / ("y" + ending)).stored)
+        convert(tmp_path / ("y" + ending), tmp_path / "back.pt", layer_names=True)
+        assert_same(load_checkpoint(tmp_path / "x.pt"), load_checkpoint(tmp_path / "back.pt"))
+    both = convert(tmp_path / "x.pt", tmp_path / "z.npz", layer_names=True, mapping={"bn": "norm"})
+    assert both.renamed["bn.running_mean"] == "norm.avg_mean"
+
+
+# -- the place ------------------------------------------------------------------------------------------------------
+
+
+def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("precious")
+    for name in (".y.npz.unverified", ".y.npz.tmp"):
+        (tmp_path / name).symlink_to(tmp_path / "precious")
+    save_checkpoint(model(), tmp_path / "x.pt")
+    convert(tmp_path / "x.pt", tmp_path / "y.npz")
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert (tmp_path / ".y.npz.unverified").is_symlink()
+
+
+@pytest.mark.parametrize("letter", ["a", "\N{GRINNING FACE}"])
+def test_long_names_can_be_written(letter: str, tmp_path: Path) -> None:
+    save_checkpoint(model(), tmp_path / "x.pt")
+    target = tmp_path / (letter * (240 // len(letter.encode())) + ".npz")
+    assert convert(tmp_path / "x.pt", target).verdicts[0].same_bits
+    save_checkpoint(model(), target)
+    assert sorted(os.listdir(tmp_path)) == sorted(["x.pt", target.name])
+
+
+@pytest.mark.parametrize("ending", [".npz", ".pt", ""])
+def test_conversions_to_one_target_do_not_disturb_each_other(ending: str, tmp_path: Path) -> None:
+    target = tmp_path / ("target" + ending)
+    for number in range(6):
+        torch.save({"a": torch.full((2000, 50), float(number))}, tmp_path / f"{number}.pt")
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda number: convert(tmp_path / f"{number}.pt", target), range(6)))
+    values = load_checkpoint(target).tensors["a"]
+    assert (values == values[0, 0]).all()
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+
+
+def test_a_folder_stays_as_it_was_if_the_result_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_checkpoint({"a": torch.ones(3)}, tmp_path / "state")
+    save_checkpoint({"a": torch.zeros(3)}, tmp_path / "x.pt")
+    before = sorted(os.listdir(tmp_path / "state"))
+    monkeypatch.setattr(Stored, "same_bits", lambda one, two: False)
+    with pytest.raises(CheckpointError, match="state: a: the tensor is not what it was"):
+        convert(tmp_path / "x.pt", tmp_path / "state")
+    assert sorted(os.listdir(tmp_path / "state")) == before
+    assert torch.equal(load_checkpoint(tmp_path / "state").tensors["a"], torch.ones(3))
+
+
+def test_a_nan_is_converted_as_its_bits(tmp_path: Path) -> None:
+    net = model()
+    with torch.no_grad():
+        net.gru.weight_ih_l0[0, 0] = float("nan")
+        net.cell.bias_ih[2] = float("inf")
+    save_checkpoint(net, tmp_path / "x.pt")
+    for ending in ENDINGS.values():
+        report = convert(tmp_path / "x.pt", tmp_path / ("y" + ending))
+        assert [verdict.same_bits for verdict in report.verdicts] == [True, True]
+
+
+def test_a_nan_that_appears_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_checkpoint(model(), tmp_path / "x.pt")
+    runs = iter([(torch.zeros(3), torch.zeros(3)), (torch.full((3,), float("nan")), torch.zeros(3))])
+    monkeypatch.setattr("anygru.checkpoints.verify.run", lambda gru, tensors: next(runs))
+    with pytest.raises(CheckpointError, match="differ from the source's by inf"):
+        convert(tmp_path / "x.pt", tmp_path / "y.npz")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
 import torch
+from cli.command_line import start
 
 import anygru
 from anygru.checkpoints import load_checkpoint, save_checkpoint
@@ -117,3 +121,16 @@ def test_progress_is_shown_on_long_work_to_somebody_who_looks(
     status, _, error = convert(capsys, tmp_path / "x.pt", tmp_path / "y.npz")
     assert status == 0
     assert "writing" in error
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
+    torch.save({f"w{index}": torch.randn(1000, 1000) for index in range(40)}, tmp_path / "x.pt")
+    process = start("convert", tmp_path / "x.pt", tmp_path / "y.npz")
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob(".anygru-*/.*.tmp")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(number)
+    process.communicate(timeout=120)
+    assert process.returncode == 128 + number
+    assert os.listdir(tmp_path) == ["x.pt"]

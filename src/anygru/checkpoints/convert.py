@@ -14,7 +14,7 @@ from .content import Progress
 from .formats import checked_path, format_for, is_folder
 from .oneflow import put_in_place
 from .report import Report
-from .rewriting import check_place, rewrite
+from .rewriting import Choices, check_place, rewrite
 
 __all__ = ["Report", "convert"]
 
@@ -29,6 +29,9 @@ def convert(
     approximate: bool = False,
     bidirectional: Collection[str] = (),
     style: str | None = None,
+    transpose: Collection[str] = (),
+    no_transpose: Collection[str] = (),
+    layer_names: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """Convert a checkpoint, and verify the result by reading it back.
@@ -42,6 +45,11 @@ def convert(
         approximate: write what is not exact (biases added under reset="after", dtypes widened) and say so.
         bidirectional: see `load_checkpoint`.
         style: the name of the target's layout, where it has several.
+        transpose: names, or patterns with * and ?, of tensors with two dimensions to transpose. Between Paddle, which
+            keeps the weight of a linear layer as [in, out], and the others those are transposed anyway that a bias of
+            the right size shows to be one; the report names them, and those that may be one.
+        no_transpose: of tensors to leave as they are.
+        layer_names: write the parts of other layers under the names of the target's framework ("gamma", "W").
         progress: called with the bytes written.
 
     Returns:
@@ -57,13 +65,12 @@ def convert(
         raise CheckpointError(f"{target}: source and target are the same")
     checkpoint = load_checkpoint(source, source_format, bidirectional=bidirectional)
     name = target_format or format_for(target)
+    choices = Choices(mapping or {}, approximate, style, transpose, no_transpose, layer_names)
     check_place(target, name)
     place = FilePath(os.path.realpath(target))  # behind a symbolic link, which stays
     with _workplace(place, target) as workplace:
         unverified = workplace / "result"
-        report = rewrite(
-            checkpoint, unverified, name, mapping=mapping, approximate=approximate, style=style, progress=progress
-        )
+        report = rewrite(checkpoint, unverified, name, choices, progress)
         report.verdicts = verify(checkpoint, unverified, report, target)
         if is_folder(name):
             put_in_place(unverified, place)

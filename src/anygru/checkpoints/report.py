@@ -31,6 +31,10 @@ class Report:
         source, target: the formats' names.
         converted: each GRU with the name and layout that it got.
         kept: names of the tensors that are no part of a GRU and stay as they are.
+        transposed: names of the tensors that were transposed, with the reason.
+        undecided: names of two-dimensional tensors that may belong to a linear layer, which the target's framework keeps
+            transposed; they stay as they are.
+        other_names: names of parts of layers as the target's framework writes them, by the name that they kept.
         renamed: names that the mapping changed, old to new.
         left_out: names of values that the target has no room for, with the reason.
         approximated: what is not exact, in words; empty unless it was allowed.
@@ -42,6 +46,9 @@ class Report:
     target: str
     converted: list[tuple[FoundGRU, str, Layout]] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
+    transposed: dict[str, str] = field(default_factory=dict)
+    undecided: list[str] = field(default_factory=list)
+    other_names: dict[str, str] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     approximated: list[str] = field(default_factory=list)

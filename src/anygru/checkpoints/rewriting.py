@@ -2,8 +2,11 @@
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from ..errors import CheckpointError
 from .checkpoint import Checkpoint
@@ -12,35 +15,45 @@ from .finding import FoundGRU
 from .formats import READ_ONLY, Format, format_module
 from .layout import Layout, split_prefix, translate_path
 from .names import Names
+from .other_layers import LayerPlan, plan_layers
 from .report import Report
 from .stored import Path, Stored, branches, flat_name, walk
 
-__all__ = ["check_place", "rewrite"]
+__all__ = ["Choices", "check_place", "rewrite"]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a caller decides about a conversion; see `convert` for each."""
+
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    approximate: bool = False
+    style: str | None = None
+    transpose: Collection[str] = ()
+    no_transpose: Collection[str] = ()
+    layer_names: bool = False
 
 
 def rewrite(
     checkpoint: Checkpoint,
     target: str | os.PathLike[str],
     format: str,
-    *,
-    mapping: Mapping[str, str] | None = None,
-    approximate: bool = False,
-    strict: bool = False,
-    style: str | None = None,
+    choices: Choices | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Write a checkpoint in a format, its GRUs in that format's form; see `convert`.
 
-    With `strict`, values that the format has no room for are refused rather than left out.
+    Without choices nothing is decided: values that the format has no room for are refused rather than left out, and
+    tensors outside of GRUs stay as they are.
     """
     module = format_module(format)
     if format in READ_ONLY:
         raise CheckpointError(f"{os.fspath(target)}: {READ_ONLY[format]}")
     check_place(target, format)
     report = Report(checkpoint.format, format)
-    writer = _Writer(checkpoint, module, report, Names(mapping or {}), approximate, style)
+    writer = _Writer(checkpoint, module, report, choices)
     tree = writer.tree()
-    if strict:
+    if choices is None:
         refuse(report.left_out, os.fspath(target))
     source = checkpoint.content
     content = Content(tree, marks=writer.marks, metadata=source.metadata, parameter_names=source.parameter_names)
@@ -79,16 +92,29 @@ def _is_text(name: str) -> bool:
 class _Writer:
     """Makes the tree that is written."""
 
-    def __init__(
-        self, checkpoint: Checkpoint, module: Format, report: Report, names: Names, approximate: bool, style: str | None
-    ):
+    def __init__(self, checkpoint: Checkpoint, module: Format, report: Report, choices: Choices | None):
         self._checkpoint, self._module, self._report = checkpoint, module, report
-        self._names, self._approximate, self._style = names, approximate, style
+        given = choices or Choices()
+        self._names, self._approximate, self._style = Names(given.mapping), given.approximate, given.style
         self._gru_layers = {name: gru for gru in checkpoint.gru_layers for name in gru.names}
+        self._plan = self._planned(choices)
+        self._layer_names = given.layer_names
         self._branches = branches(checkpoint.content.tree)
         self._written: set[int] = set()
         self._problems: dict[str, str] = {}
         self.marks: dict[str, dict[str, str]] = {}
+
+    def _planned(self, choices: Choices | None) -> LayerPlan:
+        """Find out what the other tensors are, and note it in the report."""
+        if choices is None:
+            return LayerPlan()
+        others = {name: value for name, value in self._checkpoint.stored.items() if name not in self._gru_layers}
+        report = self._report
+        plan = plan_layers(others, report.source, report.target, choices.transpose, choices.no_transpose)
+        report.transposed, report.undecided = plan.transposed, plan.undecided
+        if not choices.layer_names:
+            report.other_names = plan.renamed
+        return plan
 
     def tree(self) -> Any:
         """Give the tree, nested as the source is if the target can be nested, else flat.
@@ -125,7 +151,10 @@ class _Writer:
             values = [None if value is _LEFT_OUT else value for value in rebuilt]
             return values if isinstance(tree, list) else tuple(values)
         if isinstance(tree, Stored):
-            self._report.kept.append(flat_name(path))
+            name = flat_name(path)
+            if name in self._plan.transposed:
+                return self._fit(name, Stored(np.ascontiguousarray(tree.values.T), tree.dtype))
+            self._report.kept.append(name)
         return self._fit(flat_name(path), tree)
 
     def _rebuild_dict(self, tree: dict[Any, Any], path: Path) -> Any:
@@ -140,11 +169,21 @@ class _Writer:
             fitted = self._rebuild(value, (*path, key))
             if fitted is _LEFT_OUT:
                 continue
-            renamed = self._names.rename(key)
+            renamed = self._new_name(key, full)
             if renamed != key:
                 self._report.renamed[full] = flat_name((*path, renamed))
             self._put(new, renamed, fitted, path)
         return new
+
+    def _new_name(self, key: Any, full: str) -> Any:
+        """The key after the mapping, and with the target's word for the part of a layer if that is wanted."""
+        renamed = self._names.rename(key)
+        wanted = self._plan.renamed.get(full) if self._layer_names else None
+        if wanted is None or not isinstance(renamed, str):
+            return renamed
+        same = len(os.path.commonprefix([full, wanted]))
+        ending = full[same:]
+        return renamed.removesuffix(ending) + wanted[same:] if renamed.endswith(ending) else renamed
 
     def _put(self, target: dict[Any, Any], key: object, value: object, path: Path) -> None:
         if isinstance(key, str) and not key.isascii() and not _is_text(key):

@@ -32,7 +32,7 @@ def save_checkpoint(obj: object, path: str | os.PathLike[str], format: str | Non
     path = checked_path(path)
     name = format or format_for(path)
     source = obj if isinstance(obj, Checkpoint) else Checkpoint("the model", "torch", content_of(obj))
-    rewrite(source, path, name, strict=True)
+    rewrite(source, path, name)
 
 
 def content_of(obj: object) -> Content:

@@ -92,9 +92,12 @@ def run(gru: FoundGRU, tensors: Mapping[str, Stored]) -> tuple[torch.Tensor, tor
 
 def _compare_kept(source: Checkpoint, result: Checkpoint, report: Report, target: str) -> None:
     widened = {line.split(":")[0] for line in report.approximated}
-    for name in report.kept:
+    for name in (*report.kept, *report.transposed):
         new = report.renamed.get(name, name)
         if name in widened:
             continue
-        if new not in result.stored or not source.stored[name].same_bits(result.stored[new]):
+        expected = source.stored[name]
+        if name in report.transposed:
+            expected = Stored(expected.values.T, expected.dtype)
+        if new not in result.stored or not expected.same_bits(result.stored[new]):
             raise CheckpointError(f"{target}: {new}: the tensor is not what it was in the source")

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 #: Smaller files are written before a progress bar could be read.
 _LONG_WORK = 64 << 20
 _LONGEST_LIST = 12
+_UNDECIDED = (
+    "NOT TRANSPOSED, and wrong if one is a linear layer's weight: Paddle keeps those as [in, out], all others as "
+    "[out, in] (--transpose NAME, --no-transpose NAME)"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +45,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--style", metavar="NAME", help="the layout to write, where the target has several (see docs)")
     parser.add_argument(
         "--bidirectional", metavar="NAME", action="append", default=[], help="a GRU that has two directions (see docs)"
+    )
+    parser.add_argument(
+        "--transpose",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a tensor of two dimensions to transpose, such as a linear layer's to or from Paddle; * and ? are patterns",
+    )
+    parser.add_argument(
+        "--no-transpose", metavar="NAME", action="append", default=[], help="a tensor to leave as it is; patterns, too"
+    )
+    parser.add_argument(
+        "--layer-names", action="store_true", help="name the parts of other layers as the target does (gamma, W, _mean)"
     )
     parser.add_argument(
         "--approximate", action="store_true", help="also write values that are not exact, and list them"
@@ -63,6 +80,9 @@ def main(args: argparse.Namespace) -> int:
             approximate=args.approximate,
             bidirectional=args.bidirectional,
             style=args.style,
+            transpose=args.transpose,
+            no_transpose=args.no_transpose,
+            layer_names=args.layer_names,
             progress=progress,
         )
     for line in describe(report, None if args.all else _LONGEST_LIST):
@@ -100,6 +120,11 @@ def describe(report: Report, longest: int | None) -> Iterator[str]:
     if not report.converted:
         yield "no GRU found"
     yield from _listing(f"{len(report.kept)} other tensors kept as they are", report.kept, longest)
+    transposed = [f"{name}: {reason}" for name, reason in report.transposed.items()]
+    yield from _listing("transposed", transposed, longest) if transposed else ()
+    yield from _listing(_UNDECIDED, report.undecided, longest) if report.undecided else ()
+    names = [f"{old}: {report.target} would write {new}" for old, new in report.other_names.items()]
+    yield from _listing("OTHER NAMES (--layer-names writes them)", names, longest) if names else ()
     renamed = [f"{old} -> {new}" for old, new in report.renamed.items()]
     yield from _listing("renamed", renamed, longest) if renamed else ()
     left_out = [f"{name}: {reason}" for name, reason in report.left_out.items()]

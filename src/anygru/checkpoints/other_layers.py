@@ -1,0 +1,143 @@
+"""What the tensors outside of GRUs are, as far as names and shapes tell: linear layers, convolutions, normalisation.
+
+The frameworks differ in two ways, both known from files that the real ones wrote and read (docs/checkpoints.md):
+Paddle keeps the weight of a `Linear` as [in, out] where all others have [out, in], and some parts have other names.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from ..errors import CheckpointError
+from .stored import Stored
+
+__all__ = ["LayerPlan", "plan_layers"]
+
+#: The formats whose framework keeps the weight of a linear layer as [in, out].
+_IN_OUT = {"paddle"}
+
+#: The names of a layer's parts by format, in the order of `_ROLES`.
+_ROLES = ("weight", "bias", "scale", "shift", "mean", "variance")
+_TORCH = ("weight", "bias", "weight", "bias", "running_mean", "running_var")
+_CHAINER = ("W", "b", "gamma", "beta", "avg_mean", "avg_var")
+_NAMES: dict[str, tuple[str, ...]] = {
+    "torch": _TORCH,
+    "safetensors": _TORCH,
+    "oneflow": _TORCH,
+    "paddle": ("weight", "bias", "weight", "bias", "_mean", "_variance"),
+    "mxnet": ("weight", "bias", "gamma", "beta", "running_mean", "running_var"),
+    "chainer": _CHAINER,
+    "hdf5": _CHAINER,
+}
+#: The role of each name, whatever framework it is from; the longest first, since "running_mean" ends in "_mean".
+_ROLE_OF = {
+    name: role for names in reversed(_NAMES.values()) for role, name in reversed([*zip(_ROLES, names, strict=True)])
+}
+_ENDINGS = sorted(_ROLE_OF, key=len, reverse=True)
+_SEPARATORS = "./:_"
+
+
+@dataclass
+class LayerPlan:
+    """What a conversion does with tensors outside of GRUs.
+
+    Attributes:
+        transposed: the tensors to transpose, with the reason.
+        undecided: two-dimensional tensors that may be the weight of a linear layer, and are left as they are.
+        renamed: names of parts that the target's framework writes differently, old by new.
+    """
+
+    transposed: dict[str, str] = field(default_factory=dict)
+    undecided: list[str] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)
+
+
+def plan_layers(
+    tensors: Mapping[str, Stored],
+    source: str,
+    target: str,
+    transpose: Collection[str] = (),
+    no_transpose: Collection[str] = (),
+) -> LayerPlan:
+    """Find the tensors that the target's framework expects transposed, or under another name.
+
+    Args:
+        tensors: those outside of GRUs, by name.
+        source, target: names of formats.
+        transpose: names, or patterns with * and ?, of tensors to transpose whatever they seem to be.
+        no_transpose: of tensors to leave as they are.
+
+    Raises:
+        CheckpointError: a name or pattern fits no tensor of two dimensions.
+    """
+    plan = LayerPlan()
+    flat = [name for name, tensor in tensors.items() if len(tensor.shape) == 2]
+    for pattern in (*transpose, *no_transpose):
+        if not any(fnmatchcase(name, pattern) for name in flat):
+            raise CheckpointError(f"transpose: no tensor of two dimensions is called {pattern!r}")
+    layers = _layers(tensors)
+    linear = {
+        parts["weight"]: parts["bias"]
+        for parts in layers
+        if "weight" in parts and "bias" in parts and _is_linear(tensors, parts, source)
+    }
+    differ = (source in _IN_OUT) != (target in _IN_OUT)
+    for name in flat:
+        if any(fnmatchcase(name, pattern) for pattern in no_transpose):
+            continue
+        if any(fnmatchcase(name, pattern) for pattern in transpose):
+            plan.transposed[name] = "as asked for"
+        elif differ and name in linear:
+            plan.transposed[name] = f"a linear layer, by its bias {linear[name]}"
+        elif differ and "emb" not in name.lower():
+            plan.undecided.append(name)
+    if target in _NAMES and source != target:
+        for parts in layers:
+            plan.renamed |= _other_names(parts, target)
+    return plan
+
+
+def _layers(tensors: Mapping[str, Stored]) -> list[dict[str, str]]:
+    """Group tensors to layers by what stands before the names of parts: {role: name} for each.
+
+    Names of every framework are known in every file, since a conversion keeps them unless told otherwise.
+    """
+    layers: dict[str, dict[str, str]] = defaultdict(dict)
+    for name in tensors:
+        ending = _ending(name)
+        if ending:
+            layers[name.removesuffix(ending)][_ROLE_OF[ending]] = name
+    return [_settled(tensors, parts) for parts in layers.values()]
+
+
+def _ending(name: str) -> str:
+    """The name of a part that a tensor's name ends in, after a separator; "" if there is none."""
+    for ending in _ENDINGS:
+        before = name.removesuffix(ending)
+        if before != name and (not before or before[-1] in _SEPARATORS):
+            return ending
+    return ""
+
+
+def _settled(tensors: Mapping[str, Stored], parts: dict[str, str]) -> dict[str, str]:
+    """Call the weight and bias of a normalisation its scale and shift: they have one dimension."""
+    weight = parts.get("weight")
+    if weight is not None and len(tensors[weight].shape) == 1 and parts.keys() & {"bias", "mean"}:
+        return {{"weight": "scale", "bias": "shift"}.get(role, role): name for role, name in parts.items()}
+    return parts
+
+
+def _is_linear(tensors: Mapping[str, Stored], parts: Mapping[str, str], source: str) -> bool:
+    weight, bias = tensors[parts["weight"]].shape, tensors[parts["bias"]].shape
+    return len(weight) == 2 and bias == (weight[1 if source in _IN_OUT else 0],)
+
+
+def _other_names(parts: Mapping[str, str], target: str) -> dict[str, str]:
+    """The names of a layer's parts that the target's framework writes differently."""
+    renamed = {}
+    for role, name in parts.items():
+        old, new = _ending(name), _NAMES[target][_ROLES.index(role)]
+        if old != new:
+            renamed[name] = name.removesuffix(old) + new
+    return renamed
