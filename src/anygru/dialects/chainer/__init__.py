@@ -123,16 +123,15 @@ def is_arrays_compatible(arrays: _Any) -> bool:
 
 def print_runtime_info(out: _Any = None) -> None:
     """Print the versions of what computes."""
+    import importlib.metadata
     import platform
     import sys
 
     import torch
 
-    import anygru
-
     out = sys.stdout if out is None else out
     out.write(
-        f"Platform: {platform.platform()}\nChainer: {__version__} (dialect of anygru {anygru.__version__})\n"
+        f"Platform: {platform.platform()}\nChainer: {__version__} (dialect of anygru {importlib.metadata.version('anygru')})\n"
         f"NumPy: {_numpy.__version__}\nPyTorch: {torch.__version__}\nCUDA: {torch.version.cuda or 'Not Available'}\n"
     )
 
