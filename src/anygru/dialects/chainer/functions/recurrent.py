@@ -77,10 +77,10 @@ def _by_torch(layer_of: Callable[..., tuple[Tensor, ...]]) -> Callable[..., tupl
     return compute
 
 
-GRU = Kind("GRU", 3, 1, _gru)
-LSTM = Kind("LSTM", 4, 2, _by_torch(torch.lstm))
-RNN_TANH = Kind("RNNTanh", 1, 1, _by_torch(torch.rnn_tanh))
-RNN_RELU = Kind("RNNReLU", 1, 1, _by_torch(torch.rnn_relu))
+GRU_KIND = Kind("GRU", 3, 1, _gru)
+LSTM_KIND = Kind("LSTM", 4, 2, _by_torch(torch.lstm))
+TANH_KIND = Kind("RNNTanh", 1, 1, _by_torch(torch.rnn_tanh))
+RELU_KIND = Kind("RNNReLU", 1, 1, _by_torch(torch.rnn_relu))
 
 
 class NStepRNN(TorchFunction):
@@ -139,7 +139,7 @@ class NStepRNN(TorchFunction):
             states = [state[:, : sizes[0]] for state in states]
             rows, *finals = self.kind.compute(packed, states, weights, self.bidirectional, drop)
             return *[torch.cat(pair, 1) for pair in zip(finals, ended, strict=True)], *rows.split(sizes)
-        if self.kind is GRU and drop is None:
+        if self.kind is GRU_KIND and drop is None:
             ys, hy = functional.gru(xs, states[0][:, : len(xs)], weights, bidirectional=self.bidirectional)
             return hy, *ys
         # Chainer sorts the sequences before it draws masks for their steps.
@@ -263,13 +263,13 @@ def _n_step(name: str, kinds: dict[str, Kind], both: bool | None) -> Callable[..
     return call
 
 
-_RNNS = {"tanh": RNN_TANH, "relu": RNN_RELU}
-n_step_gru = _n_step("n_step_gru", {"gru": GRU}, False)
-n_step_bigru = _n_step("n_step_bigru", {"gru": GRU}, True)
-n_step_gru_base = _n_step("n_step_gru_base", {"gru": GRU}, None)
-n_step_lstm = _n_step("n_step_lstm", {"lstm": LSTM}, False)
-n_step_bilstm = _n_step("n_step_bilstm", {"lstm": LSTM}, True)
-n_step_lstm_base = _n_step("n_step_lstm_base", {"lstm": LSTM}, None)
+_RNNS = {"tanh": TANH_KIND, "relu": RELU_KIND}
+n_step_gru = _n_step("n_step_gru", {"gru": GRU_KIND}, False)
+n_step_bigru = _n_step("n_step_bigru", {"gru": GRU_KIND}, True)
+n_step_gru_base = _n_step("n_step_gru_base", {"gru": GRU_KIND}, None)
+n_step_lstm = _n_step("n_step_lstm", {"lstm": LSTM_KIND}, False)
+n_step_bilstm = _n_step("n_step_bilstm", {"lstm": LSTM_KIND}, True)
+n_step_lstm_base = _n_step("n_step_lstm_base", {"lstm": LSTM_KIND}, None)
 n_step_rnn = _n_step("n_step_rnn", _RNNS, False)
 n_step_birnn = _n_step("n_step_birnn", _RNNS, True)
 n_step_rnn_base = _n_step("n_step_rnn_base", _RNNS, None)

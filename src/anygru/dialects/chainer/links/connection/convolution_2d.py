@@ -1,92 +1,61 @@
-"""Convolution of pictures."""
+"""Convolutions of pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...functions.convolutions import as_pair, convolution_2d
-from ...initializers import fillers
-from ...link import Link
+from ...functions.convolutions import as_pair, convolution_2d, deconvolution_2d
 from ...types import InitializerSpec, VariableLike
 from ...utils import argument
-from ...variable import Parameter, Variable, as_array
+from ...variable import Variable, as_array
+from .convolution_nd import ConvolutionBase, Ints
 
-__all__ = ["Convolution2D"]
+__all__ = ["Convolution2D", "Deconvolution2D"]
 
 
-class Convolution2D(Link):
-    """Convolution with filters W [out_channels, in_channels / groups, kH, kW] and biases b [out_channels].
+def _dilate_and_groups(kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    return argument.parse_kwargs(
+        kwargs,
+        ("dilate", 1),
+        ("groups", 1),
+        deterministic="deterministic argument is not supported anymore. Use chainer.using_config",
+    )
+
+
+class Convolution2D(ConvolutionBase):
+    """Convolution of pictures; see `ConvolutionBase`. `Convolution2D(n, k)` is `Convolution2D(None, n, k)`.
 
     Args:
-        in_channels: None to take it from the first input. `Convolution2D(n, k)` is `Convolution2D(None, n, k)`.
-        out_channels: number of filters.
         ksize, stride, pad: an int or a pair (rows, columns).
-        nobias: leave b out (it is None).
-        initialW: LeCunNormal by default.
-        initial_bias: 0 by default.
-        dilate, groups: see `functions.convolution_2d`.
-
-    Raises:
-        ValueError: `groups` does not divide the numbers of channels.
+        dilate, groups: keywords, 1 by default; see `functions.convolution_2d`.
     """
-
-    W: Any
-    b: Any
 
     def __init__(
         self,
         in_channels: int | None,
-        out_channels: Any,
-        ksize: int | tuple[int, int] | None = None,
-        stride: int | tuple[int, int] = 1,
-        pad: int | tuple[int, int] = 0,
+        out_channels: int,
+        ksize: Ints | None = None,
+        stride: Ints = 1,
+        pad: Ints = 0,
         nobias: bool = False,
         initialW: InitializerSpec = None,
         initial_bias: InitializerSpec = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__()
-        dilate, groups = argument.parse_kwargs(
-            kwargs,
-            ("dilate", 1),
-            ("groups", 1),
-            deterministic="deterministic argument is not supported anymore. Use chainer.using_config",
-        )
-        if ksize is None:
-            in_channels, out_channels, ksize = None, in_channels, out_channels
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.ksize = ksize
+        dilate, groups = _dilate_and_groups(kwargs)
+        super().__init__(2, in_channels, out_channels, ksize, nobias, initialW, initial_bias, groups)
         self.stride = as_pair(stride)
         self.pad = as_pair(pad)
         self.dilate = as_pair(dilate)
-        self.groups = int(groups)
-        with self.init_scope():
-            self.W = Parameter(fillers.get_initializer(initialW))
-            if in_channels is not None:
-                self._initialize_params(in_channels)
-            if nobias:
-                self.b = None
-            else:
-                bias = fillers.get_initializer(0 if initial_bias is None else initial_bias)
-                self.b = Parameter(bias, out_channels)
-
-    def _initialize_params(self, in_channels: int) -> None:
-        if self.out_channels % self.groups or in_channels % self.groups:
-            raise ValueError(
-                f"groups must divide the numbers of channels, got {self.groups} groups of {in_channels} input and "
-                f"{self.out_channels} output channels"
-            )
-        self.W.initialize((self.out_channels, in_channels // self.groups, *as_pair(self.ksize)))
 
     @classmethod
     def from_params(
         cls,
         W: VariableLike,
         b: VariableLike = None,
-        stride: int | tuple[int, int] = 1,
-        pad: int | tuple[int, int] = 0,
+        stride: Ints = 1,
+        pad: Ints = 0,
         nobias: bool = False,
         **kwargs: Any,
     ) -> Convolution2D:
@@ -101,8 +70,40 @@ class Convolution2D(Link):
             yield name, getattr(self, name)
         yield from [("nobias", self.b is None), ("dilate", self.dilate), ("groups", self.groups)]
 
-    def forward(self, x: VariableLike) -> Variable:
-        """[B, out_channels, H', W'] from x [B, in_channels, H, W]."""
-        if self.W.array is None:
-            self._initialize_params(x.shape[1])
+    def _convolve(self, x: VariableLike) -> Variable:
         return convolution_2d(x, self.W, self.b, self.stride, self.pad, dilate=self.dilate, groups=self.groups)
+
+
+class Deconvolution2D(ConvolutionBase):
+    """Transposed convolution of pictures; see `Convolution2D`.
+
+    Args:
+        outsize: rows and columns of the result, by default the smallest ones.
+    """
+
+    transposed = True
+
+    def __init__(
+        self,
+        in_channels: int | None,
+        out_channels: int,
+        ksize: Ints | None = None,
+        stride: Ints = 1,
+        pad: Ints = 0,
+        nobias: bool = False,
+        outsize: Sequence[int] | None = None,
+        initialW: InitializerSpec = None,
+        initial_bias: InitializerSpec = None,
+        **kwargs: Any,
+    ) -> None:
+        dilate, groups = _dilate_and_groups(kwargs)
+        super().__init__(2, in_channels, out_channels, ksize, nobias, initialW, initial_bias, groups)
+        self.stride = as_pair(stride)
+        self.pad = as_pair(pad)
+        self.dilate = as_pair(dilate)
+        self.outsize = (None, None) if outsize is None else outsize
+
+    def _convolve(self, x: VariableLike) -> Variable:
+        size = None if self.outsize[0] is None else self.outsize
+        options: dict[str, Any] = {"outsize": size, "dilate": self.dilate, "groups": self.groups}
+        return deconvolution_2d(x, self.W, self.b, self.stride, self.pad, **options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -11,10 +10,7 @@ import torch
 from anygru import layers
 
 from ..._tensors import as_tensor
-from ...functions import recurrent as rnn
-from ...types import VariableLike
-from ...utils import argument
-from ...variable import Variable
+from ...functions import recurrent
 from .n_step_rnn import NStepRNNBase
 
 __all__ = ["NStepBiGRU", "NStepGRU"]
@@ -23,41 +19,7 @@ __all__ = ["NStepBiGRU", "NStepGRU"]
 class NStepGRUBase(NStepRNNBase):
     """Each layer has w0 w1 w2 [N, I] on the input and w3 w4 w5 [N, N] on the state, for reset, update, candidate."""
 
-    n_weights = 6
-
-    @property
-    def n_cells(self) -> int:
-        """Number of state arrays: 1."""
-        return 1
-
-    def forward(self, hx: VariableLike, xs: Sequence[VariableLike], **kwargs: Any) -> tuple[Variable, list[Variable]]:
-        """The states of a batch of sequences.
-
-        Args:
-            hx: initial states [S, B, N] (in both directions [2S, B, N]); None for zeros.
-            xs: list or tuple of sequences [L_b, I], in any order (AssertionError for a bare array).
-
-        Returns:
-            hy, the states after each sequence's last step, in the shape of hx; and ys, for each sequence the last
-            layer's states [L_b, N] (in both directions [L_b, 2N]).
-
-        Raises:
-            InvalidType: sizes or dtypes do not fit. IndexError: a sequence has no step, or hx is too small.
-            ValueError, TypeError: an unknown keyword.
-        """
-        argument.check_unexpected_kwargs(
-            kwargs, train="train argument is not supported anymore. Use chainer.using_config"
-        )
-        argument.assert_kwargs_empty(kwargs)
-        if not isinstance(xs, (list, tuple)):
-            raise AssertionError(f"xs must be a list or tuple of sequences [L, I], got {type(xs)}")
-        rnn.check_sequences(xs)
-        if hx is None:
-            hx = self.init_hx(xs)
-        hy, ys = rnn.run(
-            rnn.GRU, self.n_layers, self.dropout, (hx,), self.ws, self.bs, xs, self.use_bi_direction, time_major=False
-        )
-        return hy, list(ys)
+    kind = recurrent.GRU_KIND
 
     def __to_anygru__(self) -> layers.GRU:
         """A `anygru.GRU` that shares the parameters: afterwards the arrays of w0 ... b5 are rows of the anygru layer's."""
@@ -103,16 +65,8 @@ class NStepGRU(NStepGRUBase):
 
     use_bi_direction = False
 
-    def rnn(self, *args: Any) -> Any:
-        """The function over time steps behind the link: `functions.n_step_gru`."""
-        return rnn.n_step_gru(*args)
-
 
 class NStepBiGRU(NStepGRUBase):
     """A stacked GRU in both directions; its layers are forward and backward halves in turn."""
 
     use_bi_direction = True
-
-    def rnn(self, *args: Any) -> Any:
-        """The function over time steps behind the link: `functions.n_step_bigru`."""
-        return rnn.n_step_bigru(*args)

@@ -1,4 +1,4 @@
-"""What the links over whole sequences share."""
+"""What the links over whole sequences share, and the plain recurrent ones."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from ...functions import recurrent
 from ...functions._longest_first import longest_first
 from ...initializers import fillers
 from ...link import ChainList, Link
@@ -14,13 +15,15 @@ from ...types import InitializerSpec, VariableLike
 from ...utils import argument
 from ...variable import Parameter, Variable
 
+__all__ = ["NStepBiRNNReLU", "NStepBiRNNTanh", "NStepRNNReLU", "NStepRNNTanh"]
+
 
 def argsort_list_descent(lst: Sequence[Any]) -> numpy.ndarray:
     """Where to find the sequences of a list, the longest first: indices (int32)."""
     return numpy.array(longest_first([len(x) for x in lst]), numpy.int32)
 
 
-def permutate_list(lst: Sequence[Any], indices: Sequence[int], inv: bool) -> list[Any]:
+def permutate_list(lst: Sequence[Any], indices: Sequence[int] | numpy.ndarray, inv: bool) -> list[Any]:
     """The items of a list in the order of `indices`, or, with `inv`, a list in this order put back."""
     if not inv:
         return [lst[i] for i in indices]
@@ -45,7 +48,7 @@ class NStepRNNBase(ChainList):
         ValueError: a keyword of an earlier release. TypeError: any other unknown keyword.
     """
 
-    n_weights: int
+    kind: recurrent.Kind
     use_bi_direction: bool
     ws: list[list[Parameter]]
     bs: list[list[Parameter]]
@@ -107,6 +110,86 @@ class NStepRNNBase(ChainList):
         return Variable(self.xp.zeros(shape, dtype=xs[0].dtype))
 
     @property
+    def n_weights(self) -> int:
+        """Number of matrices of a layer."""
+        return self.kind.n_weights
+
+    @property
     def n_cells(self) -> int:
         """Number of state arrays that the link takes and gives."""
-        raise NotImplementedError
+        return self.kind.n_states
+
+    def rnn(self, n_layers: int, dropout: float, *args: Any) -> tuple[Any, ...]:
+        """The function over time steps behind the link, such as `functions.n_step_gru`."""
+        *states, ws, bs, xs = args
+        return recurrent.run(self.kind, n_layers, dropout, states, ws, bs, xs, self.use_bi_direction, time_major=True)
+
+    def forward(self, hx: VariableLike, xs: Sequence[VariableLike], **kwargs: Any) -> tuple[Variable, list[Variable]]:
+        """The states of a batch of sequences.
+
+        Args:
+            hx: initial states [S, B, N] (in both directions [2S, B, N]); None for zeros.
+            xs: list or tuple of sequences [L_b, I], in any order (AssertionError for a bare array).
+
+        Returns:
+            hy, the states after each sequence's last step, in the shape of hx; and ys, for each sequence the last
+            layer's states [L_b, N] (in both directions [L_b, 2N]).
+
+        Raises:
+            InvalidType: sizes or dtypes do not fit. IndexError: a sequence has no step, or hx is too small.
+            ValueError, TypeError: an unknown keyword.
+        """
+        (hy,), ys = self._call((hx,), xs, **kwargs)
+        return hy, ys
+
+    def _call(
+        self, states: Sequence[VariableLike], xs: Sequence[VariableLike], **kwargs: Any
+    ) -> tuple[tuple[Variable, ...], list[Variable]]:
+        argument.check_unexpected_kwargs(
+            kwargs, train="train argument is not supported anymore. Use chainer.using_config"
+        )
+        argument.assert_kwargs_empty(kwargs)
+        if not isinstance(xs, (list, tuple)):
+            raise AssertionError(f"xs must be a list or tuple of sequences [L, I], got {type(xs)}")
+        recurrent.check_sequences(xs)
+        states = [self.init_hx(xs) if state is None else state for state in states]
+        *finals, ys = recurrent.run(
+            self.kind,
+            self.n_layers,
+            self.dropout,
+            states,
+            self.ws,
+            self.bs,
+            xs,
+            self.use_bi_direction,
+            time_major=False,
+        )
+        return tuple(finals), list(ys)
+
+
+class NStepRNNTanh(NStepRNNBase):
+    """A stacked recurrent layer over a list of sequences: h' = tanh(W0 x + b0 + W1 h + b1)."""
+
+    kind = recurrent.TANH_KIND
+    use_bi_direction = False
+
+
+class NStepRNNReLU(NStepRNNBase):
+    """As `NStepRNNTanh`, with relu instead of tanh."""
+
+    kind = recurrent.RELU_KIND
+    use_bi_direction = False
+
+
+class NStepBiRNNTanh(NStepRNNBase):
+    """`NStepRNNTanh` in both directions; its layers are forward and backward halves in turn."""
+
+    kind = recurrent.TANH_KIND
+    use_bi_direction = True
+
+
+class NStepBiRNNReLU(NStepRNNBase):
+    """`NStepRNNReLU` in both directions; its layers are forward and backward halves in turn."""
+
+    kind = recurrent.RELU_KIND
+    use_bi_direction = True
