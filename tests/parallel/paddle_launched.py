@@ -86,6 +86,25 @@ def no_sync():
     assert same_everywhere(dp_model.parameters()[0].grad.numpy())
 
 
+class PartNet(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.used = nn.Linear(2, 1)
+        self.unused = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.used(x)
+
+
+def unused_parameters():
+    model = paddle.DataParallel(PartNet())  # find_unused_parameters=False
+    for _ in range(2):
+        model(paddle.ones([1, 2]) * (1.0 + dist.get_rank())).sum().backward()
+        assert model._layers.used.weight.grad.numpy().ravel().tolist() == [1.5, 1.5]
+        assert model._layers.unused.weight.grad is None
+        model._layers.used.weight.clear_gradient(False)
+
+
 def save_and_load():
     emb = paddle.nn.Embedding(10, 10)
     emb = paddle.DataParallel(emb)
@@ -182,6 +201,7 @@ if __name__ == "__main__":
     assert dist.init_parallel_env() is first
     manual_synchronization()
     no_sync()
+    unused_parameters()
     save_and_load()
     collectives(env.rank)
     groups(env.rank)

@@ -220,3 +220,40 @@ def test_variable_without_values():
     paddle.assign(paddle.ones([2, 3]), variable)
     assert variable.shape == [2, 3]
     assert type(variable) is paddle.Tensor
+
+
+F, lr = nn.functional, paddle.optimizer.lr
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: F.one_hot(paddle.to_tensor([1.0]), 3), RuntimeError),
+        (lambda: nn.ClipGradByNorm(-1.0)([(None, paddle.ones([2]))]), ValueError),
+        (lambda: F.maxout(paddle.ones([1, 4, 2, 2]), 1), ValueError),
+        (lambda: F.normalize(paddle.zeros([0, 3])), ValueError),
+        (lambda: lr.OneCycleLR(1.0, 3, end_learning_rate="a"), TypeError),
+        (lambda: lr.OneCycleLR(1.0, 3, end_learning_rate=-1.0), ValueError),
+        (lambda: lr.OneCycleLR(1.0, 3, divide_factor="a"), TypeError),
+        (lambda: lr.OneCycleLR(1.0, 3, phase_pct=1), TypeError),
+        (lambda: F.log_softmax(paddle.ones([2]), dtype="float128"), ValueError),
+        (lambda: list(paddle.io.WeightedRandomSampler(np.zeros(2), 2)), AssertionError),
+    ],
+)
+def test_what_paddle_refuses(call, error):
+    """Each recorded from Paddle 2.6.2."""
+    with pytest.raises(error):
+        call()
+
+
+def test_padding_as_paddle_takes_it():
+    x = paddle.to_tensor([[[0.0, 1.0, 2.0]]])
+    assert F.pad(x, [4, 2], "circular", data_format="NCL").numpy().ravel().tolist() == [2, 0, 1, 2, 0, 1, 2, 0, 1]
+    assert F.pad(x, [1, 0], value=np.array([5.0]), data_format="NCL").numpy().ravel().tolist() == [5, 0, 1, 2]
+
+
+def test_relu_of_nan_is_zero():
+    x = paddle.to_tensor([float("nan"), -1.0, 2.0], stop_gradient=False)
+    F.relu(x).sum().backward()
+    assert F.relu(x).tolist() == [0.0, 0.0, 2.0]
+    assert x.grad.tolist() == [0.0, 0.0, 1.0]

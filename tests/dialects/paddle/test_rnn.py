@@ -248,3 +248,35 @@ def test_dropout_between_layers_is_paddles():
     expected = [[[-0.16803242, -0.01679685, -0.06228193]]] * 2
     np.testing.assert_allclose(out.numpy(), np.array(expected, "float32"), rtol=1e-5)
     assert abs(float(paddle.rand([1])) - 0.5080488) < 1e-6
+
+
+@pytest.mark.parametrize("origin_mode", [False, True])
+def test_gru_unit_is_its_equations_and_becomes_a_cell(origin_mode):
+    """The equations of `fluid.dygraph.GRUUnit`'s page; the weight's memory is [H, 2H] and then [H, H]."""
+    unit = fill(fluid.dygraph.GRUUnit(12, origin_mode=origin_mode, dtype="float64"))
+    projection = fill(fluid.dygraph.Linear(3, 12, dtype="float64"), 1)
+    rs = np.random.RandomState(2)
+    x, h = rs.uniform(-1, 1, (2, 3)), rs.uniform(-1, 1, (2, 4))
+    given = projection(to_variable(x))
+    new, reset_state, gates = unit(given, to_variable(h))
+    flat, bias, projected = unit.weight.numpy().ravel(), unit.bias.numpy().ravel(), given.numpy()
+    both = sigmoid(projected[:, :8] + h @ flat[:32].reshape(4, 8) + bias[:8])
+    u, r = both[:, :4], both[:, 4:]
+    m = np.tanh(projected[:, 8:] + (r * h) @ flat[32:].reshape(4, 4) + bias[8:])
+    expected = u * h + (1 - u) * m if origin_mode else (1 - u) * h + u * m
+    np.testing.assert_allclose(new.numpy(), expected, atol=1e-12)
+    np.testing.assert_allclose(reset_state.numpy(), r * h, atol=1e-12)
+    np.testing.assert_allclose(gates.numpy(), np.concatenate([u, r, m], 1), atol=1e-12)
+    cell = unit.to_gru_cell(projection.weight, projection.bias)
+    np.testing.assert_allclose(cell(to_variable(x), to_variable(h)).numpy(), expected, atol=1e-12)
+
+
+def test_layers_of_fluid():
+    images = paddle.to_tensor(np.arange(16.0, dtype="float32").reshape(1, 1, 4, 4))
+    assert fluid.dygraph.Pool2D(2, "avg", 2)(images).numpy().ravel().tolist() == [2.5, 4.5, 10.5, 12.5]
+    assert fluid.layers.pool2d(images, pool_type="max", global_pooling=True).item() == 15
+    assert fluid.dygraph.Conv2D(1, 2, 3, act="relu")(images).min().item() >= 0
+    assert list(fluid.dygraph.BatchNorm(1, act="relu").state_dict()) == ["weight", "bias", "_mean", "_variance"]
+    assert fluid.dygraph.parallel.prepare_context() is None
+    with pytest.raises(NotImplementedError, match="use paddle.nn.GRU"):
+        fluid.layers.dynamic_gru(images, 4)

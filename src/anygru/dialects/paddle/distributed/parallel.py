@@ -138,7 +138,7 @@ class DataParallel(Layer):
         strategy: deprecated.
         comm_buffer_size: MB of gradients that one all-reduce carries.
         last_comm_buffer_size: MB of the all-reduce for the model's last layers, which is sent first.
-        find_unused_parameters: look in each forward for parameters that do not take part in it.
+        find_unused_parameters: kept for scripts; parameters that do not take part in a forward are always looked for.
         group: the processes among which to average; None for all.
 
     On a single process it warns and runs the layer as it is.
@@ -180,9 +180,10 @@ class DataParallel(Layer):
                 raise AssertionError(
                     "This model does not have any parameters to train, and does not need to use DataParallel"
                 )
-            engine = distribute(
-                layers, comm_buffer_size, last_comm_buffer_size, find_unused_parameters, self.group.process_group
-            )
+            # Paddle averages the gradients that there are, whether or not it was told that some parameters are unused
+            # (recorded from 2.6.2). torch does so only if told, and warns when it then finds all of them used.
+            warnings.filterwarnings("ignore", "find_unused_parameters=True was specified", UserWarning)
+            engine = distribute(layers, comm_buffer_size, last_comm_buffer_size, True, self.group.process_group)
             self.comm_buffer_size = int(comm_buffer_size * _MB)
             self.last_comm_buffer_size = int(last_comm_buffer_size * _MB)
         # Not a sublayer: it is a second way into `layers`.

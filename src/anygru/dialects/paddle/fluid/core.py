@@ -10,3 +10,5 @@ from ..base.core import is_compiled_with_cuda as is_compiled_with_cuda
 from ..base.core import is_compiled_with_npu as is_compiled_with_npu
 from ..base.core import is_compiled_with_rocm as is_compiled_with_rocm
 from ..base.core import is_compiled_with_xpu as is_compiled_with_xpu
+
+__all__ = ["CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "is_compiled_with_cuda"]

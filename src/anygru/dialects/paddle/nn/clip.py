@@ -57,6 +57,10 @@ class ClipGradByNorm(ClipGradBase):
         self.clip_norm = float(clip_norm)
 
     def _clip(self, pairs: Pairs) -> list[torch.Tensor]:
+        if self.clip_norm <= 0:
+            raise ValueError(
+                f"(InvalidArgument) max_norm should be greater than 0. Received max_norm is {self.clip_norm:f}."
+            )
         out = []
         for _, grad in pairs:
             norm = torch.linalg.vector_norm(grad)

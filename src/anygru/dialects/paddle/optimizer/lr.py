@@ -210,6 +210,10 @@ class OneCycleLR(
         need(self.max_learning_rate >= 0, "'max_learning_rate' must be a positive integer.")
         need_kind(self.total_steps, int, "'total_step' must be 'int',")
         need(self.total_steps > 0, "'total_step' must be a positive integer.")
+        need_kind(self.divide_factor, (float, int), "'divide_factor' must be 'float' or 'int',")
+        need_kind(self.end_learning_rate, (float, int), "'end_learning_rate' must be 'float' or 'int',")
+        need(self.end_learning_rate >= 0, "'end_learning_rate' must be a positive integer.")
+        need_kind(self.phase_pct, float, "'phase_pct' must be 'float',")
         share, strategy = self.phase_pct, self.anneal_strategy
         need(0 <= share <= 1, f"'phase_pct' must be between 0 and 1, but received {share}")
         message = f"'anneal_strategy' must by one of 'cos' or 'linear', but received {strategy}"

@@ -18,10 +18,6 @@ from .container import LayerList as LayerList
 from .container import ParameterList as ParameterList
 from .container import Sequential as Sequential
 from .layers import Layer as Layer
-from .nn import Dropout as Dropout
-from .nn import Embedding as Embedding
-from .nn import LayerNorm as LayerNorm
-from .nn import Linear as Linear
-from .parallel import DataParallel as DataParallel
-from .parallel import ParallelEnv as ParallelEnv
+from .nn import *
+from .parallel import *
 from .rnn import GRUCell as GRUCell

@@ -8,6 +8,8 @@ from typing import Any
 from ...base.framework import EagerParamBase
 from ...framework.io import load, save
 
+__all__ = ["load_dygraph", "save_dygraph"]
+
 
 def save_dygraph(state_dict: dict[str, Any], model_path: str) -> None:
     """Write a layer's state to `model_path`.pdparams, or an optimizer's to `model_path`.pdopt.

@@ -2,3 +2,5 @@
 
 from ...nn.layer.layers import HookRemoveHelper as HookRemoveHelper
 from ...nn.layer.layers import Layer as Layer
+
+__all__ = ["Layer"]

@@ -1,17 +1,24 @@
 """`paddle.fluid.dygraph.nn`: layers with the argument names of Paddle 1.x."""
 
-from __future__ import annotations
-
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 
+from ...base.param_attr import ParamAttr
 from ...nn.functional import common, norm
 from ...nn.functional import input as inputs
-from ...nn.initializer.initializer import Constant
+from ...nn.initializer.initializer import Constant, Initializer
 from ...nn.layer.layers import Layer
 from ...tensor.tensor import Tensor
 from ..layers.functions import activation_of
+from .gru_unit import GRUUnit
+from .images import BatchNorm, Conv2D, Conv2DTranspose, Pool2D
+
+__all__ = [
+    "BatchNorm", "Conv2D", "Conv2DTranspose", "Dropout", "Embedding", "GRUUnit", "LayerNorm", "Linear", "Pool2D",
+]  # fmt: skip
+
+Attr = ParamAttr | Initializer | str | bool | None
 
 
 class Linear(Layer):
@@ -21,10 +28,10 @@ class Linear(Layer):
         self,
         input_dim: int,
         output_dim: int,
-        param_attr: Any = None,
-        bias_attr: Any = None,
+        param_attr: Attr = None,
+        bias_attr: Attr = None,
         act: str | None = None,
-        dtype: Any = "float32",
+        dtype: object = "float32",
     ) -> None:
         super().__init__(dtype=dtype)
         self._act = act
@@ -41,12 +48,12 @@ class Embedding(Layer):
 
     def __init__(
         self,
-        size: Any,
+        size: Sequence[int],
         is_sparse: bool = False,
         is_distributed: bool = False,
         padding_idx: int | None = None,
-        param_attr: Any = None,
-        dtype: Any = "float32",
+        param_attr: Attr = None,
+        dtype: object = "float32",
     ) -> None:
         super().__init__(dtype=dtype)
         if is_distributed:
@@ -65,14 +72,14 @@ class LayerNorm(Layer):
 
     def __init__(
         self,
-        normalized_shape: Any,
+        normalized_shape: int | Sequence[int],
         scale: bool = True,
         shift: bool = True,
         epsilon: float = 1e-5,
-        param_attr: Any = None,
-        bias_attr: Any = None,
+        param_attr: Attr = None,
+        bias_attr: Attr = None,
         act: str | None = None,
-        dtype: Any = "float32",
+        dtype: object = "float32",
     ) -> None:
         super().__init__(dtype=dtype)
         self._normalized_shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)

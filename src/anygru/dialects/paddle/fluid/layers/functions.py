@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -10,7 +10,7 @@ import torch
 from ...framework.dtype import torch_dtype
 from ...metric import metrics
 from ...nn.functional import activation as F
-from ...nn.functional import common, loss
+from ...nn.functional import common, loss, pooling
 from ...nn.functional import input as inputs
 from ...nn.functional.activation import elu, gelu, leaky_relu, relu, relu6, softplus, softsign, swish
 from ...nn.functional.extension import sequence_mask
@@ -50,18 +50,19 @@ from ...tensor.ops import (
     square,
     tanh,
 )
+from ...tensor.parameter import create_parameter
 from ...tensor.search import argmax, argmin, argsort, where
 from ...tensor.stat import mean
 from ...tensor.tensor import Tensor
 
 __all__ = [
     "abs", "accuracy", "argmax", "argmin", "argsort", "assign", "cast", "ceil", "clip", "concat", "cos",
-    "cross_entropy", "diag", "dropout", "elementwise_add", "elementwise_div", "elementwise_floordiv",
+    "create_parameter", "cross_entropy", "diag", "dropout", "elementwise_add", "elementwise_div", "elementwise_floordiv",
     "elementwise_max", "elementwise_min", "elementwise_mod", "elementwise_mul", "elementwise_pow",
     "elementwise_sub", "elu", "equal", "exp", "expand", "eye", "fc", "fill_constant", "floor", "gather",
     "gather_nd", "gaussian_random", "gelu", "greater_equal", "greater_than", "hard_sigmoid", "leaky_relu",
     "less_equal", "less_than", "linspace", "log", "log_softmax", "logical_and", "logical_not", "logical_or",
-    "matmul", "mean", "mse_loss", "mul", "not_equal", "one_hot", "ones", "ones_like", "pow", "range", "reciprocal",
+    "matmul", "mean", "mse_loss", "mul", "not_equal", "one_hot", "ones", "ones_like", "pool2d", "pow", "range", "reciprocal",
     "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu",
     "relu6", "reshape", "round", "rsqrt", "scale", "sequence_mask", "sigmoid", "sign", "sin", "slice", "softmax",
     "softmax_with_cross_entropy", "softplus", "softsign", "split", "sqrt", "square", "square_error_cost", "squeeze",
@@ -157,6 +158,34 @@ def fc(*args: Any, **kwargs: Any) -> Any:
         NotImplementedError: always; `paddle.nn.Linear` is the way.
     """
     raise NotImplementedError("fluid.layers.fc is not covered: use fluid.dygraph.Linear or paddle.nn.Linear")
+
+
+def pool2d(
+    input: torch.Tensor,
+    pool_size: int | Sequence[int] = -1,
+    pool_type: str = "max",
+    pool_stride: int | Sequence[int] = 1,
+    pool_padding: int | Sequence[int] = 0,
+    global_pooling: bool = False,
+    use_cudnn: bool = True,
+    ceil_mode: bool = False,
+    name: str | None = None,
+    exclusive: bool = True,
+    data_format: str = "NCHW",
+) -> Tensor:
+    """The largest element ('max') or the mean ('avg') of windows of images, or of whole images."""
+    if pool_type not in ("max", "avg"):
+        raise ValueError(f"Unknown Attr(pool_type): '{pool_type}'. It can only be 'max' or 'avg'.")
+    if not global_pooling and pool_size == -1:
+        raise ValueError("When the global_pooling is False, pool_size must be passed and be a valid value.")
+    if global_pooling:
+        first = 1 if data_format == "NHWC" else 2
+        pool_size, pool_stride, pool_padding = [int(length) for length in input.shape[first : first + 2]], 1, 0
+    if pool_type == "max":
+        return pooling.max_pool2d(input, pool_size, pool_stride, pool_padding, False, ceil_mode, data_format)
+    return pooling.avg_pool2d(
+        input, pool_size, pool_stride, pool_padding, ceil_mode, exclusive, data_format=data_format
+    )
 
 
 def concat(input: Any, axis: int = 0, name: str | None = None) -> Tensor:

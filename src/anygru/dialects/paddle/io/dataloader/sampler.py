@@ -93,6 +93,15 @@ class WeightedRandomSampler(Sampler):
         self.num_samples, self.replacement = num_samples, replacement
 
     def __iter__(self) -> Iterator[int]:
+        if not (self.weights >= 0).all():
+            raise AssertionError("weights should be positive value")
+        positive = int((self.weights > 0).sum())
+        if positive == 0:
+            raise AssertionError("weights should have positive values")
+        if not self.replacement and self.num_samples > positive:
+            raise AssertionError(
+                "weights positive value number should not less than num_samples when replacement=False"
+            )
         shares = self.weights / self.weights.sum()
         return iter(np.random.choice(len(shares), self.num_samples, self.replacement, shares).tolist())
 

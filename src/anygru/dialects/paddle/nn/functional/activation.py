@@ -34,7 +34,8 @@ def _plain(name: str, compute: Callable[..., Any], what: str) -> Callable[..., A
     return operation(function)
 
 
-relu = _plain("relu", torch.relu, "max(x, 0).")
+# Paddle's kernel asks whether x > 0, so that the relu of NaN is 0 (recorded from 2.6.2 on a CPU).
+relu = _plain("relu", lambda x: torch.where(torch.gt(x, 0), x, 0.0), "x where it is above 0, else 0.")
 relu6 = _plain("relu6", lambda x: _nn.hardtanh(x, 0, 6), "x held between 0 and 6.")
 silu = _plain("silu", _nn.silu, "x * sigmoid(x).")
 swish = _plain("swish", _nn.silu, "x * sigmoid(x).")
@@ -151,13 +152,26 @@ def glu(x: torch.Tensor, axis: int = -1, name: str | None = None) -> torch.Tenso
 
 @operation
 def maxout(x: torch.Tensor, groups: int, axis: int = 1, name: str | None = None) -> torch.Tensor:
-    """The largest of every `groups` channels."""
+    """The largest of every `groups` channels.
+
+    Raises:
+        ValueError: unless `groups` is above 1.
+    """
+    if groups <= 1:
+        raise ValueError(
+            f"(InvalidArgument) Attr(groups) of Op(maxout) should be larger than 1. But received {groups}."
+        )
     axis = axis % x.ndim
     return torch.amax(torch.unflatten(x, axis, [-1, groups]), dim=axis + 1)
 
 
 def _cast(x: torch.Tensor, dtype: Any) -> torch.Tensor:
-    return x if dtype is None else torch.Tensor.to(x, torch_dtype(dtype))
+    if dtype is None:
+        return x
+    try:
+        return torch.Tensor.to(x, torch_dtype(dtype))
+    except TypeError as error:  # Paddle asks NumPy for the type here, which raises ValueError (recorded from 2.6.2)
+        raise ValueError(f"Not supported numpy dtype {dtype}") from error
 
 
 @operation

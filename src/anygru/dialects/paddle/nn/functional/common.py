@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from ...base.errors import paddles
@@ -129,7 +130,7 @@ def pad(
     x: torch.Tensor,
     pad: Any,
     mode: str = "constant",
-    value: float = 0.0,
+    value: float | np.ndarray | torch.Tensor = 0.0,
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> torch.Tensor:
@@ -140,13 +141,14 @@ def pad(
         pad: two lengths an axis. For all axes they begin with the first axis; for fewer, with the last of the axes that
             `data_format` calls L, W, H, D.
         mode: 'constant', 'reflect', 'replicate' or 'circular'.
-        value: what 'constant' adds.
+        value: what 'constant' adds; an array or tensor of one element is taken, too.
         data_format: which axis holds the channels.
     """
     need_tensor(x, "x", "pad")
     if mode not in ("constant", "reflect", "replicate", "circular"):
         raise AssertionError(f"mode should be one of constant, reflect, replicate, circular, but got {mode}.")
     widths = as_sizes(pad)
+    value = float(value.item() if isinstance(value, (torch.Tensor, np.ndarray)) else value)
     if x.ndim not in (3, 4, 5) and len(widths) != 2 * x.ndim:
         raise AssertionError(f"input tesor dimension must be in [3, 4, 5] but got {x.ndim}")
     if mode == "constant" and len(widths) == 2 * x.ndim:
@@ -159,7 +161,15 @@ def pad(
         )
     channels_last = data_format in ("NLC", "NHWC", "NDHWC")
     inner = torch.movedim(x, -1, 1) if channels_last else x
-    out = torch.nn.functional.pad(plain(inner), widths, mode, single(value) if mode == "constant" else None)
+    if mode == "circular":
+        out = plain(inner)
+        for place, axis in enumerate(
+            range(x.ndim - 1, 1, -1)
+        ):  # torch goes round at most once, Paddle as often as it takes
+            length, (before, after) = out.shape[axis], widths[2 * place : 2 * place + 2]
+            out = out.index_select(axis, torch.arange(-before, length + after, device=out.device) % length)
+    else:
+        out = torch.nn.functional.pad(plain(inner), widths, mode, single(value) if mode == "constant" else None)
     return torch.movedim(out, 1, -1) if channels_last else out
 
 
@@ -182,7 +192,13 @@ def cosine_similarity(x1: torch.Tensor, x2: torch.Tensor, axis: int = 1, eps: fl
 def normalize(
     x: torch.Tensor, p: float = 2, axis: int = 1, epsilon: float = 1e-12, name: str | None = None
 ) -> torch.Tensor:
-    """`x` divided by its p-norm along an axis."""
+    """`x` divided by its p-norm along an axis.
+
+    Raises:
+        ValueError: for a tensor without elements.
+    """
+    if 0 in list(x.shape):
+        raise ValueError(f"(InvalidArgument) normalize(): all lengths of x must be above 0, got {list(x.shape)}")
     axis = 0 if x.ndim == 1 else axis
     return torch.div(x, torch.clamp(torch.linalg.vector_norm(x, p, axis, True), min=epsilon))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ...base.errors import paddles
+from ...base.errors import no_kernel, paddles
 from ...tensor.operation import need_tensor, operation
 
 __all__ = ["embedding", "one_hot"]
@@ -46,6 +46,8 @@ def embedding(
 def one_hot(x: torch.Tensor, num_classes: int, name: str | None = None) -> torch.Tensor:
     """Ones at the positions x along a new last axis, in float32."""
     need_tensor(x, "x", "one_hot")
+    if x.is_floating_point():
+        raise no_kernel(f"(NotFound) one_hot(): x must be int32 or int64, got {x.dtype}; cast with astype")
     index = torch.Tensor.to(x, torch.int64)
     if torch.Tensor.numel(index) and not (int(index.min()) >= 0 and int(index.max()) < num_classes):
         raise ValueError(

@@ -102,8 +102,12 @@ def rename_dtype(layer: torch.nn.Module, spelling: Any, excluded: tuple[type, ..
 
 
 def to_floating(layer: AnyLayer, name: str, excluded: tuple[type, ...]) -> AnyLayer:
-    """Cast the floating-point tensors of a layer; half precision needs a GPU."""
-    if name != "float32" and not is_compiled_with_cuda():
+    """Cast the floating-point tensors of a layer, where the device has the type.
+
+    Without a GPU Paddle's build takes bfloat16 where the CPU has AVX-512, and float16 nowhere (recorded from 2.6.2).
+    """
+    on_cpu = name == "bfloat16" and torch.backends.cpu.get_cpu_capability() == "AVX512"
+    if name != "float32" and not is_compiled_with_cuda() and not on_cpu:
         warnings.warn(
             f"Paddle compiled by the user does not support {name}, so keep original data type.",
             UserWarning,

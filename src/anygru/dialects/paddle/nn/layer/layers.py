@@ -448,7 +448,7 @@ class Layer(torch.nn.Module):
         return casting.to_floating(self, "float16", casting.checked_classes(excluded_layers, (KeepsPrecision,)))
 
     def bfloat16(self, excluded_layers: Any = None) -> Layer:
-        """As `float`, to bfloat16; on a CPU a UserWarning and no change. Batch normalization is left as it is."""
+        """As `float`, to bfloat16; on a CPU without AVX-512 a UserWarning and no change. Batch normalization is left as it is."""
         return casting.to_floating(self, "bfloat16", casting.checked_classes(excluded_layers, (KeepsPrecision,)))
 
 

@@ -7,12 +7,14 @@ import torch
 
 from ...base.param_attr import ParamAttr
 from ...tensor.tensor import Tensor
+from ..functional import activation
 from ..functional import norm as F
 from ..initializer.initializer import Constant, Initializer
 from .layers import KeepsPrecision, Layer
 
 __all__ = [
-    "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "GroupNorm", "InstanceNorm1D", "InstanceNorm2D", "InstanceNorm3D", "LayerNorm",
+    "BatchNorm", "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "GroupNorm", "InstanceNorm1D", "InstanceNorm2D",
+    "InstanceNorm3D", "LayerNorm",
 ]  # fmt: skip
 
 Attr = ParamAttr | Initializer | str | bool | None
@@ -161,6 +163,46 @@ class BatchNorm3D(_BatchNormBase):
     ) -> None:
         super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
         self._data_format = data_format.replace("D", "")  # as Paddle keeps, and prints, it
+
+
+class BatchNorm(_BatchNormBase):
+    """act of batch normalization, with the argument names of Paddle 1.x."""
+
+    def __init__(
+        self,
+        num_channels: int,
+        act: str | None = None,
+        is_test: bool = False,
+        momentum: float = 0.9,
+        epsilon: float = 1e-5,
+        param_attr: Attr = None,
+        bias_attr: Attr = None,
+        dtype: object = "float32",
+        data_layout: str = "NCHW",
+        in_place: bool = False,
+        moving_mean_name: str | None = None,
+        moving_variance_name: str | None = None,
+        do_model_average_for_mean_and_var: bool = True,
+        use_global_stats: bool = False,
+        trainable_statistics: bool = False,
+    ) -> None:
+        super().__init__(num_channels, momentum, epsilon, param_attr, bias_attr, data_layout, use_global_stats or None)
+        if act is not None and not callable(getattr(activation, act, None)):
+            raise ValueError(f"act must name an activation such as 'relu' or 'tanh', got {act!r}")
+        self._act, self._is_test, self._trainable_statistics = act, is_test, trainable_statistics
+
+    def forward(self, input: torch.Tensor) -> Tensor:
+        """The normalized input, and the activation."""
+        by_batch = (self.training and not self._is_test) or self._trainable_statistics
+        out = F.batch_norm(
+            input, self._mean, self._variance, self.weight, self.bias, by_batch, self._momentum, self._epsilon,
+            self._data_format, self._use_global_stats,
+        )  # fmt: skip
+        return out if self._act is None else getattr(activation, self._act)(out)
+
+    def extra_repr(self) -> str:
+        """Nothing, as in Paddle."""
+        return ""
 
 
 class GroupNorm(Layer):

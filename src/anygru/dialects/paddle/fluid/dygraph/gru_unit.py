@@ -1,0 +1,118 @@
+"""The removed `paddle.fluid.dygraph.GRUUnit`: one step of a GRU whose input is projected already.
+
+Source: Paddle's page of `GRUUnit` (1.8) and the layout of `gru_unit_op` there, read: the weight's memory holds [H, 2H] for
+the update and the reset gate, then [H, H] for the candidate. The reset comes before the recurrent product. The step is written
+out here because it also returns its gates, which `anygru.functional` does not.
+"""
+
+import torch
+
+from ...base.param_attr import ParamAttr
+from ...nn.functional.activation import relu
+from ...nn.initializer.initializer import Initializer
+from ...nn.layer.layers import Layer
+from ...tensor import ops
+from ...tensor.operation import need_tensor, wrap
+from ...tensor.tensor import Tensor, plain
+from .rnn import GRUCell
+
+__all__ = ["GRUUnit"]
+
+Attr = ParamAttr | Initializer | str | bool | None
+_ACTIVATIONS = {"identity": lambda x: x, "sigmoid": ops.sigmoid, "tanh": ops.tanh, "relu": relu}
+
+
+class GRUUnit(Layer):
+    """One step of a GRU on [B, 3H]: the input's projections for update, reset and candidate.
+
+    Args:
+        size: 3H.
+        param_attr, bias_attr: attributes of `weight` [H, 3H] and `bias` [1, 3H]; False leaves the bias out.
+        activation, gate_activation: 'identity', 'sigmoid', 'tanh' or 'relu'.
+        origin_mode: the new state is u * h + (1 - u) * candidate; else (1 - u) * h + u * candidate.
+        dtype: of the parameters.
+
+    Raises:
+        ValueError: for another activation, or a size that 3 does not divide.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        param_attr: Attr = None,
+        bias_attr: Attr = None,
+        activation: str = "tanh",
+        gate_activation: str = "sigmoid",
+        origin_mode: bool = False,
+        dtype: object = "float32",
+    ) -> None:
+        super().__init__()
+        for name, value in (("activation", activation), ("gate_activation", gate_activation)):
+            if value not in _ACTIVATIONS:
+                raise ValueError(f"GRUUnit: {name} must be one of {', '.join(_ACTIVATIONS)}, got {value!r}")
+        if size <= 0 or size % 3:
+            raise ValueError(f"GRUUnit: size must be 3 times the size of the state, got {size}")
+        self._hidden_size, self._dtype = size // 3, dtype
+        self._activation, self._gate_activation, self._origin_mode = activation, gate_activation, origin_mode
+        self.weight = self.create_parameter([size // 3, size], param_attr, dtype)
+        self.bias = self.create_parameter([1, size], bias_attr, dtype, is_bias=True)
+
+    def _weights(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The recurrent weights [H, 2H] (update, reset) and [H, H], and the bias [3H]."""
+        size, flat = self._hidden_size, plain(self.weight).reshape(-1)
+        bias = flat.new_zeros(3 * size) if self.bias is None else plain(self.bias).reshape(-1)
+        return flat[: 2 * size * size].view(size, 2 * size), flat[2 * size * size :].view(size, size), bias
+
+    def forward(self, input: torch.Tensor, hidden: torch.Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The new state [B, H], the state times the reset gate [B, H], and the gates and the candidate [B, 3H].
+
+        Raises:
+            ValueError: for shapes that do not fit.
+        """
+        need_tensor(input, "input", "GRUUnit")
+        need_tensor(hidden, "hidden", "GRUUnit")
+        size, x, h = self._hidden_size, plain(input), plain(hidden)
+        if x.dim() != 2 or x.shape[1] != 3 * size or h.shape != (x.shape[0], size):
+            raise ValueError(
+                f"(InvalidArgument) GRUUnit: input must be [B, {3 * size}] and hidden [B, {size}], got {list(x.shape)} "
+                f"and {list(h.shape)}"
+            )
+        gates, candidate, bias = self._weights()
+        gate, act = _ACTIVATIONS[self._gate_activation], _ACTIVATIONS[self._activation]
+        inner = gate(x[:, : 2 * size] + h @ gates + bias[: 2 * size])
+        update, reset_state = inner[:, :size], inner[:, size:] * h
+        node = act(x[:, 2 * size :] + reset_state @ candidate + bias[2 * size :])
+        kept, new = (h, node) if self._origin_mode else (node, h)
+        return wrap(new + update * (kept - new)), wrap(reset_state), wrap(torch.cat([inner, node], 1))
+
+    def to_gru_cell(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> GRUCell:
+        """A `GRUCell(use_cudnn_impl=False)` with copies of this unit's weights and of the projection before it.
+
+        Args:
+            weight: [I, 3H], of the layer that projects the input.
+            bias: [3H], of that layer.
+
+        Raises:
+            ValueError: unless the gates are sigmoids, or `origin_mode` is set.
+        """
+        if not self._origin_mode and self._gate_activation != "sigmoid":
+            raise ValueError("GRUUnit.to_gru_cell: without origin_mode the gates must be sigmoids")
+        size = self._hidden_size
+        gates, candidate, own = self._weights()
+        joined = torch.cat([plain(weight), torch.cat([gates, candidate], 1)])
+        total = own if bias is None else own + plain(bias).reshape(-1)
+        sign = 1.0 if self._origin_mode else -1.0  # 1 - sigmoid(a) is sigmoid(-a)
+        cell = GRUCell(
+            size, joined.shape[0] - size, use_cudnn_impl=False, dtype=self._dtype,
+            gate_activation=_ACTIVATIONS[self._gate_activation], activation=_ACTIVATIONS[self._activation],
+        )  # fmt: skip
+        update, reset, node = joined.split(size, 1)
+        values = {
+            "_gate_weight": torch.cat([reset, sign * update], 1),
+            "_candidate_weight": node,
+            "_gate_bias": torch.cat([total[size : 2 * size], sign * total[:size]]),
+            "_candidate_bias": total[2 * size :],
+        }
+        for name, value in values.items():
+            getattr(cell, name).set_value(wrap(value.detach().clone()))
+        return cell
