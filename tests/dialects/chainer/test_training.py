@@ -262,3 +262,63 @@ def test_a_polynomial_shift_with_a_negative_rate_rises():
         values.append(optimizer.lr)
     # Recorded from Chainer 7.8.1.
     np.testing.assert_allclose(values, [2.0, 2.1081851067789197, 2.2, 2.2], rtol=1e-12)
+
+
+def test_statistics_of_parameters_are_reported_by_name(tmp_path):
+    trainer, model = make_trainer(tmp_path, (2, "iteration"))
+    model.name = "model"
+    statistics = extensions.ParameterStatistics(model, trigger=(1, "iteration"), prefix="p", report_grads=False)
+    statistics.register_statistics("first", lambda x: x[0])
+    trainer.extend(statistics, trigger=(1, "iteration"))
+    seen = {}
+    trainer.extend(lambda trainer: seen.update(trainer.observation), "look", trigger=(1, "iteration"), priority=-1)
+    trainer.run()
+    W = model.predictor.W.array.ravel()
+    name = "p/model/predictor/W/data/"
+    assert seen[name + "first"] == W[0]
+    np.testing.assert_allclose(seen[name + "mean"], W.mean())
+    np.testing.assert_allclose(
+        [seen[f"{name}percentile/{i}"] for i in range(7)],
+        np.percentile(W, (0.13, 2.28, 15.87, 50, 84.13, 97.72, 99.87)),
+    )
+    assert seen[name + "zeros"] == 0
+
+
+def test_a_reservoir_keeps_all_rows_alike():
+    from anygru.dialects.chainer.training.extensions.statistics import Reservoir
+
+    np.random.seed(0)
+    counts = np.zeros(10)
+    for _ in range(2000):
+        reservoir = Reservoir(3, (1,))
+        for i in range(10):
+            reservoir.add(np.array([i]), idx=i)
+        idxs, data = reservoir.get_data()
+        assert (np.diff(idxs) > 0).all()
+        np.testing.assert_array_equal(data[:, 0], idxs)
+        counts[idxs] += 1
+    np.testing.assert_allclose(counts, 600, rtol=0.15)
+
+
+def test_statistics_are_plotted(tmp_path):
+    trainer, model = make_trainer(tmp_path, (3, "iteration"))
+    plot = extensions.VariableStatisticsPlot(model, trigger=(1, "iteration"), max_sample_size=2)
+    trainer.extend(plot, trigger=(1, "iteration"))
+    trainer.run()
+    assert (tmp_path / "statistics.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="Nothing to plot"):
+        extensions.VariableStatisticsPlot(model, plot_mean=False, plot_std=False, percentile_sigmas=())
+
+
+def test_kept_graphs_are_let_go(tmp_path):
+    x = chainer.Variable(np.ones(2, "f"))
+    y = functions.sum(x * 2)
+    extension = extensions.unchain_variables()
+    trainer, _ = make_trainer(tmp_path, (1, "iteration"))
+    trainer.observation = {"loss": y, "number": 3}
+    with chainer.using_config("keep_graph_on_report", True):
+        extension.initialize(trainer)
+    assert extension.trigger(trainer)
+    assert not extension.trigger(trainer)
+    extension(trainer)
+    assert y.creator is None

@@ -58,7 +58,10 @@ def cache_or_load_file(path: str, creator: Callable[[str], Any], loader: Callabl
     """The content of a file: `loader(path)` if it is there, else `creator(temporary path)`, whose file is moved to `path`."""
     if os.path.exists(path):
         return loader(path)
-    os.makedirs(_dataset_root, exist_ok=True)
+    try:
+        os.makedirs(_dataset_root, exist_ok=True)
+    except OSError as error:
+        raise RuntimeError(f"cannot create dataset directory {_dataset_root}") from error
     with tempfile.TemporaryDirectory(dir=_dataset_root) as folder:
         temporary = os.path.join(folder, os.path.basename(path))
         content = creator(temporary)

@@ -7,3 +7,4 @@ from .progress_bar import *
 from .reports import *
 from .shifts import *
 from .snapshot_writers import SimpleWriter as SimpleWriter
+from .statistics import *
