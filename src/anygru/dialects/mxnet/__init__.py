@@ -6,9 +6,11 @@ where results may differ.
 
 from .._hook.not_covered import cover as _cover
 from . import (
+    attribute,
     autograd,
     base,
     context,
+    contrib,
     gluon,
     initializer,
     kvstore,
@@ -19,15 +21,18 @@ from . import (
     optimizer,
     random,
     symbol,
+    util,
 )
 from . import initializer as init
 from . import kvstore as kv
 from . import ndarray as nd
 from . import random as rnd
 from . import symbol as sym
+from .attribute import AttrScope
 from .base import MXNetError
 from .context import *
 from .ndarray import waitall
+from .util import is_np_array, is_np_shape, np_array, np_shape, set_np_shape, use_np, use_np_array, use_np_shape
 
 __version__ = "1.9.1"
 

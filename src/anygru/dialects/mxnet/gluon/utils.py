@@ -1,12 +1,14 @@
 """`gluon.utils`: batches over contexts, gradient clipping, and texts of blocks."""
 
 import hashlib
+import os
 import warnings
 from typing import Any
 
 import numpy as np
 import torch
 
+from ..._hook.not_covered import not_covered
 from ..base import MXNetError
 from ..context import Context
 from ..ndarray.array import wrap
@@ -15,7 +17,7 @@ from ..ndarray.register import FUNCTIONS
 from ..ndarray.utils import array
 from ..state import state
 
-__all__ = ["check_sha1", "clip_global_norm", "split_and_load", "split_data"]
+__all__ = ["check_sha1", "clip_global_norm", "download", "split_and_load", "split_data"]
 
 
 def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: bool = True) -> list[NDArray]:
@@ -70,6 +72,28 @@ def clip_global_norm(arrays: list[NDArray], max_norm: float, check_isfinite: boo
         tensor.data.mul_(scale.to(tensor.device, tensor.dtype))
     result = wrap(total, arrays[0].context)
     return result.asscalar() if check_isfinite else result
+
+
+def download(
+    url: str,
+    path: str | None = None,
+    overwrite: bool = False,
+    sha1_hash: str | None = None,
+    retries: int = 5,
+    verify_ssl: bool = True,
+) -> str:
+    """The name of the file that the URL would be downloaded to, if it lies there already; anygru downloads nothing.
+
+    Raises:
+        NotCoveredError: without the file, or if its SHA-1 sum is another one.
+    """
+    name = url.split("/")[-1]
+    target = name if path is None else os.path.expanduser(path)
+    if os.path.isdir(target):
+        target = os.path.join(target, name)
+    if os.path.isfile(target) and not overwrite and (not sha1_hash or check_sha1(target, sha1_hash)):
+        return target
+    raise not_covered(f"mxnet.gluon.utils.download({url!r})", f"another program, and put the file at {target}")
 
 
 def check_sha1(filename: str, sha1_hash: str) -> bool:

@@ -25,10 +25,21 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> "EvalMetric":
             composite.add(create(one, *args, **kwargs))
         return composite
     assert isinstance(metric, str), "metric must be of string type"
-    if metric.startswith("["):
-        metric, kwargs = json.loads(metric)
+    if metric.startswith(("[", "{")):
+        described = json.loads(metric)
+        if isinstance(described, dict):
+            return _from_config(described)
+        metric, kwargs = described
     assert metric.lower() in REGISTRY, f"{metric} is not registered. Please register with metric.register first"
     return REGISTRY[metric.lower()](*args, **kwargs)
+
+
+def _from_config(config: dict[str, Any]) -> EvalMetric:
+    """A metric as its `get_config` describes it."""
+    options = dict(config)
+    if "metrics" in options:
+        options["metrics"] = [_from_config(one) if isinstance(one, dict) else one for one in options["metrics"]]
+    return create(options.pop("metric"), **options)
 
 
 @register
@@ -95,8 +106,8 @@ class CompositeEvalMetric(EvalMetric):
 
     @staticmethod
     def _all(results: list[tuple[Any, Any]]) -> tuple[list, list]:
-        pairs = [pair for result in results for pair in pairs(*result)]
-        return [name for name, _ in pairs], [value for _, value in pairs]
+        found = [pair for result in results for pair in pairs(*result)]
+        return [name for name, _ in found], [value for _, value in found]
 
     def get_config(self) -> dict[str, Any]:
         """What the metric was made with."""

@@ -9,9 +9,9 @@ from ..context import Context, current_context
 from ..ndarray.array import wrap
 from ..ndarray.ndarray import NDArray
 from . import files, graph, infer, types
-from .node import Entry, Node, topological
+from .node import HIDDEN, Entry, Node, topological
 
-__all__ = ["NotImplementedForSymbol", "SymbolBase"]
+__all__ = ["NotImplementedForSymbol", "SymbolBase", "Untraceable"]
 
 Own = TypeVar("Own", bound="SymbolBase")
 
@@ -21,6 +21,10 @@ class NotImplementedForSymbol(MXNetError):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"Function {name} is not implemented for Symbol and only available in NDArray.")
+
+
+class Untraceable(MXNetError):
+    """What has no graph here, so that a hybridized block that does it runs as Python."""
 
 
 class SymbolBase:
@@ -116,15 +120,15 @@ class SymbolBase:
 
     def attr(self, key: str) -> str | None:
         """One attribute's text."""
-        return self._entries[0][0].attrs.get(key)
+        return self.list_attr().get(key)
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
         """The attributes of the node."""
-        return dict(self._entries[0][0].attrs)
+        return _shown(self._entries[0][0].attrs)
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
         """The attributes of every node that has any."""
-        return {node.name: dict(node.attrs) for node in self._nodes() if node.attrs}
+        return {node.name: _shown(node.attrs) for node in self._nodes() if node.attrs}
 
     # ---- inference, running, files
 
@@ -235,6 +239,11 @@ class SymbolBase:
                     node.operator, node.name, node.attrs, [_moved(copies, entry) for entry in node.inputs]
                 )
         return type(self)([_moved(copies, entry) for entry in self._entries])
+
+
+def _shown(attrs: dict[str, str]) -> dict[str, str]:
+    """Attributes with those that MXNet hides between underscores shown under their plain names too."""
+    return attrs | {key: attrs[f"__{key}__"] for key in HIDDEN if f"__{key}__" in attrs}
 
 
 def _warn_of_unknown(what: str, note: str, unknown: list[tuple[str, Any]]) -> None:

@@ -72,15 +72,31 @@ def _run_rnn(attributes: dict[str, Any], others: int, *tensors: Tensor) -> Tenso
     return result if truth(attributes.get("state_outputs", False)) else result[0]
 
 
-class _Step:
-    __slots__ = ("done", "name", "reads", "run", "writes")
+# Told the name of a value, that of the operator, the value, and whether it is an input.
+Watch = Callable[[str, str, Tensor, bool], None]
 
-    def __init__(self, run: Callable[..., Any], reads: list[int], writes: list[int], name: str) -> None:
+
+class _Step:
+    __slots__ = ("done", "inputs", "name", "operator", "outputs", "reads", "run", "writes")
+
+    def __init__(self, run: Callable[..., Any], reads: list[int], writes: list[int], node: Node) -> None:
+        assert node.operator is not None
+        self.operator = node.operator.name
+        self.inputs = node.operator.inputs
+        self.outputs = [node.output_name(index) for index in range(len(writes))]
         self.run = run
         self.reads = reads
         self.writes = writes
-        self.name = name
+        self.name = node.name
         self.done: list[int] = []
+
+
+def _show(step: _Step, slots: list[Any], watch: Watch) -> None:
+    for place, slot in enumerate(step.reads):
+        last = step.inputs[min(place, len(step.inputs) - 1)] if step.inputs else str(place)
+        watch(f"{step.name}_{last}", step.operator, slots[slot], True)
+    for name, slot in zip(step.outputs, step.writes, strict=True):
+        watch(name, step.operator, slots[slot], False)
 
 
 class Program:
@@ -107,7 +123,7 @@ class Program:
                 slots[id(node), index] = len(slots)
                 writes.append(slots[id(node), index])
             reads = [slots[id(below), index] for below, index in running_inputs(node)]
-            self._steps.append(_Step(self._function(node), reads, writes, node.name))
+            self._steps.append(_Step(self._function(node), reads, writes, node))
         self._slots = len(slots)
         self._heads = [slots[id(node), index] for node, index in heads]
         self._release()
@@ -142,20 +158,20 @@ class Program:
             if slot not in self._heads and slot >= len(self.variables):
                 step.done.append(slot)
 
-    def run(self, values: list[Tensor]) -> list[Tensor]:
+    def run(self, values: list[Tensor], watch: Watch | None = None) -> list[Tensor]:
         """The outputs, given the values of the variables; in the graph of gradients only while recording.
 
         Raises:
             MXNetError: for values that an operator refuses, naming the node.
         """
-        results = self._compute(values) if state.recording else without_torch_grad(self._compute, values)
+        results = self._compute(values, watch) if state.recording else without_torch_grad(self._compute, values, watch)
         given = {value.untyped_storage().data_ptr() for value in values if value.device.type != "meta"}
         return [
             result.clone() if result.device.type != "meta" and result.untyped_storage().data_ptr() in given else result
             for result in results
         ]
 
-    def _compute(self, values: list[Tensor]) -> list[Tensor]:
+    def _compute(self, values: list[Tensor], watch: Watch | None) -> list[Tensor]:
         slots: list[Any] = [*values, *[None] * (self._slots - len(values))]
         for step in self._steps:
             try:
@@ -169,6 +185,8 @@ class Program:
                     slots[slot] = part
             else:
                 slots[step.writes[0]] = result
+            if watch is not None:
+                _show(step, slots, watch)
             for slot in step.done:
                 slots[slot] = None
         return [slots[slot] for slot in self._heads]

@@ -8,6 +8,8 @@ import numpy as np
 from ..base import MXNetError
 from ..operators import OPERATORS, Operator
 
+# Attributes of any symbol that MXNet keeps between two underscores on either side.
+HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 Entry = tuple["Node", int]
 
 

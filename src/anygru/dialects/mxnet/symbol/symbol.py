@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from .. import attribute
 from ..base import DTYPE_NUMBERS, DtypeLike, Sizes, numeric_types
 from ..name import current as current_names
 from ..operators import OPERATORS, Operator
 from . import files
 from .base import NotImplementedForSymbol, SymbolBase
-from .node import Entry, Node, text_of
+from .node import HIDDEN, Entry, Node, text_of
 
 __all__ = ["Group", "Symbol", "Variable", "fromjson", "load", "load_json", "var"]
 
@@ -165,6 +166,10 @@ def apply(operator: Operator, inputs: list[Symbol], attributes: dict[str, Any], 
         MXNetError: for an attribute that the operator does not have.
         AssertionError: for an input that is no symbol.
     """
+    attributes = dict(attributes)
+    scope = attribute.current().get(attributes.pop("attr", None))
+    scope |= {key: attributes.pop(key) for key in HIDDEN if key in attributes}
+    attributes |= {f"__{key}__" if key in HIDDEN else key: value for key, value in scope.items()}
     operator.check({key: value for key, value in attributes.items() if not key.startswith("__")})
     given = current_names().get(name, hint)
     entries: list[Entry] = []
@@ -203,7 +208,8 @@ def var(
     """
     if not isinstance(name, str):
         raise TypeError("Expect a string for variable `name`")
-    attrs = dict(attr or {})
+    scope = attribute.current().get(attr)
+    attrs = {f"__{key}__" if key in HIDDEN else key: value for key, value in scope.items()}
     if shape is not None:
         attrs["__shape__"] = text_of(tuple(shape))
     if lr_mult is not None:

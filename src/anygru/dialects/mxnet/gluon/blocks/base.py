@@ -10,6 +10,7 @@ from ...context import ContextLike
 from ...initializer import Initial
 from ...ndarray.utils import load, save
 from ..utils import brief, indent
+from . import saving
 from .naming import BlockScope, new_names
 from .parameter import Parameter
 from .parameter_dict import ParameterDict
@@ -184,6 +185,11 @@ class Block:
         """Have `hook(block, inputs, output)` called after every forward pass."""
         return HookHandle(self._forward_hooks, hook)
 
+    def register_op_hook(self, callback: Callable, monitor_all: bool = False) -> None:
+        """Have `callback(name, operator, array)` called for each result (with `monitor_all`, each input too) of every graph."""
+        for child in self._children.values():
+            child.register_op_hook(callback, monitor_all)
+
     def __call__(self, *args: Any) -> Any:
         if self._forward_pre_hooks:
             for hook in list(self._forward_pre_hooks.values()):
@@ -266,6 +272,18 @@ class Block:
                     f"Parameter '{path}' loaded from file '{filename}' is not present in ParameterDict, which contains "
                     f"parameters {brief(parameters)}. Set ignore_extra=True to ignore. "
                 )
+
+    def save(self, prefix: str) -> None:
+        """Write the parameters, and the graphs of hybridized blocks, to `prefix-model.params` and `prefix-model.json`."""
+        saving.save(self, prefix)
+
+    def load(self, prefix: str) -> None:
+        """Take what `save` wrote.
+
+        Raises:
+            MXNetError: for a missing or damaged file.
+        """
+        saving.load(self, prefix)
 
     def load_params(
         self, filename: str, ctx: ContextLike = None, allow_missing: bool = False, ignore_extra: bool = False

@@ -1,13 +1,17 @@
 """`gluon.HybridBlock`: a block that can also be traced into a graph, to run it, infer shapes from it or export it."""
 
 import warnings
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
+
+from torch import Tensor
 
 from ... import ndarray, symbol
 from ...base import DtypeLike
 from ...ndarray.array import wrap
 from ...ndarray.utils import save
+from ...symbol.base import Untraceable
 from ...symbol.graph import Program
 from . import nesting
 from .base import Block
@@ -28,6 +32,9 @@ class HybridBlock(Block):
         self._out_format: Any = None
         self._in_format: Any = None
         self._active = False
+        # Whether its graph cannot be made, so that it runs as Python although it is hybridized.
+        self._untraceable = False
+        self._op_hook: tuple | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
@@ -68,6 +75,7 @@ class HybridBlock(Block):
         if backend is not None:
             raise NotImplementedError(f"hybridize: backend={backend!r} is MXNet's own; in PyTorch: torch.compile")
         self._active = active
+        self._untraceable = False
         if clear:
             self._clear_cached_op()
         if active and (self._forward_hooks or self._forward_pre_hooks):
@@ -163,6 +171,11 @@ class HybridBlock(Block):
                 f"Parameter {', '.join(unused)} is not used by any computation. Is this intended?", stacklevel=5
             )
 
+    def register_op_hook(self, callback: Callable, monitor_all: bool = False) -> None:
+        """Have `callback(name, operator, array)` called for each result (with `monitor_all`, each input too) of its graph."""
+        self._op_hook = (callback, monitor_all)
+        super().register_op_hook(callback, monitor_all)
+
     def _call_cached_op(self, *args: Any) -> Any:
         if self._cached_op is None:
             self._build_cache(*args)
@@ -176,7 +189,15 @@ class HybridBlock(Block):
         given = [value for value in flat if value is not None]
         ctx = given[0]._ctx
         values = [given[source]._t if is_input else source.data(ctx)._t for is_input, source in self._cached_op_args]
-        results = [wrap(result, ctx) for result in self._cached_op.run(values)]
+        watch = None
+        if self._op_hook is not None:
+            callback, everything = self._op_hook
+
+            def watch(name: str, operator: str, value: Tensor, is_input: bool) -> None:
+                if everything or not is_input:
+                    callback(name, operator, wrap(value.detach(), ctx))
+
+        results = [wrap(result, ctx) for result in self._cached_op.run(values, watch)]
         return nesting.regroup(results, self._out_format)
 
     # ---- inference
@@ -184,6 +205,8 @@ class HybridBlock(Block):
     def _deferred_infer_shape(self, *args: Any) -> None:
         try:
             self.infer_shape(*args)
+        except Untraceable:
+            raise
         except Exception as error:
             raise ValueError(f"Deferred initialization failed because shape cannot be inferred. {error}") from error
 
@@ -269,13 +292,17 @@ class HybridBlock(Block):
                 return self.hybrid_forward(symbol, x, *args, **parameters)
         ctx = contexts[0]
         with ctx:
-            if self._active:
+            if self._active and not self._untraceable:
                 if any(other != ctx for other in contexts):
                     raise ValueError(
                         "Find multiple contexts in the input, After hybridized, the HybridBlock only supports one input "
                         f"context. Find all contexts = {set(contexts)}"
                     )
-                return self._call_cached_op(x, *args)
+                try:
+                    return self._call_cached_op(x, *args)
+                except Untraceable:
+                    self._untraceable = True
+                    self._clear_cached_op()
             try:
                 parameters = {key: parameter.data(ctx) for key, parameter in self._reg_params.items()}
             except DeferredInitializationError:

@@ -23,6 +23,7 @@ class GatedCell(HybridRecurrentCell):
         input_size: features of the input, C; 0 waits for the first input.
         initializers: of the two weights and the two biases.
         prefix, params: as for `Block`.
+        state_size: features of the state that the second product takes, if they are not H.
     """
 
     # How many states of shape [N, H] there are.
@@ -36,12 +37,13 @@ class GatedCell(HybridRecurrentCell):
         initializers: tuple[Initial, Initial, Initial, Initial],
         prefix: str | None,
         params: ParameterDict | None,
+        state_size: int | None = None,
     ) -> None:
         super().__init__(prefix=prefix, params=params)
         self._hidden_size = hidden_size
         self._input_size = input_size
         rows = gates * hidden_size
-        shapes = ((rows, input_size), (rows, hidden_size), (rows,), (rows,))
+        shapes = ((rows, input_size), (rows, state_size or hidden_size), (rows,), (rows,))
         names = ("i2h_weight", "h2h_weight", "i2h_bias", "h2h_bias")
         for name, shape, init in zip(names, shapes, initializers, strict=True):
             setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))

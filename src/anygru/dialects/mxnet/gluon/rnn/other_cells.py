@@ -65,6 +65,7 @@ class LSTMCell(GatedCell):
     """
 
     _states = 2
+    _shown = "out"  # the last part of the name of the output before any projection
 
     def __init__(
         self,
@@ -111,5 +112,5 @@ class LSTMCell(GatedCell):
         kept = F.elemwise_mul(forget, states[1], name=at + "mul0")
         cell = F.elemwise_add(kept, F.elemwise_mul(gate, change, name=at + "mul1"), name=at + "state")
         shown = F.Activation(cell, act_type=self._activation, name=at + "activation0")
-        result = F.elemwise_mul(out, shown, name=at + "out")
+        result = F.elemwise_mul(out, shown, name=at + self._shown)
         return result, [result, cell]

@@ -1,0 +1,3 @@
+"""`mx.contrib`: vocabularies and embeddings of words."""
+
+from . import text

@@ -1,0 +1,3 @@
+"""`mx.contrib.text`: vocabularies and embeddings of words, from local files."""
+
+from . import embedding, utils, vocab

@@ -1,0 +1,27 @@
+"""`mx.contrib.text.utils`: words counted."""
+
+import re
+from collections import Counter
+
+__all__ = ["count_tokens_from_str"]
+
+
+def count_tokens_from_str(
+    source_str: str,
+    token_delim: str = " ",
+    seq_delim: str = "\n",
+    to_lower: bool = False,
+    counter_to_update: Counter | None = None,
+) -> Counter:
+    """How often each token stands in a text.
+
+    Args:
+        source_str: the text.
+        token_delim, seq_delim: regular expressions that end a token and a sequence.
+        to_lower: whether capitals count as small letters.
+        counter_to_update: a counter to add to, which is returned.
+    """
+    tokens = re.split(f"{token_delim}|{seq_delim}", source_str.lower() if to_lower else source_str)
+    counter = Counter() if counter_to_update is None else counter_to_update
+    counter.update(token for token in tokens if token)
+    return counter

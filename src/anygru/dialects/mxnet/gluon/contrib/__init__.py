@@ -1,0 +1,3 @@
+"""`gluon.contrib`: further cells, layers and samplers."""
+
+from . import data, nn, rnn

@@ -1,0 +1,141 @@
+"""`gluon.contrib.rnn`: an LSTM with a projection, and dropout that is the same at every step."""
+
+from types import ModuleType
+from typing import Any
+
+from ...initializer import Initial
+from ...symbol.symbol import Symbol
+from ..blocks.nesting import Data
+from ..blocks.parameter_dict import ParameterDict
+from ..rnn.combined_cells import BidirectionalCell
+from ..rnn.modifier_cells import ModifierCell
+from ..rnn.other_cells import LSTMCell
+from ..rnn.recurrent_cell import RecurrentCell
+from ..rnn.sequences import Sequence, Steps, operators_for
+
+__all__ = ["LSTMPCell", "VariationalDropoutCell"]
+
+
+class LSTMPCell(LSTMCell):
+    """One step of an LSTM whose output is projected to fewer features (Sak et al. 2014).
+
+    Args:
+        hidden_size: features of the cell.
+        projection_size: features of the output.
+        h2r_weight_initializer: initializer of the projection; the others are those of `LSTMCell`.
+    """
+
+    _shown = "hidden"
+
+    def __init__(
+        self,
+        hidden_size: int,
+        projection_size: int,
+        i2h_weight_initializer: Initial = None,
+        h2h_weight_initializer: Initial = None,
+        h2r_weight_initializer: Initial = None,
+        i2h_bias_initializer: Initial = "zeros",
+        h2h_bias_initializer: Initial = "zeros",
+        input_size: int = 0,
+        prefix: str | None = None,
+        params: ParameterDict | None = None,
+    ) -> None:
+        super(LSTMCell, self).__init__(
+            4,
+            hidden_size,
+            input_size,
+            (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer),
+            prefix,
+            params,
+            state_size=projection_size,
+        )
+        self._activation, self._recurrent_activation = "tanh", "sigmoid"
+        self._projection_size = projection_size
+        self.h2r_weight = self.params.get(
+            "h2r_weight", shape=(projection_size, hidden_size), init=h2r_weight_initializer, allow_deferred_init=True
+        )
+
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
+        """Shape and layout of the output and of the cell."""
+        sizes = (self._projection_size, self._hidden_size)
+        return [{"shape": (batch_size, size), "__layout__": "NC"} for size in sizes]
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]} -> {self._projection_size})"
+
+    def hybrid_forward(self, F: ModuleType, inputs: Data, states: list, *weights: Any, **named: Any) -> Any:  # type: ignore[override]
+        """One step."""
+        projection = named.pop("h2r_weight")
+        output, (_, cell) = super().hybrid_forward(F, inputs, states, *weights, **named)
+        at = f"t{self._counter}_"
+        result = F.FullyConnected(
+            data=output, num_hidden=self._projection_size, weight=projection, no_bias=True, name=at + "out"
+        )
+        return result, [result, cell]
+
+
+class VariationalDropoutCell(ModifierCell):
+    """Dropout of inputs, states and outputs with masks that stay the same over a sequence (Gal, Ghahramani 2016).
+
+    Args:
+        base_cell: the cell inside.
+        drop_inputs, drop_states, drop_outputs: probabilities of zeroing a feature; of the states the first alone.
+    """
+
+    def __init__(
+        self, base_cell: RecurrentCell, drop_inputs: float = 0.0, drop_states: float = 0.0, drop_outputs: float = 0.0
+    ) -> None:
+        assert not drop_states or not isinstance(base_cell, BidirectionalCell), (
+            "BidirectionalCell doesn't support variational state dropout. "
+            "Please add VariationalDropoutCell to the cells underneath instead."
+        )
+        super().__init__(base_cell)
+        self.drop_inputs = drop_inputs
+        self.drop_states = drop_states
+        self.drop_outputs = drop_outputs
+        self._masks: dict[str, Any] = {}
+
+    def _alias(self) -> str:
+        return "vardrop"
+
+    def reset(self) -> None:
+        """Forget the masks."""
+        super().reset()
+        self._masks = {}
+
+    def _dropped(self, F: ModuleType, name: str, value: Data, rate: float) -> Any:
+        if not rate:
+            return value
+        if name not in self._masks:
+            self._masks[name] = F.Dropout(F.ones_like(value), p=rate)
+        return value * self._masks[name]
+
+    def hybrid_forward(self, F: ModuleType, inputs: Data, states: list) -> Any:
+        """One step."""
+        states = [self._dropped(F, "states", states[0], self.drop_states), *states[1:]] if states else states
+        output, following = self.base_cell(self._dropped(F, "inputs", inputs, self.drop_inputs), states)
+        return self._dropped(F, "outputs", output, self.drop_outputs), following
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(p_out = {self.drop_outputs}, p_state = {self.drop_states})"
+
+    def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
+        """Run the cell over a sequence: with masks of the states step by step, else masks on the whole."""
+        if self.drop_states:
+            return super()._unroll(inputs, states, sequence)
+        F = operators_for(inputs)
+        whole = sequence.merged(F, inputs if isinstance(inputs, Symbol) else sequence.steps(inputs))
+        self.base_cell._modified = False
+        try:
+            outputs, last = sequence._replace(merge=True).run(
+                self.base_cell, self._shared(F, whole, sequence, "inputs"), states
+            )
+        finally:
+            self.base_cell._modified = True
+        outputs = self._shared(F, outputs, sequence, "outputs")
+        return (sequence.steps(outputs) if sequence.merge is False else outputs), last
+
+    def _shared(self, F: ModuleType, values: Data, sequence: Sequence, name: str) -> Any:
+        """Values with one mask for all steps."""
+        rate = getattr(self, f"drop_{name}")
+        return F.Dropout(values, p=rate, axes=(sequence.axis,)) if rate else values

@@ -1,0 +1,130 @@
+"""`mx.util`: which arrays are made, those of `mx.nd` or those of `mx.np`, and the environment. Of MXNet 1.9's `mxnet.util`."""
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .context import num_gpus
+from .state import state
+
+__all__ = [
+    "get_gpu_count", "getenv", "is_np_array", "is_np_default_dtype", "is_np_shape", "makedirs", "np_array", "np_shape",
+    "reset_np", "set_module", "set_np", "set_np_shape", "setenv", "use_np", "use_np_array", "use_np_shape",
+]  # fmt: skip
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def is_np_array() -> bool:
+    """Whether Gluon makes the arrays of `mx.np`."""
+    return state.numpy
+
+
+# MXNet has a switch for arrays without dimensions or elements and one for the kind of arrays; here they are one.
+is_np_shape = is_np_array
+
+
+def is_np_default_dtype() -> bool:
+    """Always False: numbers are float32 where nothing says more."""
+    return False
+
+
+def set_np(shape: bool = True, array: bool = True, dtype: bool = False) -> None:
+    """Have Gluon make the arrays of `mx.np`, in every thread.
+
+    Raises:
+        ValueError: for arrays of `mx.np` without their shapes.
+        NotImplementedError: for `dtype`, which would make float64 the usual dtype.
+    """
+    if array and not shape:
+        raise ValueError("NumPy Shape semantics is required in using NumPy array semantics.")
+    if dtype:
+        raise NotImplementedError("npx.set_np(dtype=True) is not covered; give dtype='float64' where it is wanted")
+    type(state).numpy = array
+    state.__dict__.pop("numpy", None)
+
+
+def reset_np() -> None:
+    """Have Gluon make the arrays of `mx.nd` again."""
+    set_np(shape=False, array=False)
+
+
+def set_np_shape(active: bool) -> bool:
+    """Set the switch; the switch as it was."""
+    before = state.numpy
+    set_np(active, active)
+    return before
+
+
+class _Scope:
+    """`with np_array(active):` or `@np_array(active)`: which arrays are made inside."""
+
+    def __init__(self, active: bool = True) -> None:
+        self._active = active
+        self._before: list[bool] = []
+
+    def __enter__(self) -> "_Scope":
+        self._before.append(state.numpy)
+        state.numpy = self._active
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        state.numpy = self._before.pop()
+
+    def __call__(self, function: Function) -> Function:
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self._active):
+                return function(*args, **kwargs)
+
+        return inside  # type: ignore[return-value]
+
+
+np_array = np_shape = _Scope
+
+
+def use_np(func: Any) -> Any:
+    """A function, or a class's methods, with the arrays of `mx.np`."""
+    if not isinstance(func, type):
+        return _Scope()(func)
+    for name in ("__init__", "forward", "hybrid_forward"):
+        if name in vars(func):
+            setattr(func, name, _Scope()(vars(func)[name]))
+    return func
+
+
+use_np_array = use_np_shape = use_np
+
+
+def set_module(module: str) -> Callable[[Any], Any]:
+    """Give a function or class another `__module__`."""
+
+    def decorator(func: Any) -> Any:
+        func.__module__ = module
+        return func
+
+    return decorator
+
+
+def getenv(name: str) -> str | None:
+    """A variable of the environment."""
+    return os.environ.get(name)
+
+
+def setenv(name: str, value: str | None) -> None:
+    """Set a variable of the environment, or take it away."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+def makedirs(d: str) -> None:
+    """Make a folder and those above it."""
+    os.makedirs(os.path.expanduser(d), exist_ok=True)
+
+
+def get_gpu_count() -> int:
+    """How many GPUs torch can use."""
+    return num_gpus()
