@@ -69,7 +69,13 @@ class _Bridge(torch.autograd.Function):
         call.tensor_outputs = [place for place, each in enumerate(values) if isinstance(each, torch.Tensor)]
         if not call.tensor_outputs:
             raise ValueError("(InvalidArgument) At least one output of `PyLayer.forward` is a `Tensor`.")
-        call.outputs = values if several else outputs
+        call.outputs = outputs
+        for place in call.tensor_outputs:
+            if values[place].is_leaf and any(values[place] is each for each in call.tensors()):
+                raise ValueError(
+                    f"(InvalidArgument) Leaf Var ({getattr(values[place], '_name', '')}) that doesn't stop gradient can't use "
+                    "inplace strategy."
+                )
         results = []
         for place in call.tensor_outputs:
             value = values[place]
@@ -153,7 +159,8 @@ class PyLayer:
     @staticmethod
     def backward(ctx: PyLayerContext, *args: Any) -> Any:
         """Its gradient; to be given by subclasses."""
-        raise NotImplementedError("You must implement the backward function for PyLayer.")
+        # Paddle 2.6.2 passes Python's error on through its engine, which makes an OSError of it (recorded).
+        raise OSError("(External) NotImplementedError: You must implement the backward function for PyLayer.")
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
@@ -163,13 +170,17 @@ class PyLayer:
             ValueError: if `forward` gives no tensor; in the backward pass, if `backward` gives gradients that do not fit.
         """
         call = _Call(cls, args, kwargs)
+        recorded = torch.is_grad_enabled() and any(each.requires_grad for each in call.tensors())
         results = [wrap(each) for each in _Bridge.apply(call, *call.tensors())]
-        if not isinstance(call.outputs, list):
+        for result in results:
+            if recorded and not (result.is_floating_point() or result.is_complex()):
+                result.stop_gradient = False
+        if not isinstance(call.outputs, (list, tuple)):
             return results[0]
         outputs = list(call.outputs)
         for place, result in zip(call.tensor_outputs, results, strict=True):
             outputs[place] = result
-        return tuple(outputs)
+        return type(call.outputs)(outputs)
 
 
 LegacyPyLayer = PyLayer

@@ -14,7 +14,7 @@ from ..base.errors import paddles
 from ..framework.dtype import torch_dtype
 from ..framework.framework import default_torch_dtype
 from ..framework.kinds import DTypeLike, Shape
-from .operation import as_sizes, as_torch, need_tensor, operation, plain, wrap
+from .operation import as_sizes, as_torch, need_tensor, operation, plain, to_dtype, wrap
 
 __all__ = [
     "arange", "assign", "clone", "complex", "diag", "diag_embed", "diagflat", "empty", "empty_like", "eye", "full",
@@ -76,7 +76,7 @@ def to_tensor(data: Any, dtype: DTypeLike = None, place: Any = None, stop_gradie
             f"Can't constructs a 'paddle.Tensor' with data type {type(data)}, "
             "data type must be scalar|list|tuple|np.ndarray|paddle.Tensor"
         )
-    tensor = wrap(plain(torch.Tensor.to(value, device=device, dtype=wanted).detach()))
+    tensor = wrap(plain((value if wanted is None else to_dtype(value, wanted)).to(device).detach()))
     tensor.stop_gradient = bool(stop_gradient)
     tensor.name = unique_name.generate("generated_tensor")
     return tensor
@@ -111,7 +111,10 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None
         dtype = "complex64"
     if isinstance(fill_value, str):
         fill_value = float(fill_value)
-    return torch.full(as_sizes(shape), fill_value, **_options(dtype))
+    wanted = _dtype_or_default(dtype)
+    if wanted is torch.bfloat16:  # in single precision first, as it is cut off
+        return to_dtype(full(shape, fill_value, "float32"), wanted)
+    return torch.full(as_sizes(shape), fill_value, dtype=wanted, device=expected_place().device)
 
 
 @operation

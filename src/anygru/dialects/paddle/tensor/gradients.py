@@ -25,6 +25,32 @@ def run_engine(run: Callable[[], Any], roots: Iterable[torch.Tensor]) -> Any:
         ) from error
 
 
+def reached(roots: Iterable[torch.Tensor], blocked: Iterable[torch.Tensor] = ()) -> set[object]:
+    """The steps of the graph behind `roots` that gradients get to without passing through a tensor of `blocked`."""
+    walls = {(_step(each), each.output_nr) for each in blocked}
+    waiting = [(_step(root), root.output_nr) for root in roots]
+    found: set[object] = set()
+    while waiting:
+        step, place = waiting.pop()
+        if step is None or (step, place) in walls or step in found:
+            continue
+        found.add(step)
+        waiting += step.next_functions
+    return found
+
+
+def _step(tensor: torch.Tensor) -> Any:
+    """The step that made a tensor; of a leaf the one that takes its gradient."""
+    if tensor.grad_fn is not None or not tensor.requires_grad:
+        return tensor.grad_fn
+    return torch.autograd.graph.get_gradient_edge(tensor).node
+
+
+def is_reached(tensor: torch.Tensor, steps: set[object]) -> bool:
+    """Whether a tensor is among the results (or the leaves) of steps."""
+    return _step(tensor) in steps
+
+
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool = False) -> None:
     """Add the gradients of `tensors`, weighted by `grad_tensors`, to those of the leaves that they came from.
 

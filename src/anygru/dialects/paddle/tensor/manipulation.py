@@ -11,7 +11,7 @@ import torch
 from ..base.errors import paddles
 from ..framework.dtype import as_dtype, torch_dtype
 from ..framework.kinds import Axis, DTypeLike, Operand, Shape
-from .operation import as_axis, as_sizes, as_torch, need_same_dtype, need_tensor, operation
+from .operation import as_axis, as_sizes, as_torch, need_same_dtype, need_tensor, operation, to_dtype
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -32,7 +32,7 @@ def cast(x: torch.Tensor, dtype: DTypeLike) -> torch.Tensor:
     """`x` in another dtype; a copy, unless the dtype is the same."""
     need_tensor(x, "x", "cast")
     wanted = torch_dtype(dtype)
-    return torch.clone(x) if x.dtype == as_dtype(wanted) else torch.Tensor.to(x, wanted)
+    return torch.clone(x) if x.dtype == as_dtype(wanted) else to_dtype(x, wanted)
 
 
 def _reshaped(x: torch.Tensor, shape: Shape) -> list[int]:

@@ -9,7 +9,7 @@ import torch
 from ..base import core
 from ..framework.dtype import as_dtype
 from . import manipulation
-from .operation import plain, wrap
+from .operation import plain, to_dtype, wrap
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -19,11 +19,15 @@ _OPTIONS = ("device", "dtype", "blocking", "other", "non_blocking", "copy", "mem
 _set_torch_grad = torch.Tensor.grad.__set__  # type: ignore[union-attr]
 
 
+def _moved(x: torch.Tensor, device: torch.device | None, dtype: torch.dtype | None) -> torch.Tensor:
+    return torch.Tensor.to(x if dtype is None else to_dtype(x, dtype), device=device)
+
+
 def recast(tensor: Tensor, device: torch.device | None, dtype: torch.dtype | None) -> None:
     """Move and cast a tensor in place, its gradient too."""
     if not tensor._is_initialized():
         return
-    new = torch.Tensor.to(plain(tensor.detach()), device=device, dtype=dtype)
+    new = _moved(plain(tensor.detach()), device, dtype)
     stop_gradient, grad = tensor.stop_gradient, tensor.grad
     if tensor.is_leaf:
         _set_torch_grad(tensor, None)
@@ -31,7 +35,7 @@ def recast(tensor: Tensor, device: torch.device | None, dtype: torch.dtype | Non
     tensor.data = new
     tensor.stop_gradient = stop_gradient
     if grad is not None and new.is_floating_point():
-        tensor.grad = torch.Tensor.to(plain(grad.detach()), device=device, dtype=dtype)
+        tensor.grad = _moved(plain(grad.detach()), device, dtype)
 
 
 def astype(self: Tensor, dtype: Any) -> torch.Tensor:
@@ -70,7 +74,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         with torch.no_grad():
             recast(self, device, dtype)
         return self
-    return wrap(torch.Tensor.to(self, device=device, dtype=dtype))
+    return wrap(_moved(self, device, dtype))
 
 
 def cpu(self: Tensor) -> Tensor:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Arguments = ParamSpec("Arguments")
 _array: type[torch.Tensor] = torch.Tensor
+_torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 
 
 def results_are(kind: type[torch.Tensor]) -> None:
@@ -58,6 +59,21 @@ def wrap_all(value: Any) -> Any:
             [wrap_all(each) for each in value] if isinstance(value, list) else tuple(wrap_all(each) for each in value)
         )
     return value
+
+
+def to_dtype(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """`x` in another dtype. To bfloat16 Paddle 2.6.2 cuts digits off on a CPU, where torch rounds (recorded)."""
+    if dtype is not torch.bfloat16 or not x.is_cpu or _torch_dtype(x) not in (torch.float32, torch.float64):
+        return torch.Tensor.to(x, dtype)
+    with torch.no_grad():
+        single = torch.Tensor.to(plain(x), torch.float32).contiguous()
+        cut = (single.view(torch.int32) & -0x10000).view(torch.float32).to(torch.bfloat16)
+        cut = torch.where(torch.isnan(single), torch.tensor(torch.nan, dtype=torch.bfloat16), cut)
+    if not (x.requires_grad and torch.is_grad_enabled()):
+        return cut
+    rounded = torch.Tensor.to(x, dtype)
+    rounded.data = cut
+    return rounded
 
 
 def translate(error: Exception, name: str) -> Exception:

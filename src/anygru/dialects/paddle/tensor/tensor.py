@@ -17,6 +17,7 @@ as anygru's own layers, is handed `plain(tensor)`.
 from __future__ import annotations
 
 import copy
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -195,9 +196,7 @@ class Tensor(torch.Tensor):
     @property
     def grad(self) -> Tensor | None:
         """The gradient of a leaf (or of a tensor with `retain_grads`), None before `backward`."""
-        if not (self.is_leaf or self.retains_grad):
-            return None
-        grad = _torch_grad(self)
+        grad = _torch_grad(self) if self.is_leaf else self.__dict__.get("_retained")
         if type(grad) is torch.Tensor:
             grad.__class__ = Tensor
             grad.__dict__["_stop_gradient"] = False  # Paddle's gradients say so
@@ -210,8 +209,11 @@ class Tensor(torch.Tensor):
             return
         if not isinstance(value, torch.Tensor):
             raise ValueError(f"(InvalidArgument) grad must be Tensor, but got {type(value).__name__}; use clear_grad()")
-        grad = plain(value.detach())
-        _set_torch_grad(self, grad)  # `grad` gives it its class and its stop_gradient
+        grad = plain(value.detach())  # the property gives it its class and its stop_gradient
+        if self.is_leaf:
+            _set_torch_grad(self, grad)
+        else:
+            self.__dict__["_retained"] = grad
 
     def gradient(self) -> np.ndarray | None:
         """The gradient as a NumPy array, None before `backward`."""
@@ -220,14 +222,16 @@ class Tensor(torch.Tensor):
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
         """Make the gradient zeros, or None with `set_to_zero=False`."""
-        grad = _torch_grad(self) if self.is_leaf or self.retains_grad else None
+        grad = _torch_grad(self) if self.is_leaf else self.__dict__.get("_retained")
         if grad is None:
             return
         if set_to_zero:
             with torch.no_grad():
                 grad.detach().zero_()
-        else:
+        elif self.is_leaf:
             _set_torch_grad(self, None)
+        else:
+            self.__dict__["_retained"] = None
 
     clear_grad = clear_gradient
 
@@ -251,15 +255,33 @@ class Tensor(torch.Tensor):
         if not self.requires_grad:
             raise RuntimeError("Cannot register hook on a tensor that stop gradient.")
 
-        def call(gradient: torch.Tensor) -> torch.Tensor | None:
-            return hook(wrap(gradient.view_as(gradient)))
+        zeros = self._zeros()
+
+        def call(gradient: torch.Tensor | None) -> torch.Tensor | None:
+            return hook(wrap(zeros() if gradient is None else gradient.view_as(gradient)))
 
         return TensorHookRemoveHelper(super().register_hook(call), self)
 
+    def _zeros(self) -> Callable[[], torch.Tensor]:
+        """Makes the gradient of a part of a split that nothing depends on: torch gives None, Paddle 2.6.2 zeros (recorded)."""
+        return functools.partial(torch.zeros, _torch_shape(self), dtype=_torch_dtype(self), device=self.device)
+
     def retain_grads(self) -> None:
-        """Keep the gradient of a tensor that is no leaf."""
-        if self.requires_grad:
-            self.retain_grad()
+        """Keep the gradient of a tensor that is no leaf, as the hooks registered before have left it; the last one stays.
+
+        torch's own `retain_grad` comes after all hooks and adds up; Paddle 2.6.2 does neither (recorded).
+        """
+        if not self.requires_grad or self.is_leaf or "_retained" in self.__dict__:
+            return
+        kept = self.__dict__
+        kept["_retained"] = None
+
+        zeros = self._zeros()
+
+        def keep(gradient: torch.Tensor | None) -> None:
+            kept["_retained"] = zeros() if gradient is None else plain(gradient.detach())
+
+        super().register_hook(keep)
 
     def numpy(self, *_: Any) -> np.ndarray:  # type: ignore[override]
         """A copy as a NumPy array (bfloat16 as uint16 bit patterns)."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from ...tensor.creation import to_tensor
-from ...tensor.gradients import run_engine
+from ...tensor.gradients import is_reached, reached, run_engine
 from ...tensor.operation import wrap
 from ...tensor.tensor import Tensor
 from .. import core, unique_name
@@ -63,7 +64,7 @@ def grad(
         create_graph: make the result differentiable.
         only_inputs: must be True.
         allow_unused: None for an input that outputs do not depend on, instead of an error.
-        no_grad_vars: not covered.
+        no_grad_vars: tensors that no gradient passes through.
 
     Raises:
         ValueError: for an input that outputs do not depend on.
@@ -72,8 +73,7 @@ def grad(
     ys, xs = _tensors(outputs, "outputs"), _tensors(inputs, "inputs")
     if not only_inputs:
         raise AssertionError("only_inputs=False is not supported yet")
-    if no_grad_vars is not None and _tensors(no_grad_vars, "no_grad_vars"):
-        raise NotImplementedError("paddle.grad: no_grad_vars is not covered; detach() those tensors instead")
+    walls = _walls(no_grad_vars)
     weights: list[Any] = [None] * len(ys)
     if grad_outputs is not None:
         weights = list(grad_outputs) if isinstance(grad_outputs, (list, tuple)) else [grad_outputs]
@@ -84,16 +84,17 @@ def grad(
     places = [place for place, x in enumerate(xs) if x.requires_grad]
     found: list[Any] = [None] * len(xs)
     if used and places:
-        kept = True if retain_graph is None else retain_graph
-        gradients = run_engine(
-            lambda: torch.autograd.grad(
-                [y for y, _ in used], [xs[place] for place in places], [weight for _, weight in used], kept, create_graph,
-                allow_unused=True,
-            ),
-            [y for y, _ in used],
-        )  # fmt: skip
+        with _without_gradient(walls):
+            gradients = run_engine(
+                lambda: torch.autograd.grad(
+                    [y for y, _ in used], [xs[place] for place in places], [weight for _, weight in used],
+                    True if retain_graph is None else retain_graph, create_graph, allow_unused=True,
+                ),
+                [y for y, _ in used],
+            )  # fmt: skip
+        steps = reached([y for y, _ in used], walls) if walls or any(each is None for each in gradients) else None
         for place, gradient in zip(places, gradients, strict=True):
-            found[place] = None if gradient is None else wrap(gradient)
+            found[place] = _result(xs[place], gradient, steps, create_graph)
     for place, gradient in enumerate(found):
         if gradient is None and not allow_unused:
             raise ValueError(
@@ -101,6 +102,45 @@ def grad(
                 "tensor or set allow_unused=True to get None result."
             )
     return found
+
+
+def _walls(no_grad_vars: Any) -> list[torch.Tensor]:
+    """The tensors that no gradient passes."""
+    if no_grad_vars is None:
+        return []
+    walls = list(no_grad_vars) if isinstance(no_grad_vars, (list, tuple, set)) else [no_grad_vars]
+    if not all(isinstance(each, torch.Tensor) for each in walls):
+        raise AssertionError("no_grad_vars must be None, Tensor or list/tuple/set of Tensors")
+    return [each for each in walls if each.requires_grad]
+
+
+@contextlib.contextmanager
+def _without_gradient(walls: list[torch.Tensor]) -> Iterator[None]:
+    """Within the block gradients of these tensors are zeros."""
+    hooks = [torch.Tensor.register_hook(each, torch.zeros_like) for each in walls]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _result(x: torch.Tensor, gradient: torch.Tensor | None, steps: set[object] | None, create_graph: bool) -> Any:
+    """What `grad` gives for an input; `steps` are those that gradients get to, None where that need not be asked.
+
+    As in Paddle 2.6.2 (recorded), a part of a `split` has zeros where only the other parts are used.
+    """
+    if steps is not None:
+        if not is_reached(x, steps):
+            return None
+        gradient = torch.zeros_like(x) if gradient is None else gradient
+    if gradient is None:
+        return None
+    if create_graph and not gradient.requires_grad:
+        gradient = (
+            gradient.detach().requires_grad_()
+        )  # 2.6.2 says so of every gradient that may have a graph (recorded)
+    return wrap(gradient)
 
 
 @contextlib.contextmanager
@@ -145,6 +185,8 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
     Raises:
         TypeError: for anything else.
     """
+    if zero_copy:
+        warnings.warn("Currently, zero_copy is not supported, and it will be discarded.", UserWarning, stacklevel=2)
     if isinstance(value, Tensor) and dtype is None:
         return value
     tensor = to_tensor(value, dtype)
