@@ -130,3 +130,10 @@ def test_one_parameter_can_have_hyperparameters_of_its_own():
 def test_misuse_is_refused(call, error):
     with pytest.raises(error):
         call()
+
+
+def test_weight_decay_grows_with_the_scale_of_the_loss():
+    plain = train(optimizers.SGD(0.1), optimizer_hooks.WeightDecay(0.2))
+    scaled = optimizers.SGD(0.1)
+    scaled.set_loss_scale(8.0)
+    np.testing.assert_allclose(train(scaled, optimizer_hooks.WeightDecay(0.2)), plain, rtol=1e-6)

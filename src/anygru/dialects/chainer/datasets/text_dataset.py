@@ -37,12 +37,21 @@ class TextDataset(DatasetMixin):
                 columns.append(list(file))
         if len({len(column) for column in columns}) > 1:
             raise ValueError("number of lines in files does not match")
-        self._lines = [row for row in zip(*columns, strict=True) if filter_func is None or filter_func(*row)]
+        self._lines: list[Any] | None = [
+            row for row in zip(*columns, strict=True) if filter_func is None or filter_func(*row)
+        ]
+        self._length = len(self._lines)
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return self._length
+
+    def close(self) -> None:
+        """Forget the lines: no example can be read any more (ValueError)."""
+        self._lines = None
 
     def get_example(self, i: int) -> Any:
+        if self._lines is None:
+            raise ValueError("the dataset has been closed")
         row = self._lines[i]
         return row[0] if len(row) == 1 else row
 
