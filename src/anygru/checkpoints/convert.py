@@ -11,7 +11,8 @@ from ..errors import CheckpointError
 from .atomic import mode_of, sync_folder
 from .checkpoint import load_checkpoint
 from .content import Progress
-from .formats import checked_path, format_for, is_folder
+from .filling import fill
+from .formats import checked_path, format_for, is_folder, recognise
 from .oneflow import put_in_place
 from .report import Report
 from .rewriting import Choices, check_place, rewrite
@@ -32,6 +33,7 @@ def convert(
     transpose: Collection[str] = (),
     no_transpose: Collection[str] = (),
     layer_names: bool = False,
+    like: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Convert a checkpoint, and verify the result by reading it back.
@@ -49,6 +51,8 @@ def convert(
             keeps the weight of a linear layer as [in, out], and the others those are transposed anyway that a bias of
             the right size shows to be one; the report names them, and those that may be one.
         no_transpose: of tensors to leave as they are.
+        like: a file of Keras; the target is a copy of it with the weights of the source, see `filling.fill`. The mapping
+            then has names of GRUs in that file by those in the source.
         layer_names: write the parts of other layers under the names of the target's framework ("gamma", "W").
         progress: called with the bytes written.
 
@@ -64,13 +68,16 @@ def convert(
     if os.path.realpath(source) == os.path.realpath(target):
         raise CheckpointError(f"{target}: source and target are the same")
     checkpoint = load_checkpoint(source, source_format, bidirectional=bidirectional)
-    name = target_format or format_for(target)
+    name = target_format or (recognise(like) if like is not None else format_for(target))
     choices = Choices(mapping or {}, approximate, style, transpose, no_transpose, layer_names)
     check_place(target, name)
     place = FilePath(os.path.realpath(target))  # behind a symbolic link, which stays
     with _workplace(place, target) as workplace:
         unverified = workplace / "result"
-        report = rewrite(checkpoint, unverified, name, choices, progress)
+        if like is not None:
+            report = fill(checkpoint, like, unverified, choices.mapping)
+        else:
+            report = rewrite(checkpoint, unverified, name, choices, progress)
         report.verdicts = verify(checkpoint, unverified, report, target)
         if is_folder(name):
             put_in_place(unverified, place)

@@ -164,7 +164,7 @@ class _Candidate:
         for part in PARTS:
             names = tuple(self._prefix + name for name in self._layout.names(part, layer, direction, directions))
             there = [name in self._tensors for name in names]
-            if any(there) != all(there) or (part in PARTS[:2] and not any(there)):
+            if (there and any(there) != all(there)) or (part in PARTS[:2] and not any(there)):
                 return None
             if names and all(there):
                 source[part] = names
@@ -189,6 +189,10 @@ class _Candidate:
             return None
         if len(biased[0]) == 1 and self._layout.bias_hh and not self._layout.concatenated:
             notes.append(f"only {biased[0].pop()} is there: the other bias is read as zeros")
+        if self._layout.columns and not any(biased):
+            notes.append(
+                "without biases its tensors leave the formula open: read as reset after the product, Keras's default"
+            )
         return FoundGRU(
             path=split_prefix(self._prefix),
             layout=self._layout,
@@ -211,6 +215,8 @@ class _Candidate:
         second = self._tensors[source["weight_hh"][0]].shape
         if len(first) != 2 or len(second) != 2 or 0 in first + second:
             return None
+        if self._layout.columns:
+            return first[0], second[0]
         if not self._layout.concatenated:
             return first[1], second[1]
         hidden_size = second[1]
@@ -223,6 +229,9 @@ class _Candidate:
             expected |= {"bias_ih": (2 * hidden,), "bias_hh": (hidden,)}
             if ("bias_ih" in source) != ("bias_hh" in source):
                 return False
+        elif self._layout.columns:
+            biases = (2, 3 * hidden) if self._layout.reset == "after" else (3 * hidden,)
+            expected = {"weight_ih": (features, 3 * hidden), "weight_hh": (hidden, 3 * hidden), "bias_ih": biases}
         else:
             stacked = 3 * hidden if len(self._layout.weight_ih) == 1 else hidden
             expected = {"weight_ih": (stacked, features), "weight_hh": (stacked, hidden)}

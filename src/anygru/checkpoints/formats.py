@@ -17,11 +17,12 @@ from .source import open_regular
 __all__ = ["NAMES", "READ_ONLY", "Format", "checked_path", "format_for", "format_module", "is_folder", "recognise"]
 
 #: Every format, the most telling content first: a pickle that no other format claims counts as Paddle's.
-NAMES = ("mxnet", "hdf5", "safetensors", "chainer", "torch", "oneflow", "onnx", "paddle")
+NAMES = ("mxnet", "hdf5", "safetensors", "keras", "chainer", "torch", "oneflow", "onnx", "paddle")
 
 #: Formats that are read and never written, with the reason and the way out.
 READ_ONLY = {
-    "onnx": "a checkpoint has no graph, so no ONNX model can be made of it: export the module with anygru.onnx.export"
+    "keras": "a Keras file holds a model beside its weights: write the weights into a copy of one with --like FILE",
+    "onnx": "a checkpoint has no graph, so no ONNX model can be made of it: export the module with anygru.onnx.export",
 }
 
 _HEAD = 4096

@@ -7,7 +7,7 @@ import io
 import os
 from collections.abc import Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import h5py as h5
@@ -28,12 +28,15 @@ NESTED = False
 SUFFIXES = (".h5", ".hdf5")
 
 
-def load(path: str | os.PathLike[str], budget: Budget | None = None) -> dict[str, np.ndarray]:
+def load(
+    path: str | os.PathLike[str], budget: Budget | None = None, data: memoryview | None = None
+) -> dict[str, np.ndarray]:
     """Read the datasets of an HDF5 file by their paths without the leading slash.
 
     Args:
         path: the file.
         budget: counts the memory that is made; None: the usual one.
+        data: the file's bytes, where it is a member of an archive; `path` then serves errors alone.
 
     Returns:
         Arrays by path, of plain numbers or text; empty datasets as `numpy.array(None, dtype=object)`.
@@ -45,9 +48,9 @@ def load(path: str | os.PathLike[str], budget: Budget | None = None) -> dict[str
     """
     h5py = _import_h5py()
     where = os.fspath(path)
-    reader = Reader(h5py, where, budget or Budget(where))
+    reader = Reader(h5py, where, budget or Budget(where), data)
     try:
-        with h5py.File(where, "r") as file:
+        with h5py.File(where if data is None else io.BytesIO(data), "r") as file:
             reader.read_group(file)
     except CheckpointError:
         raise
@@ -82,6 +85,19 @@ def save(
                 _write_dataset(h5py, target, name, np.asarray(value), compression)
                 keeper.raise_error()
         keeper.raise_error()
+
+
+def replace_values(file: IO[bytes], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write new values into arrays of an open HDF5 file, by path; shapes and dtypes stay.
+
+    Raises:
+        CheckpointError: an array is not there, or has another shape.
+    """
+    with _import_h5py().File(file, "r+") as opened:
+        for path, values in arrays.items():
+            if path not in opened or opened[path].shape != values.shape:
+                raise CheckpointError(f"{path}: no array of shape {values.shape} to write to")
+            opened[path][...] = values
 
 
 def recognise(head: bytes) -> bool:

@@ -33,14 +33,20 @@ _FILTERS = {_DEFLATE: "deflate", _SHUFFLE: "shuffle", _FLETCHER: "fletcher32"}
 class Reader:
     """Reads the arrays of one open file by their paths.
 
+    Args:
+        h5py: the library.
+        where: the file, for errors.
+        budget: counts the memory that is made.
+        data: the file's bytes; None: those of `where`.
+
     Attributes:
         arrays: what was read.
     """
 
-    def __init__(self, h5py: ModuleType, where: str, budget: Budget):
+    def __init__(self, h5py: ModuleType, where: str, budget: Budget, data: memoryview | None = None):
         self.arrays: dict[str, np.ndarray] = {}
         self._h5py, self._where, self._budget = h5py, where, budget
-        self._data = open_bytes(where, budget)
+        self._data = open_bytes(where, budget) if data is None else data
         self._groups: set[int] = set()
         self._read: dict[int, np.ndarray] = {}
 

@@ -33,6 +33,8 @@ class Layout:
         blend: "(1-z)n+zh", or "zn+(1-z)h" (then the update rows are the core's negated).
         concatenated: the parts are matrices for the concatenation of x and h, [I+H, 2H] and [I+H, H], and their biases:
             weight_ih and bias_ih name those of the gates, weight_hh and bias_hh those of the candidate.
+        columns: the matrices lie transposed, [I, 3H] and [H, 3H]; under reset="after" both biases are one tensor [2, 3H],
+            which bias_ih names.
         aliases: names under which the framework stores the same tensors again, in the order of the parts.
         forbidden: names beside which this is another kind of layer (an LSTM with a projection).
         marked: the formula is no part of the framework and has to stand in the file's metadata.
@@ -53,6 +55,7 @@ class Layout:
     reset: str = "after"
     blend: str = "(1-z)n+zh"
     concatenated: bool = False
+    columns: bool = False
     aliases: tuple[tuple[str, ...], ...] = ()
     forbidden: tuple[str, ...] = ()
     marked: bool = False

@@ -102,6 +102,8 @@ def _decode(gru: FoundGRU, source: Sources, tensors: Mapping[str, Stored]) -> Co
     parts = {part: [tensors[name].tensor() for name in names] for part, names in source.items()}
     if gru.layout.concatenated:
         core = _decode_concatenated(parts, gru.input_size)
+    elif gru.layout.columns:
+        core = {part: gates.reorder(values, gru.layout.order) for part, values in _from_columns(parts).items()}
     else:
         core = {
             part: gates.stack(values) if len(values) == 3 else gates.reorder(values[0], gru.layout.order)
@@ -124,6 +126,25 @@ def _decode_concatenated(parts: dict[str, list[Tensor]], input_size: int) -> Cor
     return core
 
 
+def _from_columns(parts: dict[str, list[Tensor]]) -> Core:
+    """Rows from matrices [I, 3H] and [H, 3H], and from one bias [3H] or both [2, 3H]."""
+    core = {part: parts[part][0].t() for part in ("weight_ih", "weight_hh")}
+    if "bias_ih" in parts:
+        core |= dict(zip(("bias_ih", "bias_hh"), torch.atleast_2d(parts["bias_ih"][0]), strict=False))
+    return core
+
+
+def _to_columns(core: Core, layout: Layout) -> Core:
+    """The inverse of `_from_columns`."""
+    columns = {part: core[part].t().contiguous() for part in ("weight_ih", "weight_hh")}
+    if "bias_ih" in core:
+        both = layout.reset == "after"
+        columns["bias_ih"] = (
+            torch.stack((core["bias_ih"], core["bias_hh"])) if both else one_bias(core["bias_ih"], core["bias_hh"])
+        )
+    return columns
+
+
 def _with_biases(core: Core) -> Core:
     """Zeros for the biases that are missing: they change nothing."""
     zeros = core["weight_hh"].new_zeros(len(core["weight_hh"]))
@@ -135,6 +156,9 @@ def _encode(core: Core, layout: Layout) -> dict[str, list[Tensor]]:
         core = {part: gates.negate_update(values) for part, values in core.items()}
     if layout.concatenated:
         return _encode_concatenated(core)
+    if layout.columns:
+        rows = {part: gates.reorder(values, gates.ORDER, layout.order) for part, values in core.items()}
+        return {part: [values] for part, values in _to_columns(rows, layout).items()}
     return {
         part: list(gates.split(values))
         if len(getattr(layout, part)) == 3

@@ -57,6 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-transpose", metavar="NAME", action="append", default=[], help="a tensor to leave as it is; patterns, too"
     )
     parser.add_argument(
+        "--like", metavar="FILE", help="a file of Keras: TO becomes a copy of it that holds the weights of FROM"
+    )
+    parser.add_argument(
         "--layer-names", action="store_true", help="name the parts of other layers as the target does (gamma, W, _mean)"
     )
     parser.add_argument(
@@ -83,6 +86,7 @@ def main(args: argparse.Namespace) -> int:
             transpose=args.transpose,
             no_transpose=args.no_transpose,
             layer_names=args.layer_names,
+            like=args.like,
             progress=progress,
         )
     for line in describe(report, None if args.all else _LONGEST_LIST):
