@@ -15,6 +15,7 @@ from anygru.parallel import global_tensor
 WHOLE: list[Placement] = [Replicate()]
 OVER_BATCH: list[Placement] = [Shard(1)]
 OVER_ROWS: list[Placement] = [Shard(0)]
+B = flow.sbp.broadcast
 LAYOUTS = {
     "replicated": (WHOLE, WHOLE, {}),
     "batch": (OVER_BATCH, WHOLE, {}),
@@ -168,6 +169,54 @@ def oneflow_files(folder: str) -> dict[str, Any]:
     }
 
 
+def pipeline_layers() -> list[Any]:
+    flow.manual_seed(0)
+    return [flow.nn.Linear(3, 4).to(flow.float64), flow.nn.Linear(4, 2).to(flow.float64)]
+
+
+def pipeline_steps(first: Any, second: Any, x: Any, between: Any) -> list[float]:
+    """Three steps of training; `between` moves what the first layer gives to where the second one is."""
+    optimizer = flow.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1, momentum=0.9)
+    losses = []
+    for _ in range(3):
+        loss = (second(between(first(x).tanh())) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(float((loss.to_local() if loss.is_global else loss).detach().numpy()))
+    return losses
+
+
+def pipeline_on_one() -> tuple[list[np.ndarray], list[float]]:
+    """The weights of both layers and the losses, on one process."""
+    layers = pipeline_layers()
+    losses = pipeline_steps(*layers, flow.ones(5, 3, dtype=flow.float64), lambda x: x)
+    return [layer.weight.detach().numpy() for layer in layers], losses
+
+
+def run_pipeline() -> dict[str, Any]:
+    """The same with a layer on each of two processes; and what else moves between processes."""
+    rank = flow.env.get_rank()
+    places, both = [flow.placement("cpu", [0]), flow.placement("cpu", [1])], flow.placement("cpu", [0, 1])
+    layers = [layer.to_global(placement=place, sbp=B) for layer, place in zip(pipeline_layers(), places, strict=True)]
+    x = flow.ones(5, 3, dtype=flow.float64, placement=places[0], sbp=B)
+    losses = pipeline_steps(*layers, x, lambda x: x.to_global(placement=places[1], sbp=B))
+    source = flow.tensor([1.0, 2.0], requires_grad=True)
+    spread = source.to_global(places[1], B).to_global(both, flow.sbp.split(0))
+    (spread * 3).sum().backward()
+    gathered, scattered = flow.zeros(2, 2), flow.zeros(2)
+    flow.comm.all_gather_into_tensor(gathered, flow.zeros(2) + rank)
+    flow.comm.reduce_scatter_tensor(scattered, flow.tensor([[0.0, 0.0], [1.0, 1.0]]) + rank)
+    return {
+        "losses": losses,
+        "weight": layers[rank].weight.to_local().detach().numpy(),
+        "spread": source.to_global(places[0], B).to_global(both, B).to_local().tolist(),
+        "gradient": source.grad.tolist(),
+        "gathered": gathered.tolist(),
+        "scattered": scattered.tolist(),
+    }
+
+
 def run_all(folder: str) -> dict[str, Any]:
     """Everything above, on one of several processes."""
     parallel.start()
@@ -177,4 +226,5 @@ def run_all(folder: str) -> dict[str, Any]:
         "training": {rows: oneflow_training(rows) for rows in (False, True)},
         "oneflow": oneflow_tensors(),
         "files": oneflow_files(folder),
+        "pipeline": run_pipeline(),
     }

@@ -93,3 +93,22 @@ def test_one_process_loads_for_all(on_two: list[dict[str, Any]]) -> None:
     for found in on_two:
         assert found["files"]["placement"] == "[0]"
         np.testing.assert_allclose(*found["files"]["weights"], rtol=1e-6)
+
+
+def test_a_pipeline_over_disjoint_processes_trains_as_one_process_does(on_two: list[dict[str, Any]]) -> None:
+    weights, losses = global_programs.pipeline_on_one()
+    for rank, found in enumerate(on_two):
+        np.testing.assert_allclose(found["pipeline"]["weight"], weights[rank], rtol=1e-12)
+    np.testing.assert_allclose(on_two[1]["pipeline"]["losses"], losses, rtol=1e-12)
+    assert on_two[0]["pipeline"]["losses"] == [0.0] * 3, "process 0 holds nothing of the loss"
+
+
+def test_what_requires_a_gradient_moves_to_more_processes(on_two: list[dict[str, Any]]) -> None:
+    assert [found["pipeline"]["spread"] for found in on_two] == [[1.0, 2.0], [1.0, 2.0]]
+    assert [found["pipeline"]["gradient"] for found in on_two] == [[0.0, 0.0], [3.0, 3.0]]
+
+
+def test_collectives_take_stacked_tensors(on_two: list[dict[str, Any]]) -> None:
+    for rank, found in enumerate(on_two):
+        assert found["pipeline"]["gathered"] == [[0.0, 0.0], [1.0, 1.0]]
+        assert found["pipeline"]["scattered"] == [2.0 * rank + 1] * 2

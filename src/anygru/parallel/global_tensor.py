@@ -9,7 +9,7 @@ holds a whole matrix: each computes its rows of the gates, and the rows meet at 
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -43,6 +43,8 @@ def from_local(local: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
     Raises:
         ArgumentError: pieces of different shapes, other than the last ones of a split being shorter.
     """
+    if mesh.get_coordinate() is None:
+        return _from_outside(local, mesh, layout)
     shape, stride = list(local.shape), None
     for axis, kind in enumerate(layout):
         if isinstance(kind, Shard) and mesh.size(axis) > 1:
@@ -60,7 +62,7 @@ def from_local(local: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
                 )
             shape[dim] = whole
     if shape != list(local.shape):
-        stride = torch.empty(shape, device="meta").stride()
+        stride = _strides(shape)
     # Replicas are made equal to the first process's by a broadcast into them: not into the caller's tensor.
     replicated = any(kind.is_replicate() for kind in layout) and mesh.size() > 1
     local = local.clone(memory_format=torch.contiguous_format) if replicated else local.contiguous()
@@ -68,6 +70,16 @@ def from_local(local: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
         return DTensor.from_local(local, mesh, layout, run_check=replicated)
     size = torch.Size(shape)
     return DTensor.from_local(local, mesh, layout, run_check=replicated, shape=size, stride=stride)
+
+
+def _from_outside(local: Tensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
+    """The same for a process that is to hold nothing: its tensor only tells the shape of the pieces, all of one size."""
+    shape = list(local.shape)
+    for axis, kind in enumerate(layout):
+        if isinstance(kind, Shard):
+            shape[kind.dim] *= mesh.size(axis)
+    empty = local.reshape(-1)[:0]
+    return DTensor.from_local(empty, mesh, layout, shape=torch.Size(shape), stride=_strides(shape))
 
 
 def _sizes(local: Tensor, mesh: DeviceMesh, axis: int) -> list[list[int]]:
@@ -107,16 +119,50 @@ def relayout(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
 
 
 def _moved(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
-    """Move a global tensor to another mesh, whose first process must hold its values."""
-    source = tensor.device_mesh
-    first, holders = int(mesh.mesh.reshape(-1)[0]), source.mesh.reshape(-1).tolist()
-    if first not in holders:
-        raise ArgumentError(f"to_global: the first process of the new placement, {first}, holds nothing of {holders}")
-    if source.get_coordinate() is None:
-        whole = torch.zeros(tensor.shape, dtype=tensor.dtype)
-    else:
-        whole = DTensor.to_local(tensor.redistribute(placements=[Replicate()] * source.ndim))
-    return from_whole(whole.to(mesh.device_type), mesh, layout)
+    """The same global tensor on other processes, which may hold nothing of it so far; differentiable."""
+    source = tensor.redistribute(placements=[Replicate()] * tensor.device_mesh.ndim)
+    whole = _Carried.apply(source, mesh)  # type: ignore[no-untyped-call]
+    replicas = [Replicate()] * mesh.ndim
+    moved = DTensor.from_local(
+        whole.to(mesh.device_type), mesh, replicas, shape=tensor.shape, stride=_strides(tensor.shape)
+    )
+    return relayout(moved, mesh, layout)
+
+
+def _strides(shape: Sequence[int]) -> tuple[int, ...]:
+    return torch.empty(tuple(shape), device="meta").stride()
+
+
+class _Carried(torch.autograd.Function):
+    """A replicated tensor, carried from the processes that hold it to those of another mesh; its gradient is carried back.
+
+    Processes that are to hold nothing get an empty tensor, as torch's DTensor has it there.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, tensor: DTensor, mesh: DeviceMesh) -> Tensor:
+        ctx.source, ctx.target, ctx.shape = tensor.device_mesh, mesh, tensor.shape
+        return _carried(tensor._local_tensor, tensor.device_mesh, mesh, tensor.shape)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[DTensor, None]:
+        whole = _carried(gradient, ctx.target, ctx.source, ctx.shape).to(ctx.source.device_type)
+        replicas = [Replicate()] * ctx.source.ndim
+        return DTensor.from_local(whole, ctx.source, replicas, shape=ctx.shape, stride=_strides(ctx.shape)), None
+
+
+def _carried(held: Tensor, source_mesh: DeviceMesh, target_mesh: DeviceMesh, shape: torch.Size) -> Tensor:
+    """The tensor on the processes of the target; the first one of the source sends it to those that do not hold it."""
+    source, target = (mesh.mesh.reshape(-1).tolist() for mesh in (source_mesh, target_mesh))
+    rank, without = dist.get_rank(), [rank for rank in target if rank not in source]
+    if rank == source[0]:
+        for receiver in without:
+            dist.send(held.detach().contiguous(), receiver)
+    if rank in without:
+        received = torch.empty(shape, dtype=held.dtype, device=held.device)
+        dist.recv(received, source[0])
+        return received
+    return held.clone() if rank in target else held.new_empty(0)
 
 
 def to_local(tensor: DTensor) -> Tensor:
@@ -141,7 +187,7 @@ def keep_gradient_layout(parameter: Tensor) -> None:
     def relay(leaf: Tensor) -> None:
         gradient = leaf.grad
         if isinstance(gradient, DTensor) and tuple(gradient.placements) != tuple(parameter.placements):
-            leaf.grad = gradient.redistribute(placements=parameter.placements)
+            leaf.grad = relayout(gradient, parameter.device_mesh, parameter.placements)
 
     parameter.register_post_accumulate_grad_hook(relay)
 
@@ -179,8 +225,11 @@ def gru(
     # Where a state is given for the whole batch, the results are for the whole batch.
     shown = split if h_0 is None else [a and not b.is_replicate() for a, b in zip(split, h_0.placements, strict=True)]
     if not any(rows):
-        options = {"batch_first": batch_first, **options}
-        output, h_n = _with_whole_weights(input, h_0, weights, batch_dim, split, options)
+
+        def compute(piece: Tensor, states: list[Tensor | None], own: list[Tensor]) -> tuple[Tensor, Tensor]:
+            return functional.gru(piece, states[0], own, batch_first=batch_first, **options)
+
+        output, h_n = over_batch(compute, input, [h_0], weights, batch_dim)
         return _laid_out(output, h_n, shown, batch_dim)
     # Where the rows are split, every process needs the whole batch; torch's own operators combine the rows of the gates.
     whole = [over_batch and not over_rows for over_batch, over_rows in zip(split, rows, strict=True)]
@@ -203,32 +252,41 @@ def _over_batch(split: Sequence[bool], batch_dim: int | None) -> list[Placement]
     return [Shard(batch_dim) if over_batch and batch_dim is not None else Replicate() for over_batch in split]
 
 
-def _with_whole_weights(
+def over_batch(
+    compute: Callable[[Tensor, list[Tensor | None], list[Tensor]], Sequence[Tensor]],
     input: DTensor,
-    h_0: DTensor | None,
+    states: Sequence[DTensor | None],
     weights: Sequence[DTensor],
     batch_dim: int | None,
-    split: Sequence[bool],
-    options: dict[str, Any],
-) -> tuple[DTensor, DTensor]:
-    """Compute each process's part of the batch with whole weights."""
-    of_input, of_state = _over_batch(split, batch_dim), _over_batch(split, 1)
+    state_dim: int = 1,
+) -> list[DTensor]:
+    """Compute a layer with each process on its part of the batch, with all weights.
+
+    Args:
+        compute: takes this process's input, states and the whole weights; its first result lies as input, the others as states.
+        batch_dim, state_dim: the batch's dimension in input and in the states; None: there is no batch.
+    """
+    split = [batch_dim is not None and not kind.is_replicate() for kind in input.placements]
+    of_input, of_state = _over_batch(split, batch_dim), _over_batch(split, state_dim)
     # Each process that has another part of the batch adds to the gradient of the weights.
     gradients = [Partial() if over_batch else Replicate() for over_batch in split]
     whole = [weight.redistribute(placements=[Replicate()] * len(split)) for weight in weights]
     own = [DTensor.to_local(weight, grad_placements=gradients) for weight in whole]
-    state = None if h_0 is None else DTensor.to_local(h_0.redistribute(placements=of_state))
-    output, h_n = functional.gru(DTensor.to_local(input.redistribute(placements=of_input)), state, own, **options)
-    sizes = () if batch_dim is None else (input.shape[batch_dim],)
-    return (
-        _assembled(output, input.device_mesh, of_input, (*input.shape[:-1], output.shape[-1])),
-        _assembled(h_n, input.device_mesh, of_state, (h_n.shape[0], *sizes, h_n.shape[-1])),
-    )
+    held = [None if state is None else DTensor.to_local(state.redistribute(placements=of_state)) for state in states]
+    results = compute(DTensor.to_local(input.redistribute(placements=of_input)), held, own)
+    found = []
+    for place, result in enumerate(results):
+        layout, dim = (of_state, state_dim) if place else (of_input, batch_dim)
+        shape = list(result.shape)
+        if batch_dim is not None and dim is not None:
+            shape[dim] = input.shape[batch_dim]
+        found.append(_assembled(result, input.device_mesh, layout, tuple(shape)))
+    return found
 
 
 def _assembled(local: Tensor, mesh: DeviceMesh, layout: Layout, shape: tuple[int, ...]) -> DTensor:
     """The global tensor of a known shape."""
-    stride = torch.empty(shape, device="meta").stride()
+    stride = _strides(shape)
     return DTensor.from_local(local.contiguous(), mesh, layout, run_check=False, shape=torch.Size(shape), stride=stride)
 
 

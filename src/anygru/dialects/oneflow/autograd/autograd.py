@@ -1,7 +1,8 @@
 """Derivatives."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from torch import is_grad_enabled as is_grad_enabled
 from torch import no_grad as no_grad
 from torch.autograd import backward as backward
 
-from ..framework.dressing import dress
+from ..framework.dressing import as_in_programs, dress
 from ..framework.tensor import Tensor
 
 __all__ = ["Function", "grad", "set_grad_enabled"]
@@ -23,8 +24,29 @@ class Function(torch.autograd.Function):
     def __init__(self) -> None:
         """Unlike torch's, without a warning."""
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        backward = vars(cls).get("backward")
+        if isinstance(backward, staticmethod):
+            cls.backward = staticmethod(_with_oneflows_tensors(backward.__func__))  # type: ignore[method-assign]
+
+    @classmethod
+    def apply(cls, *arguments: Any, **keywords: Any) -> Any:
+        context: Any = cls._backward_cls
+        context.saved_tensors = property(lambda self: dress(super(context, self).saved_tensors))
+        return dress(super().apply(*arguments, **keywords))
+
     def __call__(self, *arguments: Any) -> Any:
         return self.apply(*arguments)
+
+
+def _with_oneflows_tensors(backward: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(backward)
+    def call(ctx: Any, *gradients: torch.Tensor) -> Any:
+        with as_in_programs():
+            return backward(ctx, *map(dress, gradients))
+
+    return call
 
 
 class set_grad_enabled(contextlib.ContextDecorator):

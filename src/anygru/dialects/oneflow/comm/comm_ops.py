@@ -31,8 +31,13 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor) -> None:
 
 
 def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor) -> None:
-    """Put the processes' tensors into one, beneath each other."""
-    dist.all_gather_into_tensor(_local(output_tensor), _local(input_tensor))
+    """Put the processes' tensors into one, beneath each other or stacked along a new first dimension."""
+    pieces = _local(output_tensor).chunk(dist.get_world_size())
+    source = _local(input_tensor).contiguous()
+    gathered = [torch.empty_like(source) for _ in pieces]
+    dist.all_gather(gathered, source)
+    for piece, values in zip(pieces, gathered, strict=True):
+        piece.copy_(values.reshape(piece.shape))
 
 
 def broadcast(tensor: Tensor, src: int) -> None:
@@ -72,9 +77,9 @@ def reduce_scatter(output: Tensor, input_list: Sequence[Tensor]) -> None:
 
 
 def reduce_scatter_tensor(output_tensor: Tensor, input_tensor: Tensor) -> None:
-    """The same with the entries in one tensor, beneath each other."""
-    whole = _local(input_tensor)
-    reduce_scatter(output_tensor, [dress(piece) for piece in whole.chunk(dist.get_world_size())])
+    """The same with the entries in one tensor, beneath each other or stacked along its first dimension."""
+    pieces = _local(input_tensor).chunk(dist.get_world_size())
+    reduce_scatter(output_tensor, [dress(piece.reshape(output_tensor.shape)) for piece in pieces])
 
 
 def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: Sequence[Tensor]) -> None:

@@ -208,6 +208,17 @@ def _logical(function: Callable[..., torch.Tensor]) -> Callable[[Tensor, Any], A
     return operator
 
 
+def _by_number(function: Callable[..., Any], with_number: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
+    """A product or quotient. With a number it saves nothing, so its step serves any number of times, as in OneFlow."""
+
+    def operator(self: Tensor, other: Any) -> Any:
+        if type(other) in (int, float) and self.requires_grad and self.is_local:
+            return dress(with_number(self, other))
+        return function(self, other)
+
+    return operator
+
+
 _functions: tuple[Callable[..., Any], ...] = (
     sort, argsort, floor_divide, norm, softmax, log_softmax, copy_, allclose, nonzero, pow, prod, sub,
 )  # fmt: skip
@@ -219,6 +230,10 @@ for _name, _operator in [
     ("sign", sign),
     ("square", square),
     ("__neg__", neg),
+    ("__mul__", _by_number(torch.mul, torch.ops.aten.mul.Scalar)),
+    ("__rmul__", _by_number(torch.mul, torch.ops.aten.mul.Scalar)),
+    ("mul", _by_number(torch.mul, torch.ops.aten.mul.Scalar)),
+    ("__truediv__", _by_number(torch.true_divide, torch.ops.aten.div.Scalar)),
     ("__pow__", pow),
     ("__sub__", sub),
     ("__rsub__", lambda self, other: sub(other, self)),

@@ -4,6 +4,7 @@
 changes sides by having its class assigned, and stays the same object with the same place in the autograd graph.
 """
 
+import contextlib
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -54,6 +55,11 @@ def inside_torch(function: Callable[..., Any]) -> Callable[..., Any]:
         return dress(result)
 
     return call
+
+
+def as_in_programs() -> contextlib.AbstractContextManager[None]:
+    """What programs give backward runs in this context: tensors are OneFlow's there, though backward runs inside torch."""
+    return torch._C._EnableTorchFunction()
 
 
 def dress_as_torch(value: torch.Tensor) -> torch.Tensor:

@@ -86,4 +86,4 @@ def _name(node: Any, tensor: Any) -> str:
 
 def _by_number(node: Any) -> bool:
     saved = [getattr(node, name, None) for name in ("_saved_self", "_saved_other")]
-    return any(isinstance(value, torch.Tensor) and value.dim() == 0 for value in saved)
+    return any(type(value) in (int, float) or (isinstance(value, torch.Tensor) and value.dim() == 0) for value in saved)

@@ -103,7 +103,7 @@ class OverProcesses(torch.Tensor):
         if not isinstance(self, DTensor):
             raise RuntimeError("Expected global tensor for to_local but got local tensor!")
         if self.device_mesh.get_coordinate() is None:
-            return dress(torch.empty([0] * self.dim(), dtype=torch_dtype(self)))
+            return dress(torch.zeros([0] * self.dim(), dtype=torch_dtype(self)))
         return dress(global_tensor.to_local(self))
 
     def to_consistent(self, *_arguments: Any, **_keywords: Any) -> Any:

@@ -21,7 +21,7 @@ from ....parallel import global_tensor
 from ..._kit.graph import is_release
 from ..sbp import Layout
 from . import layouts, tensor_str
-from .dressing import DRESSED, copied, dress, dress_as_torch, torch_dtype
+from .dressing import DRESSED, as_in_programs, copied, dress, dress_as_torch, torch_dtype
 from .dtype import DeviceLike, Size, dtype, of_torch, plain, translated
 from .over_processes import OverProcesses, placed
 from .placement import placement
@@ -178,9 +178,10 @@ class Tensor(OverProcesses):
         """Call the hook with each gradient; for a leaf twice with the same one, as OneFlow 0.9 does."""
 
         def call(gradient: torch.Tensor) -> Any:
-            if self.is_leaf:
-                hook(dress(gradient))
-            return hook(dress(gradient))
+            with as_in_programs():
+                if self.is_leaf:
+                    hook(dress(gradient))
+                return hook(dress(gradient))
 
         return super().register_hook(call)
 

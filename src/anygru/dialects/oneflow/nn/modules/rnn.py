@@ -1,11 +1,12 @@
 """`oneflow.nn.GRU`, `GRUCell` and the other recurrent layers. The GRUs compute through `anygru.functional`."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
 import torch
+from torch.distributed.tensor import DTensor
 
 from ..... import functional, layers
 from .....errors import ArgumentError, ArgumentTypeError
@@ -19,9 +20,72 @@ from .module import Module
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 
+_KERNELS: dict[str, Callable[..., Any]] = {
+    "LSTM": torch.lstm, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu,
+    "LSTMCell": torch.lstm_cell, "tanh": torch.rnn_tanh_cell, "relu": torch.rnn_relu_cell,
+}  # fmt: skip
+
+
+def _global_too(layer: Any) -> Any:
+    """A recurrent layer of torch that takes global tensors, too: each process computes its part of the batch."""
+    forward = layer.forward
+
+    @wraps(forward)
+    def call(self: Any, input: Any, hx: Any = None) -> Any:
+        if not isinstance(input, DTensor):
+            return forward(self, input, hx)
+        if input.dim() != 3:
+            raise RuntimeError(
+                f"{self._get_name()} needs a batch where its tensors are global, got {input.dim()}-D input"
+            )
+        directions = 2 if self.bidirectional else 1
+        options = (self.bias, self.num_layers, self.dropout, self.training, self.bidirectional, self.batch_first)
+
+        def compute(piece: torch.Tensor, states: list[Any], weights: list[torch.Tensor]) -> Any:
+            if not states:
+                rows = piece.shape[0 if self.batch_first else 1]
+                sizes = [self.proj_size or self.hidden_size, self.hidden_size][: 2 if self.mode == "LSTM" else 1]
+                states = [piece.new_zeros(self.num_layers * directions, rows, size) for size in sizes]
+            return _KERNELS[self.mode](piece, states if self.mode == "LSTM" else states[0], weights, *options)
+
+        states = [] if hx is None else list(hx) if isinstance(hx, tuple) else [hx]
+        with torch._C.DisableTorchFunctionSubclass():
+            dim = 0 if self.batch_first else 1
+            output, *last = global_tensor.over_batch(compute, input, states, list(self.parameters()), dim)
+        return dress(output), dress(tuple(last) if self.mode == "LSTM" else last[0])
+
+    layer.forward = call
+    return layer
+
+
+def _global_cell(cell: Any) -> Any:
+    """The same for a cell, which takes one step."""
+    forward = cell.forward
+
+    @wraps(forward)
+    def call(self: Any, input: Any, hx: Any = None) -> Any:
+        if input.is_local:
+            return forward(self, input, hx)
+        is_lstm = isinstance(self, torch.nn.LSTMCell)
+        kernel = _KERNELS["LSTMCell" if is_lstm else self.nonlinearity]
+
+        def compute(piece: torch.Tensor, states: list[Any], weights: list[torch.Tensor]) -> Any:
+            states = states or [piece.new_zeros(len(piece), self.hidden_size)] * (2 if is_lstm else 1)
+            result = kernel(piece, states if is_lstm else states[0], *weights)
+            return result if is_lstm else [result]
+
+        states = [] if hx is None else list(hx) if isinstance(hx, tuple) else [hx]
+        with torch._C.DisableTorchFunctionSubclass():
+            results = global_tensor.over_batch(compute, input, states, list(self.parameters()), 0, 0)
+        return dress(tuple(results)) if is_lstm else dress(results[0])
+
+    cell.forward = call
+    return cell
+
+
 RNNBase = adopt(torch.nn.RNNBase)
-RNN = adopt(torch.nn.RNN, base=RNNBase)
-LSTM = adopt(torch.nn.LSTM, base=RNNBase)
+RNN = _global_too(adopt(torch.nn.RNN, base=RNNBase))
+LSTM = _global_too(adopt(torch.nn.LSTM, base=RNNBase))
 RNNCellBase = adopt(torch.nn.RNNCellBase)
 
 
@@ -44,8 +108,8 @@ def _check_step(cell: Module, input: Tensor) -> None:
     )
 
 
-RNNCell = _steps_checked(adopt(torch.nn.RNNCell, base=RNNCellBase))
-LSTMCell = _steps_checked(adopt(torch.nn.LSTMCell, base=RNNCellBase))
+RNNCell = _steps_checked(_global_cell(adopt(torch.nn.RNNCell, base=RNNCellBase)))
+LSTMCell = _steps_checked(_global_cell(adopt(torch.nn.LSTMCell, base=RNNCellBase)))
 
 
 @contextlib.contextmanager
