@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy
 
-from . import testing
 from ._gradients import backward
+from .testing.array import assert_allclose as _assert_allclose
 from .variable import Variable, as_array, as_variable
 
 
@@ -85,7 +85,7 @@ def _check_slopes(low: Any, center: Any, high: Any, eps: float, atol: float, rto
 
 def assert_allclose(x: Any, y: Any, atol: float = 1e-5, rtol: float = 1e-4, verbose: bool = True) -> None:
     """Deprecated: `chainer.testing.assert_allclose`."""
-    testing.assert_allclose(x, y, atol, rtol, verbose)
+    _assert_allclose(x, y, atol, rtol, verbose)
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
@@ -188,7 +188,7 @@ def _check_direction(
         for x, d in zip(checked, directions, strict=True)
         if x.grad is not None
     )
-    testing.assert_allclose(numpy.float64(analytic), numpy.float64(numeric), atol=atol, rtol=rtol)
+    _assert_allclose(numpy.float64(analytic), numpy.float64(numeric), atol=atol, rtol=rtol)
 
 
 def _unit_directions(arrays: list[Any]) -> list[Any]:

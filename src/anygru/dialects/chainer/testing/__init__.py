@@ -1,5 +1,6 @@
 """What tests of models use."""
 
-from ..testing.array import assert_allclose
-
-__all__ = ["assert_allclose"]
+from . import attr as attr
+from . import condition as condition
+from .array import *
+from .cases import *

@@ -1,7 +1,5 @@
 """Comparing arrays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy
@@ -9,6 +7,8 @@ import numpy
 from ..backends import _cpu
 from ..utils import force_array
 from ..variable import as_array
+
+__all__ = ["assert_allclose"]
 
 
 def assert_allclose(x: Any, y: Any, atol: float = 1e-5, rtol: float = 1e-4, verbose: bool = True) -> None:

@@ -26,10 +26,10 @@ class WalkerAlias(DeviceResident):
         self.values = numpy.zeros(2 * n, numpy.int32)  # of each slot its own number, and the one that fills it up
         open_slot = 0
         for slot, (weight, number) in enumerate(sorted(zip(weights, range(n), strict=True))):
-            left = weight * n
+            left = float(weight) * n  # doubles: NumPy made them of a scalar and an int when Chainer was written
             while left > 1 and open_slot < slot:
                 self.values[2 * open_slot + 1] = number
-                left -= 1.0 - self.threshold[open_slot]
+                left -= 1.0 - float(self.threshold[open_slot])
                 open_slot += 1
             self.threshold[slot], self.values[2 * slot] = left, number
 

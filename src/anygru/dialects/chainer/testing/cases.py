@@ -1,0 +1,165 @@
+"""Test cases: with parameters, with fixed random numbers, with requirements, with files."""
+
+import contextlib
+import functools
+import importlib
+import itertools
+import random
+import sys
+import unittest
+import unittest.mock
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+from ..serializers.hdf5 import load_hdf5, save_hdf5
+from ..serializers.npz import load_npz, save_npz
+from ..utils import tempdir
+
+__all__ = [
+    "assert_warns", "fix_random", "generate_seed", "parameterize", "patch", "product", "product_dict", "run_module",
+    "save_and_load", "save_and_load_hdf5", "save_and_load_npz", "with_requires", "without_requires",
+]  # fmt: skip
+Parameters = Mapping[str, Any]
+
+
+def product(parameter: Mapping[str, Sequence[Any]] | Sequence[Sequence[Parameters]]) -> list[dict[str, Any]]:
+    """All combinations: of the values of each name, or of one dict from each list."""
+    if isinstance(parameter, Mapping):
+        return product_dict(*[_choices(names, values) for names, values in sorted(parameter.items())])
+    if not isinstance(parameter, list):
+        raise TypeError(f"parameter must be either dict or list. Actual: {type(parameter)}")
+    if not all(isinstance(one, dict) for choices in parameter for one in choices):
+        raise TypeError("parameter must be list of lists of dicts")
+    return product_dict(*parameter)
+
+
+def _choices(names: str, values: Sequence[Any]) -> list[dict[str, Any]]:
+    """The values of a name, or of several that are joined by commas, as dicts."""
+    if "," not in names:
+        return [{names: value} for value in values]
+    return [dict(zip(names.split(","), value, strict=True)) for value in values]
+
+
+def product_dict(*parameters: Sequence[Parameters]) -> list[dict[str, Any]]:
+    """All combinations of one dict from each list."""
+    return [{key: value for part in parts for key, value in part.items()} for parts in itertools.product(*parameters)]
+
+
+def parameterize(*params: Parameters) -> Callable[[type], type]:
+    """A class of tests runs once for each dict, with its items as attributes. Decorators of this kind may be stacked."""
+
+    def decorate(case: type) -> type:
+        variants: list[type] = case.__dict__.get("_variants", [case])
+        module = sys.modules[case.__module__]
+        made = []
+        for variant, (number, given) in itertools.product(variants, enumerate(params)):
+            vars(module).pop(variant.__name__, None)
+            shown = ", ".join(f"{key}={value!r}" for key, value in sorted(given.items()))
+            name = f"{variant.__name__}_param_{number}_{{{shown}}}"
+            members = {**given, "__module__": case.__module__, "__test__": True}
+            made.append(type(name, (variant,), members))
+            setattr(module, name, made[-1])
+        case.__test__ = False  # type: ignore[attr-defined]
+        case._variants = made  # type: ignore[attr-defined]
+        if issubclass(case, unittest.TestCase):  # unittest knows no `__test__`
+            return type(case.__name__, (), {"_variants": made, "__module__": case.__module__, "__test__": False})
+        return case
+
+    return decorate
+
+
+def fix_random() -> Callable[[Any], Any]:
+    """The test, or each test of a class, draws the same random numbers at every run."""
+
+    def fixed(test: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(test)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            states = random.getstate(), numpy.random.get_state()
+            numpy.random.seed(100)
+            try:
+                return test(*args, **kwargs)
+            finally:
+                random.setstate(states[0])
+                numpy.random.set_state(states[1])
+
+        return run
+
+    def decorate(test: Any) -> Any:
+        if not isinstance(test, type):
+            return fixed(test)
+        for name, value in list(vars(test).items()):
+            if name.startswith("test") and callable(value):
+                setattr(test, name, fixed(value))
+        return test
+
+    return decorate
+
+
+def generate_seed() -> int:
+    """A seed, drawn from NumPy's generator."""
+    return int(numpy.random.randint(0xFFFFFFFF, dtype=numpy.uint32))
+
+
+def _are_met(requirements: Sequence[str]) -> bool:
+    version = importlib.import_module("packaging.requirements").Requirement
+    for requirement in map(version, requirements):
+        try:
+            found = importlib.import_module("importlib.metadata").version(requirement.name)
+        except ImportError:
+            return False
+        if found not in requirement.specifier:
+            return False
+    return True
+
+
+def with_requires(*requirements: str) -> Callable[[Any], Any]:
+    """Skip a test unless packages fulfil requirements such as "numpy>=1.10"."""
+    return unittest.skipUnless(_are_met(requirements), f"requires: {','.join(requirements)}")
+
+
+def without_requires(*requirements: str) -> Callable[[Any], Any]:
+    """Skip a test if packages fulfil the requirements."""
+    return unittest.skipIf(_are_met(requirements), f"requires: {','.join(requirements)}")
+
+
+@contextlib.contextmanager
+def assert_warns(expected: type[Warning]) -> Iterator[None]:
+    """AssertionError unless a warning of this class is given inside the block."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    if not any(isinstance(one.message, expected) for one in caught):
+        raise AssertionError(f"{expected.__name__} not raised")
+
+
+def patch(*args: Any, **kwargs: Any) -> Any:
+    """`unittest.mock.patch`, which calls the real object if `wraps` is given."""
+    return unittest.mock.patch(*args, **kwargs)
+
+
+def run_module(name: str, file: str) -> None:
+    """Run the tests of a file if it is the program."""
+    if name == "__main__":
+        importlib.import_module("pytest").main([file, "-vvs", "-x", "--pdb"])
+
+
+def save_and_load(src: Any, dst: Any, filename: str, saver: Callable[..., None], loader: Callable[..., None]) -> None:
+    """Save one object to a file of this name in a temporary folder, and load it into another."""
+    with tempdir() as folder:
+        path = str(Path(folder) / filename)
+        saver(path, src)
+        loader(path, dst)
+
+
+def save_and_load_npz(src: Any, dst: Any) -> None:
+    """`save_and_load` with NPZ files."""
+    save_and_load(src, dst, "tmp.npz", save_npz, load_npz)
+
+
+def save_and_load_hdf5(src: Any, dst: Any) -> None:
+    """`save_and_load` with HDF5 files."""
+    save_and_load(src, dst, "tmp.h5", save_hdf5, load_hdf5)
