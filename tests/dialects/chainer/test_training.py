@@ -322,3 +322,21 @@ def test_kept_graphs_are_let_go(tmp_path):
     assert not extension.trigger(trainer)
     extension(trainer)
     assert y.creator is None
+
+
+def test_the_graph_of_the_first_iteration_is_written(tmp_path):
+    trainer, _ = make_trainer(tmp_path, (3, "iteration"))
+    trainer.extend(extensions.DumpGraph("main/loss"))
+    kept = []
+    trainer.extend(
+        lambda trainer: kept.append(trainer.observation["main/loss"].creator is not None),
+        "look",
+        trigger=(1, "iteration"),
+    )
+    trainer.run()
+    assert kept == [True, False, False]
+    dot = (tmp_path / "cg.dot").read_text()
+    assert dot.startswith("digraph")
+    assert "SoftmaxCrossEntropy" in dot
+    assert "LinearFunction" in dot
+    assert not chainer.config.keep_graph_on_report

@@ -1,6 +1,7 @@
 """Extensions of the training loop."""
 
 from ._snapshot import *
+from .computational_graph import *
 from .evaluator import *
 from .observations import *
 from .progress_bar import *
