@@ -8,10 +8,12 @@ from .._hook.not_covered import cover as _cover
 from . import amp as amp
 from . import autograd as autograd
 from . import base as base
+from . import callbacks as callbacks
 from . import device as device
 from . import distributed as distributed
 from . import fluid as fluid
 from . import framework as framework
+from . import hapi as hapi
 from . import io as io
 from . import jit as jit
 from . import linalg as linalg
@@ -45,6 +47,7 @@ from .framework.dtype import bool_ as bool
 from .framework.framework import *
 from .framework.io import *
 from .framework.random import *
+from .hapi.model import *
 from .tensor.attribute import *
 from .tensor.creation import *
 from .tensor.inplace import *

@@ -1,0 +1,4 @@
+"""`paddle.hapi`: the training loop that `paddle.Model` offers."""
+
+from . import callbacks as callbacks
+from .model import *
