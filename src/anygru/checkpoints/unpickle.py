@@ -13,6 +13,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import IO, Any, NoReturn
 
+import numpy as np
+
 from ..errors import CheckpointError
 from .budget import PER_OBJECT, Budget
 from .known_types import known_types
@@ -32,6 +34,10 @@ _PER_PLACE, _PER_KEY = 16, 128
 _PER_GAP = 160
 
 _MARK = object()
+
+
+def _is_number_type(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, np.generic)
 
 
 class RestrictedUnpickler:
@@ -69,7 +75,10 @@ class RestrictedUnpickler:
                 self.budget.add_file(len(data))
         self.cursor = Cursor(data, self.where)
         self._allowed = {**known_types(self.budget), **(allowed or {})}
-        self._functions = {id(value) for value in self._allowed.values() if callable(value)}
+        # a class of NumPy stands for itself: called with a list it would copy it
+        self._functions = {
+            id(value) for value in self._allowed.values() if callable(value) and not _is_number_type(value)
+        }
         self._persistent_load = persistent_load
         # what was set on OrderedDicts; torch keeps `_metadata` there
         self.attributes: list[tuple[dict[Any, Any], dict[Any, Any]]] = []

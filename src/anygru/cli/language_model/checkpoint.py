@@ -15,6 +15,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -26,6 +27,9 @@ import safetensors.torch
 from torch import Tensor
 
 from ...checkpoints.atomic import open_for_replace
+from ...checkpoints.budget import Budget
+from ...checkpoints.json_text import parse_json
+from ...checkpoints.source import open_bytes, open_regular, shown
 from ...errors import CheckpointError
 from .. import UsageError
 from . import options as options_module
@@ -33,6 +37,7 @@ from .model import Shape
 from .options import Options
 
 INDEX = "checkpoint.json"
+_FILE_NAME = re.compile(r"(?:state|model)-\d{8,19}-[0-9a-f]{12}\.safetensors", re.ASCII)
 FORMAT = "anygru train, 1"
 PREVIOUS = "previous"
 # Temporary files that a kill during a write leaves behind.
@@ -115,15 +120,15 @@ class RunFolder:
     def read(self) -> Progress | None:
         """Return the index, or None if there is no run. Raises CheckpointError if it is damaged."""
         path = self.path / INDEX
-        try:
-            text = path.read_bytes()
-        except FileNotFoundError:
+        if not path.exists():
             return None
-        except OSError as error:
-            raise CheckpointError(f"{path}: {error.strerror or error}") from None
+        budget = Budget(path)
+        text = open_bytes(path, budget)
         try:
-            return _from_json(json.loads(text))
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            return _from_json(parse_json(text, budget))
+        except CheckpointError:
+            raise
+        except (ValueError, TypeError, KeyError) as error:
             raise CheckpointError(f"{path} is damaged: {error}") from None
 
     def read_tensors(self, entry: TensorFile) -> dict[str, Tensor]:
@@ -217,10 +222,8 @@ def read_model(path: str | os.PathLike[str]) -> tuple[Shape, dict[str, Tensor]]:
 
 
 def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"{path}: {error.strerror or error}") from None
+    with open_regular(path) as file:
+        return file.read()
 
 
 def _tensors(path: Path, data: bytes) -> dict[str, Tensor]:
@@ -241,14 +244,40 @@ def _from_json(stored: Any) -> Progress:
         raise ValueError(f"it is not in the format {FORMAT!r}")
     if stored.pop("digest", None) != _digest({"format": FORMAT, **stored}):
         raise ValueError("its contents do not match its digest")
-    best = stored.pop("best")
-    return Progress(
-        options=options_module.from_json(stored.pop("options")),
-        texts=tuple(stored.pop("texts")),
-        best=best and Best(best["step"], best["bits_per_byte"], TensorFile(**best["file"])),
-        state=TensorFile(**stored.pop("state")),
-        **stored,
-    )
+    best, state = stored.pop("best"), _tensor_file(stored.pop("state"))
+    options, texts = stored.pop("options"), stored.pop("texts")
+    kinds = {"step": int, "steps": int, "every": int, "seconds": float, "corpus": str}
+    if stored.keys() != kinds.keys() or not all(_is_a(stored[name], kind) for name, kind in kinds.items()):
+        raise ValueError(f"expected the values {', '.join(kinds)}, each of its type")
+    if not isinstance(options, dict) or not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError("the options must be an object and the texts a list of paths")
+    if best is not None:
+        if not isinstance(best, dict) or not _is_a(best["step"], int) or not _is_a(best["bits_per_byte"], float):
+            raise ValueError("the best model must have a step and bits per byte")
+        best = Best(best["step"], best["bits_per_byte"], _tensor_file(best["file"]))
+    return Progress(options=options_module.from_json(options), texts=tuple(texts), best=best, state=state, **stored)
+
+
+def _tensor_file(stored: Any) -> TensorFile:
+    """An entry for a file; only a name that this program gives, so that it cannot lead out of the folder."""
+    if not isinstance(stored, dict) or stored.keys() != {"file", "bytes", "sha256"}:
+        raise ValueError("a file must have a name, a size and a digest")
+    name, size, digest = stored["file"], stored["bytes"], stored["sha256"]
+    if (
+        not isinstance(name, str)
+        or not _FILE_NAME.fullmatch(name)
+        or not _is_a(size, int)
+        or not isinstance(digest, str)
+    ):
+        raise ValueError(f"the file {shown(name)} is none of a run, or its size or digest are none")
+    return TensorFile(name, size, digest)
+
+
+def _is_a(value: Any, kind: type) -> bool:
+    """Whether a value is a number from 0 on, or a text; JSON writes 2.0 as 2.0, so a float may not be an integer."""
+    if kind is str:
+        return isinstance(value, str)
+    return type(value) is kind and 0 <= value < 1 << 62
 
 
 def _digest(contents: Mapping[str, Any]) -> str:

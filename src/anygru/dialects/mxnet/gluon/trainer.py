@@ -7,7 +7,7 @@ from anygru.checkpoints.atomic import open_for_replace
 from ..kvstore import kvstore as kv
 from ..kvstore.kvstore import KVStore
 from ..optimizer import optimizer as opt
-from ..optimizer.updater import get_updater
+from ..optimizer.updater import get_updater, read_states
 from .blocks.parameter import Parameter
 from .blocks.parameter_dict import ParameterDict
 
@@ -249,7 +249,7 @@ class Trainer:
 
         Raises:
             FileNotFoundError: for a missing file.
-            MXNetError: for a damaged one.
+            MXNetError: for a damaged one; the message names it.
         """
         self._prepare()
         if self._update_on_kvstore:
@@ -257,10 +257,9 @@ class Trainer:
             self._kvstore.load_optimizer_states(fname)
             self._optimizer = self._kvstore._updater.optimizer
         else:
-            with open(fname, "rb") as file:
-                states = file.read()
+            states = read_states(fname)
             for updater in self._updaters:
-                updater.set_states(states)
+                updater.set_states(states, fname)
                 updater.optimizer = self._updaters[0].optimizer
             self._optimizer = self._updaters[0].optimizer
         self._optimizer.param_dict = dict(enumerate(self._params))

@@ -15,7 +15,7 @@ from ..base import MXNetError
 from ..ndarray.array import wrap
 from ..ndarray.ndarray import NDArray
 from ..optimizer.optimizer import Optimizer
-from ..optimizer.updater import Updater, get_updater
+from ..optimizer.updater import Updater, get_updater, read_states
 
 __all__ = ["KVStore", "create"]
 
@@ -145,8 +145,7 @@ class KVStore:
     def load_optimizer_states(self, fname: str) -> None:
         """Take the updater's states from a file."""
         assert isinstance(self._updater, Updater), "Cannot load states for distributed training"
-        with open(fname, "rb") as file:
-            self._updater.set_states(file.read())
+        self._updater.set_states(read_states(fname), fname)
 
     def _stored(self, key: Any) -> NDArray:
         if key not in self._values:

@@ -107,7 +107,7 @@ def _value(text: Any) -> Any:
         return text
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, MemoryError, RecursionError):  # the last two for text nested too deeply
         return text
 
 

@@ -4,6 +4,7 @@ They are written and read as data: reading one runs no code.
 """
 
 import io
+import os
 import struct
 from typing import Any
 
@@ -11,7 +12,9 @@ import numpy as np
 import torch
 
 from anygru.checkpoints import mxnet as files
+from anygru.checkpoints.budget import Budget
 from anygru.checkpoints.pickling import Call, Global, dump
+from anygru.checkpoints.source import open_regular
 from anygru.checkpoints.unpickle import Pending, RestrictedUnpickler
 from anygru.errors import CheckpointError
 
@@ -57,14 +60,20 @@ class Updater:
         dump(content, file, convert=_as_mxnet)
         return file.getvalue()
 
-    def set_states(self, states: bytes) -> None:
+    def set_states(self, states: bytes, where: str = "the optimizer's states") -> None:
         """Take states (and an optimizer, if one is there) from bytes.
 
+        Args:
+            states: what `get_states` gave.
+            where: the file's name for errors.
+
         Raises:
-            MXNetError: for bytes that hold none.
+            MXNetError: for bytes that hold none, or that would take far more memory than their number.
         """
+        budget = Budget(where)
+        budget.add_file(len(states))
         try:
-            content = RestrictedUnpickler(states, _names(), where="the optimizer's states").load()
+            content = RestrictedUnpickler(states, _names(budget), where=where, budget=budget).load()
         except CheckpointError as error:
             raise MXNetError(str(error)) from error
         if isinstance(content, tuple) and len(content) == 2:
@@ -72,11 +81,26 @@ class Updater:
         else:
             self.states = content
         if not isinstance(self.states, dict) or not isinstance(self.optimizer, Optimizer):
-            raise MXNetError("the file holds no optimizer's states")
+            raise MXNetError(f"{where}: no optimizer's states are in it")
         self.states_synced = dict.fromkeys(self.states, False)
 
 
 get_updater = Updater
+
+
+def read_states(path: str) -> bytes:
+    """The bytes of a file of states.
+
+    Raises:
+        FileNotFoundError: for a missing file.
+        MXNetError: for what is no regular file; a FIFO would block for ever.
+    """
+    os.stat(path)
+    try:
+        with open_regular(path) as file:
+            return file.read()
+    except CheckpointError as error:
+        raise MXNetError(str(error)) from error
 
 
 def _on(state: Any, weight: NDArray) -> Any:
@@ -106,11 +130,10 @@ def _as_mxnet(value: Any) -> Call | None:
     return None
 
 
-def _names() -> dict[tuple[str, str], Any]:
+def _names(budget: Budget) -> dict[tuple[str, str], Any]:
     """What a file of states may name."""
     names: dict[tuple[str, str], Any] = {
-        ("mxnet.ndarray.ndarray", "NDArray"): _Array,
-        ("builtins", "bytearray"): bytes,
+        ("mxnet.ndarray.ndarray", "NDArray"): lambda *arguments: _Array(budget),
         ("numpy", "float32"): np.float32,
     }
     for name, scheduler in _SCHEDULERS.items():
@@ -148,13 +171,15 @@ class _Made(Pending):
 class _Array(Pending):
     """An NDArray whose bytes are still to come."""
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, budget: Budget) -> None:
         super().__init__()
+        self._budget = budget
 
     def build(self, state: Any) -> NDArray:
         """The array in the bytes."""
         record = state.get("handle") if isinstance(state, dict) else None
         if not isinstance(record, (bytes, bytearray, memoryview)):
             raise CheckpointError("the state of an NDArray must hold its bytes")
-        values = files.loads(_HEADER.pack(0x112, 0, 1) + bytes(record) + struct.pack("<Q", 0))
+        self._budget.take(3 * len(record))
+        values = files.loads(_HEADER.pack(0x112, 0, 1) + bytes(record) + struct.pack("<Q", 0), self._budget)
         return wrap(torch.from_numpy(np.array(values[0])), cpu())  # type: ignore[index]

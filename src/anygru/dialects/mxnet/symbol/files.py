@@ -4,10 +4,16 @@ import json
 from typing import Any
 
 from anygru.checkpoints.atomic import open_for_replace
+from anygru.checkpoints.budget import PER_OBJECT, Budget
+from anygru.checkpoints.json_text import parse_json
+from anygru.checkpoints.source import Bytes, open_bytes, shown
+from anygru.errors import CheckpointError
 
 from ..base import MXNetError
 from .node import Entry, Node, operator_named, topological
 
+#: No operator has more outputs; a file could announce any number.
+_MOST_OUTPUTS = 1 << 16
 _VERSION = 10901  # MXNet 1.9.1, whose form this is
 
 
@@ -73,15 +79,11 @@ def load(path: str) -> list[Entry]:
     """
     if not isinstance(path, str):
         raise TypeError("fname need to be string")
+    budget = Budget(path)
     try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    except OSError as error:
-        raise MXNetError(f"cannot open {path}: {error}") from error
-    except UnicodeDecodeError as error:
-        raise MXNetError(f"{path} is no symbol file: {error}") from error
-    try:
-        return from_json(text)
+        return _graph(open_bytes(path, budget), budget)
+    except CheckpointError as error:
+        raise MXNetError(str(error)) from error
     except MXNetError as error:
         raise MXNetError(f"{path}: {error}") from error
 
@@ -92,13 +94,27 @@ def from_json(text: str) -> list[Entry]:
     Raises:
         MXNetError: for a text that is no graph, and for operators that anygru does not have.
     """
+    data = text.encode("utf-8", "surrogatepass")
+    budget = Budget("the symbol's JSON")
+    budget.add_file(len(data))
     try:
-        content = json.loads(text)
+        return _graph(data, budget)
+    except CheckpointError as error:
+        raise MXNetError(str(error)) from error
+
+
+def _graph(data: Bytes, budget: Budget) -> list[Entry]:
+    """The heads of the graph in the bytes of a file."""
+    try:
+        content = parse_json(data, budget)
         nodes: list[Node] = []
         for number, record in enumerate(content["nodes"]):
+            budget.take(4 * PER_OBJECT)
             nodes.append(_read_node(record, number, nodes))
         return [_entry(head, nodes, "heads") for head in content["heads"]]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except CheckpointError:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         raise MXNetError(f"no symbol of MXNet: {type(error).__name__}: {error}") from error
 
 
@@ -114,14 +130,17 @@ def _read_node(record: dict[str, Any], number: int, before: list[Node]) -> Node:
         return node
     if not operator.variadic and not len(operator.required) <= len(inputs) <= len(operator.inputs):
         raise MXNetError(f"node {number} ({node.name}): {operator.name} cannot have {len(inputs)} inputs")
-    node.outputs()  # parses the attributes
+    if not 0 < node.outputs() <= _MOST_OUTPUTS:  # parses the attributes
+        raise MXNetError(f"node {number} ({node.name}): it has {node.outputs()} outputs, expected 1 to {_MOST_OUTPUTS}")
     return node
 
 
 def _entry(entry: Any, nodes: list[Node], where: str) -> Entry:
+    if not isinstance(entry, list) or len(entry) not in (2, 3):
+        raise MXNetError(f"{where}: an entry is [node, output] or [node, output, version]")
     number, index = entry[0], entry[1]
     if not (isinstance(number, int) and isinstance(index, int) and 0 <= number < len(nodes)):
-        raise MXNetError(f"{where}: {entry} is no output of an earlier node")
+        raise MXNetError(f"{where}: {shown(number)}, {shown(index)} is no output of an earlier node")
     if not 0 <= index < nodes[number].outputs():
         raise MXNetError(f"{where}: node {number} has {nodes[number].outputs()} outputs, not {index + 1}")
     return nodes[number], index

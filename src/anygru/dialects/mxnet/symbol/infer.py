@@ -6,14 +6,16 @@ one shape, and those that say what their other inputs must be, pass on what is k
 
 import ast
 from collections.abc import Mapping
+from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from ..base import MXNetError
 from ..operators.recurrent import gates_of, parameter_shapes
 from ..operators.registry import truth
 from .graph import Program, flattened_parameters, unknown_size
-from .node import Entry, Node, topological
+from .node import Entry, Node, naming, topological
 
 Shape = tuple[int, ...]
 
@@ -83,24 +85,32 @@ def shapes(heads: list[Entry], given: Mapping[str, Shape]) -> Shapes:
     for node in nodes:
         if node.operator is None:
             # Of a shape without any size nothing is known.
-            found.tell((node, 0), given.get(node.name, _declared(node)) or None, node)
+            with naming(node):
+                found.tell((node, 0), given.get(node.name, _declared(node)) or None, node)
     found.changed = True
     while found.changed:
         found.changed = False
         for node in nodes:
             if node.operator is not None:
-                _spread(node, found)
-                if not node.operator.alike:
-                    _run(node, found)
+                with naming(node):
+                    _spread(node, found)
+                    if not node.operator.alike:
+                        _run(node, found)
         for node in reversed(nodes):
             if node.operator is not None:
-                _spread(node, found)
+                with naming(node):
+                    _spread(node, found)
     return found
 
 
 def _declared(node: Node) -> Shape | None:
     text = node.attrs.get("__shape__")
-    return None if text is None else tuple(ast.literal_eval(text))
+    if text is None:
+        return None
+    shape = tuple(ast.literal_eval(text))
+    if not all(isinstance(size, int) for size in shape):
+        raise MXNetError(f"Error in variable {node.name}: __shape__ must be a tuple of integers, got {text[:60]!r}")
+    return shape
 
 
 def _spread(node: Node, found: Shapes) -> None:
@@ -176,4 +186,30 @@ def _results(node: Node, sizes: list[Shape]) -> list[Shape]:
     alone = Node(node.operator, node.name, node.attrs, stand_ins)
     program = Program([(alone, index) for index in range(alone.outputs())])
     values = {entry[0].name: torch.empty(shape, device="meta") for entry, shape in zip(ordered, sizes, strict=True)}
-    return [tuple(result.shape) for result in program.run([values[name] for name in program.variables])]
+    with _OnMeta():
+        return [tuple(result.shape) for result in program.run([values[name] for name in program.variables])]
+
+
+class _OnMeta(TorchFunctionMode):
+    """Makes new tensors on the meta device, whatever device an operator asks for: a shape must not cost its memory."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        given = dict(kwargs or {})
+        if func in _MAKERS:
+            given["device"] = "meta"
+        return func(*args, **given)
+
+
+_MAKERS = {
+    torch.empty,
+    torch.full,
+    torch.zeros,
+    torch.ones,
+    torch.arange,
+    torch.linspace,
+    torch.eye,
+    torch.rand,
+    torch.randn,
+}

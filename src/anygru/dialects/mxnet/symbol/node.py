@@ -1,6 +1,7 @@
 """The graph behind a symbol: nodes with named operators, text attributes and numbered outputs."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,22 @@ def topological(heads: Iterable[Node], inputs: Callable[[Node], list[Entry]] = l
                 order.append(node)
                 stack.pop()
     return order
+
+
+@contextmanager
+def naming(node: Node) -> Iterator[None]:
+    """Turn what goes wrong with a node's attributes, which a file may lack or misspell, into an error that names it.
+
+    Raises:
+        MXNetError: for any such error.
+    """
+    try:
+        yield
+    except MXNetError:
+        raise
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, SyntaxError) as error:
+        operator = "variable" if node.operator is None else node.operator.name
+        raise MXNetError(f"Error in {operator} {node.name}: {type(error).__name__}: {error}") from error
 
 
 def text_of(value: Any) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base import DTYPE_NUMBERS, DtypeLike, MXNetError
 from ..operators.registry import truth
-from .node import Entry, Node
+from .node import Entry, Node, naming
 
 # Inputs of any dtype, by their places.
 _FREE = {
@@ -73,7 +73,8 @@ def types(nodes: list[Node], given: dict[str, Any]) -> Types:
         before = len(found)
         for node in (*nodes, *reversed(nodes)):
             if node.operator is not None:
-                _spread(node, found)
+                with naming(node):
+                    _spread(node, found)
     return found
 
 
