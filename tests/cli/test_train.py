@@ -570,3 +570,79 @@ def test_checkpoints_are_plain_safetensors(finished):
     assert weights["gru.weight_hh_l0"].shape == (24, 8)
     assert tensors["lanes.state"].shape == (1, 3, 8)
     assert tensors["history.training"].dtype == torch.float64
+
+
+# Older checkpoints
+
+
+def indices(folder):
+    return sorted(path.name for path in folder.glob("checkpoint*.json"))
+
+
+def test_keep_keeps_older_checkpoints_with_their_files(train, tmp_path):
+    folder = tmp_path / "run"
+    assert train("--steps", 8, "--every", 2, "--keep", 3).status == 0
+    assert indices(folder) == ["checkpoint-00000004.json", "checkpoint-00000006.json", "checkpoint.json"]
+    named = set()
+    for name in indices(folder):
+        index = json.loads((folder / name).read_text())
+        named |= {index["state"]["file"], index["best"]["file"]["file"]}
+    assert {path.name for path in folder.glob("*.safetensors")} == named
+    assert train("--resume", "--steps", 10, "--keep", 1).status == 0
+    assert indices(folder) == ["checkpoint.json"]
+
+
+@pytest.mark.parametrize("damaged", ["checkpoint.json", "state"])
+def test_an_older_checkpoint_is_used_if_the_newest_is_damaged(train, tmp_path, damaged):
+    assert train("--steps", 9, "--every", 3, "--out", tmp_path / "whole").status == 0
+    assert train("--steps", 9, "--every", 3, "--keep", 2).status == 0
+    folder = tmp_path / "run"
+    index, state = index_and_tensors(folder)
+    path = index if damaged == "checkpoint.json" else state
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    result = train("--resume")
+    assert result.status == 0, result
+    assert "damaged" in result.out
+    assert "going on from the older checkpoint of step 6" in result.out
+    assert losses(folder) == losses(tmp_path / "whole")
+    assert json.loads(index.read_text())["step"] == 9
+
+
+def test_there_is_an_error_if_no_checkpoint_is_whole(train, tmp_path):
+    assert train("--steps", 6, "--every", 3, "--keep", 2).status == 0
+    for name in indices(tmp_path / "run"):
+        (tmp_path / "run" / name).write_text("{")
+    only_line(train("--resume"), "checkpoint.json", "damaged")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"step": "1"},
+        {"step": True},
+        {"steps": -1},
+        {"seconds": 10**400},
+        {"corpus": None},
+        {"texts": "abc"},
+        {"texts": [1]},
+        {"options": []},
+        {"state": None},
+        {"state": {"file": "../../secret.safetensors", "bytes": 1, "sha256": ""}},
+        {"state": {"file": 5, "bytes": 1, "sha256": ""}},
+        {"state": {"file": "state-00000001-0123456789ab.safetensors", "bytes": "1", "sha256": ""}},
+        {"best": 5},
+        {"best": {"step": 1}},
+        {"best": {"step": 1, "bits_per_byte": "x", "file": None}},
+        {"more": 1},
+    ],
+)
+def test_an_index_of_wrong_types_is_damaged(train, copy, changes):
+    from anygru.cli.language_model import checkpoint
+
+    index, _ = index_and_tensors(copy)
+    contents = json.loads(index.read_text()) | changes
+    del contents["digest"]
+    index.write_text(json.dumps({**contents, "digest": checkpoint._digest(contents)}))
+    only_line(train("--resume", "--out", copy), str(index), "damaged")

@@ -80,7 +80,9 @@ def _job(args: argparse.Namespace, folder: "RunFolder") -> "Job":
     if "steps" in given and "seconds" in given:
         raise UsageError("--steps and --seconds both set the length of the run; give one of them")
     texts = tuple(os.path.abspath(path) for path in args.texts)
-    progress = None if args.fresh else folder.read()
+    progress, damage = (None, None) if args.fresh else folder.read_or_fall_back()
+    if progress is not None and damage is not None:
+        print(f"{damage}; going on from the older checkpoint of step {progress.step:,}", flush=True)
     resume = progress is not None and (args.resume or not progress.finished)
     if args.resume and progress is None:
         raise UsageError(f"there is no run to resume in {args.out!r}")

@@ -3,6 +3,7 @@
     checkpoint.json                    how far the run is, its options, and the names of the other two
     state-00000400-<hash>.safetensors  weights, moments of the optimizer, lanes, random state, history
     model-00000300-<hash>.safetensors  the weights that were best on the held-out documents
+    checkpoint-00000300.json           with --keep 2 and more: the same for an older checkpoint, with files of its own
 
 The tensor files are named by their contents and written first; renaming `checkpoint.json` into place is the one
 instant at which a new set takes over from the old one, whose files are removed only then. A kill at any other instant
@@ -37,11 +38,12 @@ from .model import Shape
 from .options import Options
 
 INDEX = "checkpoint.json"
+_OLDER = "checkpoint-*.json"  # the index of an older checkpoint, by its step
 _FILE_NAME = re.compile(r"(?:state|model)-\d{8,19}-[0-9a-f]{12}\.safetensors", re.ASCII)
 FORMAT = "anygru train, 1"
 PREVIOUS = "previous"
 # Temporary files that a kill during a write leaves behind.
-_UNFINISHED = (".*.safetensors.*.tmp", f".{INDEX}.*.tmp", ".loss.*.tmp", "..writable.*.tmp")
+_UNFINISHED = (".*.safetensors.*.tmp", f".{INDEX}.*.tmp", f".{_OLDER}.*.tmp", ".loss.*.tmp", "..writable.*.tmp")
 SHAPE = "anygru language model"  # key of the model's sizes in the metadata of its file
 
 
@@ -81,6 +83,10 @@ class Progress:
     def finished(self) -> bool:
         return self.step >= self.steps
 
+    def files(self) -> list[TensorFile]:
+        """The tensor files of the checkpoint."""
+        return [entry for entry in (self.state, self.best.file if self.best else None) if entry is not None]
+
 
 class RunFolder:
     """The folder of one run. Only one process writes into it at a time."""
@@ -119,7 +125,43 @@ class RunFolder:
 
     def read(self) -> Progress | None:
         """Return the index, or None if there is no run. Raises CheckpointError if it is damaged."""
-        path = self.path / INDEX
+        return self._read_index(self.path / INDEX)
+
+    def read_or_fall_back(self) -> tuple[Progress | None, str | None]:
+        """Return the newest checkpoint that is whole, and what is wrong with a newer one, if there is a newer one.
+
+        The older index takes the place of the damaged one.
+
+        Raises:
+            CheckpointError: the newest checkpoint is damaged, and no older one is whole.
+        """
+        older = self._older_indices()
+        try:
+            progress = self.read()
+            if progress is not None and older:
+                self._check(progress)
+            return progress, None
+        except CheckpointError as damage:
+            for path in older:
+                with contextlib.suppress(CheckpointError):
+                    progress = self._read_index(path)
+                    if progress is not None:
+                        self._check(progress)
+                        with open_for_replace(self.path / INDEX) as out:
+                            out.write(path.read_bytes())
+                        return progress, str(damage)
+            raise
+
+    def _older_indices(self) -> list[Path]:
+        """The indices that `--keep` keeps, newest first."""
+        return sorted((path for path in self.path.glob(_OLDER) if path.stem[-8:].isdecimal()), reverse=True)
+
+    def _check(self, progress: Progress) -> None:
+        """Raises CheckpointError unless every file of a checkpoint is what was written."""
+        for entry in progress.files():
+            self.read_tensors(entry)
+
+    def _read_index(self, path: Path) -> Progress | None:
         if not path.exists():
             return None
         budget = Budget(path)
@@ -160,6 +202,8 @@ class RunFolder:
             file = self._write("model", progress.best.step, best_weights, {SHAPE: shape})
             changes["best"] = Best(progress.best.step, progress.best.bits_per_byte, file)
         progress = dataclasses.replace(progress, **changes)
+        if progress.options.keep > 1:
+            self._set_index_aside()
         with open_for_replace(self.path / INDEX, "w") as out:
             json.dump(_to_json(progress), out, indent=1)
         self._remove_all_but(progress)
@@ -174,8 +218,25 @@ class RunFolder:
             out.write(data)
         return TensorFile(name, len(data), fingerprint)
 
+    def _set_index_aside(self) -> None:
+        """Copy the index to the name that it has as an older one; its tensor files stay where they are."""
+        with contextlib.suppress(CheckpointError):  # a damaged one is nothing to fall back on
+            old = self.read()
+            if old is not None:
+                with open_for_replace(self.path / _OLDER.replace("*", f"{old.step:08d}")) as out:
+                    out.write((self.path / INDEX).read_bytes())
+
     def _remove_all_but(self, progress: Progress) -> None:
-        wanted = {entry.file for entry in (progress.state, progress.best and progress.best.file) if entry}
+        kept = [progress]
+        for path in self._older_indices():
+            old = None
+            with contextlib.suppress(CheckpointError):
+                old = self._read_index(path)
+            if old is not None and old.step < progress.step and len(kept) < progress.options.keep:
+                kept.append(old)
+            else:
+                path.unlink(missing_ok=True)
+        wanted = {entry.file for each in kept for entry in each.files()}
         for pattern in ("state-*.safetensors", "model-*.safetensors", *_UNFINISHED):
             for path in self.path.glob(pattern):
                 if path.name not in wanted:
@@ -189,7 +250,12 @@ class RunFolder:
         shutil.rmtree(previous, ignore_errors=True)
         previous.mkdir()
         # The index goes first: without it the tensor files are orphans, not a run.
-        for path in [self.path / INDEX, *self.path.glob("*.safetensors"), *self.path.glob("loss.*")]:
+        for path in [
+            self.path / INDEX,
+            *self._older_indices(),
+            *self.path.glob("*.safetensors"),
+            *self.path.glob("loss.*"),
+        ]:
             os.replace(path, previous / path.name)
 
 
@@ -275,9 +341,9 @@ def _tensor_file(stored: Any) -> TensorFile:
 
 def _is_a(value: Any, kind: type) -> bool:
     """Whether a value is a number from 0 on, or a text; JSON writes 2.0 as 2.0, so a float may not be an integer."""
-    if kind is str:
-        return isinstance(value, str)
-    return type(value) is kind and 0 <= value < 1 << 62
+    if isinstance(value, bool) or not isinstance(value, kind):
+        return False
+    return not isinstance(value, int | float) or 0 <= value < 1 << 62
 
 
 def _digest(contents: Mapping[str, Any]) -> str:

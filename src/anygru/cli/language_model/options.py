@@ -37,6 +37,9 @@ class Options:
     steps: int | None = _option(None, int, "training steps (default: as many as fit into --seconds)", least=1)
     seconds: float = _option(150.0, float, "time to aim at; a few first steps are timed to set --steps", least=0.1)
     every: int | None = _option(None, int, "steps between two checkpoints with validation (default: a 12th)", least=1)
+    keep: int = _option(
+        1, int, "checkpoints to keep; an older one is used if the newest is damaged", least=1, most=1000
+    )
     seed: int = _option(0, int, "of weights, order of documents and dropout", least=0, most=(1 << 63) - 1)
     threads: int | None = _option(None, int, "threads per process (default: all cores, shared out)", least=1, most=4096)
     nproc: int = _option(1, int, "processes that share the lanes", least=1, most=4096)
@@ -44,7 +47,7 @@ class Options:
 
 # A resumed run may be given other values for these. They change its length, its checkpoints or its rounding, not what
 # is trained.
-FREE_ON_RESUME = frozenset({"steps", "every", "threads", "nproc", "backend"})
+FREE_ON_RESUME = frozenset({"steps", "every", "keep", "threads", "nproc", "backend"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
