@@ -234,3 +234,10 @@ def test_a_row_takes_options_by_place_and_by_name():
     np.testing.assert_array_equal(y.array, F.leaky_relu(x=X, slope=0.5).array)
     with pytest.raises(TypeError, match="unexpected keyword argument 'steepness'"):
         F.leaky_relu(X, steepness=1)
+
+
+def test_a_minimum_has_a_derivative_and_a_corner_has_none():
+    at_zero, gradient = np.zeros(1), np.ones(1)
+    gradient_check.check_backward(lambda x: x * x, at_zero, gradient, dtype="d", detect_nondifferentiable=True)
+    with pytest.raises(gradient_check.NondifferentiableError):
+        gradient_check.check_backward(abs, at_zero, gradient, dtype="d", detect_nondifferentiable=True)
