@@ -183,3 +183,21 @@ def test_overridden_moves_are_called_by_the_parents():
 def test_the_number_of_the_device_is_deprecated():
     with pytest.warns(DeprecationWarning, match="Use Link.device instead"):
         assert L.Linear(2, 1)._device_id is None
+
+
+def test_a_call_from_another_base_class_comes_before_forward():
+    class Calls:
+        def __call__(self, x):
+            return f"called with {x}"
+
+    class Mixed(chainer.Link, Calls):
+        def forward(self, x):
+            raise AssertionError("not reached")
+
+    assert Mixed()(3) == "called with 3"
+
+
+@pytest.mark.parametrize("method", ["to_device", "to_chx", "from_chx"])
+def test_methods_that_move_links_are_final(method):
+    with pytest.raises(TypeError, match=method):
+        type("Own", (chainer.Link,), {method: lambda self: None})

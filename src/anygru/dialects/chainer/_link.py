@@ -113,12 +113,14 @@ class Link(DeviceResident):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self._check_set_up()
         hooks = {**_hooks.get_link_hooks(), **(self._local_link_hooks or {})}
+        # A `__call__` of another base class comes before `forward`, as in Chainer 7.8.1 (its issue 5078).
+        forward = getattr(super(), "__call__", None) or self.forward
         if not hooks:
-            return self.forward(*args, **kwargs)
+            return forward(*args, **kwargs)
         before = _ForwardPreprocessCallbackArgs(self, "forward", args, kwargs)
         for hook in hooks.values():
             hook.forward_preprocess(before)
-        out = self.forward(*args, **kwargs)
+        out = forward(*args, **kwargs)
         after = _ForwardPostprocessCallbackArgs(self, "forward", args, kwargs, out)
         for hook in hooks.values():
             hook.forward_postprocess(after)

@@ -197,6 +197,10 @@ class UpdateRule:
         """Change the GPU array of a parameter in place."""
         raise NotImplementedError
 
+    def update_core_chainerx(self, param: Parameter) -> None:
+        """Never called: there is no array of ChainerX."""
+        raise RuntimeError("ChainerX is not available.")
+
     def init_state(self, param: Parameter) -> None:
         """Fill `state` for a parameter; nothing by default."""
 

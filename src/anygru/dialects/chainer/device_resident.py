@@ -16,7 +16,10 @@ class DeviceResident:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for method in ("to_cpu", "to_gpu"):
+        for method in ("to_device", "to_chx", "from_chx"):
+            if method in cls.__dict__:
+                raise TypeError(f"Overriding method '{method}'.")
+        for method in ("to_cpu", "to_gpu", "to_intel64"):
             if method in cls.__dict__:
                 warnings.warn(f"Overriding method '{method}'.", DeprecationWarning, stacklevel=2)
 
