@@ -81,14 +81,14 @@ class _Snapshot(Extension):
     def initialize(self, trainer: Trainer) -> None:
         target = trainer if self._target is None else self._target
         if self.autoload:
-            files = _saved_files(self.filename, trainer.out)
-            if files:
-                npz.load_npz(files[-1], target)
+            latest = _find_latest_snapshot(self.filename, trainer.out)
+            if latest is not None:
+                npz.load_npz(os.path.join(trainer.out, latest), target)
         if self.n_retains > 0 and isinstance(self.filename, str) and hasattr(self.writer, "_add_cleanup_hook"):
 
             def remove_old() -> None:
-                for path in _saved_files(self.filename, trainer.out)[: -self.n_retains]:
-                    os.remove(path)
+                for name in _find_stale_snapshots(self.filename, trainer.out, self.n_retains):
+                    os.remove(os.path.join(trainer.out, name))
 
             self.writer._add_cleanup_hook(remove_old)
 
@@ -110,9 +110,21 @@ class _Snapshot(Extension):
             self.writer.finalize()
 
 
-def _saved_files(pattern: str, folder: str) -> list[str]:
-    """Paths of the files whose names fit the pattern, oldest first."""
-    start, end = pattern.split("{")[0], pattern.split("}")[-1]
-    names = [name for name in os.listdir(folder) if name.startswith(start) and name.endswith(end)]
-    paths = [os.path.join(folder, name) for name in names]
-    return sorted((path for path in paths if os.path.isfile(path)), key=lambda path: (os.stat(path).st_mtime, path))
+def _find_snapshot_files(fmt: str, path: str) -> list[tuple[float, str]]:
+    """Time and name of each file in a folder whose name fits the pattern before the first "{" and behind the last "}"."""
+    start, end = fmt.split("{")[0], fmt.split("}")[-1]
+    names = [name for name in os.listdir(path) if name.startswith(start) and name.endswith(end)]
+    full = {name: os.path.join(path, name) for name in names}
+    return sorted((os.stat(full[name]).st_mtime, name) for name in names if os.path.isfile(full[name]))
+
+
+def _find_latest_snapshot(fmt: str, path: str) -> str | None:
+    """Name of the newest file that fits the pattern, None if there is none."""
+    files = _find_snapshot_files(fmt, path)
+    return files[-1][1] if files else None
+
+
+def _find_stale_snapshots(fmt: str, path: str, n_retains: int) -> list[str]:
+    """Names of the files that fit the pattern, but the newest ones."""
+    files = _find_snapshot_files(fmt, path)
+    return [name for _, name in files[: max(len(files) - n_retains, 0)]]
