@@ -18,6 +18,8 @@ from . import (
     metric,
     name,
     ndarray,
+    numpy,
+    numpy_extension,
     optimizer,
     random,
     symbol,
@@ -26,6 +28,8 @@ from . import (
 from . import initializer as init
 from . import kvstore as kv
 from . import ndarray as nd
+from . import numpy as np
+from . import numpy_extension as npx
 from . import random as rnd
 from . import symbol as sym
 from .attribute import AttrScope

@@ -50,19 +50,18 @@ def load(block: Any, prefix: str) -> None:
     block.load_parameters(f"{prefix}-model.params")
 
 
-def _restore(block: Any, entry: dict[str, Any]) -> None:
+def _restore(block: Any, entry: dict[str, Any]) -> dict[str, str]:
+    """Restore the graphs of a block; returns the names of the parameters that were saved, and the block's own."""
     known = {"orig_name", "children", "hybridized", "in_format", "out_format", "inputs", "symbol"}
     below = {value["orig_name"]: value for key, value in entry.items() if key not in known}
+    names = {f"{entry['orig_name']}_{name.removeprefix(block.params.prefix)}": name for name in block.params}
     for name, attribute in entry["children"].items():
-        _restore(block._children[attribute], below[name])
+        names.update(_restore(block._children[attribute], below[name]))
     if "symbol" in entry:
         inputs = [symbol.load_json(text) for text in entry["inputs"]]
+        output = symbol.load_json(entry["symbol"])
+        own = {name: symbol.var(names[name]) for name in output.list_inputs() if name in names}
         block._active = True
-        block._cached_graph = (inputs, _renamed(symbol.load_json(entry["symbol"]), entry["orig_name"], block.prefix))
+        block._cached_graph = (inputs, output.compose(own))
         block._in_format, block._out_format = entry["in_format"], entry["out_format"]
-
-
-def _renamed(output: Any, before: str, prefix: str) -> Any:
-    """A graph whose parameters have the names of the block that takes it over."""
-    names = [name for name in output.list_inputs() if name.startswith(before + "_")]
-    return output.compose({name: symbol.var(prefix + name[len(before) + 1 :]) for name in names})
+    return names

@@ -1,0 +1,75 @@
+"""Torch functions on the arrays of `mx.np`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as onp
+import torch
+from torch import Tensor
+
+from ..base import engine_errors, torch_dtype
+from ..context import Context, ContextLike, as_context
+from ..ndarray.array import Array, run, wrap
+from ..state import state
+
+
+def wrapped(tensor: Tensor, ctx: Context) -> Any:
+    """An array of `mx.np`, whichever arrays are made elsewhere."""
+    before = state.numpy
+    state.numpy = True
+    try:
+        return wrap(tensor, ctx)
+    finally:
+        state.numpy = before
+
+
+def plain(value: Any) -> Any:
+    """A value with tensors in the place of arrays, in lists and tuples too."""
+    if isinstance(value, Array):
+        return value._t
+    if isinstance(value, onp.ndarray):
+        return torch.from_numpy(value)
+    if isinstance(value, onp.generic):
+        return value.item()
+    if isinstance(value, (list, tuple)) and any(isinstance(part, (Array, list, tuple)) for part in value):
+        return type(value)(plain(part) for part in value)
+    return value
+
+
+def _context(values: Any) -> Context | None:
+    for value in values:
+        found = _context(value) if isinstance(value, (list, tuple)) else getattr(value, "_ctx", None)
+        if found is not None:
+            return found
+    return None
+
+
+def apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A torch function of arrays and numbers, computed in the graph while recording.
+
+    Raises:
+        MXNetError: for whatever torch refuses.
+    """
+    ctx = _context((*args, *kwargs.values())) or as_context(None)
+    out = kwargs.pop("out", None)
+    given, named = [plain(a) for a in args], {key: plain(value) for key, value in kwargs.items()}
+    with engine_errors():
+        result = run(lambda: function(*given, **named))
+    if isinstance(result, (tuple, list)):
+        return (
+            type(result)(wrapped(part, ctx) for part in result)
+            if type(result) in (tuple, list)
+            else [wrapped(part, ctx) for part in result]
+        )
+    if not isinstance(result, Tensor):
+        return result
+    if out is not None:
+        out[...] = wrapped(result, ctx)
+        return out
+    return wrapped(result, ctx)
+
+
+def made(make: Callable[..., Tensor], ctx: ContextLike, dtype: Any) -> Any:
+    """A new array: `make` is told its dtype and device."""
+    context = as_context(ctx)
+    return wrapped(make(dtype=torch_dtype(dtype), device=context.device), context)

@@ -1,0 +1,38 @@
+"""`mx.np.linalg`: torch's linear algebra on arrays."""
+
+from typing import Any
+
+import torch
+
+from ..base import Sizes
+from .apply import apply
+
+__all__ = ["cholesky", "det", "eigvalsh", "inv", "norm", "pinv", "slogdet", "solve", "svd"]
+
+
+def norm(x: Any, ord: Any = None, axis: Sizes = None, keepdims: bool = False) -> Any:
+    """The norm of vectors or matrices."""
+    return apply(lambda t: torch.linalg.norm(t, ord, axis, keepdims), x)
+
+
+def _of(name: str) -> Any:
+    function = getattr(torch.linalg, name)
+
+    def compute(*arrays: Any) -> Any:
+        return apply(
+            lambda *tensors: tuple(found) if isinstance(found := function(*tensors), tuple) else found, *arrays
+        )
+
+    compute.__name__ = name
+    compute.__doc__ = f"`torch.linalg.{name}` of arrays."
+    return compute
+
+
+cholesky, det, eigvalsh, inv, pinv, slogdet, solve = map(
+    _of, ("cholesky", "det", "eigvalsh", "inv", "pinv", "slogdet", "solve")
+)
+
+
+def svd(a: Any) -> Any:
+    """The singular value decomposition (u, s, v^T), without superfluous columns."""
+    return apply(lambda t: tuple(torch.linalg.svd(t, full_matrices=False)), a)

@@ -1,0 +1,197 @@
+"""`mx.np.ndarray`: MXNet's array with NumPy's shapes, dtypes and operators."""
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as onp
+import torch
+
+from ..base import DtypeLike, MXNetError, torch_dtype
+from ..ndarray.array import IN_GRAPH, IN_PLACE, wrap, wrapped_by, write
+from ..ndarray.ndarray import NDArray
+from ..state import state, without_torch_grad
+from . import functions
+from .apply import apply, plain
+
+__all__ = ["ndarray"]
+
+
+def _key(key: Any, shape: tuple[int, ...]) -> Any:
+    """An index as torch takes it: no negative steps, positions as whole numbers."""
+    parts = key if isinstance(key, tuple) else (key,)
+    found = []
+    for axis, part in enumerate(parts):
+        if isinstance(part, slice):
+            bounds = [int(b._t.item()) if isinstance(b, NDArray) else b for b in (part.start, part.stop, part.step)]
+            part = slice(*bounds)
+            if part.step is not None and part.step < 0 and Ellipsis not in parts[:axis]:
+                part = torch.arange(*part.indices(shape[axis]))
+        else:
+            part = plain(part)
+            if isinstance(part, torch.Tensor) and part.is_floating_point():
+                part = part.long()
+        found.append(part)
+    return tuple(found) if isinstance(key, tuple) else found[0]
+
+
+class ndarray(NDArray):
+    """An array of `mx.np`."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        return apply(lambda t: t[_key(key, t.shape)], self)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if state.recording and self._t.requires_grad:
+            raise MXNetError(IN_GRAPH)
+        values = plain(value)
+        if state.recording and isinstance(values, torch.Tensor) and values.requires_grad:
+            if not (key is Ellipsis or key == slice(None)):
+                raise MXNetError(IN_PLACE)
+            write(self, values.expand(self._t.shape))
+            return
+        if isinstance(values, (list, tuple)):
+            values = torch.as_tensor(onp.array(values))
+        without_torch_grad(operator.setitem, self._t.data, _key(key, self.shape), values)
+
+    def __iter__(self) -> Iterator["ndarray"]:
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        values = onp.asarray(self.asnumpy())
+        text = onp.array2string(values, separator=", ", prefix="array(") if values.size else "[]"
+        kind = "" if values.dtype in (onp.float32, onp.bool_) else f", dtype={values.dtype}"
+        place = "" if self._ctx.device_type == "cpu" else f", ctx={self._ctx}"
+        return f"array({text}{kind}{place})"
+
+    def __str__(self) -> str:
+        return str(self.asnumpy())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        if self._t.is_floating_point():
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        return int(self.item())
+
+    def __invert__(self) -> Any:
+        return apply(torch.bitwise_not, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return apply(torch.matmul, self, other)
+
+    def __hash__(self) -> int:
+        return id(self) // 16
+
+    @property
+    def dtype(self) -> Any:
+        """NumPy's dtype of the elements."""
+        return onp.dtype(super().dtype)
+
+    @property
+    def T(self) -> Any:
+        """The axes in reverse order."""
+        return self.transpose()
+
+    def item(self, *args: int) -> Any:
+        """The one element, or the one at a place, as a Python number."""
+        if not args and self._t.numel() != 1:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        return self.asnumpy().item(*args)
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers."""
+        return self._t.tolist()
+
+    def astype(  # type: ignore[override]
+        self, dtype: DtypeLike, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
+        """The array in another dtype: a copy, unless `copy` is False and nothing changes."""
+        kind = torch_dtype(dtype)
+        return self if not copy and kind == self._t.dtype else apply(lambda t: t.to(kind, copy=True), self)
+
+    def reshape(self, *shape: Any, order: str = "C", **kwargs: Any) -> Any:
+        """Another shape over the same memory; -1 is inferred."""
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        return apply(lambda t: t.reshape(tuple(int(n) for n in sizes)), self)
+
+    def transpose(self, *axes: Any) -> Any:
+        """The axes in another order, reversed by default."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return functions.transpose(self, order or None)
+
+    def flatten(self, order: str = "C") -> Any:  # type: ignore[override]
+        """One axis, copied."""
+        return apply(lambda t: t.reshape(-1).clone(), self)
+
+    def as_nd_ndarray(self) -> NDArray:
+        """The array as one of `mx.nd`, over the same memory."""
+        before = state.numpy
+        state.numpy = False
+        try:
+            return wrap(self._t, self._ctx)
+        finally:
+            state.numpy = before
+
+    def as_np_ndarray(self) -> "ndarray":
+        """The array itself."""
+        return self
+
+
+def _method(name: str) -> Callable[..., Any]:
+    function = getattr(functions, name)
+
+    def method(self: ndarray, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"`mx.np.{name}` of this array."
+    return method
+
+
+for _name in (
+    "abs", "all", "any", "argmax", "argmin", "argsort", "clip", "cumsum", "dot", "max", "mean", "min", "nonzero", "prod",
+    "ravel", "repeat", "round", "sort", "split", "squeeze", "std", "sum", "swapaxes", "take", "tile", "var",
+    "broadcast_to", "expand_dims",
+):  # fmt: skip
+    setattr(ndarray, _name, _method(_name))
+
+
+def _operator(name: str, function: Callable[[Any, Any], Any]) -> None:
+    def fitting(self: ndarray, other: Any) -> Any:
+        # A number takes the dtype of an array of whole numbers (recorded from MXNet 1.9.1), but in a division.
+        whole = isinstance(other, float) and name in ("add", "sub", "mul") and not self._t.is_floating_point()
+        return int(other) if whole else other
+
+    def forward(self: ndarray, other: Any) -> Any:
+        return apply(function, self, fitting(self, other)) if other is not None else NotImplemented
+
+    def backward(self: ndarray, other: Any) -> Any:
+        return apply(lambda a, b: function(b, a), self, fitting(self, other))
+
+    def in_place(self: ndarray, other: Any) -> Any:
+        if state.recording and self._t.requires_grad:
+            raise MXNetError(IN_PLACE)
+        write(self, apply(function, self, other)._t.to(self._t.dtype))
+        return self
+
+    for prefix, method in (("", forward), ("r", backward), ("i", in_place)):
+        setattr(ndarray, f"__{prefix}{name}__", method)
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor"):
+    _operator(_name.rstrip("_"), getattr(operator, _name))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    _operator(_name, getattr(operator, _name))
+for _name, _unary in (("neg", torch.neg), ("abs", torch.abs)):
+    setattr(ndarray, f"__{_name}__", lambda self, unary=_unary: apply(unary, self))
+
+wrapped_by(True, ndarray)
