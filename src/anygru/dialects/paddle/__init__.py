@@ -4,6 +4,8 @@ Scripts written for Paddle's dynamic graph (2.x, and what of `fluid.dygraph` the
 computed by anygru. `names.txt` beside this file says what is covered and what is not.
 """
 
+import sys as _sys
+
 from .._hook.not_covered import cover as _cover
 from . import amp as amp
 from . import autograd as autograd
@@ -58,7 +60,9 @@ from .tensor.math import *
 from .tensor.ops import *
 from .tensor.parameter import *
 from .tensor.random import *
+from .tensor.reduction import *
 from .tensor.search import *
+from .tensor.selection import *
 from .tensor.stat import *
 from .tensor.tensor import Tensor as Tensor
 from .tensor.to_string import *
@@ -71,5 +75,6 @@ for _face, _homes in {base: _WORDS, framework: (*_WORDS, framework.framework, fr
     for _home in _homes:
         vars(_face).update((_name, vars(_home)[_name]) for _name in _home.__all__ if _name not in vars(_face))
 vars(framework)["core"] = _core
+paddle = _sys.modules[__name__]  # Paddle's package imports itself, and programs write `paddle.paddle`
 
 _cover(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
@@ -83,9 +83,6 @@ ALL = (bool_, int16, int32, int64, float16, float32, float64, uint8, int8, bfloa
 FROM_TORCH: dict[torch.dtype, dtype] = {each.torch: each for each in ALL}
 _FROM_NAME = {each.spelling: each for each in ALL} | {"uint16": bfloat16}
 _FROM_NUMPY = {each.spelling: each for each in ALL if each is not bfloat16}
-
-
-DtypeLike: TypeAlias = "dtype | torch.dtype | np.dtype | type | str"
 
 
 def _numpy_name(value: Any) -> str:

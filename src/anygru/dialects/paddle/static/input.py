@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from ..framework.dtype import DtypeLike, as_dtype, dtype
+from ..framework.dtype import as_dtype, dtype
+from ..framework.kinds import DTypeLike
 
 __all__ = ["InputSpec"]
 
@@ -29,7 +30,7 @@ class InputSpec:
     def __init__(
         self,
         shape: Sequence[int | None],
-        dtype: DtypeLike = "float32",
+        dtype: DTypeLike = "float32",
         name: str | None = None,
         stop_gradient: bool = False,
     ) -> None:

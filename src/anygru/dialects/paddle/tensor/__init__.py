@@ -10,6 +10,8 @@ from .math import *
 from .matrices import *
 from .ops import *
 from .random import *
+from .reduction import *
 from .search import *
+from .selection import *
 from .stat import *
 from .tensor import Tensor as Tensor

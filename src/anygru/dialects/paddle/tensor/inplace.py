@@ -14,7 +14,7 @@ import torch
 
 from ..framework.dtype import single, torch_dtype
 from ..framework.kinds import Operand
-from . import creation, linalg, logic, manipulation, math, ops, random, search
+from . import creation, linalg, logic, manipulation, math, ops, random, reduction, search, selection
 from .operation import as_torch, need_tensor, translate, wrap
 
 if TYPE_CHECKING:
@@ -54,12 +54,13 @@ def _inplace(function: Callable[..., torch.Tensor], called: str) -> Callable[...
 _FUNCTIONS: dict[ModuleType, str] = {
     ops: """abs acos acosh asin asinh atan atanh ceil cos cosh digamma erf erfinv exp expm1 floor frac i0 lgamma log log10
         log1p log2 neg reciprocal round rsqrt sigmoid sin sinh sqrt square tan tanh trunc""",
-    math: """addmm clip cumprod cumsum divide floor_divide floor_mod gcd hypot lcm ldexp lerp logit mod multiply nan_to_num pow
+    math: """addmm clip divide floor_divide floor_mod gcd hypot lcm ldexp lerp logit mod multiply nan_to_num pow
         remainder renorm scale subtract""",
     logic: """bitwise_and bitwise_not bitwise_or bitwise_xor equal greater_equal greater_than less_equal less_than logical_and
         logical_not logical_or logical_xor not_equal""",
-    manipulation: """cast flatten index_add index_fill index_put masked_fill put_along_axis reshape scatter squeeze transpose
-        unsqueeze""",
+    reduction: "cumprod cumsum",
+    manipulation: "cast flatten reshape squeeze transpose unsqueeze",
+    selection: "index_add index_fill index_put masked_fill put_along_axis scatter",
     linalg: "t",
     creation: "tril triu",
 }

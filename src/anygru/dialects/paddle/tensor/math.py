@@ -1,4 +1,4 @@
-"""Arithmetic of two tensors, sums and products along axes."""
+"""Arithmetic of two tensors; sums, products and extremes along axes are those of `reduction`."""
 
 from __future__ import annotations
 
@@ -9,24 +9,18 @@ from typing import Any
 import torch
 
 from ..._hook.not_covered import not_covered
-from ..base.errors import no_kernel, paddles
+from ..base.errors import paddles
 from ..framework.dtype import single, torch_dtype
-from ..framework.kinds import Axis, DTypeLike, Operand
-from .operation import as_axis, as_torch, float_of_int, need_float, need_same_dtype, need_tensor, operation
+from ..framework.kinds import Operand
+from .operation import as_torch, float_of_int, need_same_dtype, need_tensor, no_bools, operation
+from .reduction import *  # noqa: F403
 
 __all__ = [
-    "add", "add_n", "addmm", "all", "amax", "amin", "any", "atan2", "broadcast_shape", "clip", "count_nonzero",
-    "cummax", "cummin", "cumprod", "cumsum", "diagonal", "diff", "divide", "floor_divide", "floor_mod", "fmax",
-    "fmin", "gcd", "heaviside", "hypot", "increment", "inner", "inverse", "kron", "lcm", "ldexp", "lerp",
-    "logaddexp", "logcumsumexp", "logit", "logsumexp", "max", "maximum", "min", "minimum", "mm", "mod", "multiplex",
-    "multiply", "nan_to_num", "nanmean", "nansum", "nextafter", "outer", "pow", "prod", "remainder", "renorm",
-    "scale", "stanh", "subtract", "sum", "take", "trace",
+    "add", "add_n", "addmm", "atan2", "broadcast_shape", "clip", "diagonal", "diff", "divide", "floor_divide",
+    "floor_mod", "fmax", "fmin", "gcd", "heaviside", "hypot", "increment", "inner", "inverse", "kron", "lcm",
+    "ldexp", "lerp", "logaddexp", "logit", "maximum", "minimum", "mm", "mod", "multiplex", "multiply", "nan_to_num",
+    "nextafter", "outer", "pow", "remainder", "renorm", "scale", "stanh", "subtract", "take", "trace",
 ]  # fmt: skip
-
-
-def _no_bools(x: torch.Tensor, operation_name: str) -> None:
-    if x.dtype == torch.bool:
-        raise no_kernel(f"(NotFound) {operation_name}() is not implemented for bool; cast to a number first")
 
 
 def _both(x: torch.Tensor, y: torch.Tensor, operation_name: str) -> None:
@@ -35,7 +29,7 @@ def _both(x: torch.Tensor, y: torch.Tensor, operation_name: str) -> None:
     need_tensor(y, "y", operation_name)
     if not (x.is_floating_point() and y.is_floating_point()):
         need_same_dtype(x, y, operation_name)
-        _no_bools(x, operation_name)
+        no_bools(x, operation_name)
 
 
 @operation
@@ -77,7 +71,7 @@ def _pair(name: str, compute: Callable[..., Any], what: str, bools: bool = False
     def function(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
         need_same_dtype(x, y, function.__name__)
         if not bools:
-            _no_bools(x, function.__name__)
+            no_bools(x, function.__name__)
         return compute(x, y)
 
     function.__name__ = function.__qualname__ = name
@@ -125,7 +119,7 @@ lcm = _pair("lcm", torch.lcm, "Least common multiple.")
 def pow(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
     """x to the power y, a number or a tensor of the same dtype."""
     need_tensor(x, "x", "pow")
-    _no_bools(x, "pow")
+    no_bools(x, "pow")
     if isinstance(y, torch.Tensor):
         need_same_dtype(x, y, "pow")
         return torch.pow(x, y)
@@ -255,184 +249,6 @@ def increment(x: torch.Tensor, value: float = 1.0, name: str | None = None) -> t
     with torch.no_grad():
         torch.Tensor.add_(x, single(value) if x.is_floating_point() else int(value))
     return x
-
-
-# -- along axes --------------------------------------------------------------------------------------------------------
-
-
-def _axes(axis: Axis) -> Any:
-    """A reduction's axis: an empty list means all axes."""
-    axis = as_axis(axis)
-    return None if axis == () else axis
-
-
-@operation
-def sum(
-    x: torch.Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None
-) -> torch.Tensor:
-    """The sum along axes (all of them by default); of bools and int32 in int64."""
-    need_tensor(x, "x", "sum")
-    wanted = (
-        torch_dtype(dtype) if dtype is not None else (torch.int64 if x.dtype in (torch.bool, torch.int32) else None)
-    )
-    axis = _axes(axis)
-    out = torch.sum(x, dim=axis, keepdim=keepdim, dtype=wanted) if axis is not None else torch.sum(x, dtype=wanted)
-    if axis is None and keepdim:
-        out = torch.reshape(out, [1] * x.ndim)
-    return out if wanted is not None else torch.Tensor.to(out, torch_dtype(x.dtype))
-
-
-@operation
-def nansum(
-    x: torch.Tensor, axis: Axis = None, dtype: DTypeLike = None, keepdim: bool = False, name: str | None = None
-) -> torch.Tensor:
-    """The sum along axes, leaving out nan."""
-    return torch.nansum(x, dim=_axes(axis), keepdim=keepdim, dtype=None if dtype is None else torch_dtype(dtype))
-
-
-@operation
-def nanmean(x: torch.Tensor, axis: Axis = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
-    """The mean along axes, leaving out nan."""
-    return torch.nanmean(x, dim=_axes(axis), keepdim=keepdim)
-
-
-@operation
-def prod(
-    x: torch.Tensor, axis: Axis = None, keepdim: bool = False, dtype: DTypeLike = None, name: str | None = None
-) -> torch.Tensor:
-    """The product along axes (all of them by default)."""
-    need_tensor(x, "x", "prod")
-    _no_bools(x, "prod")
-    out = x if dtype is None else torch.Tensor.to(x, torch_dtype(dtype))
-    kind = torch_dtype(out.dtype)
-    axis = _axes(axis)
-    axes = range(x.ndim) if axis is None else sorted(a % x.ndim for a in ([axis] if isinstance(axis, int) else axis))
-    for each in reversed(list(axes)):
-        out = torch.prod(out, dim=each, keepdim=keepdim, dtype=kind)
-    return torch.clone(out) if out is x else out
-
-
-def _extreme(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
-    def function(x: torch.Tensor, axis: Axis = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
-        need_tensor(x, "x", function.__name__)
-        _no_bools(x, function.__name__)
-        axis = _axes(axis)
-        return compute(x, dim=() if axis is None else axis, keepdim=keepdim)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = what
-    return operation(function)
-
-
-class _Selected(torch.autograd.Function):
-    """A largest or smallest element whose whole gradient goes to each of its equals, as Paddle's max and min do it."""
-
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, compute: Callable[..., Any], dim: Any, keepdim: bool) -> torch.Tensor:
-        out = compute(x, dim=dim, keepdim=True)
-        ctx.save_for_backward(x, out)
-        ctx.shape = list(torch.Tensor.shape.__get__(out))  # type: ignore[attr-defined]
-        if keepdim:
-            return out
-        return torch.squeeze(out, tuple(range(x.ndim)) if dim == () else dim)
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        x, out = ctx.saved_tensors
-        return torch.mul(torch.eq(x, out), torch.reshape(grad, ctx.shape)), None, None, None
-
-
-def _selecting(compute: Callable[..., Any]) -> Callable[..., Any]:
-    def reduce(x: torch.Tensor, dim: Axis, keepdim: bool) -> torch.Tensor:
-        if x.requires_grad and torch.is_grad_enabled():
-            return _Selected.apply(x, compute, dim, keepdim)
-        return compute(x, dim=dim, keepdim=keepdim)
-
-    return reduce
-
-
-max = _extreme("max", _selecting(torch.amax), "The largest element along axes (all by default).")
-min = _extreme("min", _selecting(torch.amin), "The smallest element along axes (all by default).")
-amax = _extreme("amax", torch.amax, "The largest element along axes; equal ones share the gradient.")
-amin = _extreme("amin", torch.amin, "The smallest element along axes; equal ones share the gradient.")
-
-
-@operation
-def all(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
-    """Whether all elements along axes are true."""
-    axis = _axes(axis)
-    out = torch.all(x) if axis is None else torch.all(x, dim=axis, keepdim=keepdim)
-    out = torch.Tensor.to(out, torch.bool)
-    return torch.reshape(out, [1] * x.ndim) if axis is None and keepdim else out
-
-
-@operation
-def any(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
-    """Whether any element along axes is true."""
-    axis = _axes(axis)
-    out = torch.any(x) if axis is None else torch.any(x, dim=axis, keepdim=keepdim)
-    out = torch.Tensor.to(out, torch.bool)
-    return torch.reshape(out, [1] * x.ndim) if axis is None and keepdim else out
-
-
-@operation
-def count_nonzero(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
-    """How many elements along axes are not zero."""
-    out = torch.ne(x, 0)
-    axis = _axes(axis)
-    return torch.sum(out) if axis is None else torch.sum(out, dim=axis, keepdim=keepdim)
-
-
-@operation
-def logsumexp(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
-    """log(sum(exp(x))) along axes (all by default)."""
-    need_float(x, "logsumexp")
-    axis = _axes(axis)
-    return torch.logsumexp(x, dim=tuple(range(x.ndim)) if axis is None else axis, keepdim=keepdim)
-
-
-def _running(x: torch.Tensor, axis: int | None) -> tuple[torch.Tensor, int]:
-    need_tensor(x, "x", "cumsum")
-    return (torch.flatten(x), 0) if axis is None else (x, int(axis))
-
-
-@operation
-def cumsum(x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
-    """The running sum along an axis; of the flattened tensor without one."""
-    x, axis = _running(x, axis)
-    return torch.cumsum(x, axis, dtype=torch_dtype(x.dtype if dtype is None else dtype))
-
-
-@operation
-def cumprod(x: torch.Tensor, dim: int | None = None, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
-    """The running product along an axis."""
-    x, dim = _running(x, dim)
-    return torch.cumprod(x, dim, dtype=torch_dtype(x.dtype if dtype is None else dtype))
-
-
-@operation
-def logcumsumexp(
-    x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = None, name: str | None = None
-) -> torch.Tensor:
-    """The running log-sum-exp along an axis."""
-    x, axis = _running(x, axis)
-    return torch.logcumsumexp(x if dtype is None else torch.Tensor.to(x, torch_dtype(dtype)), axis)
-
-
-@operation
-def cummax(x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = "int64", name: str | None = None) -> Any:
-    """The running maximum and its positions."""
-    x, axis = _running(x, axis)
-    values, positions = torch.cummax(x, axis)
-    return values, positions.to(torch_dtype(dtype))
-
-
-@operation
-def cummin(x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = "int64", name: str | None = None) -> Any:
-    """The running minimum and its positions."""
-    x, axis = _running(x, axis)
-    values, positions = torch.cummin(x, axis)
-    return values, positions.to(torch_dtype(dtype))
 
 
 @operation

@@ -22,7 +22,9 @@ from . import (
     moving,
     ops,
     random,
+    reduction,
     search,
+    selection,
     stat,
 )
 from .operation import plain
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 # Paddle 2.6.2 has these functions, but no methods of their names; `tolist`, `shape` and `is_tensor` the tensor gives itself.
 _NO_METHODS = {"crop", "det", "eigh", "einsum", "inv", "is_tensor", "searchsorted", "shape", "svd", "tolist"}
 _CREATING = {"clone", "diag", "diag_embed", "diagflat", "tril", "triu", "multinomial"}
-_MODULES = (ops, math, manipulation, linalg, matrices, logic, search, stat, attribute)
+_MODULES = (ops, math, reduction, manipulation, selection, linalg, matrices, logic, search, stat, attribute)
 
 
 def _dim(self: Tensor) -> int:

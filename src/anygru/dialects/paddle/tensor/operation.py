@@ -133,6 +133,12 @@ def need_float(x: torch.Tensor, operation_name: str) -> None:
         raise no_kernel(f"(NotFound) {operation_name}() is not implemented for {x.dtype}; cast to a float dtype first")
 
 
+def no_bools(x: torch.Tensor, operation_name: str) -> None:
+    """Raise where Paddle has no kernel for bool tensors."""
+    if x.dtype == torch.bool:
+        raise no_kernel(f"(NotFound) {operation_name}() is not implemented for bool; cast to a number first")
+
+
 def float_of_int(x: torch.Tensor) -> torch.Tensor:
     """An integer tensor as float32, a floating-point tensor itself: what exp, log and others do first."""
     return x if x.is_floating_point() or x.is_complex() else torch.Tensor.to(x, torch.float32)

@@ -6,7 +6,8 @@ import torch
 
 from ..base.layer_helper import create_parameter as make
 from ..base.param_attr import Attribute
-from ..framework.dtype import DtypeLike, as_dtype
+from ..framework.dtype import as_dtype
+from ..framework.kinds import DTypeLike
 from ..nn.initializer.initializer import Initializer
 
 __all__ = ["create_parameter"]
@@ -14,7 +15,7 @@ __all__ = ["create_parameter"]
 
 def create_parameter(
     shape: Sequence[int],
-    dtype: DtypeLike,
+    dtype: DTypeLike,
     name: str | None = None,
     attr: Attribute = None,
     is_bias: bool = False,

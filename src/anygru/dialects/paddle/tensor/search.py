@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..base.errors import no_kernel
 from ..framework.dtype import torch_dtype
 from ..framework.kinds import Axis, DTypeLike, Operand
-from .operation import as_axis, need_same_dtype, need_tensor, operation
+from .operation import as_axis, need_same_dtype, need_tensor, no_bools, operation
 
 __all__ = [
     "argmax", "argmin", "argsort", "bucketize", "index_sample", "index_select", "kthvalue", "masked_select", "mode",
@@ -19,17 +18,12 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _no_bools(x: torch.Tensor, operation_name: str) -> None:
-    if x.dtype == torch.bool:
-        raise no_kernel(f"(NotFound) {operation_name}() is not implemented for bool; cast to a number first")
-
-
 def _position(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
     def function(
         x: torch.Tensor, axis: Axis = None, keepdim: bool = False, dtype: DTypeLike = "int64", name: str | None = None
     ) -> torch.Tensor:
         need_tensor(x, "x", function.__name__)
-        _no_bools(x, function.__name__)
+        no_bools(x, function.__name__)
         if dtype is None:
             raise ValueError(f"{function.__name__}: dtype must be 'int32' or 'int64', but received None")
         out = compute(x, as_axis(axis), keepdim) if axis is not None else compute(x)
@@ -61,7 +55,7 @@ def argsort(x: torch.Tensor, axis: int = -1, descending: bool = False, name: str
 def sort(x: torch.Tensor, axis: int = -1, descending: bool = False, name: str | None = None) -> torch.Tensor:
     """The elements in order along an axis."""
     need_tensor(x, "x", "sort")
-    _no_bools(x, "sort")
+    no_bools(x, "sort")
     return torch.sort(x, dim=axis, descending=descending, stable=True)[0]
 
 
@@ -71,7 +65,7 @@ def topk(
 ) -> Any:
     """The k largest (smallest) elements along an axis (the last) and their positions."""
     need_tensor(x, "x", "topk")
-    _no_bools(x, "topk")
+    no_bools(x, "topk")
     if int(k) < 1:
         raise ValueError(f"(InvalidArgument) topk(): k must be at least 1, got {int(k)}")
     return tuple(torch.topk(x, int(k), -1 if axis is None else axis, largest, sorted))

@@ -1,0 +1,198 @@
+"""Sums, products, extremes and the like along axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..framework.dtype import torch_dtype
+from ..framework.kinds import Axis, DTypeLike
+from .operation import as_axis, need_float, need_tensor, no_bools, operation
+
+__all__ = [
+    "all", "amax", "amin", "any", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum", "logcumsumexp",
+    "logsumexp", "max", "min", "nanmean", "nansum", "prod", "sum",
+]  # fmt: skip
+
+
+def _axes(axis: Axis) -> Any:
+    """A reduction's axis: an empty list means all axes."""
+    axis = as_axis(axis)
+    return None if axis == () else axis
+
+
+@operation
+def sum(
+    x: torch.Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None
+) -> torch.Tensor:
+    """The sum along axes (all of them by default); of bools and int32 in int64."""
+    need_tensor(x, "x", "sum")
+    wanted = (
+        torch_dtype(dtype) if dtype is not None else (torch.int64 if x.dtype in (torch.bool, torch.int32) else None)
+    )
+    axis = _axes(axis)
+    out = torch.sum(x, dim=axis, keepdim=keepdim, dtype=wanted) if axis is not None else torch.sum(x, dtype=wanted)
+    if axis is None and keepdim:
+        out = torch.reshape(out, [1] * x.ndim)
+    return out if wanted is not None else torch.Tensor.to(out, torch_dtype(x.dtype))
+
+
+@operation
+def nansum(
+    x: torch.Tensor, axis: Axis = None, dtype: DTypeLike = None, keepdim: bool = False, name: str | None = None
+) -> torch.Tensor:
+    """The sum along axes, leaving out nan."""
+    return torch.nansum(x, dim=_axes(axis), keepdim=keepdim, dtype=None if dtype is None else torch_dtype(dtype))
+
+
+@operation
+def nanmean(x: torch.Tensor, axis: Axis = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
+    """The mean along axes, leaving out nan."""
+    return torch.nanmean(x, dim=_axes(axis), keepdim=keepdim)
+
+
+@operation
+def prod(
+    x: torch.Tensor, axis: Axis = None, keepdim: bool = False, dtype: DTypeLike = None, name: str | None = None
+) -> torch.Tensor:
+    """The product along axes (all of them by default)."""
+    need_tensor(x, "x", "prod")
+    no_bools(x, "prod")
+    out = x if dtype is None else torch.Tensor.to(x, torch_dtype(dtype))
+    kind = torch_dtype(out.dtype)
+    axis = _axes(axis)
+    axes = range(x.ndim) if axis is None else sorted(a % x.ndim for a in ([axis] if isinstance(axis, int) else axis))
+    for each in reversed(list(axes)):
+        out = torch.prod(out, dim=each, keepdim=keepdim, dtype=kind)
+    return torch.clone(out) if out is x else out
+
+
+def _extreme(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def function(x: torch.Tensor, axis: Axis = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
+        need_tensor(x, "x", function.__name__)
+        no_bools(x, function.__name__)
+        axis = _axes(axis)
+        return compute(x, dim=() if axis is None else axis, keepdim=keepdim)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = what
+    return operation(function)
+
+
+class _Selected(torch.autograd.Function):
+    """A largest or smallest element whose whole gradient goes to each of its equals, as Paddle's max and min do it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, compute: Callable[..., Any], dim: Any, keepdim: bool) -> torch.Tensor:
+        out = compute(x, dim=dim, keepdim=True)
+        ctx.save_for_backward(x, out)
+        ctx.shape = list(torch.Tensor.shape.__get__(out))  # type: ignore[attr-defined]
+        if keepdim:
+            return out
+        return torch.squeeze(out, tuple(range(x.ndim)) if dim == () else dim)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        x, out = ctx.saved_tensors
+        return torch.mul(torch.eq(x, out), torch.reshape(grad, ctx.shape)), None, None, None
+
+
+def _selecting(compute: Callable[..., Any]) -> Callable[..., Any]:
+    def reduce(x: torch.Tensor, dim: Axis, keepdim: bool) -> torch.Tensor:
+        if x.requires_grad and torch.is_grad_enabled():
+            return _Selected.apply(x, compute, dim, keepdim)
+        return compute(x, dim=dim, keepdim=keepdim)
+
+    return reduce
+
+
+max = _extreme("max", _selecting(torch.amax), "The largest element along axes (all by default).")
+
+
+min = _extreme("min", _selecting(torch.amin), "The smallest element along axes (all by default).")
+
+
+amax = _extreme("amax", torch.amax, "The largest element along axes; equal ones share the gradient.")
+
+
+amin = _extreme("amin", torch.amin, "The smallest element along axes; equal ones share the gradient.")
+
+
+@operation
+def all(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
+    """Whether all elements along axes are true."""
+    axis = _axes(axis)
+    out = torch.all(x) if axis is None else torch.all(x, dim=axis, keepdim=keepdim)
+    out = torch.Tensor.to(out, torch.bool)
+    return torch.reshape(out, [1] * x.ndim) if axis is None and keepdim else out
+
+
+@operation
+def any(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
+    """Whether any element along axes is true."""
+    axis = _axes(axis)
+    out = torch.any(x) if axis is None else torch.any(x, dim=axis, keepdim=keepdim)
+    out = torch.Tensor.to(out, torch.bool)
+    return torch.reshape(out, [1] * x.ndim) if axis is None and keepdim else out
+
+
+@operation
+def count_nonzero(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
+    """How many elements along axes are not zero."""
+    out = torch.ne(x, 0)
+    axis = _axes(axis)
+    return torch.sum(out) if axis is None else torch.sum(out, dim=axis, keepdim=keepdim)
+
+
+@operation
+def logsumexp(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
+    """log(sum(exp(x))) along axes (all by default)."""
+    need_float(x, "logsumexp")
+    axis = _axes(axis)
+    return torch.logsumexp(x, dim=tuple(range(x.ndim)) if axis is None else axis, keepdim=keepdim)
+
+
+def _running(x: torch.Tensor, axis: int | None) -> tuple[torch.Tensor, int]:
+    need_tensor(x, "x", "cumsum")
+    return (torch.flatten(x), 0) if axis is None else (x, int(axis))
+
+
+@operation
+def cumsum(x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
+    """The running sum along an axis; of the flattened tensor without one."""
+    x, axis = _running(x, axis)
+    return torch.cumsum(x, axis, dtype=torch_dtype(x.dtype if dtype is None else dtype))
+
+
+@operation
+def cumprod(x: torch.Tensor, dim: int | None = None, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
+    """The running product along an axis."""
+    x, dim = _running(x, dim)
+    return torch.cumprod(x, dim, dtype=torch_dtype(x.dtype if dtype is None else dtype))
+
+
+@operation
+def logcumsumexp(
+    x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = None, name: str | None = None
+) -> torch.Tensor:
+    """The running log-sum-exp along an axis."""
+    x, axis = _running(x, axis)
+    return torch.logcumsumexp(x if dtype is None else torch.Tensor.to(x, torch_dtype(dtype)), axis)
+
+
+@operation
+def cummax(x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = "int64", name: str | None = None) -> Any:
+    """The running maximum and its positions."""
+    x, axis = _running(x, axis)
+    values, positions = torch.cummax(x, axis)
+    return values, positions.to(torch_dtype(dtype))
+
+
+@operation
+def cummin(x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = "int64", name: str | None = None) -> Any:
+    """The running minimum and its positions."""
+    x, axis = _running(x, axis)
+    values, positions = torch.cummin(x, axis)
+    return values, positions.to(torch_dtype(dtype))
