@@ -25,6 +25,7 @@ from . import optimizer as optimizer
 from . import regularizer as regularizer
 from . import static as static
 from . import tensor as tensor
+from . import text as text
 from . import utils as utils
 from . import version as version
 from . import vision as vision

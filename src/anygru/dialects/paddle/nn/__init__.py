@@ -6,6 +6,7 @@ from . import initializer as initializer
 from . import layer as layer
 from . import utils as utils
 from .clip import *
+from .decode import *
 from .layer.activation import *
 from .layer.common import *
 from .layer.container import *
@@ -15,4 +16,5 @@ from .layer.loss import *
 from .layer.norm import *
 from .layer.pooling import *
 from .layer.rnn import *
+from .layer.transformer import *
 from .layer.vision import *

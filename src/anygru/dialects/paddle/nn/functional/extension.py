@@ -8,9 +8,9 @@ import torch
 
 from ...framework.dtype import torch_dtype
 from ...tensor.creation import diag_embed as diag_embed
-from ...tensor.operation import need_tensor, operation
+from ...tensor.operation import need_tensor, operation, plain
 
-__all__ = ["diag_embed", "sequence_mask"]
+__all__ = ["diag_embed", "gather_tree", "sequence_mask"]
 
 
 @operation
@@ -19,3 +19,26 @@ def sequence_mask(x: torch.Tensor, maxlen: Any = None, dtype: Any = "int64", nam
     need_tensor(x, "x", "sequence_mask")
     steps = int(x.max()) if maxlen is None else int(maxlen)
     return torch.lt(torch.arange(steps), torch.unsqueeze(x, -1)).to(torch_dtype(dtype))
+
+
+@operation
+def gather_tree(ids: torch.Tensor, parents: torch.Tensor) -> torch.Tensor:
+    """The tokens of every beam [T, B, beams], from those of each step and the beams that each continues.
+
+    Raises:
+        ValueError: unless both have three axes.
+    """
+    need_tensor(ids, "ids", "gather_tree")
+    need_tensor(parents, "parents", "gather_tree")
+    if ids.ndim != 3 or list(ids.shape) != list(parents.shape):
+        raise ValueError(
+            "The input ids and parents must be 3D tensors of one shape [max_time, batch_size, beam_size], got "
+            f"{list(ids.shape)} and {list(parents.shape)}"
+        )
+    tokens, before = plain(ids), plain(parents).to(torch.int64)
+    beams = torch.arange(tokens.shape[2], device=tokens.device).expand(tokens.shape[1:])
+    found = []
+    for step in range(tokens.shape[0] - 1, -1, -1):
+        found.append(tokens[step].gather(1, beams))
+        beams = before[step].gather(1, beams)
+    return torch.stack(found[::-1])
