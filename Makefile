@@ -1,6 +1,7 @@
 # make train   set up .venv and run the main job (trains a language model on the Python manual; two to three minutes)
 # make test    set up .venv and run the tests
 # make lint    ruff (lint and format) and mypy
+# make fuzz    fuzz all readers of files and the native calls for MINUTES=10; findings are left in fuzz-findings
 # make bench   the benchmark grid, on this machine
 # make docs    the documentation as a site, in build/site; warnings are errors
 PYTHON ?= python3
@@ -8,6 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ARGS ?=
+MINUTES ?= 10
 
 .PHONY: train test test-all lint format bench docs clean
 
@@ -32,6 +34,10 @@ lint: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+fuzz: $(READY)
+	@echo "== fuzzing for $(MINUTES) minutes"
+	$(BIN)/python tests/checkpoints/fuzzing.py --minutes $(MINUTES) $(ARGS)
 
 bench: $(READY)
 	$(BIN)/anygru bench $(ARGS)
