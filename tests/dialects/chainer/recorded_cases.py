@@ -192,7 +192,7 @@ def results(chainer, function, arrays):
 
 def packed(values):
     """Arrays in one vector, and a text of their shapes and dtypes."""
-    kinds = " ".join("%s%s" % (value.dtype, list(value.shape)) for value in values).replace(", ", ",")
+    kinds = " ".join(f"{value.dtype}{list(value.shape)}" for value in values).replace(", ", ",")
     return np.concatenate([np.asarray(value, np.float32).ravel() for value in values]), kinds
 
 

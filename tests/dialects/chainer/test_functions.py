@@ -241,3 +241,27 @@ def test_a_minimum_has_a_derivative_and_a_corner_has_none():
     gradient_check.check_backward(lambda x: x * x, at_zero, gradient, dtype="d", detect_nondifferentiable=True)
     with pytest.raises(gradient_check.NondifferentiableError):
         gradient_check.check_backward(abs, at_zero, gradient, dtype="d", detect_nondifferentiable=True)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64", "int8", "int64"])
+def test_integers_of_every_kind_are_added(dtype):
+    x = chainer.Variable(np.array([1, 2], dtype))
+    for found, expected in ((x + x, [2, 4]), (x - x, [0, 0]), (x + 1, [2, 3]), (3 - x, [2, 1]), (x * 2, [2, 4])):
+        np.testing.assert_array_equal(found.array, np.array(expected, dtype))
+    np.testing.assert_array_equal((-x).array, -np.array([1, 2], dtype))
+
+
+def test_chainers_exceptions_for_indices_and_axes():
+    for function in (F.sum, F.max, F.prod, F.logsumexp, F.average):
+        with pytest.raises(ValueError, match="duplicate value in"):
+            function(X, axis=(0, -2))
+    with pytest.raises(ValueError, match="automatic broadcasting"):
+        F.scatter_add(X, 0, np.ones(5))
+    np.testing.assert_array_equal(F.permutate(X, np.array([-1, 0, 1])).array, X[[-1, 0, 1]])
+    with chainer.using_config("debug", True):
+        with pytest.raises(ValueError, match="Out of bounds index: -1"):
+            F.permutate(X, np.array([-1, 0, 1]))
+        with pytest.raises(ValueError, match="duplicate value: 1"):
+            F.permutate(X, np.array([1, 0, 1]))
+        with pytest.raises(ValueError, match="Each label"):
+            F.select_item(X, np.array([-1, 0, 0]))

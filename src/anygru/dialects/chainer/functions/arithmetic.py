@@ -164,13 +164,32 @@ def _constant(value: Operand, x: Tensor) -> Any:
         raise TypeError(f"the other operand must be a number, an array or a Variable, got {value!r}")
     if x.is_floating_point():
         return float(value)
-    return int(value) if x.dtype is not torch.bool else bool(value)
+    if x.dtype is torch.bool:
+        return bool(value)
+    limits = torch.iinfo(x.dtype)
+    return (int(value) - limits.min) % (limits.max - limits.min + 1) + limits.min
+
+
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+
+
+def _of_integers(compute: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """torch has no sums of unsigned integers wider than a byte: they are computed as signed ones of the same bits."""
+
+    def computed(x: Tensor, *operands: Any) -> Tensor:
+        signed = _SIGNED.get(x.dtype)
+        if signed is None:
+            return compute(x, *operands)
+        others = [other.view(signed) if isinstance(other, Tensor) else other for other in operands]
+        return compute(x.view(signed), *others).view(x.dtype)
+
+    return computed
 
 
 def _with_array(name: str, sign: str, compute: Callable[[Any, Any], Any], floats: bool = True) -> type[Row]:
     """The node of an operator between two arrays."""
     members = {
-        "body": staticmethod(compute),
+        "body": staticmethod(_of_integers(compute)),
         "checks": (real, one_dtype, broadcastable) if floats else (one_dtype, broadcastable),
         "inputs_named": ("lhs", "rhs"),
         "text": f"_ {sign} _",
@@ -188,7 +207,7 @@ def _with_constant(name: str, text: str, compute: Callable[[Any, Any], Any], flo
 
     members = {
         "__init__": __init__,
-        "body": staticmethod(lambda x, value: compute(x, _constant(value, x))),
+        "body": staticmethod(_of_integers(lambda x, value: compute(x, _constant(value, x)))),
         "checks": (real,) if floats else (),
         "text": lambda node: text.format(_text(node.value)),
         "is_elementwise": True,
@@ -250,7 +269,7 @@ def add(*xs: Operand) -> Variable:
 @function("Neg", label="__neg__", is_elementwise=True)
 def neg(x: Tensor) -> Tensor:
     """`-x`."""
-    return -x
+    return _of_integers(torch.neg)(x)
 
 
 def floordiv(self: Any, rhs: Operand) -> Variable:

@@ -8,6 +8,7 @@ import torch
 
 from .._tensors import as_tensor
 from ..backends import _cpu
+from ..configuration import config
 from ..utils import force_array, type_check
 from ..variable import Variable, as_array
 from ._checks import (
@@ -188,7 +189,12 @@ def _enough_axes(node: Any, a: Type, b: Type) -> None:
 @function("ScatterAdd", _enough_axes, prepare=lambda slices: (as_slices(slices),))
 def _scatter_add(a: Tensor, b: Tensor, slices: tuple[Key, ...]) -> Tensor:
     places = take(torch.arange(a.numel(), device=a.device).reshape(a.shape), slices)
-    return a.reshape(-1).index_add(0, places.reshape(-1), b.expand(places.shape).reshape(-1)).reshape(a.shape)
+    if places.shape != b.shape:
+        raise ValueError(
+            "Chainer does not support automatic broadcasting of variables: scatter_add needs b of the shape "
+            f"{tuple(places.shape)} of a[slices], got {tuple(b.shape)}"
+        )
+    return a.reshape(-1).index_add(0, places.reshape(-1), b.reshape(-1)).reshape(a.shape)
 
 
 def scatter_add(a: Any, slices: Key, b: Any) -> Variable:
@@ -202,16 +208,32 @@ def _one_index_a_row(node: object, x: Type, t: Type) -> None:
 
 @function("SelectItem", _one_index_a_row)
 def select_item(x: Tensor, t: Tensor) -> Tensor:
-    """`x[i, t[i]]` for each row i of x [B, N]."""
+    """`x[i, t[i]]` for each row i of x [B, N]. In debug mode t has to be in [0, N) (ValueError)."""
+    if config.debug and bool(((t < 0) | (t >= x.shape[1])).any()):
+        raise ValueError("Each label `t` need to satisfty `0 <= t < x.shape[1]`")
     return x[torch.arange(len(t), device=x.device), t.long()]
 
 
 @function("Permutate", has_axes)
 def _permutate(x: Tensor, indices: Any, axis: int, inv: bool) -> Tensor:
     order = _cpu.array_to_cpu(indices).astype(numpy.int64)
-    if len(order) and not (order.min() >= 0 and order.max() < x.shape[axis]):
-        raise IndexError(f"indices must be below {x.shape[axis]}, the size of axis {axis}, got {order}")
+    size = x.shape[axis]
+    if config.debug:
+        _check_permutation(order, size)
+    if len(order) and not (order.min() >= -size and order.max() < size):
+        raise IndexError(f"indices must be below {size}, the size of axis {axis}, got {order}")
+    order = numpy.where(order < 0, order + size, order)
     return x.index_select(axis, torch.from_numpy(numpy.argsort(order) if inv else order).to(x.device))
+
+
+def _check_permutation(order: numpy.ndarray, size: int) -> None:
+    """ValueError for an index that is out of bounds or comes twice, as Chainer has it in debug mode."""
+    for index in order:
+        if not 0 <= index < size:
+            raise ValueError(f"Out of bounds index: {index}")
+    values, counts = numpy.unique(order, return_counts=True)
+    if len(order) > len(values):
+        raise ValueError(f"indices contains duplicate value: {values[counts > 1][0]}")
 
 
 def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variable:

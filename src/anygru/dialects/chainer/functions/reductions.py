@@ -21,7 +21,11 @@ def _reduction(axis: Axes = None, *others: bool) -> tuple[Any, ...]:
 
 
 def _axes(axis: tuple[int, ...] | None, x: Tensor) -> tuple[int, ...]:
-    return tuple(range(x.ndim)) if axis is None else axis
+    if axis is None:
+        return tuple(range(x.ndim))
+    if len({a % x.ndim for a in axis if x.ndim}) != len(axis):
+        raise ValueError("duplicate value in 'axis'")
+    return axis
 
 
 @function("Sum", real, has_axes, prepare=_reduction)
