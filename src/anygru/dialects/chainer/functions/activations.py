@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 
+from ..types import VariableLike
 from ..utils import type_check
 from ..variable import Variable
 from ._checks import Type, as_runtime_error, expect, int_axis, one_dtype, real
@@ -44,7 +45,7 @@ def clipped_relu(x: Tensor, z: float = 20.0) -> Tensor:
     return torch.where((x > 0) & (x < z), x, x.detach().clamp(0, z))
 
 
-def relu6(x: Any) -> Variable:
+def relu6(x: VariableLike) -> Variable:
     """`min(max(0, x), 6)`, elementwise."""
     return clipped_relu(x, 6.0)
 
@@ -65,7 +66,7 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     return torch.nn.functional.elu(x, float(alpha))
 
 
-def selu(x: Any, alpha: float = 1.6732632423543772, scale: float = 1.0507009873554805) -> Variable:
+def selu(x: VariableLike, alpha: float = 1.6732632423543772, scale: float = 1.0507009873554805) -> Variable:
     """`scale * elu(x, alpha)` (Klambauer et al., 2017)."""
     return scale * elu(x, alpha)
 
@@ -101,7 +102,7 @@ def log_softmax(x: Tensor, axis: int = 1) -> Tensor:
     return torch.log_softmax(x, axis)
 
 
-def maxout(x: Any, pool_size: int, axis: int = 1) -> Variable:
+def maxout(x: VariableLike, pool_size: int, axis: int = 1) -> Variable:
     """The largest of each `pool_size` neighbours along an axis.
 
     Raises:

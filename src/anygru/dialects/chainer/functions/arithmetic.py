@@ -9,6 +9,7 @@ import torch
 
 from .. import backend
 from ..backends import cuda
+from ..types import VariableLike
 from ..utils import force_array
 from ..variable import Variable, as_array, as_variable
 from ._checks import Type, broadcastable, one_dtype, one_shape, real
@@ -53,7 +54,7 @@ Tan, tan = elementwise("Tan", torch.tan, "Tangent, elementwise.", "tan")
 
 
 def _rounding(name: str, doc: str) -> Callable[[Any], Variable]:
-    def call(x: Any) -> Variable:
+    def call(x: VariableLike) -> Variable:
         array = as_array(x)
         return as_variable(force_array(getattr(backend.get_array_module(array), name)(array), array.dtype))
 
@@ -67,7 +68,7 @@ floor = _rounding("floor", "The largest integers below, in the dtype of `x`")
 sign = _rounding("sign", "-1, 0 or 1, elementwise")
 
 
-def rsqrt(x: Any) -> Variable:
+def rsqrt(x: VariableLike) -> Variable:
     """`1 / sqrt(x)`, elementwise."""
     return 1.0 / sqrt(x)
 
@@ -147,7 +148,7 @@ def _text(value: Operand) -> str:
     return f"({value})" if value < 0 else str(value)
 
 
-def _operand(x: Any, value: Operand) -> Any:
+def _operand(x: VariableLike, value: Operand) -> Any:
     """The other operand: a Variable as it is, an array cast to the dtype of `x`; TypeError for anything else."""
     if isinstance(value, Variable):
         return value
@@ -201,7 +202,7 @@ def _with_array(name: str, sign: str, compute: Callable[[Any, Any], Any], floats
 def _with_constant(name: str, text: str, compute: Callable[[Any, Any], Any], floats: bool = False) -> type[Row]:
     """The node of an operator between an array and a scalar; `text` has "{}" for the scalar."""
 
-    def __init__(self: Any, value: Operand) -> None:
+    def __init__(self: VariableLike, value: Operand) -> None:
         self.value = value
         self._values = (value,)
 
@@ -233,7 +234,7 @@ def _operator(
 ) -> Callable[[Any, Operand], Variable]:
     """The function behind an operator; `scalar` turns a scalar operand into that of `with_constant`."""
 
-    def apply(self: Any, rhs: Operand) -> Variable:
+    def apply(self: VariableLike, rhs: Operand) -> Variable:
         if _is_scalar(rhs):
             return with_constant(scalar(rhs)).result((self,))
         other = _operand(self, rhs)
@@ -272,11 +273,11 @@ def neg(x: Tensor) -> Tensor:
     return _of_integers(torch.neg)(x)
 
 
-def floordiv(self: Any, rhs: Operand) -> Variable:
+def floordiv(self: VariableLike, rhs: Operand) -> Variable:
     """`floor(self / rhs)`, which passes no gradient."""
     return floor(div(self, rhs))
 
 
-def rfloordiv(self: Any, rhs: Operand) -> Variable:
+def rfloordiv(self: VariableLike, rhs: Operand) -> Variable:
     """`floor(rhs / self)`, which passes no gradient."""
     return floor(rdiv(self, rhs))

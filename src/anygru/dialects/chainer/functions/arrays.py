@@ -11,6 +11,7 @@ from .. import backend
 from .._tensors import torch_dtype
 from ..backends import cuda
 from ..configuration import config
+from ..types import VariableLike
 from ..utils import type_check
 from ..variable import Variable
 from ._checks import (
@@ -33,7 +34,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _same_shape(x: Any, shape: Sequence[int]) -> bool:
+def _same_shape(x: VariableLike, shape: Sequence[int]) -> bool:
     return x.shape == shape
 
 
@@ -58,7 +59,7 @@ def reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
     return x.reshape(tuple(shape))
 
 
-def flatten(x: Any) -> Variable:
+def flatten(x: VariableLike) -> Variable:
     """The same elements along one axis."""
     return reshape(x, (x.size,))
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from ..types import VariableLike
 from ..utils import argument, type_check
 from ..variable import Variable, as_array
 from ._checks import Type, expect, real
@@ -95,8 +96,8 @@ def _deconvolution(
 
 
 def convolution_nd(
-    x: Any, W: Any, b: Any = None, stride: Ints = 1, pad: Ints = 0, cover_all: bool = False, dilate: Ints = 1,
-    groups: int = 1,
+    x: VariableLike, W: VariableLike, b: VariableLike = None, stride: Ints = 1, pad: Ints = 0, cover_all: bool = False,
+    dilate: Ints = 1, groups: int = 1,
 ) -> Variable:  # fmt: skip
     """x [B, I, d1, d2, ...] convolved with filters W [O, I / groups, k1, k2, ...]: [B, O, d1', d2', ...].
 
@@ -114,7 +115,13 @@ def convolution_nd(
 
 
 def convolution_2d(
-    x: Any, W: Any, b: Any = None, stride: Ints = 1, pad: Ints = 0, cover_all: bool = False, **kwargs: Any
+    x: VariableLike,
+    W: VariableLike,
+    b: VariableLike = None,
+    stride: Ints = 1,
+    pad: Ints = 0,
+    cover_all: bool = False,
+    **kwargs: Any,
 ) -> Variable:
     """Pictures x [B, I, H, W] convolved with filters W [O, I / groups, kH, kW]; see `convolution_nd`.
 
@@ -134,13 +141,21 @@ def convolution_2d(
 
 
 def dilated_convolution_2d(
-    x: Any, W: Any, b: Any = None, stride: Ints = 1, pad: Ints = 0, dilate: Ints = 1, cover_all: bool = False
+    x: VariableLike,
+    W: VariableLike,
+    b: VariableLike = None,
+    stride: Ints = 1,
+    pad: Ints = 0,
+    dilate: Ints = 1,
+    cover_all: bool = False,
 ) -> Variable:
     """`convolution_2d` with its arguments in another order."""
     return _convolution(x, W, b, 2, stride, pad, cover_all, dilate, 1)
 
 
-def depthwise_convolution_2d(x: Any, W: Any, b: Any = None, stride: Ints = 1, pad: Ints = 0) -> Variable:
+def depthwise_convolution_2d(
+    x: VariableLike, W: VariableLike, b: VariableLike = None, stride: Ints = 1, pad: Ints = 0
+) -> Variable:
     """Each channel of x [B, C, H, W] convolved with M filters of its own, W [M, C, kH, kW]: [B, C * M, H', W']."""
     filters = transpose(W, (1, 0, 2, 3))
     filters = reshape(filters, (-1, 1, *filters.shape[2:]))
@@ -148,8 +163,8 @@ def depthwise_convolution_2d(x: Any, W: Any, b: Any = None, stride: Ints = 1, pa
 
 
 def deconvolution_nd(
-    x: Any, W: Any, b: Any = None, stride: Ints = 1, pad: Ints = 0, outsize: Sequence[int] | None = None,
-    dilate: Ints = 1, groups: int = 1,
+    x: VariableLike, W: VariableLike, b: VariableLike = None, stride: Ints = 1, pad: Ints = 0,
+    outsize: Sequence[int] | None = None, dilate: Ints = 1, groups: int = 1,
 ) -> Variable:  # fmt: skip
     """The transposed convolution of x [B, I, d1, d2, ...] with filters W [I, O / groups, k1, k2, ...].
 
@@ -165,7 +180,13 @@ def deconvolution_nd(
 
 
 def deconvolution_2d(
-    x: Any, W: Any, b: Any = None, stride: Ints = 1, pad: Ints = 0, outsize: Sequence[int] | None = None, **kwargs: Any
+    x: VariableLike,
+    W: VariableLike,
+    b: VariableLike = None,
+    stride: Ints = 1,
+    pad: Ints = 0,
+    outsize: Sequence[int] | None = None,
+    **kwargs: Any,
 ) -> Variable:
     """`deconvolution_nd` of pictures; `dilate` and `groups` are keywords (ValueError for one of an earlier release)."""
     dilate, groups = argument.parse_kwargs(
@@ -203,7 +224,12 @@ def _average_pooling(
 
 
 def max_pooling_nd(
-    x: Any, ksize: Ints, stride: Ints | None = None, pad: Ints = 0, cover_all: bool = True, return_indices: bool = False
+    x: VariableLike,
+    ksize: Ints,
+    stride: Ints | None = None,
+    pad: Ints = 0,
+    cover_all: bool = True,
+    return_indices: bool = False,
 ) -> Variable:
     """The largest element of each window of x [B, C, d1, d2, ...].
 
@@ -223,7 +249,7 @@ def max_pooling_nd(
 
 
 def average_pooling_nd(
-    x: Any, ksize: Ints, stride: Ints | None = None, pad: Ints = 0, pad_value: int | None = 0
+    x: VariableLike, ksize: Ints, stride: Ints | None = None, pad: Ints = 0, pad_value: int | None = 0
 ) -> Variable:
     """The mean of each window of x [B, C, d1, d2, ...]; see `max_pooling_nd`.
 
@@ -235,7 +261,7 @@ def average_pooling_nd(
     return _average_pooling(x, len(x.shape) - 2, ksize, stride, pad, pad_value)
 
 
-def average_pooling_2d(x: Any, ksize: Ints, stride: Ints | None = None, pad: Ints = 0) -> Variable:
+def average_pooling_2d(x: VariableLike, ksize: Ints, stride: Ints | None = None, pad: Ints = 0) -> Variable:
     """`average_pooling_nd` of pictures; padding counts as zeros."""
     return _average_pooling(x, 2, ksize, stride, pad, 0)
 
@@ -243,7 +269,7 @@ def average_pooling_2d(x: Any, ksize: Ints, stride: Ints | None = None, pad: Int
 def _for(ndim: int, general: Any) -> Any:
     """A function over `ndim` axes: InvalidType for an array of another number of axes."""
 
-    def call(x: Any, *args: Any, **kwargs: Any) -> Variable:
+    def call(x: VariableLike, *args: Any, **kwargs: Any) -> Variable:
         if as_array(x).ndim != ndim + 2:
             raise type_check.InvalidType(f"x.ndim == {ndim + 2}", f"{as_array(x).ndim} != {ndim + 2}")
         return general(x, *args, **kwargs)

@@ -11,6 +11,7 @@ import torch
 from anygru import functional, gates
 
 from .._torch_function import TorchFunction
+from ..types import VariableLike
 from ..utils import type_check
 from ..variable import Variable
 from ._checks import expect
@@ -64,11 +65,11 @@ def core_weights(parameters: tuple[Tensor, ...]) -> tuple[Tensor, Tensor, Tensor
     return stacked[0], stacked[1], stacked[2], stacked[3]
 
 
-def step(h: Any, x: Any, parameters: list[Any]) -> Variable:
+def step(h: VariableLike, x: VariableLike, parameters: list[Any]) -> Variable:
     """The state after x from h; `parameters` are W and b of W_r, W_z, W, U_r, U_z, U."""
     return GRUStep().apply((h, x, *parameters))[0]
 
 
-def first_step(x: Any, parameters: list[Any]) -> Variable:
+def first_step(x: VariableLike, parameters: list[Any]) -> Variable:
     """The state after x from no state; `parameters` are W and b of W_z and W."""
     return GRUFirstStep().apply((x, *parameters))[0]

@@ -9,6 +9,7 @@ import torch
 from .._tensors import as_tensor
 from ..backends import _cpu
 from ..configuration import config
+from ..types import VariableLike
 from ..utils import force_array, type_check
 from ..variable import Variable, as_array
 from ._checks import (
@@ -120,7 +121,7 @@ def _split(x: Tensor, indices_or_sections: list[int] | int, axis: int) -> tuple[
     return tuple(x.narrow(axis, start, max(stop - start, 0)) for start, stop in zip(bounds, bounds[1:], strict=False))
 
 
-def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = True) -> Any:
+def split_axis(x: VariableLike, indices_or_sections: Any, axis: int, force_tuple: bool = True) -> Any:
     """Split an array along an axis, as `numpy.split` does.
 
     Args:
@@ -171,7 +172,7 @@ def _transpose_sequence(xs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     return torch.cat(tuple(xs)).index_select(0, order.to(xs[0].device)).split(counts)
 
 
-def transpose_sequence(xs: Sequence[Any]) -> tuple[Variable, ...]:
+def transpose_sequence(xs: Sequence[VariableLike]) -> tuple[Variable, ...]:
     """Sequences [L_b, ...], longest first, as time steps [B_t, ...] (and back); InvalidType if they are not sorted."""
     return _transpose_sequence(xs) if len(xs) and len(xs[0]) else ()
 
@@ -197,7 +198,7 @@ def _scatter_add(a: Tensor, b: Tensor, slices: tuple[Key, ...]) -> Tensor:
     return a.reshape(-1).index_add(0, places.reshape(-1), b.reshape(-1)).reshape(a.shape)
 
 
-def scatter_add(a: Any, slices: Key, b: Any) -> Variable:
+def scatter_add(a: VariableLike, slices: Key, b: VariableLike) -> Variable:
     """`a` with `b` added at `a[slices]`; a place that is named twice is added to twice."""
     return _scatter_add(a, b, slices)
 
@@ -236,7 +237,7 @@ def _check_permutation(order: numpy.ndarray, size: int) -> None:
         raise ValueError(f"indices contains duplicate value: {values[counts > 1][0]}")
 
 
-def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variable:
+def permutate(x: VariableLike, indices: Any, axis: int = 0, inv: bool = False) -> Variable:
     """The array in the order given by `indices` (int array) along an axis, or in the inverse of that order.
 
     Raises:
@@ -260,7 +261,7 @@ def _where(x: Tensor, y: Tensor, condition: Any) -> Tensor:
     return torch.where(as_tensor(condition).to(x.device), x, y)
 
 
-def where(condition: Any, x: Any, y: Any) -> Variable:
+def where(condition: Any, x: VariableLike, y: VariableLike) -> Variable:
     """`x` where the boolean array holds, `y` elsewhere."""
     return _where(x, y, condition)
 
@@ -289,7 +290,7 @@ class Pad(Row):
         return x
 
 
-def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
+def pad(x: VariableLike, pad_width: Any, mode: str, **keywords: Any) -> Variable:
     """The array with values around it, as `numpy.pad` with mode "constant" (others: NotImplementedError).
 
     Args:

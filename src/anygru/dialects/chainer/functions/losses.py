@@ -6,6 +6,7 @@ import torch
 
 from .._tensors import as_tensor
 from ..configuration import config
+from ..types import VariableLike
 from ..utils import type_check
 from ..variable import Variable
 from ._checks import Type, as_runtime_error, check_reduce, expect, one_dtype, one_shape, real
@@ -31,7 +32,7 @@ def squared_error(x0: Tensor, x1: Tensor) -> Tensor:
     return (x0 - x1).square()
 
 
-def squared_difference(x1: Any, x2: Any) -> Variable:
+def squared_difference(x1: VariableLike, x2: VariableLike) -> Variable:
     """`(x1 - x2)^2`, elementwise."""
     return squared_error(x1, x2)
 
@@ -160,8 +161,8 @@ def _labels(t: Tensor, counted: Tensor, n_classes: int, ignore_label: int) -> Te
 
 
 def softmax_cross_entropy(
-    x: Any, t: Any, normalize: bool = True, cache_score: bool = True, class_weight: Any = None, ignore_label: int = -1,
-    reduce: str = "mean", enable_double_backprop: bool = False, soft_target_loss: str = "cross-entropy",
+    x: VariableLike, t: VariableLike, normalize: bool = True, cache_score: bool = True, class_weight: Any = None,
+    ignore_label: int = -1, reduce: str = "mean", enable_double_backprop: bool = False, soft_target_loss: str = "cross-entropy",
 ) -> Variable:  # fmt: skip
     """Cross entropy of the softmax of x [B, N, ...] against int labels t [B, ...] or soft targets t [B, N, ...].
 

@@ -6,6 +6,7 @@ import torch
 
 from .._tensors import as_array
 from .._torch_function import TorchFunction
+from ..types import VariableLike
 from ..utils import argument, type_check
 from ..variable import Variable
 from ..variable import as_array as array_of
@@ -23,7 +24,7 @@ def batch_axes(ndim: int, n_kept: int, axis: tuple[int, ...] | None) -> tuple[in
     return (0, *range(n_kept + 1, ndim)) if axis is None else axis
 
 
-def _check_parameters(x: Any, gamma: Any, axis: tuple[int, ...] | None) -> None:
+def _check_parameters(x: VariableLike, gamma: VariableLike, axis: tuple[int, ...] | None) -> None:
     ndim, n_kept = type_check.eval(x.ndim), type_check.eval(gamma.ndim)
     averaged = batch_axes(ndim, n_kept, axis)
     expect(x.ndim >= len(averaged))
@@ -43,8 +44,8 @@ def _normalize(x: Tensor, gamma: Tensor, beta: Tensor, mean: Tensor, var: Tensor
 class BatchNormalization(TorchFunction):
     """Normalization by the statistics of the batch, which are noted in `mean` and `var` for running averages."""
 
-    mean: Any = None
-    var: Any = None
+    mean: VariableLike = None
+    var: VariableLike = None
 
     def __init__(self, eps: float = 2e-5, axis: int | tuple[int, ...] | None = None) -> None:
         self.eps = eps
@@ -83,7 +84,7 @@ class FixedBatchNormalization(TorchFunction):
         return _normalize(x, gamma, beta, mean, var, batch_axes(x.ndim, gamma.ndim, self.axis), self.eps)
 
 
-def batch_normalization(x: Any, gamma: Any, beta: Any, **kwargs: Any) -> Variable:
+def batch_normalization(x: VariableLike, gamma: VariableLike, beta: VariableLike, **kwargs: Any) -> Variable:
     """x normalized by mean and variance over the batch, times gamma, plus beta.
 
     Args:
@@ -122,7 +123,13 @@ def _move_average(running: Any, new: Any, decay: float) -> None:
 
 
 def fixed_batch_normalization(
-    x: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float = 2e-5, axis: int | tuple[int, ...] | None = None
+    x: VariableLike,
+    gamma: VariableLike,
+    beta: VariableLike,
+    mean: VariableLike,
+    var: VariableLike,
+    eps: float = 2e-5,
+    axis: int | tuple[int, ...] | None = None,
 ) -> Variable:
     """`gamma * (x - mean) / sqrt(var + eps) + beta` with all of gamma's shape; see `batch_normalization`."""
     return FixedBatchNormalization(eps, axis).apply((x, gamma, beta, mean, var))[0]
@@ -158,7 +165,9 @@ def _group_normalization(x: Tensor, gamma: Tensor, beta: Tensor, groups: int, ep
     return torch.nn.functional.group_norm(x, groups, gamma.to(x.dtype), beta.to(x.dtype), eps)
 
 
-def group_normalization(x: Any, groups: int, gamma: Any, beta: Any, eps: float = 1e-5) -> Variable:
+def group_normalization(
+    x: VariableLike, groups: int, gamma: VariableLike, beta: VariableLike, eps: float = 1e-5
+) -> Variable:
     """x [B, C, ...] normalized in groups of channels, times gamma [C], plus beta [C] (Wu and He, 2018)."""
     return _group_normalization(x, gamma, beta, groups, eps)
 

@@ -8,6 +8,7 @@ import numpy
 import torch
 
 from ..configuration import config
+from ..types import VariableLike
 from ..utils import size_of_shape, type_check
 from ..variable import Variable
 from ._checks import Type, all_real, expect, numbered
@@ -64,7 +65,7 @@ def _batch_matmul(a: Tensor, b: Tensor, transa: bool, transb: bool) -> Tensor:
     return (a.transpose(1, 2) if transa else a) @ (b.transpose(1, 2) if transb else b)
 
 
-def batch_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Variable:
+def batch_matmul(a: VariableLike, b: VariableLike, transa: bool = False, transb: bool = False) -> Variable:
     """The matrix products of two batches of matrices (or of vectors, taken as columns). Deprecated: use `matmul`."""
     warnings.warn("batch_matmul is deprecated. Use matmul instead.", DeprecationWarning)
     return _batch_matmul(a, b, transa, transb)
@@ -136,18 +137,18 @@ def _letters(axes: Any) -> str:
     return "".join("..." if axis is Ellipsis else _LETTERS[axis] for axis in axes)
 
 
-def _aligned(x: Any, y: Any, axis: int) -> Variable:
+def _aligned(x: VariableLike, y: VariableLike, axis: int) -> Variable:
     """`y` broadcast to the shape of `x` with its axes at `axis` of `x`."""
     shape = (1,) * axis + tuple(y.shape) + (1,) * (len(x.shape) - axis - len(y.shape))
     return broadcast_to(reshape(y, shape), x.shape)
 
 
-def bias(x: Any, y: Any, axis: int = 1) -> Variable:
+def bias(x: VariableLike, y: VariableLike, axis: int = 1) -> Variable:
     """`x + y` with the axes of `y` at `axis` of `x`."""
     return x + _aligned(x, y, axis)
 
 
-def scale(x: Any, y: Any, axis: int = 1) -> Variable:
+def scale(x: VariableLike, y: VariableLike, axis: int = 1) -> Variable:
     """`x * y` with the axes of `y` at `axis` of `x`."""
     return x * _aligned(x, y, axis)
 
@@ -167,7 +168,7 @@ def _linear(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
     return y if b is None else y + b
 
 
-def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
+def linear(x: VariableLike, W: VariableLike, b: VariableLike = None, n_batch_axes: int = 1) -> Variable:
     """`x @ W.T + b` for x [B, ...], of which all but the batch axes are flattened, W [N, M] and b [N].
 
     Args:
@@ -199,7 +200,14 @@ def _bilinear(e1: Tensor, e2: Tensor, W: Tensor, V1: Tensor | None, V2: Tensor |
     return y if V1 is None or V2 is None or b is None else y + e1 @ V1 + e2 @ V2 + b
 
 
-def bilinear(e1: Any, e2: Any, W: Any, V1: Any = None, V2: Any = None, b: Any = None) -> Variable:
+def bilinear(
+    e1: VariableLike,
+    e2: VariableLike,
+    W: VariableLike,
+    V1: VariableLike = None,
+    V2: VariableLike = None,
+    b: VariableLike = None,
+) -> Variable:
     """`e1 W e2 + e1 V1 + e2 V2 + b` for e1 [B, I], e2 [B, J], W [I, J, K]; V1, V2 and b all or none (ValueError)."""
     if len({x is None for x in (V1, V2, b)}) > 1:
         raise ValueError("All coefficients and bias for bilinear() must be None, if at least one of them is None.")
@@ -239,7 +247,7 @@ def batch_det(a: Tensor) -> Tensor:
     return torch.linalg.det(a)
 
 
-def det(a: Any) -> Variable:
+def det(a: VariableLike) -> Variable:
     """The determinant of a square matrix."""
     return reshape(batch_det(reshape(a, (1, *a.shape))), ())
 

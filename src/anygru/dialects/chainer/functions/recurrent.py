@@ -17,6 +17,7 @@ from anygru import functional
 
 from .._torch_function import TorchFunction
 from ..configuration import config
+from ..types import VariableLike
 from ..utils import argument, type_check
 from ._checks import Type, expect
 from ._longest_first import longest_first
@@ -170,7 +171,7 @@ def _mask_like(rows: Tensor, ratio: float) -> Tensor:
     return torch.from_numpy(dropout_mask(tuple(rows.shape), dtype, ratio)).to(rows.device)
 
 
-def check_sequences(xs: Any) -> None:
+def check_sequences(xs: VariableLike) -> None:
     """Raise TypeError if one of the sequences is a number, None or the like."""
     for i, x in enumerate(xs):
         if not hasattr(x, "shape") and not hasattr(x, "__len__"):
@@ -178,7 +179,7 @@ def check_sequences(xs: Any) -> None:
 
 
 def run(
-    kind: Kind, n_layers: int, dropout: float, states: Sequence[Any], ws: Any, bs: Any, xs: Any,
+    kind: Kind, n_layers: int, dropout: float, states: Sequence[Any], ws: Any, bs: Any, xs: VariableLike,
     bidirectional: bool, time_major: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     """The final states (hy, or hy and cy) and the tuple ys of stacked layers; see `NStepRNN` and `n_step_gru`."""

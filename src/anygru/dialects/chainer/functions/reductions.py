@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 
+from ..types import VariableLike
 from ..utils import type_check
 from ..variable import Variable
 from ._checks import Axes, Type, as_axes, has_axes, real
@@ -47,7 +48,7 @@ def _mean(x: Tensor, axis: tuple[int, ...] | None = None, keepdims: bool = False
     return x.mean(_axes(axis, x), keepdim=keepdims) if x.ndim else x.clone()
 
 
-def average(x: Any, axis: Axes = None, weights: Any = None, keepdims: bool = False) -> Variable:
+def average(x: VariableLike, axis: Axes = None, weights: VariableLike = None, keepdims: bool = False) -> Variable:
     """The (weighted) mean along an axis, several (a tuple, without weights) or all (None).
 
     Args:

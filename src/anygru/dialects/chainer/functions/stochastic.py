@@ -8,6 +8,7 @@ import torch
 from .. import backend
 from .._tensors import as_tensor
 from ..configuration import config
+from ..types import VariableLike
 from ..utils import argument
 from ..variable import Variable, as_variable
 from ._checks import one_dtype, one_shape, real
@@ -32,7 +33,7 @@ def check_ratio(ratio: float) -> None:
 class Dropout(Row):
     """The node of `dropout`, which keeps the mask."""
 
-    def __init__(self, dropout_ratio: float, mask: Any = None, return_mask: bool = False) -> None:
+    def __init__(self, dropout_ratio: float, mask: VariableLike = None, return_mask: bool = False) -> None:
         check_ratio(dropout_ratio)
         self.dropout_ratio = dropout_ratio
         self.mask = mask
@@ -48,7 +49,7 @@ class Dropout(Row):
         return x * as_tensor(self.mask)
 
 
-def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
+def dropout(x: VariableLike, ratio: float = 0.5, **kwargs: Any) -> Any:
     """Zero elements with probability `ratio` and scale the rest by `1 / (1 - ratio)`, when `config.train`.
 
     Args:
@@ -70,7 +71,7 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
     return (y, mask) if return_mask else y
 
 
-def _on_device_of(x: Any, mask: Any) -> Any:
+def _on_device_of(x: VariableLike, mask: VariableLike) -> Any:
     return backend.get_device_from_array(as_variable(x).array).send(mask)
 
 
@@ -79,7 +80,7 @@ def _gaussian(mean: Tensor, ln_var: Tensor, eps: Any = None) -> Tensor:
     return mean + torch.exp(0.5 * ln_var) * as_tensor(eps)
 
 
-def gaussian(mean: Any, ln_var: Any, *, eps: Any = None, return_eps: bool = False) -> Any:
+def gaussian(mean: VariableLike, ln_var: VariableLike, *, eps: Any = None, return_eps: bool = False) -> Any:
     """A draw from the normal distribution of this mean and logarithm of the variance, differentiable in both.
 
     Args:
@@ -94,7 +95,7 @@ def gaussian(mean: Any, ln_var: Any, *, eps: Any = None, return_eps: bool = Fals
     return (y, eps) if return_eps else y
 
 
-def gumbel_softmax(log_pi: Any, tau: Any = 0.1, axis: int = 1) -> Variable:
+def gumbel_softmax(log_pi: VariableLike, tau: Any = 0.1, axis: int = 1) -> Variable:
     """A relaxed draw from the categories of which `log_pi` is the logarithm of the weights (Jang et al., 2016).
 
     Args:
@@ -113,7 +114,7 @@ def _zoneout(h: Tensor, x: Tensor, new: Any) -> Tensor:
     return h * ~taken + x * taken
 
 
-def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
+def zoneout(h: VariableLike, x: VariableLike, ratio: float = 0.5, **kwargs: Any) -> Any:
     """x, in which each element is that of h with probability `ratio` when `config.train` (Krueger et al., 2016)."""
     argument.check_unexpected_kwargs(kwargs, train="train argument is not supported anymore. Use chainer.using_config")
     argument.assert_kwargs_empty(kwargs)
@@ -125,7 +126,7 @@ def _rrelu(x: Tensor, r: Any) -> Tensor:
     return torch.where(x >= 0, x, x * as_tensor(r))
 
 
-def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:  # noqa: E741
+def rrelu(x: VariableLike, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:  # noqa: E741
     """x where it is not negative, elsewhere `r * x` with r drawn between `l` and `u`, or their mean unless `config.train`.
 
     Args:

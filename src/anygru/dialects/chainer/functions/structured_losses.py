@@ -9,6 +9,7 @@ import torch
 
 from .. import backend
 from .._tensors import as_tensor
+from ..types import VariableLike
 from ..utils import argument, type_check
 from ..variable import Variable, as_array
 from ._checks import Type, check_reduce, expect, one_dtype, real
@@ -28,7 +29,7 @@ def _reduced(loss: Variable, reduce: str) -> Variable:
     return sum(loss) if reduce == "sum" else average(loss) if reduce == "mean" else loss
 
 
-def gaussian_kl_divergence(mean: Any, ln_var: Any, reduce: str = "sum") -> Variable:
+def gaussian_kl_divergence(mean: VariableLike, ln_var: VariableLike, reduce: str = "sum") -> Variable:
     """The divergence of normal distributions of this mean and logarithm of the variance from the standard one.
 
     Args:
@@ -38,13 +39,13 @@ def gaussian_kl_divergence(mean: Any, ln_var: Any, reduce: str = "sum") -> Varia
     return _reduced((mean * mean + exp(ln_var) - ln_var - 1) * 0.5, reduce)
 
 
-def bernoulli_nll(x: Any, y: Any, reduce: str = "sum") -> Variable:
+def bernoulli_nll(x: VariableLike, y: VariableLike, reduce: str = "sum") -> Variable:
     """The negative logarithm of the likelihood of x (0 or 1) with probabilities `sigmoid(y)`; see above for `reduce`."""
     check_reduce(reduce, ("sum", "mean", "no"))
     return _reduced(softplus(y) - x * y, reduce)
 
 
-def gaussian_nll(x: Any, mean: Any, ln_var: Any, reduce: str = "sum") -> Variable:
+def gaussian_nll(x: VariableLike, mean: VariableLike, ln_var: VariableLike, reduce: str = "sum") -> Variable:
     """The negative logarithm of the likelihood of x with normal distributions; see `gaussian_kl_divergence`."""
     check_reduce(reduce, ("sum", "mean", "no"))
     difference = x - mean
@@ -132,7 +133,12 @@ def _ctc(x: Tensor, t: Tensor, blank_symbol: int, input_length: Any, label_lengt
 
 
 def connectionist_temporal_classification(
-    x: Any, t: Any, blank_symbol: int, input_length: Any = None, label_length: Any = None, reduce: str = "mean"
+    x: VariableLike,
+    t: VariableLike,
+    blank_symbol: int,
+    input_length: Any = None,
+    label_length: Any = None,
+    reduce: str = "mean",
 ) -> Variable:
     """The loss of label sequences whose alignment is not known (Graves et al., 2006).
 
@@ -180,7 +186,7 @@ def _crf1d(inputs: Sequence[Tensor], ys: Sequence[Any], reduce: str) -> Tensor:
     return loss.sum() / len(xs[0]) if reduce == "mean" else loss
 
 
-def crf1d(cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = "mean") -> Variable:
+def crf1d(cost: VariableLike, xs: Sequence[VariableLike], ys: Sequence[Any], reduce: str = "mean") -> Variable:
     """The negative logarithm of the likelihood of label sequences in a linear chain (Lafferty et al., 2001).
 
     Args:
@@ -214,7 +220,7 @@ def _argmax_crf1d(inputs: Sequence[Tensor], path: list[Any]) -> Tensor:
     return score
 
 
-def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[Any]]:
+def argmax_crf1d(cost: VariableLike, xs: Sequence[VariableLike]) -> tuple[Variable, list[Any]]:
     """The scores [B] of the best label sequences, and these as time steps [B_t] (int32 arrays); see `crf1d`."""
     path: list[Tensor] = []
     score = _argmax_crf1d([cost, *xs], path)
@@ -238,8 +244,8 @@ def _negative_sampling(x: Tensor, t: Tensor, W: Tensor, samples: Any, reduce: st
 
 
 def negative_sampling(
-    x: Any, t: Any, W: Any, sampler: Callable[[tuple[int, int]], Any], sample_size: int, reduce: str = "sum",
-    **kwargs: Any,
+    x: VariableLike, t: VariableLike, W: VariableLike, sampler: Callable[[tuple[int, int]], Any],
+    sample_size: int, reduce: str = "sum", **kwargs: Any,
 ) -> Any:  # fmt: skip
     """The loss of words t [B] for vectors x [B, N] against `sample_size` other words each (Mikolov et al., 2013).
 

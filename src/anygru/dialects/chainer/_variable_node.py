@@ -1,0 +1,135 @@
+"""`VariableNode`: a Variable's place in the graph."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from ._variable import Variable
+
+
+class VariableNode:
+    """A Variable's place in the graph. It outlives the Variable, and holds the array only if a function retained it."""
+
+    variable_class: ClassVar[type[Variable]]
+    """`Variable` itself, which its file, above this one, puts here."""
+
+    def __init__(self, variable: Variable, name: str | None) -> None:
+        self._variable = weakref.ref(variable)
+        self.name = name
+        self._creator_node: Any = None
+        self._rank = 0
+        self._data: Any = None
+        self._requires_grad = variable.requires_grad
+        self._old_style_function: str | None = None
+        self.dtype: Any = None
+        self.shape: Any = None
+        self._update_data_info(variable.array)
+
+    @property
+    def creator(self) -> Any:
+        """The function that made the variable: a FunctionNode, or the old-style Function; None for a leaf."""
+        node = self._creator_node
+        return node.function if getattr(node, "is_adapter", False) else node
+
+    @creator.setter
+    def creator(self, function: Any) -> None:
+        self.creator_node = function
+
+    @property
+    def creator_node(self) -> Any:
+        """The FunctionNode that made the variable; None for a leaf."""
+        return self._creator_node
+
+    @creator_node.setter
+    def creator_node(self, function: Any) -> None:
+        if getattr(function, "is_old_style", False):
+            function = function.node
+        self._creator_node = function
+        if function is not None:
+            self._rank = function.rank + 1
+
+    @property
+    def data(self) -> Any:
+        """The array, if a function has retained it, else None."""
+        return self._data
+
+    @data.setter
+    def data(self, array: Any) -> None:
+        self._data = array
+        self._update_data_info(array)
+
+    @property
+    def grad(self) -> Any:
+        """The gradient array of the variable, None if the variable is gone."""
+        variable = self._variable()
+        return None if variable is None else variable.grad
+
+    @property
+    def grad_var(self) -> Any:
+        """The gradient of the variable as a Variable, None if the variable is gone."""
+        variable = self._variable()
+        return None if variable is None else variable.grad_var
+
+    @property
+    def label(self) -> str:
+        """Shape and dtype as text, as in drawn graphs."""
+        if self.shape == ():
+            return str(self.dtype)
+        return f"({', '.join(map(str, self.shape))}), {self.dtype}"
+
+    @property
+    def rank(self) -> int:
+        """Length of the longest way from a leaf."""
+        return self._rank
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a gradient is computed for the variable."""
+        return self._requires_grad
+
+    def get_variable(self) -> Variable:
+        """The variable, or a new one on the retained array if it is gone."""
+        variable = self._variable()
+        return self.rebuild(self.data) if variable is None else variable
+
+    def rebuild(self, array: Any) -> Variable:
+        """A new variable at this place of the graph, holding `array`."""
+        variable = self.variable_class(array, name=self.name, requires_grad=self.requires_grad)
+        variable._node = self
+        return variable
+
+    def get_variable_or_none(self) -> Variable | None:
+        """The variable, None if it is gone."""
+        return self._variable()
+
+    def set_creator(self, creator: Any) -> None:
+        """Set the function that made the variable."""
+        self.creator = creator
+
+    def set_creator_node(self, creator_node: Any) -> None:
+        """Set the FunctionNode that made the variable."""
+        self.creator_node = creator_node
+
+    def unchain(self) -> None:
+        """Cut the variable off the function that made it."""
+        self.creator_node = None
+
+    def retain_data(self) -> None:
+        """Keep the array with the node (RuntimeError if the variable is gone)."""
+        variable = self._variable()
+        if variable is None:
+            raise RuntimeError("cannot retain variable data: the variable has been already released")
+        self.data = variable.array
+
+    def check_old_style_gradient(self) -> None:
+        """Raise RuntimeError if this is a gradient made by an old-style Function, which cannot be differentiated."""
+        if self._old_style_function is not None:
+            raise RuntimeError(f'cannot twice-differentiate an old style Function "{self._old_style_function}"')
+
+    def _update_data_info(self, array: Any) -> None:
+        self.dtype = None if array is None else array.dtype
+        self.shape = None if array is None else array.shape
+        if self._data is not None:
+            self._data = array
