@@ -114,7 +114,7 @@ class Link(DeviceResident):
         self._check_set_up()
         hooks = {**_hooks.get_link_hooks(), **(self._local_link_hooks or {})}
         # A `__call__` of another base class comes before `forward`, as in Chainer 7.8.1 (its issue 5078).
-        forward = getattr(super(), "__call__", None) or self.forward
+        forward = getattr(super(), "__call__", None) or self.forward  # noqa: B004
         if not hooks:
             return forward(*args, **kwargs)
         before = _ForwardPreprocessCallbackArgs(self, "forward", args, kwargs)
