@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import anygru.dialects.oneflow as flow
 from anygru import parallel
@@ -153,3 +154,24 @@ def test_global_parameters_are_loaded_as_parameters(tmp_path: Path, request: pyt
     flow.save(layer.state_dict(), tmp_path / "state", global_dst_rank=0)
     found = flow.load(tmp_path / "state", global_src_rank=0)["weight"]
     assert (found.is_global, found.requires_grad, isinstance(found, nn.Parameter)) == (True, True, True)
+
+
+@pytest.mark.parametrize("zipped", [True, False], ids=["archive", "before torch 1.6"])
+def test_files_of_torch_are_loaded(tmp_path: Path, zipped: bool) -> None:
+    layer = torch.nn.GRU(3, 4)
+    values = {"state": layer.state_dict(), "epoch": 3, "list": [torch.ones(2, dtype=torch.bfloat16)]}
+    torch.save(values, tmp_path / "saved.pt", _use_new_zipfile_serialization=zipped)
+    saved = flow.load(tmp_path / "saved.pt")
+    assert (saved["epoch"], saved["list"][0].dtype, type(saved["state"]).__name__) == (3, flow.bfloat16, "OrderedDict")
+    ours = flow.nn.GRU(3, 4)
+    ours.load_state_dict(saved["state"])
+    assert ours.weight_hh_l0.tolist() == layer.weight_hh_l0.tolist()
+    everyone = flow.placement.all("cpu")
+    placed = flow.load(tmp_path / "saved.pt", global_src_rank=0, map_location=everyone)
+    assert placed["list"][0].placement == everyone
+
+
+def test_files_of_torch_run_no_code(tmp_path: Path) -> None:
+    torch.save(torch.nn.Linear(1, 1), tmp_path / "module.pt")
+    with pytest.raises(CheckpointError, match=r"written by torch.save and holds more than tensors.*state_dict"):
+        flow.load(tmp_path / "module.pt")

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import anygru.dialects.oneflow as flow
 from anygru.dialects.oneflow import nn
@@ -167,3 +168,46 @@ INDEXING: dict[str, Any] = {
 @pytest.mark.parametrize(("function", "expected"), INDEXING.values(), ids=INDEXING.keys())
 def test_functions_that_torch_has_not(function: Any, expected: Any) -> None:
     assert function(flow.arange(24.0).reshape(4, 6)).tolist() == expected
+
+
+def test_mixed_precision() -> None:
+    layer = nn.Linear(3, 2)
+    with flow.amp.autocast("cpu", dtype=flow.bfloat16):
+        assert layer(flow.ones(1, 3)).dtype is flow.bfloat16
+    assert layer(flow.ones(1, 3)).dtype is flow.float32
+    decorated = flow.amp.autocast_decorator(flow.autocast("cpu"), layer.forward)
+    assert decorated(flow.ones(1, 3)).dtype is flow.get_autocast_cpu_dtype() is flow.bfloat16
+    scaler = flow.amp.GradScaler()
+    optimizer = flow.optim.SGD(layer.parameters(), lr=1.0)
+    scaler.scale(layer(flow.ones(1, 3)).sum()).backward()
+    before = layer.bias.tolist()
+    scaler.step(optimizer)
+    scaler.update()
+    assert layer.bias.tolist() == pytest.approx([value - 1 for value in before])
+
+
+def test_checkpointing_computes_again_in_backward() -> None:
+    calls = []
+
+    def function(x: Any, y: Any) -> Any:
+        calls.append(1)
+        return (x * y).sin()
+
+    x = flow.tensor([1.0, 2.0], requires_grad=True)
+    flow.utils.checkpoint.checkpoint(function, x, flow.tensor([3.0, 4.0])).sum().backward()
+    assert len(calls) == 2
+    np.testing.assert_allclose(x.grad.numpy(), [3 * np.cos(3), 4 * np.cos(8)], rtol=1e-6)
+
+
+def test_tensors_are_shared_with_torch() -> None:
+    source = torch.ones(2)
+    ours = flow.utils.tensor.from_torch(source)
+    ours += 1
+    assert (type(source), source.tolist(), type(ours)) == (torch.Tensor, [2.0, 2.0], flow.Tensor)
+    assert type(flow.utils.tensor.to_torch(ours)) is torch.Tensor
+
+
+def test_nested_tensors_become_global() -> None:
+    state = flow.utils.global_view.to_global(nn.Linear(2, 2).state_dict(), placement=HERE, sbp=B)
+    assert {tensor.sbp for tensor in state.values()} == {(B,)}
+    assert all(tensor.is_local for tensor in flow.utils.global_view.to_local(state).values())

@@ -2,6 +2,8 @@
 
 import functools
 import os
+import pickle
+import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,11 +13,12 @@ import torch
 from ....checkpoints import oneflow as files
 from ....checkpoints.pickling import Call, Global
 from ....checkpoints.unpickle import Pending
+from ....errors import CheckpointError
 from ....parallel import world
 from .. import sbp as sbp_module
 from ..nn.modules.module import Module
 from .dressing import dress
-from .dtype import Size, dtype, of_torch
+from .dtype import DeviceLike, Size, dtype, of_torch
 from .placement import placement
 from .tensor import Parameter, Tensor
 
@@ -62,8 +65,10 @@ def save(obj: Any, path: str | os.PathLike[str], global_dst_rank: int | None = N
         files.save(whole, path, convert)
 
 
-def load(path: str | os.PathLike[str], global_src_rank: int | None = None, map_location: Any = None) -> Any:
-    """Load what `save` or OneFlow wrote. Never runs code from the files.
+def load(
+    path: str | os.PathLike[str], global_src_rank: int | None = None, map_location: DeviceLike | placement | None = None
+) -> Any:
+    """Load what `save`, OneFlow or torch.save wrote. Never runs code from the files.
 
     Args:
         global_src_rank: give global tensors that lie on this process alone.
@@ -75,6 +80,9 @@ def load(path: str | os.PathLike[str], global_src_rank: int | None = None, map_l
     """
     if not os.path.exists(path):
         raise NotImplementedError(f"No valid load method found for {os.fspath(path)}: there is no file or folder")
+    put = functools.partial(_put, global_src_rank=global_src_rank, map_location=map_location)
+    if _is_torchs(path):
+        return _of_torch(path, put)
     known: dict[tuple[str, str], Any] = dict(_known_modules())
     known["oneflow._oneflow_internal", "dtype"] = _PendingDtype
     known["oneflow", "Size"] = Size
@@ -90,16 +98,44 @@ def load(path: str | os.PathLike[str], global_src_rank: int | None = None, map_l
 
     def dressed(array: files.Tensor) -> Tensor:
         values = torch.as_tensor(np.array(array.array))
-        if array.bfloat16:
-            values = values.view(torch.bfloat16)
-        tensor: Any = dress(values)
-        if global_src_rank is not None:
-            tensor = tensor.to_global(placement("cpu", [global_src_rank]), sbp_module.broadcast)
-        if map_location is not None:
-            tensor = tensor.to_global(map_location) if isinstance(map_location, placement) else tensor.to(map_location)
+        tensor = put(values.view(torch.bfloat16) if array.bfloat16 else values)
         return Parameter(tensor) if isinstance(array, files.Parameter) else tensor
 
     return _mapped(saved, files.Tensor, shared)
+
+
+def _put(values: torch.Tensor, global_src_rank: int | None, map_location: DeviceLike | placement | None) -> Tensor:
+    """A loaded tensor, where the caller of `load` wants it."""
+    tensor: Any = dress(values)
+    if global_src_rank is not None:
+        tensor = tensor.to_global(placement("cpu", [global_src_rank]), sbp_module.broadcast)
+    if isinstance(map_location, placement):
+        return tensor.to_global(map_location)
+    return tensor if map_location is None else tensor.to(map_location)
+
+
+# The beginning of what torch.save wrote before version 1.6: a pickled number.
+_LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+
+
+def _is_torchs(path: str | os.PathLike[str]) -> bool:
+    """Whether torch.save wrote the file: an archive, or its format before version 1.6."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(_LEGACY)) == _LEGACY or zipfile.is_zipfile(path)
+
+
+def _of_torch(path: str | os.PathLike[str], put: Callable[[torch.Tensor], Tensor]) -> Any:
+    """What torch.save wrote, with OneFlow's tensors."""
+    try:
+        saved = torch.load(path, "cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise CheckpointError(
+            f"{os.fspath(path)} was written by torch.save and holds more than tensors and plain values, which would run code; "
+            "save its state_dict() with torch instead"
+        ) from error
+    return _mapped(saved, torch.Tensor, lambda tensor: put(tensor.detach()))
 
 
 def _file_tensor(tensor: Tensor) -> files.Tensor:

@@ -91,6 +91,8 @@ class Tensor(OverProcesses):
         return self.to(target)
 
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
+        if args and isinstance(args[0], type):  # `to(oneflow.Tensor)` of a graph's parameter
+            return self
         given = [plain(value) for value in args if value is not None or len(args) > 2]  # more are torch's own calls
         named = {name: plain(value) for name, value in kwargs.items() if value is not None}
         return super().to(*given, **named)  # type: ignore[return-value]

@@ -1,3 +1,3 @@
 """Helpers."""
 
-from . import data as data
+from . import checkpoint, data, global_view, tensor

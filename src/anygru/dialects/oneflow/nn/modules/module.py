@@ -12,6 +12,7 @@ import torch
 from ...framework.dressing import dress
 from ...framework.dtype import dtype, plain, translated
 from ...framework.tensor import Parameter, Tensor, as_parameter
+from .graph_block import GraphModule
 
 
 @contextlib.contextmanager
@@ -157,7 +158,11 @@ class Module(torch.nn.Module):
         Raises:
             ValueError: nothing, or something else, was asked for.
             TypeError: a data type that is no floating-point one.
+
+        In a graph, `to(oneflow.nn.graph.GraphModule)` gives the settings of this module, `to(oneflow.nn.Module)` itself.
         """
+        if args and isinstance(args[0], type):
+            return self._graph_block() if issubclass(args[0], GraphModule) else self
         given = {name: value for name, value in kwargs.items() if name in ("device", "dtype", "tensor")}
         known = (str, int, torch.device, dtype, torch.Tensor)
         if not 1 <= len(args) + len(given) <= 2 or not all(isinstance(value, known) for value in args):
@@ -172,6 +177,16 @@ class Module(torch.nn.Module):
         if like is not None:
             return super().to(like.device, plain(like.dtype))
         return translated(super().to)(*args, **given)
+
+    def _graph_block(self) -> GraphModule:
+        if "_settings_in_graph" not in vars(self):
+            vars(self)["_settings_in_graph"] = GraphModule(self)
+        return vars(self)["_settings_in_graph"]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "config":  # how OneFlow 0.8 spelled `to(GraphModule)`
+            return self._graph_block()
+        return super().__getattr__(name)
 
     def _global_to(self, asked: list[Any], wanted: dtype | None) -> Any:
         """`to` for global parameters, which stay where their placement has them."""

@@ -1,0 +1,54 @@
+"""Mixed precision: torch.autocast under OneFlow's names of types."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..framework.dtype import dtype, of_torch, plain
+
+__all__ = [
+    "autocast", "autocast_decorator", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "set_autocast_cpu_dtype",
+    "set_autocast_gpu_dtype",
+]  # fmt: skip
+
+
+class autocast(torch.autocast):
+    """Compute in a smaller type where that is safe: float16 on a GPU and bfloat16 on the CPU, if no type is given."""
+
+    def __init__(
+        self, device_type: str, dtype: dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
+    ) -> None:
+        super().__init__(device_type, plain(dtype), enabled, cache_enabled)
+
+
+def autocast_decorator(autocast_instance: autocast, func: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, called within `autocast_instance`."""
+
+    @functools.wraps(func)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        with autocast_instance:
+            return func(*arguments, **keywords)
+
+    return call
+
+
+def get_autocast_cpu_dtype() -> dtype:
+    """The type of mixed precision on the CPU."""
+    return of_torch(torch.get_autocast_dtype("cpu"))
+
+
+def get_autocast_gpu_dtype() -> dtype:
+    """The type of mixed precision on a GPU."""
+    return of_torch(torch.get_autocast_dtype("cuda"))
+
+
+def set_autocast_cpu_dtype(dtype: dtype) -> None:
+    """Set the type of mixed precision on the CPU."""
+    torch.set_autocast_dtype("cpu", plain(dtype))
+
+
+def set_autocast_gpu_dtype(dtype: dtype) -> None:
+    """Set the type of mixed precision on a GPU."""
+    torch.set_autocast_dtype("cuda", plain(dtype))

@@ -1,0 +1,13 @@
+"""Less memory for more computing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch.utils.checkpoint as _torch
+
+__all__ = ["checkpoint"]
+
+
+def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
+    """Call the function, and call it again in backward instead of keeping what it saved."""
+    return _torch.checkpoint(function, *args, use_reentrant=False)
