@@ -274,6 +274,8 @@ class Variable:
             self.grad = self.xp.ones_like(self.array)
             if loss_scale is not None:
                 self.grad *= loss_scale
+        elif not self.array.size and self.grad_var is None:
+            self.grad = self.xp.zeros_like(self.array)  # what `chainermn.functions.send` has returned
         start = self.grad_var
         if start is None and self.creator_node is not None:
             raise TypeError(

@@ -204,3 +204,6 @@ class ChainList(_Parent, collections.abc.MutableSequence):
         copied._children = [child.copy(mode) for child in copied._children]
         copied._rename()
         return copied
+
+
+Link.__module__ = __name__  # pickles name this module, as Chainer's do

@@ -5,7 +5,7 @@ processes on CPUs, NCCL those with a GPU each.
 """
 
 from ..._hook.not_covered import cover as _cover
-from . import communicators
+from . import communicators, functions
 from .communicators import CommunicatorBase, create_communicator
 from .datasets import create_empty_dataset, scatter_dataset
 from .extensions import create_multi_node_evaluator
@@ -18,6 +18,7 @@ __all__ = [
     "create_empty_dataset",
     "create_multi_node_evaluator",
     "create_multi_node_optimizer",
+    "functions",
     "scatter_dataset",
 ]
 

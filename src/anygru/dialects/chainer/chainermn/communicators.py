@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -57,6 +57,7 @@ class CommunicatorBase:
     def __init__(self, backend: str, allreduce_grad_dtype: numpy.dtype | None) -> None:
         parallel.start(backend, alone=True)
         self._grad_dtype = allreduce_grad_dtype
+        self._inbox: dict[int, list[tuple[int, Any]]] = {}
 
     @property
     def rank(self) -> int:
@@ -130,6 +131,41 @@ class CommunicatorBase:
         tensor = as_tensor(array).clone()
         dist.all_reduce(tensor)
         return as_array(tensor)
+
+    def send_obj(self, obj: Any, dest: int, tag: int = 0) -> None:
+        """Send an object to a process."""
+        dist.send_object_list([(tag, obj)], dest)
+
+    def recv_obj(self, source: int, tag: int = 0) -> Any:
+        """The next object of this tag that a process has sent; those of other tags are kept for later."""
+        kept = self._inbox.setdefault(source, [])
+        while True:
+            for place, (found, obj) in enumerate(kept):
+                if found == tag:
+                    del kept[place]
+                    return obj
+            received: list[Any] = [None]
+            dist.recv_object_list(received, source)
+            kept.append(received[0])
+
+    send, recv = send_obj, recv_obj
+
+    def allgather(self, x: NdArray) -> tuple[NdArray, ...]:
+        """The arrays of all processes, by rank."""
+        return tuple(self.allgather_obj(x))
+
+    def alltoall(self, xs: Sequence[NdArray]) -> tuple[NdArray, ...]:
+        """What each process has for this one, by rank, where `xs` are the arrays for each of them."""
+        return tuple([sent[self.rank] for sent in self.allgather_obj(tuple(xs))])
+
+    def gather(self, x: NdArray, root: int = 0) -> tuple[NdArray, ...] | None:
+        """The arrays of all processes in one process, None in the others."""
+        found = self.gather_obj(x, root)
+        return None if found is None else tuple(found)
+
+    def scatter(self, xs: Sequence[NdArray] | None, root: int = 0) -> NdArray:
+        """One of the arrays of process `root` for each process."""
+        return self.bcast_obj(None if xs is None else tuple(xs), root=root)[self.rank]
 
     def multi_node_mean(self, sendbuf: NdArray, recvbuf: NdArray) -> None:
         """Write the mean of the arrays of all processes into `recvbuf`."""
