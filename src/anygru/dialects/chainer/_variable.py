@@ -35,8 +35,7 @@ class Variable:
         requires_grad: whether `backward` computes a gradient for it.
 
     Raises:
-        TypeError: `data` is no array, or an unknown keyword came.
-        ValueError: the keyword `volatile` of the first release came.
+        TypeError: `data` is no array, or an unknown keyword came. ValueError: a keyword of the first release came.
     """
 
     __array_priority__ = 200
@@ -204,7 +203,6 @@ class Variable:
     @property
     def layout(self) -> None:
         """The memory layout, which is always the standard one (None)."""
-        return
 
     @property
     def node(self) -> VariableNode:
