@@ -122,6 +122,82 @@ def test_dropout_of_the_callers_for_each_direction() -> None:
             gru(x, h_0, weights, bidirectional=True, dropout=lambda layer, y, wrong=wrong: wrong)
 
 
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_batched_gradients(reset: str) -> None:
+    """As jacobian(vectorize=True) and hessian(vectorize=True) ask for them."""
+    x, h_0, weights = good(torch.float64, reset=reset)
+    output, h_n = gru(x, h_0, weights, reset=reset)
+    inputs = (x, h_0, *weights)
+    upstream = torch.randn(4, *output.shape, dtype=torch.float64)
+    together = torch.autograd.grad(output, inputs, upstream, is_grads_batched=True, retain_graph=True)
+    apart = [torch.autograd.grad(output, inputs, one, retain_graph=True) for one in upstream]
+    for index, grad in enumerate(together):
+        close(grad, torch.stack([one[index] for one in apart]))
+    small = CASE._replace(T=2, B=1, I=2, H=3)
+    w = [weight.detach() for weight in small.weights()]
+
+    def call(v: torch.Tensor) -> torch.Tensor:
+        return gru(v, None, w, reset=reset)[0]
+
+    point = small.input().detach()
+    jacobian = torch.autograd.functional.jacobian
+    close(jacobian(call, point, vectorize=True), jacobian(call, point))
+    hessian = torch.autograd.functional.hessian
+    scalar = lambda v: call(v).square().sum()  # noqa: E731
+    close(hessian(scalar, point, vectorize=True), hessian(scalar, point))
+
+
+CHANGES = {
+    "relu_": lambda output: output.relu_(),
+    "add_": lambda output: output.add_(1.0),
+    "index": lambda output: output.__setitem__((slice(1, 3), 0), 0.0),
+    "a view": lambda output: output.transpose(0, 1).mul_(2.0),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("backend", ["cpu", "aten", "reference"])
+@pytest.mark.parametrize("lengths", [None, (2, 5, 1)], ids=["dense", "ragged"])
+def test_the_output_may_be_changed_in_place(lengths: tuple[int, ...] | None, backend: str, name: str) -> None:
+    x, h_0, weights = good(torch.float64, L=2)
+    inputs, found = (x, h_0, *weights), []
+    for copies in (True, False):
+        output, h_n = gru(x, h_0, weights, lengths=lengths, backend=backend)
+        output = output.clone() if copies else output
+        CHANGES[name](output)
+        found.append(torch.autograd.grad(output.square().sum() + h_n.sum(), inputs))
+    for one, other in zip(*found, strict=True):
+        close(one, other)
+
+
+def test_a_change_in_place_costs_no_memory_where_there_is_none() -> None:
+    x, h_0, weights = good()
+    output, _ = gru(x, h_0, weights)
+    assert output.grad_fn is not None
+    saved = [tensor for tensor in output.grad_fn.saved_tensors if tensor.data_ptr() == output.data_ptr()]
+    assert len(saved) == 1, "the output is saved, and shared"
+    output.relu_()
+    output.sum().backward()
+    again = [tensor.detach().requires_grad_() for tensor in (x, h_0, *weights)]
+    gru(again[0], again[1], again[2:])[0].relu().sum().backward()
+    for one, other in zip((x, h_0, *weights), again, strict=True):
+        close(one.grad, other.grad)
+
+
+@pytest.mark.parametrize("value", [float("inf"), -float("inf"), float("nan")], ids=str)
+@pytest.mark.parametrize("reset", ["after", "before"])
+@pytest.mark.parametrize("batch", [1, 3, 9])
+def test_a_state_that_is_not_finite(batch: int, reset: str, value: float) -> None:
+    for dtype in (torch.float32, torch.float64):
+        x, h_0, weights = good(dtype, B=batch, reset=reset)
+        h_0 = h_0.detach()
+        h_0[0, 0, 2] = value
+        expected = gru(x, h_0, weights, reset=reset, backend="reference")[0]
+        close(gru(x, h_0, weights, reset=reset)[0], expected)
+        with torch.no_grad():
+            close(gru(x, h_0, weights, reset=reset)[0], expected)
+
+
 def test_cell_is_one_step() -> None:
     x, h_0, weights = good(torch.float64)
     for reset in ("after", "before"):
@@ -156,12 +232,25 @@ def test_vmap_per_sample_gradients_and_jvp(reset: str) -> None:
     torch.testing.assert_close(forward, (high - low) / (2 * step), rtol=1e-6, atol=1e-8)
 
 
-def test_autocast_on_the_cpu_follows_the_weights() -> None:
+def test_autocast_on_the_cpu_follows_the_state() -> None:
     x, h_0, weights = good()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         output, h_n = gru(x.bfloat16(), h_0, weights)
     assert output.dtype is h_n.dtype is torch.float32
     close(output, gru(x.bfloat16().float(), h_0, weights)[0])
+
+
+@pytest.mark.parametrize("state", [None, torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_autocast_on_the_cpu_gives_the_dtypes_of_torch(dtype: torch.dtype, state: torch.dtype | None) -> None:
+    layer = torch.nn.GRU(4, 6)
+    x, h_0 = torch.randn(5, 3, 4).to(dtype), None if state is None else torch.randn(1, 3, 6).to(state)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        expected = layer(x, h_0)
+        found = gru(x, h_0, layer._flat_weights)
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype is other.dtype
+        torch.testing.assert_close(one.float(), other.float(), rtol=0.05, atol=0.05)
 
 
 def test_inference_mode_and_meta_device() -> None:

@@ -13,6 +13,7 @@ from helpers import close
 from torch import nn
 
 import anygru
+from anygru.errors import ArgumentError
 
 ARGUMENTS = [
     {},
@@ -138,7 +139,54 @@ def test_weights_of_one_formula_do_not_load_into_the_other(kind) -> None:
         nn.Sequential(kind(4, 6)).load_state_dict(before.state_dict())
     nn.Sequential(kind(4, 6, reset="before")).load_state_dict(before.state_dict())
     torchs = (nn.GRU if kind is anygru.GRU else nn.GRUCell)(4, 6)
-    kind(4, 6, reset="before").load_state_dict(torchs.state_dict())  # tells no formula: the layer's own holds
+    with pytest.raises(RuntimeError, match="Missing key.*reset_before"):
+        kind(4, 6, reset="before").load_state_dict(torchs.state_dict())
+    kind(4, 6, reset="before").load_state_dict(torchs.state_dict(), strict=False)
+    assert list(kind(4, 6).state_dict()) == list(torchs.state_dict())
+
+
+def by_safetensors(model: nn.Module, other: nn.Module, path: str) -> None:
+    safetensors = pytest.importorskip("safetensors.torch")
+    safetensors.save_model(model, path)
+    safetensors.load_model(other, path)
+
+
+WAYS = {
+    "dict": lambda model, other, path: other.load_state_dict(dict(model.state_dict())),
+    "filtered": lambda model, other, path: other.load_state_dict(
+        {key: value for key, value in model.state_dict().items() if key.startswith("0.")}
+    ),
+    "not strict": lambda model, other, path: other.load_state_dict(dict(model.state_dict()), strict=False),
+    "safetensors": by_safetensors,
+    "moved": lambda model, other, path: other.load_state_dict(dict(copy.deepcopy(model).half().state_dict())),
+}
+
+
+@pytest.mark.parametrize("kind", [anygru.GRU, anygru.GRUCell])
+@pytest.mark.parametrize("way", WAYS)
+def test_the_formula_survives_copies_of_the_tensors(way: str, kind, tmp_path) -> None:
+    before = nn.Sequential(kind(4, 6, reset="before"))
+    path = str(tmp_path / "model.safetensors")
+    with pytest.raises(RuntimeError, match="has reset='after', the weights are for reset='before'"):
+        WAYS[way](before, nn.Sequential(kind(4, 6)), path)
+    twin = nn.Sequential(kind(4, 6, reset="before"))
+    WAYS[way](before, twin, path)
+    for one, other in zip(twin.parameters(), before.parameters(), strict=True):
+        assert torch.equal(one, other.half().float() if way == "moved" else other)
+
+
+def test_the_formula_follows_the_attribute() -> None:
+    layer = anygru.GRU(4, 6)
+    x = torch.randn(5, 3, 4)
+    twin = anygru.GRU(4, 6, reset="before")
+    twin.load_state_dict(layer.state_dict(), strict=False)
+    layer.reset = "before"
+    close(layer(x)[0], twin(x)[0])
+    assert "reset_before" in layer.state_dict()
+    layer.reset = "after"
+    assert "reset_before" not in layer.state_dict()
+    with pytest.raises(ArgumentError, match="reset must be"):
+        layer.reset = "never"
 
 
 def test_empty_batches_and_sequences() -> None:

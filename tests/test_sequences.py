@@ -142,8 +142,8 @@ def test_no_step_is_computed_for_padding(monkeypatch: pytest.MonkeyPatch) -> Non
     from anygru.backends import reference
 
     rows = []
-    step = reference._step
-    monkeypatch.setattr(reference, "_step", lambda *args: rows.append(len(args[1])) or step(*args))
+    step = reference._step_after
+    monkeypatch.setattr(reference, "_step_after", lambda *args: rows.append(len(args[1])) or step(*args))
     sequences, _ = batch([3, 0, 5, 1])
     gru(sequences, None, WEIGHTS, bidirectional=True, backend="reference")
     assert sum(rows) == 4 * (3 + 5 + 1)  # two layers, two directions

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 import torch
 from helpers import close
@@ -9,6 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anygru
+
+
+def test_a_stream_is_copied_and_pickled() -> None:
+    layer = anygru.GRU(3, 5, 2)
+    model = torch.nn.Sequential(layer)
+    model.stream = stream = layer.stream(2)
+    x = torch.randn(6, 2, 3)
+    stream.run(x[:2])
+    copies = [copy.deepcopy(stream), pickle.loads(pickle.dumps(stream)), copy.deepcopy(model).stream]
+    expected = stream.run(x[2:])
+    for own in copies:
+        assert torch.equal(own.run(x[2:]), expected)
+        assert torch.equal(own.state, stream.state)
+    assert copies[2].layer is not layer
 
 
 @given(st.lists(st.integers(0, 4), max_size=5), st.sampled_from([None, 1, 3]), st.sampled_from(["after", "before"]))

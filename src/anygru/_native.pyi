@@ -21,7 +21,12 @@ class _Shape(TypedDict):
     kind: Kind
     threads: int
 
-class ForwardCall(_Shape):
+class DecayCall(TypedDict, total=False):
+    decay: Tensor
+    decay_states: int
+    decay_width: int
+
+class ForwardCall(_Shape, DecayCall):
     layers: int
     steps: int
     batch: int
@@ -39,7 +44,8 @@ class ForwardCall(_Shape):
     h_n: Tensor
     reserve: Tensor | None
 
-class BackwardCall(_Shape):
+class BackwardCall(_Shape, DecayCall):
+    grad_decay: Tensor | None
     steps: int
     batch: int
     hidden: int

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from . import keras_layers, rerouting
+from .backends import cpu_calls
 
 
 @dataclass(eq=False)
@@ -36,16 +37,18 @@ class Report:
     _modules: list[nn.Module] = field(default_factory=list, repr=False)
 
     def __repr__(self) -> str:
+        slow = cpu_calls.without_kernels() if self.action == "accelerated" else None
+        remark = f"\n  but nothing is faster: {slow}" if slow else ""
         if self.whole_process:
             kinds = "torch.nn.GRU and torch.nn.GRUCell"
             if self.action == "accelerated" and keras_layers.is_rerouted():
                 kinds = f"{kinds}, keras.layers.GRU and keras.layers.GRUCell ({keras_layers.LIMITS})"
-            return f"{self.action} every {kinds} of this process"
+            return f"{self.action} every {kinds} of this process{remark}"
         lines = [f"{self.action} {len(self.changed)} module{'' if len(self.changed) == 1 else 's'}"]
         lines += [f"  {name}: {module}" for name, module in self.changed.items()]
         if self.unchanged:
             lines += ["left unchanged"] + [f"  {name}: {reason}" for name, reason in self.unchanged.items()]
-        return "\n".join(lines)
+        return "\n".join(lines) + (remark if self.changed else "")
 
     def __enter__(self) -> Report:
         if self.action == "accelerated" and self.whole_process:

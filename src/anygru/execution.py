@@ -1,6 +1,7 @@
 """One call in its inner form: checks, the choice of a backend, and what happens between the layers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -9,14 +10,16 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from . import backends, tracing
+from .backends import aten
 from .backends.problem import Options, Problem
-from .errors import ArgumentError, ArgumentTypeError
+from .errors import ArgumentError, ArgumentTypeError, BackendError
 from .weights import Layout, Weights, count_layers
 
 DTYPES = frozenset((torch.float32, torch.float64, torch.bfloat16, torch.float16))
 """The dtypes that a GRU is computed in."""
 _any_autocast = torch._C._is_any_autocast_enabled
 _functorch_stack = torch._C._functorch.peek_interpreter_stack
+_recorder = torch._C._get_tracing_state
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _plain_types: dict[type, bool] = {}
 
@@ -28,6 +31,7 @@ class _Call(NamedTuple):
     h_0: Tensor
     weights: Sequence[Tensor]
     batch_sizes: Tensor | None
+    decay: Tensor | None
 
 
 def run(
@@ -37,27 +41,26 @@ def run(
     batch: int,
     batch_sizes: Tensor | None,
     options: Options,
+    decay: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """[T, B, I], or packed rows with batch_sizes, through checks, choice and backend."""
+    """[T, B, I], or packed rows with batch_sizes, through checks, choice and backend; decay as `decays.join` makes it."""
     if autocast_enabled(input):
         input, h_0, weights = _autocast(input, h_0, weights)
+        decay = None if decay is None else decay.to(input.dtype)
         # The inputs are already cast: turn autocast off so that matrix products do not cast again.
         with torch.autocast(input.device.type, enabled=False):
-            return run(input, h_0, weights, batch, batch_sizes, options)
-    if batch_sizes is None and not options.dropout and not torch.compiler.is_compiling():
+            return run(input, h_0, weights, batch, batch_sizes, options, decay)
+    if batch_sizes is None and decay is None and not options.dropout and not torch.compiler.is_compiling():
         found: tuple[Tensor, Tensor] | None = direct("direct", input, h_0, weights, options)
         if found is not None:
             return found
-    layout = _check(input, weights, options)
+    with not_recorded():
+        layout = _check(input, weights, options)
+        if h_0 is not None:
+            _check_h_0(h_0, input, layout, weights, batch)
     if h_0 is None:
         h_0 = input.new_zeros((layout.states, batch, weights[1].shape[1]))
-    else:
-        check_state(h_0, layout, weights[1].shape[1], batch)
-        if h_0.dtype is not input.dtype or h_0.device != input.device:
-            raise ArgumentTypeError(
-                f"h_0 must be {input.dtype} on {input.device} as input is, got {h_0.dtype} on {h_0.device}"
-            )
-    call = _Call(input, h_0, weights, batch_sizes)
+    call = _Call(input, h_0, weights, batch_sizes, decay)
     if options.dropout and layout.num_layers > 1:
         return _layer_by_layer(call, layout, options)
     return _compute(call, layout, options)
@@ -78,12 +81,14 @@ def direct(name: str, input: Tensor, h_0: Tensor | None, weights: Sequence[Tenso
         name: "direct", for a dense call as `run` takes it, or "direct_cell".
     """
     compute = backends.direct(name, options.backend)
-    if compute is None or _needs_grad(input, h_0, weights) or _inside_transform():
+    if compute is None or _needs_grad(input, h_0, weights) or _inside_transform() or is_recorded():
         return None
     return compute(input, h_0, weights, options)
 
 
-def describe(input: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, options: Options) -> Problem:
+def describe(
+    input: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, options: Options, decayed: bool = False
+) -> Problem:
     """The facts by which `run` would choose a backend for this input, without computing anything.
 
     Raises what `run` raises for such weights and input.
@@ -92,7 +97,34 @@ def describe(input: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | Non
         input, _, weights = _autocast(input, None, weights)
     layout = _check(input, weights, options)
     state = input.new_empty((1, 1, weights[1].shape[1]), device="meta")
-    return _problem(_Call(input, state, weights, batch_sizes), layout, options)
+    return _problem(_Call(input, state, weights, batch_sizes, None), layout, options)._replace(decayed=decayed)
+
+
+def _check_h_0(h_0: Tensor, input: Tensor, layout: Layout, weights: Sequence[Tensor], batch: int) -> None:
+    check_state(h_0, layout, weights[1].shape[1], batch)
+    if h_0.dtype is not input.dtype or h_0.device != input.device:
+        raise ArgumentTypeError(
+            f"h_0 must be {input.dtype} on {input.device} as input is, got {h_0.dtype} on {h_0.device}"
+        )
+
+
+def is_recorded() -> bool:
+    """Whether torch.jit.trace or the legacy ONNX exporter records what is computed now."""
+    return _recorder() is not None
+
+
+@contextmanager
+def not_recorded() -> Iterator[None]:
+    """Comparisons of sizes inside are left out of a trace, which would warn that they are constants in it."""
+    recorder = _recorder()
+    if recorder is None:
+        yield
+        return
+    torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        torch._C._set_tracing_state(recorder)  # type: ignore[attr-defined]
 
 
 def check_state(h_0: Tensor, layout: Layout, hidden_size: int, batch: int) -> Tensor:
@@ -137,7 +169,12 @@ def _layer_by_layer(call: _Call, layout: Layout, options: Options) -> tuple[Tens
         below: Tensor | tuple[Tensor, Tensor] = output
         if layer > 0:
             below = dropout(layer, output) if callable(dropout) else F.dropout(output, dropout)
-        own = call._replace(h_0=call.h_0[layout.states_of_layer(layer)], weights=call.weights[layout.of_layer(layer)])
+        states = layout.states_of_layer(layer)
+        own = call._replace(
+            h_0=call.h_0[states],
+            weights=call.weights[layout.of_layer(layer)],
+            decay=call.decay if call.decay is None or len(call.decay) == 1 else call.decay[states],
+        )
         if isinstance(below, Tensor):
             output, h_n = _compute(own._replace(input=below), one, options)
         else:
@@ -157,7 +194,13 @@ def _each_direction(
         )
     results = []
     for direction, input in enumerate(inputs):
-        own = _Call(input, call.h_0[direction, None], call.weights[layout.of_direction(0, direction)], call.batch_sizes)
+        decay = call.decay
+        own = call._replace(
+            input=input,
+            h_0=call.h_0[direction, None],
+            weights=call.weights[layout.of_direction(0, direction)],
+            decay=decay if decay is None or len(decay) == 1 else decay[direction, None],
+        )
         alone = layout._replace(bidirectional=False, reverse=layout.is_reverse(direction))
         results.append(_compute(own, alone, options))
     outputs, states = zip(*results, strict=True)
@@ -167,12 +210,26 @@ def _each_direction(
 def _compute(call: _Call, layout: Layout, options: Options) -> tuple[Tensor, Tensor]:
     if torch.compiler.is_compiling():
         return tracing.run(*call, layout, options.formula, options.backend)
-    problem = _problem(call, layout, options)
+    recorded = is_recorded()
+    with not_recorded():
+        problem = _problem(call, layout, options)
+    if recorded:
+        problem = problem._replace(recorded=True)
+        _refuse_to_record(problem)
     return backends.choose(problem, options.backend).run(problem, *call)
 
 
+def _refuse_to_record(problem: Problem) -> None:
+    if problem.ragged and aten.refuse(problem) is not None:
+        raise BackendError(
+            "torch.jit.trace and the legacy ONNX exporter can record a PackedSequence for reset='after' only "
+            f"({aten.refuse(problem)}); record a dense batch, or use torch.export"
+        )
+
+
 def _problem(call: _Call, layout: Layout, options: Options) -> Problem:
-    input, h_0, weights, batch_sizes = call
+    input, h_0, weights, batch_sizes, decay = call
+    tensors = (input, h_0, *weights) if decay is None else (input, h_0, *weights, decay)
     return Problem(
         input.device.type,
         input.dtype,
@@ -180,8 +237,9 @@ def _problem(call: _Call, layout: Layout, options: Options) -> Problem:
         options.formula,
         batch_sizes is not None,
         input.numel() == 0 or h_0.numel() == 0,
-        _needs_grad(input, h_0, weights),
-        _inside_transform() or not _all_plain(input, h_0, *weights),
+        _needs_grad(input, h_0, weights) or (decay is not None and decay.requires_grad and torch.is_grad_enabled()),
+        _inside_transform() or not _all_plain(*tensors),
+        decayed=decay is not None,
     )
 
 
@@ -201,10 +259,11 @@ def _all_plain(*tensors: Tensor) -> bool:
 def _autocast(
     input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor]
 ) -> tuple[Tensor, Tensor | None, Sequence[Tensor]]:
-    """The dtypes of torch's own GRU under autocast: on CUDA the autocast dtype, on the CPU that of the weights."""
+    """The dtypes of torch's own GRU under autocast: on CUDA the autocast dtype, on the CPU that of the state."""
     device = input.device.type
-    dtype = torch.get_autocast_dtype(device) if device == "cuda" else weights[0].dtype
-    if dtype is torch.float64 or input.dtype is torch.float64:
+    state = input if h_0 is None else h_0
+    dtype = torch.get_autocast_dtype(device) if device == "cuda" else state.dtype
+    if torch.float64 in (dtype, input.dtype, weights[0].dtype) or dtype not in DTYPES:
         return input, h_0, weights
     cast = [weight if weight.dtype is dtype else weight.to(dtype) for weight in weights]
     return input.to(dtype), None if h_0 is None else h_0.to(dtype), cast

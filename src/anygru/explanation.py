@@ -45,13 +45,16 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(layer: nn.Module, input: Batch, lengths: Lengths | None = None) -> Explanation:
+def explain(
+    layer: nn.Module, input: Batch, lengths: Lengths | None = None, *, resets: bool = False, decay: bool = False
+) -> Explanation:
     """Which backend runs `layer(input)`, and why each other one does not.
 
     Args:
         layer: a `GRU` or `GRUCell` of anygru or of torch (as `accelerate` would run it).
         input: an input of the layer; nothing is computed.
         lengths: as for `GRU.forward`.
+        resets, decay: whether the call has these.
 
     Raises:
         The errors that the call itself would raise, BackendError included where the layer names a backend.
@@ -74,7 +77,7 @@ def explain(layer: nn.Module, input: Batch, lengths: Lengths | None = None) -> E
     name = layer.backend if isinstance(layer, (GRU, GRUCell)) else None
     options = Options(formula, bidirectional, bool(layer.bias), 0.0, name)
     rows, batch_sizes = _rows(layer, input, lengths)
-    problem = describe(rows, weights, batch_sizes, options)
+    problem = describe(rows, weights, batch_sizes, options, resets or decay)
     chosen = backends.choose(problem, name)
     return Explanation(chosen.__name__.rpartition(".")[2], backends.reasons(problem), problem, name)
 

@@ -6,11 +6,13 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import ParameterList
+from torch.nn.utils.rnn import PackedSequence
 
 from . import sequences, tracing
 from .backends.problem import Between, Options
+from .decays import Align, PerStep, join
 from .errors import ArgumentError, ArgumentTypeError
-from .execution import autocast_enabled, check_state, direct, run
+from .execution import autocast_enabled, check_state, direct, is_recorded, run
 from .formula import Activation, Formula, make_formula
 from .sequences import Batch, Lengths
 from .weights import count_layers
@@ -30,6 +32,8 @@ def gru(
     dropout: float | Between = 0.0,
     training: bool = False,
     reverse: bool = False,
+    resets: PerStep | None = None,
+    decay: PerStep | None = None,
     reset: str = "after",
     gate_activation: Activation = "sigmoid",
     activation: Activation = "tanh",
@@ -56,6 +60,12 @@ def gru(
             first) and returns what layer `layer` reads: a tensor, or a tuple with one tensor for each direction.
         reverse: the only direction reads each sequence from its last step to its first, as the second one of a
             bidirectional GRU does; h_n is the state after the first step.
+        resets: bool, in the form of the input without its features: [T, B] ([B, T] if batch_first), [T] for one sequence, a list
+            of [L_b], a PackedSequence of [N]. Where it is true, the state of every layer and direction is 0 before that step
+            (in the reverse direction, before it in that direction's order); at the first step it clears h_0.
+        decay: the state is multiplied by it before each step: [T, B, H] or [T, B, 1] (other forms of input as for resets); with
+            several layers or directions [L*D, T, B, H] or [L*D, T, B, 1]. A state whose decay is 0 is 0, even if it was infinite.
+            Differentiable.
         reset: "after" (cuDNN, torch) or "before" (Cho et al. 2014).
         gate_activation, activation: a name of `anygru.formula.ACTIVATIONS` or a callable on tensors.
         backend: None for the fastest that can, or a name of `anygru.backends.NAMES`.
@@ -77,7 +87,7 @@ def gru(
         probability = check_dropout(dropout)
         dropout = probability if training else 0.0
     options = Options(formula, bidirectional, bias, dropout, backend, reverse)
-    return compute(input, h_0, weights, lengths, batch_first, options)
+    return compute(input, h_0, weights, lengths, batch_first, options, resets, decay)
 
 
 def compute(
@@ -87,18 +97,31 @@ def compute(
     lengths: Lengths | None,
     batch_first: bool,
     options: Options,
+    resets: PerStep | None = None,
+    decay: PerStep | None = None,
 ) -> tuple[Any, Tensor]:
     """`gru` with checked options, and with weights and a state that are tensors."""
     if lengths is None and isinstance(input, Tensor) and not input.is_nested:
-        return _dense(input, h_0, weights, batch_first, options)
+        if resets is None and decay is None:
+            return _dense(input, h_0, weights, batch_first, options)
+        factors = _join(resets, decay, _align_dense(input, batch_first), input, input.dim() - 1, weights, options)
+        return _dense(input, h_0, weights, batch_first, options, factors)
+    if is_recorded() and not isinstance(input, PackedSequence):
+        raise ArgumentError(
+            "torch.jit.trace and the legacy ONNX exporter would record the lengths of this batch as constants; record a dense "
+            "tensor or a PackedSequence, or use torch.export"
+        )
     traced = torch.compiler.is_compiling() and tracing.is_one_node(options.formula, options.backend)
     if traced and lengths is not None and isinstance(input, Tensor) and input.dim() == 3:
-        return _traced_padded(input, h_0, weights, lengths, batch_first, options)
+        factors = _join(resets, decay, _align_dense(input, batch_first), input, input.dim() - 1, weights, options)
+        return _traced_padded(input, h_0, weights, lengths, batch_first, options, factors)
     rows = sequences.enter(input, lengths, batch_first)
     if h_0 is not None:
         layout = count_layers(weights, options.bidirectional, options.bias)
         h_0 = rows.sort_state(check_state(h_0, layout, weights[1].shape[-1], rows.batch))
-    output, h_n = run(rows.data, h_0, weights, rows.batch, rows.batch_sizes, options)
+    dimensions = input.dim() - 1 if isinstance(input, Tensor) and not input.is_nested else 1
+    factors = _join(resets, decay, rows.align, rows.data, dimensions, weights, options)
+    output, h_n = run(rows.data, h_0, weights, rows.batch, rows.batch_sizes, options, factors)
     return rows.restore(output), rows.unsort_state(h_n)
 
 
@@ -109,11 +132,41 @@ def _traced_padded(
     lengths: Lengths,
     batch_first: bool,
     options: Options,
+    factors: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
     """A padded batch in a graph: one node, which packs it when the graph runs."""
     steps = input.transpose(0, 1) if batch_first else input
-    output, h_n = run(steps, h_0, weights, steps.shape[1], torch.as_tensor(lengths), options)
+    output, h_n = run(steps, h_0, weights, steps.shape[1], torch.as_tensor(lengths), options, factors)
     return output.transpose(0, 1) if batch_first else output, h_n
+
+
+def _align_dense(input: Tensor, batch_first: bool) -> Align:
+    """Values [T, B, F] ([B, T, F] if batch_first, [T, F] for one sequence) as [T, B, F]."""
+
+    def align(values: PerStep, name: str) -> Tensor:
+        if not isinstance(values, Tensor) or values.shape[:-1] != input.shape[:-1]:
+            came = list(values.shape[:-1]) if isinstance(values, Tensor) else type(values).__name__
+            raise ArgumentError(f"{name} must have a value for each step, {list(input.shape[:-1])}, got {came}")
+        if values.dim() == 2:
+            return values.unsqueeze(1)
+        return values.transpose(0, 1) if batch_first else values
+
+    return align
+
+
+def _join(
+    resets: PerStep | None,
+    decay: PerStep | None,
+    align: Align,
+    like: Tensor,
+    step_dimensions: int,
+    weights: Sequence[Tensor],
+    options: Options,
+) -> Tensor | None:
+    if resets is None and decay is None:
+        return None
+    layout = count_layers(weights, options.bidirectional, options.bias, options.reverse)
+    return join(resets, decay, align, layout, weights[1].shape[-1], like, step_dimensions)
 
 
 def gru_cell(
@@ -198,7 +251,12 @@ def choose_formula(reset: str, gate_activation: Activation, activation: Activati
 
 
 def _dense(
-    input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], batch_first: bool, options: Options
+    input: Tensor,
+    h_0: Tensor | None,
+    weights: Sequence[Tensor],
+    batch_first: bool,
+    options: Options,
+    decay: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Sequences of one length, in one tensor."""
     dimensions = input.dim()
@@ -207,11 +265,11 @@ def _dense(
             if h_0.dim() != 2:
                 raise ArgumentError(f"h_0 must be [L*D, H] for one sequence [T, I], got {list(h_0.shape)}")
             h_0 = h_0.unsqueeze(1)
-        output, h_n = run(input.unsqueeze(1), h_0, weights, 1, None, options)
+        output, h_n = run(input.unsqueeze(1), h_0, weights, 1, None, options, decay)
         return output.squeeze(1), h_n.squeeze(1)
     if dimensions != 3:
         raise ArgumentError(f"input must have 2 or 3 dimensions, got {list(input.shape)}")
     if batch_first:
-        output, h_n = run(input.transpose(0, 1), h_0, weights, input.shape[0], None, options)
+        output, h_n = run(input.transpose(0, 1), h_0, weights, input.shape[0], None, options, decay)
         return output.transpose(0, 1), h_n
-    return run(input, h_0, weights, input.shape[1], None, options)
+    return run(input, h_0, weights, input.shape[1], None, options, decay)

@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from . import backends
 from .backends.problem import Options
+from .decays import PerStep
 from .errors import ArgumentError, ArgumentTypeError
 from .execution import DTYPES
 from .formula import Activation, Formula, make_formula
@@ -23,6 +24,8 @@ from .weights import KINDS, Layout, Weights
 
 _MARK = "anygru.formula"
 """The key of the formula in a state_dict's metadata, if it is not torch's; checkpoints keep it, too."""
+_ENTRY = "reset_before"
+"""The entry of a state_dict that tells the same, and that a plain copy of the tensors keeps; its value means nothing."""
 
 
 _IN_OPTIONS = frozenset(
@@ -70,7 +73,15 @@ class _Recurrent(nn.Module):
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         if name in _IN_OPTIONS and "_options" in self.__dict__:
-            self._options = self._make_options()
+            self._settle_options()
+
+    def _settle_options(self) -> None:
+        self._options = self._make_options()
+        if self.reset == "after":
+            self._buffers.pop(_ENTRY, None)
+        elif _ENTRY not in self._buffers:
+            device = next(self.parameters()).device
+            self.register_buffer(_ENTRY, torch.ones((), dtype=torch.uint8, device=device))
 
     def _make_options(self) -> Options:
         """The options of a call, made anew when one of the attributes changes and not at every call, which would cost."""
@@ -117,12 +128,13 @@ class _Recurrent(nn.Module):
         unexpected: list[str],
         errors: list[str],
     ) -> None:
-        saved = local_metadata.get(_MARK, {}).get("reset", self.reset)
-        if saved != self.reset:
-            errors.append(
-                f"{prefix[:-1] or type(self).__name__} has reset={self.reset!r}, the weights are for reset={saved!r}"
-            )
+        entry = prefix + _ENTRY
+        marked = local_metadata.get(_MARK, {}).get("reset") == "before"
+        if self.reset == "after" and (marked or entry in state_dict):
+            errors.append(f"{prefix[:-1] or type(self).__name__} has reset='after', the weights are for reset='before'")
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing, unexpected, errors)
+        if marked and entry in missing:  # the metadata told the formula
+            missing.remove(entry)
 
     def _formula_repr(self) -> str:
         words = self.formula.describe()
@@ -187,7 +199,7 @@ class GRU(_Recurrent):
                 f"dropout acts between layers, so dropout={dropout} has no effect with num_layers=1", stacklevel=2
             )
         self._make_parameters(device, dtype)
-        self._options = self._make_options()
+        self._settle_options()
         self.reset_parameters()
 
     @classmethod
@@ -272,7 +284,14 @@ class GRU(_Recurrent):
     def flatten_parameters(self) -> None:
         """Does nothing, since no backend needs contiguous weights; torch.nn.GRU's method lays them out for cuDNN."""
 
-    def forward(self, input: Batch, h_0: Tensor | None = None, lengths: Lengths | None = None) -> tuple[Any, Tensor]:
+    def forward(
+        self,
+        input: Batch,
+        h_0: Tensor | None = None,
+        lengths: Lengths | None = None,
+        resets: PerStep | None = None,
+        decay: PerStep | None = None,
+    ) -> tuple[Any, Tensor]:
         """The outputs in the input's own form, and the state after each sequence's last step.
 
         Args:
@@ -280,13 +299,16 @@ class GRU(_Recurrent):
                 `functional.gru` takes.
             h_0: [L*D, B, H] ([L*D, H] for one sequence), in the order of the batch; None: zeros.
             lengths: int [B], in steps, when input is a padded tensor.
+            resets: bool, a value for each step: where it is true, the state is 0 before that step; see `functional.gru`.
+            decay: factors of the state before each step; see `functional.gru`.
 
         Returns:
             output with D*H features, h_n [L*D, B, H] ([L*D, H] for one sequence).
         """
         if h_0 is not None:
             check_state_type(h_0, "h_0")
-        return compute(input, h_0, self._current(self._weight_names), lengths, self.batch_first, self._options)
+        weights = self._current(self._weight_names)
+        return compute(input, h_0, weights, lengths, self.batch_first, self._options, resets, decay)
 
     def stream(self, batch_size: int | None = None) -> Stream:
         """A stream that runs this layer one step or one chunk at a time and keeps the state; see `anygru.streaming`."""
@@ -357,7 +379,7 @@ class GRUCell(_Recurrent):
         self.weight_hh = nn.Parameter(torch.empty((rows, hidden_size), device=device, dtype=dtype))
         self.bias_ih = nn.Parameter(torch.empty(rows, device=device, dtype=dtype)) if bias else None
         self.bias_hh = nn.Parameter(torch.empty(rows, device=device, dtype=dtype)) if bias else None
-        self._options = self._make_options()
+        self._settle_options()
         self.reset_parameters()
 
     @classmethod

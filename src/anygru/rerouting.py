@@ -212,7 +212,7 @@ def _ours(input: Tensor, h_0: Tensor, weights: Sequence[Tensor | None]) -> bool:
     elif torch._C._get_tracing_state() or torch._C._len_torch_dispatch_stack():
         return False
     dtype, device = input.dtype, input.device
-    if dtype not in _FLOATS or device.type not in ("cpu", "cuda") or 0 in input.shape:
+    if dtype not in _FLOATS or device.type not in ("cpu", "cuda") or 0 in input.shape or 0 in h_0.shape:
         return False
     for tensor in (input, h_0, *weights):
         if tensor is None or type(tensor) not in _PLAIN or tensor.dtype is not dtype or tensor.device != device:

@@ -35,6 +35,8 @@ class Rows(NamedTuple):
     """int64 [B] on the data's device: the caller's index of the k-th longest sequence. None: already in order."""
     restore: Callable[[Tensor], Batch]
     """Output rows [N, F] to the caller's form."""
+    align: Callable[[Batch, str], Tensor]
+    """Values [..., F] for each step, in the caller's form, to rows [N, F]; the text names them in errors."""
 
     def sort_state(self, h: Tensor) -> Tensor:
         """A state [L*D, B, H] in the caller's order, in the order of the rows."""
@@ -81,10 +83,21 @@ def _form(input: Batch) -> str:
 
 def _from_packed(packed: PackedSequence) -> Rows:
     data, batch_sizes, order, unsorted = packed
-    if not torch.compiler.is_compiling():  # which would break the graph to look at the numbers
+    recorded = torch._C._get_tracing_state() is not None
+    if not torch.compiler.is_compiling() and not recorded:  # a graph cannot look at the numbers
         _check_packed(data, batch_sizes, order)
-    batch = int(batch_sizes[0]) if len(batch_sizes) else 0
-    return Rows(data, batch_sizes, batch, order, lambda rows: PackedSequence(rows, batch_sizes, order, unsorted))
+    if recorded:
+        batch = cast(int, batch_sizes[0])  # a tensor, so that the size of h_0 is recorded and no constant
+    else:
+        batch = int(batch_sizes[0]) if len(batch_sizes) else 0
+
+    def align(values: Batch, name: str) -> Tensor:
+        rows = values.data if isinstance(values, PackedSequence) else values
+        if not isinstance(rows, Tensor) or len(rows) != len(data):
+            raise ArgumentError(f"{name} must be a PackedSequence with the {len(data)} rows of the input")
+        return rows
+
+    return Rows(data, batch_sizes, batch, order, lambda rows: PackedSequence(rows, batch_sizes, order, unsorted), align)
 
 
 def _check_packed(data: Tensor, batch_sizes: Tensor, order: Tensor | None) -> None:
@@ -176,7 +189,12 @@ def _from_padded(input: Tensor, lengths: Lengths, batch_first: bool) -> Rows:
         padded = rows.new_zeros((batch * steps, rows.shape[-1])).index_copy(0, index, rows)
         return padded.view(*input.shape[:2], rows.shape[-1])
 
-    return Rows(input.flatten(0, 1).index_select(0, index), sizes, batch, order.to(input.device), restore)
+    def align(values: Batch, name: str) -> Tensor:
+        if not isinstance(values, Tensor) or values.shape[:2] != input.shape[:2]:
+            raise ArgumentError(f"{name} must have the {list(input.shape[:2])} steps of the padded input")
+        return values.flatten(0, 1).index_select(0, index)
+
+    return Rows(align(input, "input"), sizes, batch, order.to(input.device), restore, align)
 
 
 def check_lengths(lengths: Lengths, batch: int, steps: int) -> Tensor:
@@ -210,12 +228,20 @@ def _from_joined(joined: Tensor, lengths: Tensor, restore: Callable[[Tensor], Ba
     index = index.to(joined.device)
     inverse = torch.empty_like(index)
     inverse[index] = torch.arange(len(index), device=joined.device)
+    expected = lengths.tolist()
+
+    def align(values: Batch, name: str) -> Tensor:
+        if not isinstance(values, (list, tuple)) or [len(value) for value in values] != expected:
+            raise ArgumentError(f"{name} must be a list of tensors with the lengths of the input's sequences")
+        return torch.cat(tuple(values)).index_select(0, index)
+
     return Rows(
         joined.index_select(0, index),
         sizes,
         len(lengths),
         order.to(joined.device),
         lambda rows: restore(rows.index_select(0, inverse)),
+        align,
     )
 
 

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ from torch import Tensor
 from . import backends
 from .backends.problem import Options, Problem
 from .errors import ArgumentError, ArgumentTypeError
-from .execution import describe
+from .execution import describe, is_recorded
 from .formula import Formula
 from .functional import compute
 
@@ -20,7 +20,7 @@ class Prepared(Protocol):
 
     def advance(self, input: Tensor, state: Tensor, many: bool, batched: bool) -> Tensor | None: ...
 
-    def run(self, input: Tensor, h_0: Tensor) -> tuple[Tensor, Tensor]: ...
+    def run(self, input: Tensor, h_0: Tensor, decay: Tensor | None = None) -> tuple[Tensor, Tensor]: ...
 
 
 class Streamable(Protocol):
@@ -80,11 +80,24 @@ class Stream:
         if hasattr(self, "_state"):
             self._state = self._state.to(self._weights[0])
         self._options = Options(layer.formula, False, layer.bias, 0.0, layer.backend)
-        problem = describe(self._weights[0].new_zeros((1, 1, layer.input_size)), self._weights, None, self._options)
-        backend = backends.choose(problem, layer.backend)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Packs the copied weights for the backend, if it packs any."""
+        problem = describe(
+            self._weights[0].new_zeros((1, 1, self.layer.input_size)), self._weights, None, self._options
+        )
+        backend = backends.choose(problem, self._options.backend)
         prepare: Callable[[Problem, list[Tensor]], Prepared] | None = getattr(backend, "Prepared", None)
         packs = prepare is not None and problem.dtype in (torch.float32, torch.float64)
         self._prepared = prepare(problem, self._weights) if prepare and packs else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_prepared": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._prepare()
 
     @property
     def state(self) -> Tensor:
@@ -142,24 +155,48 @@ class Stream:
             )
         return index
 
-    def step(self, x: Tensor) -> Tensor:
-        """The top layer's output [B, H] ([H]) for one step x [B, I] ([I])."""
+    def step(self, x: Tensor, resets: Tensor | None = None) -> Tensor:
+        """The top layer's output [B, H] ([H]) for one step x [B, I] ([I]).
+
+        Args:
+            resets: bool [B] ([]): where it is true, a sequence starts anew from a state of zeros.
+        """
+        if resets is not None:
+            self._check_resets(resets, ())
+            self._state = self._state.masked_fill(resets.reshape(-1, 1), 0.0)
         output = self._advance_in_place(x, many=False)
         if output is not None:
             return output
         self._check("x", x, "[I]" if self.batch_size is None else "[B, I]")
         return self._advance(x[None, None])[0, 0] if self.batch_size is None else self._advance(x[None])[0]
 
-    def run(self, chunk: Tensor) -> Tensor:
+    def run(self, chunk: Tensor, resets: Tensor | None = None) -> Tensor:
         """The top layer's outputs [T, B, H] for a chunk [T, B, I], or [T, H] for [T, I]; T may be 0.
 
         Always steps first, whatever the layer's batch_first.
+
+        Args:
+            resets: bool [T, B] ([T]): where it is true, a sequence starts anew from a state of zeros before that step.
         """
-        output = self._advance_in_place(chunk, many=True)
-        if output is not None:
-            return output
+        if resets is None:
+            output = self._advance_in_place(chunk, many=True)
+            if output is not None:
+                return output
         self._check("chunk", chunk, "[T, I]" if self.batch_size is None else "[T, B, I]")
-        return self._advance(chunk.unsqueeze(1)).squeeze(1) if self.batch_size is None else self._advance(chunk)
+        if resets is not None:
+            self._check_resets(resets, chunk.shape[:1])
+            resets = resets.reshape(len(chunk), -1)
+        if self.batch_size is None:
+            return self._advance(chunk.unsqueeze(1), resets).squeeze(1)
+        return self._advance(chunk, resets)
+
+    def _check_resets(self, resets: Tensor, steps: Sequence[int]) -> None:
+        expected = (*steps, *(() if self.batch_size is None else (self.batch_size,)))
+        if not isinstance(resets, Tensor) or resets.dtype is not torch.bool:
+            came = resets.dtype if isinstance(resets, Tensor) else type(resets).__name__
+            raise ArgumentTypeError(f"resets must be a bool tensor {list(expected)}, got {came}")
+        if tuple(resets.shape) != expected:
+            raise ArgumentError(f"resets must be {list(expected)}, got {list(resets.shape)}")
 
     def _check(self, name: str, value: Tensor, form: str) -> None:
         """Raises if the value is not a tensor of this form (as "[T, B, I]") that the layer can read."""
@@ -179,16 +216,21 @@ class Stream:
 
     def _advance_in_place(self, x: Tensor, many: bool) -> Tensor | None:
         """A whole step in one call of the backend; None if the backend cannot, or if x does not fit."""
+        if is_recorded():
+            raise ArgumentError(
+                "a stream keeps its state outside the graph and cannot be traced; trace the layer instead"
+            )
         if self._prepared is None or not isinstance(x, Tensor):
             return None
         return self._prepared.advance(x, self._state, many, self.batch_size is not None)
 
     @torch.no_grad()
-    def _advance(self, steps: Tensor) -> Tensor:
+    def _advance(self, steps: Tensor, resets: Tensor | None = None) -> Tensor:
         if self._prepared is not None and steps.numel():
-            output, self._state = self._prepared.run(steps, self._state)
+            factors = None if resets is None else resets.logical_not().to(steps.dtype)[None, ..., None]
+            output, self._state = self._prepared.run(steps, self._state, factors)
             return output
-        output, self._state = compute(steps, self._state, self._weights, None, False, self._options)
+        output, self._state = compute(steps, self._state, self._weights, None, False, self._options, resets)
         assert isinstance(output, Tensor)
         return output
 

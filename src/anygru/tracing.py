@@ -21,6 +21,7 @@ from torch import Tensor
 from . import backends, sequences
 from .backends import reference
 from .backends.problem import Problem
+from .decays import to_rows
 from .formula import Formula
 from .weights import Layout, count_layers
 
@@ -29,7 +30,7 @@ _Facts: TypeAlias = tuple[Any, ...]
 
 _library = torch.library.Library("anygru", "DEF")
 _FACTS = (
-    "Tensor? sizes, bool bidirectional, bool bias, bool reverse, "
+    "Tensor? sizes, Tensor? decay, bool bidirectional, bool bias, bool reverse, "
     "str reset, str gate_activation, str activation, str? backend"
 )
 _library.define(
@@ -48,6 +49,7 @@ def run(
     h_0: Tensor,
     weights: Sequence[Tensor],
     batch_sizes: Tensor | None,
+    decay: Tensor | None,
     layout: Layout,
     formula: Formula,
     backend: str | None,
@@ -59,8 +61,8 @@ def run(
     """
     if not is_one_node(formula, backend):
         problem = Problem("", input.dtype, layout, formula, batch_sizes is not None, False, True, True)
-        return reference.run(problem, input, h_0, weights, batch_sizes)
-    facts = (batch_sizes, *layout[1:], *formula, backend)
+        return reference.run(problem, input, h_0, weights, batch_sizes, decay)
+    facts = (batch_sizes, decay, *layout[1:], *formula, backend)
     output, h_n, _ = torch.ops.anygru.gru(input, h_0, list(weights), *facts, torch.is_grad_enabled())
     return output, h_n
 
@@ -81,7 +83,13 @@ _under_transform._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def _problem(
-    input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, facts: _Facts, keep: bool
+    input: Tensor,
+    h_0: Tensor,
+    weights: Sequence[Tensor],
+    batch_sizes: Tensor | None,
+    decay: Tensor | None,
+    facts: _Facts,
+    keep: bool,
 ) -> Problem:
     bidirectional, bias, reverse, reset, gate_activation, activation, _ = facts
     return Problem(
@@ -93,6 +101,7 @@ def _problem(
         empty=input.numel() == 0 or h_0.numel() == 0,
         needs_grad=keep,
         transformed=False,
+        decayed=decay is not None,
     )
 
 
@@ -106,7 +115,13 @@ class _Keeping(backends.Backend, Protocol):
 
     @staticmethod
     def forward(
-        problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, keep: bool
+        problem: Problem,
+        input: Tensor,
+        h_0: Tensor,
+        weights: Sequence[Tensor],
+        batch_sizes: Tensor | None,
+        keep: bool,
+        decay: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]: ...
 
     @staticmethod
@@ -121,6 +136,7 @@ class _Keeping(backends.Backend, Protocol):
         output: Tensor,
         reserve: Tensor,
         needs: Sequence[bool],
+        decay: Tensor | None = None,
     ) -> list[Tensor | None]: ...
 
 
@@ -129,25 +145,26 @@ def _keeps(backend: backends.Backend) -> TypeGuard[_Keeping]:
 
 
 def _forward(
-    input: Tensor, h_0: Tensor, weights: list[Tensor], batch_sizes: Tensor | None, *rest: Any
+    input: Tensor, h_0: Tensor, weights: list[Tensor], batch_sizes: Tensor | None, decay: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
     *facts, keep = rest
     if batch_sizes is not None and input.dim() == 3:
         rows = sequences.enter(input, batch_sizes, False)
-        output, h_n, _ = _forward(rows.data, rows.sort_state(h_0), weights, rows.batch_sizes, *facts, False)
+        decay = None if decay is None else to_rows(decay, rows.align)
+        output, h_n, _ = _forward(rows.data, rows.sort_state(h_0), weights, rows.batch_sizes, decay, *facts, False)
         return cast(Tensor, rows.restore(output)), rows.unsort_state(h_n), input.new_empty(0)
-    problem = _problem(input, h_0, weights, batch_sizes, tuple(facts), keep)
+    problem = _problem(input, h_0, weights, batch_sizes, decay, tuple(facts), keep)
     backend = backends.choose(problem, facts[-1])
     if keep and _keeps(backend):
-        return backend.forward(problem, input, h_0, weights, batch_sizes, True)
+        return backend.forward(problem, input, h_0, weights, batch_sizes, True, decay)
     with torch.no_grad():
-        output, h_n = backend.run(problem._replace(needs_grad=False), input, h_0, weights, batch_sizes)
+        output, h_n = backend.run(problem._replace(needs_grad=False), input, h_0, weights, batch_sizes, decay)
     # What a node returns may be neither its input nor a view, and has the layout that the fake says.
     return output.contiguous(), h_n.clone(memory_format=torch.contiguous_format), input.new_empty(0)
 
 
 def _fake_forward(
-    input: Tensor, h_0: Tensor, weights: list[Tensor], batch_sizes: Tensor | None, *rest: Any
+    input: Tensor, h_0: Tensor, weights: list[Tensor], batch_sizes: Tensor | None, decay: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
     *facts, keep = rest
     features = h_0.shape[2] * (2 if facts[0] else 1)
@@ -156,7 +173,7 @@ def _fake_forward(
     reserve = 0
     if keep and not (batch_sizes is not None and input.dim() == 3):
         # Empty batches take another backend; a graph with symbolic sizes is traced for those that are not.
-        problem = _problem_of_trace(input, h_0, weights, batch_sizes, tuple(facts), keep)
+        problem = _problem_of_trace(input, h_0, weights, batch_sizes, decay, tuple(facts), keep)
         backend = backends.choose(problem, facts[-1])
         if _keeps(backend):
             reserve = backend.reserve_numel(problem, input, h_0, weights, batch_sizes)
@@ -164,10 +181,16 @@ def _fake_forward(
 
 
 def _problem_of_trace(
-    input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, facts: _Facts, keep: bool
+    input: Tensor,
+    h_0: Tensor,
+    weights: Sequence[Tensor],
+    batch_sizes: Tensor | None,
+    decay: Tensor | None,
+    facts: _Facts,
+    keep: bool,
 ) -> Problem:
     ones = input.new_empty((1,) * input.dim())
-    return _problem(ones, h_0.new_empty((1, 1, 1)), weights, batch_sizes, facts, keep)
+    return _problem(ones, h_0.new_empty((1, 1, 1)), weights, batch_sizes, decay, facts, keep)
 
 
 def _backward(
@@ -179,24 +202,24 @@ def _backward(
     output: Tensor,
     reserve: Tensor,
     batch_sizes: Tensor | None,
+    decay: Tensor | None,
     *rest: Any,
 ) -> list[Tensor]:
     *facts, needs = rest
     if batch_sizes is not None and input.dim() == 3:
-        return _padded_backward(grad_output, grad_h_n, input, h_0, weights, batch_sizes, facts, needs)
-    problem = _problem(input, h_0, weights, batch_sizes, tuple(facts), True)
+        return _padded_backward(grad_output, grad_h_n, input, h_0, weights, batch_sizes, decay, facts, needs)
+    problem = _problem(input, h_0, weights, batch_sizes, decay, tuple(facts), True)
     backend = backends.choose(problem, facts[-1])
     if _keeps(backend):
         found = backend.backward(
-            problem, grad_output, grad_h_n, input, h_0, weights, batch_sizes, output, reserve, needs
+            problem, grad_output, grad_h_n, input, h_0, weights, batch_sizes, output, reserve, needs, decay
         )
     else:
         with torch.no_grad():
-            found = reference.gradients(problem, grad_output, grad_h_n, input, h_0, weights, batch_sizes, needs)
-    inputs = (input, h_0, *weights)
+            found = reference.gradients(problem, grad_output, grad_h_n, input, h_0, weights, batch_sizes, needs, decay)
     return [
         tensor.new_empty(0) if not need else torch.zeros_like(tensor) if grad is None else grad.contiguous()
-        for tensor, grad, need in zip(inputs, found, needs, strict=True)
+        for tensor, grad, need in zip(_inputs(input, h_0, weights, decay), found, needs, strict=True)
     ]
 
 
@@ -207,39 +230,58 @@ def _padded_backward(
     h_0: Tensor,
     weights: list[Tensor],
     lengths: Tensor,
+    decay: Tensor | None,
     facts: list[Any],
     needs: list[bool],
 ) -> list[Tensor]:
     """The gradients of a padded batch; the forward pass is computed again, since how much it keeps depends on the lengths."""
     rows = sequences.enter(input, lengths, False)
     state = rows.sort_state(h_0)
-    output, _, reserve = _forward(rows.data, state, weights, rows.batch_sizes, *facts, True)
+    own = None if decay is None else to_rows(decay, rows.align)
+    output, _, reserve = _forward(rows.data, state, weights, rows.batch_sizes, own, *facts, True)
     grad_rows, grad_state = sequences.enter(grad_output, lengths, False).data, rows.sort_state(grad_h_n)
-    given = (rows.data, state, weights, output, reserve, rows.batch_sizes)
+    given = (rows.data, state, weights, output, reserve, rows.batch_sizes, own)
     found = _backward(grad_rows, grad_state, *given, *facts, needs)
     found[0] = cast(Tensor, rows.restore(found[0])) if needs[0] else found[0]
     found[1] = rows.unsort_state(found[1]) if needs[1] else found[1]
+    if decay is not None and needs[-1]:
+        found[-1] = torch.stack([cast(Tensor, rows.restore(grad)) for grad in found[-1]])
     return found
 
 
+def _inputs(input: Tensor, h_0: Tensor, weights: Sequence[Tensor], decay: Tensor | None) -> tuple[Tensor, ...]:
+    """The tensors that may want a gradient."""
+    return (input, h_0, *weights) if decay is None else (input, h_0, *weights, decay)
+
+
 def _fake_backward(
-    grad_output: Tensor, grad_h_n: Tensor, input: Tensor, h_0: Tensor, weights: list[Tensor], *rest: Any
+    grad_output: Tensor,
+    grad_h_n: Tensor,
+    input: Tensor,
+    h_0: Tensor,
+    weights: list[Tensor],
+    output: Tensor,
+    reserve: Tensor,
+    batch_sizes: Tensor | None,
+    decay: Tensor | None,
+    *rest: Any,
 ) -> list[Tensor]:
     needs = rest[-1]
     return [
         torch.empty_like(tensor, memory_format=torch.contiguous_format) if need else tensor.new_empty(0)
-        for tensor, need in zip((input, h_0, *weights), needs, strict=True)
+        for tensor, need in zip(_inputs(input, h_0, weights, decay), needs, strict=True)
     ]
 
 
 def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    input, h_0, weights, batch_sizes, *facts, _ = inputs
+    input, h_0, weights, batch_sizes, decay, *facts, _ = inputs
     ctx.facts = facts
     ctx.count = len(weights)
     ctx.ragged = batch_sizes is not None
-    ctx.needs = [tensor.requires_grad for tensor in (input, h_0, *weights)]
-    sizes = (batch_sizes,) if ctx.ragged else ()
-    ctx.save_for_backward(input, h_0, *weights, output[0], output[2], *sizes)
+    ctx.decayed = decay is not None
+    ctx.needs = [tensor.requires_grad for tensor in _inputs(input, h_0, weights, decay)]
+    optional = (*((batch_sizes,) if ctx.ragged else ()), *((decay,) if ctx.decayed else ()))
+    ctx.save_for_backward(input, h_0, *weights, output[0], output[2], *optional)
 
 
 def _autograd_backward(ctx: Any, grad_output: Tensor, grad_h_n: Tensor, _: Tensor) -> tuple[Any, ...]:
@@ -247,11 +289,20 @@ def _autograd_backward(ctx: Any, grad_output: Tensor, grad_h_n: Tensor, _: Tenso
     input, h_0, weights = saved[0], saved[1], list(saved[2 : 2 + ctx.count])
     output, reserve = saved[2 + ctx.count], saved[3 + ctx.count]
     batch_sizes = saved[4 + ctx.count] if ctx.ragged else None
+    decay = saved[-1] if ctx.decayed else None
     found = torch.ops.anygru.gru_backward(
-        grad_output, grad_h_n, input, h_0, weights, output, reserve, batch_sizes, *ctx.facts, ctx.needs
+        grad_output, grad_h_n, input, h_0, weights, output, reserve, batch_sizes, decay, *ctx.facts, ctx.needs
     )
     grads = [grad if need else None for grad, need in zip(found, ctx.needs, strict=True)]
-    return (grads[0], grads[1], grads[2:], *(None,) * (len(ctx.facts) + 2))
+    end = 2 + ctx.count
+    return (
+        grads[0],
+        grads[1],
+        grads[2:end],
+        None,
+        grads[end] if ctx.decayed else None,
+        *(None,) * (len(ctx.facts) + 1),
+    )
 
 
 _library.impl("gru", _forward, "CompositeExplicitAutograd")

@@ -3,19 +3,21 @@
 A backend is a module of this package with two functions:
 
     refuse(problem) -> str | None        a reason that the user can act on, or None to accept
-    run(problem, input, h_0, weights, batch_sizes) -> (output, h_n)        see `reference.run`
+    run(problem, input, h_0, weights, batch_sizes, decay) -> (output, h_n)        see `reference.run`
 
 The first in `NAMES` that accepts a problem computes it. README.md beside this file tells how to add one.
 """
 
 import functools
 import importlib
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 
 from torch import Tensor
 
 from ..errors import ArgumentError, BackendError
+from . import cpu_calls
 from .problem import Problem
 
 
@@ -29,7 +31,12 @@ class Backend(Protocol):
 
     @staticmethod
     def run(
-        problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
+        problem: Problem,
+        input: Tensor,
+        h_0: Tensor,
+        weights: Sequence[Tensor],
+        batch_sizes: Tensor | None,
+        decay: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]: ...
 
 
@@ -62,12 +69,20 @@ def choose(problem: Problem, name: str | None = None) -> Backend:
         BackendError: the named backend refuses; the message has its reason.
     """
     if name is None:
+        if cpu_calls.native is None:
+            _warn_of_missing_kernels()
         return next(backend for backend in map(load, NAMES) if backend.refuse(problem) is None)
     backend = load(name)
     reason = backend.refuse(problem)
     if reason is not None:
         raise BackendError(f"backend={name!r} cannot take this call: {reason}")
     return backend
+
+
+@functools.lru_cache(maxsize=1)
+def _warn_of_missing_kernels() -> None:
+    """Once in a process."""
+    warnings.warn(f"{cpu_calls.without_kernels()}: GRUs on the CPU run at torch's speed", RuntimeWarning, stacklevel=4)
 
 
 @functools.lru_cache(maxsize=16)

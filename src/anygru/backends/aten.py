@@ -10,7 +10,7 @@ from .problem import Problem
 
 
 def refuse(problem: Problem) -> str | None:
-    if problem.device_type != "cpu":
+    if problem.device_type != "cpu" and not problem.recorded:
         return f"it computes on the CPU, and the input is on {problem.device_type}"
     return refuse_formula(problem)
 
@@ -23,22 +23,32 @@ def refuse_formula(problem: Problem) -> str | None:
         return "torch's own GRU knows sigmoid and tanh only"
     if problem.empty:
         return "torch's own GRU refuses empty batches and sequences"
+    if problem.decayed:
+        return "torch's own GRU knows no resets and no decay of the state"
     if problem.transformed:
         return "torch's own GRU does not run under torch.func transforms, dispatch modes or tensor subclasses"
     return None
 
 
 def run(
-    problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
+    problem: Problem,
+    input: Tensor,
+    h_0: Tensor,
+    weights: Sequence[Tensor],
+    batch_sizes: Tensor | None,
+    decay: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """As `reference.run`."""
     layout = problem.layout
     if layout.reverse:
         return mirrored.run(run, problem, input, h_0, weights, batch_sizes)
-    # cuDNN keeps what its backward needs in training mode alone; there is no dropout for that mode to switch on.
-    options = (list(weights), layout.bias, layout.num_layers, 0.0, problem.needs_grad, layout.bidirectional)
+    # cuDNN keeps the tensors of its backward in training mode only; there is no dropout that the mode would switch on.
+    training = problem.needs_grad and problem.device_type == "cuda"
+    options = (list(weights), layout.bias, layout.num_layers, 0.0, training, layout.bidirectional)
     if batch_sizes is None:
         return _VF.gru(input, h_0, *options, False)
+    if problem.recorded:
+        return _VF.gru(input, batch_sizes, h_0, *options)
     running = int(batch_sizes[0])  # torch knows no sequences without a step: keep them aside
     active = h_0 if running == h_0.shape[1] else h_0[:, :running].contiguous()
     output, h_n = _VF.gru(input, batch_sizes, active, *options)

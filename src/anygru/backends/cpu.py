@@ -4,9 +4,8 @@ The kernels (`csrc/`, explained in docs/kernels.md) take addresses and sizes, so
 float32 and float64 go to them as they are; bfloat16 and float16 are converted, and computed in float32.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,54 +18,43 @@ from .problem import Options, Problem
 _DTYPES = (torch.float32, torch.float64)
 _HALF_DTYPES = (torch.bfloat16, torch.float16)
 
-_outputs_only = False
-
-
-@contextmanager
-def keep_outputs_only(enabled: bool = True) -> Iterator[None]:
-    """Inside this context forward stores only outputs, and backward computes the gates again: less memory, more time.
-
-    A row of a layer then costs H values instead of 5 H, and backward one more product of the size of forward's. The setting is
-    read when the forward pass runs, and it is one for the process. bfloat16 and float16 keep their gates all the same.
-    """
-    global _outputs_only
-    before, _outputs_only = _outputs_only, enabled
-    try:
-        yield
-    finally:
-        _outputs_only = before
-
 
 def refuse(problem: Problem) -> str | None:
     if problem.device_type != "cpu":
         return f"it computes on the CPU, and the input is on {problem.device_type}"
-    if native is None:
-        return (
-            f"the native module of this installation cannot be loaded ({cpu_calls.missing}); "
-            "install anygru with a C++ compiler"
-        )
+    missing = cpu_calls.without_kernels()
+    if missing is not None:
+        return missing
     if problem.dtype not in _DTYPES and problem.dtype not in _HALF_DTYPES:
         return f"it computes float32, float64, bfloat16 and float16, and the input is {problem.dtype}"
     if not problem.formula.standard:
         return "it knows the activations sigmoid and tanh only"
+    if problem.recorded:
+        return "torch.jit.trace and the legacy ONNX exporter cannot record a native call"
     if problem.transformed:
         return "it does not run under torch.func transforms, dispatch modes or tensor subclasses"
     return None
 
 
 def run(
-    problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
+    problem: Problem,
+    input: Tensor,
+    h_0: Tensor,
+    weights: Sequence[Tensor],
+    batch_sizes: Tensor | None,
+    decay: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """As `reference.run`."""
     if problem.needs_grad:
-        recorded: tuple[Tensor, Tensor] = _Recurrence.apply(problem, batch_sizes, input, h_0, *weights)  # type: ignore[no-untyped-call]
+        tensors = (input, h_0, *weights) if decay is None else (input, h_0, *weights, decay)
+        recorded: tuple[Tensor, Tensor] = _Recurrence.apply(problem, batch_sizes, *tensors)  # type: ignore[no-untyped-call]
         return recorded
     if problem.dtype in _HALF_DTYPES:
-        output, h_n, _ = forward(problem, input, h_0, weights, batch_sizes, False)
+        output, h_n, _ = forward(problem, input, h_0, weights, batch_sizes, False, decay)
         return output, h_n
     output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.layout.directions))
     h_n = torch.empty_like(h_0, memory_format=torch.contiguous_format)
-    cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, None)
+    cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, None, decay)
     return output, h_n
 
 
@@ -107,7 +95,13 @@ def reserve_numel(
 
 
 def forward(
-    problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, keep: bool
+    problem: Problem,
+    input: Tensor,
+    h_0: Tensor,
+    weights: Sequence[Tensor],
+    batch_sizes: Tensor | None,
+    keep: bool,
+    decay: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Output and h_n as `reference.run`, and what `backward` needs (empty unless keep): a flat tensor of the input's dtype."""
     dtype = problem.dtype
@@ -115,28 +109,29 @@ def forward(
     shape = (*input.shape[:-1], features)
     if dtype not in _HALF_DTYPES:
         found = None
-        if batch_sizes is None:
+        if batch_sizes is None and decay is None:
             found = native.dense(input, h_0, weights, cpu_calls.kind_of(problem), torch.get_num_threads(), keep)
         if found is not None:
             return found if keep else (*found, input.new_empty(0))
         output, h_n = input.new_empty(shape), h_0.new_empty(h_0.shape)
         if not keep:
-            cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, None)
+            cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, None, decay)
             return output, h_n, input.new_empty(0)
         reserve = input.new_empty(reserve_numel(problem, input, h_0, weights, batch_sizes))
-        cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, reserve)
+        cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, reserve, decay)
         return output, h_n, reserve
     single = problem._replace(dtype=torch.float32)
     inputs = (input.float(), h_0.float(), [weight.float() for weight in weights])
+    decay = None if decay is None else decay.float()
     if not keep:
-        output, h_n, _ = forward(single, *inputs, batch_sizes, False)
+        output, h_n, _ = forward(single, *inputs, batch_sizes, False, decay)
         return output.to(dtype), h_n.to(dtype), input.new_empty(0)
     numel = reserve_numel(problem, input, h_0, weights, batch_sizes) // 2
     reserve = inputs[0].new_empty(numel)
     kept = reserve[: reserve_numel(single, *inputs, batch_sizes)]
     output = reserve[kept.numel() :].view(shape)
     h_n = inputs[1].new_empty(h_0.shape)
-    cpu_calls.forward(single, *inputs, batch_sizes, output, h_n, kept)
+    cpu_calls.forward(single, *inputs, batch_sizes, output, h_n, kept, decay)
     return output.to(dtype), h_n.to(dtype), reserve.view(dtype)
 
 
@@ -151,13 +146,14 @@ def backward(
     output: Tensor,
     reserve: Tensor,
     needs: Sequence[bool],
+    decay: Tensor | None = None,
 ) -> list[Tensor | None]:
-    """Gradients for input, h_0 and each weight, in that order; None where `needs` has False.
+    """Gradients for input, h_0, each weight and decay (if given), in that order; None where `needs` has False.
 
     Args:
         grad_output, grad_h_n: the gradients that arrived, shaped as the results; None: zero.
         output, reserve: what `forward` returned.
-        needs: which of (input, h_0, *weights) want a gradient.
+        needs: which of (input, h_0, *weights, decay) want a gradient.
     """
     dtype = problem.dtype
     if dtype in _HALF_DTYPES:
@@ -168,9 +164,10 @@ def backward(
         exact = kept[numel:].view(output.shape)
         grad_output = None if grad_output is None else grad_output.float()
         grad_h_n = None if grad_h_n is None else grad_h_n.float()
-        found = backward(single, grad_output, grad_h_n, *inputs, batch_sizes, exact, kept[:numel], needs)
+        decay = None if decay is None else decay.float()
+        found = backward(single, grad_output, grad_h_n, *inputs, batch_sizes, exact, kept[:numel], needs, decay)
         return [None if grad is None else grad.to(dtype) for grad in found]
-    if batch_sizes is None:
+    if batch_sizes is None and decay is None:
         # Few rows: one native call, since several would spend most of their time between them.
         few = native.backward_of_few(
             {
@@ -188,24 +185,8 @@ def backward(
         )
         if few is not None:
             return few
-    return Backward(problem, input, h_0, weights, batch_sizes, output, reserve, needs).compute(grad_output, grad_h_n)
-
-
-def _forward_outputs_only(
-    problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """As `forward`, keeping [L - 1, rows, D * H]: the outputs of all layers but the last."""
-    layout = problem.layout
-    shape = (*input.shape[:-1], h_0.shape[2] * layout.directions)
-    reserve = input.new_empty((layout.num_layers - 1, *shape))
-    h_n, output = h_0.new_empty(h_0.shape), input.new_empty(shape)
-    single = problem._replace(layout=layout._replace(num_layers=1))
-    for layer, own in enumerate((*reserve, output)):
-        states = layout.states_of_layer(layer)
-        own_weights = weights[layout.of_layer(layer)]
-        cpu_calls.forward(single, input, h_0[states], own_weights, batch_sizes, own, h_n[states], None)
-        input = own
-    return output, h_n, reserve.view(-1)
+    call = Backward(problem, input, h_0, weights, batch_sizes, output, reserve, needs, decay)
+    return call.compute(grad_output, grad_h_n)
 
 
 class Prepared:
@@ -239,12 +220,12 @@ class Prepared:
         """
         return native.advance(self._packed, input, state, many, batched, torch.get_num_threads())
 
-    def run(self, input: Tensor, h_0: Tensor) -> tuple[Tensor, Tensor]:
+    def run(self, input: Tensor, h_0: Tensor, decay: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """As `run`, for dense input [T, B, I]; the same bits."""
         problem = self._problem
         output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.layout.directions))
         h_n = h_0.new_empty(h_0.shape)
-        cpu_calls.forward(problem, input, h_0, self._packed, None, output, h_n, None)
+        cpu_calls.forward(problem, input, h_0, self._packed, None, output, h_n, None, decay)
         return output, h_n
 
 
@@ -252,28 +233,58 @@ class _Recurrence(torch.autograd.Function):
     """The kernels as one node of autograd."""
 
     @staticmethod
-    def forward(
-        ctx: Any, problem: Problem, batch_sizes: Tensor | None, input: Tensor, h_0: Tensor, *weights: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        if _outputs_only and problem.dtype in _DTYPES:
-            output, h_n, reserve = _forward_outputs_only(problem, input, h_0, weights, batch_sizes)
-        else:
-            output, h_n, reserve = forward(problem, input, h_0, weights, batch_sizes, True)
-        ctx.problem = problem
-        ctx.batch_sizes = batch_sizes
-        ctx.save_for_backward(input, h_0, output, reserve, *weights)
+    def forward(ctx: Any, problem: Problem, batch_sizes: Tensor | None, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+        call = _Operands.of(problem, batch_sizes, tensors)
+        output, h_n, reserve = call.forward()
+        ctx.problem, ctx.batch_sizes = problem, batch_sizes
+        # The output is saved without its version, since torch's own GRU lets it be changed in place; `changes` tells backward
+        # whether it was. It shares the output's version and none of its memory.
+        ctx.changes = output.detach()
+        ctx.changes.data = output.new_empty(0)
+        ctx.version = output._version
+        ctx.save_for_backward(output.data, reserve, *tensors)
         ctx.set_materialize_grads(False)
         return output, h_n
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        input, h_0, output, reserve, *weights = ctx.saved_tensors
-        problem, batch_sizes, needs = ctx.problem, ctx.batch_sizes, ctx.needs_input_grad[2:]
+        output, reserve, *tensors = ctx.saved_tensors
+        problem, needs = ctx.problem, ctx.needs_input_grad[2:]
+        call = _Operands.of(problem, ctx.batch_sizes, tensors)
         grad_output, grad_h_n = grads
-        if torch.is_grad_enabled():  # somebody will differentiate these gradients again
+        # Differentiated again, or many at once: only operations of torch can do that.
+        if torch.is_grad_enabled() or _are_batched(grads):
             grad_output = torch.zeros_like(output) if grad_output is None else grad_output
-            grad_h_n = torch.zeros_like(h_0) if grad_h_n is None else grad_h_n
-            found = reference.gradients(problem, grad_output, grad_h_n, input, h_0, weights, batch_sizes, needs)
-        else:
-            found = backward(problem, grad_output, grad_h_n, input, h_0, weights, batch_sizes, output, reserve, needs)
-        return None, None, *found
+            grad_h_n = torch.zeros_like(call.h_0) if grad_h_n is None else grad_h_n
+            return None, None, *reference.gradients(problem, grad_output, grad_h_n, *call[1:5], needs, call.decay)
+        if ctx.changes._version != ctx.version:
+            output, _, reserve = call.forward()
+        return None, None, *backward(problem, grad_output, grad_h_n, *call[1:5], output, reserve, needs, call.decay)
+
+
+def _are_batched(grads: Sequence[Tensor | None]) -> bool:
+    """Whether torch asks for many gradients at once, by torch.func.vmap or by autograd's own vectorization."""
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return True
+    return any(grad is not None and torch._C._functorch.is_legacy_batchedtensor(grad) for grad in grads)
+
+
+class _Operands(NamedTuple):
+    """The tensors of a call."""
+
+    problem: Problem
+    input: Tensor
+    h_0: Tensor
+    weights: Sequence[Tensor]
+    batch_sizes: Tensor | None
+    decay: Tensor | None
+
+    @classmethod
+    def of(cls, problem: Problem, batch_sizes: Tensor | None, tensors: Sequence[Tensor]) -> "_Operands":
+        """From input, h_0, the weights and, in a decayed call, the decay."""
+        end = 2 + problem.layout.num_layers * problem.layout.per_layer
+        decay = tensors[end] if problem.decayed else None
+        return cls(problem, tensors[0], tensors[1], tensors[2:end], batch_sizes, decay)
+
+    def forward(self) -> tuple[Tensor, Tensor, Tensor]:
+        return forward(*self[:5], True, self.decay)

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..weights import Layout
-from .cpu_calls import address, forward, kind_of, native, plain
+from .cpu_calls import address, decay_of, kind_of, native, plain
 from .problem import Problem
 
 PIECE_BYTES = 4 << 20
@@ -48,6 +47,7 @@ class Backward:
         output: Tensor,
         reserve: Tensor,
         needs: Sequence[bool],
+        decay: Tensor | None = None,
     ) -> None:
         self.problem = problem
         self.layout = layout = problem.layout
@@ -55,20 +55,22 @@ class Backward:
         self.batch_sizes = batch_sizes
         self.needs = needs
         self.h_0 = plain(h_0)
+        self.decay_shape = None if decay is None else decay.shape
         self.hidden = h_0.shape[2]
         self.features = self.hidden * layout.directions
         self.rows = output.numel() // self.features
         self.steps = output.shape[0] if batch_sizes is None else batch_sizes.shape[0]
         kept = layout.num_layers * layout.directions * self.rows * 4 * self.hidden
-        inner_numel = (layout.num_layers - 1) * self.rows * self.features
-        self.kept = None
-        if reserve.numel() != inner_numel or kept == 0:
-            self.kept = reserve[:kept].view(layout.num_layers, layout.directions, self.rows, 4, self.hidden)
-            reserve = reserve[kept:]
-        inner = reserve.view(layout.num_layers - 1, self.rows, self.features)
+        self.kept = reserve[:kept].view(layout.num_layers, layout.directions, self.rows, 4, self.hidden)
+        inner = reserve[kept:].view(layout.num_layers - 1, self.rows, self.features)
         self.layer_inputs = [plain(input.reshape(self.rows, input.shape[-1])), *inner]
         self.layer_outputs = [*inner, output.reshape(self.rows, self.features)]
         self.input_shape = input.shape
+        self.decay = self.grad_decay = None
+        if decay is not None:
+            self.decay = plain(decay).view(decay.shape[0], self.rows, decay.shape[-1])
+            if needs[-1]:
+                self.grad_decay = output.new_empty((self.layout.states, self.rows, self.hidden))
 
     def compute(self, grad_output: Tensor | None, grad_h_n: Tensor | None) -> list[Tensor | None]:
         layout, needs = self.layout, self.needs
@@ -81,7 +83,20 @@ class Backward:
             arriving = None if grad_h_n is None else grad_h_n[states]
             grad = self._layer(layer, grad, arriving, grad_h_0[states], grads, layer > 0 or needs[0])
         grad_input = None if grad is None else grad.view(self.input_shape)
-        return [grad_input if needs[0] else None, grad_h_0 if needs[1] else None, *grads]
+        found = [grad_input if needs[0] else None, grad_h_0 if needs[1] else None, *grads]
+        return found if self.decay_shape is None else [*found, self._gradient_of_decay()]
+
+    def _gradient_of_decay(self) -> Tensor | None:
+        """The sums over the states and units that share a factor."""
+        if self.grad_decay is None or self.decay is None or self.decay_shape is None:
+            return None
+        return self.grad_decay.sum_to_size(self.decay.shape).view(self.decay_shape)
+
+    def _decay(self, layer: int) -> Tensor | None:
+        """Factors of one layer [D or 1, N, H or 1]."""
+        if self.decay is None or len(self.decay) == 1:
+            return self.decay
+        return self.decay[self.layout.states_of_layer(layer)]
 
     def _layer(
         self,
@@ -94,7 +109,7 @@ class Backward:
     ) -> Tensor | None:
         """Puts the gradients of a layer's weights into `grads` and that of h_0 into grad_h_0; returns its input's, if wanted."""
         directions = self.layout.directions
-        kept = self._recomputed(layer) if self.kept is None else self.kept[layer]
+        kept = self.kept[layer]
         grad_input = torch.empty_like(self.layer_inputs[layer]) if wants_input else None
         pieces = self._pieces()
         if len(pieces) > 1:  # the gradient of the state goes from piece to piece in grad_h_0
@@ -152,7 +167,11 @@ class Backward:
         else:
             states = output[piece.before : piece.before + batch]
         recurrent = self.weights[layout.of_layer(layer)][1 :: layout.per_direction]
-        sizes = self.batch_sizes
+        sizes, decay, grad_decay = self.batch_sizes, self._decay(layer), None
+        if decay is not None:
+            decay = decay[:, piece.rows].contiguous()  # a copy only of one factor for many pieces
+        if self.grad_decay is not None:
+            grad_decay = self.grad_decay[layout.states_of_layer(layer)][:, piece.rows]
         native.backward(
             {
                 "itemsize": dtype.itemsize,
@@ -174,39 +193,12 @@ class Backward:
                 "grad_gates": address(gates, dtype),
                 "previous": address(previous, dtype),
                 "grad_h_0": address(grad_h_0[:, :batch], dtype),
+                "grad_decay": None if grad_decay is None else address(grad_decay, dtype),
+                **decay_of(decay, dtype),
                 "threads": torch.get_num_threads(),
             }
         )
         return gates, previous
-
-    def _recomputed(self, layer: int) -> Tensor:
-        """The gates that the forward pass did not keep [D, N, 4, H]: all rows as one step, from the states that are known."""
-        layout, directions = self.layout, self.layout.directions
-        kept = self.h_0.new_empty((directions, self.rows, 4, self.hidden))
-        cell = self.problem._replace(layout=Layout(bias=layout.bias))
-        input = self.layer_inputs[layer].unsqueeze(0)
-        for direction in range(directions):
-            previous = self._previous_states(layer, direction).unsqueeze(0)
-            output, h_n = torch.empty_like(previous), torch.empty_like(previous)
-            weights = self.weights[layout.of_direction(layer, direction)]
-            forward(cell, input, previous, weights, None, output, h_n, kept[direction].view(-1))
-        return kept
-
-    def _previous_states(self, layer: int, direction: int) -> Tensor:
-        """h before each row's step [N, H]: an earlier row of the output, or the initial state."""
-        first = direction * self.hidden
-        output = self.layer_outputs[layer][:, first : first + self.hidden]
-        start = self.h_0[layer * self.layout.directions + direction]
-        sizes = self.batch_sizes
-        if sizes is None:
-            sizes = torch.full((self.steps,), start.shape[0])
-        offsets = sizes.cumsum(0) - sizes
-        step = torch.repeat_interleave(torch.arange(self.steps), sizes)
-        sequence = torch.arange(self.rows) - offsets[step]
-        before = step + 1 if self.layout.is_reverse(direction) else step - 1
-        inside = before.clamp(0, max(self.steps - 1, 0))
-        started = (before == inside) & (sequence < sizes[inside])
-        return torch.cat((output, start))[torch.where(started, offsets[inside], self.rows) + sequence]
 
     def _gradients(
         self, layer: int, direction: int, terms: _Terms, grads: list[Tensor | None], grad_input: Tensor | None

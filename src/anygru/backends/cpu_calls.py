@@ -22,6 +22,17 @@ else:
     except ImportError as error:  # no compiler when anygru was installed, or a build for another Python
         native, missing = None, str(error)
 
+
+def without_kernels() -> str | None:
+    """Why there are no native kernels, and the remedy; None if there are."""
+    if native is not None:
+        return None
+    return (
+        f"the native module of this installation cannot be loaded ({missing}); "
+        "install anygru from a wheel, or with a C++ compiler"
+    )
+
+
 _PLAIN = (Tensor, torch.nn.Parameter)
 # A table of C functions by which the native module reads tensors faster than Python calls do; older versions of torch have none.
 _table = getattr(Tensor, "__dlpack_c_exchange_api__", None)
@@ -57,6 +68,13 @@ def plain(tensor: Tensor) -> Tensor:
     return tensor.clone() if tensor.data_ptr() % tensor.element_size() else tensor
 
 
+def decay_of(decay: Tensor | None, dtype: torch.dtype) -> "_native.DecayCall":
+    """The arguments that tell the kernels about a decay [L*D or 1, ..., H or 1]."""
+    if decay is None:
+        return {}
+    return {"decay": address(decay, dtype), "decay_states": decay.shape[0], "decay_width": decay.shape[-1]}
+
+
 def forward(
     problem: Problem,
     input: Tensor,
@@ -66,6 +84,7 @@ def forward(
     output: Tensor,
     h_n: Tensor,
     reserve: Tensor | None,
+    decay: Tensor | None = None,
 ) -> None:
     """Calls the native forward pass; weights: tensors, or what `native.pack` returned."""
     dtype = problem.dtype
@@ -75,6 +94,7 @@ def forward(
     else:
         addresses = weights
     h_0 = plain(h_0)
+    decay = None if decay is None else plain(decay)
     if batch_sizes is None:
         steps, batch, input_size = input.shape
         if not input.transpose(0, 1).is_contiguous():
@@ -114,6 +134,7 @@ def forward(
             "output_row_stride": output.shape[-1],
             "h_n": address(h_n, dtype),
             "reserve": None if reserve is None else address(reserve, dtype),
+            **decay_of(decay, dtype),
             "threads": torch.get_num_threads(),
         }
     )

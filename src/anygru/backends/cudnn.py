@@ -13,11 +13,18 @@ from .problem import Problem
 def refuse(problem: Problem) -> str | None:
     if problem.device_type != "cuda":
         return f"it computes on CUDA, and the input is on {problem.device_type}"
+    if problem.recorded:
+        return "its backward pass cannot be recorded by torch.jit.trace or the legacy ONNX exporter"
     return aten.refuse_formula(problem)
 
 
 def run(
-    problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
+    problem: Problem,
+    input: Tensor,
+    h_0: Tensor,
+    weights: Sequence[Tensor],
+    batch_sizes: Tensor | None,
+    decay: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """As `reference.run`."""
     if problem.needs_grad:

@@ -43,3 +43,7 @@ class Problem(NamedTuple):
     """A gradient will be asked of the result."""
     transformed: bool
     """Under torch.func (vmap, grad, jvp), forward-mode AD, a dispatch mode, or with tensors that are no plain storage."""
+    recorded: bool = False
+    """torch.jit.trace or the legacy ONNX exporter records the operations of torch that the call makes."""
+    decayed: bool = False
+    """The state is decayed or reset before some steps."""

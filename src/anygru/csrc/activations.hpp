@@ -44,14 +44,15 @@ struct Exponential {
     Vector<Real> fraction_m1;  // e^f - 1
 };
 
-// y in [limit, 0]; below the limit 2^n would not be a normal number, and e^y counts as e^limit.
+// y in [limit, 0]; below the limit 2^n would not be a normal number, and e^y counts as 0.
 template <class Real>
 ANYGRU_INLINE Exponential<Real> exponential(Vector<Real> y) {
     using V = Vector<Real>;
     using I = typename SimdOf<Real>::integers;
     constexpr bool single = sizeof(Real) == 4;
     const V limit = broadcast<Real>(single ? Real(-87.0) : Real(-708.0));
-    y = y < limit ? limit : y;  // keeps NaN
+    const auto vanishes = y < limit;
+    y = vanishes ? limit : y;  // keeps NaN
     const V magic = broadcast<Real>(SimdOf<Real>::to_integer);
     const V shifted = fused(y, broadcast<Real>(Real(1.4426950408889634)), magic);
     const V n = shifted - magic;
@@ -61,7 +62,8 @@ ANYGRU_INLINE Exponential<Real> exponential(Vector<Real> y) {
     Exponential<Real> result;
     result.fraction_m1 = fused(f * f, exponential_series<Real>(f), f);
     const I one = (I)broadcast<Real>(Real(1));
-    result.scale = (V)(((I)shifted << SimdOf<Real>::mantissa_bits) + one);
+    const V scale = (V)(((I)shifted << SimdOf<Real>::mantissa_bits) + one);
+    result.scale = vanishes ? V{} : scale;  // an infinite state times a closed gate is NaN, as in torch
     return result;
 }
 

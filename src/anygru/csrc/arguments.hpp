@@ -56,7 +56,8 @@ private:
 
 namespace keys {
 
-inline const Key batch("batch"), gates("gates"), grad_gates("grad_gates"), grad_h_0("grad_h_0"), grad_h_n("grad_h_n"),
+inline const Key batch("batch"), decay("decay"), decay_states("decay_states"), decay_width("decay_width"),
+    grad_decay("grad_decay"), gates("gates"), grad_gates("grad_gates"), grad_h_0("grad_h_0"), grad_h_n("grad_h_n"),
     grad_output("grad_output"), grad_row_stride("grad_row_stride"), grad_step_stride("grad_step_stride"), h_0("h_0"),
     h_n("h_n"), hidden("hidden"), input("input"), input_size("input_size"), itemsize("itemsize"), kept("kept"),
     kind("kind"), layers("layers"), needs("needs"), output("output"), output_row_stride("output_row_stride"),

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "call.hpp"
+#include "decay.hpp"
 #include "panels.hpp"
 #include "partition.hpp"
 #include "threads.hpp"
@@ -103,6 +104,13 @@ struct BackwardKernel {
         return sequence.at(call.output, before) + b * call.output.row_stride;
     }
 
+    // The same, decayed: what the step read.
+    ANYGRU_INLINE V state_before(Index t, Index b, Index at) const {
+        const V h = load(previous_state(t, b) + at, hidden - at);
+        if (!call.decay.data) return h;
+        return decayed<Real>(call.decay, call.sequence.first_row(t) + b, at, hidden - at, h);
+    }
+
     struct Saved {
         V dh, r, z, n, last, h;
         Index left;
@@ -122,7 +130,7 @@ struct BackwardKernel {
         now.z = load(kept + hidden, now.left);
         now.n = load(kept + 2 * hidden, now.left);
         now.last = load(kept + 3 * hidden, now.left);
-        now.h = load(previous_state(t, b) + at, now.left);
+        now.h = state_before(t, b, at);
         now.gates = call.grad_gates + row * width + at;
         if (call.previous) store(call.previous + row * hidden + at, now.h, now.left);
         return now;
@@ -146,7 +154,7 @@ struct BackwardKernel {
         });
         exchange();
         multiply(t, size, {0, 2, 1, call.packed}, {hidden, 0, 2, nullptr}, parity,
-                 [&](Real* carry, V sum, Index) { store(carry, load(carry) + sum); });
+                 [&](Real* carry, V sum, Index place) { settle(t, carry, load(carry) + sum, place); });
     }
 
     void step_before(Index t, Index parity) {
@@ -166,13 +174,23 @@ struct BackwardKernel {
             const Index b = place / call.pitch, at = place % call.pitch;
             const Index row = call.sequence.first_row(t) + b, left = hidden - at;
             const V r = load(call.kept + row * 4 * hidden + at, left);
-            const V h = load(previous_state(t, b) + at, left);
+            const V h = state_before(t, b, at);
             store(call.grad_gates + row * width + at, dp * h * r * (Real(1) - r), left);
             store(carry, fused(dp, r, load(carry)));
         });
         exchange();
         multiply(t, size, {0, 0, 2, call.packed}, {}, parity,
-                 [&](Real* carry, V sum, Index) { store(carry, load(carry) + sum); });
+                 [&](Real* carry, V sum, Index place) { settle(t, carry, load(carry) + sum, place); });
+    }
+
+    // Gradient of the state that step t read, on to the state before it was decayed.
+    ANYGRU_INLINE void settle(Index t, Real* carry, V gradient, Index place) {
+        if (!call.decay.data) return store(carry, gradient);
+        const Index b = place / call.pitch, at = place % call.pitch, left = hidden - at;
+        const Index row = call.sequence.first_row(t) + b;
+        if (call.grad_decay)
+            store(call.grad_decay + row * hidden + at, gradient * load(previous_state(t, b) + at, left), left);
+        store(carry, decayed<Real>(call.decay, row, at, left, gradient));
     }
 
     void exchange() {

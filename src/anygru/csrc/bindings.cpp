@@ -114,6 +114,17 @@ std::vector<const Real*> weight_list(const anygru::Shape& shape, nb::handle give
 }
 
 template <class Real>
+anygru::Decays<Real> decays(const Arguments& given, const anygru::Shape& shape) {
+    if (!given.find(keys::decay).is_valid()) return {};
+    const Index states = Index(shape.layers) * shape.directions;
+    const Index given_states = given.number(keys::decay_states), width = given.number(keys::decay_width);
+    if (given_states != 1 && given_states != states) refuse("decay must be one for all states or one for each");
+    if (width != 1 && width != shape.hidden) refuse("decay must have 1 or H values a row");
+    const Real* data = given.tensor<const Real>(keys::decay, multiply({given_states, shape.rows, width}, "decay"));
+    return {data, width, given_states == 1};
+}
+
+template <class Real>
 void forward(const Arguments& given) {
     anygru::ForwardArguments<Real> arguments{};
     arguments.shape = make_shape(given, given.number(keys::input_size), given.number(keys::layers));
@@ -126,6 +137,7 @@ void forward(const Arguments& given) {
         rows<Real>(given, shape, features, {keys::output, keys::output_step_stride, keys::output_row_stride});
     arguments.h_0 = given.tensor<const Real>(keys::h_0, states);
     arguments.h_n = given.tensor<Real>(keys::h_n, states);
+    arguments.decays = decays<Real>(given, shape);
     arguments.reserve = given.optional_tensor<Real>(keys::reserve, anygru::reserve_size(shape));
     arguments.threads = thread_count(given.number(keys::threads));
     const nb::handle weights = given.get(keys::weights);
@@ -157,6 +169,8 @@ void backward(const Arguments& given) {
     arguments.kept = given.tensor<const Real>(keys::kept, 4 * unit_rows);
     arguments.grad_gates = given.tensor<Real>(keys::grad_gates, (shape.reset_before ? 3 : 4) * unit_rows);
     arguments.previous = given.optional_tensor<Real>(keys::previous, unit_rows);
+    arguments.decays = decays<Real>(given, shape);
+    arguments.grad_decay = given.optional_tensor<Real>(keys::grad_decay, unit_rows);
     arguments.grad_h_0 = given.tensor<Real>(keys::grad_h_0, states);
     const auto weights_hh = nb::cast<nb::list>(given.get(keys::weights_hh));
     if (weights_hh.size() != std::size_t(shape.directions)) refuse("weights_hh must have one tensor a direction");
@@ -239,6 +253,7 @@ Index mersenne(nb::handle state, Index position, nb::handle out, Index count, co
 }  // namespace
 
 NB_MODULE(_native, m) {
+    anygru::remember_process();
     m.attr("__doc__") = "The native kernels of anygru.";
 
     nb::class_<Stored>(m, "PackedWeights", "Weights in the order of the kernels, for a stream.");

@@ -41,6 +41,14 @@ struct Sequence {
     }
 };
 
+// Factors of the state before each step: [rows, width] with one for each hidden unit, or, where width is 1, one for all
+// of them. A state whose factor is 0 is 0, whatever it was.
+template <class Real>
+struct Decay {
+    const Real* data;  // null: none
+    Index width;
+};
+
 // How the threads of one team share a layer: a grid of row groups times block groups. Threads of one row group exchange
 // h after every step; row groups never meet.
 struct Grid {
@@ -67,6 +75,7 @@ struct Forward {
     const Real* bias_ih;     // [3H] or null
     const Real* bias_hh;     // [3H] or null
     Real* kept;              // [rows, 4, H]: r, z, n and W_hn h + b_hn (after) or r * h (before); null: inference
+    Decay<Real> decay;
 
     Grid grid;
     bool from_the_end;  // the first step walks over the blocks backwards
@@ -101,7 +110,9 @@ struct Backward {
     const Real* kept;       // [rows, 4, H]
     Real* grad_gates;       // after [rows, 4, H]: W_hn h, r, z, W_in x; before [rows, 3, H]: r, z, n
     Real* previous;         // [rows, H] h before each step, or null
-    Real* grad_h_0;         // [B, H]
+    Decay<Real> decay;
+    Real* grad_decay;  // [rows, H] or null
+    Real* grad_h_0;    // [B, H]
 
     Grid grid;
     Real* packed;  // [blocks, 3H, lanes]; null: weight_hh is read as it lies

@@ -154,6 +154,7 @@ private:
         call.bias_ih = shape_.bias ? weights[2] : nullptr;
         call.bias_hh = shape_.bias ? weights[3] : nullptr;
         call.kept = arguments_.reserve ? arguments_.reserve + place * shape_.rows * 4 * hidden : nullptr;
+        call.decay = arguments_.decays.of(place, shape_.rows);
         call.grid = {plan_.division.row_groups, plan_.division.block_groups, team.all, team.row_groups};
         call.from_the_end = from_the_end_;
         call.chunk = plan_.chunk;
@@ -257,6 +258,8 @@ private:
         call.kept = arguments_.kept + direction * rows * 4 * hidden;
         call.grad_gates = arguments_.grad_gates + direction * rows * (shape_.reset_before ? 3 : 4) * hidden;
         call.previous = arguments_.previous ? arguments_.previous + direction * rows * hidden : nullptr;
+        call.decay = arguments_.decays.of(direction, rows);
+        call.grad_decay = arguments_.grad_decay ? arguments_.grad_decay + direction * rows * hidden : nullptr;
         call.grad_h_0 = arguments_.grad_h_0 + direction * batch * hidden;
         call.grid = {division_.row_groups, division_.block_groups, team.all, team.row_groups};
         call.packed = team.packed;

@@ -34,9 +34,22 @@ struct Packed {
     Workspace memory;
 };
 
+// See Decay; one for each direction of each layer, or a single one for all of them.
+template <class Real>
+struct Decays {
+    const Real* data;
+    Index width;
+    bool shared;
+
+    Decay<Real> of(Index place, Index rows) const {
+        return {data && !shared ? data + place * rows * width : data, width};
+    }
+};
+
 template <class Real>
 struct ForwardArguments {
     Shape shape;
+    Decays<Real> decays;
     Rows<const Real> input;
     const Real* h_0;  // [layers * directions, B, H] or null: zero
     std::vector<const Real*> weights;
@@ -49,6 +62,8 @@ struct ForwardArguments {
 
 template <class Real>
 struct BackwardArguments {
+    Decays<Real> decays;
+    Real* grad_decay;              // [directions, rows, H] or null
     Shape shape;                   // of one layer
     Rows<const Real> grad_output;  // data null: zero
     const Real* grad_h_n;          // [directions, B, H] or null

@@ -12,6 +12,7 @@
 
 #include "activations.hpp"
 #include "call.hpp"
+#include "decay.hpp"
 #include "panels.hpp"
 #include "partition.hpp"
 #include "threads.hpp"
@@ -132,9 +133,39 @@ struct ForwardKernel {
                 std::memset(to + given, 0, sizeof(Real) * (blocks * L - given));
             }
             const bool empty = call.sequence.steps == 0 || b >= call.sequence.size(0);
-            if (empty) std::memcpy(call.h_n + b * call.hidden, state(0) + b * call.pitch, sizeof(Real) * call.hidden);
+            if (empty)
+                std::memcpy(call.h_n + b * call.hidden, state(0) + b * call.pitch, sizeof(Real) * call.hidden);
+            else if (call.decay.data)
+                decay_first(b);
         }
         if (share.members > 1) call.grid.team->wait();
+    }
+
+    // Both buffers hold the state as the next step reads it, with that step's decay; here for the first step of
+    // sequence b.
+    void decay_first(Index b) {
+        Index t = step_at(0);
+        while (call.sequence.size(t) <= b) --t;  // in reverse, the shorter sequences start later
+        const Index row = call.sequence.first_row(t) + b;
+        for (Index at = 0; at < blocks * L; at += L) {
+            const V h = decayed<Real>(call.decay, row, at, call.hidden - at, load(state(0) + b * call.pitch + at));
+            for (Index parity = 0; parity < 2; ++parity) store(state(parity) + b * call.pitch + at, h);
+        }
+    }
+
+    // The rows of the step that follows step t, if the state is decayed before it.
+    struct Following {
+        Index first_row, size;
+    };
+
+    Following following(Index t) const {
+        const Index next = call.reverse ? t - 1 : t + 1;
+        if (!call.decay.data || next < 0 || next >= call.sequence.steps) return {0, 0};
+        return {call.sequence.first_row(next), call.sequence.size(next)};
+    }
+
+    ANYGRU_INLINE V carried(const Following& ahead, Index b, Index at, V h) const {
+        return b < ahead.size ? decayed<Real>(call.decay, ahead.first_row + b, at, call.hidden - at, h) : h;
     }
 
     // W_ih x for this thread's rows and blocks in steps done .. done + count - 1.
@@ -282,6 +313,7 @@ struct ForwardKernel {
 
     void finish_after(Index t, Index size, Index first, Index last, const Real* previous, Real* next, Index slot) {
         open_gates(size, first, last, slot);
+        const Following ahead = following(t);
         Real* const output = call.sequence.at(call.output, t);
         Real* const kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden : nullptr;
         for_sums(size, first, last, slot, [&](Index b, Index block, const Real* gates, const Real* in) ANYGRU_INLINED {
@@ -291,7 +323,7 @@ struct ForwardKernel {
             const V n = tanh<Real>(fused(r, product_n, load(in + 2 * L) + load(bias)));
             const V h = load(previous + b * call.pitch + at);
             const V result = fused(z, h - n, n);
-            store(next + b * call.pitch + at, result);
+            store(next + b * call.pitch + at, carried(ahead, b, at, result));
             store(output + b * call.output.row_stride + at, result, width);
             if (kept) keep(kept + b * 4 * call.hidden + at, width, r, z, n, product_n);
         });
@@ -319,6 +351,7 @@ struct ForwardKernel {
     }
 
     void finish_before(Index t, Index size, Index first, Index last, const Real* previous, Real* next, Index slot) {
+        const Following ahead = following(t);
         Real* const output = call.sequence.at(call.output, t);
         Real* const kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden : nullptr;
         for_sums(size, first, last, slot, [&](Index b, Index block, const Real* sum, const Real* in) ANYGRU_INLINED {
@@ -328,7 +361,7 @@ struct ForwardKernel {
             const V z = load(state + call.pitch);
             const V h = load(previous + b * call.pitch + at);
             const V result = fused(z, h - n, n);
-            store(next + b * call.pitch + at, result);
+            store(next + b * call.pitch + at, carried(ahead, b, at, result));
             store(output + b * call.output.row_stride + at, result, width);
             if (kept) {
                 Real* to = kept + b * 4 * call.hidden + at;
@@ -352,8 +385,10 @@ struct ForwardKernel {
         const Index end = share.last_block * L < call.hidden ? share.last_block * L : call.hidden;
         if (end <= at) return;
         for_rows(size, [&](Index, Index b) {
-            if (b >= stay)
-                std::memcpy(call.h_n + b * call.hidden + at, next + b * call.pitch + at, sizeof(Real) * (end - at));
+            if (b < stay) return;
+            const Real* last = next + b * call.pitch;
+            if (call.decay.data) last = call.sequence.at(call.output, t) + b * call.output.row_stride;
+            std::memcpy(call.h_n + b * call.hidden + at, last + at, sizeof(Real) * (end - at));
         });
     }
 };

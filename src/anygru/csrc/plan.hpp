@@ -56,13 +56,13 @@ inline int useful_threads(int threads, const Shape& shape) {
     const double weights =
         3 * double(shape.hidden) * double(shape.hidden + shape.input_size) * shape.directions * shape.layers;
     const double work = weights * std::max(double(shape.rows), shape.steps == 1 ? reading_a_weight : 0);
-    return std::max(1, std::min(threads, int(std::min(work / worth_a_thread, 1024.0))));
+    return ready_threads(std::max(1, std::min(threads, int(std::min(work / worth_a_thread, 1024.0)))));
 }
 
 inline int gradient_threads(int threads, Index rows, Index input_size, Index hidden) {
     const double work = double(rows) * 3 * double(hidden) * double(hidden + input_size);
     const Index most = std::min<Index>(threads, (hidden + 7) / 8);
-    return std::max(1, int(std::min(work / worth_a_thread, double(most))));
+    return ready_threads(std::max(1, int(std::min(work / worth_a_thread, double(most)))));
 }
 
 // Teams compute at the same time: the two directions, or consecutive layers along the diagonal.

@@ -1,11 +1,13 @@
 #include "threads.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -72,6 +74,16 @@ void spin_until(const Done& done) {
 // Threads of our own, for processes without an OpenMP pool that we could borrow.
 class Pool {
 public:
+    // How many threads, up to so many, can compute at once: fewer where the system starts no more.
+    int ready(int threads) {
+        std::lock_guard<std::mutex> one_call(calls_);
+        try {
+            start(threads - 1);
+        } catch (const std::system_error&) {
+        }
+        return std::min(threads, int(started_) + 1);
+    }
+
     void run(int threads, void (*work)(void*, int), void* data) {
         std::lock_guard<std::mutex> one_call(calls_);
         start(threads - 1);
@@ -91,9 +103,10 @@ public:
 private:
     void start(int threads) {
         while (int(started_) < threads) {
-            const int number = int(++started_);
+            const int number = int(started_) + 1;
             const std::uint32_t seen = round_.load();
             std::thread([this, number, seen] { serve(number, seen); }).detach();
+            ++started_;  // not before: a thread that could not be started must not be waited for
         }
     }
 
@@ -149,15 +162,19 @@ int find_runtime(dl_phdr_info* library, std::size_t, void* found) {
     return 1;
 }
 
+pid_t first_process() {
+    static const pid_t process = getpid();
+    return process;
+}
+
 const Runtime* borrowed() {
-    static const pid_t owner = getpid();
     static const Runtime runtime = [] {
         Runtime found;
         dl_iterate_phdr(find_runtime, &found);
         return found;
     }();
     // A forked child has the runtime's memory but not its threads; waiting for them would never end.
-    return runtime.parallel && owner == getpid() ? &runtime : nullptr;
+    return runtime.parallel && first_process() == getpid() ? &runtime : nullptr;
 }
 
 Pool& pool() {
@@ -170,6 +187,8 @@ Pool& pool() {
     return *threads;
 }
 #else
+int first_process() { return 0; }
+
 const Runtime* borrowed() { return nullptr; }
 
 Pool& pool() {
@@ -212,6 +231,10 @@ void Progress::wait_for(Index count) {
 bool crowded() { return Clock::now().time_since_epoch().count() < crowd.until.load(); }
 
 const char* thread_pool() { return borrowed() ? "openmp" : "own"; }
+
+void remember_process() { first_process(); }
+
+int ready_threads(int threads) { return threads <= 1 || borrowed() ? threads : pool().ready(threads); }
 
 void run_threads(int threads, void (*work)(void*, int), void* data) {
     if (threads <= 1) return work(data, 0);

@@ -42,4 +42,11 @@ bool crowded();
 // "openmp" or "own": which pool run_threads uses.
 const char* thread_pool();
 
+// Notes which process this is. A forked child has the runtime of an OpenMP library but not its threads, so it must not
+// borrow it; the note has to be made before anybody forks, when the module is loaded.
+void remember_process();
+
+// As many of the threads as the system lets run; at least 1.
+int ready_threads(int threads);
+
 }  // namespace anygru

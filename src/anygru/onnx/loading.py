@@ -6,6 +6,7 @@ from typing import Any, overload
 from torch import Tensor
 
 from ..checkpoints import load_checkpoint
+from ..decays import PerStep
 from ..errors import CheckpointError
 from ..functional import gru
 from ..layers import GRU
@@ -15,7 +16,14 @@ from ..sequences import Batch, Lengths
 class ReverseGRU(GRU):
     """A GRU whose only direction reads each sequence from its last step to its first: ONNX's direction="reverse"."""
 
-    def forward(self, input: Batch, h_0: Tensor | None = None, lengths: Lengths | None = None) -> tuple[Any, Tensor]:
+    def forward(
+        self,
+        input: Batch,
+        h_0: Tensor | None = None,
+        lengths: Lengths | None = None,
+        resets: PerStep | None = None,
+        decay: PerStep | None = None,
+    ) -> tuple[Any, Tensor]:
         """As `GRU.forward`; h_n is the state after the first step."""
         return gru(
             input,
@@ -27,6 +35,8 @@ class ReverseGRU(GRU):
             dropout=self.dropout,
             training=self.training,
             reverse=True,
+            resets=resets,
+            decay=decay,
             reset=self.reset,
             gate_activation=self.gate_activation,
             activation=self.activation,

@@ -69,9 +69,11 @@ def check_activation(argument: str, activation: Any) -> str:
     return activation
 
 
-def _gru(input: Any, h_0: Any, weights: Sequence[Any], sizes: Any, *facts: Any) -> tuple[Any, Any, Any]:
+def _gru(input: Any, h_0: Any, weights: Sequence[Any], sizes: Any, decay: Any, *facts: Any) -> tuple[Any, Any, Any]:
     """`anygru::gru`: output, h_n, and in the place of the values that backward needs an unused one."""
     op = onnxscript_operators()
+    if decay is not None:
+        raise ArgumentError("ONNX's GRU has no resets and no decay of the state: export the layer without them")
     if sizes is not None and len(input.shape) == 2:
         raise ArgumentError(
             "ONNX's GRU takes no PackedSequence and no list of sequences: give the layer a padded tensor with lengths"

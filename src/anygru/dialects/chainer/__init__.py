@@ -56,8 +56,6 @@ from . import (  # noqa: E402
     cuda,
     dataset,
     datasets,
-    distribution,
-    distributions,
     function_hooks,
     functions,
     gradient_check,
@@ -81,7 +79,6 @@ from ._hooks import get_function_hooks  # noqa: E402
 from .backend import get_device, using_device  # noqa: E402
 from .backends.cuda import should_use_cudnn, should_use_cudnn_tensor_core  # noqa: E402
 from .device_resident import DeviceResident  # noqa: E402
-from .distribution import Distribution, cross_entropy, kl_divergence, register_kl  # noqa: E402
 from .function import (  # noqa: E402
     Function,
     FunctionAdapter,
@@ -149,7 +146,6 @@ __all__ = [
     "Deserializer",
     "DeviceResident",
     "DictSummary",
-    "Distribution",
     "Function",
     "FunctionAdapter",
     "FunctionHook",
@@ -174,12 +170,9 @@ __all__ = [
     "backward",
     "computational_graph",
     "config",
-    "cross_entropy",
     "cuda",
     "dataset",
     "datasets",
-    "distribution",
-    "distributions",
     "disable_experimental_feature_warning",
     "force_backprop_mode",
     "function_hooks",
@@ -198,7 +191,6 @@ __all__ = [
     "is_arrays_compatible",
     "is_debug",
     "iterators",
-    "kl_divergence",
     "link_hooks",
     "links",
     "mixed16",
@@ -206,7 +198,6 @@ __all__ = [
     "optimizer_hooks",
     "optimizers",
     "print_runtime_info",
-    "register_kl",
     "report",
     "report_scope",
     "serializers",

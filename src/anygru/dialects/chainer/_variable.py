@@ -35,7 +35,8 @@ class Variable:
         requires_grad: whether `backward` computes a gradient for it.
 
     Raises:
-        TypeError: `data` is no array, or an unknown keyword came. ValueError: a keyword of the first release came.
+        TypeError: `data` is no array, or an unknown keyword came.
+        ValueError: the keyword `volatile` of the first release came.
     """
 
     __array_priority__ = 200
@@ -203,6 +204,7 @@ class Variable:
     @property
     def layout(self) -> None:
         """The memory layout, which is always the standard one (None)."""
+        return
 
     @property
     def node(self) -> VariableNode:
@@ -272,10 +274,14 @@ class Variable:
             self.grad = self.xp.ones_like(self.array)
             if loss_scale is not None:
                 self.grad *= loss_scale
-        start = self.grad_var if self.array.size else Variable(self.array)  # an empty one needs no gradient
+        elif not self.array.size and self.grad_var is None:
+            self.grad = self.xp.zeros_like(self.array)  # what `chainermn.functions.send` has returned
+        start = self.grad_var
         if start is None and self.creator_node is not None:
-            expected = "needs a gradient to start from; set its `grad`, or make it a scalar (no axes) first"
-            raise TypeError(f"backward: a variable of shape {self.shape} {expected}")
+            raise TypeError(
+                f"backward: a variable of shape {self.shape} needs a gradient to start from; set its `grad`, or make it a "
+                "scalar (a 0-dimensional array) first"
+            )
         self.grad_var = None
         with using_config("enable_backprop", enable_double_backprop):
             backprop_to_all(Variable, [(self.node, start)], retain_grad, loss_scale)

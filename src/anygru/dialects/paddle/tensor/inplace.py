@@ -97,14 +97,12 @@ def fill_(x: Tensor, value: Any) -> Tensor:
 
 
 def fill_diagonal_(x: Tensor, value: float, offset: int = 0, wrap: bool = False, name: str | None = None) -> Tensor:
-    """One value along the diagonal, in place; of more than two axes, which must be equal, along that of all of them."""
-    places = torch.zeros(x.shape, dtype=torch.bool, device=x.device)
+    """One value along the diagonal, in place."""
     if offset:
-        torch.diagonal(places, offset).fill_(True)
+        torch.Tensor.diagonal(x.detach(), offset).fill_(value)
     else:
-        places.fill_diagonal_(True, wrap)
-    recorded = torch.is_grad_enabled() and x.requires_grad and not x.is_leaf
-    return overwrite(x, torch.masked_fill(torch.clone(x) if recorded else x, places, value))
+        torch.Tensor.fill_diagonal_(x.detach(), value, wrap)
+    return x
 
 
 def uniform_(x: Tensor, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None) -> Tensor:

@@ -3,7 +3,6 @@
 from .activation import *
 from .common import *
 from .conv import *
-from .entropy import *
 from .extension import *
 from .input import *
 from .loss import *
