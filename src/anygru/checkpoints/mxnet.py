@@ -35,20 +35,8 @@ FILE_MAGIC = 0x112
 WIDE_AXES, STORAGE_TYPES, NUMPY_SHAPES = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 
 #: The dtypes by their number in MXNet. 12 is bfloat16, which NumPy lacks.
-_NAMES = [
-    "float32",
-    "float64",
-    "float16",
-    "uint8",
-    "int32",
-    "int8",
-    "int64",
-    "bool",
-    "int16",
-    "uint16",
-    "uint32",
-    "uint64",
-]
+_NAMES = ["float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool"]
+_NAMES += ["int16", "uint16", "uint32", "uint64"]
 DTYPES = {number: np.dtype(name) for number, name in enumerate(_NAMES)}
 BFLOAT16 = 12
 

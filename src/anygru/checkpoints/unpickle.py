@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import struct
-import sys
 import warnings
 from collections.abc import Callable, Mapping
 from typing import IO, Any, NoReturn
@@ -18,7 +17,8 @@ import numpy as np
 from ..errors import CheckpointError
 from .budget import PER_OBJECT, Budget
 from .known_types import known_types
-from .pickle_tree import Pending, check_key, check_tree, settle_bytes
+from .pickle_stack import PickleStack
+from .pickle_tree import Pending, check_tree, settle_bytes
 from .source import Bytes, Cursor, open_bytes, shown
 
 __all__ = ["Pending", "RestrictedUnpickler"]
@@ -28,19 +28,12 @@ _LONGEST_TEXT_NUMBER = 1000
 #: Integers have this many bytes at most, since Python refuses to write longer ones as text (4,300 digits).
 _LONGEST_INTEGER = 1000
 
-#: Bytes for a place on the stack, in the memo or in a list, and for one in a dict or set.
-_PER_PLACE, _PER_KEY = 16, 128
-#: Bytes for a place in the memo that does not follow the last one.
-_PER_GAP = 160
-
-_MARK = object()
-
 
 def _is_number_type(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, np.generic)
 
 
-class RestrictedUnpickler:
+class RestrictedUnpickler(PickleStack):
     """An unpickler that cannot run code.
 
     Args:
@@ -66,7 +59,7 @@ class RestrictedUnpickler:
         budget: Budget | None = None,
     ):
         self.where = where or (os.fspath(file) if isinstance(file, str | os.PathLike) else "pickle")
-        self.budget = Budget(self.where) if budget is None else budget
+        super().__init__(Budget(self.where) if budget is None else budget)
         if isinstance(file, str | os.PathLike):
             data: Bytes = open_bytes(file, self.budget)
         else:
@@ -82,10 +75,6 @@ class RestrictedUnpickler:
         self._persistent_load = persistent_load
         # what was set on OrderedDicts; torch keeps `_metadata` there
         self.attributes: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
-        self._stack: list[Any] = []
-        # a pickler counts its memo up; an index out of turn costs more, in a dict
-        self._memo: list[Any] = []
-        self._scattered: dict[int, Any] = {}
         self._states: dict[int, tuple[object, object]] = {}
         self._opcode_at = 0
 
@@ -98,7 +87,8 @@ class RestrictedUnpickler:
         Raises:
             CheckpointError: the pickle is damaged, names something that is not allowed, or refers to itself.
         """
-        self._stack, self._memo, self._scattered, self._states = [], [], {}, {}
+        self._clear()
+        self._states = {}
         try:
             result = self._run()
         except CheckpointError as error:
@@ -131,66 +121,6 @@ class RestrictedUnpickler:
 
     def _fail(self, cause: str) -> NoReturn:
         self.cursor.fail(cause, self._opcode_at)
-
-    # -- the stack ------------------------------------------------------------------------------------------------
-
-    def _push(self, value: object) -> None:
-        """Put a value on the stack that exists already, or takes no memory of its own."""
-        self.budget.take(_PER_PLACE)
-        self._stack.append(value)
-
-    def _push_new(self, value: object) -> None:
-        """Put a value on the stack that has just been made: as large as the bytes that it was read from, or empty."""
-        self.budget.take(sys.getsizeof(value) + _PER_PLACE)
-        self._stack.append(value)
-
-    def _pop(self) -> Any:
-        if not self._stack or self._stack[-1] is _MARK:
-            self._fail("the pickle takes a value that it has not made")
-        return self._stack.pop()
-
-    def _top(self, kind: type) -> Any:
-        if not self._stack or not isinstance(self._stack[-1], kind):
-            self._fail(f"a {kind.__name__} was expected to be filled")
-        return self._stack[-1]
-
-    def _pop_to_mark(self) -> list[Any]:
-        for index in range(len(self._stack) - 1, -1, -1):
-            if self._stack[index] is _MARK:
-                values = self._stack[index + 1 :]
-                del self._stack[index:]
-                return values
-        self._fail("the pickle closes a group that it has not opened")
-
-    def _remember(self, index: int) -> None:
-        value = self._stack[-1] if self._stack else _MARK
-        if value is _MARK:
-            self._fail("the pickle remembers a value that it has not made")
-        if index == len(self._memo):
-            self.budget.take(_PER_PLACE)
-            self._memo.append(value)
-        else:
-            self._set_memo(index, value)
-        if isinstance(value, Pending):
-            self.budget.take(_PER_GAP)
-            value.remembered_as.append(index)
-
-    def _set_memo(self, index: int, value: object) -> None:
-        if 0 <= index < len(self._memo):
-            self._memo[index] = value
-            return
-        self.budget.take(_PER_GAP)
-        self._scattered[index] = value
-
-    def _recall(self, index: int) -> None:
-        if 0 <= index < len(self._memo):
-            self._push(self._memo[index])
-        elif index in self._scattered:
-            self._push(self._scattered[index])
-        else:
-            self._fail(f"the pickle recalls value {shown(index)}, which it has not made")
-
-    # -- reading --------------------------------------------------------------------------------------------------
 
     def _byte(self) -> int:
         return self.cursor.number("B", "a length")
@@ -243,55 +173,6 @@ class RestrictedUnpickler:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about escapes that Python does not know, and leaves as they are
             self._push_new(line[1:-1].decode("unicode_escape"))
-
-    # -- containers -----------------------------------------------------------------------------------------------
-
-    def _append(self) -> None:
-        value = self._pop()
-        self.budget.take(_PER_PLACE)
-        self._top(list).append(value)
-
-    def _extend(self) -> None:
-        values = self._pop_to_mark()
-        self.budget.take(_PER_PLACE * len(values))
-        self._top(list).extend(values)
-
-    def _set_item(self) -> None:
-        value, key = self._pop(), self._pop()
-        self.budget.take(_PER_KEY)
-        self._top(dict)[check_key(key)] = value
-
-    def _set_items(self) -> None:
-        values = self._pop_to_mark()
-        if len(values) % 2:
-            self._fail("a dict with a key that has no value")
-        target = self._top(dict)
-        self.budget.take(_PER_KEY // 2 * len(values))
-        for key, value in zip(values[::2], values[1::2], strict=True):
-            target[check_key(key)] = value
-
-    def _make_dict(self) -> None:
-        values = self._pop_to_mark()
-        if len(values) % 2:
-            self._fail("a dict with a key that has no value")
-        self.budget.take(_PER_KEY // 2 * len(values))
-        self._push_new({check_key(key): value for key, value in zip(values[::2], values[1::2], strict=True)})
-
-    def _add_items(self) -> None:
-        values = self._pop_to_mark()
-        self.budget.take(_PER_KEY * len(values))
-        self._top(set).update(check_key(value) for value in values)
-
-    def _make_frozenset(self) -> None:
-        values = self._pop_to_mark()
-        self.budget.take(_PER_KEY * len(values))
-        self._push_new(frozenset(check_key(value) for value in values))
-
-    def _make_tuple(self, count: int) -> None:
-        values = [self._pop() for _ in range(count)]
-        self._push_new(tuple(reversed(values)))
-
-    # -- names and calls ------------------------------------------------------------------------------------------
 
     def _push_known(self, module: object, name: object) -> None:
         if not isinstance(module, str) or not isinstance(name, str) or (module, name) not in self._allowed:
@@ -386,19 +267,19 @@ class RestrictedUnpickler:
         ord("}"): lambda self: self._push_new({}),
         ord(")"): lambda self: self._push(()),
         ord("\x8f"): lambda self: self._push_new(set()),
-        ord("("): lambda self: self._push(_MARK),
+        ord("("): lambda self: self._push_mark(),
         ord("l"): lambda self: self._push_new(self._pop_to_mark()),
-        ord("d"): _make_dict,
+        ord("d"): PickleStack._make_dict,
         ord("t"): lambda self: self._push_new(tuple(self._pop_to_mark())),
         ord("\x85"): lambda self: self._make_tuple(1),
         ord("\x86"): lambda self: self._make_tuple(2),
         ord("\x87"): lambda self: self._make_tuple(3),
-        ord("\x91"): _make_frozenset,
-        ord("a"): _append,
-        ord("e"): _extend,
-        ord("s"): _set_item,
-        ord("u"): _set_items,
-        ord("\x90"): _add_items,
+        ord("\x91"): PickleStack._make_frozenset,
+        ord("a"): PickleStack._append,
+        ord("e"): PickleStack._extend,
+        ord("s"): PickleStack._set_item,
+        ord("u"): PickleStack._set_items,
+        ord("\x90"): PickleStack._add_items,
         ord("0"): lambda self: self._drop(),
         ord("1"): lambda self: self._drop_to_mark(),
         ord("2"): lambda self: self._duplicate(),
@@ -418,15 +299,3 @@ class RestrictedUnpickler:
         ord("P"): lambda self: self._push_persistent(self._line("a persistent id").decode("ascii")),
         ord("Q"): lambda self: self._push_persistent(self._pop()),
     }
-
-    def _drop(self) -> None:
-        if not self._stack:
-            self._fail("the pickle drops a value that it has not made")
-        self._stack.pop()
-
-    def _drop_to_mark(self) -> None:
-        self._pop_to_mark()
-
-    def _duplicate(self) -> None:
-        value = self._pop()
-        self._stack += [value, value]
