@@ -19,8 +19,8 @@ from .ndarray.ndarray import NDArray
 from .ndarray.utils import load as load_arrays
 
 __all__ = [
-    "Constant", "InitDesc", "Initializer", "Load", "MSRAPrelu", "Mixed", "Normal", "One", "Orthogonal", "Uniform", "Xavier",
-    "Zero", "alias", "create", "register",
+    "Constant", "InitDesc", "Initializer", "LSTMBias", "Load", "MSRAPrelu", "Mixed", "Normal", "One", "Orthogonal",
+    "Uniform", "Xavier", "Zero", "alias", "create", "register",
 ]  # fmt: skip
 
 _registry: dict[str, type["Initializer"]] = {}
@@ -286,6 +286,20 @@ class MSRAPrelu(Xavier):
     def __init__(self, factor_type: str = "avg", slope: float = 0.25) -> None:
         super().__init__("gaussian", factor_type, 2.0 / (1 + slope**2))
         self._kwargs = {"factor_type": factor_type, "slope": slope}
+
+
+@register
+class LSTMBias(Initializer):
+    """Zeros, but a number for the forget gate of an LSTM's bias."""
+
+    def __init__(self, forget_bias: float = 1.0) -> None:
+        super().__init__(forget_bias=forget_bias)
+        self.forget_bias = forget_bias
+
+    def _init_weight(self, name: Any, arr: NDArray) -> None:
+        arr[:] = 0.0
+        hidden = arr.shape[0] // 4
+        arr[hidden : 2 * hidden] = self.forget_bias
 
 
 class Load:

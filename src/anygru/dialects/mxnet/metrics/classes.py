@@ -8,7 +8,7 @@ import numpy as np
 from .base import Arrays, GlobalMetric, Labels, alias, check_label_shapes, register
 
 __all__ = [
-    "F1", "MCC", "Accuracy", "CrossEntropy", "NegativeLogLikelihood", "Perplexity", "TopKAccuracy",
+    "F1", "MCC", "Accuracy", "CrossEntropy", "NegativeLogLikelihood", "PCC", "Perplexity", "TopKAccuracy",
 ]  # fmt: skip
 
 
@@ -187,6 +187,48 @@ class MCC(_Binary):
 
     def _score(self, counts: _Counts) -> float:
         return counts.matthews()
+
+
+@register
+class PCC(GlobalMetric):
+    """Pearson's correlation of many classes, Matthews' of two (Gorodkin 2004)."""
+
+    def __init__(self, name: str = "pcc", output_names: Labels = None, label_names: Labels = None) -> None:
+        self._local, self._whole = np.zeros((2, 2)), np.zeros((2, 2))
+        super().__init__(name, output_names, label_names)
+
+    def _score(self, counts: np.ndarray) -> float:
+        """The correlation, given how often each class was found for each class that was wanted."""
+        found, wanted, total = counts.sum(1), counts.sum(0), counts.sum()
+        product = (total**2 - (found**2).sum()) * (total**2 - (wanted**2).sum())
+        if product == 0:
+            return float("nan")
+        return float((np.trace(counts) * total - (found * wanted).sum()) / np.sqrt(product))
+
+    def update(self, labels: Arrays, preds: Arrays) -> None:
+        """Take a batch."""
+        labels, preds = check_label_shapes(labels, preds, True)
+        for label, pred in zip(labels, preds, strict=False):
+            wanted, scores = label.asnumpy().astype("int32").ravel(), pred.asnumpy()
+            found = scores.argmax(1) if pred.shape != label.shape else scores.astype("int32")
+            size = max(int(wanted.max()), int(found.max())) + 1 - len(self._local)
+            if size > 0:
+                self._local, self._whole = (np.pad(counts, (0, size)) for counts in (self._local, self._whole))
+            for counts in (self._local, self._whole):
+                np.add.at(counts, (found.ravel(), wanted), 1)
+        self.num_inst = self.global_num_inst = 1
+        self.sum_metric, self.global_sum_metric = self._score(self._local), self._score(self._whole)
+
+    def reset(self) -> None:
+        """Begin anew."""
+        super().reset()
+        self._whole = np.zeros((2, 2))
+        self._local = np.zeros((2, 2))
+
+    def reset_local(self) -> None:
+        """Begin anew, but for the global sums."""
+        super().reset_local()
+        self._local = np.zeros((2, 2))
 
 
 @register

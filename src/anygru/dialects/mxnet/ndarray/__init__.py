@@ -42,6 +42,13 @@ def waitall() -> None:
         torch.cuda.synchronize()
 
 
+def reset_arrays(*arrays: NDArray, num_arrays: int) -> None:
+    """Set arrays to zero."""
+    assert len(arrays) == num_arrays, f"reset_arrays: num_arrays={num_arrays} with {len(arrays)} arrays"
+    for array in arrays:
+        array._t.detach().zero_()
+
+
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
     """One-hot rows written into `out`."""
     return FUNCTIONS["one_hot"](indices, out.shape[1], out=out)

@@ -1,5 +1,6 @@
-"""`mx.nd.linalg`: products of matrices; torch.linalg has the rest."""
+"""`mx.nd.linalg`: linear algebra on arrays."""
 
 from .register import FUNCTIONS
 
-gemm2 = FUNCTIONS["_linalg_gemm2"]
+_STEM = "_linalg_"
+globals().update({name[len(_STEM) :]: function for name, function in FUNCTIONS.items() if name.startswith(_STEM)})

@@ -1,6 +1,6 @@
 """Every operator of the dialect, one topic a file."""
 
-from . import convolution, create, elementwise, index, neural, random, recurrent, reduce, shape
+from . import convolution, create, elementwise, index, linalg, neural, random, recurrent, reduce, shape
 from .registry import OPERATORS, Operator
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "create",
     "elementwise",
     "index",
+    "linalg",
     "neural",
     "random",
     "recurrent",

@@ -81,6 +81,23 @@ def _sample_normal(mu: Tensor, sigma: Tensor, shape: Sizes = None, dtype: DtypeL
     return torch.normal(_spread(mu, sizes).contiguous(), _spread(sigma, sizes).contiguous())
 
 
+@operator("_sample_exponential", "sample_exponential")
+def _sample_exponential(lam: Tensor, shape: Sizes = None, dtype: DtypeLike = None) -> Tensor:
+    rate = _spread(lam, _sampled(shape))
+    return torch.empty_like(rate.contiguous()).exponential_() / rate
+
+
+@operator("_sample_gamma", "sample_gamma", inputs=2)
+def _sample_gamma(alpha: Tensor, beta: Tensor, shape: Sizes = None, dtype: DtypeLike = None) -> Tensor:
+    sizes = _sampled(shape)
+    return torch._standard_gamma(_spread(alpha, sizes).contiguous()) * _spread(beta, sizes)
+
+
+@operator("_sample_poisson", "sample_poisson")
+def _sample_poisson(lam: Tensor, shape: Sizes = None, dtype: DtypeLike = None) -> Tensor:
+    return torch.poisson(_spread(lam, _sampled(shape)).contiguous())
+
+
 @operator(
     "_sample_multinomial",
     "sample_multinomial",

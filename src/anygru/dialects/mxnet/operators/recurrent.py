@@ -131,6 +131,18 @@ def run_gru(
     )
 
 
+class _OneNode(torch.autograd.Function):
+    """The results of a network as those of one node, as in MXNet, which forgets them together after a backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, *results: Tensor) -> tuple[Tensor, ...]:
+        return tuple(result.view_as(result) for result in results)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
+        return gradients
+
+
 def run_recurrent(
     mode: str,
     data: Tensor,
@@ -166,7 +178,8 @@ def run_recurrent(
     dropout = _effective_dropout(dropout, data, weights, bidirectional)
     compute: Any = {"lstm": torch.lstm, "rnn_tanh": torch.rnn_tanh, "rnn_relu": torch.rnn_relu}[mode]
     if lengths is None:
-        return compute(data, initial, weights, True, layers, dropout, state.training, bidirectional, batch_first)
+        results = compute(data, initial, weights, True, layers, dropout, state.training, bidirectional, batch_first)
+        return _OneNode.apply(*results)
     packed = pack_padded_sequence(data, lengths.long().cpu(), batch_first, enforce_sorted=False)
     order: Any = packed.sorted_indices
     initial = [part.index_select(1, order) for part in given] if mode == "lstm" else given[0].index_select(1, order)
@@ -178,7 +191,7 @@ def run_recurrent(
         batch_first,
         total_length=data.shape[1 if batch_first else 0],
     )
-    return (output, *(part.index_select(1, packed.unsorted_indices) for part in last))
+    return _OneNode.apply(output, *(part.index_select(1, packed.unsorted_indices) for part in last))
 
 
 def _state_names(attributes: Mapping[str, Any]) -> list[str]:

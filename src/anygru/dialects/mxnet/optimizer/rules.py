@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-class _Rule(Optimizer):
+class Rule(Optimizer):
     """A rule whose arithmetic is `_change(weight, gradient, state, lr, wd, count)` on tensors."""
 
     # Whether weight decay joins the gradient before it is clipped.
@@ -74,12 +74,12 @@ def _tensors(state: Any) -> Any:
     return state
 
 
-def _blank(weight: NDArray) -> NDArray:
+def blank(weight: NDArray) -> NDArray:
     return wrap(torch.zeros_like(weight._t.detach()), weight._ctx)
 
 
 @register
-class SGD(_Rule):
+class SGD(Rule):
     """w -= lr (g + wd w), with a momentum of these steps."""
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any) -> None:
@@ -90,7 +90,7 @@ class SGD(_Rule):
 
     def create_state(self, index: Any, weight: NDArray) -> NDArray | None:
         """The momentum, if there is one."""
-        return _blank(weight) if self.momentum != 0.0 else None
+        return blank(weight) if self.momentum != 0.0 else None
 
     # SGD and NAG keep (momentum, master), all other rules (master, states): recorded from MXNet 1.9.1.
 
@@ -141,7 +141,7 @@ class NAG(SGD):
 
 
 @register
-class Signum(_Rule):
+class Signum(Rule):
     """The sign of a momentum (Bernstein et al. 2018)."""
 
     def __init__(self, learning_rate: float = 0.01, momentum: float = 0.9, wd_lh: float = 0.0, **kwargs: Any) -> None:
@@ -151,7 +151,7 @@ class Signum(_Rule):
 
     def create_state(self, index: Any, weight: NDArray) -> NDArray | None:
         """The momentum, if there is one."""
-        return _blank(weight) if self.momentum != 0.0 else None
+        return blank(weight) if self.momentum != 0.0 else None
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         if state is None:
@@ -162,7 +162,7 @@ class Signum(_Rule):
 
 
 @register
-class SGLD(_Rule):
+class SGLD(Rule):
     """Langevin dynamics: half a step and noise (Welling, Teh 2011)."""
 
     _in_single = False
@@ -172,12 +172,12 @@ class SGLD(_Rule):
         weight.add_(torch.randn_like(weight), alpha=math.sqrt(lr))
 
 
-class _TwoMoments(_Rule):
+class _TwoMoments(Rule):
     """Rules that remember a mean and a second quantity of each gradient."""
 
     def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray, ...]:
         """The two quantities."""
-        return (_blank(weight), _blank(weight))
+        return (blank(weight), blank(weight))
 
 
 @register
@@ -212,7 +212,7 @@ class Adam(_TwoMoments):
 
 
 @register
-class AdaGrad(_Rule):
+class AdaGrad(Rule):
     """AdaGrad (Duchi et al. 2011)."""
 
     _in_single = False
@@ -223,7 +223,7 @@ class AdaGrad(_Rule):
 
     def create_state(self, index: Any, weight: NDArray) -> NDArray:
         """The sum of squares."""
-        return _blank(weight)
+        return blank(weight)
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         state.addcmul_(gradient, gradient)
@@ -231,7 +231,7 @@ class AdaGrad(_Rule):
 
 
 @register
-class RMSProp(_Rule):
+class RMSProp(Rule):
     """RMSProp (Tieleman, Hinton 2012); centered after Graves 2013."""
 
     _decay_first = True
@@ -255,7 +255,7 @@ class RMSProp(_Rule):
 
     def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray, ...]:
         """The mean square, and when centered the mean and the last step."""
-        return tuple(_blank(weight) for _ in range(3 if self.centered else 1))
+        return tuple(blank(weight) for _ in range(3 if self.centered else 1))
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         square = state[0]

@@ -1,5 +1,6 @@
-"""`mx.sym.linalg`: products of matrices."""
+"""`mx.sym.linalg`: linear algebra on symbols."""
 
 from .register import FUNCTIONS
 
-gemm2 = FUNCTIONS["_linalg_gemm2"]
+_STEM = "_linalg_"
+globals().update({name[len(_STEM) :]: function for name, function in FUNCTIONS.items() if name.startswith(_STEM)})

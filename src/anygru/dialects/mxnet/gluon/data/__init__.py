@@ -1,6 +1,6 @@
 """`gluon.data`: datasets, samplers, loaders."""
 
-from . import batchify
+from . import batchify, vision
 from .dataloader import *
 from .dataset import *
 from .sampler import *

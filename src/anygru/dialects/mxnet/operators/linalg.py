@@ -1,0 +1,90 @@
+"""Linear algebra on the last two axes, over torch's."""
+
+import torch
+from torch import Tensor
+
+from .registry import operator, truth
+
+
+def _turned(matrix: Tensor, transpose: bool) -> Tensor:
+    return matrix.transpose(-1, -2) if truth(transpose) else matrix
+
+
+def _one_dimensional(value: Tensor) -> Tensor:
+    return value.reshape(1) if value.dim() == 0 else value
+
+
+@operator("_linalg_gemm", "linalg_gemm", inputs=3)
+def _gemm(
+    A: Tensor,
+    B: Tensor,
+    C: Tensor,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    axis: int = -2,
+) -> Tensor:
+    return alpha * torch.matmul(_turned(A, transpose_a), _turned(B, transpose_b)) + beta * C
+
+
+@operator("_linalg_potrf", "linalg_potrf", alike=True)
+def _potrf(A: Tensor, lower: bool = True) -> Tensor:
+    return torch.linalg.cholesky(A, upper=not truth(lower))
+
+
+@operator("_linalg_potri", "linalg_potri", alike=True)
+def _potri(A: Tensor, lower: bool = True) -> Tensor:
+    return torch.cholesky_inverse(A, upper=not truth(lower))
+
+
+@operator("_linalg_trsm", "linalg_trsm", inputs=2)
+def _trsm(
+    A: Tensor, B: Tensor, transpose: bool = False, rightside: bool = False, lower: bool = True, alpha: float = 1.0
+) -> Tensor:
+    upper = not truth(lower) ^ truth(transpose)
+    return torch.linalg.solve_triangular(_turned(A, transpose), alpha * B, upper=upper, left=not truth(rightside))
+
+
+@operator("_linalg_trmm", "linalg_trmm", inputs=2)
+def _trmm(
+    A: Tensor, B: Tensor, transpose: bool = False, rightside: bool = False, lower: bool = True, alpha: float = 1.0
+) -> Tensor:
+    triangle = _turned(torch.tril(A) if truth(lower) else torch.triu(A), transpose)
+    return alpha * (torch.matmul(B, triangle) if truth(rightside) else torch.matmul(triangle, B))
+
+
+@operator("_linalg_syrk", "linalg_syrk")
+def _syrk(A: Tensor, transpose: bool = False, alpha: float = 1.0) -> Tensor:
+    return alpha * torch.matmul(_turned(A, transpose), _turned(A, not truth(transpose)))
+
+
+@operator("_linalg_sumlogdiag", "linalg_sumlogdiag")
+def _sumlogdiag(A: Tensor) -> Tensor:
+    return _one_dimensional(torch.log(torch.diagonal(A, dim1=-2, dim2=-1)).sum(-1))
+
+
+@operator("_linalg_extractdiag", "linalg_extractdiag")
+def _extractdiag(A: Tensor, offset: int = 0) -> Tensor:
+    return torch.diagonal(A, int(offset), -2, -1).clone()
+
+
+@operator("_linalg_makediag", "linalg_makediag")
+def _makediag(A: Tensor, offset: int = 0) -> Tensor:
+    return torch.diag_embed(A, int(offset))
+
+
+@operator("_linalg_det", "linalg_det")
+def _det(A: Tensor) -> Tensor:
+    return _one_dimensional(torch.linalg.det(A))
+
+
+@operator("_linalg_slogdet", "linalg_slogdet", visible=2)
+def _slogdet(A: Tensor) -> tuple[Tensor, Tensor]:
+    sign, logarithm = torch.linalg.slogdet(A)
+    return _one_dimensional(sign), _one_dimensional(logarithm)
+
+
+@operator("_linalg_inverse", "linalg_inverse", alike=True)
+def _inverse(A: Tensor) -> Tensor:
+    return torch.linalg.inv(A)
