@@ -132,3 +132,11 @@ def test_stages_take_their_inputs_to_their_placement() -> None:
     graph.m.config.activation_checkpointing = True
     assert (block.stage_id, graph.m[0].to(nn.graph.GraphModule) is block, graph.m.to(nn.Module)) == (0, True, module)
     assert graph(X.to_global(here, flow.sbp.broadcast)).shape == (4, 2)
+
+
+def test_groups_scale_their_rate() -> None:
+    module = model()
+    group = {"params": module.parameters(), "lr_scale": 0.5}
+    scaled = losses(Training(module, flow.optim.SGD([group], lr=0.2)))
+    other = model()
+    assert scaled == losses(Training(other, flow.optim.SGD(other.parameters(), lr=0.1)))

@@ -211,3 +211,11 @@ def test_nested_tensors_become_global() -> None:
     state = flow.utils.global_view.to_global(nn.Linear(2, 2).state_dict(), placement=HERE, sbp=B)
     assert {tensor.sbp for tensor in state.values()} == {(B,)}
     assert all(tensor.is_local for tensor in flow.utils.global_view.to_local(state).values())
+
+
+def test_types_are_numpys_too() -> None:
+    assert flow.convert_oneflow_dtype_to_numpy_dtype(flow.int32) is np.int32
+
+
+def test_masks_are_of_any_type() -> None:
+    assert flow.masked_select(flow.tensor([1.0, 2.0, 3.0]), flow.tensor([1.0, 0.0, 2.0])).tolist() == [1.0, 3.0]

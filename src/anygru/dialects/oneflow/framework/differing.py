@@ -16,8 +16,8 @@ from .dtype import dtype, plain
 from .tensor import Tensor
 
 __all__ = [
-    "allclose", "argsort", "argwhere", "floor_divide", "log_softmax", "neg", "negative", "nonzero", "norm", "pow",
-    "prod", "sign", "softmax", "sort", "square", "sub", "unique", "where",
+    "allclose", "argsort", "argwhere", "floor_divide", "log_softmax", "masked_select", "neg", "negative", "nonzero",
+    "norm", "pow", "prod", "sign", "softmax", "sort", "square", "sub", "unique", "where",
 ]  # fmt: skip
 
 
@@ -95,6 +95,11 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False) -> Any:
 def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
     """The places of what is not zero, a row each, or a tensor for each dimension."""
     return torch.nonzero(input, as_tuple=True) if as_tuple else torch.nonzero(input)
+
+
+def masked_select(input: Tensor, mask: Tensor) -> Any:
+    """The values where the mask, of any type, is not zero."""
+    return torch.masked_select(input, mask.bool())
 
 
 def argwhere(input: Tensor, dtype: dtype | None = None) -> Any:
@@ -220,7 +225,7 @@ def _by_number(function: Callable[..., Any], with_number: Callable[..., Any]) ->
 
 
 _functions: tuple[Callable[..., Any], ...] = (
-    sort, argsort, floor_divide, norm, softmax, log_softmax, copy_, allclose, nonzero, pow, prod, sub,
+    sort, argsort, floor_divide, norm, softmax, log_softmax, copy_, allclose, masked_select, nonzero, pow, prod, sub,
 )  # fmt: skip
 for _function in _functions:
     setattr(Tensor, _function.__name__, _function)

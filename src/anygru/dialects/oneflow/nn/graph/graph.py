@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -87,7 +88,8 @@ class Graph:
         for optimizer, schedule in self._optimizers:
             if any("clip_grad_max_norm" in group for group in optimizer.param_groups):
                 optimizer.clip_grad()
-            optimizer.step()
+            with _scaled(optimizer):
+                optimizer.step()
             if schedule is not None:
                 schedule.step()
         return result
@@ -174,6 +176,20 @@ class Graph:
         lines = [repr(self.config), *(f"(MODULE:{name}:{module!r})" for name, module in self._blocks.items())]
         inside = "\n".join(lines).replace("\n", "\n  ")
         return f"(GRAPH:{self.name}:{type(self).__name__}): (\n  {inside}\n)"
+
+
+@contextmanager
+def _scaled(optimizer: Optimizer) -> Iterator[None]:
+    """The rates of groups times their option `lr_scale`, which only graphs look at in 0.9.0."""
+    scaled: list[dict[str, Any]] = [group for group in optimizer.param_groups if "lr_scale" in group]
+    rates = [group["lr"] for group in scaled]
+    for group in scaled:
+        group["lr"] = group["lr"] * group["lr_scale"]
+    try:
+        yield
+    finally:
+        for group, rate in zip(scaled, rates, strict=True):
+            group["lr"] = rate
 
 
 def _meta(leaf: Any) -> tuple[Any, ...]:
