@@ -776,3 +776,10 @@ def test_fully_sharded(calls: list[str]) -> None:
         output.sum().backward()
         assert calls == ["gru"]
         anygru.restore(gru)
+
+
+def test_a_cell_without_units_stays_with_torch() -> None:
+    cell = torch.nn.GRUCell(10, 0)
+    x = torch.randn(3, 10)
+    with anygru.accelerate(cell):
+        assert cell(x).shape == (3, 0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -47,5 +50,32 @@ def test_what_cannot_be_known_or_does_not_belong_is_refused() -> None:
 def test_autocast_is_explained_as_the_call_runs() -> None:
     layer, input = anygru.GRU(4, 6), torch.zeros(5, 3, 4, dtype=torch.bfloat16)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert layer(input)[0].dtype is torch.float32
-        assert anygru.explain(layer, input).problem.dtype is torch.float32
+        assert layer(input)[0].dtype is torch.bfloat16
+        assert anygru.explain(layer, input).problem.dtype is torch.bfloat16
+
+
+WITHOUT_KERNELS = """
+import sys, warnings
+sys.modules["anygru._native"] = None
+import torch, anygru
+layer = anygru.GRU(3, 4)
+anygru.GRU(3, 4, activation="relu")(torch.randn(5, 2, 3))
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    for length in (2, 3, 4):
+        layer(torch.randn(length, 2, 3))
+    anygru.GRUCell(3, 4)(torch.randn(2, 3))
+    model = torch.nn.Sequential(torch.nn.GRU(3, 4))
+    print(anygru.accelerate(model))
+    model(torch.randn(5, 2, 3))
+    print(anygru.accelerate())
+print([warning.category.__name__ for warning in seen], seen[0].message)
+"""
+
+
+def test_missing_kernels_are_said_once() -> None:
+    command = [sys.executable, "-W", "error", "-c", WITHOUT_KERNELS]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("but nothing is faster: the native module of this installation cannot be loaded") == 2
+    assert done.stdout.count("['RuntimeWarning'] the native module of this installation cannot be loaded") == 1

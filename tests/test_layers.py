@@ -240,3 +240,30 @@ def test_explain_names_the_choice_and_the_reasons() -> None:
     assert ragged.backend == "reference"
     with pytest.raises(TypeError, match="layer must be a GRU or GRUCell of anygru or torch, got Linear"):
         anygru.explain(nn.Linear(3, 4), torch.zeros(3))
+
+
+def test_what_libraries_read_in_torchs_layer() -> None:
+    layer = anygru.GRU(4, 6, 2)
+    twin = nn.GRU(4, 6, 2)
+    for name in (
+        "mode",
+        "proj_size",
+        "input_size",
+        "hidden_size",
+        "num_layers",
+        "bidirectional",
+        "batch_first",
+        "dropout",
+    ):
+        assert getattr(layer, name) == getattr(twin, name), name
+    assert all(one is other for one, other in zip(layer._flat_weights, layer.parameters(), strict=True))
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")
+@pytest.mark.parametrize("kind", [anygru.GRU, anygru.GRUCell])
+def test_script_says_what_to_use(kind) -> None:
+    for model in (kind(4, 6), nn.Sequential(nn.Linear(4, 4), kind(4, 6))):
+        with pytest.raises(
+            TypeError, match="torch.jit.script cannot compile anygru.*use torch.jit.trace or torch.export"
+        ):
+            torch.jit.script(model)

@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import torch
 from torch import Tensor, nn
@@ -136,6 +136,13 @@ class _Recurrent(nn.Module):
         if marked and entry in missing:  # the metadata told the formula
             missing.remove(entry)
 
+    def __prepare_scriptable__(self) -> NoReturn:
+        """Called by torch.jit.script, also for a module that holds this one."""
+        raise ArgumentTypeError(
+            f"torch.jit.script cannot compile anygru.{type(self).__name__}, which chooses its kernel in Python; use "
+            "torch.jit.trace or torch.export, or for reset='after' script a torch.nn layer with this state_dict"
+        )
+
     def _formula_repr(self) -> str:
         words = self.formula.describe()
         words = "" if words == "reset='after'" else f", {words}"
@@ -260,6 +267,16 @@ class GRU(_Recurrent):
             else:
                 parameter = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
             setattr(self, name, parameter)
+
+    mode = "GRU"
+    """As in torch.nn.RNNBase, where libraries look for the kind of a layer."""
+    proj_size = 0
+    """As in torch.nn.RNNBase; only an LSTM can have a projection."""
+
+    @property
+    def _flat_weights(self) -> list[Tensor]:
+        """The name that libraries read in torch.nn.RNNBase."""
+        return self.flat_weights
 
     @property
     def flat_weights(self) -> list[Tensor]:
