@@ -124,3 +124,14 @@ def test_a_batch_larger_than_the_one_before_is_refused():
         link(ROWS)
     with pytest.raises(AssertionError, match="h must be a Variable"):
         link.set_state(link.c, ROWS)
+
+
+def test_maxouts_arrays_have_an_axis_for_the_pool():
+    W = np.arange(24, dtype="f").reshape(2, 4, 3)
+    link = L.Maxout(3, 2, 4, initialW=W, initial_bias=lambda array: array.__setitem__(..., np.ones((2, 4))))
+    np.testing.assert_array_equal(link.linear.W.array, W.reshape(8, 3))
+    np.testing.assert_array_equal(link.linear.b.array, np.ones(8))
+    x = ROWS[:, :3]
+    np.testing.assert_allclose(link(x).array, (np.einsum("opi,bi->bop", W, x) + 1).max(2), rtol=1e-5)
+    with pytest.raises(ValueError, match="initialW.ndim should be 3, got 2"):
+        L.Maxout(3, 2, 4, initialW=W.reshape(8, 3))

@@ -215,12 +215,12 @@ class UpdateRule:
 
     def _load_state(self, serializer: Deserializer) -> None:
         """Load the state of a rule that has none yet; it stays without if the file has none either."""
-        probe = copy.copy(self)
-        probe._state = {}
-        array = numpy.empty(1, numpy.float32)
-        probe.init_state(Parameter(array))
+        names: dict[str, Any] = {}
+        self._state = names  # both the copy and what is bound to this rule write into it
+        copy.copy(self).init_state(Parameter(numpy.empty(1, numpy.float32)))
+        self._state = None
         loaded = {}
-        for key in probe._state:
+        for key in names:
             try:
                 loaded[key] = serializer(key, None)
             except KeyError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from typing import Any
 
@@ -14,6 +15,8 @@ from ..serializer import Deserializer, Serializer
 from . import npz
 
 __all__ = ["HDF5Deserializer", "HDF5Serializer", "load_hdf5", "save_hdf5"]
+
+_available = importlib.util.find_spec("h5py") is not None
 
 
 def _h5py() -> Any:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy
-
+from ..._tensors import ARRAYS
 from ...functions.activations import maxout
+from ...initializer import Initializer
 from ...link import Chain
 from ...types import InitializerSpec, VariableLike
 from ...variable import Variable
@@ -19,8 +17,8 @@ class Maxout(Chain):
     """The largest of `pool_size` linear maps for each of `out_size` outputs.
 
     Args:
-        initialW: initializer, or array [pool_size * out_size, in_size].
-        initial_bias: scalar, or array [pool_size, out_size].
+        initialW: initializer, or array [out_size, pool_size, in_size].
+        initial_bias: initializer, scalar, or array [out_size, pool_size].
     """
 
     def __init__(
@@ -34,14 +32,29 @@ class Maxout(Chain):
         super().__init__()
         self.out_size = out_size
         self.pool_size = pool_size
-        n_bias: Any = initial_bias
-        if initial_bias is not None and not numpy.isscalar(initial_bias):
-            n_bias = initial_bias.reshape(-1)
         with self.init_scope():
             self.linear = Linear(
-                in_size, out_size * pool_size, nobias=n_bias is None, initialW=initialW, initial_bias=n_bias
+                in_size,
+                out_size * pool_size,
+                nobias=initial_bias is None,
+                initialW=_flat("initialW", initialW, (out_size, pool_size, in_size)),
+                initial_bias=_flat("initial_bias", initial_bias, (out_size, pool_size)),
             )
 
     def forward(self, x: VariableLike) -> Variable:
         """[B, out_size] from x [B, in_size]."""
         return maxout(self.linear(x), self.pool_size)
+
+
+def _flat(name: str, initial: InitializerSpec, shape: tuple[int, ...]) -> InitializerSpec:
+    """Values for the linear link: an array, and what a function of one fills, have an axis more than that link's.
+
+    An `Initializer` sees the link's own array, as in Chainer 7.8.1 (`links/activation/maxout.py`, read), so its fans differ.
+    """
+    if isinstance(initial, ARRAYS):
+        if initial.ndim != len(shape):
+            raise ValueError(f"{name}.ndim should be {len(shape)}, got {initial.ndim}")
+        return initial.reshape(-1, *shape[2:])
+    if callable(initial) and not isinstance(initial, Initializer):
+        return lambda array: initial(array.reshape(shape))
+    return initial

@@ -23,6 +23,11 @@ _VARIABLES = {"shape": "octagon", "fillcolor": "#E0E0E0", "style": "filled"}
 _FUNCTIONS = {"shape": "record", "fillcolor": "#6495ED", "style": "filled"}
 
 
+def is_graphviz_available() -> bool:
+    """Whether Graphviz's `dot` is installed."""
+    return shutil.which("dot") is not None
+
+
 class DumpGraph(Extension):
     """Writes the graph behind a reported Variable into the trainer's folder at the first iteration, in Graphviz's language.
 
@@ -73,7 +78,7 @@ class DumpGraph(Extension):
             path = os.path.join(trainer.out, self._filename)
             with open(path, "w") as file:
                 file.write(graph.dump())
-            if shutil.which("dot"):
+            if is_graphviz_available():
                 subprocess.check_call(["dot", "-Tpng", path, "-o", os.path.splitext(path)[0] + ".png"])
         finally:
             config.keep_graph_on_report = self._original_flag
