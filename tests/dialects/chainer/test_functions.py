@@ -265,3 +265,13 @@ def test_chainers_exceptions_for_indices_and_axes():
             F.permutate(X, np.array([1, 0, 1]))
         with pytest.raises(ValueError, match="Each label"):
             F.select_item(X, np.array([-1, 0, 0]))
+
+
+def test_linear_algebra_and_checks_are_chainers():
+    half = np.array([[2, 1], [1, 3]], np.float16)
+    assert F.inv(half).dtype == F.det(half).dtype == F.cholesky(half).dtype == np.float16
+    assert F.tensordot(X.astype("f"), Y.T.copy(), 1).dtype == np.float64
+    with pytest.raises(ValueError, match="margin should be positive"):
+        F.triplet(X, Y, P, margin=-1)
+    with chainer.using_config("debug", True), pytest.raises(AssertionError, match="sizes of x"):
+        F.bias(X, X[0], axis=0)

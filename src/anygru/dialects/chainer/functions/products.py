@@ -93,7 +93,8 @@ def tensordot(a: Tensor, b: Tensor, axes: list[list[int]] | int = 2) -> Tensor:
             raise ValueError(f"{shapes}: there is no pair of axes {i} and {j}")
         if a.shape[i] != b.shape[j]:  # torch would repeat an axis of size 1
             raise ValueError(f"{shapes}: axes {i} and {j} differ in size")
-    return torch.tensordot(a, b, dims=(left, right))
+    common = torch.promote_types(a.dtype, b.dtype)
+    return torch.tensordot(a.to(common), b.to(common), dims=(left, right))
 
 
 def _letter_sizes(node: Any, *xs: Type) -> None:
@@ -139,6 +140,8 @@ def _letters(axes: Any) -> str:
 
 def _aligned(x: VariableLike, y: VariableLike, axis: int) -> Variable:
     """`y` broadcast to the shape of `x` with its axes at `axis` of `x`."""
+    if config.debug and tuple(x.shape[axis : axis + len(y.shape)]) != tuple(y.shape):
+        raise AssertionError(f"y {tuple(y.shape)} must have the sizes of x {tuple(x.shape)} from axis {axis} on")
     shape = (1,) * axis + tuple(y.shape) + (1,) * (len(x.shape) - axis - len(y.shape))
     return broadcast_to(reshape(y, shape), x.shape)
 
@@ -241,10 +244,15 @@ def _square(ndim: int) -> Any:
     return check
 
 
+def _wide(a: Tensor) -> Tensor:
+    """In single precision at least: torch has no linear algebra of float16."""
+    return a.to(torch.promote_types(a.dtype, torch.float32))
+
+
 @function("BatchDet", _square(3), label="det")
 def batch_det(a: Tensor) -> Tensor:
     """The determinants of a batch of square matrices."""
-    return torch.linalg.det(a)
+    return torch.linalg.det(_wide(a)).to(a.dtype)
 
 
 def det(a: VariableLike) -> Variable:
@@ -253,10 +261,10 @@ def det(a: VariableLike) -> Variable:
 
 
 def _inverse(a: Tensor) -> Tensor:
-    inverse, info = torch.linalg.inv_ex(a)
+    inverse, info = torch.linalg.inv_ex(_wide(a))
     if bool(info.any()):
         raise ValueError("Input has singular matrices.")
-    return inverse
+    return inverse.to(a.dtype)
 
 
 @function("Inv", _square(2))
@@ -274,7 +282,7 @@ def batch_inv(a: Tensor) -> Tensor:
 @function("Cholesky", _square(2), label="cholesky")
 def cholesky(a: Tensor) -> Tensor:
     """The lower triangular L with `L @ L.T = a` for a positive definite matrix (LinAlgError for another)."""
-    lower, info = torch.linalg.cholesky_ex(a)
+    lower, info = torch.linalg.cholesky_ex(_wide(a))
     if bool(info.any()):
         raise numpy.linalg.LinAlgError("Matrix is not positive definite")
-    return lower
+    return lower.to(a.dtype)

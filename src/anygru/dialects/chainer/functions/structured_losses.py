@@ -89,7 +89,13 @@ def _rows_alike(node: object, x: Type, *others: Type) -> None:
     expect(x.ndim == 2, *[x.shape == other.shape for other in others])
 
 
-@function("Triplet", real, one_dtype, _rows_alike, prepare=_option(lambda margin, reduce: check_reduce(reduce)))
+def _check_margin(margin: float, reduce: str) -> None:
+    if margin <= 0:
+        raise ValueError("margin should be positive value.")
+    check_reduce(reduce)
+
+
+@function("Triplet", real, one_dtype, _rows_alike, prepare=_option(_check_margin))
 def triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 0.2, reduce: str = "mean") -> Tensor:
     """`max(|a - p|^2 - |a - n|^2 + margin, 0)` of rows [B, N]; the mean, or with reduce="no" [B]."""
     distance = ((anchor - positive).square() - (anchor - negative).square()).sum(1) + margin
@@ -100,12 +106,6 @@ def triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 
 def _pairs_and_labels(node: object, x0: Type, x1: Type, y: Type) -> None:
     expect(x0.dtype.kind == "f", x0.dtype == x1.dtype, y.dtype.kind == "i", x0.shape == x1.shape)
     expect(x1.shape[0] == y.shape[0], x0.shape[0] > 0, x0.ndim == 2, x1.ndim == 2, y.ndim == 1)
-
-
-def _check_margin(margin: float, reduce: str) -> None:
-    if margin <= 0:
-        raise ValueError("margin should be positive value.")
-    check_reduce(reduce)
 
 
 @function("Contrastive", _pairs_and_labels, prepare=_option(_check_margin))
