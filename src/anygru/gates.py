@@ -65,7 +65,7 @@ def from_concatenated(
 ) -> tuple[Tensor, Tensor]:
     """Weights for the concatenation of x and h, as (weight_ih [3H, I], weight_hh [3H, H]).
 
-    Arguments:
+    Args:
         gate_weight: [I+H, 2H], the two gates side by side in `order`, applied as `cat(x, h) @ gate_weight`.
         candidate_weight: [I+H, H], applied as `cat(x, r * h) @ candidate_weight` (reset="before").
         input_size: I, where the rows of x end.

@@ -26,7 +26,7 @@ from .errors import AnygruError
 _MARK = "_anygru_accelerated"
 _lock = threading.RLock()
 _everywhere: set[object] = set()
-"""Whoever has accelerated the whole process and not ended it."""
+"""The owners that have accelerated the whole process and not ended it."""
 
 
 def mark(module: nn.Module) -> None:
@@ -111,8 +111,8 @@ def _with_kernels(forward: Any) -> FunctionType:
     """The same code, in which the name `_VF` means anygru."""
     if not isinstance(forward, FunctionType) or "_VF" not in forward.__code__.co_names:
         raise AnygruError(
-            f"accelerate: {forward!r} stands in the place of torch's own forward and calls no kernel that anygru could"
-            " take over; accelerate before it is replaced"
+            f"accelerate: torch.nn.GRU.forward was already patched by {forward!r}, which calls no kernel that anygru could"
+            " take over; call anygru.accelerate() before patching it"
         )
     names = {**forward.__globals__, "_VF": _kernels}
     copy = FunctionType(forward.__code__, names, forward.__name__, forward.__defaults__, forward.__closure__)
@@ -200,7 +200,7 @@ _is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", torc
 
 
 def _ours(input: Tensor, h_0: Tensor, weights: Sequence[Tensor | None]) -> bool:
-    """Whether anygru computes this call; what is wrong, or not to be computed now, goes to torch and gets its answer.
+    """Whether anygru computes this call; wrong arguments and calls that torch must see go to torch, which answers.
 
     That is: tensors of unlike dtype, device or class, an empty batch or sequence, autocast (which chooses dtypes inside
     torch's kernel), and programs that watch or write down: tracing, exporting (to a file that shall not need anygru),

@@ -50,7 +50,7 @@ class Rows(NamedTuple):
 def enter(input: Batch, lengths: Lengths | None, batch_first: bool) -> Rows:
     """A ragged batch in the inner form.
 
-    Arguments:
+    Args:
         input: list or tuple of [L_b, I] tensors, PackedSequence, nested tensor [B, (L_b), I], or a padded tensor [T, B, I]
             ([B, T, I] if batch_first) with lengths. Steps of a padded tensor past a sequence's end are never read.
         lengths: int [B], each from 0 to T, in steps; for a padded tensor only.
