@@ -175,3 +175,13 @@ def test_files_of_torch_run_no_code(tmp_path: Path) -> None:
     torch.save(torch.nn.Linear(1, 1), tmp_path / "module.pt")
     with pytest.raises(CheckpointError, match=r"written by torch.save and holds more than tensors.*state_dict"):
         flow.load(tmp_path / "module.pt")
+
+
+def test_a_module_that_holds_itself_is_refused(tmp_path: Path) -> None:
+    content = b"\x80\x02}(X\x10\x00\x00\x00protocol_versionK\x01X\x04\x00\x00\x00data"
+    content += b"coneflow.nn.modules.container\nSequential\n)\x81q\x00}X\x08\x00\x00\x00_modules"
+    content += b"ccollections\nOrderedDict\n)R(X\x01\x00\x00\x000h\x00usbu."
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "pickled_data").write_bytes(content)
+    with pytest.raises(CheckpointError, match="never gets its state|contains itself"):
+        flow.load(str(tmp_path / "state"))
