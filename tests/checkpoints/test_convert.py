@@ -390,7 +390,10 @@ def test_parts_of_layers_get_the_targets_names_if_wanted(tmp_path: Path) -> None
         convert(tmp_path / "x.pt", tmp_path / ("y" + ending), layer_names=True)
         assert names <= set(load_checkpoint(tmp_path / ("y" + ending)).stored)
         convert(tmp_path / ("y" + ending), tmp_path / "back.pt", layer_names=True)
-        assert_same(load_checkpoint(tmp_path / "x.pt"), load_checkpoint(tmp_path / "back.pt"))
+        start, back = load_checkpoint(tmp_path / "x.pt"), load_checkpoint(tmp_path / "back.pt")
+        if ending != ".npz":  # the others do not count batches
+            del start.stored["bn.num_batches_tracked"]
+        assert_same(start, back)
     both = convert(tmp_path / "x.pt", tmp_path / "z.npz", layer_names=True, mapping={"bn": "norm"})
     assert both.renamed["bn.running_mean"] == "norm.avg_mean"
 

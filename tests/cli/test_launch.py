@@ -194,3 +194,14 @@ def test_torchruns_options_and_help(capsys):
     assert "--nproc-per-node" in shown
     assert "--max-restarts" in shown
     assert main(["launch", "--no-such-option", "x.py"]) == 2
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_nothing_is_left_in_the_temporary_folder(status, tmp_path):
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "program.py").write_text(f"import sys\nsys.exit({status})\n")
+    environment = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
+    command = [sys.executable, "-m", "anygru", "launch", "--nproc-per-node", "2", str(tmp_path / "program.py")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=200)
+    assert done.returncode == status, done.stderr
+    assert os.listdir(tmp_path / "tmp") == []

@@ -1,5 +1,8 @@
 """spawn: processes that know their place, give their results back, and end together."""
 
+import gc
+import os
+import tempfile
 import time
 
 import programs
@@ -41,3 +44,13 @@ def test_a_dying_process_ends_the_others_and_is_named(how):
 def test_number_of_processes_is_checked():
     with pytest.raises(ArgumentError, match="nprocs must be at least 1, got 0"):
         parallel.spawn(programs.answer, (1,), nprocs=0)
+
+
+def test_nothing_is_left_in_the_temporary_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    workers = parallel.spawn(programs.fail, ("raise",), nprocs=2, join=False)
+    with pytest.raises(ProcessRaisedException):
+        wait(workers)
+    del workers
+    gc.collect()
+    assert os.listdir(tmp_path) == []

@@ -17,16 +17,16 @@ __all__ = ["LayerPlan", "plan_layers"]
 #: The formats whose framework keeps the weight of a linear layer as [in, out].
 _IN_OUT = {"paddle"}
 
-#: The names of a layer's parts by format, in the order of `_ROLES`.
-_ROLES = ("weight", "bias", "scale", "shift", "mean", "variance")
-_TORCH = ("weight", "bias", "weight", "bias", "running_mean", "running_var")
-_CHAINER = ("W", "b", "gamma", "beta", "avg_mean", "avg_var")
+#: The names of a layer's parts by format, in the order of `_ROLES`; "" for one that it does not keep.
+_ROLES = ("weight", "bias", "scale", "shift", "mean", "variance", "count")
+_TORCH = ("weight", "bias", "weight", "bias", "running_mean", "running_var", "num_batches_tracked")
+_CHAINER = ("W", "b", "gamma", "beta", "avg_mean", "avg_var", "N")
 _NAMES: dict[str, tuple[str, ...]] = {
     "torch": _TORCH,
     "safetensors": _TORCH,
     "oneflow": _TORCH,
-    "paddle": ("weight", "bias", "weight", "bias", "_mean", "_variance"),
-    "mxnet": ("weight", "bias", "gamma", "beta", "running_mean", "running_var"),
+    "paddle": ("weight", "bias", "weight", "bias", "_mean", "_variance", ""),
+    "mxnet": ("weight", "bias", "gamma", "beta", "running_mean", "running_var", ""),
     "chainer": _CHAINER,
     "hdf5": _CHAINER,
 }
@@ -34,7 +34,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
 _ROLE_OF = {
     name: role for names in reversed(_NAMES.values()) for role, name in reversed([*zip(_ROLES, names, strict=True)])
 }
-_ENDINGS = sorted(_ROLE_OF, key=len, reverse=True)
+_ENDINGS = sorted(filter(None, _ROLE_OF), key=len, reverse=True)
 _SEPARATORS = "./:_"
 
 
@@ -45,12 +45,14 @@ class LayerPlan:
     Attributes:
         transposed: the tensors to transpose, with the reason.
         undecided: two-dimensional tensors that may be the weight of a linear layer, and are left as they are.
-        renamed: names of parts that the target's framework writes differently, old by new.
+        renamed: names of parts that the target's framework writes differently, new by old.
+        unknown: names of parts that the target's framework does not have: torch counts batches, others do not.
     """
 
     transposed: dict[str, str] = field(default_factory=dict)
     undecided: list[str] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
 
 
 def plan_layers(
@@ -95,6 +97,7 @@ def plan_layers(
     if target in _NAMES and source != target:
         for parts in layers:
             plan.renamed |= _other_names(parts, target)
+            plan.unknown += [name for role, name in parts.items() if not _NAMES[target][_ROLES.index(role)]]
     return plan
 
 
@@ -138,6 +141,6 @@ def _other_names(parts: Mapping[str, str], target: str) -> dict[str, str]:
     renamed = {}
     for role, name in parts.items():
         old, new = _ending(name), _NAMES[target][_ROLES.index(role)]
-        if old != new:
+        if old != new and new:
             renamed[name] = name.removesuffix(old) + new
     return renamed

@@ -152,6 +152,9 @@ class _Writer:
             return values if isinstance(tree, list) else tuple(values)
         if isinstance(tree, Stored):
             name = flat_name(path)
+            if self._layer_names and name in self._plan.unknown:
+                self._report.left_out[name] = f"{self._report.target} keeps no such part of the layer"
+                return _LEFT_OUT
             if name in self._plan.transposed:
                 return self._fit(name, Stored(np.ascontiguousarray(tree.values.T), tree.dtype))
             self._report.kept.append(name)

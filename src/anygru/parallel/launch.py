@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import textwrap
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -72,7 +73,7 @@ def run(
     if log_dir is not None:
         Path(log_dir).mkdir(parents=True, exist_ok=True)
         extra[LOGS] = os.path.abspath(log_dir)
-    with _environment(extra), _shown(log_dir):
+    with _environment(extra), _shown(log_dir), _private_logs(options):
         try:
             torchrun(options)
         except ChildFailedError as error:
@@ -110,6 +111,16 @@ def _environment(extra: Mapping[str, str]) -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(before)
+
+
+@contextlib.contextmanager
+def _private_logs(options: argparse.Namespace) -> Iterator[None]:
+    """Give torchrun a folder for its error files, unless the user named one; it leaves its own in the temporary folder."""
+    if options.log_dir is not None:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="anygru-launch-", ignore_cleanup_errors=True) as options.log_dir:
+        yield
 
 
 @contextlib.contextmanager

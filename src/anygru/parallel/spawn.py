@@ -1,5 +1,6 @@
 """Start a function in several processes of this machine that can talk to each other."""
 
+import contextlib
 import multiprocessing.connection
 import os
 import pickle
@@ -34,7 +35,7 @@ class Workers:
         self._running = {process.sentinel: rank for rank, process in enumerate(context.processes)}
         self._results = results
         self._store = store  # keeps the rendezvous store alive as long as the workers
-        self._remove = weakref.finalize(self, shutil.rmtree, results, ignore_errors=True)
+        self._remove = weakref.finalize(self, _remove_all, results, tuple(context.error_files))
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait for the workers: True when all are done, False when `timeout` seconds have passed before.
@@ -147,6 +148,14 @@ def _work(rank: int, function: Callable[..., Any], args: tuple[Any, ...], nprocs
         pickle.dump(result, new)
     os.replace(new.name, file)
     stop()
+
+
+def _remove_all(results: Path, error_files: tuple[str, ...]) -> None:
+    """Remove the results, and the error files that torch leaves in the temporary folder."""
+    shutil.rmtree(results, ignore_errors=True)
+    for file in error_files:
+        with contextlib.suppress(OSError):
+            os.unlink(file)
 
 
 def _name(number: int) -> str:

@@ -294,3 +294,7 @@ def test_what_is_no_array_is_a_type_error(hx, xs):
     gru = L.NStepGRU(1, 2, 3, 0.0)
     with pytest.raises(TypeError):
         gru(hx, xs)
+
+
+def test_the_number_of_matrices_is_known_to_the_class():
+    assert [kind.n_weights for kind in (L.NStepGRU, L.NStepLSTM, L.NStepRNNTanh)] == [6, 8, 2]

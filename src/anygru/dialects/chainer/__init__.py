@@ -56,6 +56,8 @@ from . import (  # noqa: E402
     cuda,
     dataset,
     datasets,
+    distribution,
+    distributions,
     function_hooks,
     functions,
     gradient_check,
@@ -79,6 +81,7 @@ from ._hooks import get_function_hooks  # noqa: E402
 from .backend import get_device, using_device  # noqa: E402
 from .backends.cuda import should_use_cudnn, should_use_cudnn_tensor_core  # noqa: E402
 from .device_resident import DeviceResident  # noqa: E402
+from .distribution import Distribution, cross_entropy, kl_divergence, register_kl  # noqa: E402
 from .function import (  # noqa: E402
     Function,
     FunctionAdapter,
@@ -146,6 +149,7 @@ __all__ = [
     "Deserializer",
     "DeviceResident",
     "DictSummary",
+    "Distribution",
     "Function",
     "FunctionAdapter",
     "FunctionHook",
@@ -170,9 +174,12 @@ __all__ = [
     "backward",
     "computational_graph",
     "config",
+    "cross_entropy",
     "cuda",
     "dataset",
     "datasets",
+    "distribution",
+    "distributions",
     "disable_experimental_feature_warning",
     "force_backprop_mode",
     "function_hooks",
@@ -191,6 +198,7 @@ __all__ = [
     "is_arrays_compatible",
     "is_debug",
     "iterators",
+    "kl_divergence",
     "link_hooks",
     "links",
     "mixed16",
@@ -198,6 +206,7 @@ __all__ = [
     "optimizer_hooks",
     "optimizers",
     "print_runtime_info",
+    "register_kl",
     "report",
     "report_scope",
     "serializers",

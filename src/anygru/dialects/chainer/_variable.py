@@ -35,8 +35,7 @@ class Variable:
         requires_grad: whether `backward` computes a gradient for it.
 
     Raises:
-        TypeError: `data` is no array, or an unknown keyword came.
-        ValueError: the keyword `volatile` of the first release came.
+        TypeError: `data` is no array, or an unknown keyword came. ValueError: a keyword of the first release came.
     """
 
     __array_priority__ = 200
@@ -204,7 +203,6 @@ class Variable:
     @property
     def layout(self) -> None:
         """The memory layout, which is always the standard one (None)."""
-        return
 
     @property
     def node(self) -> VariableNode:
@@ -274,14 +272,10 @@ class Variable:
             self.grad = self.xp.ones_like(self.array)
             if loss_scale is not None:
                 self.grad *= loss_scale
-        elif not self.array.size and self.grad_var is None:
-            self.grad = self.xp.zeros_like(self.array)  # what `chainermn.functions.send` has returned
-        start = self.grad_var
+        start = self.grad_var if self.array.size else Variable(self.array)  # an empty one needs no gradient
         if start is None and self.creator_node is not None:
-            raise TypeError(
-                f"backward: a variable of shape {self.shape} needs a gradient to start from; set its `grad`, or make it a "
-                "scalar (a 0-dimensional array) first"
-            )
+            expected = "needs a gradient to start from; set its `grad`, or make it a scalar (no axes) first"
+            raise TypeError(f"backward: a variable of shape {self.shape} {expected}")
         self.grad_var = None
         with using_config("enable_backprop", enable_double_backprop):
             backprop_to_all(Variable, [(self.node, start)], retain_grad, loss_scale)

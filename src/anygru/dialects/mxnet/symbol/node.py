@@ -83,7 +83,7 @@ def naming(node: Node) -> Iterator[None]:
         yield
     except MXNetError:
         raise
-    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, SyntaxError) as error:
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, SyntaxError, RuntimeError) as error:
         operator = "variable" if node.operator is None else node.operator.name
         raise MXNetError(f"Error in {operator} {node.name}: {type(error).__name__}: {error}") from error
 

@@ -10,7 +10,16 @@ import torch
 from ..tensor.tensor import Tensor
 from .core import CPUPlace, CUDAPlace, get_cuda_device_count
 
-__all__ = ["Parameter", "Variable", "cpu_places", "cuda_places", "in_dygraph_mode", "in_dynamic_mode", "in_pir_mode"]
+__all__ = [
+    "Parameter",
+    "Variable",
+    "cpu_places",
+    "cuda_places",
+    "in_dygraph_mode",
+    "in_dynamic_mode",
+    "in_pir_mode",
+    "use_pir_api",
+]
 
 
 class EagerParamBase(Tensor):
@@ -80,6 +89,9 @@ in_dynamic_mode = in_dynamic_or_pir_mode = in_dygraph_mode
 def in_pir_mode() -> bool:
     """False: the dialect has no intermediate representation."""
     return False
+
+
+use_pir_api = in_pir_mode
 
 
 def cpu_places(device_count: int | None = None) -> list[CPUPlace]:

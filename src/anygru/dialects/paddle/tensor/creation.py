@@ -195,6 +195,7 @@ def eye(
     num_rows: int, num_columns: int | None = None, dtype: DTypeLike = None, name: str | None = None
 ) -> torch.Tensor:
     """Ones on the diagonal, zeros elsewhere."""
+    num_rows, num_columns = (_number(each) for each in (num_rows, num_columns))
     for each in (num_rows, num_columns):
         if each is not None and (not isinstance(each, (int, np.integer)) or each < 0):
             raise paddles(TypeError(f"eye: num_rows and num_columns must be non-negative ints, got {each!r}"))

@@ -97,12 +97,14 @@ def fill_(x: Tensor, value: Any) -> Tensor:
 
 
 def fill_diagonal_(x: Tensor, value: float, offset: int = 0, wrap: bool = False, name: str | None = None) -> Tensor:
-    """One value along the diagonal, in place."""
+    """One value along the diagonal, in place; of more than two axes, which must be equal, along that of all of them."""
+    places = torch.zeros(x.shape, dtype=torch.bool, device=x.device)
     if offset:
-        torch.Tensor.diagonal(x.detach(), offset).fill_(value)
+        torch.diagonal(places, offset).fill_(True)
     else:
-        torch.Tensor.fill_diagonal_(x.detach(), value, wrap)
-    return x
+        places.fill_diagonal_(True, wrap)
+    recorded = torch.is_grad_enabled() and x.requires_grad and not x.is_leaf
+    return overwrite(x, torch.masked_fill(torch.clone(x) if recorded else x, places, value))
 
 
 def uniform_(x: Tensor, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None) -> Tensor:

@@ -1,12 +1,17 @@
 """Decompositions and inverses: what `paddle.linalg` has beside the products of `linalg`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from .operation import operation
 
-__all__ = ["det", "eigh", "inv", "matrix_power", "qr", "solve", "svd"]
+__all__ = [
+    "cholesky_solve", "cond", "corrcoef", "cov", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matrix_power",
+    "matrix_rank", "multi_dot", "pinv", "qr", "slogdet", "solve", "svd", "triangular_solve",
+]  # fmt: skip
+
 
 inv = operation(lambda x, name=None: torch.linalg.inv(x))
 det = operation(lambda x, name=None: torch.linalg.det(x))
@@ -42,3 +47,96 @@ def solve(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Te
 def matrix_power(x: torch.Tensor, n: int, name: str | None = None) -> torch.Tensor:
     """The n-th power of a matrix."""
     return torch.linalg.matrix_power(x, n)
+
+
+@operation
+def cholesky_solve(x: torch.Tensor, y: torch.Tensor, upper: bool = False, name: str | None = None) -> torch.Tensor:
+    """The solution of A @ out = x, where y is the Cholesky factor of A."""
+    return torch.cholesky_solve(x, y, upper)
+
+
+@operation
+def triangular_solve(
+    x: torch.Tensor,
+    y: torch.Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+    name: str | None = None,
+) -> torch.Tensor:
+    """The solution of x @ out = y for a triangular x, or of its transpose."""
+    x = torch.transpose(x, -1, -2) if transpose else x
+    return torch.linalg.solve_triangular(x, y, upper=upper != transpose, unitriangular=unitriangular)
+
+
+@operation
+def cond(x: torch.Tensor, p: float | str | None = None, name: str | None = None) -> torch.Tensor:
+    """The condition number by a norm, the 2-norm unless given."""
+    return torch.linalg.cond(x, p)
+
+
+@operation
+def corrcoef(x: torch.Tensor, rowvar: bool = True, name: str | None = None) -> torch.Tensor:
+    """The correlation coefficients of rows (columns unless `rowvar`)."""
+    return torch.corrcoef(x if rowvar else torch.t(x))
+
+
+@operation
+def cov(
+    x: torch.Tensor,
+    rowvar: bool = True,
+    ddof: bool = True,
+    fweights: torch.Tensor | None = None,
+    aweights: torch.Tensor | None = None,
+    name: str | None = None,
+) -> torch.Tensor:
+    """The covariances of rows (columns unless `rowvar`), divided by count - 1 unless `ddof` is False."""
+    return torch.cov(
+        x if rowvar or x.ndim < 2 else torch.t(x), correction=int(ddof), fweights=fweights, aweights=aweights
+    )
+
+
+@operation
+def eig(x: torch.Tensor, name: str | None = None) -> Any:
+    """Eigenvalues and eigenvectors."""
+    return tuple(torch.linalg.eig(x))
+
+
+@operation
+def eigvals(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
+    """The eigenvalues."""
+    return torch.linalg.eigvals(x)
+
+
+@operation
+def eigvalsh(x: torch.Tensor, UPLO: str = "L", name: str | None = None) -> torch.Tensor:
+    """The eigenvalues of a symmetric matrix."""
+    return torch.linalg.eigvalsh(x, UPLO)
+
+
+@operation
+def matrix_rank(
+    x: torch.Tensor, tol: float | torch.Tensor | None = None, hermitian: bool = False, name: str | None = None
+) -> torch.Tensor:
+    """How many singular values are above `tol`, as int32."""
+    if tol is None:
+        return torch.linalg.matrix_rank(x, hermitian=hermitian).to(torch.int32)
+    return torch.linalg.matrix_rank(x, tol, hermitian).to(torch.int32)
+
+
+@operation
+def multi_dot(x: Sequence[torch.Tensor], name: str | None = None) -> torch.Tensor:
+    """The product of several matrices, in the order that costs least."""
+    return torch.linalg.multi_dot(list(x))
+
+
+@operation
+def pinv(x: torch.Tensor, rcond: float = 1e-15, hermitian: bool = False, name: str | None = None) -> torch.Tensor:
+    """The pseudo-inverse."""
+    return torch.linalg.pinv(x, rcond=rcond, hermitian=hermitian)
+
+
+@operation
+def slogdet(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
+    """Sign and logarithm of the determinant, stacked."""
+    return torch.stack(tuple(torch.linalg.slogdet(x)))

@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 # Paddle 2.6.2 has these functions, but no methods of their names; `tolist`, `shape` and `is_tensor` the tensor gives itself.
-_NO_METHODS = {"crop", "det", "eigh", "einsum", "inv", "is_tensor", "searchsorted", "shape", "svd", "tolist"}
+_NO_METHODS = {
+    "crop", "det", "eigh", "einsum", "inv", "is_tensor", "matrix_rank", "searchsorted", "shape", "slogdet", "svd", "tolist",
+    "triangular_solve",
+}  # fmt: skip
 _CREATING = {"clone", "diag", "diag_embed", "diagflat", "tril", "triu", "multinomial"}
 _MODULES = (ops, math, reduction, manipulation, selection, linalg, matrices, logic, search, stat, attribute)
 

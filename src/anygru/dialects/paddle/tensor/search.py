@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..base.errors import paddles
 from ..framework.dtype import torch_dtype
 from ..framework.kinds import Axis, DTypeLike, Operand
 from .operation import as_axis, need_same_dtype, need_tensor, no_bools, operation
@@ -26,6 +27,12 @@ def _position(name: str, compute: Callable[..., Any], what: str) -> Callable[...
         no_bools(x, function.__name__)
         if dtype is None:
             raise ValueError(f"{function.__name__}: dtype must be 'int32' or 'int64', but received None")
+        if torch_dtype(dtype) not in (torch.int32, torch.int64):
+            raise ValueError(
+                f"(InvalidArgument) {function.__name__}(): dtype must be int32 or int64, but received {dtype}"
+            )
+        if isinstance(axis, float):
+            raise paddles(TypeError(f"{function.__name__}: axis must be an int, but received {axis!r}"))
         out = compute(x, as_axis(axis), keepdim) if axis is not None else compute(x)
         if axis is None and keepdim:
             out = torch.reshape(out, [1] * x.ndim)

@@ -17,9 +17,6 @@ as anygru's own layers, is handed `plain(tensor)`.
 from __future__ import annotations
 
 import copy
-import functools
-import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,12 +26,12 @@ from ..base import core, unique_name
 from ..base.seams import words
 from ..framework.dtype import FROM_TORCH, dtype, torch_dtype
 from ..framework.kinds import Operand
-from .gradients import backward
+from .differentiable import Differentiable
 from .methods import METHODS
 from .moving import recast as recast
 from .operation import as_torch as as_torch
 from .operation import plain as plain
-from .operation import results_are, wrap
+from .operation import results_are
 from .to_string import tensor_to_string
 
 _torch_shape = torch.Tensor.shape.__get__  # type: ignore[attr-defined]
@@ -54,31 +51,7 @@ class Size(int):
         return self._lengths if dim is None else self._lengths[dim]
 
 
-class TensorHookRemoveHelper:
-    """Takes a gradient hook off again."""
-
-    def __init__(self, handle: Any, tensor: Tensor) -> None:
-        self._handle = handle
-        self._tensor = tensor
-        self._number = tensor.__dict__.get("_hooks_made", 0)
-        tensor.__dict__["_hooks_made"] = self._number + 1
-
-    def remove(self) -> bool:
-        """Remove the hook; True the first time, later False and a RuntimeWarning."""
-        if self._handle is None:
-            warnings.warn(
-                f"The backward hook (ID: {self._number}) of Tensor `{self._tensor.name}` you want to remove does not "
-                "exist or has been removed.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-            return False
-        self._handle.remove()
-        self._handle = None
-        return True
-
-
-class Tensor(torch.Tensor):
+class Tensor(Differentiable):
     """A tensor of the Paddle dialect; make one with `paddle.to_tensor`, `paddle.ones` and the like."""
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
@@ -175,113 +148,6 @@ class Tensor(torch.Tensor):
         _set_torch_data(self, value)
         if isinstance(value, Tensor):
             self.stop_gradient = value.stop_gradient  # Paddle takes this over with the values
-
-    @property
-    def stop_gradient(self) -> bool:
-        """True where no gradient is computed: the opposite of `requires_grad`, except that integers may say False too."""
-        kept = self.__dict__.get("_stop_gradient")
-        return not self.requires_grad if kept is None else kept
-
-    @stop_gradient.setter
-    def stop_gradient(self, stop: bool) -> None:
-        if not (self.is_floating_point() or self.is_complex()):
-            self._stop_gradient = bool(stop)
-            return
-        self.__dict__.pop("_stop_gradient", None)
-        if stop and not self.is_leaf:
-            self.detach_()
-        elif bool(stop) == self.requires_grad:
-            self.requires_grad_(not stop)
-
-    @property
-    def grad(self) -> Tensor | None:
-        """The gradient of a leaf (or of a tensor with `retain_grads`), None before `backward`."""
-        grad = _torch_grad(self) if self.is_leaf else self.__dict__.get("_retained")
-        if type(grad) is torch.Tensor:
-            grad.__class__ = Tensor
-            grad.__dict__["_stop_gradient"] = False  # Paddle's gradients say so
-        return grad
-
-    @grad.setter  # type: ignore[override]
-    def grad(self, value: torch.Tensor) -> None:
-        if value is None and words.are_torchs:
-            _set_torch_grad(self, None)
-            return
-        if not isinstance(value, torch.Tensor):
-            raise ValueError(f"(InvalidArgument) grad must be Tensor, but got {type(value).__name__}; use clear_grad()")
-        grad = plain(value.detach())  # the property gives it its class and its stop_gradient
-        if self.is_leaf:
-            _set_torch_grad(self, grad)
-        else:
-            self.__dict__["_retained"] = grad
-
-    def gradient(self) -> np.ndarray | None:
-        """The gradient as a NumPy array, None before `backward`."""
-        grad = self.grad
-        return None if grad is None else grad.numpy()
-
-    def clear_gradient(self, set_to_zero: bool = True) -> None:
-        """Make the gradient zeros, or None with `set_to_zero=False`."""
-        grad = _torch_grad(self) if self.is_leaf else self.__dict__.get("_retained")
-        if grad is None:
-            return
-        if set_to_zero:
-            with torch.no_grad():
-                grad.detach().zero_()
-        elif self.is_leaf:
-            _set_torch_grad(self, None)
-        else:
-            self.__dict__["_retained"] = None
-
-    clear_grad = clear_gradient
-
-    def backward(self, grad_tensor: torch.Tensor | None = None, retain_graph: bool = False) -> None:  # type: ignore[override]
-        """Add the gradients of this tensor, weighted by `grad_tensor` (ones), to those of the leaves it came from.
-
-        Nothing happens for a tensor with `stop_gradient`.
-
-        Raises:
-            SystemError: if the graph has been used by a `backward` without `retain_graph`.
-            ValueError: if `grad_tensor` is no tensor or has another shape.
-        """
-        backward([self], [grad_tensor], retain_graph)
-
-    def register_hook(self, hook: Callable[[Tensor], torch.Tensor | None]) -> TensorHookRemoveHelper:
-        """Call `hook(gradient)` when the gradient is known; what it returns, unless None, takes its place.
-
-        Raises:
-            RuntimeError: for a tensor with `stop_gradient`.
-        """
-        if not self.requires_grad:
-            raise RuntimeError("Cannot register hook on a tensor that stop gradient.")
-
-        zeros = self._zeros()
-
-        def call(gradient: torch.Tensor | None) -> torch.Tensor | None:
-            return hook(wrap(zeros() if gradient is None else gradient.view_as(gradient)))
-
-        return TensorHookRemoveHelper(super().register_hook(call), self)
-
-    def _zeros(self) -> Callable[[], torch.Tensor]:
-        """Makes the gradient of a part of a split that nothing depends on: torch gives None, Paddle 2.6.2 zeros (recorded)."""
-        return functools.partial(torch.zeros, _torch_shape(self), dtype=_torch_dtype(self), device=self.device)
-
-    def retain_grads(self) -> None:
-        """Keep the gradient of a tensor that is no leaf, as the hooks registered before have left it; the last one stays.
-
-        torch's own `retain_grad` comes after all hooks and adds up; Paddle 2.6.2 does neither (recorded).
-        """
-        if not self.requires_grad or self.is_leaf or "_retained" in self.__dict__:
-            return
-        kept = self.__dict__
-        kept["_retained"] = None
-
-        zeros = self._zeros()
-
-        def keep(gradient: torch.Tensor | None) -> None:
-            kept["_retained"] = zeros() if gradient is None else plain(gradient.detach())
-
-        super().register_hook(keep)
 
     def numpy(self, *_: Any) -> np.ndarray:  # type: ignore[override]
         """A copy as a NumPy array (bfloat16 as uint16 bit patterns)."""

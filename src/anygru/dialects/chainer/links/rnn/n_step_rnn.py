@@ -49,9 +49,16 @@ class NStepRNNBase(ChainList):
     """
 
     kind: recurrent.Kind
+    n_weights: int
+    """Number of matrices of a layer; also read from the class."""
     use_bi_direction: bool
     ws: list[list[Parameter]]
     bs: list[list[Parameter]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if hasattr(cls, "kind"):
+            cls.n_weights = cls.kind.n_weights
 
     def __init__(
         self,
@@ -108,11 +115,6 @@ class NStepRNNBase(ChainList):
         """Initial states of zeros [S, B, N] (in both directions [2S, B, N]) for a batch of sequences."""
         shape = (self.n_layers * self.direction, len(xs), self.out_size)
         return Variable(self.xp.zeros(shape, dtype=xs[0].dtype))
-
-    @property
-    def n_weights(self) -> int:
-        """Number of matrices of a layer."""
-        return self.kind.n_weights
 
     @property
     def n_cells(self) -> int:

@@ -10,12 +10,13 @@ import torch
 from ...framework.dtype import torch_dtype
 from ...metric import metrics
 from ...nn.functional import activation as F
-from ...nn.functional import common, loss, pooling
+from ...nn.functional import common, entropy, pooling
 from ...nn.functional import input as inputs
 from ...nn.functional.activation import elu, gelu, leaky_relu, relu, relu6, softplus, softsign, swish
+from ...nn.functional.entropy import softmax_with_cross_entropy
 from ...nn.functional.extension import sequence_mask
 from ...nn.functional.loss import mse_loss as _mse_loss
-from ...nn.functional.loss import softmax_with_cross_entropy, square_error_cost
+from ...nn.functional.loss import square_error_cost
 from ...tensor import creation, linalg, manipulation, math, random, search, stat
 from ...tensor.creation import assign, diag, eye, linspace, ones_like, zeros_like
 from ...tensor.logic import (
@@ -283,7 +284,7 @@ def cross_entropy(
     input: torch.Tensor, label: torch.Tensor, soft_label: bool = False, ignore_index: int = -100
 ) -> Tensor:
     """-log of the probability `input` of the label, the class axis kept with length 1."""
-    return loss.cross_entropy(input, label, None, ignore_index, "none", soft_label, use_softmax=False)
+    return entropy.cross_entropy(input, label, None, ignore_index, "none", soft_label, use_softmax=False)
 
 
 def mse_loss(input: torch.Tensor, label: torch.Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from .activation import *
 from .common import *
 from .conv import *
+from .entropy import *
 from .extension import *
 from .input import *
 from .loss import *

@@ -15,7 +15,7 @@ from ...tensor.operation import as_sizes, need_same_dtype, need_tensor, operatio
 
 __all__ = [
     "alpha_dropout", "bilinear", "cosine_similarity", "dropout", "dropout2d", "dropout3d", "label_smooth",
-    "linear", "normalize", "pad",
+    "linear", "normalize", "pad", "pairwise_distance",
     "zeropad2d",
 ]  # fmt: skip
 
@@ -113,7 +113,14 @@ _DROPPED_BY_ALPHA = -1.6732632423543772 * 1.0507009873554805  # selu far below 0
 
 @operation
 def alpha_dropout(x: torch.Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> torch.Tensor:
-    """Dropout that keeps mean and variance after selu."""
+    """Dropout that keeps mean and variance after selu.
+
+    Raises:
+        TypeError: for a probability that is no number.
+        ValueError: for one that is not from 0 to 1.
+    """
+    if not isinstance(p, (float, int)):
+        raise paddles(TypeError("p argument should be a float or int"))
     if not 0 <= p <= 1:
         raise ValueError("p argument should between 0 and 1")
     if not training or p == 0:
@@ -201,6 +208,20 @@ def normalize(
         raise ValueError(f"(InvalidArgument) normalize(): all lengths of x must be above 0, got {list(x.shape)}")
     axis = 0 if x.ndim == 1 else axis
     return torch.div(x, torch.clamp(torch.linalg.vector_norm(x, p, axis, True), min=epsilon))
+
+
+@operation
+def pairwise_distance(
+    x: torch.Tensor,
+    y: torch.Tensor,
+    p: float = 2.0,
+    epsilon: float = 1e-6,
+    keepdim: bool = False,
+    name: str | None = None,
+) -> torch.Tensor:
+    """The p-norm of x - y + epsilon along the last axis."""
+    difference = torch.sub(x, y)
+    return torch.linalg.vector_norm(torch.add(difference, epsilon) if epsilon else difference, p, -1, keepdim)
 
 
 @operation

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ...tensor.operation import need_same_dtype, operation, plain
-from .window import CHANNELS_LAST, Lengths, Padding, lengths, margins, padded, to_first, to_last
+from .window import Lengths, Padding, is_last, lengths, margins, padded, to_first, to_last
 
 __all__ = ["conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose"]
 
@@ -17,12 +17,10 @@ Function = Callable[..., Any]
 def _check(x: torch.Tensor, weight: torch.Tensor, dims: int, data_format: str, name: str) -> bool:
     """Whether the channels are the last axis; raises for another format or number of axes."""
     need_same_dtype(x, weight, name)
-    formats = ("NC" + "DHW"[3 - dims :], "N" + "DHW"[3 - dims :] + "C") if dims > 1 else ("NCL", "NLC")
-    if data_format not in formats:
-        raise ValueError(f"Attr(data_format) should be one of {formats}. Received Attr(data_format): {data_format}.")
+    last = is_last(data_format, dims)
     if x.ndim != dims + 2:
         raise ValueError(f"Input x should be {dims + 2}D tensor, but received x with the shape of {list(x.shape)}")
-    return data_format in CHANNELS_LAST
+    return last
 
 
 def _convolution(dims: int) -> Function:

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from ...tensor.operation import operation, plain
-from .window import CHANNELS_LAST, Lengths, Padding, lengths, margins, padded, to_first, to_last
+from .window import Lengths, Padding, is_last, lengths, margins, padded, to_first, to_last
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
@@ -26,7 +27,7 @@ def _max(
     ceil_mode: bool,
     data_format: str,
 ) -> Any:
-    last = data_format in CHANNELS_LAST
+    last = is_last(data_format, dims)
     if return_mask and last:
         raise ValueError(
             f"When setting return_mask to true, data_format must be set to {_FORMATS[dims - 1]} in API:max_pool{dims}d"
@@ -51,7 +52,7 @@ def _average(
     divisor: int | None,
     data_format: str,
 ) -> Any:
-    last = data_format in CHANNELS_LAST
+    last = is_last(data_format, dims)
     inner, window = to_first(plain(x), last), lengths(kernel_size, dims, "kernel_size")
     steps = window if stride is None else lengths(stride, dims, "pool_stride")
     pairs = margins(padding, inner.shape[2:], window, steps, last)
@@ -161,7 +162,8 @@ def avg_pool3d(
 def _sizes(output_size: Any, inner: torch.Tensor) -> list[int]:
     """The lengths wanted; None keeps an axis."""
     dims = inner.dim() - 2
-    given = list(output_size) if isinstance(output_size, (list, tuple)) else [output_size] * dims
+    given = output_size.tolist() if isinstance(output_size, (torch.Tensor, np.ndarray)) else output_size
+    given = list(given) if isinstance(given, (list, tuple)) else [given] * dims
     return [int(n) if size is None else int(size) for size, n in zip(given, inner.shape[2:], strict=True)]
 
 
@@ -169,12 +171,12 @@ def _adaptive_average(dims: int) -> Callable[..., Any]:
     pool = getattr(torch.nn.functional, f"adaptive_avg_pool{dims}d")
 
     def with_format(x: torch.Tensor, output_size: Lengths, data_format: str = "NCHW", name: str | None = None) -> Any:
-        last = data_format in CHANNELS_LAST
+        last = is_last(data_format, dims)
         inner = to_first(plain(x), last)
         return to_last(pool(inner, _sizes(output_size, inner)), last)
 
     def without(x: torch.Tensor, output_size: Lengths, name: str | None = None) -> Any:
-        return with_format(x, output_size)
+        return with_format(x, output_size, "NCL")
 
     function = without if dims == 1 else with_format
     if dims == 3:

@@ -11,6 +11,21 @@ Padding = int | str | Sequence[int] | Sequence[Sequence[int]]
 CHANNELS_LAST = ("NLC", "NHWC", "NDHWC")
 
 
+_FIRST = ("NCL", "NCHW", "NCDHW")
+
+
+def is_last(data_format: str, dims: int) -> bool:
+    """Whether the channels are the last axis of [N, ...] with `dims` axes of space.
+
+    Raises:
+        ValueError: for another format.
+    """
+    formats = (_FIRST[dims - 1], CHANNELS_LAST[dims - 1])
+    if data_format not in formats:
+        raise ValueError(f"Attr(data_format) should be one of {formats}. Received Attr(data_format): {data_format}.")
+    return data_format == formats[1]
+
+
 def lengths(value: Lengths, dims: int, name: str) -> list[int]:
     """One length an axis: a number stands for all.
 

@@ -24,6 +24,7 @@ from ...framework.framework import get_default_dtype
 from ...tensor.tensor import Tensor
 from ...tensor.uninitialized import create_tensor
 from . import casting
+from .hooks import HookRemoveHelper, StateDictHook, assign
 from .state import load_state, state_of
 
 __all__ = ["HookRemoveHelper", "Layer"]
@@ -33,33 +34,6 @@ def _snake_case(name: str) -> str:
     """GRUCell -> gru_cell, BatchNorm1D -> batch_norm1d, My_Net -> my__net."""
     parts = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", parts).lower()
-
-
-class HookRemoveHelper:
-    """Takes a forward hook off again; a second `remove` does nothing."""
-
-    def __init__(self, handle: Any) -> None:
-        self._handle = handle
-
-    def remove(self) -> None:
-        """Remove the hook."""
-        self._handle.remove()
-
-
-class _StateDictHook:
-    """One entry of `_state_dict_hooks`, under Paddle's numbering."""
-
-    _next = 0
-
-    def __init__(self, hooks: OrderedDict[int, Any], hook: Callable[..., Any]) -> None:
-        self._hooks = hooks
-        self._number = _StateDictHook._next
-        _StateDictHook._next += 1
-        hooks[self._number] = hook
-
-    def remove(self) -> None:
-        """Remove the hook."""
-        self._hooks.pop(self._number, None)
 
 
 class KeepsPrecision:
@@ -86,8 +60,6 @@ class Layer(torch.nn.Module):
         set_plainly("_dtype", dtype)
         set_plainly("_paddle_state_hooks", OrderedDict())
 
-    # -- attributes ----------------------------------------------------------------------------------------------------
-
     @property
     def _sub_layers(self) -> dict[str, Any]:
         return self._modules
@@ -104,44 +76,7 @@ class Layer(torch.nn.Module):
         if isinstance(getattr(type(self), name, None), property):
             object.__setattr__(self, name, value)
             return
-        tables = self.__dict__
-        parameters, modules, buffers = tables.get("_parameters"), tables.get("_modules"), tables.get("_buffers")
-        if parameters is None or modules is None or buffers is None:
-            if isinstance(value, (EagerParamBase, torch.nn.Module)):
-                raise ValueError("super().__init__() should be called first")
-            object.__setattr__(self, name, value)
-        elif isinstance(value, EagerParamBase):
-            _forget(name, tables, modules, buffers)
-            parameters[name] = value
-        elif name in parameters:
-            if value is not None:
-                raise TypeError(
-                    f"assignment to parameter '{name}' should be of type Parameter or None, but got '{type(value).__name__}'"
-                )
-            parameters[name] = None
-        elif isinstance(value, torch.nn.Module):
-            _forget(name, tables, parameters, buffers)
-            modules[name] = value
-        elif name in modules:
-            if value is not None:
-                raise TypeError(
-                    f"assignment to sublayer '{name}' should be of type Layer or None, but got '{type(value).__name__}'"
-                )
-            modules[name] = None
-        elif name in buffers:
-            if value is not None and not isinstance(value, torch.Tensor):
-                raise TypeError(
-                    f"assignment to buffers '{name}' should be of type core.Tensor or None, but got '{type(value).__name__}'"
-                )
-            buffers[name] = value
-        elif isinstance(value, torch.Tensor):
-            tables.pop(name, None)
-            self._non_persistent_buffers_set.add(name)
-            buffers[name] = value
-        else:
-            object.__setattr__(self, name, value)
-
-    # -- parameters ----------------------------------------------------------------------------------------------------
+        assign(self, name, value)
 
     def create_parameter(
         self,
@@ -227,8 +162,6 @@ class Layer(torch.nn.Module):
             if parameter.trainable:
                 parameter.clear_gradient()
 
-    # -- buffers -------------------------------------------------------------------------------------------------------
-
     def register_buffer(self, name: str, tensor: Any, persistable: bool = True) -> None:
         """Register a tensor that is no parameter; a persistable one is part of the state_dict.
 
@@ -261,8 +194,6 @@ class Layer(torch.nn.Module):
         yield from self._named_members(
             lambda layer: layer._buffers.items(), prefix=prefix, recurse=deep, remove_duplicate=remove_duplicate
         )
-
-    # -- sublayers -----------------------------------------------------------------------------------------------------
 
     def add_sublayer(self, name: Any, sublayer: Any) -> Any:
         """Register `sublayer` (or None) as the attribute `name`, and return it.
@@ -297,8 +228,6 @@ class Layer(torch.nn.Module):
             else:
                 yield from layer.named_modules(seen, inner)
 
-    # -- naming and printing -------------------------------------------------------------------------------------------
-
     def full_name(self) -> str:
         """The layer's own name, such as gru_cell_0."""
         return self._full_name
@@ -315,8 +244,6 @@ class Layer(torch.nn.Module):
         if inner:
             text += "\n  " + "\n  ".join(inner) + "\n"
         return text + ")"
-
-    # -- running -------------------------------------------------------------------------------------------------------
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
         """The hooks and `forward`; under torch.compile computed eagerly, since torch would trace tensors as its own."""
@@ -350,8 +277,6 @@ class Layer(torch.nn.Module):
         """Not for layers: gradients come from `loss.backward()`."""
         raise ValueError("Layer shouldn't implement backward")
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def state_dict(
         self,
         destination: Any = None,
@@ -379,9 +304,9 @@ class Layer(torch.nn.Module):
         """As `state_dict`, with the buffers that are not persistable."""
         return state_of(self, destination, include_sublayers, structured_name_prefix, True, use_hook)
 
-    def register_state_dict_hook(self, hook: Callable[..., Any]) -> _StateDictHook:
+    def register_state_dict_hook(self, hook: Callable[..., Any]) -> StateDictHook:
         """Call `hook(state)` on every state_dict made; what it returns, unless None, takes the state's place."""
-        return _StateDictHook(self._paddle_state_hooks, hook)
+        return StateDictHook(self._paddle_state_hooks, hook)
 
     def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> tuple[list[str], list[str]]:
         """Overwrite parameters and persistable buffers with the tensors or arrays of the same name.
@@ -400,8 +325,6 @@ class Layer(torch.nn.Module):
         return load_state(self, state_dict, use_structured_name)
 
     set_dict = load_dict = set_state_dict
-
-    # -- dtype and device ----------------------------------------------------------------------------------------------
 
     def to(self, device: Any = None, dtype: Any = None, blocking: Any = None, **torch_options: Any) -> Layer:  # type: ignore[override]
         """Move parameters and buffers to a device and cast all of them (integers too) to a dtype, in place.
@@ -459,10 +382,3 @@ def _eagerly(layer: Layer, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 
 not_traced(Layer.__call__)  # type: ignore[arg-type]
-
-
-def _forget(name: str, *tables: Any) -> None:
-    """Take an attribute out of the tables that it is in."""
-    for table in tables:
-        if name in table:
-            del table[name]

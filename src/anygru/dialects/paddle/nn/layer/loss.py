@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..functional import entropy
 from ..functional import loss as F
 from .of_function import FunctionLayer, layer_of
 
@@ -38,7 +39,7 @@ BCEWithLogitsLoss = _loss(
 CTCLoss = _loss("CTCLoss", F.ctc_loss, named=False, blank=0, **_MEAN)
 CosineEmbeddingLoss = _loss("CosineEmbeddingLoss", F.cosine_embedding_loss, check=_cosine, margin=0, **_MEAN)
 CrossEntropyLoss = _loss(
-    "CrossEntropyLoss", F.cross_entropy, weight=None, ignore_index=-100, **_MEAN, soft_label=False, axis=-1,
+    "CrossEntropyLoss", entropy.cross_entropy, weight=None, ignore_index=-100, **_MEAN, soft_label=False, axis=-1,
     use_softmax=True, label_smoothing=0.0,
 )  # fmt: skip
 HingeEmbeddingLoss = _loss("HingeEmbeddingLoss", F.hinge_embedding_loss, margin=1.0, **_MEAN)

@@ -11,7 +11,7 @@ from .layers import Layer
 from .of_function import FunctionLayer, layer_of
 
 __all__ = [
-    "ChannelShuffle", "Dropout3D", "Pad1D", "Pad2D", "Pad3D", "PixelShuffle", "PixelUnshuffle", "Upsample",
+    "ChannelShuffle", "Dropout3D", "PairwiseDistance", "Pad1D", "Pad2D", "Pad3D", "PixelShuffle", "PixelUnshuffle", "Upsample",
     "UpsamplingBilinear2D", "UpsamplingNearest2D", "ZeroPad2D",
 ]  # fmt: skip
 
@@ -113,3 +113,6 @@ PixelUnshuffle = layer_of(
 )
 ChannelShuffle = layer_of("ChannelShuffle", vision.channel_shuffle, "_{}", "groups", __name__, groups=..., **_LAST)
 Dropout3D = layer_of("Dropout3D", common.dropout3d, "{}", "p data_format", __name__, p=0.5, data_format="NCDHW")
+PairwiseDistance = layer_of(
+    "PairwiseDistance", common.pairwise_distance, "{}", "p", __name__, p=2.0, epsilon=1e-6, keepdim=False
+)

@@ -1,0 +1,3 @@
+"""Distributions of random Variables."""
+
+from .basic import *
