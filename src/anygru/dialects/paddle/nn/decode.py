@@ -127,8 +127,9 @@ class BeamSearchDecoder(Decoder):
         """The likeliest of all continuations of all beams; a finished beam goes on with end tokens only."""
         tokens = logits.shape[-1]
         ended, lengths = plain(before.finished), plain(before.lengths)
-        only_end = logits.new_full([tokens], _NEVER)
-        only_end[self.end_token] = 0.0
+        mask = [_NEVER] * tokens
+        mask[self.end_token] = 0.0
+        only_end = logits.new_tensor(mask)
         step = torch.where(ended.unsqueeze(2), only_end, torch.log(torch.softmax(logits, -1)))
         log_probs = (step + plain(before.log_probs).unsqueeze(2)).flatten(1)
         best, places = (plain(each) for each in search.topk(wrap(log_probs), self.beam_size))

@@ -220,8 +220,22 @@ def pairwise_distance(
     name: str | None = None,
 ) -> torch.Tensor:
     """The p-norm of x - y + epsilon along the last axis."""
-    difference = torch.sub(x, y)
-    return torch.linalg.vector_norm(torch.add(difference, epsilon) if epsilon else difference, p, -1, keepdim)
+    difference = torch.sub(plain(x), plain(y))
+    if epsilon:
+        difference = torch.add(difference, epsilon)
+    size = torch.abs(difference)
+    if p == 0:
+        out = torch.count_nonzero(difference, -1).unsqueeze(-1) + torch.mul(size, 0.0).sum(-1, True)  # of gradient 0
+        return out if keepdim else out.squeeze(-1)
+    if abs(p) == float("inf"):
+        # Paddle's gradient is whole for each of several equal elements; torch shares it out (recorded from 2.6.2).
+        extreme = torch.amax if p > 0 else torch.amin
+        top = extreme(size.detach(), -1, True)
+        chosen = torch.eq(size, top)
+        spare = torch.mul(torch.sub(chosen.sum(-1, True), 1), top)
+        out = torch.sub(torch.where(chosen, size, 0.0).sum(-1, True), spare)
+        return out if keepdim else out.squeeze(-1)
+    return torch.linalg.vector_norm(difference, p, -1, keepdim)
 
 
 @operation

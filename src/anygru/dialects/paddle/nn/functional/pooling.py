@@ -35,7 +35,7 @@ def _max(
     inner, window = to_first(plain(x), last), lengths(kernel_size, dims, "kernel_size")
     steps = window if stride is None else lengths(stride, dims, "pool_stride")
     pairs = margins(padding, inner.shape[2:], window, steps, last)
-    inner, even = padded(inner, pairs, -float("inf"))
+    inner, even = padded(inner, pairs, -float("inf"), window)
     pool = getattr(torch.nn.functional, f"max_pool{dims}d")
     out = pool(inner, window, steps, even, 1, ceil_mode, return_mask)
     return (out[0], out[1].to(torch.int32)) if return_mask else to_last(out, last)
@@ -57,11 +57,11 @@ def _average(
     steps = window if stride is None else lengths(stride, dims, "pool_stride")
     pairs = margins(padding, inner.shape[2:], window, steps, last)
     pool: Callable[..., torch.Tensor] = getattr(torch.nn.functional, f"avg_pool{dims}d")
-    shifted, even = padded(inner, pairs)
+    shifted, even = padded(inner, pairs, 0.0, window)
     uneven = shifted is not inner
     out = pool(shifted, window, steps, even, ceil_mode, not exclusive)
     if uneven and exclusive:  # the share of a window that lies on the input
-        ones = padded(torch.ones_like(inner[:1, :1]), pairs)[0]
+        ones = padded(torch.ones_like(inner[:1, :1]), pairs, 0.0, window)[0]
         out = out / pool(ones, window, steps, even, ceil_mode)
     if divisor is not None:
         whole = pool(shifted, window, steps, even, ceil_mode, True)

@@ -80,9 +80,15 @@ def margins(
     raise ValueError(f"padding size should be {dims}, {2 * dims} or {dims + 2} pairs, got {padding}")
 
 
-def padded(x: torch.Tensor, pairs: Sequence[tuple[int, int]], value: float = 0.0) -> tuple[torch.Tensor, list[int]]:
-    """`x` with the uneven part of the margins added, and the even part for the kernel to add."""
-    if all(before == after for before, after in pairs):
+def padded(
+    x: torch.Tensor, pairs: Sequence[tuple[int, int]], value: float = 0.0, window: Sequence[int] | None = None
+) -> tuple[torch.Tensor, list[int]]:
+    """`x` with the margins that torch's kernels do not add, and those for the kernel to add.
+
+    torch adds the same before and after an axis, and for pooling at most half of the `window`.
+    """
+    widest = [2 * max(pair) for pair in pairs] if window is None else window
+    if all(first == last and 2 * first <= most for (first, last), most in zip(pairs, widest, strict=True)):
         return x, [before for before, _ in pairs]
     flat = [each for pair in reversed(pairs) for each in pair]
     return torch.nn.functional.pad(x, flat, value=value), [0] * len(pairs)

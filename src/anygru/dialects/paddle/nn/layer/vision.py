@@ -113,6 +113,14 @@ PixelUnshuffle = layer_of(
 )
 ChannelShuffle = layer_of("ChannelShuffle", vision.channel_shuffle, "_{}", "groups", __name__, groups=..., **_LAST)
 Dropout3D = layer_of("Dropout3D", common.dropout3d, "{}", "p data_format", __name__, p=0.5, data_format="NCDHW")
-PairwiseDistance = layer_of(
-    "PairwiseDistance", common.pairwise_distance, "{}", "p", __name__, p=2.0, epsilon=1e-6, keepdim=False
-)
+_NORM: dict[str, Any] = {"p": 2.0, "epsilon": 1e-6, "keepdim": False}
+
+
+class PairwiseDistance(layer_of("PairwiseDistance", common.pairwise_distance, "{}", "", __name__, **_NORM)):  # type: ignore[misc]
+    """`paddle.nn.functional.pairwise_distance` as a layer."""
+
+    def extra_repr(self) -> str:
+        """The options that differ from the defaults, and p."""
+        text = f"p={self.p}" + (f", epsilon={self.epsilon}" if self.epsilon != 1e-6 else "")
+        text += f", keepdim={self.keepdim}" if self.keepdim is not False else ""
+        return text + (f", name={self._name}" if self._name else "")
