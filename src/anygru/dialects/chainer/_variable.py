@@ -386,13 +386,3 @@ class Variable:
 
 
 VariableNode.variable_class = Variable
-
-
-def as_variable(obj: Any) -> Variable:
-    """A Variable as it is; an array as a Variable that requires no gradient."""
-    return obj if isinstance(obj, Variable) else Variable(obj, requires_grad=False)
-
-
-def as_array(obj: Any) -> Any:
-    """The array of a Variable; an array as it is."""
-    return obj.array if isinstance(obj, Variable) else obj
