@@ -1,7 +1,6 @@
 """One call in its inner form: checks, the choice of a backend, and what happens between the layers."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -54,7 +53,7 @@ def run(
         found: tuple[Tensor, Tensor] | None = direct("direct", input, h_0, weights, options)
         if found is not None:
             return found
-    with not_recorded():
+    with _NotRecorded():
         layout = _check(input, weights, options)
         if h_0 is not None:
             _check_h_0(h_0, input, layout, weights, batch)
@@ -113,18 +112,17 @@ def is_recorded() -> bool:
     return _recorder() is not None
 
 
-@contextmanager
-def not_recorded() -> Iterator[None]:
+class _NotRecorded:
     """Comparisons of sizes inside are left out of a trace, which would warn that they are constants in it."""
-    recorder = _recorder()
-    if recorder is None:
-        yield
-        return
-    torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        torch._C._set_tracing_state(recorder)  # type: ignore[attr-defined]
+
+    def __enter__(self) -> None:
+        self.recorder = _recorder()
+        if self.recorder is not None:
+            torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
+
+    def __exit__(self, *error: object) -> None:
+        if self.recorder is not None:
+            torch._C._set_tracing_state(self.recorder)  # type: ignore[attr-defined]
 
 
 def check_state(h_0: Tensor, layout: Layout, hidden_size: int, batch: int) -> Tensor:
@@ -211,7 +209,7 @@ def _compute(call: _Call, layout: Layout, options: Options) -> tuple[Tensor, Ten
     if torch.compiler.is_compiling():
         return tracing.run(*call, layout, options.formula, options.backend)
     recorded = is_recorded()
-    with not_recorded():
+    with _NotRecorded():
         problem = _problem(call, layout, options)
     if recorded:
         problem = problem._replace(recorded=True)
