@@ -36,6 +36,14 @@ def test_a_hybridized_block_with_a_loop_gives_what_it_gives_as_python():
         np.testing.assert_array_equal(last.asnumpy(), plain.asnumpy()[-1])
 
 
+def test_the_unknown_token_of_a_vocabulary_has_the_vector_of_the_embeddings(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("a 0.1 0.2\n<unk> 9 9\n")
+    chosen = text.embedding.CustomEmbedding(str(path), vocabulary=text.vocab.Vocabulary(unknown_token="a"))
+    np.testing.assert_allclose(chosen.idx_to_vec.asnumpy(), [[9, 9]])
+    assert text.utils.count_tokens_from_str("AISB", "IS", "ES", to_lower=True) == Counter(["a", "b"])
+
+
 def test_vocabularies_count_by_frequency_and_name():
     counter = text.utils.count_tokens_from_str(" Life is great ! \n life is good . \n", to_lower=True)
     assert counter == Counter({"life": 2, "is": 2, "great": 1, "!": 1, "good": 1, ".": 1})
@@ -57,6 +65,8 @@ def test_vectors_of_words_from_a_file(tmp_path):
     vectors.update_token_vectors("a", nd.array([[5, 6]]))
     chosen = text.embedding.CompositeEmbedding(text.vocab.Vocabulary(Counter(["a"])), [vectors, vectors])
     np.testing.assert_allclose(chosen.idx_to_vec.asnumpy(), [[9, 9, 9, 9], [5, 6, 5, 6]])
+    with pytest.raises(AssertionError, match=r"of shape \(1, 2\)"):
+        vectors.update_token_vectors(["a"], nd.array([[5, 6], [7, 8]]))
     with pytest.raises(ValueError, match="unknown"):
         vectors.update_token_vectors("z", nd.array([[5, 6]]))
 

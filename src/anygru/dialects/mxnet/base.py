@@ -14,7 +14,7 @@ from anygru.errors import AnygruError
 
 from .._kit.numbers import TORCH_OF_NUMPY
 
-__all__ = ["MXNetError", "integer_types", "mx_real_t", "numeric_types", "string_types"]
+__all__ = ["MXNetError", "integer_types", "mx_real_t", "numeric_types", "py_str", "string_types"]
 
 
 class MXNetError(RuntimeError):
@@ -67,6 +67,11 @@ def engine_errors() -> Iterator[None]:
         raise
     except (RuntimeError, IndexError, ValueError, TypeError) as error:
         raise MXNetError(str(error)) from error
+
+
+def py_str(x: bytes) -> str:
+    """Bytes as text."""
+    return x.decode("utf-8")
 
 
 def as_list(value: Any) -> list:

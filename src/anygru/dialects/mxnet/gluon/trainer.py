@@ -120,6 +120,7 @@ class Trainer:
         if self._distributed:
             raise RuntimeError("Cannot reset distributed KVStore.")
         self._kv_initialized = False
+        self._kvstore = self._update_on_kvstore = self._distributed = None  # type: ignore[assignment]
         self._params_to_init = list(self._params)
 
     def _init_params(self) -> None:

@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
+from .array import wrap
 from .ndarray import NDArray
 from .register import FUNCTIONS
 
@@ -12,7 +15,7 @@ div_sqrt_dim = FUNCTIONS["_contrib_div_sqrt_dim"]
 ctc_loss = CTCLoss = FUNCTIONS["CTCLoss"]
 
 
-def foreach(body: Callable, data: Any, init_states: Any) -> tuple[Any, Any]:
+def foreach(body: Callable, data: Any, init_states: Any, name: str = "foreach") -> tuple[Any, Any]:
     """Call `body(slice, states)` on each slice of the first axis; the outputs stacked, and the last states."""
     many = isinstance(data, (list, tuple))
     columns = list(data) if many else [data]
@@ -26,7 +29,9 @@ def foreach(body: Callable, data: Any, init_states: Any) -> tuple[Any, Any]:
     return [FUNCTIONS["stack"](*part) for part in zip(*outputs, strict=True)], states
 
 
-def while_loop(cond: Callable, func: Callable, loop_vars: Any, max_iterations: int | None = None) -> tuple[Any, Any]:
+def while_loop(
+    cond: Callable, func: Callable, loop_vars: Any, max_iterations: int | None = None, name: str = "while_loop"
+) -> tuple[Any, Any]:
     """Call `func(*variables)` while `cond(*variables)` is not zero, at most `max_iterations` times.
 
     Returns:
@@ -56,9 +61,15 @@ def while_loop(cond: Callable, func: Callable, loop_vars: Any, max_iterations: i
     return outputs[0] if single else outputs, variables if many else variables[0]
 
 
-def cond(pred: NDArray, then_func: Callable, else_func: Callable) -> Any:
+def cond(pred: NDArray, then_func: Callable, else_func: Callable, name: str = "cond") -> Any:
     """What one of two functions gives, by whether a number is not zero."""
     return then_func() if bool(pred.asscalar()) else else_func()
+
+
+def allclose(a: NDArray, b: NDArray, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = True) -> NDArray:
+    """[1] if all elements are close to each other, else [0]."""
+    close = torch.allclose(a._t, b._t.to(a._t.dtype), rtol, atol, equal_nan)
+    return wrap(torch.tensor([float(close)]), a._ctx)
 
 
 def isnan(data: NDArray) -> NDArray:

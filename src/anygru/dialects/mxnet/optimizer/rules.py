@@ -20,7 +20,6 @@ __all__ = [
     "Adam",
     "Adamax",
     "Ftrl",
-    "LAMB",
     "Nadam",
     "RMSProp",
     "Signum",
@@ -172,7 +171,7 @@ class SGLD(Rule):
         weight.add_(torch.randn_like(weight), alpha=math.sqrt(lr))
 
 
-class _TwoMoments(Rule):
+class TwoMoments(Rule):
     """Rules that remember a mean and a second quantity of each gradient."""
 
     def create_state(self, index: Any, weight: NDArray) -> tuple[NDArray, ...]:
@@ -181,7 +180,7 @@ class _TwoMoments(Rule):
 
 
 @register
-class Adam(_TwoMoments):
+class Adam(TwoMoments):
     """Adam (Kingma, Ba 2015), epsilon added to the square root before the correction of the bias."""
 
     _decay_first = True
@@ -273,7 +272,7 @@ class RMSProp(Rule):
 
 
 @register
-class AdaDelta(_TwoMoments):
+class AdaDelta(TwoMoments):
     """AdaDelta (Zeiler 2012); it has no learning rate."""
 
     _in_single = False
@@ -292,7 +291,7 @@ class AdaDelta(_TwoMoments):
 
 
 @register
-class Adamax(_TwoMoments):
+class Adamax(TwoMoments):
     """Adam with the largest gradient for the second moment (Kingma, Ba 2015)."""
 
     _in_single = False
@@ -312,7 +311,7 @@ class Adamax(_TwoMoments):
 
 
 @register
-class Nadam(_TwoMoments):
+class Nadam(TwoMoments):
     """Adam with Nesterov's momentum (Dozat 2016)."""
 
     _in_single = False
@@ -350,7 +349,7 @@ class Nadam(_TwoMoments):
 
 
 @register
-class Ftrl(_TwoMoments):
+class Ftrl(TwoMoments):
     """Follow the regularized leader (McMahan et al. 2013)."""
 
     def __init__(self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, **kwargs: Any) -> None:
@@ -366,46 +365,3 @@ class Ftrl(_TwoMoments):
         n.copy_(squares)
         shrunk = torch.sign(z) * self.lamda1 - z
         weight.copy_(torch.where(z.abs() > self.lamda1, shrunk / ((self.beta + torch.sqrt(n)) / lr + wd), 0.0))
-
-
-@register
-class LAMB(_TwoMoments):
-    """Adam's steps scaled by the norm of each weight (You et al. 2019)."""
-
-    def __init__(
-        self,
-        learning_rate: float = 0.001,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-6,
-        lower_bound: float | None = None,
-        upper_bound: float | None = None,
-        bias_correction: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
-        self.lower_bound = lower_bound
-        self.upper_bound = upper_bound
-        self.bias_correction = bias_correction
-        self.aggregate_num = 45  # MXNet reads it from a file and steps so many weights at once
-
-    def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
-        mean, variance = state
-        beta1, beta2 = single(self.beta1), single(self.beta2)
-        mean.mul_(beta1).add_(gradient, alpha=single(1 - beta1))
-        variance.mul_(beta2).addcmul_(gradient, gradient, value=single(1 - beta2))
-        first, second = mean, variance
-        if self.bias_correction:
-            first, second = mean / (1.0 - beta1**count), variance / (1.0 - beta2**count)
-        step = first / (torch.sqrt(second) + single(self.epsilon)) + wd * weight
-        size = (
-            torch.linalg.vector_norm(weight).clamp(self.lower_bound, self.upper_bound)
-            if (self.lower_bound is not None or self.upper_bound is not None)
-            else torch.linalg.vector_norm(weight)
-        )
-        other = torch.linalg.vector_norm(step)
-        ratio = torch.where((size > 0) & (other > 0), size / other, torch.ones_like(size))
-        weight.sub_(lr * ratio * step)

@@ -119,9 +119,9 @@ class _TokenEmbedding(Vocabulary):
     def _of_vocabulary(self, vocabulary: Vocabulary | None) -> None:
         """Keep the tokens of a vocabulary only."""
         if vocabulary is not None:
-            vectors = self.get_vecs_by_tokens(list(vocabulary.idx_to_token))
+            vectors = _rows(self, vocabulary)
             self._take_tokens(vocabulary)
-            self._idx_to_vec = vectors
+            self._idx_to_vec = array(vectors)
 
     def _take_tokens(self, vocabulary: Vocabulary) -> None:
         self._token_to_idx = dict(vocabulary.token_to_idx)
@@ -153,6 +153,8 @@ class _TokenEmbedding(Vocabulary):
         """
         assert self._idx_to_vec is not None, "The property `idx_to_vec` has not been properly set."
         wanted = tokens if isinstance(tokens, list) else [tokens]
+        fits = new_vectors.size == len(wanted) * self.vec_len and new_vectors.shape[-1] == self.vec_len
+        assert fits, f"new_vectors must be of shape {(len(wanted), self.vec_len)}, got {new_vectors.shape}"
         for token in wanted:
             if token not in self._token_to_idx:
                 raise ValueError(
@@ -162,6 +164,12 @@ class _TokenEmbedding(Vocabulary):
         values = self._idx_to_vec.asnumpy()
         values[[self._token_to_idx[token] for token in wanted]] = new_vectors.asnumpy().reshape(len(wanted), -1)
         self._idx_to_vec[:] = array(values)
+
+
+def _rows(embedding: _TokenEmbedding, vocabulary: Vocabulary) -> np.ndarray:
+    """The vectors of a vocabulary's tokens; that of its unknown token is that of the embedding's."""
+    tokens = [embedding.unknown_token, *vocabulary.idx_to_token[1:]]
+    return embedding.get_vecs_by_tokens(tokens).asnumpy()
 
 
 class _Pretrained(_TokenEmbedding):
@@ -221,6 +229,6 @@ class CompositeEmbedding(_TokenEmbedding):
         super().__init__()
         parts = token_embeddings if isinstance(token_embeddings, list) else [token_embeddings]
         self._take_tokens(vocabulary)
-        rows = [part.get_vecs_by_tokens(list(vocabulary.idx_to_token)).asnumpy() for part in parts]
+        rows = [_rows(part, vocabulary) for part in parts]
         self._vec_len = sum(row.shape[1] for row in rows)
         self._idx_to_vec = array(np.concatenate(rows, axis=1))

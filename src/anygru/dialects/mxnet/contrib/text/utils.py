@@ -21,7 +21,7 @@ def count_tokens_from_str(
         to_lower: whether capitals count as small letters.
         counter_to_update: a counter to add to, which is returned.
     """
-    tokens = re.split(f"{token_delim}|{seq_delim}", source_str.lower() if to_lower else source_str)
+    tokens = re.split(f"{token_delim}|{seq_delim}", source_str)
     counter = Counter() if counter_to_update is None else counter_to_update
-    counter.update(token for token in tokens if token)
+    counter.update(token.lower() if to_lower else token for token in tokens if token)
     return counter

@@ -15,7 +15,7 @@ from ...symbol.base import Untraceable
 from ...symbol.graph import Program
 from . import nesting
 from .base import Block
-from .parameter import DeferredInitializationError
+from .errors import DeferredInitializationError
 from .parameter_dict import ParameterDict
 
 __all__ = ["HybridBlock"]

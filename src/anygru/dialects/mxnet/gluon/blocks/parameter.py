@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from ... import autograd, initializer
-from ...base import DtypeLike, MXNetError, Sizes, mx_real_t
+from ...base import DtypeLike, Sizes, mx_real_t
 from ...context import Context, ContextLike, cpu, current_context
 from ...initializer import Initial
 from ...ndarray.array import mark, wrap
@@ -16,14 +16,11 @@ from ...ndarray.utils import zeros
 from ...symbol import symbol
 from ...symbol.symbol import Symbol
 from ..utils import shape_is_known
+from .errors import DeferredInitializationError
 
 __all__ = ["DeferredInitializationError", "Parameter", "tensor_types"]
 
 tensor_types = (Symbol, NDArray)
-
-
-class DeferredInitializationError(MXNetError):
-    """A parameter's values were asked for before its shape is known."""
 
 
 def _plain_sizes(shape: Sizes) -> Any:
