@@ -47,9 +47,8 @@ def convert(
         approximate: write what is not exact (biases added under reset="after", dtypes widened) and say so.
         bidirectional: see `load_checkpoint`.
         style: the name of the target's layout, where it has several.
-        transpose: names, or patterns with * and ?, of tensors with two dimensions to transpose. Between Paddle, which
-            keeps the weight of a linear layer as [in, out], and the others those are transposed anyway that a bias of
-            the right size shows to be one; the report names them, and those that may be one.
+        transpose: names, or patterns with * and ?, of tensors with two dimensions to transpose. Between Paddle and the
+            others linear layers' weights that a bias identifies are transposed anyway; see `other_layers`.
         no_transpose: of tensors to leave as they are.
         like: a file of Keras; the target is a copy of it with the weights of the source, see `filling.fill`. The mapping
             then has names of GRUs in that file by those in the source.
@@ -79,13 +78,17 @@ def convert(
         else:
             report = rewrite(checkpoint, unverified, name, choices, progress)
         report.verdicts = verify(checkpoint, unverified, report, target)
-        if is_folder(name):
-            put_in_place(unverified, place)
-        else:
-            os.chmod(unverified, mode_of(place))
-            os.replace(unverified, place)
-            sync_folder(place.parent)
+        _take_place(unverified, place, is_folder(name))
     return report
+
+
+def _take_place(result: FilePath, place: FilePath, folder: bool) -> None:
+    if folder:
+        put_in_place(result, place)
+        return
+    os.chmod(result, mode_of(place))
+    os.replace(result, place)
+    sync_folder(place.parent)
 
 
 @contextmanager
