@@ -135,3 +135,8 @@ def test_maxouts_arrays_have_an_axis_for_the_pool():
     np.testing.assert_allclose(link(x).array, (np.einsum("opi,bi->bop", W, x) + 1).max(2), rtol=1e-5)
     with pytest.raises(ValueError, match="initialW.ndim should be 3, got 2"):
         L.Maxout(3, 2, 4, initialW=W.reshape(8, 3))
+
+
+def test_a_bilinear_link_takes_an_array_of_its_own_shape():
+    W = np.arange(24, dtype="f").reshape(2, 3, 4)
+    np.testing.assert_array_equal(L.Bilinear(2, 3, 4, initialW=W).W.array, W)

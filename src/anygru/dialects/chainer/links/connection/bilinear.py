@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from ..._tensors import ARRAYS
 from ...functions import products as function
 from ...initializers import fillers
 from ...link import Link
@@ -39,7 +40,8 @@ class Bilinear(Link):
         self.nobias = nobias
         with self.init_scope():
             shape = (left_size, right_size, out_size)
-            self.W = Parameter(_over_first_axis(fillers.get_initializer(initialW)), shape)
+            given = isinstance(initialW, ARRAYS)  # an array has the shape of W itself
+            self.W = Parameter(initialW if given else _over_first_axis(fillers.get_initializer(initialW)), shape)
             if not nobias:
                 v1, v2, b = (None, None, 0) if initial_bias is None else initial_bias
                 if numpy.isscalar(initial_bias):
