@@ -54,3 +54,8 @@ def test_arguments_have_types(part: str) -> None:
             total += len(annotations)
             bare += sum(isinstance(a, ast.Name) and a.id in ("Any", "_Any") for a in annotations)
     assert bare <= ANY[part] * total, f"{bare} of {total} annotated arguments are bare Any"
+
+
+def test_annotations_are_written_one_way() -> None:
+    """Forward references are quoted; no file needs `from __future__ import annotations`."""
+    assert [path.name for path in FILES if "from __future__" in path.read_text()] == []

@@ -17,8 +17,8 @@ SOURCE = Path(anygru.functional.__file__).parent
 
 # Each group may import itself and what stands to its right.
 ORDER = ("cli", "dialects", "parallel",
-         "onnx", "checkpoints", "acceleration", "keras_layers rerouting explanation", "layers", "streaming", "functional",
-         "execution", "tracing", "decays sequences", "backends", "weights",
+         "onnx", "checkpoints", "acceleration", "keras_layers rerouting explanation", "layers", "recurrent streaming",
+         "functional", "execution", "tracing", "decays sequences", "backends", "weights",
          "gates formula errors _native acceleration_hook")  # fmt: skip
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names.split()}
 

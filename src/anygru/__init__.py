@@ -4,8 +4,6 @@ Every public name is imported when it is first used, so that `anygru --help` or 
 must not have the name of a public function: importing the one would hide the other.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -5,8 +5,6 @@ way here (see `rerouting`). So optimizers, hooks, tied weights, parametrizations
 (which does as well), `type(m) is torch.nn.GRU`, copies and pickles see the module that they know.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -50,7 +48,7 @@ class Report:
             lines += ["left unchanged"] + [f"  {name}: {reason}" for name, reason in self.unchanged.items()]
         return "\n".join(lines) + (remark if self.changed else "")
 
-    def __enter__(self) -> Report:
+    def __enter__(self) -> "Report":
         if self.action == "accelerated" and self.whole_process:
             _start_everywhere(self)
         return self

@@ -23,8 +23,6 @@ of the update gate negated, since 1 - sigmoid(v) = sigmoid(-v); `gates.negate_up
 s is the gate activation (sigmoid) and a the candidate activation (tanh) unless others are given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal, NamedTuple, TypeAlias
 

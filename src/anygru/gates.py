@@ -5,8 +5,6 @@ Every core weight has its gates stacked along the first dimension in the order r
 All functions are differentiable and keep dtype and device; what can be a view is one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -7,8 +7,6 @@ that it calls in the end (`_VF.gru`) is exchanged, by running the same code with
 and every odd case stays exactly torch's, in each version of torch.
 """
 
-from __future__ import annotations
-
 import functools
 import threading
 import weakref
@@ -72,14 +70,14 @@ def is_everywhere() -> bool:
 class Mark:
     """What an accelerated module carries. Copies and pickles of the module carry their own, which works on arrival."""
 
-    alive: weakref.WeakSet[Mark] = weakref.WeakSet()
+    alive: "weakref.WeakSet[Mark]" = weakref.WeakSet()
 
     def __init__(self) -> None:
         with _lock:
             _install()
             self.alive.add(self)
 
-    def __reduce__(self) -> tuple[type[Mark], tuple[()]]:
+    def __reduce__(self) -> "tuple[type[Mark], tuple[()]]":
         return Mark, ()
 
 

@@ -6,8 +6,6 @@ on, the longest sequence first in each, with `batch_sizes` [T] saying how many r
 of a step lie together, and those still running are always the first. It is what torch and cuDNN use, too.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias, cast

@@ -1,7 +1,5 @@
 """Zip archives whose directory has been checked before anything is unpacked: `.npz` and torch's `.pt` are such."""
 
-from __future__ import annotations
-
 import os
 import struct
 import zipfile
@@ -102,7 +100,7 @@ class Archive:
             self._archive.close()
             raise
 
-    def __enter__(self) -> Archive:
+    def __enter__(self) -> "Archive":
         return self
 
     def __exit__(self, *unused: object) -> None:

@@ -1,7 +1,5 @@
 """Loading a checkpoint of any framework, and looking into it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Iterator
 from functools import cached_property
@@ -52,7 +50,7 @@ class Checkpoint:
         return {name: leaf for name, leaf in self._flat.items() if isinstance(leaf, Stored)}
 
     @property
-    def tensors(self) -> dict[str, torch.Tensor]:
+    def tensors(self) -> "dict[str, torch.Tensor]":
         """Every tensor by its flat name. They share the file's memory: clone what is to be changed in place."""
         return {name: stored.tensor() for name, stored in self.stored.items()}
 
@@ -67,7 +65,7 @@ class Checkpoint:
         layouts = _all_layouts(self.format)
         return tuple(find_gru_layers(self.stored, layouts, self.content.marks, self._bidirectional))
 
-    def gru(self, path: str | None = None) -> GRU | GRUCell:
+    def gru(self, path: str | None = None) -> "GRU | GRUCell":
         """Make a layer with the weights of a GRU in the file.
 
         Args:

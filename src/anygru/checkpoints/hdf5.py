@@ -1,7 +1,5 @@
 """HDF5 files of Chainer: groups of arrays, read with everything refused that could reach outside of the file."""
 
-from __future__ import annotations
-
 import importlib
 import io
 import os
@@ -170,7 +168,7 @@ def _import_h5py() -> ModuleType:
         raise ImportError("HDF5 files need h5py: install anygru[hdf5]") from error
 
 
-def _write_dataset(h5py: ModuleType, target: h5.Group, name: str, array: np.ndarray, compression: int | None) -> None:
+def _write_dataset(h5py: ModuleType, target: "h5.Group", name: str, array: np.ndarray, compression: int | None) -> None:
     if array.dtype.kind == "O":
         if array.shape != () or array[()] is not None:
             raise TypeError(f"{name}: an array of Python objects cannot be written, only numbers, text and None")

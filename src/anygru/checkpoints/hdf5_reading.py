@@ -4,8 +4,6 @@ The library finds the groups and tells where the bytes of an array lie. The byte
 unpacks a chunk to whatever its compressed bytes unfold to, however large the chunk should be.
 """
 
-from __future__ import annotations
-
 import math
 import zlib
 from types import ModuleType
@@ -50,7 +48,7 @@ class Reader:
         self._groups: set[int] = set()
         self._read: dict[int, np.ndarray] = {}
 
-    def read_group(self, group: h5.Group, prefix: str = "", depth: int = 0) -> None:
+    def read_group(self, group: "h5.Group", prefix: str = "", depth: int = 0) -> None:
         """Read what is in a group and in those below it.
 
         Raises:
@@ -78,14 +76,14 @@ class Reader:
             else:
                 self._fail(path, "neither a group nor an array")
 
-    def _read_once(self, dataset: h5.Dataset, path: str) -> np.ndarray:
+    def _read_once(self, dataset: "h5.Dataset", path: str) -> np.ndarray:
         """Read an array, or return the one that another hard link to it gave."""
         address = self._h5py.h5o.get_info(dataset.id).addr
         if address not in self._read:
             self._read[address] = self._read_dataset(dataset, path)
         return self._read[address]
 
-    def _read_dataset(self, dataset: h5.Dataset, path: str) -> np.ndarray:
+    def _read_dataset(self, dataset: "h5.Dataset", path: str) -> np.ndarray:
         if dataset.shape is None:
             return np.array(None, dtype=object)
         dtype = dataset.dtype
@@ -99,7 +97,7 @@ class Reader:
             return np.char.decode(array, "utf-8")
         return native(array, self._budget)
 
-    def _read_values(self, dataset: h5.Dataset, path: str, dtype: np.dtype) -> np.ndarray:
+    def _read_values(self, dataset: "h5.Dataset", path: str, dtype: np.dtype) -> np.ndarray:
         place = f"{self._where}: {path}"
         properties = dataset.id.get_create_plist()
         if properties.get_layout() == self._h5py.h5d.VIRTUAL or properties.get_external_count():
@@ -116,7 +114,7 @@ class Reader:
         view = self._cursor(offset or 0, place).take(size, "the array")
         return array_from(view, dtype, dataset.shape, place, self._budget)
 
-    def _read_chunks(self, dataset: h5.Dataset, path: str, dtype: np.dtype) -> np.ndarray:
+    def _read_chunks(self, dataset: "h5.Dataset", path: str, dtype: np.dtype) -> np.ndarray:
         """Read an array that lies in chunks, each of which must be there."""
         chunks: list[h5.h5d.StoreInfo] = []
         dataset.id.chunk_iter(chunks.append)
@@ -141,7 +139,7 @@ class Reader:
             target[...] = np.frombuffer(data, dtype).reshape(dataset.chunks)[inside]
         return array
 
-    def _filters(self, dataset: h5.Dataset, path: str) -> list[int]:
+    def _filters(self, dataset: "h5.Dataset", path: str) -> list[int]:
         properties = dataset.id.get_create_plist()
         codes = [int(properties.get_filter(number)[0]) for number in range(properties.get_nfilters())]
         for code in codes:

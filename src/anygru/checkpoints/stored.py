@@ -1,7 +1,5 @@
 """One tensor of a checkpoint, as it lies in the file. Nothing here needs torch until a tensor is asked for."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -53,12 +51,12 @@ class Stored:
     dtype: str
 
     @classmethod
-    def of(cls, array: np.ndarray) -> Stored:
+    def of(cls, array: np.ndarray) -> "Stored":
         """Take an array of numbers."""
         return cls(array, array.dtype.name)
 
     @classmethod
-    def of_tensor(cls, tensor: Tensor, name: str = "") -> Stored:
+    def of_tensor(cls, tensor: "Tensor", name: str = "") -> "Stored":
         """Take a torch tensor, without a copy where it is dense and on the CPU; an error calls it by the name.
 
         Raises:
@@ -90,7 +88,7 @@ class Stored:
         """Bytes of the values."""
         return self.values.nbytes
 
-    def tensor(self) -> Tensor:
+    def tensor(self) -> "Tensor":
         """Give the torch tensor; it shares the memory of `values`."""
         import torch
 
@@ -107,7 +105,7 @@ class Stored:
         values: np.ndarray = self.tensor().float().numpy()
         return values
 
-    def same_bits(self, other: Stored) -> bool:
+    def same_bits(self, other: "Stored") -> bool:
         """Tell whether the other tensor is the same, bit for bit."""
         if self.dtype != other.dtype or self.shape != other.shape:
             return False

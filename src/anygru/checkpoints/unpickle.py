@@ -4,8 +4,6 @@ Python's own unpickler imports and calls whatever a file names. This one looks n
 length from the file with suspicion, and gives arrays that are views of the file's bytes.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 import warnings
@@ -237,7 +235,7 @@ class RestrictedUnpickler(PickleStack):
         if protocol > 5:
             self._fail(f"pickle protocol {protocol}, known are 0 to 5")
 
-    _OPCODES: dict[int, Callable[[RestrictedUnpickler], None]] = {
+    _OPCODES: "dict[int, Callable[[RestrictedUnpickler], None]]" = {
         ord("\x80"): _check_protocol,
         ord("\x95"): _check_frame,
         ord("N"): lambda self: self._push(None),

@@ -3,8 +3,6 @@
 Rows are moved, stacked and negated by `anygru.gates`; all of it is exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +32,7 @@ def core_weights(gru: FoundGRU, tensors: Mapping[str, Stored]) -> list[Core]:
     return [_decode(gru, source, tensors) for source in gru.sources]
 
 
-def make_layer(gru: FoundGRU, tensors: Mapping[str, Stored]) -> GRU | GRUCell:
+def make_layer(gru: FoundGRU, tensors: Mapping[str, Stored]) -> "GRU | GRUCell":
     """Make a layer of the core with the GRU's weights, copied."""
     from ..layers import GRU, GRUCell
 

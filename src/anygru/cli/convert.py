@@ -3,8 +3,6 @@
 The result is read back, and its GRUs are run against the source's on the same random input.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -111,7 +109,7 @@ def read_mapping(path: str) -> dict[str, str]:
     return mapping
 
 
-def describe(report: Report, longest: int | None) -> Iterator[str]:
+def describe(report: "Report", longest: int | None) -> Iterator[str]:
     """Yield the lines of a report; each list is cut to `longest` entries."""
     yield f"{report.source} -> {report.target}"
     for (gru, path, layout), verdict in zip(report.converted, report.verdicts, strict=True):

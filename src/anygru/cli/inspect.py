@@ -3,8 +3,6 @@
 Nothing in the file is run.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from typing import TYPE_CHECKING, Any
@@ -99,13 +97,13 @@ def _line(text: str, style: str = "") -> Any:
     return Text(printable(text), style=style)
 
 
-def _tree(checkpoint: Checkpoint) -> Tree:
+def _tree(checkpoint: Checkpoint) -> "Tree":
     from rich.tree import Tree
 
     root = Tree(_line("tensors"), hide_root=True)
     branches: dict[tuple[str, ...], Tree] = {(): root}
 
-    def branch(pieces: tuple[str, ...]) -> Tree:
+    def branch(pieces: tuple[str, ...]) -> "Tree":
         if pieces not in branches:
             branches[pieces] = branch(pieces[:-1]).add(_line(pieces[-1]))
         return branches[pieces]

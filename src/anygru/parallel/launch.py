@@ -1,7 +1,5 @@
 """`anygru launch`: torchrun, which reports the rank that failed first and how."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os
@@ -151,7 +149,7 @@ def _copy(file: IO[bytes], done: threading.Event) -> None:
         sys.stdout.flush()
 
 
-def _report(error: ChildFailedError) -> int:
+def _report(error: "ChildFailedError") -> int:
     """Print the first failure on standard error and return its exit status."""
     rank = min(error.failures, key=lambda rank: _order(error.failures[rank]))
     failure = error.failures[rank]
@@ -167,7 +165,7 @@ def _report(error: ChildFailedError) -> int:
     return failure.exitcode if failure.exitcode > 0 else 128 - failure.exitcode
 
 
-def _order(failure: ProcessFailure) -> tuple[int, int]:
+def _order(failure: "ProcessFailure") -> tuple[int, int]:
     """The cause before its consequences: a killed worker, then the oldest exception, then plain exit statuses.
 
     The others lose their connection to the one that failed, and may be noticed before it. SIGTERM is how the launcher

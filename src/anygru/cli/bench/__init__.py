@@ -3,8 +3,6 @@
 Every implementation runs in a process of its own and they take turns, block after block; a time is the median of all calls.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import itertools

@@ -1,7 +1,5 @@
 """Runs implementations side by side: each in a process of its own, taking turns, so that drift of the machine hits all alike."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import subprocess

@@ -1,7 +1,5 @@
 """The results of `anygru bench`: a table, a JSON file, a picture."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import platform

@@ -1,7 +1,5 @@
 """The base class of devices."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from typing import Any

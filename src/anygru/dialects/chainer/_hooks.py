@@ -1,7 +1,5 @@
 """The hooks of the current thread: those for all functions and those for all links."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from typing import Any

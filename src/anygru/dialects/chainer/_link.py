@@ -1,7 +1,5 @@
 """`Link`: an object that holds parameters."""
 
-from __future__ import annotations
-
 import collections
 import collections.abc
 import contextlib
@@ -232,17 +230,17 @@ class Link(DeviceResident):
             if include_uninit or self.__dict__[name].is_initialized:
                 yield f"/{name}", self.__dict__[name]
 
-    def links(self, skipself: bool = False) -> Iterator[Link]:
+    def links(self, skipself: bool = False) -> "Iterator[Link]":
         """This link (unless `skipself`) and all below it."""
         if not skipself:
             yield self
 
-    def namedlinks(self, skipself: bool = False) -> Iterator[tuple[str, Link]]:
+    def namedlinks(self, skipself: bool = False) -> "Iterator[tuple[str, Link]]":
         """This link (unless `skipself`) and all below it, with their paths."""
         if not skipself:
             yield "/", self
 
-    def children(self) -> Iterator[Link]:
+    def children(self) -> "Iterator[Link]":
         """The links directly below."""
         yield from ()
 

@@ -1,7 +1,5 @@
 """`Parameter`: a Variable that a link registers and an optimizer updates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy
@@ -20,7 +18,7 @@ def _recover_parameter(
     initializer: Any,
     update_rule: Any,
     device: Any = None,
-) -> Parameter:
+) -> "Parameter":
     parameter = Parameter(initializer, name=name)
     parameter.array = array
     parameter._grad = grad
@@ -69,7 +67,7 @@ class Parameter(Variable):
         self.update_rule: Any = None
         self.initializer = initializer
 
-    def __copy__(self) -> Parameter:
+    def __copy__(self) -> "Parameter":
         return self._copy_to(Parameter())
 
     def __reduce__(self) -> Any:

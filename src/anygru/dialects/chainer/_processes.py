@@ -1,7 +1,5 @@
 """Processes that the dialect starts: forked, as in Chainer, where there is fork."""
 
-from __future__ import annotations
-
 import multiprocessing
 import warnings
 from multiprocessing.context import BaseContext

@@ -4,8 +4,6 @@ Each such function keeps the little torch graph between its own inputs and outpu
 the dialect's, because users may cut it, hold on to parts of it and ask for what lies between.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

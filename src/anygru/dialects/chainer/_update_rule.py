@@ -1,7 +1,5 @@
 """How one parameter is updated: hyperparameters, hooks around an update, and the base classes of update rules."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import warnings
@@ -77,9 +75,9 @@ def generate_init(cls: type, arguments: dict[str, Any], receive: Callable[[Any, 
 class Hyperparameter:
     """Numbers that steer an update; what is not set here comes from the parent."""
 
-    _parent: Hyperparameter | None
+    _parent: "Hyperparameter | None"
 
-    def __init__(self, parent: Hyperparameter | None = None, **values: Any) -> None:
+    def __init__(self, parent: "Hyperparameter | None" = None, **values: Any) -> None:
         self._parent = parent
         self.__dict__.update(values)
 
@@ -93,7 +91,7 @@ class Hyperparameter:
         return f"Hyperparameter({values})"
 
     @property
-    def parent(self) -> Hyperparameter | None:
+    def parent(self) -> "Hyperparameter | None":
         """Where the other values come from."""
         return self._parent
 

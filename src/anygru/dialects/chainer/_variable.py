@@ -3,8 +3,6 @@
 An array is NumPy's (or `backends.cuda.ndarray`); functions work on torch tensors over the same memory.
 """
 
-from __future__ import annotations
-
 import copy
 import warnings
 from collections.abc import Callable
@@ -20,7 +18,7 @@ from .configuration import using_config
 from .utils import argument
 
 
-def _create_variable(array: Any, name: str | None, grad: Any, requires_grad: bool, device: Any = None) -> Variable:
+def _create_variable(array: Any, name: str | None, grad: Any, requires_grad: bool, device: Any = None) -> "Variable":
     # Name and arguments as in Chainer's pickles; an array on the CPU says itself where it is.
     return Variable(array, name=name, grad=grad, requires_grad=requires_grad)
 
@@ -41,28 +39,28 @@ class Variable:
     __array_priority__ = 200
     __hash__ = None  # type: ignore[assignment]
 
-    T: Variable  # `variable_operators` sets this and what follows, and the comparisons
-    reshape: Callable[..., Variable]
-    transpose: Callable[..., Variable]
-    mean: Callable[..., Variable]
-    __getitem__: Callable[..., Variable]
-    __pos__: Callable[..., Variable]
-    __neg__: Callable[..., Variable]
-    __abs__: Callable[..., Variable]
-    __add__: Callable[..., Variable]
-    __radd__: Callable[..., Variable]
-    __sub__: Callable[..., Variable]
-    __rsub__: Callable[..., Variable]
-    __mul__: Callable[..., Variable]
-    __rmul__: Callable[..., Variable]
-    __truediv__: Callable[..., Variable]
-    __rtruediv__: Callable[..., Variable]
-    __floordiv__: Callable[..., Variable]
-    __rfloordiv__: Callable[..., Variable]
-    __pow__: Callable[..., Variable]
-    __rpow__: Callable[..., Variable]
-    __matmul__: Callable[..., Variable]
-    __rmatmul__: Callable[..., Variable]
+    T: "Variable"  # `variable_operators` sets this and what follows, and the comparisons
+    reshape: "Callable[..., Variable]"
+    transpose: "Callable[..., Variable]"
+    mean: "Callable[..., Variable]"
+    __getitem__: "Callable[..., Variable]"
+    __pos__: "Callable[..., Variable]"
+    __neg__: "Callable[..., Variable]"
+    __abs__: "Callable[..., Variable]"
+    __add__: "Callable[..., Variable]"
+    __radd__: "Callable[..., Variable]"
+    __sub__: "Callable[..., Variable]"
+    __rsub__: "Callable[..., Variable]"
+    __mul__: "Callable[..., Variable]"
+    __rmul__: "Callable[..., Variable]"
+    __truediv__: "Callable[..., Variable]"
+    __rtruediv__: "Callable[..., Variable]"
+    __floordiv__: "Callable[..., Variable]"
+    __rfloordiv__: "Callable[..., Variable]"
+    __pow__: "Callable[..., Variable]"
+    __rpow__: "Callable[..., Variable]"
+    __matmul__: "Callable[..., Variable]"
+    __rmatmul__: "Callable[..., Variable]"
 
     def __init__(self, data: Any = None, **kwargs: Any) -> None:
         name, grad, requires_grad, grad_valid = argument.parse_kwargs(
@@ -84,7 +82,7 @@ class Variable:
         self._loss_scale: float | None = None
         self._node = VariableNode(self, name)
 
-    def __copy__(self) -> Variable:
+    def __copy__(self) -> "Variable":
         return self._copy_to(Variable())
 
     def _copy_to(self, target: Any) -> Any:
@@ -150,19 +148,19 @@ class Variable:
         self._grad_valid = True
 
     @property
-    def grad_var(self) -> Variable | None:
+    def grad_var(self) -> "Variable | None":
         """The gradient as a Variable, which has a graph of its own after `backward(enable_double_backprop=True)`."""
         if self._grad_var is None and self._grad is not None:
             self._grad_var = Variable(self._grad)
         return self._grad_var
 
     @grad_var.setter
-    def grad_var(self, gradient: Variable | None) -> None:
+    def grad_var(self, gradient: "Variable | None") -> None:
         if gradient is not None and self._data[0] is not None:
             check_grad_type(None, self, gradient.array)
         self._set_grad_var(gradient)
 
-    def _set_grad_var(self, gradient: Variable | None) -> None:
+    def _set_grad_var(self, gradient: "Variable | None") -> None:
         self._grad_var = gradient
         self._grad = None if gradient is None else gradient.array
 
@@ -307,7 +305,7 @@ class Variable:
             self._set_grad(self.xp.zeros_like(self.array))
         self._grad_valid = True
 
-    def copydata(self, var: Variable) -> None:
+    def copydata(self, var: "Variable") -> None:
         """Write another variable's values into its array; initializes whichever of the two parameters is not yet."""
         if var.array is None:
             if self.array is None:
@@ -317,7 +315,7 @@ class Variable:
             self.initialize(var.shape)  # type: ignore[attr-defined]
         backend.copyto(self.array, var.array)
 
-    def addgrad(self, var: Variable) -> None:
+    def addgrad(self, var: "Variable") -> None:
         """Add another variable's gradient to its own; does nothing if the other has none."""
         if var.grad is None:
             return

@@ -1,7 +1,5 @@
 """`VariableNode`: a Variable's place in the graph."""
 
-from __future__ import annotations
-
 import weakref
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,10 +10,10 @@ if TYPE_CHECKING:
 class VariableNode:
     """A Variable's place in the graph. It outlives the Variable, and holds the array only if a function retained it."""
 
-    variable_class: ClassVar[type[Variable]]
+    variable_class: "ClassVar[type[Variable]]"
     """`Variable` itself, which its file, above this one, puts here."""
 
-    def __init__(self, variable: Variable, name: str | None) -> None:
+    def __init__(self, variable: "Variable", name: str | None) -> None:
         self._variable = weakref.ref(variable)
         self.name = name
         self._creator_node: Any = None
@@ -89,18 +87,18 @@ class VariableNode:
         """Whether a gradient is computed for the variable."""
         return self._requires_grad
 
-    def get_variable(self) -> Variable:
+    def get_variable(self) -> "Variable":
         """The variable, or a new one on the retained array if it is gone."""
         variable = self._variable()
         return self.rebuild(self.data) if variable is None else variable
 
-    def rebuild(self, array: Any) -> Variable:
+    def rebuild(self, array: Any) -> "Variable":
         """A new variable at this place of the graph, holding `array`."""
         variable = self.variable_class(array, name=self.name, requires_grad=self.requires_grad)
         variable._node = self
         return variable
 
-    def get_variable_or_none(self) -> Variable | None:
+    def get_variable_or_none(self) -> "Variable | None":
         """The variable, None if it is gone."""
         return self._variable()
 

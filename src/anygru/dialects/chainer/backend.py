@@ -1,7 +1,5 @@
 """Devices by name, the device of an array, copies between devices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy

@@ -1,7 +1,5 @@
 """`import chainerx`, as it is where ChainerX was not built: scripts compare `device.xp` with it, and find it unavailable."""
 
-from __future__ import annotations
-
 from .._hook.not_covered import cover as _cover
 
 __all__ = ["is_available", "ndarray"]

@@ -1,7 +1,5 @@
 """Global and thread-local settings: `chainer.config`, `chainer.global_config`, `chainer.using_config`."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

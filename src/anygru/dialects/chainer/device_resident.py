@@ -1,7 +1,5 @@
 """What moves between devices as a whole: links, and whatever users derive from `DeviceResident`."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -68,7 +66,7 @@ class DeviceResident:
         """Move all arrays and variables to a device; see `chainer.get_device`. Returns self."""
         return self._move(backend.get_device(device), None)
 
-    def _move(self, device: backend.Device, caller: DeviceResident | None) -> Any:
+    def _move(self, device: backend.Device, caller: "DeviceResident | None") -> Any:
         self.device_resident_accept(_MoveVisitor(device, caller))
         return self
 

@@ -1,7 +1,5 @@
 """Distributions of random Variables, and what two of them have in common."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

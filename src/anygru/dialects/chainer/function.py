@@ -1,7 +1,5 @@
 """Functions in the old style, which cannot be differentiated twice, and the switches of backpropagation."""
 
-from __future__ import annotations
-
 import weakref
 from typing import Any
 
@@ -28,7 +26,7 @@ class FunctionAdapter(FunctionNode):
 
     is_adapter = True
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: "Function") -> None:
         self.function = function
 
     @property

@@ -1,7 +1,5 @@
 """Hooks that see functions run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from . import _hooks

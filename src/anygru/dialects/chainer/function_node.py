@@ -1,7 +1,5 @@
 """`FunctionNode`: a function that takes part in the graph."""
 
-from __future__ import annotations
-
 import traceback
 import weakref
 from collections import OrderedDict

@@ -1,7 +1,5 @@
 """Comparing gradients with finite differences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The base class of initializers."""
 
-from __future__ import annotations
-
 from .._kit.fans import fans
 from .types import DTypeSpec, NdArray
 

@@ -1,7 +1,5 @@
 """`Chain` and `ChainList`: links that hold other links."""
 
-from __future__ import annotations
-
 import collections.abc
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Hooks that see links being called."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any, TextIO
 
 from . import _hooks
@@ -13,7 +11,7 @@ if TYPE_CHECKING:
 class _ForwardPreprocessCallbackArgs:
     """What a hook gets before a link runs."""
 
-    def __init__(self, link: Link | None, forward_name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, link: "Link | None", forward_name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.link = link
         self.forward_name = forward_name
         self.args = args
@@ -28,7 +26,7 @@ class _ForwardPostprocessCallbackArgs(_ForwardPreprocessCallbackArgs):
     """What a hook gets after a link has run."""
 
     def __init__(
-        self, link: Link | None, forward_name: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: TextIO
+        self, link: "Link | None", forward_name: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: TextIO
     ) -> None:
         super().__init__(link, forward_name, args, kwargs)
         self.out = out
@@ -50,10 +48,10 @@ class LinkHook:
     def __exit__(self, *args: Any) -> None:
         _hooks.get_link_hooks().pop(self.name).deleted(None)
 
-    def added(self, link: Link | None) -> None:
+    def added(self, link: "Link | None") -> None:
         """Called when the hook is registered (with None for all links)."""
 
-    def deleted(self, link: Link | None) -> None:
+    def deleted(self, link: "Link | None") -> None:
         """Called when the hook is removed (with None for all links)."""
 
     def forward_preprocess(self, args: Any) -> None:

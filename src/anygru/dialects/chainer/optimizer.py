@@ -1,7 +1,5 @@
 """Optimizers: what sets parameters up for updates, and the rule by which each parameter is updated."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable

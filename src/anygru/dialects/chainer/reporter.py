@@ -1,7 +1,5 @@
 """Collecting values while a model is trained."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json
@@ -19,7 +17,7 @@ from .variable import Variable, as_array
 _thread = threading.local()
 
 
-def _reporters() -> list[Reporter]:
+def _reporters() -> "list[Reporter]":
     if not hasattr(_thread, "reporters"):
         _thread.reporters = []
     return _thread.reporters

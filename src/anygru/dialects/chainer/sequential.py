@@ -1,7 +1,5 @@
 """`Sequential`: layers that are applied one after the other."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 from collections.abc import Callable, Iterator
@@ -61,7 +59,7 @@ class Sequential(ChainList):
                 del self._children[names.index(layer.name)]
             self._rename()
 
-    def __add__(self, other: Any) -> Sequential:
+    def __add__(self, other: Any) -> "Sequential":
         _check_sequential(other)
         return Sequential(*self, *other)
 
@@ -180,7 +178,7 @@ class Sequential(ChainList):
             if isinstance(layer, Link):
                 layer.copyparams(link[index], copy_persistent)
 
-    def flatten(self) -> Sequential:
+    def flatten(self) -> "Sequential":
         """A Sequential in which nested ones are replaced by their layers."""
         flat = Sequential()
         for layer in self:

@@ -1,7 +1,5 @@
 """The base classes of serializers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

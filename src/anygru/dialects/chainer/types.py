@@ -1,7 +1,5 @@
 """Names for the kinds of values that the dialect passes around."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 

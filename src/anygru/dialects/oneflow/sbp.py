@@ -1,7 +1,5 @@
 """How a global tensor lies on its processes: `split(dim)`, `broadcast`, `partial_sum` (torch: Shard, Replicate, Partial)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from torch.distributed.tensor import Partial, Placement, Replicate, Shard
@@ -16,7 +14,7 @@ class sbp:
         self.name = name
         self.placement = placement
 
-    def __call__(self) -> sbp:
+    def __call__(self) -> "sbp":
         return self
 
     def __eq__(self, other: object) -> bool:

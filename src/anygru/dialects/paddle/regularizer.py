@@ -1,7 +1,5 @@
 """Weight decay by the optimizer: L1Decay and L2Decay."""
 
-from __future__ import annotations
-
 import torch
 
 from .framework.dtype import single

@@ -1,7 +1,5 @@
 """The CPU: arrays are NumPy's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy
@@ -18,7 +16,7 @@ class CpuDevice(Device):
     supported_array_types = (numpy.ndarray,)
 
     @staticmethod
-    def from_array(array: Any) -> CpuDevice | None:
+    def from_array(array: Any) -> "CpuDevice | None":
         """The CPU device if `array` is a NumPy array, else None."""
         return CpuDevice() if isinstance(array, numpy.ndarray) else None
 

@@ -1,7 +1,5 @@
 """The functions that scripts call on `xp` when it is the module for GPU arrays (the original has CuPy there)."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -4,8 +4,6 @@ It stands where the original has `cupy.ndarray`: it is what `Variable.array` giv
 to such arrays: indexing, arithmetic, reductions, casts, `get` and `set`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy
@@ -71,7 +69,7 @@ class ndarray:
         return Device(self.tensor.device.index)
 
     @property
-    def T(self) -> ndarray:
+    def T(self) -> "ndarray":
         return self.transpose()
 
     def get(self, stream: Any = None) -> numpy.ndarray:
@@ -84,10 +82,10 @@ class ndarray:
             raise ValueError(f"the array must have the shape {self.shape}, got {array.shape}")
         self.tensor.copy_(torch.from_numpy(numpy.ascontiguousarray(array)))
 
-    def copy(self) -> ndarray:
+    def copy(self) -> "ndarray":
         return ndarray(self.tensor.clone())
 
-    def astype(self, dtype: DTypeLike | None, copy: bool = True) -> ndarray:
+    def astype(self, dtype: DTypeLike | None, copy: bool = True) -> "ndarray":
         if not copy and numpy.dtype(dtype) == self.dtype:
             return self
         return ndarray(self.tensor.to(torch_dtype(dtype), copy=True))
@@ -101,53 +99,53 @@ class ndarray:
     def tolist(self) -> Any:
         return self.tensor.tolist()
 
-    def reshape(self, *shape: Any) -> ndarray:
+    def reshape(self, *shape: Any) -> "ndarray":
         return ndarray(self.tensor.reshape(*shape))
 
-    def ravel(self) -> ndarray:
+    def ravel(self) -> "ndarray":
         return self.reshape(-1)
 
     flatten = ravel
 
-    def transpose(self, *axes: Any) -> ndarray:
+    def transpose(self, *axes: Any) -> "ndarray":
         if len(axes) == 1 and isinstance(axes[0], (tuple, list)):
             axes = tuple(axes[0])
         return ndarray(self.tensor.permute(axes or tuple(reversed(range(self.ndim)))))
 
-    def dot(self, other: Any) -> ndarray:
+    def dot(self, other: Any) -> "ndarray":
         return ndarray(self.tensor @ unwrap(other))
 
-    def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> ndarray:
+    def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> "ndarray":
         return ndarray(self.tensor.sum(_axes(self, axis), keepdim=keepdims))
 
-    def mean(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> ndarray:
+    def mean(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> "ndarray":
         return ndarray(self.tensor.mean(_axes(self, axis), keepdim=keepdims))
 
-    def max(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> ndarray:
+    def max(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> "ndarray":
         return ndarray(self.tensor.amax(_axes(self, axis), keepdim=keepdims))
 
-    def min(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> ndarray:
+    def min(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> "ndarray":
         return ndarray(self.tensor.amin(_axes(self, axis), keepdim=keepdims))
 
-    def std(self, axis: int | tuple[int, ...] | None = None) -> ndarray:
+    def std(self, axis: int | tuple[int, ...] | None = None) -> "ndarray":
         return ndarray(self.tensor.std(_axes(self, axis), correction=0))
 
-    def argmax(self, axis: int | None = None) -> ndarray:
+    def argmax(self, axis: int | None = None) -> "ndarray":
         return ndarray(self.tensor.argmax(axis))
 
-    def argmin(self, axis: int | None = None) -> ndarray:
+    def argmin(self, axis: int | None = None) -> "ndarray":
         return ndarray(self.tensor.argmin(axis))
 
-    def any(self) -> ndarray:
+    def any(self) -> "ndarray":
         return ndarray(self.tensor.any())
 
-    def all(self) -> ndarray:
+    def all(self) -> "ndarray":
         return ndarray(self.tensor.all())
 
-    def clip(self, low: Any = None, high: Any = None) -> ndarray:
+    def clip(self, low: Any = None, high: Any = None) -> "ndarray":
         return ndarray(self.tensor.clamp(low, high))
 
-    def __getitem__(self, key: Any) -> ndarray:
+    def __getitem__(self, key: Any) -> "ndarray":
         return ndarray(self.tensor[unwrap(key)])
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -181,7 +179,7 @@ class ndarray:
     def __reduce__(self) -> Any:
         return _from_numpy, (self.get(), self.tensor.device.index)
 
-    def __deepcopy__(self, memo: Any) -> ndarray:
+    def __deepcopy__(self, memo: Any) -> "ndarray":
         return self.copy()
 
 

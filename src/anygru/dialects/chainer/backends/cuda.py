@@ -4,8 +4,6 @@
 as the original does without CuPy.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -35,7 +33,7 @@ class DummyDeviceType:
     def __int__(self) -> int:
         return -1
 
-    def __enter__(self) -> DummyDeviceType:
+    def __enter__(self) -> "DummyDeviceType":
         return self
 
     def __exit__(self, *args: Any) -> None:
@@ -68,7 +66,7 @@ class GpuDevice(_backend.Device):
         self.name = f"@cupy:{device.id}"
 
     @staticmethod
-    def from_device_id(device_id: int) -> GpuDevice:
+    def from_device_id(device_id: int) -> "GpuDevice":
         """The device of a number (ValueError if there is none, RuntimeError without CUDA)."""
         check_cuda_available()
         if not (isinstance(device_id, _INTEGERS) and device_id >= 0):
@@ -76,7 +74,7 @@ class GpuDevice(_backend.Device):
         return GpuDevice(Device(int(device_id)))
 
     @staticmethod
-    def from_array(array: Any) -> GpuDevice | None:
+    def from_array(array: Any) -> "GpuDevice | None":
         """The device of a GPU array, None for anything else."""
         return GpuDevice(array.device) if isinstance(array, ndarray) else None
 

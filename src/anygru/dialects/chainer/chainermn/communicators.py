@@ -1,7 +1,5 @@
 """Communication between processes."""
 
-from __future__ import annotations
-
 import operator
 import os
 from collections.abc import Callable, Sequence
@@ -23,7 +21,7 @@ NAMES = ("naive", "flat", "pure_nccl", "non_cuda_aware", "hierarchical", "two_di
 
 def create_communicator(
     communicator_name: str = "pure_nccl", mpi_comm: None = None, allreduce_grad_dtype: DTypeSpec = None, **kwargs: Any
-) -> CommunicatorBase:
+) -> "CommunicatorBase":
     """A communicator between all processes.
 
     Args:

@@ -1,7 +1,5 @@
 """Datasets for several processes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy

@@ -1,7 +1,5 @@
 """Extensions for several processes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..training.extensions.evaluator import Evaluator

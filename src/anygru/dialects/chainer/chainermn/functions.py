@@ -1,7 +1,5 @@
 """Functions whose inputs or outputs are in other processes: gradients travel the other way in backward."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Optimizers for several processes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

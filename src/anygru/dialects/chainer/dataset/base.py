@@ -1,7 +1,5 @@
 """The base classes of datasets and iterators."""
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 import numpy

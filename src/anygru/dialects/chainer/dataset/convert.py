@@ -1,7 +1,5 @@
 """From a list of examples to arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

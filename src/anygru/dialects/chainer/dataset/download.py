@@ -4,8 +4,6 @@ Chainer 7.8.1 keeps what it has downloaded in `~/.chainer/dataset/_dl_cache`, un
 (`dataset/download.py`, read), so data that Chainer has fetched are found.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """Datasets made of other datasets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Data sets that lie in the folder of `dataset.download`, in the form in which Chainer 7.8.1 keeps them there."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

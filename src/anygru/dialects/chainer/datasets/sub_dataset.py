@@ -1,7 +1,5 @@
 """Parts of datasets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy

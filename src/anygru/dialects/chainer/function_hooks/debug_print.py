@@ -1,7 +1,5 @@
 """Printing what goes through functions."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The time that functions take."""
 
-from __future__ import annotations
-
 import sys
 import time
 from typing import Any

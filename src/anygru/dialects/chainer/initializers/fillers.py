@@ -3,8 +3,6 @@
 Random ones draw from NumPy's global generator (or from `rng`), so that a seed gives the values it always gave.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

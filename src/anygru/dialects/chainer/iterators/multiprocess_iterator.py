@@ -1,7 +1,5 @@
 """The iterator that reads a dataset in several processes, ahead of the training."""
 
-from __future__ import annotations
-
 import copy
 import multiprocessing
 import sys
@@ -46,7 +44,7 @@ class MultiprocessIterator(SerialIterator):
 
     _interruption_testing = False  # Chainer's own tests set it: the numbers of the processes are printed
     _finalized = False
-    _prefetcher: _Prefetcher | None = None
+    _prefetcher: "_Prefetcher | None" = None
 
     def __init__(
         self,
@@ -150,7 +148,7 @@ class MultiprocessIterator(SerialIterator):
         state.pop("_prefetcher", None)
         return state
 
-    def __copy__(self) -> MultiprocessIterator:
+    def __copy__(self) -> "MultiprocessIterator":
         other = MultiprocessIterator.__new__(MultiprocessIterator)
         other.__dict__.update(self.__getstate__(), _state=copy.copy(self._state))
         return other

@@ -1,7 +1,5 @@
 """The iterator that reads a dataset in several threads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,7 +1,5 @@
 """Where an iterator is, what comes next, and the order in which an epoch visits the examples."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy

@@ -1,7 +1,5 @@
 """The iterator that reads a dataset in this thread."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

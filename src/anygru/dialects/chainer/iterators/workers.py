@@ -1,7 +1,5 @@
 """Processes that read the examples of a dataset, and the memory through which they hand arrays over."""
 
-from __future__ import annotations
-
 import multiprocessing
 import multiprocessing.connection
 import pickle

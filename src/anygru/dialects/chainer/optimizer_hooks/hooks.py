@@ -1,7 +1,5 @@
 """What optimizers do to gradients before an update."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ The step is `alpha * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + eps)`: e
 it is not torch's eps (Chainer 7.8.1, `optimizers/adam.py`, read).
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from typing import Any

@@ -3,8 +3,6 @@
 Each rule's arithmetic is that of Chainer 7.8.1's `update_core_cpu`, held to recorded traces.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

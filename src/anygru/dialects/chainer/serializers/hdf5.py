@@ -1,7 +1,5 @@
 """HDF5 files: one dataset for each path. They need h5py (the extra `anygru[hdf5]`)."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 from typing import Any
@@ -48,7 +46,7 @@ class HDF5Serializer(Serializer):
         self.group = group
         self.compression = compression
 
-    def __getitem__(self, key: str) -> HDF5Serializer:
+    def __getitem__(self, key: str) -> "HDF5Serializer":
         return HDF5Serializer(self.group.require_group(f"{self.group.name}/{key}"), self.compression)
 
     def __call__(self, key: str, value: Any) -> Any:
@@ -89,7 +87,7 @@ class HDF5Deserializer(Deserializer):
         self.group = group
         self.strict = strict
 
-    def __getitem__(self, key: str) -> HDF5Deserializer:
+    def __getitem__(self, key: str) -> "HDF5Deserializer":
         inner = None if self.group is None else self.group.get(key.strip("/"))
         return HDF5Deserializer(inner, self.strict)
 
@@ -110,7 +108,7 @@ class _FlatGroup:
         self._arrays = arrays
         self._path = path
 
-    def get(self, key: str) -> _FlatGroup | None:
+    def get(self, key: str) -> "_FlatGroup | None":
         path = f"{self._path}{key}/"
         return _FlatGroup(self._arrays, path) if any(name.startswith(path) for name in self._arrays) else None
 

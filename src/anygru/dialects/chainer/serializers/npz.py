@@ -1,7 +1,5 @@
 """NumPy's `.npz` files: one array for each path."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
@@ -30,7 +28,7 @@ class DictionarySerializer(Serializer):
         self.target: dict[str, Any] = {} if target is None else target
         self.path = path
 
-    def __getitem__(self, key: str) -> DictionarySerializer:
+    def __getitem__(self, key: str) -> "DictionarySerializer":
         return DictionarySerializer(self.target, f"{self.path}{key.strip('/')}/")
 
     def __call__(self, key: str, value: Any) -> Any:
@@ -81,7 +79,7 @@ class NpzDeserializer(Deserializer):
         self.strict = strict
         self.ignore_names = [] if ignore_names is None else ignore_names
 
-    def __getitem__(self, key: str) -> NpzDeserializer:
+    def __getitem__(self, key: str) -> "NpzDeserializer":
         return NpzDeserializer(self.npz, f"{self.path}{key.strip('/')}/", self.strict, self.ignore_names)
 
     def __call__(self, key: str, value: Any) -> Any:

@@ -1,7 +1,5 @@
 """Extensions of the training loop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -36,16 +34,16 @@ class Extension:
         """The name if none is given: that of the class."""
         return type(self).__name__
 
-    def __call__(self, trainer: Trainer) -> Any:
+    def __call__(self, trainer: "Trainer") -> Any:
         raise NotImplementedError("Extension implementation must override __call__.")
 
-    def initialize(self, trainer: Trainer) -> None:
+    def initialize(self, trainer: "Trainer") -> None:
         """Called before the loop starts."""
 
     def finalize(self) -> None:
         """Called after the loop has ended."""
 
-    def on_error(self, trainer: Trainer, exc: Exception, tb: TracebackType | None) -> None:
+    def on_error(self, trainer: "Trainer", exc: Exception, tb: TracebackType | None) -> None:
         """Called when the loop has failed, before `finalize`."""
 
     def serialize(self, serializer: AbstractSerializer) -> None:

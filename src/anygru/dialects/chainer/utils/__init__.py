@@ -1,7 +1,5 @@
 """Small helpers that users import from `chainer.utils`."""
 
-from __future__ import annotations
-
 import collections.abc as collections_abc
 import contextlib
 import shutil

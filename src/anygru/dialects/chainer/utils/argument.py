@@ -1,7 +1,5 @@
 """Checks of keyword arguments, with the messages for keywords of earlier releases."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

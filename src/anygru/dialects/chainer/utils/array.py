@@ -1,7 +1,5 @@
 """Shape arithmetic on arrays."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any

@@ -5,8 +5,6 @@ that `expect` gets plain booleans and costs next to nothing. Only if that fails,
 objects, which carry their own text, so that the error can say what was expected in the words of the check.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 import threading
@@ -71,16 +69,16 @@ class Expression:
     def __str__(self) -> str:
         return self.name
 
-    def __getattr__(self, name: str) -> Expression:
+    def __getattr__(self, name: str) -> "Expression":
         return Expression(getattr(self.value, name), f"{self}.{name}")
 
-    def __getitem__(self, key: Any) -> Expression:
+    def __getitem__(self, key: Any) -> "Expression":
         return Expression(self.value[_value(key)], f"{self}[{_subscript_text(key)}]")
 
-    def __call__(self, *args: Any) -> Expression:
+    def __call__(self, *args: Any) -> "Expression":
         return Expression(self.value(*map(_value, args)), f"{self}({', '.join(map(_text, args))})")
 
-    def __neg__(self) -> Expression:
+    def __neg__(self) -> "Expression":
         return Expression(-self.value, "-" + _operand_text(self, 6), 6)
 
     def __bool__(self) -> bool:

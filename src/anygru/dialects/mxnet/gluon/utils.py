@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from ..._hook.not_covered import not_covered
-from ..base import MXNetError
-from ..context import Context
+from ..base import MXNetError, Sizes
+from ..context import Context, ContextLike, current_context
 from ..ndarray.array import wrap
 from ..ndarray.ndarray import NDArray
 from ..ndarray.register import FUNCTIONS
@@ -133,3 +133,15 @@ def shape_is_known(shape: tuple[int, ...] | None) -> bool:
             raise MXNetError(f"a shape must hold whole numbers, got {shape}")
         assert size >= (-1 if state.numpy else 0), f"shape dimension size cannot be less than 0, while received {size}"
     return all(size > 0 for size in shape)
+
+
+def plain_sizes(shape: Sizes) -> Any:
+    """A tuple with Python's numbers in place of NumPy's, whose texts name their type."""
+    return tuple(int(n) if isinstance(n, np.integer) else n for n in shape) if isinstance(shape, tuple) else shape
+
+
+def contexts_of(ctx: ContextLike | list[Context] | None) -> list[Context]:
+    """The contexts that a caller names; None is the current one."""
+    if ctx is None:
+        return [current_context()]
+    return [ctx] if isinstance(ctx, Context) else list(ctx)

@@ -1,7 +1,5 @@
 """OneFlow's data types, devices and sizes: what they are called and how they print. Underneath they are torch's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, SupportsIndex
@@ -69,7 +67,7 @@ def of_torch(known: torch.dtype) -> dtype:
 class Size(tuple[int, ...]):
     """A shape."""
 
-    def __new__(cls, sizes: Iterable[int] = ()) -> Size:
+    def __new__(cls, sizes: Iterable[int] = ()) -> "Size":
         size = super().__new__(cls, sizes)
         for place, item in enumerate(size):
             if not isinstance(item, int):
@@ -89,10 +87,10 @@ class Size(tuple[int, ...]):
         found = super().__getitem__(index)
         return Size(found) if isinstance(index, slice) else found
 
-    def __add__(self, other: Any) -> Size:
+    def __add__(self, other: Any) -> "Size":
         return Size(super().__add__(tuple(other)))
 
-    def __mul__(self, times: SupportsIndex) -> Size:
+    def __mul__(self, times: SupportsIndex) -> "Size":
         return Size(super().__mul__(times))
 
     __rmul__ = __mul__

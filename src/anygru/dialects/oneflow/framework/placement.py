@@ -1,7 +1,5 @@
 """`oneflow.placement`: the processes that hold a global tensor, and their kind of device."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +24,7 @@ class placement:
             raise RuntimeError(f"placement ranks must be among the ranks 0 to {size - 1} of this job, got {ranks}")
 
     @staticmethod
-    def all(type: str) -> placement:
+    def all(type: str) -> "placement":
         """All processes of the job."""
         return placement(type, range(world().size))
 

@@ -5,8 +5,6 @@ assigning its class: the tensor, its gradient and its place in the autograd grap
 torch called on them gives them again. A global tensor is torch's DTensor in the same way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from functools import partialmethod
 from typing import Any, SupportsIndex
@@ -54,12 +52,12 @@ class Tensor(OverProcesses):
         device: DeviceLike | None = None,
         placement: placement | None = None,
         sbp: Layout | None = None,
-    ) -> Tensor:
+    ) -> "Tensor":
         made = placed(cls._of(values), placement, sbp)
         return made if device is None else made.to(device)
 
     @staticmethod
-    def _of(values: tuple[Any, ...]) -> Tensor:
+    def _of(values: tuple[Any, ...]) -> "Tensor":
         if len(values) == 1 and isinstance(values[0], Size):
             values = values[0]
         if values and all(isinstance(value, (int, np.integer)) for value in values):
@@ -90,14 +88,14 @@ class Tensor(OverProcesses):
             return self.to(of_torch(names[target]))
         return self.to(target)
 
-    def to(self, *args: Any, **kwargs: Any) -> Tensor:
+    def to(self, *args: Any, **kwargs: Any) -> "Tensor":
         if args and isinstance(args[0], type):  # `to(oneflow.Tensor)` of a graph's parameter
             return self
         given = [plain(value) for value in args if value is not None or len(args) > 2]  # more are torch's own calls
         named = {name: plain(value) for name, value in kwargs.items() if value is not None}
         return super().to(*given, **named)  # type: ignore[return-value]
 
-    def cast(self, target: dtype) -> Tensor:
+    def cast(self, target: dtype) -> "Tensor":
         return self.to(target)
 
     # Values
@@ -123,7 +121,7 @@ class Tensor(OverProcesses):
         return super().__iter__()
 
     @property
-    def data(self) -> Tensor:
+    def data(self) -> "Tensor":
         """The same values outside of the autograd graph; to set it is to drop the gradient."""
         with torch._C.DisableTorchFunctionSubclass():
             return dress(_DATA.__get__(self))
@@ -142,7 +140,7 @@ class Tensor(OverProcesses):
     def item(self) -> Any:
         return super().item() if self.is_local else self._whole().item()
 
-    def __mod__(self, other: Any) -> Tensor:
+    def __mod__(self, other: Any) -> "Tensor":
         return torch.fmod(self, other)  # type: ignore[return-value]
 
     def __repr__(self) -> str:  # type: ignore[override]
@@ -170,13 +168,13 @@ class Tensor(OverProcesses):
         if step is not None and not (retain_graph or create_graph):
             step.metadata[_SPENT] = True
 
-    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+    def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
         super().requires_grad_(requires_grad)
         if requires_grad and isinstance(self, DTensor) and self.is_leaf:
             global_tensor.keep_gradient_layout(self)
         return self
 
-    def register_hook(self, hook: Callable[[Tensor], Any]) -> Any:
+    def register_hook(self, hook: "Callable[[Tensor], Any]") -> Any:
         """Call the hook with each gradient; for a leaf twice with the same one, as OneFlow 0.9 does."""
 
         def call(gradient: torch.Tensor) -> Any:
@@ -191,7 +189,7 @@ class Tensor(OverProcesses):
         if self.grad is not None:
             self.grad = None if set_to_none else self.grad.detach().zero_()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":
         """The values in memory of their own, without gradient; only a parameter goes on to require one."""
         twin: Any = self.detach().clone()
         twin.__class__ = type(self)
@@ -244,7 +242,7 @@ class Parameter(Tensor):
     # By this torch.nn.Module knows a parameter.
     _is_param = True
 
-    def __new__(cls, data: torch.Tensor, requires_grad: bool = True) -> Parameter:
+    def __new__(cls, data: torch.Tensor, requires_grad: bool = True) -> "Parameter":
         if not isinstance(data, torch.Tensor):
             raise TypeError(f"Parameter needs a tensor, got {type(data).__name__}")
         differentiable = torch_dtype(data).is_floating_point

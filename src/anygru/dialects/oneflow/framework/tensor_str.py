@@ -1,7 +1,5 @@
 """How OneFlow prints a tensor: torch's digits, with the data type always shown."""
 
-from __future__ import annotations
-
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
 PREFIX = "tensor("
 
 
-def text(tensor: Tensor) -> str:
+def text(tensor: "Tensor") -> str:
     """What `repr` shows."""
     suffixes = []
     if tensor.is_global:

@@ -1,7 +1,5 @@
 """Functions with gradients of their own: Paddle's PyLayer on torch's autograd.Function."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

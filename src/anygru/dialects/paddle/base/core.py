@@ -1,7 +1,5 @@
 """Places and the type enumeration that Paddle keeps in its C++ core."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Parameters, and the questions about mode and build that scripts ask."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 
@@ -48,7 +46,7 @@ class EagerParamBase(Tensor):
 
     __str__ = __repr__
 
-    def __copy__(self) -> EagerParamBase:
+    def __copy__(self) -> "EagerParamBase":
         return copy.deepcopy(self)
 
 

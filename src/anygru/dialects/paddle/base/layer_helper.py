@@ -1,7 +1,5 @@
 """Making parameters: names, initial values, attributes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

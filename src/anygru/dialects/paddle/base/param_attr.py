@@ -1,7 +1,5 @@
 """What a user wants of a parameter: name, initial values, learning rate, regularizer."""
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 from ..nn.initializer.initializer import Initializer
@@ -41,7 +39,7 @@ class ParamAttr:
         self.do_model_average = do_model_average
         self.need_clip = need_clip
 
-    def with_name(self, name: str | None) -> ParamAttr:
+    def with_name(self, name: str | None) -> "ParamAttr":
         """The same wishes under another name."""
         return ParamAttr(
             name, self.initializer, self.learning_rate, self.regularizer, self.trainable, self.do_model_average,

@@ -1,7 +1,5 @@
 """Names that are given once: `linear_0`, `linear_0.w_0`, `generated_tensor_3`."""
 
-from __future__ import annotations
-
 import contextlib
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`paddle.device`: which device new tensors go to."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

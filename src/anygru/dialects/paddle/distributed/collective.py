@@ -1,7 +1,5 @@
 """New groups of processes."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

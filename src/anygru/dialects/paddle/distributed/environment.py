@@ -4,8 +4,6 @@ anygru's launchers set torch's variables (RANK, WORLD_SIZE ...); a cluster's own
 completed from the other.
 """
 
-from __future__ import annotations
-
 import os
 
 from anygru import parallel

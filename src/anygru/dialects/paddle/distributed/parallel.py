@@ -1,7 +1,5 @@
 """`init_parallel_env`, `ParallelEnv` and `DataParallel`."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import warnings

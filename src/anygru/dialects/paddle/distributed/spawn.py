@@ -1,7 +1,5 @@
 """`paddle.distributed.spawn`: run a function in several processes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any

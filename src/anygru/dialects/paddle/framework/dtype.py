@@ -1,7 +1,5 @@
 """Paddle's element types: `paddle.float32` and its kin, each naming a torch dtype."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -62,7 +60,7 @@ class dtype:
     def __reduce__(self) -> tuple[Any, ...]:
         return as_dtype, (self.spelling,)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> dtype:
+    def __deepcopy__(self, memo: dict[int, Any]) -> "dtype":
         return self
 
 

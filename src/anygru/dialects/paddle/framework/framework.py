@@ -1,7 +1,5 @@
 """The dtype of new floating-point tensors, and whether gradients are recorded."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`paddle.save` and `paddle.load`. Files are read by the safe reader: nothing in them is ever executed."""
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

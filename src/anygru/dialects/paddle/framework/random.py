@@ -9,8 +9,6 @@ Source: M. Matsumoto, T. Nishimura, "Mersenne Twister" (1998), 64-bit version of
 [rand.eng.mers]; G. Marsaglia, T. Bray, "A convenient method for generating normal variables" (1964).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -74,7 +72,7 @@ class Generator:
     def __init__(self, seed: int | None = None) -> None:
         self.manual_seed(int.from_bytes(os.urandom(4), "little") if seed is None else seed)
 
-    def manual_seed(self, seed: int) -> Generator:
+    def manual_seed(self, seed: int) -> "Generator":
         """Start again from `seed`, of which the lower 32 bits count."""
         self._seed = int(seed)
         words = np.array(_seed_words(self._seed & 0xFFFFFFFF, 2 * _WORDS), np.uint64)
@@ -83,7 +81,7 @@ class Generator:
         return self
 
     @classmethod
-    def started_plainly(cls, seed: int) -> Generator:
+    def started_plainly(cls, seed: int) -> "Generator":
         """A stream started without `seed_seq`: what Paddle makes for an operation's own `seed`."""
         state = [seed & 0xFFFFFFFFFFFFFFFF]
         for place in range(1, _WORDS):
@@ -101,11 +99,11 @@ class Generator:
         """One 64-bit number."""
         return int(self.words(1)[0])
 
-    def get_state(self) -> GeneratorState:
+    def get_state(self) -> "GeneratorState":
         """Where the stream is."""
         return GeneratorState(self._state.copy(), self._position, self._seed)
 
-    def set_state(self, state: GeneratorState) -> None:
+    def set_state(self, state: "GeneratorState") -> None:
         """Go on from where `get_state` was called."""
         self._state, self._position, self._seed = state.words.copy(), state.position, state.seed
 

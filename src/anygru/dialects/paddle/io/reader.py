@@ -1,7 +1,5 @@
 """`paddle.io.DataLoader`; its worker processes are torch's."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any

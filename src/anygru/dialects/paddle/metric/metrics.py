@@ -1,7 +1,5 @@
 """Running measures of a model: accuracy, precision, recall, area under the curve."""
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Sequence
 from typing import Any

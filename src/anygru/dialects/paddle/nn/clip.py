@@ -1,7 +1,5 @@
 """Gradient clipping, for the `grad_clip` of optimizers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`InputSpec`: the shape, dtype and name of an input."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -47,16 +45,16 @@ class InputSpec:
         self.stop_gradient = stop_gradient
 
     @classmethod
-    def from_tensor(cls, tensor: torch.Tensor, name: str | None = None) -> InputSpec:
+    def from_tensor(cls, tensor: torch.Tensor, name: str | None = None) -> "InputSpec":
         """The description of a tensor, under its own name unless another is given."""
         return cls(list(tensor.shape), tensor.dtype, name or getattr(tensor, "name", None))
 
     @classmethod
-    def from_numpy(cls, ndarray: np.ndarray, name: str | None = None) -> InputSpec:
+    def from_numpy(cls, ndarray: np.ndarray, name: str | None = None) -> "InputSpec":
         """The description of an array."""
         return cls(ndarray.shape, as_dtype(ndarray.dtype), name)
 
-    def batch(self, batch_size: int | Sequence[int]) -> InputSpec:
+    def batch(self, batch_size: int | Sequence[int]) -> "InputSpec":
         """Put an axis of this length in front, in place.
 
         Raises:
@@ -72,7 +70,7 @@ class InputSpec:
         self.shape = (int(batch_size), *self.shape)
         return self
 
-    def unbatch(self) -> InputSpec:
+    def unbatch(self) -> "InputSpec":
         """Take the first axis away, in place.
 
         Raises:

@@ -1,7 +1,5 @@
 """Questions about a tensor: shape, rank, kind of numbers."""
 
-from __future__ import annotations
-
 import torch
 
 from .operation import need_tensor, operation, wrap

@@ -1,7 +1,5 @@
 """Making tensors: to_tensor, zeros, ones, full, arange ..."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The gradient of a tensor: `stop_gradient`, `grad`, `backward`, hooks."""
 
-from __future__ import annotations
-
 import functools
 import warnings
 from collections.abc import Callable
@@ -26,7 +24,7 @@ _set_torch_grad = torch.Tensor.grad.__set__  # type: ignore[union-attr]
 class TensorHookRemoveHelper:
     """Takes a gradient hook off again."""
 
-    def __init__(self, handle: Any, tensor: Tensor) -> None:
+    def __init__(self, handle: Any, tensor: "Tensor") -> None:
         self._handle = handle
         self._tensor = tensor
         self._number = tensor.__dict__.get("_hooks_made", 0)
@@ -68,7 +66,7 @@ class Differentiable(torch.Tensor):
             self.requires_grad_(not stop)
 
     @property
-    def grad(self) -> Tensor | None:
+    def grad(self) -> "Tensor | None":
         """The gradient of a leaf (or of a tensor with `retain_grads`), None before `backward`."""
         grad = _torch_grad(self) if self.is_leaf else self.__dict__.get("_retained")
         if type(grad) is torch.Tensor:
@@ -119,7 +117,7 @@ class Differentiable(torch.Tensor):
         """
         backward([self], [grad_tensor], retain_graph)
 
-    def register_hook(self, hook: Callable[[Tensor], torch.Tensor | None]) -> TensorHookRemoveHelper:
+    def register_hook(self, hook: "Callable[[Tensor], torch.Tensor | None]") -> TensorHookRemoveHelper:
         """Call `hook(gradient)` when the gradient is known; what it returns, unless None, takes its place.
 
         Raises:

@@ -1,7 +1,5 @@
 """`paddle.autograd.backward`, and the call of torch's engine behind it and `paddle.grad`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reading and writing parts of a tensor: `t[1, ..., ::-1]`, `t[mask] = 0`."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,7 +73,7 @@ def _items(index: Any) -> list[Any]:
     return [_item(index, -1)]
 
 
-def get(self: Tensor, index: Any) -> Tensor:
+def get(self: "Tensor", index: Any) -> "Tensor":
     """`self[index]`: views for ints and slices, copies for lists, tensors and masks."""
     if type(index) is int:
         try:
@@ -114,7 +112,7 @@ def _axes_of(item: Any) -> int:
     return item.ndim if isinstance(item, torch.Tensor) and item.dtype == torch.bool else 1
 
 
-def set_(self: Tensor, index: Any, value: Operand) -> None:
+def set_(self: "Tensor", index: Any, value: Operand) -> None:
     """`self[index] = value`, the value cast to the dtype of the tensor.
 
     Raises:

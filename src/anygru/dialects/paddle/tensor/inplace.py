@@ -3,8 +3,6 @@
 Each computes what the function without the underscore computes. A leaf that gets gradients cannot be overwritten.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 
-def overwrite(x: Tensor, value: torch.Tensor) -> Tensor:
+def overwrite(x: "Tensor", value: torch.Tensor) -> "Tensor":
     """Put `value` into the place of `x`, shape and gradient graph included."""
     if x.is_leaf and x.requires_grad and torch.is_grad_enabled():
         raise ValueError(
@@ -39,8 +37,8 @@ def overwrite(x: Tensor, value: torch.Tensor) -> Tensor:
     return x
 
 
-def _inplace(function: Callable[..., torch.Tensor], called: str) -> Callable[..., Tensor]:
-    def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def _inplace(function: Callable[..., torch.Tensor], called: str) -> "Callable[..., Tensor]":
+    def method(x: "Tensor", *args: Any, **kwargs: Any) -> "Tensor":
         need_tensor(x, "x", method.__name__)
         recorded = torch.is_grad_enabled() and x.requires_grad and not x.is_leaf
         before = wrap(torch.clone(x)) if recorded else x  # the gradient may need the value that is overwritten
@@ -72,7 +70,7 @@ _METHODS_ONLY = {
 }  # fmt: skip
 
 
-def _add(x: Tensor, y: Any, name: str | None = None, *, alpha: Any = 1) -> Tensor:
+def _add(x: "Tensor", y: Any, name: str | None = None, *, alpha: Any = 1) -> "Tensor":
     """x + y in place; torch's optimizers call it too."""
     if torch.is_grad_enabled() or not isinstance(y, torch.Tensor):
         return overwrite(x, math.add(x, y, alpha=alpha))
@@ -80,23 +78,23 @@ def _add(x: Tensor, y: Any, name: str | None = None, *, alpha: Any = 1) -> Tenso
     return x
 
 
-def _where(condition: torch.Tensor, x: Tensor, y: Operand, name: str | None = None) -> Tensor:
+def _where(condition: torch.Tensor, x: "Tensor", y: Operand, name: str | None = None) -> "Tensor":
     """`where`, the result put in place of x."""
     return overwrite(x, search.where(condition, x, y))
 
 
-def zero_(x: Tensor) -> Tensor:
+def zero_(x: "Tensor") -> "Tensor":
     """Zeros in place."""
     return fill_(x, 0)
 
 
-def fill_(x: Tensor, value: Any) -> Tensor:
+def fill_(x: "Tensor", value: Any) -> "Tensor":
     """One value everywhere, in place."""
     number = value.item() if isinstance(value, torch.Tensor) else value
     return overwrite(x, torch.full_like(x, number, dtype=torch_dtype(x.dtype)))
 
 
-def fill_diagonal_(x: Tensor, value: float, offset: int = 0, wrap: bool = False, name: str | None = None) -> Tensor:
+def fill_diagonal_(x: "Tensor", value: float, offset: int = 0, wrap: bool = False, name: str | None = None) -> "Tensor":
     """One value along the diagonal, in place; of more than two axes, which must be equal, along that of all of them."""
     places = torch.zeros(x.shape, dtype=torch.bool, device=x.device)
     if offset:
@@ -107,23 +105,23 @@ def fill_diagonal_(x: Tensor, value: float, offset: int = 0, wrap: bool = False,
     return overwrite(x, torch.masked_fill(torch.clone(x) if recorded else x, places, value))
 
 
-def uniform_(x: Tensor, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None) -> Tensor:
+def uniform_(x: "Tensor", min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None) -> "Tensor":
     """Numbers evenly from `min` to `max`, in place."""
     return overwrite(x, random.uniform(x.shape, x.dtype, min, max, seed))
 
 
-def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, name: str | None = None) -> Tensor:
+def normal_(x: "Tensor", mean: float = 0.0, std: float = 1.0, name: str | None = None) -> "Tensor":
     """Normal numbers, in place."""
     return overwrite(x, random.normal_values(x.shape, mean, std, torch_dtype(x.dtype)))
 
 
-def exponential_(x: Tensor, lam: float = 1.0, name: str | None = None) -> Tensor:
+def exponential_(x: "Tensor", lam: float = 1.0, name: str | None = None) -> "Tensor":
     """Exponentially distributed numbers of rate `lam`, in place."""
     draws = random.uniform_values(x.shape, 0.0, 1.0, torch_dtype(x.dtype))
     return overwrite(x, as_torch(-np.log1p(-draws.numpy()) / np.asarray(single(lam), draws.numpy().dtype)))
 
 
-INPLACE: dict[str, Callable[..., Tensor]] = {
+INPLACE: "dict[str, Callable[..., Tensor]]" = {
     f"{name}_": _inplace(getattr(module, name), f"{name}_")
     for module, names in _FUNCTIONS.items()
     for name in names.split()

@@ -1,7 +1,5 @@
 """Matrix products, norms and decompositions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Changing the form of tensors: cast, reshape, concat, split, gather ..."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -298,6 +296,6 @@ def _at_least(count: int) -> Any:
 atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
 
 
-def tolist(x: Tensor) -> Any:
+def tolist(x: "Tensor") -> Any:
     """The values as nested Python lists."""
     return x.tolist()

@@ -1,7 +1,5 @@
 """Arithmetic of two tensors; sums, products and extremes along axes are those of `reduction`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

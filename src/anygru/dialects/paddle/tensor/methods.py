@@ -1,7 +1,5 @@
 """The methods of tensors that are operations, in-place operations, operators and casts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -42,27 +40,27 @@ _CREATING = {"clone", "diag", "diag_embed", "diagflat", "tril", "triu", "multino
 _MODULES = (ops, math, reduction, manipulation, selection, linalg, matrices, logic, search, stat, attribute)
 
 
-def _dim(self: Tensor) -> int:
+def _dim(self: "Tensor") -> int:
     """The number of axes."""
     return self.ndim
 
 
-def _transposed(self: Tensor) -> torch.Tensor:
+def _transposed(self: "Tensor") -> torch.Tensor:
     """The axes in reverse order."""
     return manipulation.transpose(self, list(range(self.ndim))[::-1])
 
 
-def _contiguous(self: Tensor) -> torch.Tensor:
+def _contiguous(self: "Tensor") -> torch.Tensor:
     """The tensor itself, or a copy of it whose elements lie in order."""
     return self if self.is_contiguous() else self.clone()
 
 
-def _is_same_shape(self: Tensor, other: Tensor) -> bool:
+def _is_same_shape(self: "Tensor", other: "Tensor") -> bool:
     """Whether another tensor has the same shape."""
     return self.shape == other.shape
 
 
-def _contains(self: Tensor, value: Any) -> bool:
+def _contains(self: "Tensor", value: Any) -> bool:
     """Whether any element equals `value`."""
     return bool((plain(self) == value).any())
 
@@ -70,7 +68,7 @@ def _contains(self: Tensor, value: Any) -> bool:
 def _refused(name: str) -> property:
     """A property that refuses: torch's tensors have a method of this name with a meaning of its own."""
 
-    def getter(self: Tensor) -> None:
+    def getter(self: "Tensor") -> None:
         raise not_covered(f"paddle.Tensor.{name}")
 
     return property(getter)

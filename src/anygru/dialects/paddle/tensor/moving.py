@@ -1,7 +1,5 @@
 """Tensors in another dtype or on another device."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,7 +21,7 @@ def _moved(x: torch.Tensor, device: torch.device | None, dtype: torch.dtype | No
     return torch.Tensor.to(x if dtype is None else to_dtype(x, dtype), device=device)
 
 
-def recast(tensor: Tensor, device: torch.device | None, dtype: torch.dtype | None) -> None:
+def recast(tensor: "Tensor", device: torch.device | None, dtype: torch.dtype | None) -> None:
     """Move and cast a tensor in place, its gradient too."""
     if not tensor._is_initialized():
         return
@@ -38,7 +36,7 @@ def recast(tensor: Tensor, device: torch.device | None, dtype: torch.dtype | Non
         tensor.grad = _moved(plain(grad.detach()), device, dtype)
 
 
-def astype(self: Tensor, dtype: Any) -> torch.Tensor:
+def astype(self: "Tensor", dtype: Any) -> torch.Tensor:
     """The tensor in another dtype.
 
     Raises:
@@ -47,7 +45,7 @@ def astype(self: Tensor, dtype: Any) -> torch.Tensor:
     return manipulation.cast(self, "float64" if dtype is None else dtype)
 
 
-def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def to(self: "Tensor", *args: Any, **kwargs: Any) -> "Tensor":
     """Move and cast the tensor: `to(device, dtype, blocking)` or `to(other)`.
 
     As in Paddle 2.6.2 (recorded) a leaf itself changes and is returned; a result of others gives a new tensor.
@@ -77,16 +75,16 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return wrap(_moved(self, device, dtype))
 
 
-def cpu(self: Tensor) -> Tensor:
+def cpu(self: "Tensor") -> "Tensor":
     """This tensor on the CPU."""
     return wrap(torch.Tensor.to(self, torch.device("cpu")))
 
 
-def cuda(self: Tensor, device_id: int | None = None, blocking: bool = True) -> Tensor:
+def cuda(self: "Tensor", device_id: int | None = None, blocking: bool = True) -> "Tensor":
     """This tensor on a CUDA device."""
     return wrap(torch.Tensor.to(self, core.CUDAPlace(device_id or 0).device))
 
 
-def pin_memory(self: Tensor, blocking: bool = True) -> Tensor:
+def pin_memory(self: "Tensor", blocking: bool = True) -> "Tensor":
     """This tensor in page-locked memory."""
     return wrap(torch.Tensor.pin_memory(self))

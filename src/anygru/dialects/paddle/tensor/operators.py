@@ -8,8 +8,6 @@ left one. A Python float with an integer tensor gives float32. True division of 
 make a new tensor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +56,7 @@ def _operator(
     bools: bool = False,
     swapped: bool = False,
     rounds: bool = False,
-) -> Callable[[Tensor, Any], Tensor]:
+) -> "Callable[[Tensor, Any], Tensor]":
     """An operator method.
 
     Args:
@@ -72,7 +70,7 @@ def _operator(
         rounds: a number is rounded to single precision, unless the tensor holds integers.
     """
 
-    def method(self: Tensor, other: Any) -> Tensor:
+    def method(self: "Tensor", other: Any) -> "Tensor":
         x: Any = self
         y = other if type(other) in (int, float) else _right(x, other, symbol)
         mine = _dtype(x)
@@ -150,8 +148,8 @@ _pow = _operator("__pow__", torch.pow, rounds=True)
 _mm = _operator("__matmul__", _matmul)
 
 
-def _bitwise(symbol: str, compute: Binary) -> Callable[[Tensor, Any], Tensor]:
-    def method(self: Tensor, other: Any) -> Tensor:
+def _bitwise(symbol: str, compute: Binary) -> "Callable[[Tensor, Any], Tensor]":
+    def method(self: "Tensor", other: Any) -> "Tensor":
         if not isinstance(other, torch.Tensor):
             raise ValueError(
                 f"(InvalidArgument) {symbol}(): argument 'y' (position 1) must be Tensor, but got {type(other).__name__}"
@@ -169,18 +167,18 @@ def _bitwise(symbol: str, compute: Binary) -> Callable[[Tensor, Any], Tensor]:
     return method
 
 
-def _negative(self: Tensor) -> Tensor:
+def _negative(self: "Tensor") -> "Tensor":
     return wrap(torch.neg(self))
 
 
-def _invert(self: Tensor) -> Tensor:
+def _invert(self: "Tensor") -> "Tensor":
     if self.is_floating_point():
         raise no_kernel(f"(NotFound) bitwise_not is not implemented for {self.dtype}")
     return wrap(torch.bitwise_not(self))
 
 
-def _unsupported(symbol: str) -> Callable[[Tensor, Any], Any]:
-    def method(self: Tensor, other: Any) -> Any:
+def _unsupported(symbol: str) -> "Callable[[Tensor, Any], Any]":
+    def method(self: "Tensor", other: Any) -> Any:
         raise TypeError(f"unsupported operand type(s) for {symbol}: {type(other).__name__!r} and 'Tensor'")
 
     return method

@@ -3,8 +3,6 @@
 Paddle's kernels differ in what they do with integers: some keep them, some compute in float32, most refuse.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sums, products, extremes and the like along axes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Finding elements: argmax, sort, topk, where ..."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

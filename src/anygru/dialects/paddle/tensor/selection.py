@@ -1,7 +1,5 @@
 """Parts of tensors by positions: gather, scatter, slice, unique ..."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Means, variances, medians and quantiles."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -14,8 +14,6 @@ as anygru's own layers, is handed `plain(tensor)`.
 `methods.py` has the operations that are methods.
 """
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 
@@ -132,7 +130,7 @@ class Tensor(Differentiable):
         """True."""
         return True
 
-    def value(self) -> Tensor:
+    def value(self) -> "Tensor":
         """The tensor itself."""
         return self
 
@@ -214,16 +212,16 @@ class Tensor(Differentiable):
         with torch.no_grad():
             torch.Tensor.copy_(self.detach(), other)
 
-    def _share_buffer_to(self, other: Tensor) -> None:
+    def _share_buffer_to(self, other: "Tensor") -> None:
         other.data = _torch_data(self)
 
-    def detach(self) -> Tensor:
+    def detach(self) -> "Tensor":
         """The same memory outside the gradient graph."""
         out = torch.Tensor.detach(self)
         out.__class__ = Tensor
         return out  # type: ignore[return-value]
 
-    def detach_(self) -> Tensor:
+    def detach_(self) -> "Tensor":
         """Leave the gradient graph."""
         torch.Tensor.detach_(self)
         return self
@@ -278,7 +276,7 @@ class Tensor(Differentiable):
             raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
         return str(self)
 
-    def _copied(self, memo: dict[int, Any]) -> Tensor:
+    def _copied(self, memo: dict[int, Any]) -> "Tensor":
         with torch.no_grad():
             new = torch.Tensor.clone(self)
         new.__class__ = type(self)
@@ -288,7 +286,7 @@ class Tensor(Differentiable):
         new.requires_grad_(self.requires_grad)
         return new  # type: ignore[return-value]
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":
         if id(self) not in memo:
             memo[id(self)] = self._copied(memo)
         return memo[id(self)]

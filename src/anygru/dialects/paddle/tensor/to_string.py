@@ -1,7 +1,5 @@
 """How a tensor prints: Paddle's columns, signs, precision and summary of long axes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -126,7 +124,7 @@ def values_to_string(tensor: torch.Tensor, indent: int) -> str:
     return _rows(array, cut, indent, _Columns(shown.ravel().tolist()))
 
 
-def tensor_to_string(tensor: Tensor) -> str:
+def tensor_to_string(tensor: "Tensor") -> str:
     """What `print(tensor)` shows."""
     return (
         f"{_HEAD}shape={tensor.shape}, dtype={tensor.dtype.spelling}, place={tensor.place}, "

@@ -1,7 +1,5 @@
 """Variables that have no values yet."""
 
-from __future__ import annotations
-
 import torch
 
 from ..framework.dtype import torch_dtype

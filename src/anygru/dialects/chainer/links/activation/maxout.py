@@ -1,7 +1,5 @@
 """Maxout."""
 
-from __future__ import annotations
-
 from ..._tensors import ARRAYS
 from ...functions.activations import maxout
 from ...initializer import Initializer

@@ -1,7 +1,5 @@
 """The parametric rectified linear unit."""
 
-from __future__ import annotations
-
 from ...functions.activations import prelu
 from ...link import Link
 from ...types import InitializerSpec, ShapeSpec, VariableLike

@@ -1,7 +1,5 @@
 """Bilinear maps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy

@@ -1,7 +1,5 @@
 """Convolutions of pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -58,7 +56,7 @@ class Convolution2D(ConvolutionBase):
         pad: Ints = 0,
         nobias: bool = False,
         **kwargs: Any,
-    ) -> Convolution2D:
+    ) -> "Convolution2D":
         """A link with copies of existing arrays or Variables."""
         out_channels, in_channels, *ksize = W.shape
         in_channels *= kwargs.get("groups", 1)

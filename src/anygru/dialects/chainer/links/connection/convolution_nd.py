@@ -1,7 +1,5 @@
 """Convolutions and transposed convolutions over any number of axes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -131,7 +129,7 @@ class ConvolutionND(ConvolutionBase):
         pad: Ints = 0,
         nobias: bool = False,
         **kwargs: Any,
-    ) -> ConvolutionND:
+    ) -> "ConvolutionND":
         """A link with copies of existing arrays or Variables (ValueError if their sizes differ)."""
         cover_all, dilate, groups = argument.parse_kwargs(kwargs, ("cover_all", False), ("dilate", 1), ("groups", 1))
         out_channels, in_channels, *ksize = W.shape

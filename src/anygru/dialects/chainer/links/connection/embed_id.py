@@ -1,7 +1,5 @@
 """Embeddings."""
 
-from __future__ import annotations
-
 from ...functions.products import embed_id
 from ...initializers.fillers import Normal
 from ...link import Link
@@ -32,7 +30,7 @@ class EmbedID(Link):
             self.W = Parameter(Normal(1.0) if initialW is None else initialW, (in_size, out_size))
 
     @classmethod
-    def from_params(cls, W: VariableLike, ignore_label: int | None = None) -> EmbedID:
+    def from_params(cls, W: VariableLike, ignore_label: int | None = None) -> "EmbedID":
         """A link with a copy of an existing array or Variable."""
         in_size, out_size = W.shape
         return cls(in_size, out_size, initialW=as_array(W), ignore_label=ignore_label)

@@ -1,7 +1,5 @@
 """Linear maps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,7 +53,7 @@ class Linear(Link):
         self.W.initialize((self.out_size, in_size))
 
     @classmethod
-    def from_params(cls, W: VariableLike, b: VariableLike = None, nobias: bool = False) -> Linear:
+    def from_params(cls, W: VariableLike, b: VariableLike = None, nobias: bool = False) -> "Linear":
         """A link with copies of existing arrays or Variables (ValueError if their sizes differ)."""
         out_size, in_size = W.shape
         if b is not None and b.size != out_size:

@@ -1,7 +1,5 @@
 """A parameter as a link."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ... import variable

@@ -1,7 +1,5 @@
 """A learnt factor."""
 
-from __future__ import annotations
-
 from ...functions import products as function
 from ...initializers import fillers
 from ...link import Chain

@@ -1,7 +1,5 @@
 """Conditional random fields over sequences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A classifier around a predictor."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Layer normalization."""
 
-from __future__ import annotations
-
 from ...functions.normalizations import layer_normalization
 from ...link import Link
 from ...types import InitializerSpec, VariableLike

@@ -1,7 +1,5 @@
 """GRUs that run step by step, computed by `anygru.functional.gru_cell`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

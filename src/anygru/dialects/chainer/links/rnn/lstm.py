@@ -1,7 +1,5 @@
 """LSTMs that run step by step."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ...device_resident import DeviceResidentsVisitor

@@ -1,7 +1,5 @@
 """The minimal gated unit (Zhou et al., 2016): a GRU with one gate."""
 
-from __future__ import annotations
-
 from ...configuration import config
 from ...device_resident import DeviceResidentsVisitor
 from ...functions.activations import sigmoid, tanh

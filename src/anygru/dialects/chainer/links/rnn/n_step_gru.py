@@ -1,7 +1,5 @@
 """GRUs over whole sequences, computed by `anygru.functional.gru`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy

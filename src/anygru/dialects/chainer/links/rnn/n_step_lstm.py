@@ -1,7 +1,5 @@
 """LSTMs over whole sequences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the links over whole sequences share, and the plain recurrent ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Snapshots of a training."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from types import TracebackType
@@ -78,7 +76,7 @@ class _Snapshot(Extension):
         self.n_retains = n_retains
         self.autoload = autoload
 
-    def initialize(self, trainer: Trainer) -> None:
+    def initialize(self, trainer: "Trainer") -> None:
         target = trainer if self._target is None else self._target
         if self.autoload:
             latest = _find_latest_snapshot(self.filename, trainer.out)
@@ -92,15 +90,15 @@ class _Snapshot(Extension):
 
             self.writer._add_cleanup_hook(remove_old)
 
-    def on_error(self, trainer: Trainer, exc: Exception, tb: TracebackType | None) -> None:
+    def on_error(self, trainer: "Trainer", exc: Exception, tb: TracebackType | None) -> None:
         if self._snapshot_on_error:
             self._save(trainer)
 
-    def __call__(self, trainer: Trainer) -> None:
+    def __call__(self, trainer: "Trainer") -> None:
         if self.condition():
             self._save(trainer)
 
-    def _save(self, trainer: Trainer) -> None:
+    def _save(self, trainer: "Trainer") -> None:
         arrays = npz.serialize(trainer if self._target is None else self._target)
         name = self.filename(trainer) if callable(self.filename) else self.filename.format(trainer)
         self.writer(name, trainer.out, arrays)

@@ -1,7 +1,5 @@
 """The graph of a training's first iteration, as a picture."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -57,17 +55,17 @@ class DumpGraph(Extension):
         self._original_flag: Any = None
         self._flag_called: Any = False
 
-    def initialize(self, trainer: Trainer) -> None:
+    def initialize(self, trainer: "Trainer") -> None:
         if not self._flag_called:
             self._original_flag = config.keep_graph_on_report
             config.keep_graph_on_report = True
 
-    def trigger(self, trainer: Trainer) -> bool:
+    def trigger(self, trainer: "Trainer") -> bool:
         """Whether this is the first iteration."""
         is_first, self._flag_called = not self._flag_called, True
         return is_first
 
-    def __call__(self, trainer: Trainer) -> None:
+    def __call__(self, trainer: "Trainer") -> None:
         try:
             root = trainer.observation[self._root_name]
             if not isinstance(root, Variable):

@@ -1,7 +1,5 @@
 """Evaluating models."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 from collections.abc import Callable
@@ -85,7 +83,7 @@ class Evaluator(extension.Extension):
         """All links by name."""
         return dict(self._targets)
 
-    def __call__(self, trainer: Trainer | None = None) -> dict[str, Any]:
+    def __call__(self, trainer: "Trainer | None" = None) -> dict[str, Any]:
         """The means by name; they are reported, too."""
         own = Reporter()
         prefix = f"{self.name}/" if self.name is not None else ""

@@ -1,7 +1,5 @@
 """Extensions that observe values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +23,7 @@ __all__ = [
 class FailOnNonNumber(Extension):
     """Raises RuntimeError when a parameter is NaN or infinite."""
 
-    def __call__(self, trainer: Trainer) -> None:
+    def __call__(self, trainer: "Trainer") -> None:
         for name, optimizer in trainer.updater.get_all_optimizers().items():
             for param in optimizer.target.params():
                 if param.array is not None and not bool(param.xp.isfinite(param.array).all()):
@@ -47,7 +45,7 @@ class MicroAverage(Extension):
         self._numerator: Any = 0
         self._denominator: Any = 0
 
-    def __call__(self, trainer: Trainer) -> None:
+    def __call__(self, trainer: "Trainer") -> None:
         observation = trainer.observation
         if self._numerator_key not in observation or self._denominator_key not in observation:
             return
@@ -67,7 +65,7 @@ def observe_value(observation_key: str, target_func: Callable[[Any], Any]) -> An
     """An extension that observes `target_func(trainer)` under a name, once an epoch."""
 
     @make_extension(trigger=(1, "epoch"), priority=PRIORITY_WRITER)
-    def _observe_value(trainer: Trainer) -> None:
+    def _observe_value(trainer: "Trainer") -> None:
         trainer.observation[observation_key] = target_func(trainer)
 
     return _observe_value

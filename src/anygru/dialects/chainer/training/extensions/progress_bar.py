@@ -1,7 +1,5 @@
 """The progress of a training."""
 
-from __future__ import annotations
-
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -34,7 +32,7 @@ class ProgressBar(Extension):
         self._update_interval = update_interval
         self._bar = _TrainerProgressBar(training_length, bar_length, out)
 
-    def __call__(self, trainer: Trainer) -> None:
+    def __call__(self, trainer: "Trainer") -> None:
         if trainer.updater.iteration % self._update_interval == 0:
             self._bar.trainer = trainer
             self._bar.update()

@@ -1,7 +1,5 @@
 """Extensions that write down, print and plot what a training observes."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -54,7 +52,7 @@ class LogReport(Extension):
         self._log: list[dict[str, Any]] = []
         self._summary = DictSummary()
 
-    def __call__(self, trainer: Trainer) -> None:
+    def __call__(self, trainer: "Trainer") -> None:
         observed = trainer.observation
         if self._keys is not None:
             observed = {key: observed[key] for key in self._keys if key in observed}
@@ -109,7 +107,7 @@ class PrintReport(Extension):
         self._widths = [max(10, len(name)) for name in entries]
         self._has_header = False
 
-    def __call__(self, trainer: Trainer) -> None:
+    def __call__(self, trainer: "Trainer") -> None:
         if not self._has_header:
             names = (f"{name:{width}}" for name, width in zip(self._entries, self._widths, strict=True))
             self._out.write("  ".join(names) + "\n")
@@ -178,7 +176,7 @@ class PlotReport(Extension):
         """Whether matplotlib is there: it is, since anygru depends on it."""
         return True
 
-    def __call__(self, trainer: Trainer) -> None:
+    def __call__(self, trainer: "Trainer") -> None:
         observed = trainer.observation
         self._summary.add({key: observed[key] for key in self._y_keys if key in observed})
         if not (trainer.is_before_training or self._trigger(trainer)):

@@ -1,7 +1,5 @@
 """Hyperparameters that change while a model is trained."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -44,19 +42,19 @@ class _Shift(Extension):
         """The value after `t` calls."""
         raise NotImplementedError
 
-    def _optimizer_of(self, trainer: Trainer) -> Any:
+    def _optimizer_of(self, trainer: "Trainer") -> Any:
         return self._optimizer or trainer.updater.get_optimizer("main")
 
-    def initialize(self, trainer: Trainer) -> None:
+    def initialize(self, trainer: "Trainer") -> None:
         if self._init is None:
             self._init = getattr(self._optimizer_of(trainer), self._attr)
         self._set(trainer, self.value(self._t) if self._last_value is None else self._last_value)
 
-    def __call__(self, trainer: Trainer) -> None:
+    def __call__(self, trainer: "Trainer") -> None:
         self._t += 1
         self._set(trainer, self.value(self._t))
 
-    def _set(self, trainer: Trainer, value: Any) -> None:
+    def _set(self, trainer: "Trainer", value: Any) -> None:
         setattr(self._optimizer_of(trainer), self._attr, value)
         self._last_value = value
 

@@ -1,7 +1,5 @@
 """How snapshots reach the disk."""
 
-from __future__ import annotations
-
 import os
 import queue
 import tempfile
@@ -108,7 +106,7 @@ class ThreadWriter(StandardWriter):
 class ProcessWriter(StandardWriter):
     """Writes in a process for each snapshot."""
 
-    def create_worker(self, filename: str, outdir: str, target: dict[str, Any], **kwds: Any) -> _Process:
+    def create_worker(self, filename: str, outdir: str, target: dict[str, Any], **kwds: Any) -> "_Process":
         return _Process(target=self.save, args=(filename, outdir, target, self._savefun), kwargs=kwds)
 
 
@@ -177,7 +175,7 @@ class ProcessQueueWriter(QueueWriter):
     def create_queue(self) -> Any:
         return _processes.context().JoinableQueue()
 
-    def create_consumer(self, q: Any) -> _Process:
+    def create_consumer(self, q: Any) -> "_Process":
         return _Process(target=self.consume, args=(q,))
 
 

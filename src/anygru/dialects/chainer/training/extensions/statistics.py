@@ -1,7 +1,5 @@
 """Extensions that report and plot statistics of parameters, and one that lets go of graphs that were kept."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -77,7 +75,7 @@ class ParameterStatistics(Extension):
         """Add a function of an array with one axis."""
         self._statistics[name] = function
 
-    def __call__(self, trainer: Trainer) -> None:
+    def __call__(self, trainer: "Trainer") -> None:
         found: dict[str, Any] = {}
         for link in self._links:
             for param_name, param in link.namedparams():
@@ -181,7 +179,7 @@ class VariableStatisticsPlot(Extension):
         """Whether matplotlib is there: it is, since anygru depends on it."""
         return True
 
-    def __call__(self, trainer: Trainer) -> None:
+    def __call__(self, trainer: "Trainer") -> None:
         row = numpy.zeros(self._samples.data.shape[1:], numpy.float32)
         for i, key in enumerate(self._keys):
             arrays = [getattr(variable, key, None) for variable in self._vars]
@@ -240,15 +238,15 @@ class unchain_variables(Extension):
     priority = 0
     _kept = False
 
-    def initialize(self, trainer: Trainer) -> None:
+    def initialize(self, trainer: "Trainer") -> None:
         self._kept = bool(config.keep_graph_on_report)
 
-    def trigger(self, trainer: Trainer) -> bool:
+    def trigger(self, trainer: "Trainer") -> bool:
         """Whether the last iteration kept graphs."""
         kept, self._kept = self._kept, bool(config.keep_graph_on_report)
         return kept
 
-    def __call__(self, trainer: Trainer) -> None:
+    def __call__(self, trainer: "Trainer") -> None:
         for value in trainer.observation.values():
             if isinstance(value, Variable):
                 value.unchain_backward()

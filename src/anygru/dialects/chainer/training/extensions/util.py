@@ -1,7 +1,5 @@
 """Progress bars."""
 
-from __future__ import annotations
-
 import collections
 import datetime
 import sys

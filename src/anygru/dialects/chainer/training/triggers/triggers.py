@@ -1,7 +1,5 @@
 """Triggers: when something happens."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -61,7 +59,7 @@ class IntervalTrigger:
         self._previous_iteration = 0
         self._previous_epoch_detail: Any = 0.0
 
-    def __call__(self, trainer: Trainer) -> bool:
+    def __call__(self, trainer: "Trainer") -> bool:
         updater = trainer.updater
         if self.unit == "epoch":
             now, before = updater.epoch_detail, self._previous_epoch_detail
@@ -101,7 +99,7 @@ class ManualScheduleTrigger:
         self._previous_iteration = 0
         self._previous_epoch_detail: Any = 0.0
 
-    def __call__(self, trainer: Trainer) -> bool:
+    def __call__(self, trainer: "Trainer") -> bool:
         updater = trainer.updater
         if self.unit == "epoch":
             now, before = updater.epoch_detail, self._previous_epoch_detail
@@ -146,7 +144,7 @@ class OnceTrigger:
         """Whether it will not fire any more."""
         return not (self._flag_first or self._flag_resumed)
 
-    def __call__(self, trainer: Trainer) -> bool:
+    def __call__(self, trainer: "Trainer") -> bool:
         fire = not self.finished
         self._flag_first = self._flag_resumed = False
         return fire
@@ -170,7 +168,7 @@ class TimeTrigger:
         self._period = period
         self._next_time = period
 
-    def __call__(self, trainer: Trainer) -> bool:
+    def __call__(self, trainer: "Trainer") -> bool:
         if self._next_time >= trainer.elapsed_time:
             return False
         self._next_time += self._period
@@ -218,7 +216,7 @@ class EarlyStoppingTrigger:
         if verbose:
             print(f"early stopping: operator is {'greater' if self._larger_is_better else 'less'}")
 
-    def __call__(self, trainer: Trainer) -> bool:
+    def __call__(self, trainer: "Trainer") -> bool:
         observation = trainer.observation
         if self.monitor in observation:
             self._summary.add({self.monitor: observation[self.monitor]})
@@ -263,7 +261,7 @@ class BestValueTrigger:
         self._interval_trigger = get_trigger(trigger)
         self._summary = DictSummary()
 
-    def __call__(self, trainer: Trainer) -> bool:
+    def __call__(self, trainer: "Trainer") -> bool:
         if self._key in trainer.observation:
             self._summary.add({self._key: trainer.observation[self._key]})
         if not self._interval_trigger(trainer):
@@ -304,5 +302,5 @@ def get_trigger(trigger: TriggerSpec) -> Any:
     return trigger if callable(trigger) else IntervalTrigger(*trigger)
 
 
-def _never(trainer: Trainer) -> bool:
+def _never(trainer: "Trainer") -> bool:
     return False

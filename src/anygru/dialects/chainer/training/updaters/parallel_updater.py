@@ -1,7 +1,5 @@
 """The updater for copies of a model on several devices of one process."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +47,7 @@ class ParallelUpdater(StandardUpdater):
         self._models = models
         self._devices = named
 
-    def connect_trainer(self, trainer: Trainer) -> None:
+    def connect_trainer(self, trainer: "Trainer") -> None:
         """Let the copies report under the name of the model."""
         for name, model in self._models.items():
             if name != "main":

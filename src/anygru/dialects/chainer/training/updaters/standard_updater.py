@@ -1,7 +1,5 @@
 """The base class of updaters, and the updater for one model on one device."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +23,7 @@ __all__ = [
 class Updater:
     """Does one update of the models at a time."""
 
-    def connect_trainer(self, trainer: Trainer) -> None:
+    def connect_trainer(self, trainer: "Trainer") -> None:
         """Called with the trainer that will use it."""
 
     def finalize(self) -> None:

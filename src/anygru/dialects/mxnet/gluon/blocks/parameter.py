@@ -15,17 +15,12 @@ from ...ndarray.ndarray import NDArray
 from ...ndarray.utils import zeros
 from ...symbol import symbol
 from ...symbol.symbol import Symbol
-from ..utils import shape_is_known
+from ..utils import contexts_of, plain_sizes, shape_is_known
 from .errors import DeferredInitializationError
 
 __all__ = ["DeferredInitializationError", "Parameter", "tensor_types"]
 
 tensor_types = (Symbol, NDArray)
-
-
-def _plain_sizes(shape: Sizes) -> Any:
-    """A tuple with Python's numbers in place of NumPy's, whose texts name their type."""
-    return tuple(int(n) if isinstance(n, np.integer) else n for n in shape) if isinstance(shape, tuple) else shape
 
 
 class Parameter:
@@ -66,7 +61,7 @@ class Parameter:
         self._differentiable = differentiable
         self._allow_deferred_init = allow_deferred_init
         self._grad_req: str | None = None
-        self._shape = (shape,) if isinstance(shape, int) else _plain_sizes(shape)
+        self._shape = (shape,) if isinstance(shape, int) else plain_sizes(shape)
         self.name = name
         self._dtype = dtype
         self.lr_mult = lr_mult
@@ -156,7 +151,7 @@ class Parameter:
             )
             return
         self._data = self._grad = None
-        contexts = _contexts(ctx)
+        contexts = contexts_of(ctx)
         default_init = initializer.Uniform() if default_init is None else default_init
         if init is None:
             init = default_init if self.init is None else self.init
@@ -219,7 +214,7 @@ class Parameter:
                 )
             self.shape = tuple(own or saved for own, saved in zip(self.shape, data.shape, strict=False))
         data = self._in_own_dtype(data, cast_dtype, dtype_source)
-        contexts = None if ctx is None else _contexts(ctx)
+        contexts = None if ctx is None else contexts_of(ctx)
         if self._data is not None or self._deferred_init:
             held = self.list_ctx()
             assert contexts is None or set(contexts) == set(held), (
@@ -347,7 +342,7 @@ class Parameter:
         Raises:
             ValueError: before `initialize`.
         """
-        contexts = _contexts(ctx)
+        contexts = contexts_of(ctx)
         if self._data:
             data = self._reduce()
             with autograd.pause():
@@ -403,9 +398,3 @@ class Parameter:
             f"Cannot return a copy of Parameter {self.name} via row_sparse_data() because its storage type is default. "
             "Please use data() instead."
         )
-
-
-def _contexts(ctx: Any) -> list[Context]:
-    if ctx is None:
-        return [current_context()]
-    return [ctx] if isinstance(ctx, Context) else list(ctx)

@@ -1,7 +1,5 @@
 """`oneflow.nn.Graph`: a model and its training step as one callable, run eagerly."""
 
-from __future__ import annotations
-
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager

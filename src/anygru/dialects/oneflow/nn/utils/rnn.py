@@ -1,7 +1,5 @@
 """Packed sequences: torch's, under OneFlow 0.9's narrower contract."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,13 +19,13 @@ __all__ = [
 class PackedSequence(rnn.PackedSequence):
     """torch's, on OneFlow's tensors."""
 
-    def to(self, *arguments: Any, **keywords: Any) -> PackedSequence:
+    def to(self, *arguments: Any, **keywords: Any) -> "PackedSequence":
         return translated(super().to)(*arguments, **keywords)
 
-    def cpu(self) -> PackedSequence:  # type: ignore[override]
+    def cpu(self) -> "PackedSequence":  # type: ignore[override]
         return self.to("cpu")
 
-    def cuda(self, *arguments: Any) -> PackedSequence:
+    def cuda(self, *arguments: Any) -> "PackedSequence":
         return self.to(*(arguments or ("cuda",)))
 
 

@@ -1,7 +1,5 @@
 """Gradients on and off, and gradients of tensors by other tensors."""
 
-from __future__ import annotations
-
 import contextlib
 import warnings
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 `src` and `dst` are global ranks. With `sync_op=False` the call returns at once and the task's `wait()` finishes it.
 """
 
-from __future__ import annotations
-
 import functools
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`Group`: the processes that a collective joins, and the register of groups."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The collectives for arbitrary picklable objects. Each process must trust the others: they exchange pickles."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch.distributed as dist

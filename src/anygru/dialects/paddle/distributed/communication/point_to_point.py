@@ -1,7 +1,5 @@
 """Tensors from one process to another. `dst` and `src` are global ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

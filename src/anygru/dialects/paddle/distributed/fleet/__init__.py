@@ -1,7 +1,5 @@
 """`paddle.distributed.fleet`, as far as data parallelism goes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..parallel import DataParallel, ParallelEnv, get_rank, get_world_size, init_parallel_env

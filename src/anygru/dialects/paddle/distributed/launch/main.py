@@ -1,7 +1,5 @@
 """Paddle's launcher options, for torchrun."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

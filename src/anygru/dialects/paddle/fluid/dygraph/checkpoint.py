@@ -1,7 +1,5 @@
 """`save_dygraph` and `load_dygraph` of Paddle 1.x: a prefix in place of a file name."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -5,8 +5,6 @@ With False one matrix serves both gates and one the candidate, each on the conca
 before. Source: Paddle's page of `GRUCell` (2.0), and its equations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

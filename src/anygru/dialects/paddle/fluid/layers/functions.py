@@ -1,7 +1,5 @@
 """`paddle.fluid.layers`: functions of Paddle 1.x that dynamic-graph scripts use, with their argument names."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which samples make a batch."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

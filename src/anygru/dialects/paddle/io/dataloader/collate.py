@@ -1,7 +1,5 @@
 """Samples put together to a batch: in NumPy, which crosses processes cheaply, then as tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Datasets: samples by number, or one after another."""
 
-from __future__ import annotations
-
 import bisect
 import itertools
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The order in which samples are taken."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """linear, dropout, pad and other functions of everyday layers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Masks of sequences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """embedding and one_hot."""
 
-from __future__ import annotations
-
 import torch
 
 from ...base.errors import no_kernel, paddles

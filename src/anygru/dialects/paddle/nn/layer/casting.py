@@ -1,7 +1,5 @@
 """Moving and casting a layer in place: what `to`, `astype`, `float` and their kin share."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Linear, Embedding, Dropout and other everyday layers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Layers that hold other layers or parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -100,7 +98,7 @@ class LayerList(Layer):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._modules.values())
 
-    def append(self, sublayer: Any) -> LayerList:
+    def append(self, sublayer: Any) -> "LayerList":
         """Put a layer at the end."""
         self.add_sublayer(str(len(self)), sublayer)
         return self
@@ -113,7 +111,7 @@ class LayerList(Layer):
         layers.insert(index if index >= 0 else index + len(layers), sublayer)
         self._renumber(layers)
 
-    def extend(self, sublayers: Iterable[Any]) -> LayerList:
+    def extend(self, sublayers: Iterable[Any]) -> "LayerList":
         """Put several layers at the end."""
         for layer in sublayers:
             self.append(layer)
@@ -207,7 +205,7 @@ class ParameterList(Layer):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._parameters.values())
 
-    def append(self, parameter: Any) -> ParameterList:
+    def append(self, parameter: Any) -> "ParameterList":
         """Put a parameter at the end."""
         self.add_parameter(str(len(self)), parameter)
         return self

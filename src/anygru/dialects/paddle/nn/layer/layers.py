@@ -5,8 +5,6 @@ live in `_parameters`, buffers in `_buffers`, sublayers in torch's `_modules`. W
 with other arguments (`named_parameters(recurse=...)`, `state_dict(prefix=...)`, `train(mode)`), both spellings are taken.
 """
 
-from __future__ import annotations
-
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -326,7 +324,7 @@ class Layer(torch.nn.Module):
 
     set_dict = load_dict = set_state_dict
 
-    def to(self, device: Any = None, dtype: Any = None, blocking: Any = None, **torch_options: Any) -> Layer:  # type: ignore[override]
+    def to(self, device: Any = None, dtype: Any = None, blocking: Any = None, **torch_options: Any) -> "Layer":  # type: ignore[override]
         """Move parameters and buffers to a device and cast all of them (integers too) to a dtype, in place.
 
         Args:
@@ -351,7 +349,7 @@ class Layer(torch.nn.Module):
         casting.rename_dtype(self, casting.spelled(dtype))
         return self
 
-    def astype(self, dtype: Any = None) -> Layer:
+    def astype(self, dtype: Any = None) -> "Layer":
         """Cast all parameters and buffers (integers too), in place.
 
         Raises:
@@ -362,15 +360,15 @@ class Layer(torch.nn.Module):
         casting.rename_dtype(self, kind)
         return self
 
-    def float(self, excluded_layers: Any = None) -> Layer:
+    def float(self, excluded_layers: Any = None) -> "Layer":
         """Cast floating-point parameters and buffers to float32, in place, except in layers of the classes given."""
         return casting.to_floating(self, "float32", casting.checked_classes(excluded_layers))
 
-    def float16(self, excluded_layers: Any = None) -> Layer:
+    def float16(self, excluded_layers: Any = None) -> "Layer":
         """As `float`, to float16; on a CPU a UserWarning and no change. Batch normalization is left as it is."""
         return casting.to_floating(self, "float16", casting.checked_classes(excluded_layers, (KeepsPrecision,)))
 
-    def bfloat16(self, excluded_layers: Any = None) -> Layer:
+    def bfloat16(self, excluded_layers: Any = None) -> "Layer":
         """As `float`, to bfloat16; on a CPU without AVX-512 a UserWarning and no change. Batch normalization is left as it is."""
         return casting.to_floating(self, "bfloat16", casting.checked_classes(excluded_layers, (KeepsPrecision,)))
 

@@ -1,7 +1,5 @@
 """Collecting a layer's state, and putting one back."""
 
-from __future__ import annotations
-
 import warnings
 from collections import OrderedDict
 from typing import Any

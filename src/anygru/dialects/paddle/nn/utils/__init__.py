@@ -1,7 +1,5 @@
 """Clipping gradients in place, and parameters as one vector."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`fused_allreduce_gradients`, for loops that average gradients themselves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from anygru.parallel import average_gradients

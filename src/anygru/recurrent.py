@@ -1,0 +1,141 @@
+"""The common base of `GRU` and `GRUCell`: the formula and its mark in a state_dict, the options of a call, initial values."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import UninitializedParameter
+
+from . import backends
+from .backends.problem import Options
+from .errors import ArgumentError, ArgumentTypeError
+from .execution import DTYPES
+from .formula import Activation, Formula, make_formula
+
+_MARK = "anygru.formula"
+"""The key of the formula in a state_dict's metadata, if it is not torch's; checkpoints keep it, too."""
+_ENTRY = "reset_before"
+"""The entry of a state_dict that tells the same, and that a plain copy of the tensors keeps; its value means nothing."""
+
+
+_IN_OPTIONS = frozenset(
+    ("reset", "gate_activation", "activation", "backend", "bidirectional", "bias", "dropout", "training")
+)
+
+
+def check_size(argument: str, value: object, least: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ArgumentTypeError(f"{argument} must be an int, got {type(value).__name__}")
+    if value < least:
+        raise ArgumentError(f"{argument} must be at least {least}, got {value}")
+    return value
+
+
+class Recurrent(nn.Module):
+    """The common base of layer and cell: a formula, a backend's name, torch's initialisation."""
+
+    hidden_size: int
+    input_size: int
+    bias: bool
+    bidirectional = False
+    dropout = 0.0
+    _options: Options
+
+    def __init__(
+        self,
+        reset: str,
+        gate_activation: Activation,
+        activation: Activation,
+        backend: str | None,
+        dtype: torch.dtype | None,
+    ) -> None:
+        super().__init__()
+        if backend is not None:
+            backends.check_name(backend)
+        if dtype is not None and dtype not in DTYPES:
+            raise ArgumentTypeError(f"dtype must be float32, float64, bfloat16 or float16, got {dtype}")
+        formula = make_formula(reset, gate_activation, activation)
+        self.reset = formula.reset
+        self.gate_activation = formula.gate_activation
+        self.activation = formula.activation
+        self.backend = backend
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in _IN_OPTIONS and "_options" in self.__dict__:
+            self._settle_options()
+
+    def _settle_options(self) -> None:
+        self._options = self._make_options()
+        if self.reset == "after":
+            self._buffers.pop(_ENTRY, None)
+        elif _ENTRY not in self._buffers:
+            device = next(self.parameters()).device
+            self.register_buffer(_ENTRY, torch.ones((), dtype=torch.uint8, device=device))
+
+    def _make_options(self) -> Options:
+        """The options of a call, made anew when one of the attributes changes and not at every call, which would cost."""
+        formula = make_formula(self.reset, self.gate_activation, self.activation)
+        dropout = self.dropout if self.training else 0.0
+        return Options(formula, self.bidirectional, self.bias, dropout, self.backend)
+
+    @property
+    def formula(self) -> Formula:
+        """The formula as the functional form takes it."""
+        return self._options.formula
+
+    def reset_parameters(self) -> None:
+        """Every parameter uniform in +-1/sqrt(H), as torch.nn.GRU does it (and with the same draws)."""
+        bound = 1.0 / math.sqrt(self.hidden_size)
+        for parameter in self.parameters():
+            if not isinstance(parameter, UninitializedParameter):
+                nn.init.uniform_(parameter, -bound, bound)
+
+    def _adopt(self, weights: dict[str, Tensor]) -> None:
+        """Replaces the parameters: by the tensor where it is a parameter, else by one that shares the tensor's memory."""
+        for name, tensor in weights.items():
+            shared = tensor if isinstance(tensor, nn.Parameter) else nn.Parameter(tensor.detach(), tensor.requires_grad)
+            setattr(self, name, shared)
+
+    def _current(self, names: Sequence[str]) -> list[Any]:
+        """Weights by name; parameters without nn.Module's slow attribute lookup."""
+        own = self._parameters
+        # A parametrized or weight-normalised weight is no parameter any more, but still an attribute.
+        return [own[name] if name in own else getattr(self, name) for name in names]
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if self.reset != "after" and hasattr(destination, "_metadata"):  # the tensors are named alike in both formulas
+            destination._metadata[prefix[:-1]][_MARK] = {"reset": self.reset}
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing: list[str],
+        unexpected: list[str],
+        errors: list[str],
+    ) -> None:
+        entry = prefix + _ENTRY
+        marked = local_metadata.get(_MARK, {}).get("reset") == "before"
+        if self.reset == "after" and (marked or entry in state_dict):
+            errors.append(f"{prefix[:-1] or type(self).__name__} has reset='after', the weights are for reset='before'")
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing, unexpected, errors)
+        if marked and entry in missing:  # the metadata told the formula
+            missing.remove(entry)
+
+    def __prepare_scriptable__(self) -> NoReturn:
+        """Called by torch.jit.script, also for a module that holds this one."""
+        raise ArgumentTypeError(
+            f"torch.jit.script cannot compile anygru.{type(self).__name__}, which chooses its kernel in Python; use "
+            "torch.jit.trace or torch.export, or for reset='after' script a torch.nn layer with this state_dict"
+        )
+
+    def _formula_repr(self) -> str:
+        words = self.formula.describe()
+        words = "" if words == "reset='after'" else f", {words}"
+        return words if self.backend is None else f"{words}, backend={self.backend!r}"
