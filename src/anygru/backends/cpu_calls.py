@@ -75,6 +75,17 @@ def decay_of(decay: Tensor | None, dtype: torch.dtype) -> "_native.DecayCall":
     return {"decay": address(decay, dtype), "decay_states": decay.shape[0], "decay_width": decay.shape[-1]}
 
 
+def _strided(input: Tensor, dtype: torch.dtype) -> Tensor:
+    """A dense input as the kernels read it: in place where its rows are contiguous, also with the batch first."""
+    if not input.transpose(0, 1).is_contiguous():
+        input = plain(input)
+    elif input.is_neg() or input.data_ptr() % input.element_size():
+        input = input.resolve_neg().clone()
+    if input.dtype is not dtype or not input.is_cpu:
+        raise RuntimeError(f"the kernel needs a contiguous CPU tensor of {dtype}, got {input.dtype} on {input.device}")
+    return input
+
+
 def forward(
     problem: Problem,
     input: Tensor,
@@ -97,15 +108,8 @@ def forward(
     decay = None if decay is None else plain(decay)
     if batch_sizes is None:
         steps, batch, input_size = input.shape
-        if not input.transpose(0, 1).is_contiguous():
-            input = plain(input)
-        elif input.is_neg() or input.data_ptr() % input.element_size():
-            input = input.resolve_neg().clone()
+        input = _strided(input, dtype)
         step_stride, row_stride, _ = input.stride()
-        if input.dtype is not dtype or not input.is_cpu:
-            raise RuntimeError(
-                f"the kernel needs a contiguous CPU tensor of {dtype}, got {input.dtype} on {input.device}"
-            )
         given: Any = (input.data_ptr(), input.nbytes)
         sizes, output_step_stride = None, batch * output.shape[-1]
     else:

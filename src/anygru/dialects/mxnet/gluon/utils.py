@@ -10,7 +10,7 @@ import torch
 
 from ..._hook.not_covered import not_covered
 from ..base import MXNetError, Sizes
-from ..context import Context, ContextLike, current_context
+from ..context import Context, current_context
 from ..ndarray.array import wrap
 from ..ndarray.ndarray import NDArray
 from ..ndarray.register import FUNCTIONS
@@ -140,7 +140,7 @@ def plain_sizes(shape: Sizes) -> Any:
     return tuple(int(n) if isinstance(n, np.integer) else n for n in shape) if isinstance(shape, tuple) else shape
 
 
-def contexts_of(ctx: ContextLike | list[Context] | None) -> list[Context]:
+def contexts_of(ctx: Any) -> list[Context]:
     """The contexts that a caller names; None is the current one."""
     if ctx is None:
         return [current_context()]
