@@ -657,7 +657,7 @@ def test_exported_programs_do_without_anygru(calls: list[str]) -> None:
 def test_whole_process_and_back(calls: list[str]) -> None:
     early = nn.GRU(3, 4)
     report = anygru.accelerate()
-    assert str(report) == "accelerated every torch.nn.GRU and torch.nn.GRUCell of this process"
+    assert str(report).startswith("accelerated every torch.nn.GRU and torch.nn.GRUCell")
     late, input = nn.GRU(3, 4), torch.randn(5, 2, 3)
     early(input)
     late(input)

@@ -53,8 +53,8 @@ def test_unknown_content_and_endings_are_refused(tmp_path: Path) -> None:
         load_checkpoint(tmp_path / "nowhere")
     with pytest.raises(CheckpointError, match=r"'\.xyz'"):
         save_checkpoint({}, tmp_path / "model.xyz")
-    with pytest.raises(CheckpointError, match="format 'keras' is unknown"):
-        save_checkpoint({}, tmp_path / "model.pt", "keras")
+    with pytest.raises(CheckpointError, match="format 'caffe' is unknown"):
+        save_checkpoint({}, tmp_path / "model.pt", "caffe")
 
 
 # -- Paddle -------------------------------------------------------------------------------------------------------

@@ -131,3 +131,18 @@ def test_bidirectional_names_a_gru_that_can_be(tmp_path: Path) -> None:
     for wrong in ("two", [2]):
         with pytest.raises(TypeError, match="bidirectional must be a collection of names, got"):
             load_checkpoint(path, bidirectional=wrong)
+
+
+@pytest.mark.parametrize("make", [anygru.GRU, anygru.GRUCell])
+def test_a_copy_of_a_state_dict_still_tells_its_formula(make, tmp_path: Path) -> None:
+    """`dict(...)` drops the metadata; the entry that is a tensor stays."""
+    layer = make(3, 4, reset="before")
+    torch.save(dict(layer.state_dict()), tmp_path / "layer.pt")
+    found = load_checkpoint(tmp_path / "layer.pt")
+    assert found.find().reset == "before"
+    save_checkpoint(found, tmp_path / "layer.safetensors")
+    again = load_checkpoint(tmp_path / "layer.safetensors")
+    assert "reset_before" not in again.stored
+    assert again.gru().reset == "before"
+    assert torch.equal(again.gru().state_dict()["weight_hh" if make is anygru.GRUCell else "weight_hh_l0"],
+                       layer.state_dict()["weight_hh" if make is anygru.GRUCell else "weight_hh_l0"])  # fmt: skip

@@ -98,8 +98,12 @@ def find_gru_layers(
         for prefix, hits in groups.items():
             gru = _Candidate(tensors, layout, prefix, hits).examine(split_prefix(prefix) in bidirectional)
             if gru is not None and not taken.intersection(gru.names):
+                mark = (marks or {}).get(gru.path)
+                if prefix + _ENTRY in tensors:
+                    gru = replace(gru, names=(*gru.names, prefix + _ENTRY))
+                    mark = mark or {"reset": "before"}
                 taken.update(gru.names)
-                found.append(_apply_mark(gru, (marks or {}).get(gru.path)))
+                found.append(_apply_mark(gru, mark))
     order = {name: number for number, name in enumerate(tensors)}
     return sorted(found, key=lambda gru: min(order[name] for name in gru.names))
 
@@ -113,6 +117,8 @@ def _apply_mark(gru: FoundGRU, mark: Mapping[str, Any] | None) -> FoundGRU:
     return replace(gru, layout=layout, **known)  # type: ignore[arg-type]
 
 
+#: The entry by which a state_dict of the core's layers tells reset="before"; its value means nothing.
+_ENTRY = "reset_before"
 _FLOATS = {"float16", "bfloat16", "float32", "float64"}
 
 

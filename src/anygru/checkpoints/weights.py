@@ -52,7 +52,7 @@ def make_layer(gru: FoundGRU, tensors: Mapping[str, Stored]) -> "GRU | GRUCell":
     for number, core in enumerate(core_weights(gru, tensors)):
         suffix = f"_l{number // gru.directions}" + ("_reverse" if number % gru.directions else "")
         state |= {part + ("" if gru.cell else suffix): tensor for part, tensor in core.items()}
-    layer.load_state_dict(state)
+    layer.load_state_dict({**state, **dict(layer.named_buffers())})  # a buffer tells the formula
     return layer
 
 
