@@ -5,6 +5,7 @@ float32 and float64 go to them as they are; bfloat16 and float16 are converted, 
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -229,6 +230,12 @@ class Prepared:
         return output, h_n
 
 
+@cache
+def _nothing(dtype: torch.dtype) -> Tensor:
+    """A tensor without values."""
+    return torch.empty(0, dtype=dtype)
+
+
 class _Recurrence(torch.autograd.Function):
     """The kernels as one node of autograd."""
 
@@ -240,7 +247,7 @@ class _Recurrence(torch.autograd.Function):
         # The output is saved without its version, since torch's own GRU lets it be changed in place; `changes` tells backward
         # whether it was. It shares the output's version and none of its memory.
         ctx.changes = output.detach()
-        ctx.changes.data = output.new_empty(0)
+        ctx.changes.data = _nothing(output.dtype)
         ctx.version = output._version
         ctx.save_for_backward(output.data, reserve, *tensors)
         ctx.set_materialize_grads(False)
