@@ -117,7 +117,7 @@ def compare(
 ) -> tuple[dict[str, Timing], dict[str, float]]:
     """Times every implementation on a cell, and the machine's limits for it.
 
-    Arguments:
+    Args:
         peers: name of the implementation to the Python that has it; the first one's output is what the others must give.
         rounds, seconds: every implementation runs `rounds` times for about `seconds`, in turns.
 

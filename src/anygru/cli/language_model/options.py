@@ -23,20 +23,22 @@ class Options:
     """The options of one run; `None` means the default that the help line describes."""
 
     layers: int = _option(1, int, "stacked GRU layers", least=1, most=64)
-    hidden: int = _option(384, int, "features of the state", least=1, most=1 << 16)
+    hidden: int = _option(384, int, "hidden size of the GRU", least=1, most=1 << 16)
     embedding: int = _option(128, int, "features that a byte is embedded in", least=1, most=1 << 16)
     dropout: float = _option(0.1, float, "dropout of the outputs that the head reads", least=0, most=0.99)
     layer: str = _option("anygru", str, "which GRU computes", choices=("anygru", "torch"))
     backend: str | None = _option(None, str, "backend of the anygru layer (default: the fastest that fits)")
     batch: int = _option(16, int, "lanes: documents that are read side by side", least=1, most=1 << 20)
-    bptt: int = _option(128, int, "steps that a gradient reaches back", least=1, most=1 << 20)
+    bptt: int = _option(128, int, "BPTT length: steps that a gradient is carried back", least=1, most=1 << 20)
     lr: float = _option(4e-3, float, "peak learning rate", least=0, most=1e3)
     warmup: int | None = _option(None, int, "steps of rising learning rate (default: 5 %%, at most 100)", least=0)
     weight_decay: float = _option(0.01, float, "weight decay of AdamW, on matrices", least=0, most=1e3)
     clip: float = _option(1.0, float, "limit of the gradient's norm", least=1e-12)
     steps: int | None = _option(None, int, "training steps (default: as many as fit into --seconds)", least=1)
     seconds: float = _option(150.0, float, "time to aim at; a few first steps are timed to set --steps", least=0.1)
-    every: int | None = _option(None, int, "steps between two checkpoints with validation (default: a 12th)", least=1)
+    every: int | None = _option(
+        None, int, "steps between two checkpoints with validation (default: a twelfth of --steps)", least=1
+    )
     keep: int = _option(
         1, int, "checkpoints to keep; an older one is used if the newest is damaged", least=1, most=1000
     )

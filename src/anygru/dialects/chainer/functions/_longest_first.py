@@ -24,7 +24,7 @@ def longest_first(lengths: Sequence[int]) -> list[int]:
 
 
 def _partition(order: list[int], keys: list[int], first: int, last: int) -> int:
-    """Move what is smaller than the median of three before it and what is larger behind it; where the median is then."""
+    """Partition around the median of three: smaller items before it, larger ones behind. Returns the median's index."""
 
     def swap(i: int, j: int) -> None:
         order[i], order[j] = order[j], order[i]

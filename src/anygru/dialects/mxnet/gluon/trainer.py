@@ -89,8 +89,6 @@ class Trainer:
             self._optimizer = opt.create(optimizer, param_dict=by_index, **options)
         self._updaters = [get_updater(self._optimizer) for _ in self._contexts]
 
-    # ---- the store
-
     def _prepare(self) -> None:
         if not self._kv_initialized:
             self._init_kvstore()
@@ -135,8 +133,6 @@ class Trainer:
                 self._kvstore.broadcast(place, arrays[0], arrays)
         self._params_to_init = waiting
 
-    # ---- rates
-
     @property
     def learning_rate(self) -> float:
         """The learning rate now."""
@@ -154,8 +150,6 @@ class Trainer:
             UserWarning: where a scheduler sets it.
         """
         self._optimizer.set_learning_rate(lr)
-
-    # ---- steps
 
     def step(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
         """Sum the gradients over devices and change the parameters; gradients are divided by `batch_size`.
@@ -229,8 +223,6 @@ class Trainer:
                     "(Blocks) for this iteration. If you are intentionally only using a subset, call step with "
                     "ignore_stale_grad=True to suppress this warning and skip updating of Parameters with stale gradient"
                 )
-
-    # ---- files
 
     def save_states(self, fname: str) -> None:
         """Write the optimizer and its states (momenta, counts) to a file."""

@@ -39,8 +39,6 @@ class NDArray(Arithmetic):
 
     __slots__ = ()
 
-    # ---- facts
-
     @property
     def shape(self) -> tuple[int, ...]:
         """Sizes of the axes."""
@@ -121,8 +119,6 @@ class NDArray(Arithmetic):
     def __iter__(self) -> Iterator["NDArray"]:
         return (self[i] for i in range(len(self)))
 
-    # ---- values
-
     def asnumpy(self) -> np.ndarray:
         """A NumPy copy."""
         return singles(self._t.detach().cpu().numpy().copy())
@@ -191,8 +187,6 @@ class NDArray(Arithmetic):
             raise NotImplementedError(f"anygru has no sparse arrays ({stype!r}); in PyTorch: torch.sparse")
         return self
 
-    # ---- gradients
-
     def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
         """Make the array a variable that `backward` leaves a gradient for; it leaves any graph it was in."""
         if grad_req not in ("write", "add", "null"):
@@ -214,8 +208,6 @@ class NDArray(Arithmetic):
         return self._t.detach().__dlpack__()
 
     to_dlpack_for_write = to_dlpack_for_read
-
-    # ---- shapes
 
     def reshape(self, *shape: Any, **kwargs: Any) -> "NDArray":
         """Another shape over the same memory; 0, -1, -2, -3 and -4 mean what they mean in `mx.nd.reshape`.

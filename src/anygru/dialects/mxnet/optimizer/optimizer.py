@@ -95,8 +95,6 @@ class Optimizer:
             raise ValueError(f"Cannot find optimizer {name}")
         return Optimizer.opt_registry[name.lower()](**kwargs)
 
-    # ---- what a rule defines
-
     def create_state(self, index: Any, weight: NDArray) -> Any:
         """What the rule remembers about a weight."""
         return None
@@ -130,8 +128,6 @@ class Optimizer:
             weight[:] = master
         else:
             self.update(index, weight, grad, state)
-
-    # ---- learning rates and weight decay
 
     @property
     def learning_rate(self) -> float:

@@ -35,8 +35,6 @@ class SymbolBase:
     def __init__(self, entries: list[Entry]) -> None:
         self._entries = entries
 
-    # ---- facts
-
     @property
     def name(self) -> str | None:
         """The name of the node, None for a group."""
@@ -116,8 +114,6 @@ class SymbolBase:
         """Number of outputs."""
         return len(self._entries)
 
-    # ---- attributes
-
     def attr(self, key: str) -> str | None:
         """One attribute's text."""
         return self.list_attr().get(key)
@@ -129,8 +125,6 @@ class SymbolBase:
     def attr_dict(self) -> dict[str, dict[str, str]]:
         """The attributes of every node that has any."""
         return {node.name: _shown(node.attrs) for node in self._nodes() if node.attrs}
-
-    # ---- inference, running, files
 
     def infer_shape(self, *args: Any, **known: Any) -> tuple[Any, Any, Any]:
         """Shapes of arguments, outputs and auxiliary states, given those of some arguments by name or order.

@@ -31,8 +31,6 @@ class Symbol(SymbolBase):
     def __reduce__(self) -> tuple:
         return (load_json, (self.tojson(),))
 
-    # ---- arithmetic
-
     def __add__(self, other: Any) -> "Symbol":
         return _binary("_plus", self, other)
 
@@ -90,8 +88,6 @@ class Symbol(SymbolBase):
 
     def __le__(self, other: Any) -> "Symbol":
         return _binary("_lesser_equal", self, other, "_lesser_equal_scalar")
-
-    # ---- shapes
 
     def reshape(self, *shape: Any, **kwargs: Any) -> "Symbol":
         """Another shape; the codes are those of `mx.nd.reshape`."""

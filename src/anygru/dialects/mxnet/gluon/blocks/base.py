@@ -82,8 +82,6 @@ class Block:
     def _alias(self) -> str:
         return type(self).__name__.lower()
 
-    # ---- names and parameters
-
     @property
     def prefix(self) -> str:
         """The beginning of the names of the block, its children and parameters."""
@@ -144,8 +142,6 @@ class Block:
             found.update(child._collect_params_with_prefix(prefix + name))
         return found
 
-    # ---- the tree
-
     def register_child(self, block: "Block", name: str | None = None) -> None:
         """Make a block a child, under a name or its number."""
         self._children[str(len(self._children)) if name is None else name] = block
@@ -174,8 +170,6 @@ class Block:
             child.cast(dtype)
         for parameter in self.params.values():
             parameter.cast(dtype)
-
-    # ---- running
 
     def register_forward_pre_hook(self, hook: Callable) -> HookHandle:
         """Have `hook(block, inputs)` called before every forward pass."""
@@ -207,8 +201,6 @@ class Block:
     def summary(self, *inputs: Any) -> None:
         """Print the layers' outputs and numbers of parameters for the given inputs."""
         print_summary(self, inputs)
-
-    # ---- files
 
     def save_parameters(self, filename: str, deduplicate: bool = False) -> None:
         """Write the values of all parameters under their attribute paths; `deduplicate` writes a shared one once."""

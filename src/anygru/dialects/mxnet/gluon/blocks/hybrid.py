@@ -109,8 +109,6 @@ class HybridBlock(Block):
         self._clear_cached_op()
         super().cast(dtype)
 
-    # ---- the graph
-
     def _clear_cached_op(self) -> None:
         self._cached_graph = ()
         self._cached_op = None
@@ -200,8 +198,6 @@ class HybridBlock(Block):
         results = [wrap(result, ctx) for result in self._cached_op.run(values, watch)]
         return nesting.regroup(results, self._out_format)
 
-    # ---- inference
-
     def _deferred_infer_shape(self, *args: Any) -> None:
         try:
             self.infer_shape(*args)
@@ -243,8 +239,6 @@ class HybridBlock(Block):
         for parameter in self.collect_params().values():
             setattr(parameter, attribute, found[parameter.name])
 
-    # ---- files
-
     def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> None:
         """Write `path-symbol.json` and `path-NNNN.params`, which `SymbolBlock.imports` loads, here and in MXNet.
 
@@ -265,8 +259,6 @@ class HybridBlock(Block):
             if name in parameters:
                 values[f"{'aux' if name in states else 'arg'}:{name}"] = parameters[name]._reduce()
         save(f"{path}-{epoch:04d}.params", values)
-
-    # ---- running
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Run `hybrid_forward` on arrays (by its graph, if hybridized) or on symbols.

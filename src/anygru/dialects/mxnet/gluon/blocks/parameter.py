@@ -80,8 +80,6 @@ class Parameter:
     def __repr__(self) -> str:
         return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"
 
-    # ---- facts
-
     @property
     def grad_req(self) -> str:
         """What `backward` does with the gradient: "write", "add" or "null"."""
@@ -127,8 +125,6 @@ class Parameter:
         )
         assert fits, f"Expected shape {new_shape} is incompatible with given shape {self._shape}."
         self._shape = tuple(new_shape)
-
-    # ---- initialization
 
     def initialize(
         self, init: Initial = None, ctx: ContextLike = None, default_init: Any = None, force_reinit: bool = False
@@ -237,8 +233,6 @@ class Parameter:
             self.dtype = data.dtype
             return data
         return data.astype(self.dtype, copy=False)
-
-    # ---- values
 
     def _pick(self, arrays: list[NDArray] | None, ctx: Context | None) -> NDArray:
         """The array on a context."""

@@ -105,8 +105,6 @@ class RecurrentLayer(HybridBlock):
             found.update(child._collect_params_with_prefix(prefix + name))
         return found
 
-    # ---- states
-
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """Shape, layout and dtype of each state."""
         shape = (self._num_layers * self._dir, batch_size, self._hidden_size)
@@ -123,8 +121,6 @@ class RecurrentLayer(HybridBlock):
         """Change the dtype of parameters and states."""
         super().cast(dtype)
         self._dtype = dtype
-
-    # ---- running
 
     def __call__(  # type: ignore[override]
         self, inputs: Any, states: Any = None, sequence_length: Any = None, **kwargs: Any
@@ -230,8 +226,6 @@ class RecurrentLayer(HybridBlock):
         if self._layout == "NTC":
             output = F.swapaxes(output, 0, 1)
         return [output, *last]
-
-    # ---- other forms
 
     def _cell(self, **options: Any) -> HybridRecurrentCell:
         """One step of the same network."""
