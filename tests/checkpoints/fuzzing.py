@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import os
 import pickle
@@ -21,6 +22,7 @@ import tempfile
 import time
 import traceback
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -101,6 +103,33 @@ def _oneflow_meta(folder: Path) -> list[bytes]:
     return [_META]
 
 
+def _onnx(folder: Path) -> list[bytes]:
+    from onnx import TensorProto, helper, numpy_helper
+
+    arrays = {"W": np.ones((3, 1), np.float32), "R": np.ones((1, 3, 1), np.float32), "B": np.ones((1, 6), np.float32)}
+    stored = [numpy_helper.from_array(array, name) for name, array in (*arrays.items(), ("axis", np.array([0])))]
+    node = helper.make_node(
+        "GRU", ["x", "W3", "R", "B"], ["y", "h"], "g", hidden_size=1, activations=["Sigmoid", "Tanh"]
+    )
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Unsqueeze", ["W", "axis"], ["W3"]), node], "g", [x], [y], stored)
+    return [helper.make_model(graph).SerializeToString()]
+
+
+def _keras(folder: Path) -> list[bytes]:
+    import h5py
+
+    inner, config = io.BytesIO(), {"config": {"layers": [{"class_name": "GRU", "config": {"activation": "relu"}}]}}
+    with h5py.File(inner, "w") as file:
+        for number, shape in enumerate(((1, 3), (1, 3), (2, 3))):
+            file.create_dataset(f"layers/gru/cell/vars/{number}", data=np.ones(shape, np.float32))
+    with zipfile.ZipFile(folder / "seed.keras", "w") as archive:
+        archive.writestr("metadata.json", "{}")
+        archive.writestr("config.json", json.dumps(config))
+        archive.writestr("model.weights.h5", inner.getvalue())
+    return [(folder / "seed.keras").read_bytes()]
+
+
 def _symbol(folder: Path) -> list[bytes]:
     from anygru.dialects import mxnet as mx
 
@@ -167,6 +196,8 @@ SEEDS: dict[str, Callable[[Path], list[bytes]]] = {
     "oneflow-meta": _oneflow_meta,
     "torch": _torch,
     "safetensors": _saved(".safetensors"),
+    "onnx": _onnx,
+    "keras": _keras,
     "symbol": _symbol,
     "states": _states,
     "native": _native,
