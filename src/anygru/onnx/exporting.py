@@ -146,8 +146,6 @@ def _forward(self: nn.GRU, input: Tensor, hx: Tensor | None = None) -> tuple[Ten
         raise ArgumentError(
             "ONNX's GRU takes no PackedSequence: give the layer a padded tensor, or use anygru.GRU with lengths"
         )
-    if self.proj_size:
-        raise ArgumentError("ONNX's GRU has no projection (proj_size)")
     return gru(
         input,
         hx,
