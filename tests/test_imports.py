@@ -19,7 +19,7 @@ SOURCE = Path(anygru.functional.__file__).parent
 ORDER = ("cli", "dialects", "parallel",
          "onnx", "checkpoints", "acceleration", "keras_layers rerouting explanation", "layers", "recurrent streaming",
          "functional", "execution", "tracing", "decays sequences", "backends", "weights",
-         "gates formula errors _native acceleration_hook")  # fmt: skip
+         "gates formula quantization errors _native acceleration_hook")  # fmt: skip
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names.split()}
 
 

@@ -13,6 +13,7 @@ from .errors import ArgumentError, ArgumentTypeError
 from .execution import describe, is_recorded
 from .formula import Formula
 from .functional import compute
+from .quantization import Stored
 
 
 class Prepared(Protocol):
@@ -20,7 +21,9 @@ class Prepared(Protocol):
 
     def advance(self, input: Tensor, state: Tensor, many: bool, batched: bool) -> Tensor | None: ...
 
-    def run(self, input: Tensor, h_0: Tensor, decay: Tensor | None = None) -> tuple[Tensor, Tensor]: ...
+    def run(
+        self, input: Tensor, h_0: Tensor, batch_sizes: Tensor | None = None, decay: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]: ...
 
 
 class Streamable(Protocol):
@@ -88,9 +91,9 @@ class Stream:
             self._weights[0].new_zeros((1, 1, self.layer.input_size)), self._weights, None, self._options
         )
         backend = backends.choose(problem, self._options.backend)
-        prepare: Callable[[Problem, list[Tensor]], Prepared] | None = getattr(backend, "Prepared", None)
+        prepare: Callable[[Problem, list[Stored]], Prepared] | None = getattr(backend, "Prepared", None)
         packs = prepare is not None and problem.dtype in (torch.float32, torch.float64)
-        self._prepared = prepare(problem, self._weights) if prepare and packs else None
+        self._prepared = prepare(problem, [Stored(weight) for weight in self._weights]) if prepare and packs else None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_prepared": None}
@@ -228,7 +231,7 @@ class Stream:
     def _advance(self, steps: Tensor, resets: Tensor | None = None) -> Tensor:
         if self._prepared is not None and steps.numel():
             factors = None if resets is None else resets.logical_not().to(steps.dtype)[None, ..., None]
-            output, self._state = self._prepared.run(steps, self._state, factors)
+            output, self._state = self._prepared.run(steps, self._state, decay=factors)
             return output
         output, self._state = compute(steps, self._state, self._weights, None, False, self._options, resets)
         assert isinstance(output, Tensor)

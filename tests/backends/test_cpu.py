@@ -18,6 +18,7 @@ from anygru.backends import cpu, cpu_backward, cpu_calls, reference
 from anygru.backends.problem import Problem
 from anygru.formula import Formula
 from anygru.functional import gru, gru_cell
+from anygru.quantization import Stored
 from anygru.weights import Layout
 
 native = pytest.importorskip("anygru._native", reason="anygru was installed without its native kernels")
@@ -144,7 +145,7 @@ def test_prepared_weights_give_the_same_bits(variant: str, layers: int) -> None:
     weights = [weight.detach() for weight in case.weights(torch.float32)]
     input, h_0 = case.input(torch.float32).detach(), case.h_0(torch.float32).detach()
     expected = cpu.run(make_problem(case), input, h_0, weights, None)
-    prepared = cpu.Prepared(make_problem(case), weights)
+    prepared = cpu.Prepared(make_problem(case), [Stored(weight) for weight in weights])
     for weight in weights:
         weight.zero_()  # the copy is the stream's own
     actual = prepared.run(input, h_0)

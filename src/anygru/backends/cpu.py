@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from ..quantization import Stored, dequantize_all
 from . import cpu_calls, reference
 from .cpu_backward import Backward
-from .cpu_calls import address, native
+from .cpu_calls import address, native, plain
 from .problem import Options, Problem
 
 _DTYPES = (torch.float32, torch.float64)
@@ -194,12 +195,14 @@ class Prepared:
     """A layer's weights in the order in which the kernels read them, for calls that follow one another.
 
     Args:
-        problem: as for `run`; float32 or float64, no gradient.
-        weights: as for `run`. They are copied: later changes to them do not show.
+        problem: as for `run`; float32 or float64, no gradient. Its dtype is that of inputs and states.
+        stored: the flat weights as `quantization` stores them. They are copied: later changes to them do not show.
     """
 
-    def __init__(self, problem: Problem, weights: Sequence[Tensor]) -> None:
+    def __init__(self, problem: Problem, stored: Sequence[Stored]) -> None:
         self._problem = problem
+        self._stored = list(stored)
+        weights = [plain(weight) for weight in dequantize_all(stored)]
         self._packed = native.pack(
             {
                 "itemsize": problem.dtype.itemsize,
@@ -213,6 +216,10 @@ class Prepared:
             }
         )
 
+    def stored(self) -> list[Stored]:
+        """The weights that were given, bit for bit. A frozen layer keeps no other copy of them."""
+        return self._stored
+
     def advance(self, input: Tensor, state: Tensor, many: bool, batched: bool) -> Tensor | None:
         """The output for the next step of a stream, or for many, with `state` [L, B, H] going on in place.
 
@@ -221,12 +228,14 @@ class Prepared:
         """
         return native.advance(self._packed, input, state, many, batched, torch.get_num_threads())
 
-    def run(self, input: Tensor, h_0: Tensor, decay: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """As `run`, for dense input [T, B, I]; the same bits."""
+    def run(
+        self, input: Tensor, h_0: Tensor, batch_sizes: Tensor | None = None, decay: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """As `run`; the same bits."""
         problem = self._problem
         output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.layout.directions))
         h_n = h_0.new_empty(h_0.shape)
-        cpu_calls.forward(problem, input, h_0, self._packed, None, output, h_n, None, decay)
+        cpu_calls.forward(problem, input, h_0, self._packed, batch_sizes, output, h_n, None, decay)
         return output, h_n
 
 
