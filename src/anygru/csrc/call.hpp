@@ -80,9 +80,10 @@ struct Forward {
     Grid grid;
     bool from_the_end;  // the first step walks over the blocks backwards
     Index chunk;        // steps whose input projections are computed at once
-    Real* packed;       // weights in the order of the kernel, then biases; see Layout; null: read as they lie
-    bool packed_ready;  // a stream has packed them before
+    Real* packed;       // weights in the order and format of the kernel (formats.hpp); null: read as they lie
+    bool packed_ready;  // they were packed before the call
     bool packs_input;   // whether `packed` begins with the weights of the input, or holds the recurrent ones only
+    Index operand_bytes;  // of a row in the form that is multiplied; 0: as it is
     Real* bias;         // [blocks, 4, lanes]
     Real* state;        // [2, B, pitch] h of the last step and of this one
     Real* reset_state;  // [B, 2, pitch] r * h and z; reset_before only

@@ -13,27 +13,27 @@
 #include "activations.hpp"
 #include "call.hpp"
 #include "decay.hpp"
-#include "panels.hpp"
+#include "formats.hpp"
 #include "partition.hpp"
 #include "threads.hpp"
 
 namespace anygru {
 namespace ANYGRU_VARIANT {
 
-template <class Real>
+// Format: how the weights are stored, and what of a row is multiplied with them; see formats.hpp.
+template <class Real, class Format = InFull<Real>>
 struct ForwardKernel {
     using V = Vector<Real>;
+    using Operand = typename Format::Operand;
     static constexpr int L = lanes<Real>;
 
     const Forward<Real>& call;
     const Share share;
     const Index blocks;
-    Weights<Real, 3> input_weights;
-    Weights<Real, 3> after_weights;      // all gates of W_hh
-    Weights<Real, 2> gate_weights;       // reset before: r and z ...
-    Weights<Real, 1> candidate_weights;  // ... and n
+    MatricesOf<Format> weights;
     // This thread's scratch memory.
-    const Real** rows;      // pointers to rows of the matrix that is being multiplied
+    const Operand** rows;   // pointers to rows of the matrix that is being multiplied
+    char* converted;        // these rows, where the format asks for other values than they are made of
     Place<Real>* inputs;    // [own blocks] of W_ih x of this chunk
     Place<Real>* products;  // [own blocks] of products with the state
     Real* projected;        // [groups of own blocks][rows of the chunk][S][3][L]
@@ -41,64 +41,20 @@ struct ForwardKernel {
 
     ForwardKernel(const Forward<Real>& forward, int member)
         : call(forward), share(forward.grid, member, (forward.hidden + L - 1) / L, tile_rows), blocks(share.blocks) {
-        const Index hidden = call.hidden;
-        const ScratchLayout layout(call.sequence.batch, call.chunk, call.grid, blocks, L, tile_rows, deepest_block);
+        const ScratchLayout layout(call.sequence.batch, call.chunk, call.grid, blocks, L, tile_rows, deepest_block,
+                                   call.operand_bytes);
         char* memory = reinterpret_cast<char*>(call.scratch + member * call.scratch_size);
-        rows = reinterpret_cast<const Real**>(memory);
+        rows = reinterpret_cast<const Operand**>(memory);
+        converted = memory + layout.operands;
         inputs = reinterpret_cast<Place<Real>*>(memory + layout.places);
         products = inputs + layout.own_blocks;
         Real* panels = reinterpret_cast<Real*>(memory + layout.panels);
         sums = panels + layout.panel_elements;
         projected = sums + layout.sum_elements;
-        const Real* packed = call.packed;
-        const Real* recurrent = packed ? packed + recurrent_at(call, blocks) : nullptr;
-        input_weights = {call.packs_input ? packed : nullptr, call.weight_ih, hidden, call.input_size, panels};
-        after_weights = {recurrent, call.weight_hh, hidden, hidden, panels};
-        gate_weights = {recurrent, call.weight_hh, hidden, hidden, panels};
-        candidate_weights = {packed ? recurrent + blocks * 2 * L * hidden : nullptr,
-                             call.weight_hh + 2 * hidden * hidden, hidden, hidden, panels};
+        weights = Format::matrices(call, blocks, panels);
     }
 
     static void run(const Forward<Real>& forward, int member) { ForwardKernel(forward, member).compute(); }
-
-    // Where the recurrent weights begin in `packed`.
-    static Index recurrent_at(const Forward<Real>& call, Index blocks) {
-        return call.packs_input ? blocks * 3 * L * call.input_size : 0;
-    }
-
-    // Packs the weights and the biases of blocks first .. last - 1.
-    static void pack(const Forward<Real>& call, Index first, Index last) {
-        const Index hidden = call.hidden;
-        const Index blocks = (hidden + L - 1) / L;
-        for (Index block = first; block < last; ++block) {
-            pack_bias(call, block);
-            if (!call.packed) continue;
-            if (call.packs_input)
-                pack_rows(call.weight_ih, hidden, 3, block * L, call.input_size, call.input_size,
-                          call.packed + block * 3 * L * call.input_size);
-            Real* recurrent = call.packed + recurrent_at(call, blocks);
-            if (!call.reset_before) {
-                pack_rows(call.weight_hh, hidden, 3, block * L, hidden, hidden, recurrent + block * 3 * L * hidden);
-            } else {
-                pack_rows(call.weight_hh, hidden, 2, block * L, hidden, hidden, recurrent + block * 2 * L * hidden);
-                pack_rows(call.weight_hh + 2 * hidden * hidden, hidden, 1, block * L, hidden, hidden,
-                          recurrent + (blocks * 2 + block) * L * hidden);
-            }
-        }
-    }
-
-    // [4][L]: b_ir + b_hr, b_iz + b_hz, b_in, b_hn; b_in + b_hn and zero when the reset comes before the product.
-    static void pack_bias(const Forward<Real>& call, Index block) {
-        Real* bias = call.bias + block * 4 * L;
-        const auto part = [&](const Real* given, int gate) ANYGRU_INLINED {
-            return given ? load(given + gate * call.hidden + block * L, call.hidden - block * L) : V{};
-        };
-        const V in = part(call.bias_ih, 2), out = part(call.bias_hh, 2);
-        for (int gate = 0; gate < 2; ++gate)
-            store(bias + gate * L, part(call.bias_ih, gate) + part(call.bias_hh, gate));
-        store(bias + 2 * L, call.reset_before ? in + out : in);
-        store(bias + 3 * L, call.reset_before ? V{} : out);
-    }
 
     void compute() {
         prepare();
@@ -123,7 +79,7 @@ struct ForwardKernel {
     void prepare() {
         if (!call.packed_ready)
             for (Index block = share.first_block + share.row_group; block < share.last_block; block += share.row_groups)
-                pack(call, block, block + 1);
+                Format::pack(call, block, block + 1);
         const Index batch = call.sequence.batch;
         for (Index b = share.member; b < batch; b += share.members) {
             for (Index parity = 0; parity < 2; ++parity) {
@@ -175,11 +131,12 @@ struct ForwardKernel {
             const Index t = step_at(done + i);
             const Real* input = call.sequence.at(call.input, t);
             for (OwnRows own(share, call.sequence.size(t)); own.next();)
-                for (Index b = own.first; b < own.last; ++b) rows[slots++] = input + b * call.input.row_stride;
+                for (Index b = own.first; b < own.last; ++b)
+                    place(slots++, input + b * call.input.row_stride, call.input_size);
         }
         Real* to = projected;
         for_panels<3>(slots, 0, [&](Index block, int panels) {
-            product<Real, 3>(rows, slots, input_weights, block, panels, to);
+            Format::template product<3>(rows, slots, weights.input, block, panels, to);
             note<3>(inputs, block, panels, to);
             to += slots * panels * 3 * L;
         });
@@ -194,7 +151,7 @@ struct ForwardKernel {
         if (call.reset_before) {
             step_before(t, size, count, previous, next, parity, slot);
         } else {
-            multiply(count, parity, after_weights,
+            multiply(count, parity, weights.after,
                      [&](Index first, Index last) { finish_after(t, size, first, last, previous, next, slot); });
         }
         leave(t, size, next);
@@ -203,11 +160,11 @@ struct ForwardKernel {
     }
 
     void step_before(Index t, Index size, Index count, const Real* previous, Real* next, Index parity, Index slot) {
-        multiply(count, parity, gate_weights,
+        multiply(count, parity, weights.gates,
                  [&](Index first, Index last) { reset_before(t, size, first, last, previous, slot); });
         exchange();
         gather(call.reset_state, 2 * call.pitch, size);
-        multiply(count, parity, candidate_weights,
+        multiply(count, parity, weights.candidate,
                  [&](Index first, Index last) { finish_before(t, size, first, last, previous, next, slot); });
     }
 
@@ -216,11 +173,16 @@ struct ForwardKernel {
         if (call.grid.block_groups > 1) call.grid.row_group[share.row_group].wait();
     }
 
-    // Pointers to this thread's rows of a state buffer; returns their number.
+    // Makes a row of `width` values number `slot` of those that are multiplied.
+    ANYGRU_INLINE void place(Index slot, const Real* row, Index width) {
+        rows[slot] = Format::operand(row, width, converted + slot * call.operand_bytes);
+    }
+
+    // This thread's rows of a state buffer as those that are multiplied; returns their number.
     Index gather(const Real* from, Index pitch, Index size) {
         Index count = 0;
         for (OwnRows own(share, size); own.next();)
-            for (Index b = own.first; b < own.last; ++b) rows[count++] = from + b * pitch;
+            for (Index b = own.first; b < own.last; ++b) place(count++, from + b * pitch, call.hidden);
         return count;
     }
 
@@ -230,13 +192,13 @@ struct ForwardKernel {
     ANYGRU_INLINE void for_panels(Index count, Index parity, const Work& work) {
         if ((parity == 0) != call.from_the_end) {
             for (Index block = share.first_block; block < share.last_block;) {
-                const int panels = panels_for<W>(count, share.last_block - block);
+                const int panels = Format::template panels_for<W>(count, share.last_block - block);
                 work(block, panels);
                 block += panels;
             }
         } else {
             for (Index end = share.last_block; end > share.first_block;) {
-                const int panels = panels_for<W>(count, end - share.first_block);
+                const int panels = Format::template panels_for<W>(count, end - share.first_block);
                 end -= panels;
                 work(end, panels);
             }
@@ -252,7 +214,8 @@ struct ForwardKernel {
     // these are all of them: gates of several blocks, one right after the other, overlap in the CPU, where products
     // between them would part them.
     template <int W, class Finish>
-    ANYGRU_INLINE void multiply(Index count, Index parity, const Weights<Real, W>& weights, const Finish& finish) {
+    ANYGRU_INLINE void multiply(Index count, Index parity, const typename Format::template Matrix<W>& matrix,
+                                const Finish& finish) {
         const Index room = count <= few_rows ? gathered_bytes / Index(sizeof(Real)) : 0;
         Index used = 0, first = 0, last = 0;
         for_panels<W>(count, parity, [&](Index block, int panels) {
@@ -263,7 +226,7 @@ struct ForwardKernel {
             }
             if (used == 0 || block < first) first = block;
             if (used == 0 || block >= last) last = block + panels;
-            product<Real, W>(rows, count, weights, block, panels, sums + used);
+            Format::template product<W>(rows, count, matrix, block, panels, sums + used);
             note<W>(products, block, panels, sums + used);
             used += needed;
         });

@@ -133,12 +133,18 @@ inline void pack_block(const Real* weight, Index hidden, int gates, Index first,
 }
 
 // A panel [depth][gates][lanes] of rows of weights.
-template <class Real>
+template <class Real, class Stored>
 inline void pack_rows(const Real* weight, Index hidden, int gates, Index first, Index stride, Index depth,
-                      Real* panel) {
+                      Stored* panel) {
     for (Index k = 0; k < depth; k += depth_block<Real>) {
-        const Index block = depth - k < depth_block<Real> ? depth - k : depth_block<Real>;
-        pack_block(weight + k, hidden, gates, first, stride, block, panel + k * gates * lanes<Real>);
+        const Index block = depth - k < depth_block<Real> ? depth - k : depth_block<Real>, width = gates * lanes<Real>;
+        if constexpr (sizeof(Stored) == sizeof(Real)) {
+            pack_block(weight + k, hidden, gates, first, stride, block, panel + k * width);
+        } else {
+            Real wide[depth_block<Real> * 3 * lanes<Real>];
+            pack_block(weight + k, hidden, gates, first, stride, block, wide);
+            for (Index i = 0; i < block * width; ++i) panel[k * width + i] = narrowed(wide[i]);
+        }
     }
 }
 
@@ -205,9 +211,9 @@ inline void sums_in_place(const Real* const* rows, const Real* weight, Index dep
 }
 
 // Weights of W gates, [W * hidden, depth], packed or as they lie.
-template <class Real, int W>
+template <class Real, int W, class Stored = Real>
 struct Weights {
-    const Real* packed;  // [blocks][depth][W][lanes], or null
+    const Stored* packed;  // [blocks][depth][W][lanes], or null
     const Real* raw;     // row of the first gate
     Index hidden;        // rows from one gate to the next
     Index depth;
@@ -230,27 +236,28 @@ inline void product_in_place(const Real* const* rows, Index count, const Weights
 }
 
 // sums [count][S][W][lanes] = rows [count][depth] times the S panels from block `first` on.
-template <class Real, int W>
-inline void product(const Real* const* rows, Index count, const Weights<Real, W>& weights, Index first, int panels,
-                    Real* sums) {
+template <class Real, int W, class Stored>
+inline void product(const Real* const* rows, Index count, const Weights<Real, W, Stored>& weights, Index first,
+                    int panels, Real* sums) {
     constexpr Index width = W * lanes<Real>;
+    constexpr bool always_packed = sizeof(Stored) < sizeof(Real);
     if (count <= 0) return;
     if (weights.depth == 0) std::memset(sums, 0, sizeof(Real) * count * panels * width);
-    if (!weights.packed && count <= few_rows && (first + panels) * lanes<Real> <= weights.hidden)
-        return product_in_place(rows, count, weights, first, panels, sums);
+    if constexpr (!always_packed)
+        if (!weights.packed && count <= few_rows && (first + panels) * lanes<Real> <= weights.hidden)
+            return product_in_place(rows, count, weights, first, panels, sums);
+    const bool packed = always_packed || weights.packed;
+    const Index stride = (packed ? weights.depth : depth_block<Real>)*width;
     for (Index k = 0; k < weights.depth; k += depth_block<Real>) {
         const Index block = weights.depth - k < depth_block<Real> ? weights.depth - k : depth_block<Real>;
-        const Real* panel = weights.scratch;
-        Index stride = depth_block<Real> * width;
-        if (weights.packed) {
-            stride = weights.depth * width;
-            panel = weights.packed + first * stride + k * width;
-        } else {
-            for (int s = 0; s < panels; ++s)
+        const Stored* panel = packed ? weights.packed + first * stride + k * width : nullptr;
+        if constexpr (!always_packed) {
+            for (int s = 0; !packed && s < panels; ++s)
                 pack_block(weights.raw + k, weights.hidden, W, (first + s) * lanes<Real>, weights.depth, block,
                            weights.scratch + s * stride);
+            if (!packed) panel = weights.scratch;
         }
-        product_block<Real, W>(rows, count, k, block, panel, stride, width, panels, sums, k == 0);
+        product_block<Real, W, true, Stored>(rows, count, k, block, panel, stride, width, panels, sums, k == 0);
     }
 }
 

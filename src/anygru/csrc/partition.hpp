@@ -59,16 +59,18 @@ constexpr Index gathered_bytes = 12 << 10;
 
 // Offsets, in bytes, and sizes, in elements, of a thread's scratch memory.
 struct ScratchLayout {
-    Index own_blocks, places, panels;
+    Index own_blocks, operands, places, panels;
     Index panel_elements, sum_elements, projected_elements;
 
-    // depth: values of k in a block of the tiles
-    ScratchLayout(Index batch, Index chunk, const Grid& grid, Index blocks, Index lanes, Index tile_rows, Index depth) {
+    // depth: values of k in a block of the tiles; operand_bytes: see Forward
+    ScratchLayout(Index batch, Index chunk, const Grid& grid, Index blocks, Index lanes, Index tile_rows, Index depth,
+                  Index operand_bytes = 0) {
         own_blocks = (blocks + grid.block_groups - 1) / grid.block_groups;
         const Index tiles = (batch + tile_rows - 1) / tile_rows;
         Index own_rows = (tiles + grid.row_groups - 1) / grid.row_groups * tile_rows;
         if (own_rows > batch) own_rows = batch;
-        places = round_up(own_rows * chunk * Index(sizeof(void*)));
+        operands = round_up(own_rows * chunk * Index(sizeof(void*)));
+        places = operands + round_up(own_rows * chunk * operand_bytes);
         panels = places + round_up(2 * own_blocks * Index(sizeof(Place<void>)));
         panel_elements = 4 * depth * 3 * lanes;
         sum_elements = own_rows * 4 * 3 * lanes + gathered_bytes / Index(sizeof(float));

@@ -9,7 +9,7 @@
 // packed can be multiplied in the same order (panels.hpp).
 #pragma once
 
-#include "simd.hpp"
+#include "bfloat.hpp"
 
 namespace anygru {
 namespace ANYGRU_VARIANT {
@@ -60,8 +60,9 @@ constexpr int panels_at_once(int rows, int width) {
 }
 
 // Packed: panels in the order of the chains, panel[k] behind panel[k - ways]. Otherwise `pitch` lies from one k to the
-// next, as in a matrix whose rows are the k, and a chain is of `chain_length` neighbouring k.
-template <class Real, int M, int S, int W, bool Packed = true>
+// next, as in a matrix whose rows are the k, and a chain is of `chain_length` neighbouring k. Stored: the elements of
+// panels.
+template <class Real, int M, int S, int W, bool Packed = true, class Stored = Real>
 struct Tile {
     using V = Vector<Real>;
     static constexpr int L = lanes<Real>;
@@ -70,7 +71,7 @@ struct Tile {
     static constexpr bool holds_sums = M == 1 && 2 * S * W + 2 <= registers;
 
     // rows: M pointers; panel: the first of S panels, `panel_stride` apart; sums: [M][S][W][lanes].
-    static void run(const Real* const* rows, Index offset, const Real* panel, Index panel_stride, Index pitch,
+    static void run(const Real* const* rows, Index offset, const Stored* panel, Index panel_stride, Index pitch,
                     Index depth, Real* sums, bool first) {
         const Real* row[M];
         for (int m = 0; m < M; ++m) row[m] = rows[m] + offset;
@@ -87,7 +88,7 @@ struct Tile {
 #pragma GCC unroll 4
                 for (int s = 0; s < S; ++s)
 #pragma GCC unroll 3
-                    for (int w = 0; w < W; ++w) weight[s][w] = load(panel + s * panel_stride + w * L);
+                    for (int w = 0; w < W; ++w) weight[s][w] = widened(panel + s * panel_stride + w * L);
                 panel += Packed ? W * L : pitch;
 #pragma GCC unroll 8
                 for (int m = 0; m < M; ++m) {
@@ -120,16 +121,16 @@ struct Tile {
     }
 };
 
-template <class Real>
-using TileFunction = void (*)(const Real* const*, Index, const Real*, Index, Index, Index, Real*, bool);
+template <class Real, class Stored>
+using TileFunction = void (*)(const Real* const*, Index, const Stored*, Index, Index, Index, Real*, bool);
 
-template <class Real, int S, int W, bool Packed>
-ANYGRU_INLINE TileFunction<Real> tile_of(Index rows) {
+template <class Real, int S, int W, bool Packed, class Stored>
+ANYGRU_INLINE TileFunction<Real, Stored> tile_of(Index rows) {
     // Only shapes that fit the registers exist.
 #define ANYGRU_TILE(M)                                                         \
     case M:                                                                    \
         if constexpr (M <= tile_rows && (S == 1 || M * S * W <= tile_vectors)) \
-            return &Tile<Real, M, S, W, Packed>::run;                          \
+            return &Tile<Real, M, S, W, Packed, Stored>::run;                          \
         break;
     switch (rows) {
         ANYGRU_TILE(1)
@@ -145,25 +146,25 @@ ANYGRU_INLINE TileFunction<Real> tile_of(Index rows) {
     return nullptr;
 }
 
-template <class Real, int W, bool Packed>
-inline TileFunction<Real> find_tile(Index rows, int panels) {
-    if (panels == 4) return tile_of<Real, 4, W, Packed>(rows);
+template <class Real, int W, bool Packed, class Stored>
+inline TileFunction<Real, Stored> find_tile(Index rows, int panels) {
+    if (panels == 4) return tile_of<Real, 4, W, Packed, Stored>(rows);
     if constexpr (W == 1)
-        if (panels == 3) return tile_of<Real, 3, W, Packed>(rows);
-    if (panels == 2) return tile_of<Real, 2, W, Packed>(rows);
-    return tile_of<Real, 1, W, Packed>(rows);
+        if (panels == 3) return tile_of<Real, 3, W, Packed, Stored>(rows);
+    if (panels == 2) return tile_of<Real, 2, W, Packed, Stored>(rows);
+    return tile_of<Real, 1, W, Packed, Stored>(rows);
 }
 
 // sums [count][S][W][lanes] (+)= rows [count][offset : offset + depth] times S panels, for any number of rows and a
 // depth of one block.
-template <class Real, int W, bool Packed = true>
-inline void product_block(const Real* const* rows, Index count, Index offset, Index depth, const Real* panel,
+template <class Real, int W, bool Packed = true, class Stored = Real>
+inline void product_block(const Real* const* rows, Index count, Index offset, Index depth, const Stored* panel,
                           Index panel_stride, Index pitch, int panels, Real* sums, bool first) {
     const Index tiles = (count + tile_rows - 1) / tile_rows;
     const Index width = Index(panels) * W * lanes<Real>;
     for (Index tile = 0, row = 0; tile < tiles; ++tile) {
         const Index height = (count - row + (tiles - tile) - 1) / (tiles - tile);  // tiles of nearly equal height
-        find_tile<Real, W, Packed>(height, panels)(rows + row, offset, panel, panel_stride, pitch, depth,
+        find_tile<Real, W, Packed, Stored>(height, panels)(rows + row, offset, panel, panel_stride, pitch, depth,
                                                    sums + row * width, first);
         row += height;
     }

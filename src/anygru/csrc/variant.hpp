@@ -40,7 +40,7 @@ template <class Real>
 constexpr KernelsOf<Real> kernels_of() {
     return {&ForwardKernel<Real>::run,  &BackwardKernel<Real>::run,
             &gradients<Real>,           &sum<Real>,
-            &ForwardKernel<Real>::pack, lanes<Real>};
+            &InFull<Real>::pack,         lanes<Real>};
 }
 
 }  // namespace ANYGRU_VARIANT

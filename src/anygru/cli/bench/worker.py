@@ -152,6 +152,24 @@ def run_anygru(cell, threads):
     return run_torch(cell, threads, anygru=True)
 
 
+def run_torch_int8(cell, threads):
+    """torch's own layer with int8 weights, which are quantised once and its inputs in every step."""
+    import torch
+
+    data = Data(cell)
+    inference_only(data, "torch_int8")
+    torch.set_num_threads(threads)
+    torch.set_grad_enabled(False)
+    layer = torch.nn.GRU(data.I, data.H, data.L, bidirectional=data.D == 2)
+    for weight, value in zip(layer.parameters(), [array for own in data.weights for array in own]):  # noqa: B905
+        weight.copy_(torch.from_numpy(value))
+    layer = torch.ao.quantization.quantize_dynamic(torch.nn.Sequential(layer), {torch.nn.GRU}, torch.qint8)[0]
+    input = torch.from_numpy(data.input)
+    if cell.get("stream"):
+        return streaming(layer, input, False), torch.__version__
+    return lambda: layer(input)[0], torch.__version__
+
+
 def onnx_model(data):
     import numpy
     from onnx import TensorProto, helper, numpy_helper
@@ -226,15 +244,20 @@ def run_onnxruntime(cell, threads):
     return step, onnxruntime.__version__
 
 
-def run_openvino(cell, threads):
+def run_openvino(cell, threads, precision={"INFERENCE_PRECISION_HINT": "f32"}):  # noqa: B006
     import openvino
 
     data = Data(cell)
     inference_only(data, "openvino")
     core = openvino.Core()
-    hints = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+    hints = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", **precision}
     request = core.compile_model(core.read_model(onnx_model(data)), "CPU", hints).create_infer_request()
     return lambda: request.infer({0: data.input}, share_inputs=True)[0].copy(), openvino.__version__.split("-")[0]
+
+
+def run_openvino_default(cell, threads):
+    """At the precision that OpenVINO chooses itself: bfloat16 where the CPU has instructions for it."""
+    return run_openvino(cell, threads, {})
 
 
 def run_paddle(cell, threads):
@@ -363,15 +386,17 @@ def run_oneflow(cell, threads):
 RUNNERS = {
     "anygru": run_anygru,
     "torch": run_torch,
+    "torch_int8": run_torch_int8,
     "onnxruntime": run_onnxruntime,
     "openvino": run_openvino,
+    "openvino_default": run_openvino_default,
     "paddle": run_paddle,
     "mxnet": run_mxnet,
     "chainer": run_chainer,
     "oneflow": run_oneflow,
 }
 
-STREAMING = ("anygru", "torch", "onnxruntime")
+STREAMING = ("anygru", "torch", "torch_int8", "onnxruntime")
 
 if __name__ == "__main__":
     main()

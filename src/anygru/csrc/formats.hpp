@@ -1,0 +1,101 @@
+// How the forward kernel's weights are stored, and what of a row of the input or the state is multiplied with them.
+//
+// A format has
+//   Operand                       what the pointers to rows point to
+//   Matrix<W>                     weights of W gates
+//   matrices(call, blocks, ...)   those of a direction
+//   pack(call, first, last)       the weights and biases of blocks first .. last - 1 from as they lie, if they are to be packed
+//   operand(row, width, memory)   a row of so many values as an Operand, in `memory` unless it is one already
+//   panels_for<W>(count, ...)     how many blocks are multiplied with `count` rows at once
+//   product<W>(...)               as `product` in panels.hpp
+#pragma once
+
+#include "panels.hpp"
+
+namespace anygru {
+namespace ANYGRU_VARIANT {
+
+template <class Format>
+struct MatricesOf {
+    typename Format::template Matrix<3> input;
+    typename Format::template Matrix<3> after;      // all gates of W_hh
+    typename Format::template Matrix<2> gates;      // reset before: r and z ...
+    typename Format::template Matrix<1> candidate;  // ... and n
+};
+
+// [4][L]: b_ir + b_hr, b_iz + b_hz, b_in, b_hn; b_in + b_hn and zero when the reset comes before the product.
+template <class Real>
+inline void pack_bias(const Forward<Real>& call, Index block) {
+    using V = Vector<Real>;
+    constexpr int L = lanes<Real>;
+    Real* bias = call.bias + block * 4 * L;
+    const auto part = [&](const Real* given, int gate) ANYGRU_INLINED {
+        return given ? load(given + gate * call.hidden + block * L, call.hidden - block * L) : V{};
+    };
+    const V in = part(call.bias_ih, 2), out = part(call.bias_hh, 2);
+    for (int gate = 0; gate < 2; ++gate) store(bias + gate * L, part(call.bias_ih, gate) + part(call.bias_hh, gate));
+    store(bias + 2 * L, call.reset_before ? in + out : in);
+    store(bias + 3 * L, call.reset_before ? V{} : out);
+}
+
+// Panels of numbers that are multiplied as Real, with Stored for each of them.
+template <class Real, class Stored = Real>
+struct InFull {
+    using Operand = Real;
+    template <int W>
+    using Matrix = Weights<Real, W, Stored>;
+    static constexpr int L = lanes<Real>;
+
+    static MatricesOf<InFull> matrices(const Forward<Real>& call, Index blocks, Real* scratch) {
+        const Index hidden = call.hidden;
+        const Stored* packed = reinterpret_cast<const Stored*>(call.packed);
+        const Stored* recurrent = packed ? packed + recurrent_at(call, blocks) : nullptr;
+        return {{call.packs_input ? packed : nullptr, call.weight_ih, hidden, call.input_size, scratch},
+                {recurrent, call.weight_hh, hidden, hidden, scratch},
+                {recurrent, call.weight_hh, hidden, hidden, scratch},
+                {packed ? recurrent + blocks * 2 * L * hidden : nullptr, call.weight_hh + 2 * hidden * hidden, hidden,
+                 hidden, scratch}};
+    }
+
+    // Where the recurrent weights begin in `packed`.
+    static Index recurrent_at(const Forward<Real>& call, Index blocks) {
+        return call.packs_input ? blocks * 3 * L * call.input_size : 0;
+    }
+
+    static void pack(const Forward<Real>& call, Index first, Index last) {
+        const Index hidden = call.hidden;
+        const Index blocks = (hidden + L - 1) / L;
+        Stored* const packed = reinterpret_cast<Stored*>(call.packed);
+        for (Index block = first; block < last; ++block) {
+            pack_bias(call, block);
+            if (!packed) continue;
+            if (call.packs_input)
+                pack_rows(call.weight_ih, hidden, 3, block * L, call.input_size, call.input_size,
+                          packed + block * 3 * L * call.input_size);
+            Stored* recurrent = packed + recurrent_at(call, blocks);
+            if (!call.reset_before) {
+                pack_rows(call.weight_hh, hidden, 3, block * L, hidden, hidden, recurrent + block * 3 * L * hidden);
+            } else {
+                pack_rows(call.weight_hh, hidden, 2, block * L, hidden, hidden, recurrent + block * 2 * L * hidden);
+                pack_rows(call.weight_hh + 2 * hidden * hidden, hidden, 1, block * L, hidden, hidden,
+                          recurrent + (blocks * 2 + block) * L * hidden);
+            }
+        }
+    }
+
+    static ANYGRU_INLINE const Real* operand(const Real* row, Index, char*) { return row; }
+
+    template <int W>
+    static ANYGRU_INLINE int panels_for(Index count, Index available) {
+        return ANYGRU_VARIANT::panels_for<W>(count, available);
+    }
+
+    template <int W>
+    static void product(const Real* const* rows, Index count, const Matrix<W>& weights, Index first, int panels,
+                        Real* sums) {
+        ANYGRU_VARIANT::product<Real, W, Stored>(rows, count, weights, first, panels, sums);
+    }
+};
+
+}  // namespace ANYGRU_VARIANT
+}  // namespace anygru
