@@ -88,15 +88,15 @@ class PackCall(TypedDict):
     hidden: int
     weights: Sequence[Tensor]
 
-class FewCall(TypedDict):
+class LayerCall(TypedDict, total=False):
     kind: Kind
     threads: int
     grad_output: torch.Tensor | None
     grad_h_n: torch.Tensor | None
     input: torch.Tensor
-    h_0: torch.Tensor
+    h_0: torch.Tensor | None
     weights: Sequence[torch.Tensor]
-    output: torch.Tensor
+    output: torch.Tensor | None
     reserve: torch.Tensor
     needs: Sequence[bool]
 
@@ -115,14 +115,25 @@ def dense(
     """(output, h_n), and with keep the reserve, for [T, B, I] and [L*D, B, H]; None where they are no plain, fitting tensors."""
 
 def cell(
-    input: torch.Tensor, h: torch.Tensor | None, weights: Sequence[torch.Tensor], kind: Kind, threads: int
+    input: torch.Tensor,
+    h: torch.Tensor | None,
+    weights: Sequence[torch.Tensor],
+    kind: Kind,
+    threads: int,
+    keep: bool,
 ) -> Any | None:
-    """The state after one step, for [B, I] and [B, H] or [I] and [H]; None where they are no plain, fitting tensors."""
+    """The state after one step, for [B, I] and [B, H] or [I] and [H]; None where they are no plain, fitting tensors.
 
-def backward_of_few(call: FewCall) -> list[torch.Tensor | None] | None:
-    """Gradients of (input, h_0, *weights), None where needs has False, of a dense call [T, B, I].
+    With keep a tuple: the state, and the reserve.
+    """
 
-    None for all calls but those of one layer, one direction and at most four rows T * B, with plain, contiguous tensors.
+def backward_of_layer(call: LayerCall) -> list[torch.Tensor | None] | None:
+    """Gradients of (input, h_0, *weights), None where needs has False, of a dense call [T, B, I] or a cell's step.
+
+    A step, [B, I] or [I], needs no output; its gradient is grad_h_n. Must be called without torch's grad mode.
+
+    None for all calls but those of one layer and one direction with plain, contiguous tensors, and for long ones, which
+    are computed in pieces.
     """
 
 def advance(

@@ -80,9 +80,9 @@ def direct(name: str, input: Tensor, h_0: Tensor | None, weights: Sequence[Tenso
         name: "direct", for a dense call as `run` takes it, or "direct_cell".
     """
     compute = backends.direct(name, options.backend)
-    if compute is None or _needs_grad(input, h_0, weights) or _inside_transform() or is_recorded():
+    if compute is None or _inside_transform() or is_recorded():
         return None
-    return compute(input, h_0, weights, options)
+    return compute(input, h_0, weights, options, _needs_grad(input, h_0, weights))
 
 
 def describe(

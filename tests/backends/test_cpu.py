@@ -474,7 +474,7 @@ def test_gradients_refuse_what_does_not_fit() -> None:
     assert all(torch.equal(tensors[name], expected[name]) for name in shapes)
 
 
-def test_backward_of_few_rows_takes_plain_calls_only() -> None:
+def test_backward_of_a_layer_takes_plain_calls_only() -> None:
     """Everything else it declines, and then the general way computes it."""
 
     def call(rows: int = 2, layers: int = 1, **changed: object) -> object:
@@ -486,11 +486,12 @@ def test_backward_of_few_rows_takes_plain_calls_only() -> None:
             "weights": weights, "output": output, "reserve": torch.zeros(rows * 16, dtype=torch.float64),
             "kind": native.Kind(False, True, False, False), "needs": (True,) * (2 + len(weights)), "threads": 1,
         }  # fmt: skip
-        return native.backward_of_few({**given, **changed})
+        return native.backward_of_layer({**given, **changed})
 
     found = call(needs=(True, False, True, True, False, True))
     assert [None if grad is None else grad.shape for grad in found] == [(2, 1, 3), None, (12, 3), (12, 4), None, (12,)]
-    assert call(rows=5) is None
+    assert [grad.shape for grad in call(rows=5)][:2] == [(5, 1, 3), (1, 1, 4)]
+    assert call(rows=2049) is None  # in pieces
     assert call(layers=2) is None
     assert call(grad_output=torch.zeros(2, 1, 4)) is None
     assert call(grad_output=torch.zeros(1, 1, 1, dtype=torch.float64).expand(2, 1, 4)) is None
@@ -498,6 +499,9 @@ def test_backward_of_few_rows_takes_plain_calls_only() -> None:
     assert call(output=_Own(2, 1, 4)) is None
     with pytest.raises(ValueError, match="needs must have one value"):
         call(needs=(True, True))
+    for name in ("reserve", "output"):
+        with pytest.raises(ValueError, match="missing"):
+            call(**{name: None})
 
 
 class _Own(torch.Tensor):
@@ -563,7 +567,7 @@ def test_the_short_way_of_one_step(variant: str, reset: str, bias: bool) -> None
     weights = [weight.detach() for weight in case.weights(torch.float32)]
 
     def short(input: object = input, h: object = h_0, weights: object = weights) -> object:
-        return native.cell(input, h, weights, native.Kind(False, bias, reset == "before", False), 2)
+        return native.cell(input, h, weights, native.Kind(False, bias, reset == "before", False), 2, False)
 
     whole = cpu.run(make_problem(case), input[None], h_0[None], weights, None)[1][0]
     assert torch.equal(short(), whole)
@@ -630,7 +634,7 @@ def test_backward_in_pieces(
 def test_gradients_of_few_rows(
     variant: str, reset: str, steps_and_batch: tuple[int, int], frozen: tuple, bidirectional: bool
 ) -> None:
-    """Up to four rows of one direction are one native call; each tensor may want a gradient or none."""
+    """One direction is one native call, with other kernels up to four rows; each tensor may want a gradient or none."""
     steps, batch = steps_and_batch
     case = Case(T=steps, B=batch, I=37, H=32, bidirectional=bidirectional, reset=reset)
     exact = [case.input(), case.h_0(), *case.weights(scale=0.4)]
@@ -644,6 +648,42 @@ def test_gradients_of_few_rows(
         assert (one.grad is None) == (other.grad is None)
         if one.grad is not None:
             close(one.grad, other.grad.float())
+
+
+@pytest.mark.parametrize("reset", ["after", "before"])
+@pytest.mark.parametrize("batch", [None, 1, 7])
+@pytest.mark.parametrize("frozen", [(), (0,), (1, 2), (None,)], ids=str)
+def test_gradients_of_a_cell(reset: str, batch: int | None, frozen: tuple) -> None:
+    """One node for a step, with or without a state, differentiable twice and in a batch; frozen None: no state."""
+    case = Case(T=1, B=batch or 1, I=37, H=32, reset=reset)
+    place = 0 if batch is None else slice(None)
+    exact = [case.input()[0][place], case.h_0()[0][place], *case.weights(scale=0.4)]
+    exact = [tensor.detach().requires_grad_(number not in frozen) for number, tensor in enumerate(exact)]
+    given = [tensor.detach().float().requires_grad_(tensor.requires_grad) for tensor in exact]
+    wanted = [
+        number for number, tensor in enumerate(exact) if tensor.requires_grad and not (None in frozen and number == 1)
+    ]
+
+    def step(own: list[torch.Tensor], backend: str | None) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        state = gru_cell(own[0], None if None in frozen else own[1], *own[2:], reset=reset, backend=backend)
+        return state, [own[number] for number in wanted]
+
+    (state, own), (truth, theirs) = step(given, None), step(exact, "reference")
+    assert "GRUCell" in state.grad_fn.name()
+    for graph in (False, True):
+        found = torch.autograd.grad(state.sin().sum(), own, create_graph=graph, retain_graph=True)
+        expected = torch.autograd.grad(truth.sin().sum(), theirs, create_graph=graph, retain_graph=True)
+        for one, other in zip(found, expected, strict=True):
+            close(one, other.float())
+    second = torch.autograd.grad(sum(grad.square().sum() for grad in found), own, retain_graph=True)
+    truths = torch.autograd.grad(sum(grad.square().sum() for grad in expected), theirs)
+    for one, other in zip(second, truths, strict=True):
+        torch.testing.assert_close(one, other.float(), rtol=1e-3, atol=1e-4)
+    rows = torch.eye(state.numel()).view(-1, *state.shape)[:3]
+    batched = torch.autograd.grad(state, own, rows, is_grads_batched=True, retain_graph=True)
+    for number, row in enumerate(rows):
+        for one, other in zip(torch.autograd.grad(state, own, row, retain_graph=True), batched, strict=True):
+            close(one, other[number])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from ..formula import Formula
 from ..quantization import Stored, dequantize_all
+from ..weights import Layout
 from . import cpu_calls, reference
 from .cpu_backward import Backward
 from .cpu_calls import address, native, plain
@@ -49,7 +51,7 @@ def run(
     """As `reference.run`."""
     if problem.needs_grad:
         tensors = (input, h_0, *weights) if decay is None else (input, h_0, *weights, decay)
-        recorded: tuple[Tensor, Tensor] = _Recurrence.apply(problem, batch_sizes, *tensors)  # type: ignore[no-untyped-call]
+        recorded: tuple[Tensor, Tensor] = _GRU.apply(problem, batch_sizes, None, *tensors)  # type: ignore[no-untyped-call]
         return recorded
     if problem.dtype in _HALF_DTYPES:
         output, h_n, _ = forward(problem, input, h_0, weights, batch_sizes, False, decay)
@@ -61,9 +63,9 @@ def run(
 
 
 def direct(
-    input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options: Options
+    input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options: Options, needs_grad: bool
 ) -> tuple[Tensor, Tensor] | None:
-    """A dense call [T, B, I] without gradients, checked and computed by the native module in one go.
+    """A dense call [T, B, I], checked and computed by the native module in one go.
 
     None where it is no such call, or where anything about it is unusual or wrong: then the general way computes it, or says
     what is wrong. The bits are those of the general way.
@@ -71,15 +73,40 @@ def direct(
     if native is None or not options.formula.standard:
         return None
     kind = cpu_calls.kind(options.bidirectional, options.bias, options.reverse, options.formula.reset)
-    return native.dense(input, h_0, weights, kind, torch.get_num_threads(), False)
+    found = native.dense(input, h_0, weights, kind, torch.get_num_threads(), needs_grad)
+    if found is None or not needs_grad:
+        return found
+    problem = _plain_problem(
+        options.formula, options.bidirectional, options.bias, options.reverse, len(weights), input.dtype
+    )
+    if h_0 is None:
+        h_0 = torch.zeros_like(found[1])
+    recorded: tuple[Tensor, Tensor] = _GRU.apply(problem, None, found, input, h_0, *weights)  # type: ignore[no-untyped-call]
+    return recorded
 
 
-def direct_cell(input: Tensor, h: Tensor | None, weights: Sequence[Tensor], options: Options) -> Tensor | None:
-    """One step [B, I] or [I] without gradients, as `direct`: the state after it."""
+def direct_cell(
+    input: Tensor, h: Tensor | None, weights: Sequence[Tensor], options: Options, needs_grad: bool
+) -> Tensor | None:
+    """One step [B, I] or [I], as `direct`: the state after it."""
     if native is None or not options.formula.standard:
         return None
     kind = cpu_calls.kind(False, options.bias, False, options.formula.reset)
-    return native.cell(input, h, weights, kind, torch.get_num_threads())
+    found = native.cell(input, h, weights, kind, torch.get_num_threads(), needs_grad)
+    if found is None or not needs_grad:
+        return found
+    recorded: Tensor = _GRUCell.apply(kind, options.formula, found, input, h, *weights)  # type: ignore[no-untyped-call]
+    return recorded
+
+
+@cache
+def _plain_problem(
+    formula: Formula, bidirectional: bool, bias: bool, reverse: bool, weights: int, dtype: torch.dtype
+) -> Problem:
+    """The problem of a dense call, with gradients, that has so many weights."""
+    one = Layout(1, bidirectional, bias, reverse)
+    layout = one._replace(num_layers=weights // one.per_layer)
+    return Problem("cpu", dtype, layout, formula, ragged=False, empty=False, needs_grad=True, transformed=False)
 
 
 def reserve_numel(
@@ -170,8 +197,8 @@ def backward(
         found = backward(single, grad_output, grad_h_n, *inputs, batch_sizes, exact, kept[:numel], needs, decay)
         return [None if grad is None else grad.to(dtype) for grad in found]
     if batch_sizes is None and decay is None:
-        # Few rows: one native call, since several would spend most of their time between them.
-        few = native.backward_of_few(
+        # One native call where it can be, since several spend much of a small call's time between them.
+        whole = native.backward_of_layer(
             {
                 "kind": cpu_calls.kind_of(problem),
                 "grad_output": None if grad_output is None else grad_output.contiguous(),
@@ -185,8 +212,8 @@ def backward(
                 "threads": torch.get_num_threads(),
             }
         )
-        if few is not None:
-            return few
+        if whole is not None:
+            return whole
     call = Backward(problem, input, h_0, weights, batch_sizes, output, reserve, needs, decay)
     return call.compute(grad_output, grad_h_n)
 
@@ -245,13 +272,19 @@ def _nothing(dtype: torch.dtype) -> Tensor:
     return torch.empty(0, dtype=dtype)
 
 
-class _Recurrence(torch.autograd.Function):
-    """The kernels as one node of autograd."""
+class _GRU(torch.autograd.Function):
+    """The kernels as one node of autograd. Profilers show the names of these classes."""
 
     @staticmethod
-    def forward(ctx: Any, problem: Problem, batch_sizes: Tensor | None, *tensors: Tensor) -> tuple[Tensor, Tensor]:
-        call = _Operands.of(problem, batch_sizes, tensors)
-        output, h_n, reserve = call.forward()
+    def forward(
+        ctx: Any,
+        problem: Problem,
+        batch_sizes: Tensor | None,
+        found: tuple[Tensor, Tensor, Tensor] | None,
+        *tensors: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """found: what the forward pass returned, if it has been computed already."""
+        output, h_n, reserve = found or _Operands.of(problem, batch_sizes, tensors).forward()
         ctx.problem, ctx.batch_sizes = problem, batch_sizes
         # The output is saved without its version, since torch's own GRU lets it be changed in place; `changes` tells backward
         # whether it was. It shares the output's version and none of its memory.
@@ -265,17 +298,72 @@ class _Recurrence(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         output, reserve, *tensors = ctx.saved_tensors
-        problem, needs = ctx.problem, ctx.needs_input_grad[2:]
+        problem, needs = ctx.problem, ctx.needs_input_grad[3:]
         call = _Operands.of(problem, ctx.batch_sizes, tensors)
         grad_output, grad_h_n = grads
         # Differentiated again, or many at once: only operations of torch can do that.
         if torch.is_grad_enabled() or _are_batched(grads):
             grad_output = torch.zeros_like(output) if grad_output is None else grad_output
             grad_h_n = torch.zeros_like(call.h_0) if grad_h_n is None else grad_h_n
-            return None, None, *reference.gradients(problem, grad_output, grad_h_n, *call[1:5], needs, call.decay)
+            return None, None, None, *reference.gradients(problem, grad_output, grad_h_n, *call[1:5], needs, call.decay)
         if ctx.changes._version != ctx.version:
             output, _, reserve = call.forward()
-        return None, None, *backward(problem, grad_output, grad_h_n, *call[1:5], output, reserve, needs, call.decay)
+        return (
+            None,
+            None,
+            None,
+            *backward(problem, grad_output, grad_h_n, *call[1:5], output, reserve, needs, call.decay),
+        )
+
+
+class _GRUCell(torch.autograd.Function):
+    """One step of a cell as one node of autograd, for loops over steps: less of everything than `_GRU`."""
+
+    @staticmethod
+    def forward(ctx: Any, kind: Any, formula: Formula, found: tuple[Tensor, Tensor], *tensors: Tensor | None) -> Tensor:
+        state, reserve = found
+        ctx.kind, ctx.formula = kind, formula
+        ctx.save_for_backward(reserve, *tensors)
+        return state
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        reserve, input, h, *weights = ctx.saved_tensors
+        needs = ctx.needs_input_grad[3:]
+        if not torch.is_grad_enabled() and not _are_batched((grad,)):
+            found = native.backward_of_layer(
+                {
+                    "kind": ctx.kind,
+                    "grad_h_n": grad if grad.is_contiguous() else grad.contiguous(),
+                    "input": input,
+                    "h_0": h,
+                    "weights": weights,
+                    "reserve": reserve,
+                    "needs": needs,
+                    "threads": torch.get_num_threads(),
+                }
+            )
+            if found is not None:
+                return None, None, None, *found
+        return None, None, None, *_gradients_of_step(ctx.formula, grad, input, h, weights, needs)
+
+
+def _gradients_of_step(
+    formula: Formula, grad: Tensor, input: Tensor, h: Tensor | None, weights: Sequence[Tensor], needs: Sequence[bool]
+) -> list[Tensor | None]:
+    """Gradients for (input, h, *weights) by operations of torch, which can be differentiated again."""
+
+    def whole(tensor: Tensor) -> Tensor:
+        return tensor.reshape(1, -1, tensor.shape[-1])
+
+    problem = _plain_problem(formula, False, len(weights) == 4, False, len(weights), input.dtype)
+    state = input.new_zeros((*input.shape[:-1], weights[1].shape[1])) if h is None else h
+    arriving = (whole(grad), torch.zeros_like(whole(state)))
+    found = reference.gradients(problem, *arriving, whole(input), whole(state), weights, None, needs)
+    return [
+        None if own is None else own.reshape(tensor.shape)
+        for own, tensor in zip(found, (input, state, *weights), strict=True)
+    ]
 
 
 def _are_batched(grads: Sequence[Tensor | None]) -> bool:

@@ -4,6 +4,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,8 @@
 namespace anygru {
 
 namespace {
+
+constexpr Index rows_at_once = 2048;
 
 // A new tensor of the input's kind.
 template <class... Sizes>
@@ -102,10 +106,10 @@ nb::object dense(nb::handle input, const TensorView& given, nb::handle h_0, nb::
     return nb::steal(results);
 }
 
-// One step from h [B, H] or [H] (none: zero); output and final state are one tensor.
+// One step from h [B, H] or [H] (none: zero); output and final state are one tensor. With `keep` also the reserve.
 template <class Real>
 nb::object cell(nb::handle input, const TensorView& given, nb::handle h, nb::handle weights, const Kind& kind,
-                Index threads) {
+                Index threads, bool keep) {
     ForwardArguments<Real> arguments{};
     Shape& shape = arguments.shape;
     const bool batched = given.dimensions == 2;
@@ -125,12 +129,21 @@ nb::object cell(nb::handle input, const TensorView& given, nb::handle h, nb::han
     if (!view_of(output.ptr(), view)) return nb::none();
     arguments.h_n = view.at<Real>();
     arguments.output = {arguments.h_n, shape.rows * shape.hidden, shape.hidden};
+    nb::object reserve;
+    if (keep) {
+        reserve = new_tensor(input, reserve_size(shape));
+        if (!view_of(reserve.ptr(), view)) return nb::none();
+        arguments.reserve = view.at<Real>();
+    }
     arguments.threads = thread_count(threads);
     {
         nb::gil_scoped_release release;
         anygru::forward(arguments);
     }
-    return output;
+    if (!keep) return output;
+    PyObject* results = PyTuple_Pack(2, output.ptr(), reserve.ptr());
+    if (!results) throw nb::python_error();
+    return nb::steal(results);
 }
 
 // The next steps of a stream: `state` [L, B, H] goes on in place. None where a tensor is not what the stream needs.
@@ -193,57 +206,100 @@ nb::object result(bool wanted, Real*& at, nb::handle like, Sizes... sizes) {
     return made;
 }
 
+// The same with the last size another one, for a step without a batch [width], a step [B, width] or a sequence.
+template <class Real>
+nb::object result_like(bool wanted, Real*& at, nb::handle like, const TensorView& view, Index steps, Index width) {
+    if (view.dimensions == 1) return result(wanted, at, like, width);
+    if (view.dimensions == 2) return result(wanted, at, like, view.shape[0], width);
+    return result(wanted, at, like, steps, view.shape[1], width);
+}
+
+// Gates [rows, 4H or 3H] of the gradient times weight_ih [3H, I], by torch's own product, in the input's shape.
+nb::object gradient_of_input(const nb::object& gates, nb::handle weight_ih, nb::handle input, Index hidden,
+                             bool reset_before) {
+    const nb::object own = reset_before ? gates : gates.attr("narrow")(1, hidden, 3 * hidden);
+    return own.attr("mm")(weight_ih).attr("view_as")(input);
+}
+
+// What a backward pass of one layer in one direction works with.
+template <class Real>
+struct LayerGradients {
+    BackwardArguments<Real> back{};
+    Gradients<Real> sums{};
+    nb::object input, weight_ih;
+    TensorView view;  // of the input
+    std::vector<bool> needs;
+};
+
 // Makes the results, computes them with memory for what lies between, and gives a list.
 template <class Real>
-nb::object gradients_of_few(BackwardArguments<Real>& back, Gradients<Real>& sums, nb::handle like,
-                            const std::vector<bool>& needs) {
+nb::object compute_gradients(LayerGradients<Real>& call) {
+    auto& [back, sums, input, weight_ih, view, needs] = call;
     const Shape& shape = back.shape;
-    const Index rows = shape.rows, batch = shape.batch, hidden = shape.hidden, gates = shape.reset_before ? 3 : 4;
-    std::vector<Real> memory(std::size_t((rows * (gates + 1) + batch) * hidden));
-    sums.gates = back.grad_gates = memory.data();
-    sums.previous = back.previous = back.grad_gates + rows * gates * hidden;
-    back.grad_h_0 = back.previous + rows * hidden;
+    const Index rows = shape.rows, batch = shape.batch, hidden = shape.hidden, width = shape.input_size;
+    const Index each = (shape.reset_before ? 3 : 4) * hidden, states = batch * hidden;
+    const bool few = rows <= few_rows, first_state = !back.h_0, one_step = shape.steps == 1;
+    nb::object gates;  // torch multiplies them
+    if (needs[0] && !few) gates = result(true, back.grad_gates, input, rows, each);
+    const Index own = gates.is_valid() ? 0 : rows * each;
+    const std::unique_ptr<Real[]> memory(
+        new Real[std::size_t(own + (first_state ? states : 0) + (one_step ? 0 : rows * hidden) + states)]);
+    Real* free = memory.get();
+    if (!gates.is_valid()) back.grad_gates = free, free += own;
+    if (first_state) std::fill_n(free, states, Real(0)), back.h_0 = free, free += states;
+    if (!one_step) back.previous = free, free += rows * hidden;
+    back.grad_h_0 = free;
+    sums.gates = back.grad_gates;
+    sums.previous = one_step ? back.h_0 : back.previous;
     std::vector<nb::object> found;
-    found.push_back(result(needs[0], sums.input_gradient, like, shape.steps, batch, shape.input_size));
-    found.push_back(result(needs[1], back.grad_h_0, like, 1, batch, hidden));
-    found.push_back(result(needs[2], sums.weight_ih_gradient, like, 3 * hidden, shape.input_size));
-    found.push_back(result(needs[3], sums.weight_hh_gradient, like, 3 * hidden, hidden));
+    found.push_back(result_like(needs[0] && few, sums.input_gradient, input, view, shape.steps, width));
+    found.push_back(result_like(needs[1], back.grad_h_0, input, view, 1, hidden));
+    found.push_back(result(needs[2], sums.weight_ih_gradient, input, 3 * hidden, width));
+    found.push_back(result(needs[3], sums.weight_hh_gradient, input, 3 * hidden, hidden));
     if (shape.bias) {
-        found.push_back(result(needs[4], sums.bias_ih_gradient, like, 3 * hidden));
-        found.push_back(result(needs[5], sums.bias_hh_gradient, like, 3 * hidden));
+        found.push_back(result(needs[4], sums.bias_ih_gradient, input, 3 * hidden));
+        found.push_back(result(needs[5], sums.bias_hh_gradient, input, 3 * hidden));
     }
     {
         nb::gil_scoped_release release;
         anygru::backward(back);
         anygru::gradients(sums, back.threads);
     }
+    if (gates.is_valid()) found[0] = gradient_of_input(gates, weight_ih, input, hidden, shape.reset_before);
     nb::list results;
     for (nb::object& one : found) results.append(std::move(one));
     return results;
 }
 
-// Gradients of (input, h_0, *weights), None where `needs` says so, of a dense call that is one layer in one direction
-// with few rows; None for any other.
+// Gradients of (input, h_0, *weights), None where `needs` says so, of a dense call that is one layer in one direction,
+// or of a cell's step; None for any other.
 template <class Real>
-nb::object backward_of_few(const Arguments& given, const TensorView& view) {
+nb::object backward_of_layer(const Arguments& given, const TensorView& view) {
     const Kind& kind = nb::cast<const Kind&>(given.get(keys::kind));
     ForwardArguments<Real> forward{};
     Shape& shape = forward.shape;
-    shape.steps = view.shape[0], shape.batch = view.shape[1], shape.input_size = view.shape[2];
+    const int last = view.dimensions - 1;
+    shape.steps = last == 2 ? view.shape[0] : 1;
+    shape.batch = last ? view.shape[last - 1] : 1;
+    shape.input_size = view.shape[last];
     shape.rows = shape.steps * shape.batch;
-    if (shape.rows == 0 || shape.rows > few_rows || shape.input_size == 0) return nb::none();
+    // The gradients of the gates of more rows would leave the cache before the sums read them.
+    const bool long_one = shape.rows > rows_at_once && shape.steps > 1;
+    if (shape.rows == 0 || long_one || shape.input_size == 0) return nb::none();
     if (!take_weights<Real>(given.get(keys::weights), kind, forward) || shape.layers * shape.directions != 1)
         return nb::none();
     const Index states = shape.batch * shape.hidden, units = shape.rows * shape.hidden;
-    BackwardArguments<Real> back{};
-    Gradients<Real> sums{};
+    LayerGradients<Real> call;
+    BackwardArguments<Real>& back = call.back;
+    Gradients<Real>& sums = call.sums;
     if (!take(given, keys::input, view.numel(), sums.input) || !take(given, keys::h_0, states, back.h_0) ||
         !take(given, keys::output, units, back.output.data) || !take(given, keys::reserve, 4 * units, back.kept) ||
         !take(given, keys::grad_output, units, back.grad_output.data) ||
         !take(given, keys::grad_h_n, states, back.grad_h_n))
         return nb::none();
-    const auto needs = nb::cast<std::vector<bool>>(given.get(keys::needs));
-    if (needs.size() != 2 + forward.weights.size())
+    if (!back.kept || (!back.output.data && shape.steps > 1)) refuse("reserve and output are missing");
+    call.needs = nb::cast<std::vector<bool>>(given.get(keys::needs));
+    if (call.needs.size() != 2 + forward.weights.size())
         refuse("needs must have one value for the input, h_0 and each weight");
     back.shape = shape;
     back.output.step_stride = back.grad_output.step_stride = states;
@@ -254,7 +310,10 @@ nb::object backward_of_few(const Arguments& given, const TensorView& view) {
     sums.reset_before = shape.reset_before;
     sums.kept = back.kept;
     sums.weight_ih = forward.weights[0];
-    return gradients_of_few(back, sums, given.get(keys::input), needs);
+    call.input = nb::borrow(given.get(keys::input));
+    call.weight_ih = given.get(keys::weights)[0];
+    call.view = view;
+    return compute_gradients(call);
 }
 
 }  // namespace
@@ -273,20 +332,23 @@ void define_direct_calls(nb::module_& m) {
 
     m.def(
         "cell",
-        [](nb::handle input, nb::handle h, nb::handle weights, const Kind& kind, Index threads) -> nb::object {
+        [](nb::handle input, nb::handle h, nb::handle weights, const Kind& kind, Index threads,
+           bool keep) -> nb::object {
             TensorView view;
             if (!view_of(input.ptr(), view) || view.dimensions < 1 || view.dimensions > 2) return nb::none();
-            return (view.bits == 32 ? &cell<float> : &cell<double>)(input, view, h, weights, kind, threads);
+            return (view.bits == 32 ? &cell<float> : &cell<double>)(input, view, h, weights, kind, threads, keep);
         },
-        nb::arg("input"), nb::arg("h").none(), nb::arg("weights"), nb::arg("kind"), nb::arg("threads"));
+        nb::arg("input"), nb::arg("h").none(), nb::arg("weights"), nb::arg("kind"), nb::arg("threads"),
+        nb::arg("keep"));
 
     m.def(
-        "backward_of_few",
+        "backward_of_layer",
         [](nb::dict call) -> nb::object {
             const Arguments given(std::move(call));
             TensorView view;
-            if (!view_of(given.get(keys::input).ptr(), view) || view.dimensions != 3) return nb::none();
-            return (view.bits == 32 ? &backward_of_few<float> : &backward_of_few<double>)(given, view);
+            if (!view_of(given.get(keys::input).ptr(), view) || view.dimensions < 1 || view.dimensions > 3)
+                return nb::none();
+            return (view.bits == 32 ? &backward_of_layer<float> : &backward_of_layer<double>)(given, view);
         },
         nb::arg("call"));
 
