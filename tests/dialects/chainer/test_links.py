@@ -12,6 +12,7 @@ import pytest
 import anygru.dialects.chainer as chainer
 import anygru.dialects.chainer.functions as F
 import anygru.dialects.chainer.links as L
+from anygru.dialects.chainer.link_hooks import SpectralNormalization, WeightStandardization
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "links_7.8.1.json").read_text())
 R = np.random.RandomState(0)
@@ -19,6 +20,7 @@ SEQUENCES = [R.randn(n, 3).astype("f") for n in (4, 1, 3)]
 ROWS = R.randn(3, 4).astype("f")
 PICTURES = chainer.Variable(R.randn(2, 4, 7, 6).astype("f"))
 SIGNALS = chainer.Variable(R.randn(2, 4, 9).astype("f"))
+CELLS = R.randn(3, 3).astype("f")
 LABELS = np.array([0, 3, 1], "i")
 TREE = L.BinaryHierarchicalSoftmax.create_huffman_tree({0: 8, 1: 5, 2: 6, 3: 4, 4: 4})
 
@@ -26,6 +28,15 @@ TREE = L.BinaryHierarchicalSoftmax.create_huffman_tree({0: 8, 1: 5, 2: 6, 3: 4, 
 def steps(link):
     link.reset_state()
     return [link(ROWS[:n]) for n in (3, 3, 2, 1)] + [link.c, link.h]
+
+
+def whole_steps(link):
+    return [link(ROWS) for _ in range(3)] + [link.c, link.h]
+
+
+def tree(link):
+    leaf = link(None, None, None, None, ROWS)
+    return [*leaf, *link(leaf[0], None, leaf[1], CELLS, None), *link(leaf[0], CELLS, leaf[1], CELLS, ROWS)]
 
 
 def sequences(link):
@@ -74,6 +85,24 @@ LINKS = {
     "Convolution1D": (lambda: L.Convolution1D(4, 5, 3, pad=1), lambda link: link(SIGNALS)),
     "ConvolutionND": (lambda: L.ConvolutionND(1, 5, 3, stride=2, cover_all=True), lambda link: link(SIGNALS)),
     "Deconvolution1D": (lambda: L.Deconvolution1D(4, 5, 3, 2), lambda link: link(SIGNALS)),
+    "StatefulPeepholeLSTM": (lambda: L.StatefulPeepholeLSTM(4, 3), whole_steps),
+    "StatefulZoneoutLSTM": (lambda: L.StatefulZoneoutLSTM(4, 3, 0.3, 0.6), whole_steps),
+    "ChildSumTreeLSTM": (lambda: L.ChildSumTreeLSTM(4, 3), tree),
+    "NaryTreeLSTM": (lambda: L.NaryTreeLSTM(4, 3, 2), tree),
+    "Highway": (lambda: L.Highway(4), lambda link: link(ROWS)),
+    "Swish": (lambda: L.Swish(None, 0.5), lambda link: link(ROWS)),
+    "SpectralNormalization": (
+        lambda: L.Linear(None, 3).add_hook(SpectralNormalization(2, use_gamma=True, factor=2)),
+        lambda link: (link(ROWS), link(ROWS)),
+    ),
+    "SpectralNormalization conv": (
+        lambda: L.Convolution2D(4, 3, 2).add_hook(SpectralNormalization()),
+        lambda link: link(PICTURES),
+    ),
+    "WeightStandardization": (
+        lambda: L.Convolution2D(4, 3, 2).add_hook(WeightStandardization(eps=1e-3)),
+        lambda link: link(PICTURES),
+    ),
     "CRF1d": (lambda: L.CRF1d(3, np.arange(9, dtype="f").reshape(3, 3) / 10), field),
     "NegativeSampling": (lambda: L.NegativeSampling(3, [5, 1, 2, 3], 4), sampled),
     "BinaryHierarchicalSoftmax": (lambda: L.BinaryHierarchicalSoftmax(3, TREE), lambda link: link(ROWS[:, :3], LABELS)),
@@ -140,3 +169,28 @@ def test_maxouts_arrays_have_an_axis_for_the_pool():
 def test_a_bilinear_link_takes_an_array_of_its_own_shape():
     W = np.arange(24, dtype="f").reshape(2, 3, 4)
     np.testing.assert_array_equal(L.Bilinear(2, 3, 4, initialW=W).W.array, W)
+
+
+def test_a_weight_hook_comes_and_goes():
+    link, hook = L.Linear(4, 3), SpectralNormalization(use_gamma=True)
+    with pytest.raises(ValueError, match="Weight 'V' does not exist"):
+        link.add_hook(SpectralNormalization(weight_name="V"))
+    with pytest.raises(AssertionError, match="n_power_iteration must be at least 1, got 0"):
+        SpectralNormalization(0)
+    with pytest.raises(NotImplementedError, match="context manager"), hook:
+        pass
+    link = L.Linear(4, 3)
+    before = link.W
+    link.add_hook(hook)(ROWS)
+    assert link.W is before
+    assert link.W_u.shape == (3,)
+    link.delete_hook(hook.name)
+    assert not hasattr(link, "W_u")
+    assert [name for name, _ in sorted(link.namedparams())] == ["/W", "/b"]
+
+
+def test_a_tree_needs_something_to_start_from():
+    with pytest.raises(ValueError, match="are None"):
+        L.ChildSumTreeLSTM(4, 3)(None, None, None)
+    with pytest.raises(AssertionError, match="5 arguments are needed, got 3"):
+        L.NaryTreeLSTM(4, 3)(None, None, ROWS)

@@ -13,6 +13,7 @@ import anygru.dialects.chainer.links as L
 from anygru.dialects.chainer import dataset, datasets, functions, iterators, serializers, training
 from anygru.dialects.chainer.training import extensions, triggers
 from anygru.dialects.chainer.training.extensions import snapshot_writers
+from anygru.dialects.chainer.training.updaters import multiprocess_parallel_updater
 
 X = np.random.RandomState(0).randn(12, 3).astype("f")
 T = np.random.RandomState(1).randint(0, 2, 12).astype("i")
@@ -204,6 +205,32 @@ def test_a_parallel_updater_needs_no_trainer():
     updater.update()
     target = updater.get_optimizer("main").target
     np.testing.assert_allclose(target.fc.W.array, [[1 - 0.1 * 12, 1 - 0.1 * 16]], rtol=1e-6)
+
+
+def test_processes_of_their_own_add_up_their_gradients(monkeypatch):
+    monkeypatch.setattr(training.updaters.MultiprocessParallelUpdater, "available", staticmethod(lambda: True))
+    data = np.arange(20, dtype=np.float32).reshape(10, 2)
+    optimizer = chainer.optimizers.SGD(0.2).setup(Sum())
+    halves = [iterators.SerialIterator(part, 2, shuffle=False) for part in (data[::2], data[1::2])]
+    with pytest.warns(UserWarning, match=r"optimizer.lr is changed to 0.1 by MultiprocessParallelUpdater"):
+        updater = training.updaters.MultiprocessParallelUpdater(halves, optimizer, devices=[-1, -1])
+    updater.update()
+    np.testing.assert_allclose(optimizer.target.fc.W.array, [[1 - 0.1 * 12, 1 - 0.1 * 16]], rtol=1e-6)
+    updater.update()
+    np.testing.assert_allclose(optimizer.target.fc.W.array, [[1 - 0.1 * 56, 1 - 0.1 * 64]], rtol=1e-6)
+    updater.finalize()
+
+
+def test_processes_of_their_own_need_nccl_and_gathering_a_gpu():
+    assert not training.updaters.MultiprocessParallelUpdater.available()
+    with pytest.raises(Exception, match="NCCL is not enabled"):
+        training.updaters.MultiprocessParallelUpdater([], None)
+    link = L.Linear(2, 1, initialW=1)
+    with pytest.raises(RuntimeError, match="gather_grads works only on GPU"):
+        multiprocess_parallel_updater.gather_grads(link)
+    multiprocess_parallel_updater.scatter_params(link, np.arange(3, dtype="f"))
+    assert (link.W.array.tolist(), link.b.array.tolist()) == ([[0, 1]], [2])
+    assert multiprocess_parallel_updater.size_num_grads(link) == (3, 2)
 
 
 def test_iterators_are_copied_with_their_place():

@@ -156,6 +156,8 @@ def _step(function: Any, targets: tuple[int, ...], grads: tuple[Any, ...], table
     results = _gradients_of(function, targets, grads, table)
     for i, gradient in zip(targets, results, strict=True):
         node = function.inputs[i]
+        if config.debug and gradient is not None:
+            _check_result(function, i, node, gradient, table.variable)
         if gradient is not None and not isinstance(gradient, table.variable):
             raise TypeError(
                 f"{type(function).__name__}.backward must return Variables or None, got {type(gradient)} for input {i}"
@@ -168,6 +170,22 @@ def _step(function: Any, targets: tuple[int, ...], grads: tuple[Any, ...], table
     if hooks:
         for hook in hooks:
             hook.backward_postprocess(function, in_data, out_grad)
+
+
+def _check_result(function: Any, i: int, node: Any, gradient: Any, variable: type[Any]) -> None:
+    """In debug mode: ValueError unless `backward` gave a Variable of the input's dtype and shape."""
+    if not isinstance(gradient, variable):
+        wrong, given, expected = "type", type(gradient), variable
+    elif gradient.array is None or (gradient.dtype, gradient.shape) == (node.dtype, node.shape):
+        return
+    elif gradient.shape != node.shape:
+        wrong, given, expected = "shape", gradient.shape, node.shape
+    else:
+        wrong, given, expected = "dtype", gradient.dtype, node.dtype
+    where = (
+        f"input-index={i}, actual={given}, expected={expected}, function={type(function).__name__} ({function.label})"
+    )
+    raise ValueError(f"{wrong} of gradients returned from backward is incorrect: {where}")
 
 
 def _gradients_of(function: Any, targets: tuple[int, ...], grads: tuple[Any, ...], table: GradTable) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 from ._backprop import GradTable, backprop_to_all, backprop_to_some, between
 from .configuration import using_config
 from .utils import argument
-from .variable import Variable
+from .variable import Variable, as_variable
 
 __all__ = ["backward", "grad"]
 
@@ -96,10 +96,10 @@ def grad(
             gy = Variable(y.xp.ones_like(y.array), requires_grad=False)
             if loss_scale is not None:
                 gy.array *= loss_scale
-        table[y.node] = gy
+        table[y.node] = as_variable(gy)
     for x, gx in zip(inputs, grad_inputs, strict=True):
         if gx is not None:
-            table[x.node] = gx
+            table[x.node] = as_variable(gx)
     with using_config("enable_backprop", enable_double_backprop):
         found = backprop_to_some(outputs, {x.node for x in inputs}, needed, table, retain_grad, loss_scale)
     results = [found[x.node] for x in inputs]

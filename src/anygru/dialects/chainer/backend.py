@@ -31,12 +31,18 @@ class ChainerxDevice(Device):
     def __init__(self, device: Any) -> None:
         raise RuntimeError("ChainerX is not available.")
 
+    @staticmethod
+    def from_array(array: Any) -> None:
+        """None: no array is on such a device."""
+
 
 class Intel64Device(Device):
     """The class of no device; for `isinstance`."""
 
     def __init__(self) -> None:
         raise RuntimeError("iDeep is not available, and anygru has its own CPU kernels: use CpuDevice")
+
+    from_array = ChainerxDevice.from_array
 
 
 def contains_nan(array: Any) -> bool:

@@ -55,6 +55,11 @@ class FunctionNode:
         return self.__class__.__name__
 
     @property
+    def _impl_name(self) -> str:
+        """The name of the class that computes."""
+        return self.__class__.__name__
+
+    @property
     def output_data(self) -> tuple[Any, ...]:
         """The retained output arrays, None in the place of the others."""
         if self._retained_output_data is None:

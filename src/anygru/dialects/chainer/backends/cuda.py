@@ -10,6 +10,8 @@ from typing import Any
 import numpy
 import torch
 from numpy.typing import DTypeLike
+from torch.cuda import Event as Event
+from torch.cuda import Stream as Stream
 
 from .. import _backend
 from ..backends import _cpu, _cupy
@@ -18,6 +20,13 @@ from ..backends._device import available as available
 from ..backends._device import check_cuda_available as check_cuda_available
 from ..backends._gpu_array import ndarray as ndarray
 from ..configuration import config
+
+__all__ = [
+    "Device", "DummyDevice", "DummyDeviceType", "Event", "GpuDevice", "Stream", "available", "check_cuda_available",
+    "clear_memo", "copy", "cudnn_enabled", "cupy", "elementwise", "fuse", "get_array_module", "get_device",
+    "get_device_from_array", "get_device_from_id", "memoize", "ndarray", "raw", "reduce", "should_use_cudnn",
+    "should_use_cudnn_tensor_core", "to_cpu", "to_gpu",
+]  # fmt: skip
 
 cudnn_enabled: bool = available and torch.backends.cudnn.is_available()
 cupy: Any = _cupy if available else object()

@@ -25,16 +25,18 @@ class PrintHook(FunctionHook):
     def _print(self, text: str) -> None:
         print(text, sep=self.sep, end=self.end, file=self.file, flush=self.flush)
 
-    def _show(self, title: str, arrays: Any) -> None:
-        self._print(title)
-        for array in arrays:
+    def _show(self, in_data: Any) -> None:
+        self._print("input data")
+        for array in in_data:
             self._print("(removed)" if array is None else Variable(array).debug_print())
 
     def forward_preprocess(self, function: Any, in_data: Any) -> None:
         self._print(f"function\t{function.label}")
-        self._show("input data", in_data)
+        self._show(in_data)
 
     def backward_preprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
-        self._print(f"function\t{function.label}")
-        self._show("input data", in_data)
-        self._show("output gradient", out_grad)
+        self.forward_preprocess(function, in_data)
+        self._print("output gradient")
+        for gradient in out_grad:
+            shown = Variable() if gradient is None else Variable(gradient * 0, grad=gradient)
+            self._print(shown.debug_print())

@@ -7,48 +7,60 @@ from typing import Any
 from ..function_hook import FunctionHook
 
 
-class TimerHook(FunctionHook):
-    """Notes the time of each function, forward and backward, as (name, seconds) in `call_history`."""
+class Stopwatch:
+    """Notes how long each thing took, as (name, seconds) in `call_history`; a thing may run inside another."""
 
-    name = "TimerHook"
+    title = "FunctionName"
+    """The heading of the table's first column."""
 
     def __init__(self) -> None:
         self.call_history: list[tuple[str, float]] = []
         self._running: list[float] = []
+        self._total_time = 0.0
 
-    def forward_preprocess(self, function: Any, in_data: Any) -> None:
+    def _begin(self) -> None:
         self._running.append(time.perf_counter())
 
-    def backward_preprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
-        self.forward_preprocess(function, in_data)
-
-    def forward_postprocess(self, function: Any, in_data: Any) -> None:
-        self.call_history.append((type(function).__name__, time.perf_counter() - self._running.pop()))
-
-    def backward_postprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
-        self.forward_postprocess(function, in_data)
+    def _end(self, name: str) -> None:
+        elapsed = time.perf_counter() - self._running.pop()
+        if not self._running:
+            self._total_time += elapsed
+        self.call_history.append((name, elapsed))
 
     def total_time(self) -> float:
-        """Seconds spent in all functions."""
-        return sum(elapsed for _, elapsed in self.call_history)
+        """Seconds spent in all, what ran inside another counted once."""
+        return self._total_time
 
     def summary(self) -> dict[str, dict[str, Any]]:
         """Seconds ("elapsed_time") and number of runs ("occurrence") by name."""
-        return summarize(self.call_history)
+        summary: dict[str, dict[str, Any]] = {}
+        for name, elapsed in self.call_history:
+            record = summary.setdefault(name, {"elapsed_time": 0.0, "occurrence": 0})
+            record["elapsed_time"] += elapsed
+            record["occurrence"] += 1
+        return summary
 
     def print_report(self, unit: str = "auto", file: Any = sys.stdout) -> None:
         """Print the summary as a table."""
-        print_table("FunctionName", self.summary(), unit, file)
+        print_table(self.title, self.summary(), unit, file)
 
 
-def summarize(history: list[tuple[str, float]]) -> dict[str, dict[str, Any]]:
-    """Sums of (name, seconds) pairs by name."""
-    summary: dict[str, dict[str, Any]] = {}
-    for name, elapsed in history:
-        record = summary.setdefault(name, {"elapsed_time": 0.0, "occurrence": 0})
-        record["elapsed_time"] += elapsed
-        record["occurrence"] += 1
-    return summary
+class TimerHook(Stopwatch, FunctionHook):
+    """Notes the time of each function, forward and backward, as (name, seconds) in `call_history`."""
+
+    name = "TimerHook"
+
+    def forward_preprocess(self, function: Any, in_data: Any) -> None:
+        self._begin()
+
+    def backward_preprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
+        self._begin()
+
+    def forward_postprocess(self, function: Any, in_data: Any) -> None:
+        self._end(function._impl_name)
+
+    def backward_postprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
+        self._end(function._impl_name)
 
 
 _FACTORS = {"sec": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}

@@ -4,7 +4,8 @@ from typing import Any
 
 import torch
 
-from ..types import VariableLike
+from .._tensors import as_array, as_tensor
+from ..types import NdArray, VariableLike
 from ..utils import type_check
 from ..variable import Variable
 from ._checks import Type, as_runtime_error, expect, int_axis, one_dtype, real
@@ -100,6 +101,11 @@ def softmax(x: Tensor, axis: int = 1) -> Tensor:
 def log_softmax(x: Tensor, axis: int = 1) -> Tensor:
     """`x - log(sum(exp(x)))` along an axis."""
     return torch.log_softmax(x, axis)
+
+
+def _log_softmax(x: NdArray, axis: int = 1) -> NdArray:
+    """`log_softmax` of an array, as an array; public programs use it."""
+    return as_array(torch.log_softmax(as_tensor(x), axis))
 
 
 def maxout(x: VariableLike, pool_size: int, axis: int = 1) -> Variable:

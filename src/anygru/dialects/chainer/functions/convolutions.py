@@ -6,17 +6,19 @@ from typing import Any
 import torch
 
 from ..types import VariableLike
-from ..utils import argument, type_check
+from ..utils import argument, get_deconv_outsize, type_check
 from ..variable import Variable, as_array
 from ._checks import Type, expect, real
 from ._rows import Tensor, function
 from .arrays import reshape, transpose
+from .joining import concat
 
 __all__ = [
     "average_pooling_1d", "average_pooling_2d", "average_pooling_3d", "average_pooling_nd", "convolution_1d",
     "convolution_2d", "convolution_3d", "convolution_nd", "deconvolution_1d", "deconvolution_2d", "deconvolution_3d",
     "deconvolution_nd", "depthwise_convolution_2d", "dilated_convolution_2d", "max_pooling_1d", "max_pooling_2d",
-    "max_pooling_3d", "max_pooling_nd",
+    "max_pooling_3d", "max_pooling_nd", "spatial_pyramid_pooling_2d", "unpooling_1d", "unpooling_2d", "unpooling_3d",
+    "unpooling_nd",
 ]  # fmt: skip
 Ints = int | Sequence[int]
 """One number for all axes, or one each."""
@@ -266,12 +268,67 @@ def average_pooling_2d(x: VariableLike, ksize: Ints, stride: Ints | None = None,
     return _average_pooling(x, 2, ksize, stride, pad, 0)
 
 
+def spatial_pyramid_pooling_2d(
+    x: VariableLike, pyramid_height: int, pooling_class: None = None, pooling: str | None = None
+) -> Variable:
+    """The maxima of x [B, C, H, W] over 1, 2 by 2, 4 by 4, ... parts: [B, C * (1 + 4 + 16 + ...), 1, 1] (He et al., 2014).
+
+    Args:
+        pyramid_height: number of grids.
+        pooling: must be "max" (ValueError).
+    """
+    if pooling_class is not None:
+        raise ValueError("the pooling_class argument is not supported anymore; pass pooling='max'")
+    if pooling != "max":
+        raise ValueError(f"Unsupported pooling operation: {pooling}; only 'max' is there")
+    levels = []
+    for level in range(pyramid_height):
+        parts = 2**level
+        windows = [-(-size // parts) for size in x.shape[2:]]
+        pads = [(window * parts - size) // 2 for window, size in zip(windows, x.shape[2:], strict=True)]
+        level_maxima = max_pooling_nd(x, windows, windows, pads)
+        levels.append(reshape(level_maxima, (x.shape[0], -1, 1, 1)))
+    return concat(levels)
+
+
+@function("UnpoolingND", real, _enough_axes, prepare=lambda ndim, ksize, stride, pad, outsize, cover_all: (
+    *_windows(ndim, ksize, stride, pad, outsize), cover_all))  # fmt: skip
+def _unpooling(
+    x: Tensor, ndim: int, ksize: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...],
+    outsize: tuple[int, ...] | None, cover_all: bool,
+) -> Tensor:  # fmt: skip
+    if outsize is None:
+        facts = zip(x.shape[2:], ksize, stride, pad, strict=True)
+        outsize = tuple([get_deconv_outsize(*fact, cover_all=cover_all) for fact in facts])
+    ones = x.new_ones((x.shape[1], 1, *ksize))
+    y = _DECONVOLUTIONS[ndim](x, ones, None, stride, 0, 0, x.shape[1])
+    return _around(y, [(-p, size + p - s) for s, p, size in zip(y.shape[2:], pad, outsize, strict=True)])
+
+
+def unpooling_nd(
+    x: VariableLike, ksize: Ints, stride: Ints | None = None, pad: Ints = 0, outsize: Sequence[int] | None = None,
+    cover_all: bool = True,
+) -> Variable:  # fmt: skip
+    """Each element of x [B, C, d1, d2, ...] written into its whole window; where windows overlap they are added.
+
+    Args:
+        ksize, stride, pad: an int, or one for each axis; the stride is the window's size by default.
+        outsize: sizes of the result's axes, by default those of which `max_pooling_nd` gives x.
+        cover_all: that of the pooling.
+    """
+    return _unpooling(x, len(x.shape) - 2, ksize, stride, pad, outsize, cover_all)
+
+
 def _for(ndim: int, general: Any) -> Any:
-    """A function over `ndim` axes: InvalidType for an array of another number of axes."""
+    """A function over `ndim` axes: ValueError for an array of another number of axes, InvalidType where 2 are due."""
 
     def call(x: VariableLike, *args: Any, **kwargs: Any) -> Variable:
-        if as_array(x).ndim != ndim + 2:
-            raise type_check.InvalidType(f"x.ndim == {ndim + 2}", f"{as_array(x).ndim} != {ndim + 2}")
+        given = as_array(x).ndim - 2
+        if given != ndim and ndim == 2:
+            raise type_check.InvalidType("x.ndim == 4", f"{given + 2} != 4")
+        if given != ndim:
+            message = "The number of dimensions under channel dimension of the input 'x' should be"
+            raise ValueError(f"{message} {ndim}. But the actual ndim was {given}.")
         return general(x, *args, **kwargs)
 
     call.__name__ = call.__qualname__ = general.__name__.replace("nd", f"{ndim}d")
@@ -283,3 +340,4 @@ convolution_1d, convolution_3d = _for(1, convolution_nd), _for(3, convolution_nd
 deconvolution_1d, deconvolution_3d = _for(1, deconvolution_nd), _for(3, deconvolution_nd)
 max_pooling_1d, max_pooling_2d, max_pooling_3d = (_for(n, max_pooling_nd) for n in (1, 2, 3))
 average_pooling_1d, average_pooling_3d = _for(1, average_pooling_nd), _for(3, average_pooling_nd)
+unpooling_1d, unpooling_2d, unpooling_3d = (_for(n, unpooling_nd) for n in (1, 2, 3))

@@ -1,3 +1,4 @@
 """Hooks that see links being called."""
 
 from .timer import *
+from .weights import *

@@ -13,6 +13,7 @@ from .connection.bilinear import *
 from .connection.convolution_2d import *
 from .connection.convolution_nd import *
 from .connection.embed_id import *
+from .connection.highway import *
 from .connection.linear import *
 from .connection.parameter import *
 from .connection.scale import *
@@ -28,3 +29,5 @@ from .rnn.mgu import *
 from .rnn.n_step_gru import *
 from .rnn.n_step_lstm import *
 from .rnn.n_step_rnn import *
+from .rnn.peephole import *
+from .rnn.tree_lstm import *

@@ -5,7 +5,7 @@ import contextlib
 import shutil
 import tempfile
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy
 from numpy.typing import DTypeLike
@@ -40,6 +40,12 @@ def force_array(x: Any, dtype: DTypeLike | None = None) -> Any:
 def force_type(dtype: Any, value: Any) -> Any:
     """A scalar or an array cast to `dtype`."""
     return dtype.type(value) if numpy.isscalar(value) else value.astype(dtype, copy=False)
+
+
+def _raise_from(exc_type: type[BaseException], message: str, orig_exc: BaseException) -> NoReturn:
+    """Raise an exception that also says what caused it."""
+    text = f"{message}\n\n(caused by)\n{type(orig_exc).__name__}: {orig_exc}\n"
+    raise exc_type(text).with_traceback(orig_exc.__traceback__) from None
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ from anygru import layers
 
 from ... import _hooks
 from ..._tensors import as_tensor
-from ...device_resident import DeviceResidentsVisitor
 from ...functions import gru_steps as gru_step
 from ...functions.activations import sigmoid, tanh
 from ...functions.arithmetic import linear_interpolate
@@ -16,6 +15,7 @@ from ...link import Chain
 from ...types import InitializerSpec, VariableLike
 from ...variable import Variable
 from ..connection.linear import Linear
+from ._stateful import Stateful
 
 __all__ = ["GRU", "StatefulGRU", "StatelessGRU"]
 
@@ -114,7 +114,7 @@ class StatelessGRU(GRUBase):
         return self._step(h, x)
 
 
-class StatefulGRU(GRUBase):
+class StatefulGRU(Stateful, GRUBase):
     """A GRU that keeps its state `h`; see `StatelessGRU` for the formulas.
 
     The first step after `reset_state()` leaves U out, biases included: h' = z * c.
@@ -130,23 +130,7 @@ class StatefulGRU(GRUBase):
     ) -> None:
         super().__init__(in_size, out_size, init, inner_init, bias_init)
         self.state_size = out_size
-        self.h: Variable | None = None
-
-    def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
-        super().device_resident_accept(visitor)
-        if self.h is not None:
-            visitor.visit_variable(self.h)
-
-    def set_state(self, h: Variable) -> None:
-        """Set the state (AssertionError unless it is a Variable); it is moved to the link's device."""
-        if not isinstance(h, Variable):
-            raise AssertionError(f"h must be a Variable, got {type(h)}")
-        h.to_device(self.device)
-        self.h = h
-
-    def reset_state(self) -> None:
-        """Forget the state."""
-        self.h = None
+        self.reset_state()
 
     def forward(self, x: VariableLike) -> Variable:
         """The new state [B, out] after x [B, in]."""

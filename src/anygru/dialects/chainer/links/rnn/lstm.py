@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from ...device_resident import DeviceResidentsVisitor
 from ...functions.joining import concat, split_axis
 from ...functions.recurrent import lstm
 from ...initializers import fillers
@@ -11,6 +10,7 @@ from ...types import InitializerSpec, NdArray, VariableLike
 from ...utils.array import size_of_shape
 from ...variable import Variable
 from ..connection.linear import Linear
+from ._stateful import CellStateful
 
 __all__ = ["LSTM", "StatelessLSTM"]
 
@@ -85,14 +85,11 @@ class StatelessLSTM(LSTMBase):
         return lstm(self._zeros(x) if c is None else c, lstm_in)
 
 
-class LSTM(LSTMBase):
+class LSTM(CellStateful, LSTMBase):
     """An LSTM that keeps its cells `c` and outputs `h`; see `LSTMBase` for the arguments.
 
     A batch may be smaller than the one before: the states of the sequences at the end then stay as they are.
     """
-
-    c: Any
-    h: Any
 
     def __init__(
         self,
@@ -105,24 +102,6 @@ class LSTM(LSTMBase):
     ) -> None:
         super().__init__(in_size, out_size, lateral_init, upward_init, bias_init, forget_bias_init)
         self.reset_state()
-
-    def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
-        super().device_resident_accept(visitor)
-        for state in (self.c, self.h):
-            if state is not None:
-                visitor.visit_variable(state)
-
-    def set_state(self, c: Variable, h: Variable) -> None:
-        """Set the cells and outputs (AssertionError unless they are Variables)."""
-        for name, state in (("c", c), ("h", h)):
-            if not isinstance(state, Variable):
-                raise AssertionError(f"{name} must be a Variable, got {type(state)}")
-            state.to_device(self.device)
-        self.c, self.h = c, h
-
-    def reset_state(self) -> None:
-        """Forget the state: the next step starts from zeros."""
-        self.c = self.h = None
 
     def forward(self, x: VariableLike) -> Variable:
         """The outputs [B, N] after x [B, I] (TypeError if the batch is larger than the one before)."""

@@ -1,7 +1,6 @@
 """The minimal gated unit (Zhou et al., 2016): a GRU with one gate."""
 
 from ...configuration import config
-from ...device_resident import DeviceResidentsVisitor
 from ...functions.activations import sigmoid, tanh
 from ...functions.arithmetic import linear_interpolate
 from ...functions.joining import concat
@@ -9,6 +8,7 @@ from ...link import Chain
 from ...types import VariableLike
 from ...variable import Variable
 from ..connection.linear import Linear
+from ._stateful import Stateful
 
 __all__ = ["StatefulMGU", "StatelessMGU"]
 
@@ -36,29 +36,13 @@ class StatelessMGU(MGUBase):
         return self._call_mgu(h, x)
 
 
-class StatefulMGU(MGUBase):
+class StatefulMGU(Stateful, MGUBase):
     """A minimal gated unit that keeps its state `h`."""
 
     def __init__(self, in_size: int, out_size: int) -> None:
         super().__init__(in_size, out_size)
         self._state_size = out_size
-        self.h: Variable | None = None
-
-    def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
-        super().device_resident_accept(visitor)
-        if self.h is not None:
-            visitor.visit_variable(self.h)
-
-    def set_state(self, h: Variable) -> None:
-        """Set the state (AssertionError unless it is a Variable)."""
-        if not isinstance(h, Variable):
-            raise AssertionError(f"h must be a Variable, got {type(h)}")
-        h.to_device(self.device)
-        self.h = h
-
-    def reset_state(self) -> None:
-        """Forget the state: the next step starts from zeros."""
-        self.h = None
+        self.reset_state()
 
     def forward(self, x: VariableLike) -> Variable:
         """The new state after x."""

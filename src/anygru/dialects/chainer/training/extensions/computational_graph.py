@@ -15,7 +15,7 @@ from ..extension import Extension
 if TYPE_CHECKING:
     from ..trainer import Trainer
 
-__all__ = ["DumpGraph"]
+__all__ = ["DumpGraph", "dump_graph"]
 
 _VARIABLES = {"shape": "octagon", "fillcolor": "#E0E0E0", "style": "filled"}
 _FUNCTIONS = {"shape": "record", "fillcolor": "#6495ED", "style": "filled"}
@@ -84,3 +84,6 @@ class DumpGraph(Extension):
     def serialize(self, serializer: AbstractSerializer) -> None:
         self._original_flag = serializer("_original_flag", self._original_flag)
         self._flag_called = serializer("_flag_called", self._flag_called)
+
+
+dump_graph = DumpGraph
