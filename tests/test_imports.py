@@ -17,8 +17,9 @@ SOURCE = Path(anygru.functional.__file__).parent
 
 # Each group may import itself and what stands to its right.
 ORDER = ("cli", "dialects", "parallel",
-         "onnx", "checkpoints", "acceleration", "keras_layers rerouting explanation", "layers", "recurrent streaming",
-         "functional", "execution", "tracing", "decays sequences", "backends", "weights",
+         "onnx", "checkpoints", "freezing", "acceleration", "keras_layers rerouting explanation", "layers", "frozen_layers",
+         "recurrent frozen streaming",
+         "functional", "execution", "tracing_frozen", "tracing", "decays sequences frozen_weights", "backends", "weights",
          "gates formula quantization errors _native acceleration_hook")  # fmt: skip
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names.split()}
 

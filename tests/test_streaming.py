@@ -129,7 +129,10 @@ def test_bad_values(call, words: str) -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: anygru.Stream(torch.nn.GRU(4, 6)), "layer must be an anygru.GRU, got torch.nn.modules.rnn.GRU"),
+        (
+            lambda: anygru.Stream(torch.nn.GRU(4, 6)),
+            "layer must be an anygru.GRU or FrozenGRU, got torch.nn.modules.rnn.GRU",
+        ),
         (lambda: anygru.GRU(4, 6).stream(2.5), "batch_size must be an int or None, got float"),
         (lambda: anygru.GRU(4, 6).stream(True), "batch_size must be an int or None, got bool"),
         (lambda: anygru.GRU(4, 6).stream(2).step(None), r"x must be a tensor \[B, I\], got NoneType"),

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from .errors import CheckpointError as CheckpointError
     from .explanation import Explanation as Explanation
     from .explanation import explain as explain
+    from .freezing import freeze as freeze
     from .layers import GRU as GRU
+    from .layers import FrozenGRU as FrozenGRU
+    from .layers import FrozenGRUCell as FrozenGRUCell
     from .layers import GRUCell as GRUCell
     from .streaming import Stream as Stream
 
@@ -29,6 +32,9 @@ __version__ = "0.1.0"
 _HOME = {
     "GRU": "layers",
     "GRUCell": "layers",
+    "FrozenGRU": "layers",
+    "FrozenGRUCell": "layers",
+    "freeze": "freezing",
     "Stream": "streaming",
     "accelerate": "acceleration",
     "restore": "acceleration",
@@ -53,6 +59,7 @@ _MODULES = (
     "gates",
     "layers",
     "parallel",
+    "quantization",
     "weights",
 )
 

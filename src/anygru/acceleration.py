@@ -15,14 +15,16 @@ from torch import nn
 
 from . import keras_layers, rerouting
 from .backends import cpu_calls
+from .frozen import Frozen
+from .recurrent import Recurrent
 
 
 @dataclass(eq=False)
 class Report:
-    """What `accelerate` or `restore` did; as a context manager, undoes at the end what `accelerate` did.
+    """What `accelerate`, `restore` or `freeze` did; as a context manager, undoes at the end what `accelerate` did.
 
     Attributes:
-        action: "accelerated" or "restored".
+        action: "accelerated", "restored" or "frozen".
         changed: what each changed module is, by its name; a shared module stands once, under all its names.
         unchanged: why each recurrent module that was left as it is was left, by its name.
         whole_process: whether every GRU of the process was meant.
@@ -90,7 +92,7 @@ def accelerate(model: nn.Module | None = None) -> Report:
         _start_everywhere(report)
         return report
     report = Report("accelerated")
-    for name, module in _recurrent_modules(model):
+    for name, module in recurrent_modules(model):
         reason = _reason_to_leave(module)
         if reason is None and rerouting.is_marked(module):
             reason = "already accelerated"
@@ -99,7 +101,7 @@ def accelerate(model: nn.Module | None = None) -> Report:
             continue
         rerouting.mark(module)
         report._modules.append(module)
-        report.changed[name] = _describe(module)
+        report.changed[name] = describe(module)
     return report
 
 
@@ -119,13 +121,13 @@ def restore(model: nn.Module | None = None) -> Report:
         _end_everywhere()
         return Report("restored", whole_process=True)
     report = Report("restored")
-    for name, module in _recurrent_modules(model):
+    for name, module in recurrent_modules(model):
         if not rerouting.unmark(module):
             continue
         if rerouting.is_everywhere():
             report.unchanged[name] = "the whole process is accelerated: call anygru.restore() or leave the `with` block"
         else:
-            report.changed[name] = _describe(module)
+            report.changed[name] = describe(module)
     return report
 
 
@@ -140,7 +142,7 @@ def _end_everywhere(owner: object | None = None) -> None:
         keras_layers.end()
 
 
-def _recurrent_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+def recurrent_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
     """The modules that are a GRU, look like one or are recurrent in torch's sense, each once, under all its names."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
@@ -149,7 +151,7 @@ def _recurrent_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
         names.setdefault(module, []).append(name or "(model)")
     for module, aliases in names.items():
         own_gru = "GRU" in _kind(module) and (module._parameters or isinstance(module, torch.jit.ScriptModule))
-        if own_gru or isinstance(module, (nn.RNNBase, nn.RNNCellBase)):
+        if own_gru or isinstance(module, (nn.RNNBase, nn.RNNCellBase, Recurrent, Frozen)):
             yield " = ".join(aliases), module
 
 
@@ -161,7 +163,7 @@ def _reason_to_leave(module: nn.Module) -> str | None:
     if isinstance(module, (nn.GRU, nn.GRUCell)):
         if "forward" in module.__dict__:
             return f"its own `forward` hides {kind}.forward: accelerate before the instance is patched"
-        return _reason_of_class(type(module))
+        return reason_of_class(type(module))
     if type(module).__module__.startswith("anygru."):
         return "computes through anygru already"
     if "quantized" in type(module).__module__:
@@ -171,7 +173,7 @@ def _reason_to_leave(module: nn.Module) -> str | None:
     return f"{type(module).__module__}.{kind} is no torch.nn.GRU or GRUCell and computes on its own"
 
 
-def _reason_of_class(kind: type[nn.Module]) -> str | None:
+def reason_of_class(kind: type[nn.Module]) -> str | None:
     """Why the class never comes to torch's forward, if so: it has its own, and none of its methods calls another."""
     for parent in kind.__mro__:
         if parent in (nn.GRU, nn.GRUCell):
@@ -197,5 +199,6 @@ def _kind(module: nn.Module) -> str:
     return str(getattr(module, "original_name", type(module).__name__))
 
 
-def _describe(module: nn.Module) -> str:
+def describe(module: nn.Module) -> str:
+    """The module as its `repr` has it, without what is inside."""
     return f"{_kind(module)}({module.extra_repr()})"

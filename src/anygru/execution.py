@@ -1,21 +1,24 @@
 """One call in its inner form: checks, the choice of a backend, and what happens between the layers."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from . import backends, tracing
+from . import backends, tracing, tracing_frozen
 from .backends import aten
 from .backends.problem import Options, Problem
 from .errors import ArgumentError, ArgumentTypeError, BackendError
+from .frozen_weights import FrozenWeights
 from .weights import Layout, Weights, count_layers
 
 DTYPES = frozenset((torch.float32, torch.float64, torch.bfloat16, torch.float16))
 """The dtypes that a GRU is computed in."""
+AnyWeights: TypeAlias = Sequence[Tensor] | FrozenWeights
+"""The weights of a call."""
 _any_autocast = torch._C._is_any_autocast_enabled
 _functorch_stack = torch._C._functorch.peek_interpreter_stack
 _recorder = torch._C._get_tracing_state
@@ -24,7 +27,7 @@ _plain_types: dict[type, bool] = {}
 
 
 class _Call(NamedTuple):
-    """The tensors of a checked call; weights as `Weights.tensors`."""
+    """The tensors of a checked call; weights as `Weights.tensors`, none of a frozen layer."""
 
     input: Tensor
     h_0: Tensor
@@ -36,7 +39,7 @@ class _Call(NamedTuple):
 def run(
     input: Tensor,
     h_0: Tensor | None,
-    weights: Sequence[Tensor],
+    weights: AnyWeights,
     batch: int,
     batch_sizes: Tensor | None,
     options: Options,
@@ -54,11 +57,13 @@ def run(
         if found is not None:
             return found
     with _NotRecorded():
-        layout = _check(input, weights, options)
+        layout, hidden_size = _check(input, weights, options)
         if h_0 is not None:
-            _check_h_0(h_0, input, layout, weights, batch)
+            _check_h_0(h_0, input, layout, hidden_size, batch)
     if h_0 is None:
-        h_0 = input.new_zeros((layout.states, batch, weights[1].shape[1]))
+        h_0 = input.new_zeros((layout.states, batch, hidden_size))
+    if isinstance(weights, FrozenWeights):
+        return _run_frozen(_Call(input, h_0, (), batch_sizes, decay), weights, options)
     call = _Call(input, h_0, weights, batch_sizes, decay)
     if options.dropout and layout.num_layers > 1:
         return _layer_by_layer(call, layout, options)
@@ -73,12 +78,27 @@ def autocast_enabled(input: Tensor) -> bool:
     return kind != "meta" and torch.is_autocast_enabled(kind)
 
 
-def direct(name: str, input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options: Options) -> Any:
+def sizes_of(weights: AnyWeights, options: Options) -> tuple[Layout, int]:
+    """The layout of weights, and H.
+
+    Raises:
+        ArgumentError: no layer has so many weights.
+    """
+    if isinstance(weights, FrozenWeights):
+        return weights.layout, weights.hidden_size
+    return count_layers(weights, options.bidirectional, options.bias, options.reverse), weights[1].shape[-1]
+
+
+def direct(name: str, input: Tensor, h_0: Tensor | None, weights: AnyWeights, options: Options) -> Any:
     """The fast path for small calls: a backend that checks and computes in one call; None if none can.
 
     Args:
         name: "direct", for a dense call as `run` takes it, or "direct_cell".
     """
+    if isinstance(weights, FrozenWeights):
+        if _needs_grad(input, h_0, ()) or _inside_transform() or is_recorded():
+            return None
+        return getattr(weights, name)(input, h_0)
     compute = backends.direct(name, options.backend)
     if compute is None or _inside_transform() or is_recorded():
         return None
@@ -86,7 +106,7 @@ def direct(name: str, input: Tensor, h_0: Tensor | None, weights: Sequence[Tenso
 
 
 def describe(
-    input: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None, options: Options, decayed: bool = False
+    input: Tensor, weights: AnyWeights, batch_sizes: Tensor | None, options: Options, decayed: bool = False
 ) -> Problem:
     """The facts by which `run` would choose a backend for this input, without computing anything.
 
@@ -94,13 +114,15 @@ def describe(
     """
     if autocast_enabled(input):
         input, _, weights = _autocast(input, None, weights)
-    layout = _check(input, weights, options)
-    state = input.new_empty((1, 1, weights[1].shape[1]), device="meta")
+    layout, hidden_size = _check(input, weights, options)
+    state = input.new_empty((1, 1, hidden_size), device="meta")
+    if isinstance(weights, FrozenWeights):
+        weights = ()
     return _problem(_Call(input, state, weights, batch_sizes, None), layout, options)._replace(decayed=decayed)
 
 
-def _check_h_0(h_0: Tensor, input: Tensor, layout: Layout, weights: Sequence[Tensor], batch: int) -> None:
-    check_state(h_0, layout, weights[1].shape[1], batch)
+def _check_h_0(h_0: Tensor, input: Tensor, layout: Layout, hidden_size: int, batch: int) -> None:
+    check_state(h_0, layout, hidden_size, batch)
     if h_0.dtype is not input.dtype or h_0.device != input.device:
         raise ArgumentTypeError(
             f"h_0 must be {input.dtype} on {input.device} as input is, got {h_0.dtype} on {h_0.device}"
@@ -134,16 +156,49 @@ def check_state(h_0: Tensor, layout: Layout, hidden_size: int, batch: int) -> Te
     return h_0
 
 
-def _check(input: Tensor, weights: Sequence[Tensor], options: Options) -> Layout:
-    """The layout of the weights; raises if the input has a wrong dtype, or a weight does not fit it or the others."""
+def _check(input: Tensor, weights: AnyWeights, options: Options) -> tuple[Layout, int]:
+    """The layout of the weights, and H; raises if the input has a wrong dtype, or a weight does not fit it or the others."""
     dtype = input.dtype
     if dtype not in DTYPES:
         raise ArgumentTypeError(f"input must be float32, float64, bfloat16 or float16, got {dtype}")
     if input.layout is not torch.strided:
         raise ArgumentTypeError(f"input must be a dense tensor, got {input.layout}")
-    layout = count_layers(weights, options.bidirectional, options.bias, options.reverse)
-    Weights(weights, layout).check(input.shape[-1], dtype, input.device)
-    return layout
+    layout, hidden_size = sizes_of(weights, options)
+    if isinstance(weights, FrozenWeights):
+        _check_frozen(input, weights)
+    else:
+        Weights(weights, layout).check(input.shape[-1], dtype, input.device)
+    return layout, hidden_size
+
+
+def _check_frozen(input: Tensor, weights: FrozenWeights) -> None:
+    if input.dtype is not weights.dtype or input.device != weights.device:
+        raise ArgumentTypeError(
+            f"input of a frozen layer must be {weights.dtype} on {weights.device} as the layer is, "
+            f"got {input.dtype} on {input.device}"
+        )
+    if input.shape[-1] != weights.input_size:
+        raise ArgumentError(f"input must have I = {weights.input_size} features, got {list(input.shape)}")
+
+
+def _run_frozen(call: _Call, weights: FrozenWeights, options: Options) -> tuple[Tensor, Tensor]:
+    """A checked call of a frozen layer, in which `call` has no weights."""
+    wanted = [("input", call.input), ("h_0", call.h_0), *([] if call.decay is None else [("decay", call.decay)])]
+    for name, tensor in wanted:
+        if torch.is_grad_enabled() and tensor.requires_grad:
+            raise ArgumentError(
+                f"{name} requires a gradient, and a frozen layer has none: call it under torch.no_grad(), pass "
+                f"{name}.detach(), or train the layer that `thaw()` gives"
+            )
+    if options.dropout and weights.layout.num_layers > 1:
+        raise ArgumentError("dropout acts while training, and a frozen layer does not train: call its eval()")
+    if torch.compiler.is_compiling():
+        facts = (weights.layout, options.formula, options.backend)
+        return tracing_frozen.run(call.input, call.h_0, weights.stored(), call.batch_sizes, call.decay, *facts)
+    if is_recorded():
+        return _compute(call._replace(weights=weights.dequantized()), weights.layout, options)
+    problem = _problem(call, weights.layout, options)
+    return weights.run(problem, call.input, call.h_0, call.batch_sizes, call.decay)
 
 
 def _needs_grad(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor]) -> bool:
@@ -254,10 +309,15 @@ def _all_plain(*tensors: Tensor) -> bool:
     return True
 
 
-def _autocast(
-    input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor]
-) -> tuple[Tensor, Tensor | None, Sequence[Tensor]]:
-    """The dtypes of torch's own GRU under autocast: on CUDA the autocast dtype, on the CPU that of the state."""
+def _autocast(input: Tensor, h_0: Tensor | None, weights: AnyWeights) -> tuple[Tensor, Tensor | None, AnyWeights]:
+    """The dtypes of torch's own GRU under autocast: on CUDA the autocast dtype, on the CPU that of the state.
+
+    A frozen layer computes in float32.
+    """
+    if isinstance(weights, FrozenWeights):
+        halves = (torch.bfloat16, torch.float16)
+        cast_h = h_0.to(weights.dtype) if h_0 is not None and h_0.dtype in halves else h_0
+        return input.to(weights.dtype) if input.dtype in halves else input, cast_h, weights
     device = input.device.type
     state = input if h_0 is None else h_0
     dtype = torch.get_autocast_dtype(device) if device == "cuda" else state.dtype

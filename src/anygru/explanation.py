@@ -11,7 +11,8 @@ from .backends.problem import Options, Problem
 from .errors import ArgumentError, ArgumentTypeError
 from .execution import describe
 from .formula import Formula
-from .layers import GRU, GRUCell
+from .frozen import Frozen
+from .layers import GRU, FrozenGRUCell, GRUCell
 from .sequences import Batch, Lengths, enter
 
 
@@ -26,6 +27,8 @@ class Explanation:
     problem: Problem
     named: str | None = None
     """The backend that the layer asks for by name."""
+    weights: str | None = None
+    """How a frozen layer's weights come to the backend."""
 
     @property
     def _why_not_taken(self) -> str:
@@ -38,7 +41,7 @@ class Explanation:
         lines = []
         for name, reason in self.reasons.items():
             if name == self.backend:
-                words = "computes this call"
+                words = "computes this call" + (f" with {self.weights}" if self.weights else "")
             else:
                 words = f"no: {reason}" if reason else f"could, but {self._why_not_taken}"
             lines.append(f"{name:{width}}  {words}")
@@ -51,7 +54,7 @@ def explain(
     """Which backend runs `layer(input)`, and why each other one does not.
 
     Args:
-        layer: a `GRU` or `GRUCell` of anygru or of torch (as `accelerate` would run it).
+        layer: a `GRU` or `GRUCell` of anygru, frozen or not, or of torch (as `accelerate` would run it).
         input: an input of the layer; nothing is computed.
         lengths: as for `GRU.forward`.
         resets, decay: whether the call has these.
@@ -62,8 +65,10 @@ def explain(
     Example:
         >>> print(anygru.explain(anygru.GRU(3, 4, activation="relu"), torch.randn(5, 2, 3)))  # doctest: +SKIP
     """
-    if not isinstance(layer, (GRU, GRUCell, nn.GRU, nn.GRUCell)):
+    if not isinstance(layer, (GRU, GRUCell, nn.GRU, nn.GRUCell, Frozen)):
         raise ArgumentTypeError(f"layer must be a GRU or GRUCell of anygru or torch, got {type(layer).__name__}")
+    if isinstance(layer, Frozen):
+        return _explain_frozen(layer, input, lengths, resets or decay)
     if isinstance(layer, (GRUCell, nn.GRUCell)):
         tensors = (layer.weight_ih, layer.weight_hh, layer.bias_ih, layer.bias_hh)
         weights: Sequence[Tensor] = [tensor for tensor in tensors if tensor is not None]
@@ -82,9 +87,23 @@ def explain(
     return Explanation(chosen.__name__.rpartition(".")[2], backends.reasons(problem), problem, name)
 
 
+def _explain_frozen(layer: Frozen, input: Batch, lengths: Lengths | None, decayed: bool) -> Explanation:
+    weights = layer.frozen_weights
+    options = Options(layer.formula, layer.layout.bidirectional, layer.bias, 0.0, layer.backend)
+    rows, batch_sizes = _rows(layer, input, lengths)
+    problem = describe(rows, weights, batch_sizes, options, decayed)
+    chosen = backends.choose(problem, layer.backend)
+    words = f"{layer.weights} weights"
+    if weights.is_packed_for(chosen):
+        words += ", packed once"
+    elif layer.weights != "float32":
+        words += ", dequantized at each call"
+    return Explanation(chosen.__name__.rpartition(".")[2], backends.reasons(problem), problem, layer.backend, words)
+
+
 def _rows(layer: nn.Module, input: Batch, lengths: Lengths | None) -> tuple[Tensor, Tensor | None]:
     """The input as a backend gets it, up to its dimensions, and batch_sizes; raises where the layer could not read it."""
-    cell = isinstance(layer, (GRUCell, nn.GRUCell))
+    cell = isinstance(layer, (GRUCell, nn.GRUCell, FrozenGRUCell))
     if cell and lengths is not None:
         raise ArgumentError("lengths goes with a GRU, got it with a GRUCell")
     if isinstance(input, Tensor) and not input.is_nested and lengths is None:

@@ -12,10 +12,9 @@ from . import sequences, tracing
 from .backends.problem import Between, Options
 from .decays import Align, PerStep, join
 from .errors import ArgumentError, ArgumentTypeError
-from .execution import autocast_enabled, check_state, direct, is_recorded, run
+from .execution import AnyWeights, autocast_enabled, check_state, direct, is_recorded, run, sizes_of
 from .formula import Activation, Formula, make_formula
 from .sequences import Batch, Lengths
-from .weights import count_layers
 
 _STANDARD = Formula()
 
@@ -93,7 +92,7 @@ def gru(
 def compute(
     input: Batch,
     h_0: Tensor | None,
-    weights: Sequence[Tensor],
+    weights: AnyWeights,
     lengths: Lengths | None,
     batch_first: bool,
     options: Options,
@@ -117,8 +116,7 @@ def compute(
         return _traced_padded(input, h_0, weights, lengths, batch_first, options, factors)
     rows = sequences.enter(input, lengths, batch_first)
     if h_0 is not None:
-        layout = count_layers(weights, options.bidirectional, options.bias)
-        h_0 = rows.sort_state(check_state(h_0, layout, weights[1].shape[-1], rows.batch))
+        h_0 = rows.sort_state(check_state(h_0, *sizes_of(weights, options), rows.batch))
     dimensions = input.dim() - 1 if isinstance(input, Tensor) and not input.is_nested else 1
     factors = _join(resets, decay, rows.align, rows.data, dimensions, weights, options)
     output, h_n = run(rows.data, h_0, weights, rows.batch, rows.batch_sizes, options, factors)
@@ -128,7 +126,7 @@ def compute(
 def _traced_padded(
     input: Tensor,
     h_0: Tensor | None,
-    weights: Sequence[Tensor],
+    weights: AnyWeights,
     lengths: Lengths,
     batch_first: bool,
     options: Options,
@@ -160,13 +158,12 @@ def _join(
     align: Align,
     like: Tensor,
     step_dimensions: int,
-    weights: Sequence[Tensor],
+    weights: AnyWeights,
     options: Options,
 ) -> Tensor | None:
     if resets is None and decay is None:
         return None
-    layout = count_layers(weights, options.bidirectional, options.bias, options.reverse)
-    return join(resets, decay, align, layout, weights[1].shape[-1], like, step_dimensions)
+    return join(resets, decay, align, *sizes_of(weights, options), like, step_dimensions)
 
 
 def gru_cell(
@@ -194,7 +191,7 @@ def gru_cell(
     return compute_cell(input, h, weights, options)
 
 
-def compute_cell(input: Tensor, h: Tensor | None, weights: Sequence[Tensor], options: Options) -> Tensor:
+def compute_cell(input: Tensor, h: Tensor | None, weights: AnyWeights, options: Options) -> Tensor:
     """`gru_cell` with checked options, and with weights and a state that are tensors."""
     if not isinstance(input, Tensor):
         raise ArgumentTypeError(f"input must be a tensor [B, I] or [I], got {type(input).__name__}")
@@ -253,7 +250,7 @@ def choose_formula(reset: str, gate_activation: Activation, activation: Activati
 def _dense(
     input: Tensor,
     h_0: Tensor | None,
-    weights: Sequence[Tensor],
+    weights: AnyWeights,
     batch_first: bool,
     options: Options,
     decay: Tensor | None = None,

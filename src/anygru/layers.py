@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import PackedSequence
 from .decays import PerStep
 from .errors import ArgumentError, ArgumentTypeError
 from .formula import Activation
+from .frozen_layers import FrozenSequence, FrozenStep, sizes_repr
 from .functional import check_dropout, check_state_type, compute, compute_cell
 from .recurrent import Recurrent, check_size
 from .sequences import Batch, Lengths
@@ -197,17 +198,28 @@ class GRU(Recurrent):
         weights = self._current(self._weight_names)
         return compute(input, h_0, weights, lengths, self.batch_first, self._options, resets, decay)
 
+    def freeze(self, weights: str = "float32") -> "FrozenGRU":
+        """A layer for inference with a copy of the present weights, packed once.
+
+        Args:
+            weights: how weight matrices are stored: "float32" (the same results, bit for bit), "bfloat16" or "int8".
+
+        Raises:
+            ArgumentError: no such format, a lazy layer, or weights that int8 cannot hold.
+            ArgumentTypeError: the layer is not float32.
+        """
+        return FrozenGRU.of(self, dict(zip(self._weight_names, self.flat_weights, strict=True)), weights)
+
+    def stream_weights(self) -> list[Tensor]:
+        """The copy of the weights that a stream keeps."""
+        return [weight.detach().clone() for weight in self.flat_weights]
+
     def stream(self, batch_size: int | None = None) -> Stream:
         """A stream that runs this layer one step or one chunk at a time and keeps the state; see `anygru.streaming`."""
         return Stream(self, batch_size)
 
     def extra_repr(self) -> str:
-        words = f"{self.input_size or None}, {self.hidden_size}"
-        defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
-        for name, default in defaults.items():
-            if getattr(self, name) != default:
-                words += f", {name}={getattr(self, name)}"
-        return words + self._formula_repr()
+        return sizes_repr(self) + self._formula_repr()
 
 
 class LazyGRU(LazyModuleMixin, GRU):
@@ -305,6 +317,44 @@ class GRUCell(Recurrent):
             check_state_type(h, "h")
         return compute_cell(input, h, self._current(self._weight_names), self._options)
 
+    def freeze(self, weights: str = "float32") -> "FrozenGRUCell":
+        """A cell for inference with a copy of the present weights, packed once; see `GRU.freeze`."""
+        named = dict(zip(self._weight_names, self._current(self._weight_names), strict=True))
+        return FrozenGRUCell.of(self, named, weights)
+
     def extra_repr(self) -> str:
         words = f"{self.input_size}, {self.hidden_size}"
         return words + ("" if self.bias else ", bias=False") + self._formula_repr()
+
+
+class FrozenGRU(FrozenSequence):
+    """A GRU for inference whose weights were packed once: `GRU.freeze` makes it, and the call is that of `GRU`.
+
+    It has no parameters, and computes in float32. Its weights are buffers: those of a GRU by name and shape, the matrices in the
+    format that `weights` names, and for int8 a scale for each row of a matrix in `..._scale`. Made directly, it has weights of
+    zero, for `load_state_dict` to replace.
+
+    Args:
+        weights: how weight matrices are stored: "float32", "bfloat16" or "int8".
+        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device: as for `GRU`. Dropout is kept for
+            `thaw`, and does not act.
+        reset, gate_activation, activation, backend: as for `GRU`.
+
+    Example:
+        >>> layer = anygru.GRU(10, 20)
+        >>> frozen = layer.freeze(weights="int8")
+        >>> frozen
+        FrozenGRU(10, 20, weights='int8')
+        >>> output, h_n = frozen(torch.randn(5, 2, 10))
+    """
+
+    trainable = GRU
+
+
+class FrozenGRUCell(FrozenStep):
+    """One step of a frozen GRU: `GRUCell.freeze` makes it, and the call is that of `GRUCell`; see `FrozenGRU`.
+
+    Args: as `GRUCell`, and `weights` as `FrozenGRU`.
+    """
+
+    trainable = GRUCell

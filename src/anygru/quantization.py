@@ -53,6 +53,18 @@ def quantize(tensor: Tensor, weights: str) -> Stored:
     return Stored(torch.round(tensor / scale.unsqueeze(1)).clamp(-127, 127).to(torch.int8), scale)
 
 
+def check(stored: Stored) -> list[tuple[str, str]]:
+    """What is wrong with the numbers of a stored weight: ("" for its values or "_scale", the reason)."""
+    values, scale = stored
+    found = []
+    if values.dtype is torch.int8 and not values.is_meta and bool((values == -128).any()):
+        found.append(("", "int8 weights must lie between -127 and 127, and one is -128"))
+    if scale is not None and not scale.is_meta and not bool(((scale > 0) & torch.isfinite(scale)).all()):
+        worst = scale[~((scale > 0) & torch.isfinite(scale))][0].item()
+        found.append(("_scale", f"scales must be positive and finite, and one is {worst:g}"))
+    return found
+
+
 def dequantize(stored: Stored) -> Tensor:
     """The values that `stored` stands for; int8 and bfloat16 as float32, others in their own dtype."""
     values, scale = stored

@@ -16,7 +16,7 @@ from .formula import Activation, Formula, make_formula
 
 _MARK = "anygru.formula"
 """The key of the formula in a state_dict's metadata, if it is not torch's; checkpoints keep it, too."""
-_ENTRY = "reset_before"
+FORMULA_ENTRY = "reset_before"
 """The entry of a state_dict that tells the same, and that a plain copy of the tensors keeps; its value means nothing."""
 
 
@@ -31,6 +31,13 @@ def check_size(argument: str, value: object, least: int = 1) -> int:
     if value < least:
         raise ArgumentError(f"{argument} must be at least {least}, got {value}")
     return value
+
+
+def formula_repr(formula: Formula, backend: str | None) -> str:
+    """How a layer's `repr` ends where these are not the default."""
+    words = formula.describe()
+    words = "" if words == "reset='after'" else f", {words}"
+    return words if backend is None else f"{words}, backend={backend!r}"
 
 
 class Recurrent(nn.Module):
@@ -70,10 +77,10 @@ class Recurrent(nn.Module):
     def _settle_options(self) -> None:
         self._options = self._make_options()
         if self.reset == "after":
-            self._buffers.pop(_ENTRY, None)
-        elif _ENTRY not in self._buffers:
+            self._buffers.pop(FORMULA_ENTRY, None)
+        elif FORMULA_ENTRY not in self._buffers:
             device = next(self.parameters()).device
-            self.register_buffer(_ENTRY, torch.ones((), dtype=torch.uint8, device=device))
+            self.register_buffer(FORMULA_ENTRY, torch.ones((), dtype=torch.uint8, device=device))
 
     def _make_options(self) -> Options:
         """The options of a call, made anew when one of the attributes changes and not at every call, which would cost."""
@@ -120,10 +127,17 @@ class Recurrent(nn.Module):
         unexpected: list[str],
         errors: list[str],
     ) -> None:
-        entry = prefix + _ENTRY
+        entry = prefix + FORMULA_ENTRY
         marked = local_metadata.get(_MARK, {}).get("reset") == "before"
         if self.reset == "after" and (marked or entry in state_dict):
             errors.append(f"{prefix[:-1] or type(self).__name__} has reset='after', the weights are for reset='before'")
+        for name in self._parameters:
+            given = state_dict.get(prefix + name)
+            if isinstance(given, Tensor) and given.dtype is torch.int8:  # would be copied without its scale
+                errors.append(
+                    f"{prefix}{name} is of a frozen layer: load it into Frozen{type(self).__name__}(..., weights='int8')"
+                )
+                return
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing, unexpected, errors)
         if marked and entry in missing:  # the metadata told the formula
             missing.remove(entry)
@@ -136,6 +150,4 @@ class Recurrent(nn.Module):
         )
 
     def _formula_repr(self) -> str:
-        words = self.formula.describe()
-        words = "" if words == "reset='after'" else f", {words}"
-        return words if self.backend is None else f"{words}, backend={self.backend!r}"
+        return formula_repr(self.formula, self.backend)

@@ -12,6 +12,7 @@ from .backends.problem import Options, Problem
 from .errors import ArgumentError, ArgumentTypeError
 from .execution import describe, is_recorded
 from .formula import Formula
+from .frozen_weights import FrozenWeights
 from .functional import compute
 from .quantization import Stored
 
@@ -27,20 +28,25 @@ class Prepared(Protocol):
 
 
 class Streamable(Protocol):
-    """The attributes of a layer that a stream reads; `anygru.GRU` has them."""
+    """What a stream reads of a layer; `anygru.GRU` and `anygru.FrozenGRU` have it."""
 
-    input_size: int
-    hidden_size: int
-    num_layers: int
-    bidirectional: bool
-    bias: bool
-    backend: str | None
-
+    @property
+    def input_size(self) -> int: ...
+    @property
+    def hidden_size(self) -> int: ...
+    @property
+    def num_layers(self) -> int: ...
+    @property
+    def bidirectional(self) -> bool: ...
+    @property
+    def bias(self) -> bool: ...
+    @property
+    def backend(self) -> str | None: ...
     @property
     def formula(self) -> Formula: ...
 
-    @property
-    def flat_weights(self) -> list[Tensor]: ...
+    def stream_weights(self) -> list[Tensor] | FrozenWeights:
+        """A copy of the weights, or weights that never change."""
 
 
 class Stream:
@@ -61,8 +67,9 @@ class Stream:
     """
 
     def __init__(self, layer: Streamable, batch_size: int | None = None) -> None:
-        if not hasattr(layer, "flat_weights"):
-            raise ArgumentTypeError(f"layer must be an anygru.GRU, got {type(layer).__module__}.{type(layer).__name__}")
+        if not hasattr(layer, "stream_weights"):
+            came = f"{type(layer).__module__}.{type(layer).__name__}"
+            raise ArgumentTypeError(f"layer must be an anygru.GRU or FrozenGRU, got {came}")
         if batch_size is not None and (isinstance(batch_size, bool) or not hasattr(batch_size, "__index__")):
             raise ArgumentTypeError(f"batch_size must be an int or None, got {type(batch_size).__name__}")
         if layer.bidirectional:
@@ -77,19 +84,26 @@ class Stream:
         self._state = self._zeros()
 
     def refresh(self) -> None:
-        """Copies the layer's parameters anew; the state stays, moved to their device and dtype."""
+        """Copies the layer's parameters anew; the state stays, moved to their device and dtype.
+
+        The weights of a frozen layer are not copied, but taken as they are now.
+        """
         layer = self.layer
-        self._weights = [weight.detach().clone() for weight in layer.flat_weights]
+        self._weights = weights = layer.stream_weights()
+        like = weights if isinstance(weights, FrozenWeights) else weights[0]
+        self._like = torch.empty(0, dtype=like.dtype, device=like.device)
         if hasattr(self, "_state"):
-            self._state = self._state.to(self._weights[0])
+            self._state = self._state.to(self._like)
         self._options = Options(layer.formula, False, layer.bias, 0.0, layer.backend)
         self._prepare()
 
     def _prepare(self) -> None:
         """Packs the copied weights for the backend, if it packs any."""
-        problem = describe(
-            self._weights[0].new_zeros((1, 1, self.layer.input_size)), self._weights, None, self._options
-        )
+        self._prepared: Prepared | None
+        if isinstance(self._weights, FrozenWeights):
+            self._prepared = self._weights.prepared
+            return
+        problem = describe(self._like.new_zeros((1, 1, self.layer.input_size)), self._weights, None, self._options)
         backend = backends.choose(problem, self._options.backend)
         prepare: Callable[[Problem, list[Stored]], Prepared] | None = getattr(backend, "Prepared", None)
         packs = prepare is not None and problem.dtype in (torch.float32, torch.float64)
@@ -210,10 +224,10 @@ class Stream:
         last = (self.layer.input_size,) if self.batch_size is None else (self.batch_size, self.layer.input_size)
         if value.dim() != len(form.split(",")) or tuple(value.shape[-len(last) :]) != last:
             raise ArgumentError(f"{name} must be {form} with {' and '.join(sizes)}, got {list(value.shape)}")
-        weight = self._weights[0]
-        if value.dtype is not weight.dtype or value.device != weight.device or value.layout is not torch.strided:
+        like = self._like
+        if value.dtype is not like.dtype or value.device != like.device or value.layout is not torch.strided:
             raise ArgumentTypeError(
-                f"{name} must be {weight.dtype} on {weight.device} as the weights are, and dense, "
+                f"{name} must be {like.dtype} on {like.device} as the weights are, and dense, "
                 f"got {value.dtype} on {value.device}, {value.layout}"
             )
 
@@ -239,4 +253,4 @@ class Stream:
 
     def _zeros(self) -> Tensor:
         batch = 1 if self.batch_size is None else self.batch_size
-        return self._weights[0].new_zeros((self.layer.num_layers, batch, self.layer.hidden_size))
+        return self._like.new_zeros((self.layer.num_layers, batch, self.layer.hidden_size))

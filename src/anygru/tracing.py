@@ -26,20 +26,20 @@ from .formula import Formula
 from .weights import Layout, count_layers
 
 _Facts: TypeAlias = tuple[Any, ...]
-"""The arguments named in `_FACTS`, without batch_sizes."""
+"""The arguments named in `FACTS`, without batch_sizes."""
 
 _library = torch.library.Library("anygru", "DEF")
-_FACTS = (
+FACTS = (
     "Tensor? sizes, Tensor? decay, bool bidirectional, bool bias, bool reverse, "
     "str reset, str gate_activation, str activation, str? backend"
 )
 _library.define(
-    f"gru(Tensor input, Tensor h_0, Tensor[] weights, {_FACTS}, bool keep) -> (Tensor, Tensor, Tensor)",
+    f"gru(Tensor input, Tensor h_0, Tensor[] weights, {FACTS}, bool keep) -> (Tensor, Tensor, Tensor)",
     tags=torch.Tag.pt2_compliant_tag,
 )
 _library.define(
     "gru_backward(Tensor grad_output, Tensor grad_h_n, Tensor input, Tensor h_0, Tensor[] weights, Tensor output, "
-    f"Tensor reserve, {_FACTS}, bool[] needs) -> Tensor[]",
+    f"Tensor reserve, {FACTS}, bool[] needs) -> Tensor[]",
     tags=torch.Tag.pt2_compliant_tag,
 )
 

@@ -1,0 +1,318 @@
+"""The common base of `FrozenGRU` and `FrozenGRUCell`: weights that are stored in a portable form and packed once.
+
+The stored weights are buffers, named as the parameters of the layer; an int8 matrix has its scale beside it, named `..._scale`.
+Where a backend has packed them they are not in memory twice: the buffers are unpacked when someone reads them (a state_dict, a
+copy to a device, an export) and let go at the next call.
+"""
+
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import torch
+from torch import Tensor, nn
+
+from . import backends
+from .errors import ArgumentTypeError
+from .execution import is_recorded
+from .formula import Activation, Formula, make_formula
+from .frozen_weights import FrozenWeights
+from .quantization import Stored, check, check_format
+from .recurrent import FORMULA_ENTRY, check_size, formula_repr
+from .weights import Layout
+
+SCALE = "_scale"
+"""What the name of a scale adds to that of its matrix."""
+
+_lock = threading.RLock()
+_numbers = itertools.count()
+_layers: "weakref.WeakValueDictionary[int, Frozen]" = weakref.WeakValueDictionary()
+
+
+class Frozen(nn.Module):
+    """A layer or cell without parameters.
+
+    Args:
+        names: of the flat weights, in their order.
+        weights: the format of the matrices, a name of `quantization.DTYPES`.
+        layout, reset, gate_activation, activation, backend, device: as of the layer.
+    """
+
+    _weights: FrozenWeights
+    _entries: frozenset[str]
+    """The names of the buffers."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        layout: Layout,
+        names: Sequence[str],
+        weights: str,
+        reset: str,
+        gate_activation: Activation,
+        activation: Activation,
+        backend: str | None,
+        device: torch.device | str | int | None,
+    ) -> None:
+        super().__init__()
+        if backend is not None:
+            backends.check_name(backend)
+        dtype = check_format(weights)
+        self.input_size = check_size("input_size", input_size)
+        self.hidden_size = check_size("hidden_size", hidden_size)
+        self.weights = weights
+        self.backend = backend
+        self.layout = layout
+        self.formula: Formula = make_formula(reset, gate_activation, activation)
+        self._names = tuple(names)
+        self._number = _register(self)
+        stored = []
+        for shape in layout.shapes(input_size, hidden_size):
+            own = dtype if len(shape) == 2 else torch.float32
+            values = torch.zeros(shape, dtype=own, device=device)
+            ones = torch.ones(shape[0], device=device) if own is torch.int8 else None
+            stored.append(Stored(values, ones))
+        self._take(stored)
+        self.eval()
+
+    @property
+    def reset(self) -> str:
+        return self.formula.reset
+
+    @property
+    def gate_activation(self) -> Activation:
+        return self.formula.gate_activation
+
+    @property
+    def activation(self) -> Activation:
+        return self.formula.activation
+
+    @property
+    def bias(self) -> bool:
+        return self.layout.bias
+
+    @property
+    def frozen_weights(self) -> FrozenWeights:
+        """The weights as a call takes them."""
+        if torch.compiler.is_compiling():
+            _show_for_good(self._number)
+            return self._from_buffers(self.__dict__["_buffers"], False)
+        if self._shown is None:
+            return self._weights
+        if is_recorded():
+            return self._from_buffers(self._buffers, False)
+        return self._settle()
+
+    def stored(self) -> list[Stored]:
+        """The weights as they are stored, in the order of a layer's flat weights."""
+        return self.frozen_weights.stored()
+
+    # The buffers, and when they exist.
+
+    _shown: list[tuple[str, Tensor, int]] | None = None
+    """The buffers that were unpacked, with their versions; None while the packed copy is the only one."""
+    _keeps_shown = False
+
+    @property
+    def _buffers(self) -> dict[str, Tensor | None]:
+        if "_weights" in self.__dict__ and not torch.compiler.is_dynamo_compiling():
+            self._show()
+        found: dict[str, Tensor | None] = self.__dict__["_buffers"]
+        return found
+
+    @_buffers.setter
+    def _buffers(self, value: dict[str, Tensor | None]) -> None:
+        self.__dict__["_buffers"] = value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__.get("_entries", ()):
+            self._show()
+        super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.__dict__.get("_entries", ()):
+            self._show()
+        return super().__getattr__(name)
+
+    def _show(self) -> None:
+        with _lock:
+            if self._shown is None:
+                entries = self._make_entries(self._weights.stored())
+                self.__dict__["_buffers"] = {**self.__dict__["_buffers"], **entries}
+                self._shown = [(name, tensor, _version(tensor)) for name, tensor in entries.items()]
+
+    def _settle(self) -> FrozenWeights:
+        """Takes over what was done to the buffers since they were unpacked, and lets them go."""
+        with _lock:
+            if self._shown is None:
+                return self._weights
+            buffers: dict[str, Tensor] = self.__dict__["_buffers"]
+            if any(
+                buffers.get(name) is not tensor or _version(tensor) != version for name, tensor, version in self._shown
+            ):
+                self._weights = self._from_buffers(buffers, True)
+                self._shown = [(name, buffers[name], _version(buffers[name])) for name, _, _ in self._shown]
+            if not self._keeps_shown:
+                self.__dict__["_buffers"] = {
+                    name: value for name, value in buffers.items() if name not in self._entries
+                }
+                self._shown = None
+            return self._weights
+
+    def _make_entries(self, stored: Sequence[Stored]) -> dict[str, Tensor]:
+        entries = {}
+        for name, (values, scale) in zip(self._names, stored, strict=True):
+            entries[name] = values
+            if scale is not None:
+                entries[name + SCALE] = scale
+        if self.reset != "after":
+            entries[FORMULA_ENTRY] = torch.ones((), dtype=torch.uint8, device=stored[0].values.device)
+        return entries
+
+    def _from_buffers(self, buffers: Mapping[str, Any], packs: bool) -> FrozenWeights:
+        stored = [Stored(buffers[name], buffers.get(name + SCALE)) for name in self._names]
+        return FrozenWeights(stored, self.layout, self.formula, self.backend, packs)
+
+    def _take(self, stored: Sequence[Stored]) -> None:
+        """Replaces the weights."""
+        found = FrozenWeights(stored, self.layout, self.formula, self.backend)
+        with _lock:
+            foreign = self.__dict__["_buffers"]
+            if "_entries" in self.__dict__:
+                foreign = {name: value for name, value in foreign.items() if name not in self._entries}
+            self._entries = frozenset(self._make_entries(stored))
+            self.__dict__["_buffers"] = foreign
+            self._weights, self._shown = found, None
+        if self._keeps_shown:
+            self._show()
+
+    # Copies, files, devices.
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._settle()
+        state = dict(self.__dict__)
+        if self._shown is not None:
+            foreign = {name: value for name, value in state["_buffers"].items() if name not in self._entries}
+            state.update(_buffers=foreign, _shown=None, _keeps_shown=False)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._number = _register(self)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Frozen":
+        """Moves the weights to another device; they keep their dtypes, which `weights` says."""
+        before = self.frozen_weights.stored()
+        after = [Stored(_moved(fn, values), None if scale is None else _moved(fn, scale)) for values, scale in before]
+        with_foreign = self.__dict__["_buffers"]
+        self.__dict__["_buffers"] = {
+            name: value if value is None or name in self._entries else fn(value) for name, value in with_foreign.items()
+        }
+        same = all(old.values is new.values and old.scale is new.scale for old, new in zip(before, after, strict=True))
+        if not same:
+            self._take(after)
+        return self
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """As torch.nn.Module's; where it raises, the weights are those of before."""
+        before = self.frozen_weights
+        try:
+            return super().load_state_dict(state_dict, strict, assign)
+        except RuntimeError:
+            if self._weights is not before:
+                self._take(before.stored())
+            raise
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing: list[str],
+        unexpected: list[str],
+        errors: list[str],
+    ) -> None:
+        """Takes all of the weights or, where anything about one is wrong, none."""
+        for hook in self._load_state_dict_pre_hooks.values():
+            hook(state_dict, prefix, local_metadata, strict, missing, unexpected, errors)
+        own = prefix[:-1] or type(self).__name__
+        entries = self._make_entries(self.stored())
+        if self.reset == "after" and prefix + FORMULA_ENTRY in state_dict:
+            errors.append(f"{own} has reset='after', the weights are for reset='before'")
+            return
+        found, wrong = {}, []
+        for name, expected in entries.items():
+            given = state_dict.get(prefix + name)
+            if given is None:
+                missing.append(prefix + name)
+            else:
+                wrong += [f"{prefix}{name}: {reason}" for reason in _reasons(given, expected, self.weights)]
+                found[name] = given
+        if strict:
+            start = len(prefix)
+            names = [key[start:] for key in state_dict if key.startswith(prefix)]
+            unexpected += [prefix + name for name in names if "." not in name and name not in entries]
+        if wrong:
+            errors += wrong
+            return
+        whole = {
+            name: found.get(name, tensor).detach().to(tensor.device, copy=True) for name, tensor in entries.items()
+        }
+        stored = [Stored(whole[name], whole.get(name + SCALE)) for name in self._names]
+        for name, one in zip(self._names, stored, strict=True):
+            wrong += [f"{prefix}{name}{part}: {reason}" for part, reason in check(one)]
+        if wrong:
+            errors += wrong
+            return
+        self._take(stored)
+
+    def __prepare_scriptable__(self) -> NoReturn:
+        """Called by torch.jit.script, also for a module that holds this one."""
+        raise ArgumentTypeError(
+            f"torch.jit.script cannot compile anygru.{type(self).__name__}, which chooses its kernel in Python; use "
+            "torch.jit.trace or torch.export"
+        )
+
+    def _repr_end(self) -> str:
+        return f", weights={self.weights!r}{formula_repr(self.formula, self.backend)}"
+
+
+def _version(tensor: Tensor) -> int:
+    return 0 if tensor.is_inference() else tensor._version
+
+
+def _register(layer: Frozen) -> int:
+    number = next(_numbers)
+    _layers[number] = layer
+    return number
+
+
+def _show_for_good(number: int) -> None:
+    """Lets the buffers of a layer exist from now on, since a compiled graph reads them."""
+    layer = _layers[number]
+    layer._show()
+    layer._keeps_shown = True
+
+
+# What torch.compiler.assume_constant_result sets: the compiler runs the function while it traces.
+_show_for_good._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+def _moved(fn: Callable[[Tensor], Tensor], tensor: Tensor) -> Tensor:
+    found = fn(tensor)
+    return found if found.dtype is tensor.dtype else tensor.to(found.device)
+
+
+def _reasons(given: object, expected: Tensor, weights: str) -> list[str]:
+    """Why an entry of a state_dict does not fit a layer with such weights."""
+    if not isinstance(given, Tensor):
+        return [f"must be a tensor, got {type(given).__name__}"]
+    if given.shape != expected.shape:
+        return [f"must be {list(expected.shape)}, got {list(given.shape)}"]
+    if given.dtype is not expected.dtype:
+        return [f"must be {expected.dtype} in a layer with weights={weights!r}, got {given.dtype}"]
+    return []

@@ -1,0 +1,96 @@
+"""The weights of a frozen layer as a call takes them: packed once where the kernels compute, stored as they are elsewhere."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import backends
+from .backends.problem import Problem
+from .formula import Formula
+from .quantization import Stored, dequantize_all
+from .weights import Layout
+
+
+class FrozenWeights:
+    """Weights that never change, in the place where a call of a layer has a list of tensors.
+
+    Threads, streams and copies share one. Where a backend can pack weights, its packed copy is the only one in memory.
+
+    Args:
+        stored: the flat weights as `quantization` stores them.
+        formula, backend: as of the layer.
+        packs: whether to pack them; else they are dequantized at each call.
+    """
+
+    def __init__(
+        self,
+        stored: Sequence[Stored],
+        layout: Layout,
+        formula: Formula,
+        backend: str | None = None,
+        packs: bool = True,
+    ) -> None:
+        first, second = stored[0].values, stored[1].values
+        self.layout, self.formula, self.backend = layout, formula, backend
+        self.input_size, self.hidden_size = first.shape[1], second.shape[1]
+        self.device, self.dtype = first.device, torch.float32
+        problem = Problem(self.device.type, self.dtype, layout, formula, False, False, False, False)
+        chosen = backends.choose(problem, backend) if packs and not first.is_meta else None
+        make: Any = getattr(chosen, "Prepared", None)
+        self.prepared: Any = make(problem, stored) if make is not None else None
+        """The packed copy, as `backends.cpu.Prepared`; None where nothing is packed."""
+        self._packed_by = chosen
+        self._stored = None if self.prepared is not None else list(stored)
+
+    def stored(self) -> list[Stored]:
+        """The weights as they were given."""
+        found: list[Stored] = self.prepared.stored() if self._stored is None else self._stored
+        return found
+
+    def dequantized(self) -> list[Tensor]:
+        """The weights in float32."""
+        return dequantize_all(self.stored())
+
+    def run(
+        self, problem: Problem, input: Tensor, h_0: Tensor, batch_sizes: Tensor | None, decay: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """As a backend's `run`."""
+        backend = backends.choose(problem, self.backend)
+        if self.is_packed_for(backend):
+            found: tuple[Tensor, Tensor] = self.prepared.run(input, h_0, batch_sizes, decay)
+            return found
+        return backend.run(problem, input, h_0, self.dequantized(), batch_sizes, decay)
+
+    def is_packed_for(self, backend: backends.Backend) -> bool:
+        """Whether this backend computes with the packed copy."""
+        return self.prepared is not None and backend is self._packed_by
+
+    def direct(self, input: Tensor, h_0: Tensor | None) -> tuple[Tensor, Tensor] | None:
+        """A dense call [T, B, I], as `backends.cpu.direct`; None where it must go the general way."""
+        if self.prepared is None or self.layout.directions != 1 or input.dim() != 3:
+            return None
+        shape = (self.layout.num_layers, input.shape[1], self.hidden_size)
+        if h_0 is not None and h_0.shape != shape:
+            return None
+        state = input.new_zeros(shape) if h_0 is None else h_0.clone(memory_format=torch.contiguous_format)
+        output = self.prepared.advance(input, state, True, True)
+        return None if output is None else (output, state)
+
+    def direct_cell(self, input: Tensor, h: Tensor | None) -> Tensor | None:
+        """One step [B, I] or [I], as `backends.cpu.direct_cell`."""
+        shape = (*input.shape[:-1], self.hidden_size)
+        if self.prepared is None or (h is not None and h.shape != shape):
+            return None
+        state = input.new_zeros(shape) if h is None else h.clone(memory_format=torch.contiguous_format)
+        batched = input.dim() == 2
+        found: Tensor | None = self.prepared.advance(input, state.view(1, -1, self.hidden_size), False, batched)
+        return found
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "FrozenWeights":
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        packs = self.prepared is not None
+        return FrozenWeights, (self.stored(), self.layout, self.formula, self.backend, packs)

@@ -1,0 +1,116 @@
+"""A frozen layer as torch.compile and torch.export see it: one node that holds the stored weights.
+
+The node packs them when it first runs, and keeps the packed copy for as long as the tensors live and stay as they are.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from . import sequences, tracing
+from .backends.problem import Problem
+from .decays import to_rows
+from .formula import Formula
+from .frozen_weights import FrozenWeights
+from .quantization import Stored, dequantize_all
+from .weights import Layout, count_layers
+
+_library = torch.library.Library("anygru", "FRAGMENT")
+_library.define(
+    f"frozen_gru(Tensor input, Tensor h_0, Tensor[] values, Tensor[] scales, {tracing.FACTS}) -> (Tensor, Tensor)",
+    tags=torch.Tag.pt2_compliant_tag,
+)
+_packed = WeakTensorKeyDictionary()
+"""By the first tensor: (facts, what identifies the tensors as they were, the packed copy)."""
+
+
+def run(
+    input: Tensor,
+    h_0: Tensor,
+    stored: Sequence[Stored],
+    batch_sizes: Tensor | None,
+    decay: Tensor | None,
+    layout: Layout,
+    formula: Formula,
+    backend: str | None,
+) -> tuple[Tensor, Tensor]:
+    """As `tracing.run`, with stored weights."""
+    if not tracing.is_one_node(formula, backend):
+        return tracing.run(input, h_0, dequantize_all(stored), batch_sizes, decay, layout, formula, backend)
+    values = [one.values for one in stored]
+    scales = [one.scale for one in stored if one.scale is not None]
+    facts = (batch_sizes, decay, *layout[1:], *formula, backend)
+    found: tuple[Tensor, Tensor] = torch.ops.anygru.frozen_gru(input, h_0, values, scales, *facts)
+    return found
+
+
+def join(values: Sequence[Tensor], scales: Sequence[Tensor]) -> list[Stored]:
+    """The arguments of the node as stored weights: each int8 matrix has the next scale."""
+    remaining = iter(scales)
+    return [Stored(one, next(remaining) if one.dtype is torch.int8 else None) for one in values]
+
+
+def _frozen(values: Sequence[Tensor], scales: Sequence[Tensor], facts: tuple[Any, ...]) -> FrozenWeights:
+    tensors = (*values, *scales)
+    marks = [(id(tensor), 0 if tensor.is_inference() else tensor._version) for tensor in tensors]
+    entry = _packed.get(values[0])
+    if entry is not None and entry[:2] == (facts, marks):
+        return cast(FrozenWeights, entry[2])
+    bidirectional, bias, reverse, *formula, backend = facts
+    layout = count_layers(values, bidirectional, bias, reverse)
+    frozen = FrozenWeights(join(values, scales), layout, Formula(*formula), backend)
+    _packed[values[0]] = (facts, marks, frozen)
+    return frozen
+
+
+def _forward(
+    input: Tensor,
+    h_0: Tensor,
+    values: list[Tensor],
+    scales: list[Tensor],
+    batch_sizes: Tensor | None,
+    decay: Tensor | None,
+    *facts: Any,
+) -> tuple[Tensor, Tensor]:
+    if batch_sizes is not None and input.dim() == 3:
+        rows = sequences.enter(input, batch_sizes, False)
+        decay = None if decay is None else to_rows(decay, rows.align)
+        output, h_n = _forward(rows.data, rows.sort_state(h_0), values, scales, rows.batch_sizes, decay, *facts)
+        return cast(Tensor, rows.restore(output)), rows.unsort_state(h_n)
+    frozen = _frozen(values, scales, facts)
+    empty = input.numel() == 0 or h_0.numel() == 0
+    problem = Problem(
+        input.device.type,
+        input.dtype,
+        frozen.layout,
+        frozen.formula,
+        ragged=batch_sizes is not None,
+        empty=empty,
+        needs_grad=False,
+        transformed=False,
+        decayed=decay is not None,
+    )
+    output, h_n = frozen.run(problem, input, h_0, batch_sizes, decay)
+    # What a node returns may be neither its input nor a view.
+    return output.contiguous(), h_n.clone(memory_format=torch.contiguous_format)
+
+
+def _fake_forward(
+    input: Tensor,
+    h_0: Tensor,
+    values: list[Tensor],
+    scales: list[Tensor],
+    batch_sizes: Tensor | None,
+    decay: Tensor | None,
+    *facts: Any,
+) -> tuple[Tensor, Tensor]:
+    features = h_0.shape[2] * (2 if facts[0] else 1)
+    h_n = torch.empty_like(h_0, memory_format=torch.contiguous_format)
+    return input.new_empty((*input.shape[:-1], features)), h_n
+
+
+_library.impl("frozen_gru", _forward, "CompositeExplicitAutograd")
+torch.library.register_fake("anygru::frozen_gru", _fake_forward, lib=_library)
