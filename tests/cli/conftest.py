@@ -41,7 +41,7 @@ def train(anygru, text, tmp_path, monkeypatch):
     """`anygru train` with tiny sizes and no final report, into the folder `run` unless --out is given."""
     from anygru.cli.language_model import report
 
-    monkeypatch.setattr(report, "finish", lambda folder, progress, corpus: print("finished"))
+    monkeypatch.setattr(report, "finish", lambda folder, progress, corpus, xz: print("finished"))
 
     def call(*arguments):
         out = [] if "--out" in arguments else ["--out", tmp_path / "run"]

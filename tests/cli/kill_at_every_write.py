@@ -90,7 +90,7 @@ def in_a_child(arguments, instant=None):
 def try_all(folder, stride, arguments):
     torch.set_num_threads(1)
     torch.optim.AdamW([torch.zeros(1)])  # imports much of torch, once and not in each child
-    report.finish = lambda *arguments: None  # draws and prints, which takes far longer than the training
+    report.finish = lambda *arguments, xz: None  # draws and prints, which takes far longer than the training
     whole = folder / "whole"
     assert in_a_child([*arguments, "--out", str(whole)]) == 0
     losses = (whole / "loss.csv").read_bytes()

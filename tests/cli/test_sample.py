@@ -194,3 +194,34 @@ def test_weights_that_are_not_finite_are_refused(anygru, finished, tmp_path):
     metadata = {"anygru language model": '{"layers": 1, "hidden": 8, "embedding": 4}'}
     safetensors.torch.save_file(weights, path, metadata=metadata)
     only_line(anygru("sample", path), "not finite")
+
+
+def test_top_k_and_top_p_leave_the_unlikely_bytes_out():
+    made = model(sharpness=0.0)
+    with torch.no_grad():
+        made.head.bias.fill_(-50.0)
+        made.head.bias[[65, 66, 67]] = torch.tensor([0.5, 0.3, 0.2]).log()
+    counts = {}
+    for options in ({}, {"top_k": 2}, {"top_p": 0.5}, {"top_p": 0.51}, {"top_k": 3, "top_p": 0.7}):
+        text = b"".join(generate(made, b"", 2000, 1.0, 1, **options))
+        counts[str(options)] = [text.count(byte) / 2000 for byte in (b"A", b"B", b"C")]
+    expected = [[0.5, 0.3, 0.2], [0.625, 0.375, 0], [1, 0, 0], [0.625, 0.375, 0], [0.625, 0.375, 0]]
+    for found, shares in zip(counts.values(), expected, strict=True):
+        assert found == pytest.approx(shares, abs=0.04)
+
+
+def test_several_texts_each_with_a_seed_of_its_own(anygru, finished):
+    one = anygru("sample", finished, "--prompt", "ten", "--length", 20, "--seed", 3)
+    both = anygru("sample", finished, "--prompt", "ten", "--prompt", "six", "--length", 20, "--seed", 3)
+    two = anygru("sample", finished, "--prompt", "ten", "--num", 2, "--length", 20, "--seed", 3)
+    assert both.out.startswith("--- 1 of 2\n" + one.out)
+    assert "\n--- 2 of 2\nsix" in both.out
+    assert two.out.startswith("--- 1 of 2\n" + one.out)
+    assert "40 bytes in" in two.error
+
+
+@pytest.mark.parametrize(("option", "value"), [("--num", 0), ("--top-k", -1), ("--top-p", 0), ("--top-p", 1.5)])
+def test_a_bad_number_is_named(anygru, finished, option, value):
+    result = anygru("sample", finished, option, value)
+    assert result.status == 2
+    assert f"{option} must be" in result.error

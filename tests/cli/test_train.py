@@ -443,10 +443,6 @@ def test_a_bad_text_is_named(anygru, tmp_path, name, contents, words):
     only_line(anygru("train", path, "--out", tmp_path / "run", "--nproc", 2), words)
 
 
-def test_a_folder_is_no_text(anygru, tmp_path):
-    only_line(anygru("train", tmp_path, "--out", tmp_path / "run"), "cannot read", "Is a directory")
-
-
 def test_an_output_folder_that_cannot_be_written_is_named(train, tmp_path):
     file = tmp_path / "file"
     file.write_text("")

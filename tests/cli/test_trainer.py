@@ -130,7 +130,7 @@ def test_tensors_continue_to_the_same_bits(layer):
 
 def test_tensors_of_another_model_are_refused():
     saved = trainer().tensors()
-    with pytest.raises(ValueError, match=r"model.embed.weight is .*\[257, 5\], expected .*\[257, 6\]"):
+    with pytest.raises(ValueError, match=r"embed.weight is .*\[257, 5\], expected .*\[257, 6\]"):
         trainer(embedding=6).load_tensors(saved, 0)
     with pytest.raises(KeyError, match="gru.weight_ih_l2"):
         trainer(layers=3).load_tensors(saved, 0)

@@ -12,7 +12,13 @@ from . import UsageError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="folder of a run, or the file of a model (.safetensors)")
-    parser.add_argument("--prompt", default="", metavar="TEXT", help="beginning of the text (default: none)")
+    parser.add_argument(
+        "--prompt",
+        action="append",
+        metavar="TEXT",
+        help="beginning of the text (default: none); may be repeated, for a text each",
+    )
+    parser.add_argument("--num", type=int, default=1, metavar="N", help="texts for each prompt (default: %(default)s)")
     parser.add_argument("--length", type=int, default=1000, metavar="N", help="in bytes (default: %(default)s)")
     parser.add_argument(
         "--temperature",
@@ -20,6 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0.6,
         metavar="X",
         help="below 1 likelier bytes are preferred, 0 takes the likeliest (default: %(default)s)",
+    )
+    parser.add_argument("--top-k", type=int, default=0, metavar="N", help="draw among the N likeliest (default: all)")
+    parser.add_argument(
+        "--top-p",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="draw among the likeliest bytes that together have this probability (default: %(default)s)",
     )
     parser.add_argument("--seed", type=int, metavar="N", help="for the same text again (default: another every time)")
     parser.add_argument(
@@ -41,15 +55,19 @@ def main(args: argparse.Namespace) -> int:
     seed = secrets.randbits(32) if args.seed is None else args.seed
     shape, weights = read_model(args.model)
     model = build(shape, weights, args.model, args.backend)
-    prompt = os.fsencode(args.prompt)
     write = write_bytes if args.bytes else write_text
-    write([prompt])
+    prompts = [os.fsencode(prompt) for prompt in args.prompt or [""] for _ in range(args.num)]
     start = time.perf_counter()
-    write(generate(model, prompt, args.length, args.temperature, seed))
+    for number, prompt in enumerate(prompts):
+        if len(prompts) > 1:
+            write([b"\n" if number else b"", f"--- {number + 1} of {len(prompts)}\n".encode()])
+        write([prompt])
+        # Each text has a seed of its own, so that the first is the same however many there are.
+        write(generate(model, prompt, args.length, args.temperature, seed + number, args.top_k, args.top_p))
+        write([b"\n"])
     seconds = time.perf_counter() - start
-    write([b"\n"])
-    rate = args.length / seconds
-    print(f"{args.length:,} bytes in {seconds:.2f} s, {rate:,.0f} bytes/s; seed {seed}", file=sys.stderr)
+    size = len(prompts) * args.length
+    print(f"{size:,} bytes in {seconds:.2f} s, {size / seconds:,.0f} bytes/s; seed {seed}", file=sys.stderr)
     return 0
 
 
@@ -58,7 +76,13 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"--length must be at least 0, got {args.length}")
     if not (math.isfinite(args.temperature) and args.temperature >= 0):
         raise UsageError(f"--temperature must be at least 0, got {args.temperature}")
-    if args.seed is not None and not 0 <= args.seed < 1 << 63:
-        raise UsageError(f"--seed must be from 0 to {(1 << 63) - 1}, got {args.seed}")
+    if args.num < 1:
+        raise UsageError(f"--num must be at least 1, got {args.num}")
+    if args.top_k < 0:
+        raise UsageError(f"--top-k must be at least 0, got {args.top_k}")
+    if not 0 < args.top_p <= 1:
+        raise UsageError(f"--top-p must be above 0 and at most 1, got {args.top_p}")
+    if args.seed is not None and not 0 <= args.seed < 1 << 62:
+        raise UsageError(f"--seed must be from 0 to {(1 << 62) - 1}, got {args.seed}")
     if not 1 <= args.threads <= 4096:
         raise UsageError(f"--threads must be from 1 to 4096, got {args.threads}")

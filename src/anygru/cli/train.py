@@ -19,26 +19,54 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("texts", nargs="*", metavar="TEXT", help="files to train on (default: the Python manual)")
+    parser.add_argument(
+        "texts",
+        nargs="*",
+        metavar="TEXT",
+        help="files or folders to train on, - for standard input (default: the Python manual)",
+    )
+    parser.add_argument(
+        "--val-file",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="file or folder to validate on; may be repeated (default: parts of the TEXTs are held out)",
+    )
     parser.add_argument("--out", default="runs/train", metavar="DIR", help="the run's folder (default: %(default)s)")
     start = parser.add_mutually_exclusive_group()
     start.add_argument("--resume", action="store_true", help="go on with the run in --out, also after it has finished")
     start.add_argument("--fresh", action="store_true", help="start over, even if the run in --out is unfinished")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar, only a line for each validation")
+    parser.add_argument("--tensorboard", action="store_true", help="write event files for TensorBoard into --out, too")
+    parser.add_argument("--no-xz", action="store_true", help="no comparison with xz in the report, which takes a while")
+    parser.add_argument(
+        "--export",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="at the end, write the best model as one step of inference to FILE.onnx; may be repeated",
+    )
+    parser.add_argument(
+        "--evaluate",
+        metavar="MODEL",
+        help="do not train: print the bits per byte of MODEL (a run or a file) on --val-file, or on the held-out part",
+    )
     options_module.add_arguments(parser)
 
 
 def main(args: argparse.Namespace) -> int:
     """Train to the end, or until a signal stops the run; see `anygru.cli` for the exit status."""
-    from .language_model import corpus as corpus_module
-    from .language_model import report
+    from .language_model import evaluate, exports, report
     from .language_model.checkpoint import RunFolder
 
+    if args.evaluate is not None:
+        return evaluate.main(args)
+    exports.check(args.export)
     folder = RunFolder(args.out)
     folder.prepare()
     with folder.locked():
         job = _job(args, folder)
-        corpus = corpus_module.load(job.texts)
+        corpus = job.load_corpus()
         try:
             stopped_by = _train(job, corpus)
         except Failure as failure:
@@ -53,7 +81,9 @@ def main(args: argparse.Namespace) -> int:
             return 128 + stopped_by
         progress = folder.read()
         assert progress is not None  # the training has just written it
-        report.finish(folder, progress, corpus)
+        assert progress.best is not None
+        report.finish(folder, progress, corpus, xz=not args.no_xz)
+        exports.write(args.export, folder.path / progress.best.file.file)
     return 0
 
 
@@ -65,21 +95,26 @@ def _train(job: "Job", corpus: "Corpus") -> int:
         return processes.run_together(job)
 
     from .language_model import session
-    from .language_model.progress import Screen
     from .language_model.trainer import Group
 
-    return session.run(job, corpus, Group(), Screen(job.bar))
+    return session.run(job, corpus, Group(), job.display())
 
 
 def _job(args: argparse.Namespace, folder: "RunFolder") -> "Job":
     """Return the job: a new run or the one in the folder; print which, unless it is obvious."""
     from .. import backends
     from .language_model.session import Job
+    from .language_model.trainer import check_device
 
     given = options_module.given(args)
-    if "steps" in given and "seconds" in given:
-        raise UsageError("--steps and --seconds both set the length of the run; give one of them")
-    texts = tuple(os.path.abspath(path) for path in args.texts)
+    lengths = [f"--{name}" for name in ("steps", "epochs", "seconds") if name in given]
+    if len(lengths) > 1:
+        raise UsageError(f"{' and '.join(lengths)} both set the length of the run; give one of them")
+    if args.val_file and "val_fraction" in given:
+        raise UsageError("--val-file and --val-fraction both choose the held-out text; give one of them")
+    texts, val_texts = _files(args.texts), _files(args.val_file)
+    if "-" in texts and given.get("nproc", 1) > 1:
+        raise UsageError("--nproc needs files: standard input can be read by one process only")
     progress, damage = (None, None) if args.fresh else folder.read_or_fall_back()
     if progress is not None and damage is not None:
         print(f"{damage}; going on from the older checkpoint of step {progress.step:,}", flush=True)
@@ -87,25 +122,53 @@ def _job(args: argparse.Namespace, folder: "RunFolder") -> "Job":
     if args.resume and progress is None:
         raise UsageError(f"there is no run to resume in {args.out!r}")
     if progress is not None and resume:
-        options = _resumed_options(args, progress, given, texts)
-        texts = texts or progress.texts
+        options = _resumed_options(args, progress, given, texts, val_texts)
+        texts, val_texts = texts or progress.texts, val_texts or progress.val_texts
+        if "-" in texts and "-" not in args.texts:
+            raise UsageError("the run reads standard input: pipe the same text in again, and name it as -")
     else:
         options = options_module.check(options_module.Options(**given))
         if folder.holds_a_run():
             print(f"{args.out} holds a run: starting a new one; the old one goes to {args.out}/previous", flush=True)
     if options.backend is not None:
         backends.load(options.backend)
-    return Job(options, texts, args.out, resume, bar=not args.no_progress)
+    check_device(options.device)
+    if options.init_from and not resume:
+        _check_init_from(options)
+    return Job(options, texts, args.out, resume, not args.no_progress, val_texts, args.tensorboard)
+
+
+def _check_init_from(options: options_module.Options) -> None:
+    from .language_model.checkpoint import read_model
+    from .language_model.model import Shape
+
+    assert options.init_from is not None
+    shape, _ = read_model(options.init_from)
+    if shape != Shape.of(options):
+        raise UsageError(f"--init-from {options.init_from} holds a model of {shape}, the run's is {Shape.of(options)}")
+
+
+def _files(paths: list[str]) -> tuple[str, ...]:
+    """Return the files, and those below the folders, by their absolute paths."""
+    from .language_model.corpus import files_of
+
+    return tuple(path if path == "-" else os.path.abspath(path) for each in paths for path in files_of(each))
 
 
 def _resumed_options(
-    args: argparse.Namespace, progress: "Progress", given: dict[str, Any], texts: tuple[str, ...]
+    args: argparse.Namespace,
+    progress: "Progress",
+    given: dict[str, Any],
+    texts: tuple[str, ...],
+    val_texts: tuple[str, ...],
 ) -> options_module.Options:
     """Return the options to resume with; UsageError if the given ones belong to another run."""
     at = f"step {progress.step:,} of {progress.steps:,}"
     different = options_module.differences(given, progress.options)
     if texts != progress.texts and (texts or not args.resume):
         different.append("other texts")
+    if val_texts != progress.val_texts and (val_texts or not args.resume):
+        different.append("another --val-file")
     if different:
         raise UsageError(
             f"{args.out!r} holds a run at {at}, which cannot go on with {', '.join(different)}; "

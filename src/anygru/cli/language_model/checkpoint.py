@@ -78,6 +78,7 @@ class Progress:
     corpus: str  # digest of the documents
     best: Best | None = None
     state: TensorFile | None = None
+    val_texts: tuple[str, ...] = ()
 
     @property
     def finished(self) -> bool:
@@ -300,7 +301,8 @@ def _tensors(path: Path, data: bytes) -> dict[str, Tensor]:
 
 
 def _to_json(progress: Progress) -> dict[str, Any]:
-    contents = {"format": FORMAT, **asdict(progress), "texts": list(progress.texts)}
+    lists = {"texts": list(progress.texts), "val_texts": list(progress.val_texts)}
+    contents = {"format": FORMAT, **asdict(progress), **lists}
     return {**contents, "digest": _digest(contents)}
 
 
@@ -311,17 +313,22 @@ def _from_json(stored: Any) -> Progress:
     if stored.pop("digest", None) != _digest({"format": FORMAT, **stored}):
         raise ValueError("its contents do not match its digest")
     best, state = stored.pop("best"), _tensor_file(stored.pop("state"))
-    options, texts = stored.pop("options"), stored.pop("texts")
+    options, texts, val_texts = stored.pop("options"), stored.pop("texts"), stored.pop("val_texts", [])
     kinds = {"step": int, "steps": int, "every": int, "seconds": float, "corpus": str}
     if stored.keys() != kinds.keys() or not all(_is_a(stored[name], kind) for name, kind in kinds.items()):
         raise ValueError(f"expected the values {', '.join(kinds)}, each of its type")
-    if not isinstance(options, dict) or not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+    if not isinstance(options, dict) or not _are_paths(texts) or not _are_paths(val_texts):
         raise ValueError("the options must be an object and the texts a list of paths")
     if best is not None:
         if not isinstance(best, dict) or not _is_a(best["step"], int) or not _is_a(best["bits_per_byte"], float):
             raise ValueError("the best model must have a step and bits per byte")
         best = Best(best["step"], best["bits_per_byte"], _tensor_file(best["file"]))
-    return Progress(options=options_module.from_json(options), texts=tuple(texts), best=best, state=state, **stored)
+    parsed = options_module.from_json(options)
+    return Progress(options=parsed, texts=tuple(texts), val_texts=tuple(val_texts), best=best, state=state, **stored)
+
+
+def _are_paths(stored: Any) -> bool:
+    return isinstance(stored, list) and all(isinstance(path, str) for path in stored)
 
 
 def _tensor_file(stored: Any) -> TensorFile:

@@ -6,21 +6,29 @@ with different seeds can be compared.
 """
 
 import hashlib
+import os
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
+from ...checkpoints.source import open_regular
+from ...errors import CheckpointError
 from .. import UsageError
 
 HELD_OUT_SHARE = 0.06
 HELD_OUT_BYTES = 1 << 16  # an upper bound, so that validation stays quick on a large corpus
+HELD_OUT_PIECES = 8  # or more, spread over the text
 SMALLEST_PIECE, LARGEST_PIECE = 256, 1 << 15
+SMALLEST_GRAIN = 64
+OVERLAP = 0.25  # of the held-out lines; more of them in the training text are worth a warning
+STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True)
 class Document:
     name: str
     data: bytes
+    number: int | None = None  # of a piece in its text
 
     def __len__(self) -> int:
         return len(self.data)
@@ -32,6 +40,7 @@ class Corpus:
 
     training: tuple[Document, ...]
     held_out: tuple[Document, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -46,22 +55,76 @@ class Corpus:
     def describe(self) -> str:
         training, held_out = sum(map(len, self.training)), sum(map(len, self.held_out))
         lengths = [len(document) for document in self.training]
+        sizes = f"of {min(lengths):,} to {max(lengths):,} bytes, {training:,} bytes in all"
         return (
-            f"{len(self.training)} documents of {min(lengths):,} to {max(lengths):,} bytes, {training:,} bytes in all; "
-            f"held out: {len(self.held_out)} documents, {held_out:,} bytes"
+            f"{_documents(lengths)} {sizes}; held out: {_documents(self.held_out)}, {held_out:,} bytes, "
+            f"{held_out / (training + held_out):.2%}"
         )
 
 
-def load(paths: Sequence[str]) -> Corpus:
-    """Load the corpus of these files, or the Python manual if there are none.
+def _documents(documents: Sequence[object]) -> str:
+    return "1 document" if len(documents) == 1 else f"{len(documents)} documents"
 
-    Raises UsageError for a file that is missing, empty or unreadable, and for a text too short to hold anything out.
+
+def load(paths: Sequence[str], val_paths: Sequence[str] = (), val_fraction: float | None = None) -> Corpus:
+    """Load the corpus of these texts, or the Python manual if there are none.
+
+    Args:
+        paths: files, folders (all files below them) or "-" for standard input; a text that repeats another is left out.
+        val_paths: the same for the held-out part; without it, pieces spread over the texts are held out.
+        val_fraction: the share of the bytes to hold out; None: `HELD_OUT_SHARE`, at most `HELD_OUT_BYTES`.
+
+    Raises:
+        UsageError: a text is missing, empty or unreadable, or too short to hold anything out.
     """
-    documents = read_files(paths) if paths else python_manual()
-    if len(documents) < 2:
-        size = sum(map(len, documents))
-        raise UsageError(f"the text is too short to hold out a part: {size} bytes, at least 512 are needed")
-    return split(documents)
+    documents, warnings = _without_repetitions(read_texts(paths) if paths else python_manual())
+    if val_paths:
+        held_out, more = _without_repetitions(read_texts(val_paths))
+        contents = {document.data for document in held_out}
+        repeated = [document for document in documents if document.data in contents]
+        more += [f"left out of training, because it is held out: {document.name!r}" for document in repeated]
+        training = [document for document in documents if document.data not in contents]
+        if not training:
+            raise UsageError("nothing is left to train on: every text is held out by --val-file")
+        corpus = Corpus(tuple(_pieces(training)), tuple(held_out), (*warnings, *more))
+    else:
+        whole = sum(map(len, documents))
+        budget = val_fraction * whole if val_fraction else min(HELD_OUT_SHARE * whole, HELD_OUT_BYTES)
+        if not paths:
+            return split(documents, budget)
+        grains = _grains(documents, budget)
+        if len(grains) < 2:
+            raise UsageError(f"the text is too short to hold out a part: {whole} bytes, at least 512 are needed")
+        found = split(grains, budget)
+        corpus = Corpus(tuple(_pieces(_joined(found.training))), found.held_out, tuple(warnings))
+    return _with_overlap_warning(corpus)
+
+
+def _without_repetitions(documents: Sequence[Document]) -> tuple[list[Document], list[str]]:
+    """Return the texts without those whose contents came before, and a warning for each of these."""
+    first: dict[bytes, str] = {}
+    warnings = []
+    for document in documents:
+        if document.data in first:
+            warnings.append(f"left out, because it repeats {first[document.data]!r}: {document.name!r}")
+        first.setdefault(document.data, document.name)
+    return [Document(name, data) for data, name in first.items()], warnings
+
+
+def _with_overlap_warning(corpus: Corpus) -> Corpus:
+    """Warn if much of the held-out text also stands in the training text: the number of bits would be too low."""
+    seen = {line for document in corpus.training for line in _long_lines(document)}
+    lines = [line for document in corpus.held_out for line in _long_lines(document)]
+    share = sum(line in seen for line in lines) / len(lines) if lines else 0.0
+    if share < OVERLAP:
+        return corpus
+    warning = f"{share:.0%} of the held-out lines also stand in the training text, so its bits per byte are too low"
+    return replace(corpus, warnings=(*corpus.warnings, warning))
+
+
+def _long_lines(document: Document) -> list[bytes]:
+    """Return the lines that are long enough not to be alike by chance."""
+    return [line.strip() for line in document.data.split(b"\n") if len(line.strip()) >= 20]
 
 
 def python_manual() -> list[Document]:
@@ -79,52 +142,100 @@ def python_manual() -> list[Document]:
     documents = []
     for name in sorted(topics, key=lambda name: (-len(topics[name]), name)):
         data = topics[name].encode()
-        lines = [line.strip() for line in data.split(b"\n") if len(line.strip()) >= 20]
+        lines = _long_lines(Document(name, data))
         if 2 * sum(line in seen for line in lines) <= len(lines):
             documents.append(Document(name, data))
         seen.update(lines)
     return documents
 
 
-def read_files(paths: Sequence[str]) -> list[Document]:
-    """Return each file as a document; files that are long compared with the whole are cut into several."""
-    files = [Document(path, _read(path)) for path in paths]
-    piece = min(max(sum(map(len, files)) // 20, SMALLEST_PIECE), LARGEST_PIECE)
-    return [document for file in files for document in cut(file, piece)]
+def read_texts(paths: Sequence[str]) -> list[Document]:
+    """Return each file as a document; "-" is standard input."""
+    return [Document(file, _read(file)) for path in paths for file in files_of(path)]
+
+
+def files_of(path: str) -> list[str]:
+    """Return the file itself, or the files below a folder, in the order of their names.
+
+    Files and folders whose names begin with a dot, and the folders of runs, are left out.
+
+    Raises:
+        UsageError: there is no file below the folder.
+    """
+    if path == STANDARD_INPUT or not os.path.isdir(path):
+        return [path]
+    files = []
+    for folder, below, names in os.walk(path):
+        if "checkpoint.json" in names:
+            below.clear()
+            continue
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        files += [os.path.join(folder, name) for name in sorted(names) if not name.startswith(".")]
+    files = [file for file in files if os.path.isfile(file) and os.path.getsize(file)]
+    if not files:
+        raise UsageError(f"the folder {path!r} holds no text")
+    return files
 
 
 def _read(path: str) -> bytes:
     try:
-        data = Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"cannot read {path!r}: {reason}") from None
+        if path == STANDARD_INPUT:
+            data = sys.stdin.buffer.read()
+        else:
+            with open_regular(path) as file:
+                data = file.read()
+    except (CheckpointError, OSError) as error:
+        raise UsageError(str(error)) from None
     if not data:
-        raise UsageError(f"{path!r} is empty")
+        raise UsageError("standard input is empty" if path == STANDARD_INPUT else f"{path!r} is empty")
     return data
 
 
+def _pieces(documents: Sequence[Document]) -> list[Document]:
+    """Cut documents that are long compared with the whole."""
+    size = min(max(sum(map(len, documents)) // 20, SMALLEST_PIECE), LARGEST_PIECE)
+    return [piece for document in documents for piece in cut(document, size)]
+
+
+def _grains(documents: Sequence[Document], budget: float) -> list[Document]:
+    """Cut documents so finely that several pieces fit into the budget of what is held out."""
+    size = max(int(budget / HELD_OUT_PIECES), SMALLEST_GRAIN)
+    return [grain for document in documents for grain in cut(document, size)]
+
+
+def _joined(grains: Sequence[Document]) -> list[Document]:
+    """Join the grains of a text that follow one another in it again."""
+    runs: list[list[Document]] = []
+    for grain in grains:
+        last = runs[-1][-1] if runs else None
+        if last is not None and grain.number and (last.name, last.number) == (grain.name, grain.number - 1):
+            runs[-1].append(grain)
+        else:
+            runs.append([grain])
+    return [Document(run[0].name, b"".join(grain.data for grain in run)) for run in runs]
+
+
 def cut(document: Document, size: int) -> list[Document]:
-    """Pieces of `size` to 1.5 * `size` bytes, cut where a paragraph ends, else a line, else anywhere."""
+    """Pieces of `size` to 1.5 * `size` bytes (the last one of at least half of it), cut where a paragraph ends, else a line."""
+    data, start = document.data, 0
     pieces: list[Document] = []
-    data = document.data
-    while len(data) > 1.5 * size:
-        end = size
+    while len(data) - start > 1.5 * size:
+        least, most = start + size, min(start + size + size // 2, len(data) - size // 2)
+        end = least
         for border in (b"\n\n", b"\n"):
-            found = data.find(border, size, size + size // 2)
-            if found >= 0:
+            found = data.find(border, least, most)
+            if found >= 0 and found + len(border) <= most:
                 end = found + len(border)
                 break
-        pieces.append(Document(f"{document.name}#{len(pieces)}", data[:end]))
-        data = data[end:]
-    if data:
-        pieces.append(Document(f"{document.name}#{len(pieces)}" if pieces else document.name, data))
+        pieces.append(Document(document.name, data[start:end], len(pieces)))
+        start = end
+    if start < len(data):
+        pieces.append(Document(document.name, data[start:], len(pieces) or None))
     return pieces
 
 
-def split(documents: Sequence[Document]) -> Corpus:
-    """Hold out about 6 % of the bytes, at most 64 KiB, in several documents of moderate length."""
-    budget = min(HELD_OUT_SHARE * sum(map(len, documents)), HELD_OUT_BYTES)
+def split(documents: Sequence[Document], budget: float) -> Corpus:
+    """Hold out about `budget` bytes, in several documents of moderate length that their contents choose."""
     by_content = sorted(range(len(documents)), key=lambda i: (hashlib.sha256(documents[i].data).digest(), i))
     held_out: set[int] = set()
     size = 0
@@ -134,7 +245,7 @@ def split(documents: Sequence[Document]) -> Corpus:
             held_out.add(index)
             size += length
     if not held_out:
-        held_out.add(min(by_content, key=lambda i: len(documents[i])))
+        held_out.add(min(by_content, key=lambda i: abs(len(documents[i]) - budget)))
     return Corpus(
         training=tuple(document for i, document in enumerate(documents) if i not in held_out),
         held_out=tuple(document for i, document in enumerate(documents) if i in held_out),

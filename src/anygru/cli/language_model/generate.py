@@ -31,7 +31,9 @@ def build(shape: Shape, weights: Mapping[str, Tensor], source: Path | str, backe
 
 
 @torch.no_grad()
-def generate(model: LanguageModel, prompt: bytes, length: int, temperature: float, seed: int) -> Iterator[bytes]:
+def generate(
+    model: LanguageModel, prompt: bytes, length: int, temperature: float, seed: int, top_k: int = 0, top_p: float = 1.0
+) -> Iterator[bytes]:
     """Yield `length` bytes that go on from the prompt, each as soon as it is drawn.
 
     Where the model ends a document, an empty line is yielded beside them and the next document begins.
@@ -42,6 +44,8 @@ def generate(model: LanguageModel, prompt: bytes, length: int, temperature: floa
         length: in bytes.
         temperature: divides the logits; 0 takes the likeliest byte.
         seed: of the draws.
+        top_k: draw among so many of the likeliest symbols; 0: all.
+        top_p: draw among the likeliest symbols that together have at least this probability (Holtzman et al. 2020).
     """
     generator = torch.Generator().manual_seed(seed)
     gru = model.gru
@@ -53,7 +57,7 @@ def generate(model: LanguageModel, prompt: bytes, length: int, temperature: floa
         logits: Tensor = model.head(output)[0]
         if fresh:
             logits[BOUNDARY] = -torch.inf  # a document has at least one byte
-        symbol = _draw(logits, temperature, generator)
+        symbol = _draw(logits, temperature, generator, top_k, top_p)
         fresh = symbol == BOUNDARY
         if fresh:
             stream.reset()
@@ -64,11 +68,17 @@ def generate(model: LanguageModel, prompt: bytes, length: int, temperature: floa
         output = stream.step(model.embed(torch.tensor([symbol])))
 
 
-def _draw(logits: Tensor, temperature: float, generator: torch.Generator) -> int:
+def _draw(logits: Tensor, temperature: float, generator: torch.Generator, top_k: int, top_p: float) -> int:
     if temperature == 0:
         return int(logits.argmax())
-    scaled = (logits.double() - logits.max()) / temperature
-    return int(torch.multinomial(scaled.softmax(0), 1, generator=generator))
+    probabilities = ((logits.double() - logits.max()) / temperature).softmax(0)
+    if top_k or top_p < 1:
+        values, symbols = probabilities.sort(descending=True, stable=True)
+        before = values.cumsum(0) - values  # of the symbols that are likelier
+        values = values.where(before < top_p, 0.0)
+        values[top_k or len(values) :] = 0.0
+        return int(symbols[torch.multinomial(values, 1, generator=generator)])
+    return int(torch.multinomial(probabilities, 1, generator=generator))
 
 
 def write_bytes(parts: Iterable[bytes]) -> None:

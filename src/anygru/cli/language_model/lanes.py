@@ -12,7 +12,7 @@ its document begins with a zero state all the same, but with the byte before it 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -43,6 +43,14 @@ class Batch:
     @property
     def rows(self) -> int:
         return int(self.batch_sizes[0]) if len(self.batch_sizes) else 0
+
+    def to(self, device: torch.device) -> "Batch":
+        """The batch with its symbols on a device; batch sizes and slots stay on the CPU, where they are read."""
+        return (
+            self
+            if device.type == "cpu"
+            else replace(self, inputs=self.inputs.to(device), targets=self.targets.to(device))
+        )
 
 
 @dataclass(frozen=True)

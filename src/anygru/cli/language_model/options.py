@@ -11,10 +11,17 @@ from .. import UsageError
 
 
 def _option(
-    default: Any, kind: type, help: str, *, least: float = 0, most: float = math.inf, choices: tuple[str, ...] = ()
+    default: Any,
+    kind: type,
+    help: str,
+    *,
+    least: float = 0,
+    most: float = math.inf,
+    choices: tuple[str, ...] = (),
+    metavar: str | None = None,
 ) -> Any:
     """Return a field of `Options` with the facts for the command line."""
-    facts = {"kind": kind, "help": help, "least": least, "most": most, "choices": choices}
+    facts = {"kind": kind, "help": help, "least": least, "most": most, "choices": choices, "metavar": metavar}
     return field(default=default, metadata=facts)
 
 
@@ -26,16 +33,38 @@ class Options:
     hidden: int = _option(384, int, "hidden size of the GRU", least=1, most=1 << 16)
     embedding: int = _option(128, int, "features that a byte is embedded in", least=1, most=1 << 16)
     dropout: float = _option(0.1, float, "dropout of the outputs that the head reads", least=0, most=0.99)
+    layer_dropout: float = _option(0.0, float, "dropout between stacked GRU layers", least=0, most=0.99)
+    tie: bool = _option(False, bool, "use the embedding as the head's weights, too; --embedding must equal --hidden")
     layer: str = _option("anygru", str, "which GRU computes", choices=("anygru", "torch"))
     backend: str | None = _option(None, str, "backend of the anygru layer (default: the fastest that fits)")
+    device: str = _option("cpu", str, "where to compute: cpu, cuda, cuda:1, ...")
+    dtype: str = _option(
+        "float32",
+        str,
+        "bfloat16: mixed precision (torch.autocast), weights stay float32",
+        choices=("float32", "bfloat16"),
+    )
+    init_from: str | None = _option(
+        None, str, "start from the weights of this run or model (fine-tuning)", metavar="MODEL"
+    )
     batch: int = _option(16, int, "lanes: documents that are read side by side", least=1, most=1 << 20)
     bptt: int = _option(128, int, "BPTT length: steps that a gradient is carried back", least=1, most=1 << 20)
+    accumulate: int = _option(1, int, "windows whose gradients make one step", least=1, most=1 << 20)
     lr: float = _option(4e-3, float, "peak learning rate", least=0, most=1e3)
     warmup: int | None = _option(None, int, "steps of rising learning rate (default: 5 %%, at most 100)", least=0)
     weight_decay: float = _option(0.01, float, "weight decay of AdamW, on matrices", least=0, most=1e3)
     clip: float = _option(1.0, float, "limit of the gradient's norm", least=1e-12)
     steps: int | None = _option(None, int, "training steps (default: as many as fit into --seconds)", least=1)
     seconds: float = _option(150.0, float, "time to aim at; a few first steps are timed to set --steps", least=0.1)
+    epochs: float | None = _option(
+        None, float, "length of the run in passes over the text, instead of --steps", least=1e-3
+    )
+    patience: int | None = _option(
+        None, int, "stop after so many validations without a better one (default: never)", least=1, most=1 << 20
+    )
+    val_fraction: float | None = _option(
+        None, float, "share of the text to hold out (default: 0.06, at most 64 KiB)", least=1e-6, most=0.5, metavar="X"
+    )
     every: int | None = _option(
         None, int, "steps between two checkpoints with validation (default: a twelfth of --steps)", least=1
     )
@@ -49,19 +78,23 @@ class Options:
 
 # A resumed run may be given other values for these. They change its length, its checkpoints or its rounding, not what
 # is trained.
-FREE_ON_RESUME = frozenset({"steps", "every", "keep", "threads", "nproc", "backend"})
+FREE_ON_RESUME = frozenset({"steps", "every", "keep", "threads", "nproc", "backend", "patience", "device"})
+METAVARS = {int: "N", float: "X", str: "NAME"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add an argument for each option; options that are not given stay out of the namespace."""
     for each in fields(Options):
         facts = each.metadata
+        if facts["kind"] is bool:
+            parser.add_argument(_flag(each.name), action="store_true", default=argparse.SUPPRESS, help=facts["help"])
+            continue
         help_line = facts["help"] if each.default is None else f"{facts['help']} (default: {each.default})"
         parser.add_argument(
             _flag(each.name),
             type=facts["kind"],
             choices=facts["choices"] or None,
-            metavar=None if facts["choices"] else {int: "N", float: "X", str: "NAME"}[facts["kind"]],
+            metavar=None if facts["choices"] else facts["metavar"] or METAVARS[facts["kind"]],
             default=argparse.SUPPRESS,
             help=help_line,
         )
@@ -82,12 +115,20 @@ def check(options: Options) -> Options:
         value, facts = getattr(options, each.name), each.metadata
         if value is None and each.default is None:
             continue
+        if facts["kind"] is bool:
+            continue
         if facts["kind"] is not str and not math.isfinite(value):
             raise UsageError(f"{_flag(each.name)} must be a finite number, got {value}")
         if facts["kind"] is not str and not facts["least"] <= value <= facts["most"]:
             raise UsageError(f"{_flag(each.name)} must be {_limits(facts)}, got {value}")
     if options.nproc > options.batch:
         raise UsageError(f"--nproc {options.nproc} is more than --batch {options.batch}; a process needs a lane")
+    if options.tie and options.embedding != options.hidden:
+        raise UsageError(f"--tie needs --embedding {options.hidden}, the --hidden, got {options.embedding}")
+    if options.layer_dropout and options.layers == 1:
+        raise UsageError("--layer-dropout acts between layers; it needs --layers 2 or more")
+    if options.layer_dropout and options.layer == "torch":
+        raise UsageError("--layer-dropout belongs to --layer anygru, got --layer torch")
     if options.layer == "torch" and options.backend is not None:
         raise UsageError(f"--backend {options.backend} belongs to --layer anygru, got --layer torch")
     return options
@@ -96,8 +137,8 @@ def check(options: Options) -> Options:
 def from_json(stored: Mapping[str, Any]) -> Options:
     """Parse the options of a checkpoint; ValueError if `to_json` does not write such."""
     known = {each.name: each.metadata["kind"] for each in fields(Options)}
-    if set(stored) != set(known):
-        raise ValueError(f"options {sorted(set(stored) ^ set(known))} are missing or unknown")
+    if unknown := sorted(set(stored) - set(known)):  # those that are missing came with a later version: the defaults
+        raise ValueError(f"options {unknown} are unknown")
     for name, value in stored.items():
         if value is not None and not (type(value) is known[name] or (known[name] is float and type(value) is int)):
             raise ValueError(f"option {name} has the value {value!r}")

@@ -23,8 +23,7 @@ from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from ...errors import AnygruError
 from .. import Failure
-from .corpus import load
-from .progress import Display, Screen
+from .progress import Display
 from .session import Job, StopRequest, run
 from .trainer import ConnectionLost, Group
 
@@ -107,7 +106,7 @@ def _work(rank: int, job: Job, port: int, sender: Connection) -> None:
         store = TCPStore(HOST, port, is_master=False)
         os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK)
         torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=SILENCE)
-        result = run(job, load(job.texts), Group(rank, size), Screen(job.bar) if rank == 0 else Display())
+        result = run(job, job.load_corpus(), Group(rank, size), job.display() if rank == 0 else Display())
     except (AnygruError, Failure, OSError) as error:
         sender.send(error)
         sender.close()

@@ -10,6 +10,8 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from .. import UsageError
+
 RECENT = 50  # steps over which the loss and the speed are averaged
 
 
@@ -84,6 +86,54 @@ class Screen(Display):
     def _speed(self) -> float:
         spent = self._times[-1] - self._times[0]
         return self._tokens * (len(self._times) - 1) / spent if spent else 0.0
+
+
+class Board(Display):
+    """Writes event files for TensorBoard into a run's folder."""
+
+    def __init__(self, folder: str) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise UsageError("--tensorboard needs another package: pip install 'anygru[tensorboard]'") from None
+        self._writer = SummaryWriter(folder)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._writer.close()
+
+    def step(self, step: int, bits_per_byte: float) -> None:
+        self._writer.add_scalar("bits per byte/training", bits_per_byte, step)
+
+    def validated(self, step: int, bits_per_byte: float, best: bool) -> None:
+        self._writer.add_scalar("bits per byte/held out", bits_per_byte, step)
+        self._writer.flush()
+
+
+class Displays(Display):
+    """Several displays as one."""
+
+    def __init__(self, *displays: Display) -> None:
+        self._displays = displays
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for display in self._displays:
+            display.__exit__(kind, error, at)
+
+    def note(self, text: str) -> None:
+        for display in self._displays:
+            display.note(text)
+
+    def start(self, step: int, steps: int, tokens: int, history: Sequence[float]) -> None:
+        for display in self._displays:
+            display.start(step, steps, tokens, history)
+
+    def step(self, step: int, bits_per_byte: float) -> None:
+        for display in self._displays:
+            display.step(step, bits_per_byte)
+
+    def validated(self, step: int, bits_per_byte: float, best: bool) -> None:
+        for display in self._displays:
+            display.validated(step, bits_per_byte, best)
 
 
 def _clock(seconds: float) -> str:

@@ -13,25 +13,26 @@ SAMPLE_TEMPERATURE = 0.6
 XZ_MEMORY = 1 << 24  # bytes of training text for xz: the last ones of a longer text
 
 
-def finish(folder: RunFolder, progress: Progress, corpus: Corpus) -> None:
-    """Draw the loss curve, compare with xz, and generate a sample from the best model."""
+def finish(folder: RunFolder, progress: Progress, corpus: Corpus, xz: bool = True) -> None:
+    """Draw the loss curve, compare with xz (if it is wanted), and generate a sample from the best model."""
     assert progress.state is not None
     assert progress.best is not None  # a finished run has been validated
     history = History.of(folder.read_tensors(progress.state))
     best = progress.best
     held_out = b"".join(document.data for document in corpus.held_out)
-    alone, after = compressed(corpus)
+    levels = dict(zip(("xz alone", "xz after the training text"), compressed(corpus), strict=True)) if xz else {}
     options = progress.options
     picture = folder.path / "loss.png"
     title = f"{options.layers} x {options.hidden} GRU, {len(history.training):,} steps in {progress.seconds:,.0f} s"
-    plot.draw(picture, history, {"xz alone": alone, "xz after the training text": after}, title)
+    plot.draw(picture, history, levels, title)
     model = folder.path / best.file.file
     print(f"trained {progress.step:,} steps in {progress.seconds:,.0f} s; best model after step {best.step:,}: {model}")
     print(f"loss curve: {picture}, {folder.path / 'loss.csv'}")
     print(f"bits per byte on the {len(held_out):,} held-out bytes:")
     print(f"  {best.bits_per_byte:.3f}  this model, chosen on them; its {model.stat().st_size:,} bytes are not counted")
-    print(f"  {after:.3f}  xz -9e that has seen the training text first")
-    print(f"  {alone:.3f}  xz -9e alone")
+    if xz:
+        print(f"  {levels['xz after the training text']:.3f}  xz -9e that has seen the training text first")
+        print(f"  {levels['xz alone']:.3f}  xz -9e alone")
     print(f"sample at temperature {SAMPLE_TEMPERATURE}, {SAMPLE_BYTES} bytes:\n", flush=True)
     shape, weights = read_model(model)
     write_text(generate(build(shape, weights, model), b"", SAMPLE_BYTES, SAMPLE_TEMPERATURE, options.seed))
@@ -41,8 +42,8 @@ def finish(folder: RunFolder, progress: Progress, corpus: Corpus) -> None:
 def compressed(corpus: Corpus) -> tuple[float, float]:
     """Return bits per byte of xz on the held-out documents, alone and after the training text.
 
-    All held-out documents are one input, so xz may learn from one for the next, which the model may not. "After" is
-    the length of both texts compressed together, less that of the training text alone.
+    All held-out documents are one input: unlike the model, xz can reuse one of them for the next. "After" is the length of
+    both texts compressed together, less that of the training text alone.
     """
     held_out = b"".join(document.data for document in corpus.held_out)
     training = b"".join(document.data for document in corpus.training)[-XZ_MEMORY:]

@@ -17,10 +17,10 @@ from torch import Tensor
 from ...checkpoints.atomic import open_for_replace
 from ...errors import CheckpointError
 from .. import Failure, UsageError
-from .checkpoint import Best, Progress, RunFolder, TensorFile
-from .corpus import Corpus
+from .checkpoint import Best, Progress, RunFolder, TensorFile, read_model
+from .corpus import Corpus, load
 from .options import Options
-from .progress import Display
+from .progress import Board, Display, Displays, Screen
 from .trainer import Group, Trainer, learning_rate
 
 TIMED_STEPS = 16
@@ -37,6 +37,16 @@ class Job:
     folder: str
     resume: bool
     bar: bool  # whether a progress bar is wanted
+    val_texts: tuple[str, ...] = ()
+    tensorboard: bool = False  # whether to write event files into the folder
+
+    def load_corpus(self) -> Corpus:
+        return load(self.texts, self.val_texts, self.options.val_fraction)
+
+    def display(self) -> Display:
+        """Return what shows the run to a person: on the terminal, and in TensorBoard if it is wanted."""
+        screen = Screen(self.bar)
+        return Displays(screen, Board(self.folder)) if self.tensorboard else screen
 
 
 @dataclass
@@ -122,17 +132,35 @@ class Session:
             self.progress = self._resume(job.options, corpus.digest)
         parameters = sum(weight.numel() for weight in self.trainer.parameters)
         self.display.note(f"text: {corpus.describe()}")
+        for warning in corpus.warnings:
+            self.display.note(f"warning: {warning}")
         self.display.note(f"model: {self.trainer.model.describe()}, {parameters:,} parameters")
         if not job.resume:
             self.progress = self._begin(job, corpus.digest)
 
     def _begin(self, job: Job, digest: str) -> Progress:
-        steps = job.options.steps or self._steps_in(job.options.seconds)
+        if job.options.init_from:
+            self._start_from(job.options.init_from)
+        steps = job.options.steps or self._steps_of_epochs(job.options) or self._steps_in(job.options.seconds)
         every = job.options.every or math.ceil(steps / VALIDATIONS)
         if self.group.rank == 0:
             self.folder.set_aside()
-        progress = Progress(0, steps, every, 0.0, job.options, job.texts, digest)
+        progress = Progress(0, steps, every, 0.0, job.options, job.texts, digest, val_texts=job.val_texts)
         return self._save(progress)
+
+    def _start_from(self, source: str) -> None:
+        """Take over the weights of a trained model."""
+        _, weights = read_model(source)
+        with torch.no_grad():
+            self.trainer.load_weights(weights)
+        self.display.note(f"starting from the weights of {source}")
+
+    def _steps_of_epochs(self, options: Options) -> int | None:
+        """Return the steps in which the lanes read the text `--epochs` times."""
+        if options.epochs is None:
+            return None
+        symbols = options.epochs * int(self.trainer.stream.lengths.sum())
+        return math.ceil(symbols / (options.batch * options.bptt * options.accumulate))
 
     def _resume(self, options: Options, digest: str) -> Progress:
         progress = self.folder.read()
@@ -173,8 +201,9 @@ class Session:
         with StopRequest(patient=self.group.size > 1) as stop, self.display:
             options, steps = self.progress.options, self.progress.steps
             warmup = min(100, steps // 20) if options.warmup is None else options.warmup
-            self.display.start(self.progress.step, steps, options.batch * options.bptt, self.history.training)
-            while self.progress.step < steps:
+            tokens = options.batch * options.bptt * options.accumulate
+            self.display.start(self.progress.step, steps, tokens, self.history.training)
+            while self.progress.step < self.progress.steps:
                 start = time.perf_counter()
                 rate = learning_rate(self.progress.step, steps, options.lr, warmup)
                 result = self.trainer.step(rate, stop=stop.signal != 0)
@@ -189,7 +218,7 @@ class Session:
                     self._validate_and_save()
                 elif result.stop:
                     self.progress = self._save(self.progress)
-                if result.stop and step < steps:
+                if result.stop and step < self.progress.steps:
                     return stop.signal or signal.SIGINT
         return FINISHED
 
@@ -202,8 +231,13 @@ class Session:
         best = progress.best is None or bits < progress.best.bits_per_byte
         if best:
             progress = replace(progress, best=Best(progress.step, bits, TensorFile("", 0, "")))
+        worse = sum(step > progress.best.step for step, _ in self.history.held_out) if progress.best else 0
+        if progress.options.patience is not None and worse >= progress.options.patience:
+            progress = replace(progress, steps=progress.step)
         self.progress = self._save(progress, self.trainer.weights() if best else None)
         self.display.validated(progress.step, bits, best)
+        if progress.finished and worse and worse == progress.options.patience:
+            self.display.note(f"stopped: no better validation for {worse} times (--patience)")
 
     def _save(self, progress: Progress, best_weights: Mapping[str, Tensor] | None = None) -> Progress:
         """Write a checkpoint: every process sends its part of the state, the first one writes."""

@@ -16,10 +16,10 @@ import torch.distributed
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from .. import Failure
+from .. import Failure, UsageError
 from .corpus import Corpus
 from .lanes import BOUNDARY, Batch, Lanes, Stream
-from .model import LanguageModel, Shape
+from .model import LanguageModel, Masks, Shape
 from .options import Options
 
 VALIDATION_WINDOW = 512
@@ -54,12 +54,16 @@ class Step(NamedTuple):
 
 
 class Trainer:
-    """Model, optimizer, lanes and random state: all that a training step changes."""
+    """Model, optimizer, lanes and random state: all that a training step changes.
+
+    The lanes, the random draws and what is saved stay on the CPU, so that a run is the same on every device, up to rounding.
+    """
 
     def __init__(self, options: Options, corpus: Corpus, group: Group) -> None:
         self.options, self.group = options, group
+        self.device = torch.device(options.device)
         torch.manual_seed(options.seed)
-        self.model = LanguageModel(Shape.of(options), options.layer, options.backend)
+        self.model = LanguageModel(Shape.of(options), options.layer, options.backend).to(self.device)
         self.model.probe()
         self.parameters = list(self.model.parameters())
         self.optimizer = torch.optim.AdamW(
@@ -79,20 +83,13 @@ class Trainer:
         self.validated = range(group.rank, len(corpus.held_out), group.size)  # this process's held-out documents
 
     def step(self, learning_rate: float, stop: bool = False) -> Step:
-        """Train on the next window of every lane; `stop` tells the other processes that this one was asked to."""
+        """Train on the next windows of every lane; `stop` tells the other processes that this one was asked to."""
         self.model.train()
-        segments = self.lanes.next().of_lanes(self.first_lane, self.end_lane)
-        batch = self.stream.pack(segments.start, segments.length, segments.slot)
-        state = self.model.initial_state(batch.rows)
-        state[:, segments.carried] = self.state[:, segments.lane[segments.carried]]
-
-        logits, state = self.model(batch, state, self._dropout_mask(batch))
-        self.state[:, segments.lane[segments.last]] = state.detach()[:, segments.last]
-        loss = cross_entropy(logits, batch.targets, reduction="sum")
         self.optimizer.zero_grad(set_to_none=True)
-        (loss / (self.options.batch * self.options.bptt)).backward()
-
-        facts = torch.stack([loss.detach(), (batch.targets != BOUNDARY).sum(), torch.tensor(float(stop))])
+        facts = torch.zeros(3)
+        for _ in range(self.options.accumulate):
+            facts += self._window()
+        facts[2] = float(stop)
         nats, size, stops = self._add_up_gradients(facts).tolist()
         torch.nn.utils.clip_grad_norm_(self.parameters, self.options.clip)
         for parameters in self.optimizer.param_groups:
@@ -100,20 +97,41 @@ class Trainer:
         self.optimizer.step()
         return Step(nats / math.log(2) / max(size, 1), stops > 0)
 
-    def _dropout_mask(self, batch: Batch) -> Tensor | None:
-        """Draw the mask for all lanes, since the generators are equal in every process, and return our rows of it."""
+    def _window(self) -> Tensor:
+        """Add the gradients of the next window; return its loss in nats, its bytes, and 0."""
         options = self.options
-        if options.dropout == 0:
-            return None
-        kept = torch.rand(options.batch * options.bptt, options.hidden) >= options.dropout
-        return kept[batch.slots] / (1 - options.dropout)
+        segments = self.lanes.next().of_lanes(self.first_lane, self.end_lane)
+        batch = self.stream.pack(segments.start, segments.length, segments.slot).to(self.device)
+        state = self.model.initial_state(batch.rows)
+        state[:, segments.carried] = self.state[:, segments.lane[segments.carried]]
+        with self._precision():
+            logits, state = self.model(batch, state, self._masks(batch))
+        self.state[:, segments.lane[segments.last]] = state.detach()[:, segments.last].to(self.state.dtype)
+        loss = cross_entropy(logits.float(), batch.targets, reduction="sum")
+        (loss / (options.batch * options.bptt * options.accumulate)).backward()
+        return torch.stack([loss.detach().cpu(), (batch.targets != BOUNDARY).sum().cpu(), torch.tensor(0.0)])
+
+    def _precision(self) -> torch.autocast:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.options.dtype == "bfloat16")
+
+    def _masks(self, batch: Batch) -> Masks:
+        """Draw masks for all lanes, since the generators are equal in every process, and return our rows of them."""
+        options = self.options
+        head = self._mask(options.dropout, batch) if options.dropout else None
+        between = range(1, options.layers) if options.layer_dropout else ()
+        return Masks(head, tuple(self._mask(options.layer_dropout, batch) for _ in between))
+
+    def _mask(self, probability: float, batch: Batch) -> Tensor:
+        kept = torch.rand(self.options.batch * self.options.bptt, self.options.hidden) >= probability
+        assert batch.slots is not None  # as in training
+        return (kept[batch.slots] / (1 - probability)).to(self.device)
 
     def _add_up_gradients(self, facts: Tensor) -> Tensor:
         """Sum gradients and facts over the processes in one message; return the sum of the facts."""
         if self.group.size == 1:
             return facts
         gradients = [p.grad for p in self.parameters if p.grad is not None]
-        message = self.group.add_up(torch.cat([facts, *(gradient.flatten() for gradient in gradients)]))
+        message = self.group.add_up(torch.cat([facts, *(gradient.flatten().cpu() for gradient in gradients)]))
         place = len(facts)
         for gradient in gradients:
             gradient.copy_(message[place : place + gradient.numel()].view_as(gradient))
@@ -132,10 +150,11 @@ class Trainer:
         state = self.model.initial_state(len(mine))
         sums = torch.zeros(2, dtype=torch.float64)
         while len(lengths):
-            batch = self.held_out.pack(starts, np.minimum(lengths, VALIDATION_WINDOW))
-            logits, state = self.model(batch, state)
-            sums[0] += cross_entropy(logits, batch.targets, reduction="sum")
-            sums[1] += (batch.targets != BOUNDARY).sum()
+            batch = self.held_out.pack(starts, np.minimum(lengths, VALIDATION_WINDOW)).to(self.device)
+            with self._precision():
+                logits, state = self.model(batch, state)
+            sums[0] += cross_entropy(logits.float(), batch.targets, reduction="sum").cpu()
+            sums[1] += (batch.targets != BOUNDARY).sum().cpu()
             going_on = lengths > VALIDATION_WINDOW
             starts, lengths = starts[going_on] + VALIDATION_WINDOW, lengths[going_on] - VALIDATION_WINDOW
             state = state[:, : len(lengths)].contiguous()
@@ -143,36 +162,45 @@ class Trainer:
         return nats / math.log(2) / size
 
     def weights(self) -> dict[str, Tensor]:
-        return {name: weight.detach() for name, weight in self.model.state_dict().items()}
+        return {name: weight.detach().cpu() for name, weight in self.model.state_dict().items()}
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the state from which `load_tensors` resumes to the same losses. All processes must call it together."""
         tensors = {f"model.{name}": weight for name, weight in self.weights().items()}
         for name, parameter in self.model.named_parameters():
             if moments := self.optimizer.state.get(parameter):
-                tensors |= {f"optimizer.{kind}.{name}": moments[kind] for kind in ADAM}
+                tensors |= {f"optimizer.{kind}.{name}": moments[kind].cpu() for kind in ADAM}
         tensors |= {f"lanes.{name}": value for name, value in self.lanes.state().items()}
-        state = self.model.initial_state(self.options.batch)
-        state[:, self.first_lane : self.end_lane] = self.state
+        state = self.model.initial_state(self.options.batch).cpu()
+        state[:, self.first_lane : self.end_lane] = self.state.cpu()
         tensors["lanes.state"] = self.group.add_up(state)
         tensors["random"] = torch.get_rng_state()
         return tensors
 
     def load_tensors(self, tensors: Mapping[str, Tensor], step: int) -> None:
         """Resume from `tensors`, saved after `step` steps. KeyError or ValueError if they are not of this model."""
-        for name, weight in self.model.state_dict().items():
-            weight.copy_(_like(tensors, f"model.{name}", weight))
+        self.load_weights({name.removeprefix("model."): tensor for name, tensor in tensors.items()})
         for name, parameter in self.model.named_parameters():
             if step:
                 self.optimizer.state[parameter] = {
-                    "step": torch.tensor(float(step)),
-                    **{kind: _like(tensors, f"optimizer.{kind}.{name}", parameter).clone() for kind in ADAM},
+                    "step": torch.tensor(float(step), device=self.device if self.device.type == "cuda" else None),
+                    **{
+                        kind: _like(tensors, f"optimizer.{kind}.{name}", parameter).to(self.device, copy=True)
+                        for kind in ADAM
+                    },
                 }
         shapes = self.lanes.state()
         self.lanes.load_state({name: _like(tensors, f"lanes.{name}", shapes[name]) for name in shapes})
         state = _like(tensors, "lanes.state", self.model.initial_state(self.options.batch))
-        self.state = state[:, self.first_lane : self.end_lane].clone()
+        self.state = state[:, self.first_lane : self.end_lane].to(self.device, copy=True)
         torch.set_rng_state(_like(tensors, "random", torch.get_rng_state()))
+
+    def load_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Start from these weights. KeyError or ValueError if they are not of this model."""
+        own = self.model.state_dict()
+        found = {name: _like(weights, name, weight) for name, weight in own.items()}
+        for name, weight in own.items():
+            weight.copy_(found[name])
 
 
 def _like(tensors: Mapping[str, Tensor], name: str, expected: Tensor) -> Tensor:
@@ -182,6 +210,19 @@ def _like(tensors: Mapping[str, Tensor], name: str, expected: Tensor) -> Tensor:
             f"{name} is {tensor.dtype} {list(tensor.shape)}, expected {expected.dtype} {list(expected.shape)}"
         )
     return tensor
+
+
+def check_device(name: str) -> torch.device:
+    """Return the device; UsageError if there is no such."""
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch without CUDA raises the second
+        reason = " ".join(str(error).split("\n")[0].split())
+        raise UsageError(f"--device {name} cannot be used: {reason}") from None
+    if device.type not in ("cpu", "cuda"):
+        raise UsageError(f"--device must be cpu or a CUDA device, got {name}")
+    return device
 
 
 def learning_rate(step: int, steps: int, peak: float, warmup: int) -> float:

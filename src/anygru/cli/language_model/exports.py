@@ -1,0 +1,65 @@
+"""The trained model in a form for deployment: one step as an ONNX file."""
+
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.export import Dim
+
+from .. import UsageError
+from .checkpoint import read_model
+from .generate import build
+from .model import LanguageModel
+
+
+class Step(nn.Module):
+    """The model for one symbol of each text: symbols int64 [B] and state [L, B, H] to logits [B, 257] and the next state."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, symbols: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        output, state = self.model.gru(self.model.embed(symbols).unsqueeze(0), state)
+        return self.model.head(output[0]), state
+
+
+def check(files: Sequence[str]) -> None:
+    """Raise UsageError, before anything is trained, for a file that cannot be written or has an unknown ending."""
+    for file in files:
+        if Path(file).suffix != ".onnx":
+            raise UsageError(f"--export writes files that end in .onnx, got {file!r}")
+        if not os.path.isdir(Path(file).absolute().parent):
+            raise UsageError(f"--export: there is no folder {str(Path(file).absolute().parent)!r}")
+    if files:
+        from ...onnx.operators import onnxscript_operators
+
+        onnxscript_operators()  # raises if the extra is not installed
+
+
+def write(files: Sequence[str], model: Path) -> None:
+    """Write the model to each file, and say so."""
+    for file in files:
+        from ...onnx import export
+
+        shape, weights = read_model(model)
+        step = Step(build(shape, weights, model)).eval()
+        # Of two texts: torch.export takes a dimension of 1 for fixed.
+        example = torch.zeros(2, dtype=torch.int64), torch.zeros(shape.layers, 2, shape.hidden)
+        batch = Dim("batch", min=1)
+        logging.disable(logging.WARNING)  # torch tells which of its translations need torchvision
+        try:
+            export(
+                step,
+                example,
+                file,
+                dynamic_shapes={"symbols": {0: batch}, "state": {1: batch}},
+                input_names=["symbols", "state"],
+                output_names=["logits", "next_state"],
+            )
+        finally:
+            logging.disable(logging.NOTSET)
+        print(f"exported one step (symbols, state -> logits, next_state): {file}")
