@@ -226,8 +226,8 @@ bool is_double(const Arguments& given) {
 
 template <class Real>
 void draw_reals(anygru::Mersenne& stream, Real* out, Index count, bool normal, double first, double second) {
-    normal ? stream.normal<Real>(out, count, Real(first), Real(second))
-           : stream.uniform<Real>(out, count, Real(first), Real(second));
+    normal ? anygru::draw_normal<Real>(stream, out, count, Real(first), Real(second))
+           : anygru::draw_uniform<Real>(stream, out, count, Real(first), Real(second));
 }
 
 // `kind` is "words" (64 bits each), or "uniform" (from `first` to `second`) or "normal" (mean and deviation), followed by 32
@@ -235,11 +235,10 @@ void draw_reals(anygru::Mersenne& stream, Real* out, Index count, bool normal, d
 Index mersenne(nb::handle state, Index position, nb::handle out, Index count, const std::string& kind, double first,
                double second) {
     if (position < 0 || position > anygru::mersenne_words || count < 0) refuse("no such place in the state");
-    anygru::Mersenne stream(tensor<std::uint64_t>(state, anygru::mersenne_words, "state"), position);
+    anygru::Mersenne stream{tensor<std::uint64_t>(state, anygru::mersenne_words, "state"), position};
     const bool normal = kind.rfind("normal", 0) == 0;
     if (kind == "words") {
-        auto* words = tensor<std::uint64_t>(out, count, "out");
-        for (Index i = 0; i < count; ++i) words[i] = stream.word();
+        anygru::draw_words(stream, tensor<std::uint64_t>(out, count, "out"), count);
     } else if (kind == "uniform32" || kind == "normal32") {
         draw_reals(stream, tensor<float>(out, count, "out"), count, normal, first, second);
     } else if (kind == "uniform64" || kind == "normal64") {
@@ -247,7 +246,7 @@ Index mersenne(nb::handle state, Index position, nb::handle out, Index count, co
     } else {
         refuse("kind must be words, uniform32, uniform64, normal32 or normal64");
     }
-    return stream.position();
+    return stream.position;
 }
 
 }  // namespace

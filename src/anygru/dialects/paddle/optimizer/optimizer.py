@@ -9,12 +9,16 @@ from ..base import unique_name
 from ..base.framework import EagerParamBase
 from ..nn.clip import ClipGradBase
 from ..regularizer import L2Decay, WeightDecayRegularizer
+from ..tensor.differentiable import gradient_of
 from ..tensor.operation import wrap
 from ..tensor.tensor import Tensor, as_torch, plain
 from .lr import LRScheduler
 
 Pairs = list[tuple[EagerParamBase, torch.Tensor]]
 Group = dict[str, Any]
+# Accumulators by name, and once more as plain torch tensors, which torch's functions on lists take faster than a subclass.
+State = tuple[dict[str, Tensor], list[torch.Tensor]]
+_torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 
 
 def as_regularizer(weight_decay: object, name: str) -> WeightDecayRegularizer | None:
@@ -77,7 +81,7 @@ class Optimizer:
         self._name = name
         self._groups: list[Group] = []
         self._parameter_list: list[EagerParamBase] = []
-        self._accumulators: dict[int, dict[str, Tensor]] = {}  # by the identity of the parameter
+        self._accumulators: dict[int, State] = {}  # by the identity of the parameter
         self._waiting: dict[str, Any] = {}
         given = list(parameters)
         if not given:
@@ -141,11 +145,8 @@ class Optimizer:
         self._learning_rate = scheduler
 
     def _gradients(self) -> Pairs:
-        return [
-            (parameter, parameter.grad)
-            for parameter in self._parameter_list
-            if not parameter.stop_gradient and parameter.grad is not None
-        ]
+        pairs = [(parameter, parameter.grad) for parameter in self._parameter_list if not parameter.stop_gradient]
+        return [(parameter, gradient) for parameter, gradient in pairs if gradient is not None]
 
     def step(self) -> None:
         """Change every parameter that has a gradient."""
@@ -156,15 +157,16 @@ class Optimizer:
         if rule is None:
             raise NotImplementedError(f"{type(self).__name__} has no update rule")
         rate = self.get_lr()
+        alike: dict[Any, tuple[Group, list[tuple[torch.Tensor, ...]]]] = {}
         with torch.no_grad():
-            steps = []
             for group, parameter, gradient in self._treated(params_grads):
                 options = self._options(parameter, group)
-                steps.append((group, parameter, plain(gradient.detach()), self._state(parameter, options), options))
-            for group, parameter, gradient, state, options in steps:
-                accumulators = [plain(each) for each in state.values()]
-                lr = rate * self._rate_factor(parameter, group)
-                rule(plain(parameter.detach()), gradient, *accumulators, lr=lr, **options)
+                _, values = self._state(parameter, options)
+                options["lr"] = rate * self._rate_factor(parameter, group)
+                key = *options.values(), _torch_dtype(parameter), parameter.device
+                alike.setdefault(key, (options, []))[1].append((plain(parameter), plain(gradient), *values))
+            for options, rows in alike.values():
+                rule(*(list(column) for column in zip(*rows, strict=True)), **options)
 
     def _treated(self, params_grads: Pairs) -> list[tuple[Group, EagerParamBase, torch.Tensor]]:
         """The gradients clipped, and then with the regularizers' terms."""
@@ -220,26 +222,30 @@ class Optimizer:
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
         """Make all gradients zeros, or None with `set_to_zero=False`."""
-        for parameter in self._parameter_list:
-            if not parameter.stop_gradient:
-                parameter.clear_gradient(set_to_zero)
+        trained = [parameter for parameter in self._parameter_list if not parameter.stop_gradient]
+        if not set_to_zero:
+            for parameter in trained:
+                parameter.clear_gradient(False)
+        elif held := [grad for grad in map(gradient_of, trained) if grad is not None]:
+            with torch.no_grad():
+                torch._foreach_zero_(held)
 
     clear_gradients = clear_grad
 
-    def _state(self, parameter: EagerParamBase, options: dict[str, Any]) -> dict[str, Tensor]:
+    def _state(self, parameter: EagerParamBase, options: dict[str, Any]) -> State:
         """The accumulators of a parameter; made for its first step, from a loaded state_dict if one waits."""
         state = self._accumulators.get(id(parameter))
         if state is not None:
             return state
-        state = {}
-        for name in self.accumulators:
-            state[name] = wrap(self._start(name, plain(parameter.detach()), options))
-            state[name].name = unique_name.generate(f"{parameter.name}_{name}")
-            state[name].persistable = True
+        values = [self._start(name, plain(parameter.detach()), options) for name in self.accumulators]
+        named = {name: wrap(value.detach()) for name, value in zip(self.accumulators, values, strict=True)}
+        for name, tensor in named.items():
+            tensor.name = unique_name.generate(f"{parameter.name}_{name}")
+            tensor.persistable = True
         if self._waiting:
-            self._load(state)
-        self._accumulators[id(parameter)] = state
-        return state
+            self._load(named)
+        self._accumulators[id(parameter)] = named, values
+        return named, values
 
     def _start(self, name: str, parameter: torch.Tensor, options: dict[str, Any]) -> torch.Tensor:
         """The first value of an accumulator."""
@@ -270,7 +276,7 @@ class Optimizer:
 
         As in Paddle 2.6 (recorded) a loaded state shows only after the next step, which makes the accumulators.
         """
-        states = self._accumulators.values()
+        states = [named for named, _ in self._accumulators.values()]
         out: dict[str, Any] = {state[name].name: state[name] for name in self.accumulators for state in states}
         if isinstance(self._learning_rate, LRScheduler):
             out["LR_Scheduler"] = self._learning_rate.state_dict()
@@ -291,7 +297,7 @@ class Optimizer:
         for key in ("LR_Scheduler", "StructuredToParameterName@@", "master_weights"):
             state.pop(key, None)
         self._waiting = state
-        for accumulators in self._accumulators.values():
-            self._load(accumulators)
+        for named, _ in self._accumulators.values():
+            self._load(named)
 
     set_dict = set_state_dict

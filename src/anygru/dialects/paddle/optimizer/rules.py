@@ -1,6 +1,7 @@
-"""Paddle's update rules, one function each: it changes a parameter `p` and its accumulators in place, by the gradient `g`.
+"""Paddle's update rules, one function each: it changes parameters `p` and their accumulators in place, by the gradients `g`.
 
-The arguments after `g` are the accumulators in the order of `Optimizer.accumulators`, then the learning rate and the options.
+Each argument before the learning rate is a list with an entry for every parameter that shares the rate and the options: one
+call of torch steps them all. The lists after `g` are the accumulators in the order of `Optimizer.accumulators`.
 Where a rule differs from the one in torch.optim, its docstring says how. Source: the CPU kernels of Paddle 2.6
 (`paddle/phi/kernels/cpu/*_kernel.cc` and `funcs/*_functors.h`), read, and their results, recorded.
 """
@@ -9,88 +10,119 @@ import math
 
 import torch
 
-T = torch.Tensor
+Ts = list[torch.Tensor]
 
 
-def sgd(p: T, g: T, lr: float) -> None:
+def sgd(p: Ts, g: Ts, lr: float) -> None:
     """Gradient descent."""
-    p.sub_(g, alpha=lr)
+    torch._foreach_sub_(p, g, alpha=lr)
 
 
-def momentum(p: T, g: T, velocity: T, lr: float, mu: float, nesterov: bool) -> None:
+def momentum(p: Ts, g: Ts, velocity: Ts, lr: float, mu: float, nesterov: bool) -> None:
     """Gradient descent with a velocity (B. Polyak, 1964), or one step ahead of it (Y. Nesterov, 1983)."""
-    velocity.mul_(mu).add_(g)
-    p.sub_(torch.add(g, velocity, alpha=mu) if nesterov else velocity, alpha=lr)
+    _scale(velocity, mu)
+    torch._foreach_add_(velocity, g)
+    torch._foreach_sub_(p, torch._foreach_add(g, velocity, alpha=mu) if nesterov else velocity, alpha=lr)
 
 
-def adagrad(p: T, g: T, moment: T, lr: float, epsilon: float) -> None:
+def adagrad(p: Ts, g: Ts, moment: Ts, lr: float, epsilon: float) -> None:
     """J. Duchi and others, 2011."""
-    moment.addcmul_(g, g)
-    p.addcdiv_(g, moment.sqrt().add_(epsilon), value=-lr)
+    torch._foreach_addcmul_(moment, g, g)
+    torch._foreach_addcdiv_(p, g, torch._foreach_add(torch._foreach_sqrt(moment), epsilon), value=-lr)
 
 
-def adadelta(p: T, g: T, squared_grad: T, squared_update: T, lr: float, rho: float, epsilon: float) -> None:
+def _scale(x: Ts, factor: float) -> None:
+    """Multiply by one number; torch's functions on lists take it faster as a tensor."""
+    dtype = torch.promote_types(x[0].dtype, torch.float32)  # the number is not rounded to a half-precision type
+    torch._foreach_mul_(x, torch.full((), factor, dtype=dtype, device=x[0].device))
+
+
+def _mean(of: Ts, share: float, first: Ts, second: Ts | None = None) -> None:
+    """Move running means towards `first`, or towards the products of `first` and `second`; `share` of the old stays."""
+    _scale(of, share)
+    if second is None:
+        torch._foreach_add_(of, first, alpha=1 - share)
+    else:
+        torch._foreach_addcmul_(of, first, second, value=1 - share)
+
+
+def adadelta(p: Ts, g: Ts, squared_grad: Ts, squared_update: Ts, lr: float, rho: float, epsilon: float) -> None:
     """M. Zeiler, 2012."""
-    squared_grad.mul_(rho).addcmul_(g, g, value=1 - rho)
-    update = (squared_update + epsilon).div_(squared_grad + epsilon).sqrt_().mul_(g)
-    squared_update.mul_(rho).addcmul_(update, update, value=1 - rho)
-    p.sub_(update, alpha=lr)
+    _mean(squared_grad, rho, g, g)
+    update = torch._foreach_add(squared_update, epsilon)
+    torch._foreach_div_(update, torch._foreach_add(squared_grad, epsilon))
+    torch._foreach_sqrt_(update)
+    torch._foreach_mul_(update, g)
+    _mean(squared_update, rho, update, update)
+    torch._foreach_sub_(p, update, alpha=lr)
 
 
 def rmsprop(
-    p: T, g: T, moment: T, square: T, mean: T, lr: float, rho: float, epsilon: float, mu: float, centered: bool
+    p: Ts, g: Ts, moment: Ts, square: Ts, mean: Ts, lr: float, rho: float, epsilon: float, mu: float, centered: bool
 ) -> None:
     """G. Hinton, lecture 6, 2012. Epsilon stands under the root and the learning rate within the momentum; torch: neither."""
-    square.mul_(rho).addcmul_(g, g, value=1 - rho)
+    _mean(square, rho, g, g)
     variance = square
     if centered:
-        mean.mul_(rho).add_(g, alpha=1 - rho)
-        variance = square - mean * mean
-    moment.mul_(mu).addcdiv_(g, (variance + epsilon).sqrt_(), value=lr)
-    p.sub_(moment)
+        _mean(mean, rho, g)
+        variance = torch._foreach_sub(square, torch._foreach_mul(mean, mean))
+    root = torch._foreach_sqrt(torch._foreach_add(variance, epsilon))
+    _scale(moment, mu)
+    torch._foreach_addcdiv_(moment, g, root, value=lr)
+    torch._foreach_sub_(p, moment)
 
 
 def adam(
-    p: T, g: T, first: T, second: T, power1: T, power2: T, lr: float, beta1: float, beta2: float, epsilon: float
+    p: Ts, g: Ts, first: Ts, second: Ts, power1: Ts, power2: Ts, lr: float, beta1: float, beta2: float, epsilon: float
 ) -> None:
     """D. Kingma, J. Ba, 2015. The powers beta ** step are accumulators of one element, as Paddle's files hold them."""
-    first.mul_(beta1).add_(g, alpha=1 - beta1)
-    second.mul_(beta2).addcmul_(g, g, value=1 - beta2)
-    correction = math.sqrt(1 - float(power2))
-    p.addcdiv_(first, second.sqrt().add_(epsilon * correction), value=-lr * correction / (1 - float(power1)))
-    power1.mul_(beta1)
-    power2.mul_(beta2)
+    _mean(first, beta1, g)
+    _mean(second, beta2, g, g)
+    corrections = [math.sqrt(1 - float(power)) for power in power2]
+    root = torch._foreach_sqrt(second)
+    torch._foreach_add_(root, [epsilon * correction for correction in corrections])
+    rates = [-lr * correction / (1 - float(power)) for correction, power in zip(corrections, power1, strict=True)]
+    torch._foreach_addcdiv_(p, first, root, rates)
+    _scale(power1, beta1)
+    _scale(power2, beta2)
 
 
-def adamax(p: T, g: T, moment: T, norm: T, power1: T, lr: float, beta1: float, beta2: float, epsilon: float) -> None:
+def adamax(p: Ts, g: Ts, moment: Ts, norm: Ts, power1: Ts, lr: float, beta1: float, beta2: float, epsilon: float) -> None:
     """D. Kingma, J. Ba, 2015, section 7.1. Epsilon is added to the old maximum; torch adds it to the new one."""
-    moment.mul_(beta1).add_(g, alpha=1 - beta1)
-    torch.maximum(g.abs(), norm.mul_(beta2).add_(epsilon), out=norm)
-    p.addcdiv_(moment, norm, value=-lr / (1 - float(power1)))
-    power1.mul_(beta1)
+    _mean(moment, beta1, g)
+    _scale(norm, beta2)
+    torch._foreach_add_(norm, epsilon)
+    torch._foreach_maximum_(norm, torch._foreach_abs(g))
+    torch._foreach_addcdiv_(p, moment, norm, [-lr / (1 - float(power)) for power in power1])
+    _scale(power1, beta1)
 
 
 def adamw(
-    p: T, g: T, first: T, second: T, power1: T, power2: T, lr: float, beta1: float, beta2: float, epsilon: float,
+    p: Ts, g: Ts, first: Ts, second: Ts, power1: Ts, power2: Ts, lr: float, beta1: float, beta2: float, epsilon: float,
     decay: float,
 ) -> None:  # fmt: skip
     """Adam after the parameter has shrunk by lr * decay (I. Loshchilov, F. Hutter, 2019)."""
-    p.mul_(1 - lr * decay)
+    _scale(p, 1 - lr * decay)
     adam(p, g, first, second, power1, power2, lr, beta1, beta2, epsilon)
 
 
 def lamb(
-    p: T, g: T, first: T, second: T, power1: T, power2: T, lr: float, beta1: float, beta2: float, epsilon: float,
+    p: Ts, g: Ts, first: Ts, second: Ts, power1: Ts, power2: Ts, lr: float, beta1: float, beta2: float, epsilon: float,
     decay: float, always_adapt: bool,
 ) -> None:  # fmt: skip
     """Adam scaled by the norms of parameter and update (Y. You and others, 2020)."""
-    first.mul_(beta1).add_(g, alpha=1 - beta1)
-    second.mul_(beta2).addcmul_(g, g, value=1 - beta2)
-    root = (second / (1 - float(power2))).sqrt_().add_(epsilon)
-    change = (first / (1 - float(power1))).div_(root).add_(p, alpha=decay)
+    _mean(first, beta1, g)
+    _mean(second, beta2, g, g)
+    root = torch._foreach_sqrt(torch._foreach_div(second, [1 - float(power) for power in power2]))
+    torch._foreach_add_(root, epsilon)
+    change = torch._foreach_div(first, [1 - float(power) for power in power1])
+    torch._foreach_div_(change, root)
+    torch._foreach_add_(change, p, alpha=decay)
     if decay != 0 or always_adapt:  # Paddle does not scale the updates of parameters that do not decay
-        size, length = p.norm(), change.norm()
-        change.mul_(torch.where((size > 0) & (length > 0), size / length, torch.ones_like(size)))
-    p.sub_(change, alpha=lr)
-    power1.mul_(beta1)
-    power2.mul_(beta2)
+        sizes = zip(torch._foreach_norm(p), torch._foreach_norm(change), strict=True)
+        ones = torch.ones((), dtype=change[0].dtype, device=change[0].device)
+        factors = [torch.where((size > 0) & (length > 0), size / length, ones) for size, length in sizes]
+        torch._foreach_mul_(change, factors)
+    torch._foreach_sub_(p, change, alpha=lr)
+    _scale(power1, beta1)
+    _scale(power2, beta2)

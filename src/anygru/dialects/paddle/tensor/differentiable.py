@@ -21,6 +21,11 @@ _torch_grad = torch.Tensor.grad.__get__  # type: ignore[union-attr]
 _set_torch_grad = torch.Tensor.grad.__set__  # type: ignore[union-attr]
 
 
+def gradient_of(tensor: torch.Tensor) -> torch.Tensor | None:
+    """The gradient of a leaf, or the one that `retain_grads` kept."""
+    return _torch_grad(tensor) if tensor.is_leaf else tensor.__dict__.get("_retained")
+
+
 class TensorHookRemoveHelper:
     """Takes a gradient hook off again."""
 
@@ -68,7 +73,7 @@ class Differentiable(torch.Tensor):
     @property
     def grad(self) -> "Tensor | None":
         """The gradient of a leaf (or of a tensor with `retain_grads`), None before `backward`."""
-        grad = _torch_grad(self) if self.is_leaf else self.__dict__.get("_retained")
+        grad = gradient_of(self)
         if type(grad) is torch.Tensor:
             wrap(grad).__dict__["_stop_gradient"] = False  # Paddle's gradients say so
         return grad
@@ -93,12 +98,12 @@ class Differentiable(torch.Tensor):
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
         """Make the gradient zeros, or None with `set_to_zero=False`."""
-        grad = _torch_grad(self) if self.is_leaf else self.__dict__.get("_retained")
+        grad = gradient_of(self)
         if grad is None:
             return
         if set_to_zero:
             with torch.no_grad():
-                grad.detach().zero_()
+                torch.Tensor.zero_(grad)
         elif self.is_leaf:
             _set_torch_grad(self, None)
         else:

@@ -11,21 +11,25 @@ from .loss import check_reduction, reduced
 
 __all__ = ["cross_entropy", "softmax_with_cross_entropy"]
 
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}  # torch's numbers
+_torch_shape = torch.Tensor.shape.__get__  # type: ignore[attr-defined]
 
-def _hard(log_p: torch.Tensor, label: torch.Tensor, axis: int, ignore_index: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """-log_p at the labels (0 where ignored) with the class axis kept, and the labels in that shape."""
+
+def _labels(log_p: torch.Tensor, label: torch.Tensor, axis: int) -> torch.Tensor:
+    """Hard labels as int64, the class axis kept with length 1."""
     if label.ndim == log_p.ndim - 1:
         label = torch.unsqueeze(label, axis)
-    expected = list(log_p.shape)
+    expected = list(_torch_shape(log_p))
     expected[axis] = 1
-    if list(label.shape) != expected:
+    if list(_torch_shape(label)) != expected:
         raise ValueError(
             f"(InvalidArgument) cross_entropy: label must have shape {expected} or that without the 1, got {list(label.shape)}"
         )
-    label = plain(torch.Tensor.to(label, torch.int64))
-    ignored = label == ignore_index
-    classes = int(log_p.shape[axis])
-    safe = torch.where(ignored, 0, label)
+    return plain(torch.Tensor.to(label, torch.int64))
+
+
+def _need_classes(label: torch.Tensor, classes: int, ignore_index: int) -> None:
+    safe = torch.where(label == ignore_index, 0, label)
     if safe.numel() and not (int(safe.min()) >= 0 and int(safe.max()) < classes):
         raise paddles(
             IndexError(
@@ -33,8 +37,26 @@ def _hard(log_p: torch.Tensor, label: torch.Tensor, axis: int, ignore_index: int
                 f"{int(safe.min())} to {int(safe.max())}"
             )
         )
-    loss = torch.neg(torch.gather(plain(log_p), axis, safe))
-    return torch.where(ignored, torch.zeros((), dtype=loss.dtype), loss), label
+
+
+def _hard(log_p: torch.Tensor, label: torch.Tensor, axis: int, ignore_index: int, reduction: str) -> Any:
+    """-log_p at the labels that `_labels` gave, 0 where ignored, in their shape; or the mean or sum of all."""
+    classes = int(_torch_shape(log_p)[axis])
+    if not label.is_cpu:  # on a GPU torch's kernel would stop the process instead of raising
+        _need_classes(label, classes, ignore_index)
+    rows = torch.movedim(log_p, axis, -1).reshape(-1, classes)
+    try:
+        loss, counted = torch.ops.aten.nll_loss_forward(
+            plain(rows), label.reshape(-1), None, _REDUCTIONS[reduction], ignore_index
+        )
+    except IndexError:
+        _need_classes(label, classes, ignore_index)
+        raise
+    if reduction == "none":
+        return loss.reshape(label.shape)
+    if reduction == "mean" and not float(counted):  # torch's mean of no label is NaN, Paddle's zero (recorded, 2.6.2)
+        return _hard(log_p, label, axis, ignore_index, "sum")
+    return loss
 
 
 def _log_probabilities(input: torch.Tensor, axis: int, use_softmax: bool) -> torch.Tensor:
@@ -57,7 +79,7 @@ def softmax_with_cross_entropy(
     if soft_label:
         loss = torch.neg(torch.sum(torch.mul(label, log_p), dim=axis, keepdim=True))
     else:
-        loss = _hard(log_p, label, axis, ignore_index)[0]
+        loss = _hard(log_p, _labels(log_p, label, axis), axis, ignore_index, "none")
     return (loss, torch.exp(log_p)) if return_softmax else loss
 
 
@@ -113,22 +135,31 @@ def cross_entropy(
     if soft_label:
         total = torch.logsumexp(plain(input), axis, keepdim=True) if use_softmax else None
         return _soft_cross_entropy(log_p, plain(label).detach(), weight, reduction, axis, total)
-    loss, labels = _hard(log_p, label, axis, ignore_index)
-    counts = (labels != ignore_index).to(loss.dtype)
-    if weight is not None:
-        if int(weight.shape[-1]) != int(input.shape[axis]):
-            raise ValueError(
-                f"input's class_dimension({input.shape[axis]}) must equal to weight's class_dimension({weight.shape[-1]}) "
-                "when weight is provided"
-            )
-        factors = plain(weight)[torch.where(labels == ignore_index, 0, labels)] * counts
-        loss, counts = loss * factors, factors
-    if reduction == "mean":
-        total = counts.sum()
-        return torch.div(loss.sum(), torch.where(total == 0, torch.ones_like(total), total))
-    if reduction == "sum":
-        return torch.sum(loss)
-    return torch.squeeze(loss, axis) if label.ndim == input.ndim - 1 else loss
+    labels = _labels(log_p, label, axis)
+    if weight is None:
+        loss = _hard(log_p, labels, axis, ignore_index, reduction)
+    else:
+        loss = _weighted(log_p, labels, plain(weight), axis, ignore_index, reduction)
+    return loss if reduction != "none" or label.ndim == input.ndim else torch.squeeze(loss, axis)
+
+
+def _weighted(
+    log_p: torch.Tensor, label: torch.Tensor, weight: torch.Tensor, axis: int, ignore_index: int, reduction: str
+) -> torch.Tensor:
+    """As `_hard`, every element times the weight of its class, which gets a gradient too."""
+    if int(weight.shape[-1]) != int(log_p.shape[axis]):
+        raise ValueError(
+            f"input's class_dimension({log_p.shape[axis]}) must equal to weight's class_dimension({weight.shape[-1]}) "
+            "when weight is provided"
+        )
+    loss = _hard(log_p, label, axis, ignore_index, "none")
+    ignored = label == ignore_index
+    factors = torch.where(ignored, 0.0, weight[torch.where(ignored, 0, label)])
+    loss = loss * factors
+    if reduction != "mean":
+        return loss.sum() if reduction == "sum" else loss
+    total = factors.sum()
+    return torch.div(loss.sum(), torch.where(total == 0, torch.ones_like(total), total))
 
 
 def _smoothed(input: torch.Tensor, label: torch.Tensor, axis: int, smoothing: float, soft: bool) -> torch.Tensor:

@@ -24,20 +24,29 @@ def embedding(
     if padding_idx is not None and not -rows <= padding_idx < rows:
         raise ValueError(f"padding_idx must be within [-{rows}, {rows}), but got {padding_idx}")
     index = torch.Tensor.to(x, torch.int64)
-    if torch.Tensor.numel(index) and not (int(index.min()) >= 0 and int(index.max()) < rows):
-        raise ValueError(
-            f"(InvalidArgument) Variable value (input) of OP(embedding) expected >= 0 and < {rows}, but got values from "
-            f"{int(index.min())} to {int(index.max())}. Please check input value."
-        )
+    if not index.is_cpu:  # on a GPU torch's kernel would stop the process instead of raising
+        _need_rows(index, rows)
+    padding = -1 if padding_idx is None else padding_idx % rows
+    try:
+        out = torch.embedding(weight, index, padding)
+    except IndexError:
+        _need_rows(index, rows)
+        raise
     if padding_idx is None:
-        return torch.embedding(weight, index)
-    padding = padding_idx % rows
-    out = torch.embedding(weight, index, padding)
+        return out
     return torch.where(
         torch.eq(index, padding).unsqueeze(-1),
         torch.zeros([], dtype=torch.Tensor.dtype.__get__(out)),  # type: ignore[attr-defined]
         out,
     )
+
+
+def _need_rows(index: torch.Tensor, rows: int) -> None:
+    if torch.Tensor.numel(index) and not (int(index.min()) >= 0 and int(index.max()) < rows):
+        raise ValueError(
+            f"(InvalidArgument) Variable value (input) of OP(embedding) expected >= 0 and < {rows}, but got values from "
+            f"{int(index.min())} to {int(index.max())}. Please check input value."
+        )
 
 
 @operation
