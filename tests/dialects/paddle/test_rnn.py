@@ -280,3 +280,31 @@ def test_layers_of_fluid():
     assert fluid.dygraph.parallel.prepare_context() is None
     with pytest.raises(NotImplementedError, match="use paddle.nn.GRU"):
         fluid.layers.dynamic_gru(images, 4)
+
+
+class _Counting:
+    """A cell that scores the token after its input highest."""
+
+    def __call__(self, inputs, states):
+        return nn.functional.one_hot((inputs + 1) % 5, 5) * 9.0, states + 1
+
+
+@pytest.mark.parametrize("kind", ["GreedyEmbeddingHelper", "SampleEmbeddingHelper"])
+def test_fluid_decodes_until_the_end_token(kind):
+    helper = getattr(fluid.layers, kind)(lambda tokens: tokens, paddle.to_tensor([0, 2]), 4)
+    decoder = fluid.layers.BasicDecoder(_Counting(), helper)
+    outputs, states, lengths = fluid.layers.dynamic_decode(
+        decoder, paddle.zeros([2]), max_step_num=9, impute_finished=True, return_length=True
+    )
+    assert outputs.cell_outputs.shape == [2, 4, 5]
+    assert outputs.sample_ids.numpy()[:, :2].tolist() == [[1, 2], [3, 4]]
+    assert outputs.sample_ids.numpy()[0].tolist() == [1, 2, 3, 4]
+
+
+def test_fluid_trains_on_given_steps():
+    steps = paddle.to_tensor(np.arange(6).reshape(2, 3))
+    helper = fluid.layers.TrainingHelper(steps, paddle.to_tensor([3, 1]))
+    decoder = fluid.layers.BasicDecoder(_Counting(), helper, output_fn=lambda scores: scores / 9)
+    outputs, _ = fluid.layers.dynamic_decode(decoder, paddle.zeros([2]))
+    np.testing.assert_array_equal(outputs.sample_ids.numpy()[0], [1, 2, 3])
+    np.testing.assert_array_equal(outputs.sample_ids.numpy()[1, 0], 4)

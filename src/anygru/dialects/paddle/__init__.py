@@ -13,6 +13,7 @@ from . import base as base
 from . import callbacks as callbacks
 from . import device as device
 from . import distributed as distributed
+from . import distribution as distribution
 from . import fluid as fluid
 from . import framework as framework
 from . import hapi as hapi
@@ -51,6 +52,7 @@ from .framework.framework import *
 from .framework.io import *
 from .framework.random import *
 from .hapi.model import *
+from .hapi.model_summary import *
 from .tensor.attribute import *
 from .tensor.creation import *
 from .tensor.inplace import *

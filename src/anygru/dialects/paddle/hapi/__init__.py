@@ -2,3 +2,4 @@
 
 from . import callbacks as callbacks
 from .model import *
+from .model_summary import *

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from ..._hook.not_covered import not_covered
+from ..amp import mixed
 from ..base.dygraph.base import no_grad
 from ..distributed import parallel
 from ..distributed.communication import collectives
@@ -25,6 +26,7 @@ from ..static.input import InputSpec
 from ..tensor import creation, manipulation, math
 from ..tensor.tensor import Tensor
 from .callbacks import Callback, CallbackList, EarlyStopping, configured
+from .model_summary import summary
 
 __all__ = ["Model"]
 
@@ -74,6 +76,7 @@ class Model:
         self._optimizer: Optimizer | None = None
         self._loss: Callable[..., Any] | None = None
         self._metrics: list[Metric] = []
+        self._mixed = False
         self._accumulate = 1
         self._left_to_do: int | None = None
         self._whole: Layer = network
@@ -90,10 +93,13 @@ class Model:
     ) -> None:
         """Give the optimizer, the loss (called with outputs and labels) and the metrics.
 
+        Mixed precision, by a level of `amp_configs` ("O1", "O2") or a dict of options, changes nothing on a CPU but warns, as
+        `paddle.amp.auto_cast` does.
+
         Raises:
             TypeError: for a loss that cannot be called.
             AssertionError: for a metric that is none.
-            NotCoveredError: for mixed precision.
+            ValueError: for options of mixed precision that are none.
         """
         if loss is not None and not callable(loss):
             raise TypeError("'loss' must be sub classes of `paddle.nn.Layer` or any callable function.")
@@ -101,9 +107,7 @@ class Model:
         for metric in self._metrics:
             if not isinstance(metric, Metric):
                 raise AssertionError(f"{type(metric).__name__} is not sub class of Metric")
-        level = amp_configs.get("level", "O1") if isinstance(amp_configs, dict) and amp_configs else amp_configs or "O0"
-        if level != "O0":
-            raise not_covered("paddle.Model.prepare(amp_configs=...)", "paddle.amp.auto_cast in the network's forward")
+        self._mixed = _amp_options(amp_configs)
 
     def train_batch(self, inputs: Any, labels: Any = None, update: bool = True) -> Any:
         """One step of training: the losses, and the metrics if there are any; without `update` gradients add up."""
@@ -112,7 +116,8 @@ class Model:
         self.network.train()
         self.mode = "train"
         targets = _tensors(labels)
-        outputs = _listed(self._whole(*_tensors(inputs)))
+        with mixed.auto_cast(self._mixed):
+            outputs = _listed(self._whole(*_tensors(inputs)))
         losses = _listed(self._loss(*outputs, *targets))
         total = math.add_n(losses)
         total.backward()
@@ -348,9 +353,34 @@ class Model:
         if self._optimizer is not None and not reset_optimizer and os.path.exists(stem + ".pdopt"):
             self._optimizer.set_state_dict(files.load(stem + ".pdopt"))
 
+    def summary(self, input_size: Any = None, dtype: str | None = None) -> dict[str, int]:
+        """Print the layers; `paddle.summary` of the network, by the sizes of its `InputSpec`s unless given."""
+        return summary(self.network, self._inputs if input_size is None else input_size, dtype)
+
     def parameters(self, *args: Any, **kwargs: Any) -> list[Any]:
         """The network's parameters."""
         return self.network.parameters()
+
+
+_AMP_OPTIONS = {
+    "custom_black_list", "custom_black_varnames", "custom_white_list", "decr_every_n_nan_or_inf", "decr_ratio",
+    "incr_every_n_steps", "incr_ratio", "init_loss_scaling", "level", "use_dynamic_loss_scaling",
+}  # fmt: skip
+
+
+def _amp_options(given: str | dict[str, Any] | None) -> bool:
+    """Whether mixed precision is asked for. Raises ValueError for levels and options that Paddle 2.6 does not know (read)."""
+    options = {"level": given or "O0"} if isinstance(given, str) or not given else given
+    level = options.get("level", "O1")
+    if level not in ("O0", "O1", "O2"):
+        raise ValueError("The level of amp_configs should be 'O0', 'O1' or 'O2'.")
+    unknown = options.keys() - _AMP_OPTIONS
+    if unknown and level != "O0":
+        raise ValueError(
+            "Except for 'level', the keys of 'amp_configs' must be accepted by mixed precision APIs, but "
+            f"{tuple(sorted(unknown))} could not be recognized."
+        )
+    return bool(level != "O0")
 
 
 def _steps(loader: Iterable[Any]) -> int | None:

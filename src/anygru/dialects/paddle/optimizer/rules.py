@@ -11,6 +11,7 @@ import math
 import torch
 
 Ts = list[torch.Tensor]
+Tensors = list[torch.Tensor] | tuple[torch.Tensor, ...]  # the second from torch's functions on lists
 
 
 def sgd(p: Ts, g: Ts, lr: float) -> None:
@@ -37,7 +38,7 @@ def _scale(x: Ts, factor: float) -> None:
     torch._foreach_mul_(x, torch.full((), factor, dtype=dtype, device=x[0].device))
 
 
-def _mean(of: Ts, share: float, first: Ts, second: Ts | None = None) -> None:
+def _mean(of: Ts, share: float, first: Tensors, second: Tensors | None = None) -> None:
     """Move running means towards `first`, or towards the products of `first` and `second`; `share` of the old stays."""
     _scale(of, share)
     if second is None:
@@ -62,7 +63,7 @@ def rmsprop(
 ) -> None:
     """G. Hinton, lecture 6, 2012. Epsilon stands under the root and the learning rate within the momentum; torch: neither."""
     _mean(square, rho, g, g)
-    variance = square
+    variance: Tensors = square
     if centered:
         _mean(mean, rho, g)
         variance = torch._foreach_sub(square, torch._foreach_mul(mean, mean))
@@ -87,7 +88,9 @@ def adam(
     _scale(power2, beta2)
 
 
-def adamax(p: Ts, g: Ts, moment: Ts, norm: Ts, power1: Ts, lr: float, beta1: float, beta2: float, epsilon: float) -> None:
+def adamax(
+    p: Ts, g: Ts, moment: Ts, norm: Ts, power1: Ts, lr: float, beta1: float, beta2: float, epsilon: float
+) -> None:
     """D. Kingma, J. Ba, 2015, section 7.1. Epsilon is added to the old maximum; torch adds it to the new one."""
     _mean(moment, beta1, g)
     _scale(norm, beta2)

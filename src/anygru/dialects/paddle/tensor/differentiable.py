@@ -76,7 +76,7 @@ class Differentiable(torch.Tensor):
         grad = gradient_of(self)
         if type(grad) is torch.Tensor:
             wrap(grad).__dict__["_stop_gradient"] = False  # Paddle's gradients say so
-        return grad
+        return grad  # type: ignore[return-value]
 
     @grad.setter  # type: ignore[override]
     def grad(self, value: torch.Tensor) -> None:

@@ -132,12 +132,54 @@ def bernoulli(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
 
 
 @operation
+def gaussian(
+    shape: Shape, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: DTypeLike = None, name: str | None = None
+) -> torch.Tensor:
+    """Normal numbers; a `seed` other than 0 starts a stream of its own."""
+    wanted, sizes = _float_dtype(dtype, "gaussian"), as_sizes(shape)
+    if not seed:
+        return normal_values(sizes, float(mean), float(std), wanted)
+    values = Generator.started_plainly(seed).normal(_count(sizes), single(mean), single(std), _kind(wanted))
+    return _shaped(values, sizes, wanted)
+
+
+@operation
 def multinomial(
     x: torch.Tensor, num_samples: int = 1, replacement: bool = False, name: str | None = None
 ) -> torch.Tensor:
-    """Positions drawn with the weights of the last axis."""
+    """Positions drawn with the weights of the last axis, as Paddle 2.6.2 draws them on a CPU (recorded).
+
+    Raises:
+        ValueError: for weights that are negative or all zeros, or fewer than the draws without replacement.
+    """
     need_tensor(x, "x", "multinomial")
-    return torch.multinomial(x, num_samples, replacement)
+    count, kind = int(num_samples), _kind(torch_dtype(x.dtype))
+    if count < 1 or x.ndim not in (1, 2):
+        raise ValueError(f"(InvalidArgument) multinomial(): {count} samples of weights of shape {list(x.shape)}")
+    rows = x.detach().numpy().astype(kind).reshape(-1, x.shape[-1])
+    if (rows < 0).any() or not rows.any(axis=1).all():
+        raise ValueError("(InvalidArgument) multinomial(): weights must be 0 or more, and one of them positive")
+    if not replacement and (np.count_nonzero(rows, axis=1) < count).any():
+        raise ValueError("(InvalidArgument) multinomial(): without replacement there are too few positive weights")
+    draws = default_generator.canonical(len(rows) * count, kind).reshape(len(rows), count)
+    places = [_places(np.cumsum(row, dtype=kind), each, replacement) for row, each in zip(rows, draws, strict=True)]
+    return _shaped(np.stack(places), [*list(x.shape)[:-1], count], torch.int64)
+
+
+def _places(sums: np.ndarray, draws: np.ndarray, replacement: bool) -> np.ndarray:
+    """For each draw the first place whose sum of weights reaches it; a place drawn goes away without replacement."""
+    sums = sums / sums[-1]
+    if replacement:
+        sums[-1] = 1
+        return np.searchsorted(sums, draws)
+    found = np.empty(len(draws), np.int64)
+    for i, draw in enumerate(draws):
+        sums[-1] = 1
+        place = found[i] = np.searchsorted(sums, draw)
+        share = sums[place] - (sums[place - 1] if place else 0)
+        sums[place:] -= share
+        sums /= 1 - share
+    return found
 
 
 @operation

@@ -1,3 +1,4 @@
 """`paddle.fluid.layers`."""
 
+from .decoding import *
 from .functions import *

@@ -44,7 +44,8 @@ def _hard(log_p: torch.Tensor, label: torch.Tensor, axis: int, ignore_index: int
     classes = int(_torch_shape(log_p)[axis])
     if not label.is_cpu:  # on a GPU torch's kernel would stop the process instead of raising
         _need_classes(label, classes, ignore_index)
-    rows = torch.movedim(log_p, axis, -1).reshape(-1, classes)
+    rows = log_p if axis == log_p.ndim - 1 else torch.movedim(log_p, axis, -1)
+    rows = rows if rows.ndim == 2 else torch.reshape(rows, (-1, classes))
     try:
         loss, counted = torch.ops.aten.nll_loss_forward(
             plain(rows), label.reshape(-1), None, _REDUCTIONS[reduction], ignore_index

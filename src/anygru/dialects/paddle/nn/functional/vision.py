@@ -1,9 +1,11 @@
 """Rearranging and resizing images."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
+from ...framework.dtype import single
 from ...tensor.operation import as_sizes, need_tensor, operation, plain
 from .window import CHANNELS_LAST, to_first, to_last
 
@@ -59,6 +61,22 @@ def channel_shuffle(x: torch.Tensor, groups: int, data_format: str = "NCHW", nam
     return to_last(parts.transpose(1, 2).reshape(inner.shape), last)
 
 
+def _from_edges(x: torch.Tensor, size: list[int] | None, factor: float | Sequence[float] | None) -> torch.Tensor:
+    """Linear interpolation at position i * ratio along every axis (`align_mode=1`); torch's begins half a pixel earlier."""
+    axes = x.ndim - 2
+    factors: list[Any] = [*factor] if isinstance(factor, (list, tuple)) else [factor] * axes
+    for axis, each in enumerate(factors, 2):
+        length = x.shape[axis]
+        count = int(length * each) if size is None else size[axis - 2]
+        ratio = 1 / each if size is None else length / count
+        places = torch.arange(count, dtype=x.dtype, device=x.device) * single(ratio)
+        low = places.to(torch.int64)
+        share = (places - low).reshape([-1] + [1] * (x.ndim - axis - 1))
+        high = torch.clamp(low + 1, max=length - 1)
+        x = x.index_select(axis, low) * (1 - share) + x.index_select(axis, high) * share
+    return x
+
+
 _AXES = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
 
 
@@ -77,7 +95,6 @@ def interpolate(
 
     Raises:
         ValueError: for a mode that does not fit the number of axes, or both or none of size and factor.
-        NotImplementedError: for `align_mode=1`, whose samples torch does not take.
     """
     need_tensor(x, "x", "interpolate")
     mode = mode.lower()
@@ -90,13 +107,13 @@ def interpolate(
         raise ValueError("One of size and scale_factor must not be None, and one must be.")
     if align_corners and mode == "nearest":
         raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | ...")
-    if align_mode == 1 and not align_corners and mode.endswith("linear"):
-        raise NotImplementedError("interpolate: align_mode=1 is not covered; use align_mode=0, which torch computes")
     last = data_format in CHANNELS_LAST
     factor = scale_factor.tolist() if isinstance(scale_factor, torch.Tensor) else scale_factor
     wanted = None if size is None else as_sizes(size)
     wanted = wanted * (x.ndim - 2) if wanted is not None and len(wanted) == 1 else wanted
     inner = to_first(plain(x), last)
+    if align_mode == 1 and not align_corners and mode.endswith("linear"):
+        return to_last(_from_edges(inner, wanted, factor), last)
     corners = align_corners if mode in _AXES else None
     return to_last(torch.nn.functional.interpolate(inner, wanted, factor, mode, corners), last)
 

@@ -1,0 +1,3 @@
+"""`paddle.distribution`: the distributions that programs with recurrent layers draw from."""
+
+from .distribution import *
