@@ -75,7 +75,7 @@ class Frozen(nn.Module):
             values = torch.zeros(shape, dtype=own, device=device)
             ones = torch.ones(shape[0], device=device) if own is torch.int8 else None
             stored.append(Stored(values, ones))
-        self._take(stored)
+        self.replace_weights(stored)
         self.eval()
 
     @property
@@ -176,8 +176,8 @@ class Frozen(nn.Module):
         stored = [Stored(buffers[name], buffers.get(name + SCALE)) for name in self._names]
         return FrozenWeights(stored, self.layout, self.formula, self.backend, packs)
 
-    def _take(self, stored: Sequence[Stored]) -> None:
-        """Replaces the weights."""
+    def replace_weights(self, stored: Sequence[Stored]) -> None:
+        """Packs other weights, which fit the layer, in the place of the present ones."""
         found = FrozenWeights(stored, self.layout, self.formula, self.backend)
         with _lock:
             foreign = self.__dict__["_buffers"]
@@ -213,7 +213,7 @@ class Frozen(nn.Module):
         }
         same = all(old.values is new.values and old.scale is new.scale for old, new in zip(before, after, strict=True))
         if not same:
-            self._take(after)
+            self.replace_weights(after)
         return self
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
@@ -223,7 +223,7 @@ class Frozen(nn.Module):
             return super().load_state_dict(state_dict, strict, assign)
         except RuntimeError:
             if self._weights is not before:
-                self._take(before.stored())
+                self.replace_weights(before.stored())
             raise
 
     def _load_from_state_dict(
@@ -259,16 +259,18 @@ class Frozen(nn.Module):
         if wrong:
             errors += wrong
             return
-        whole = {
-            name: found.get(name, tensor).detach().to(tensor.device, copy=True) for name, tensor in entries.items()
-        }
+        assigned = local_metadata.get("assign_to_params_buffers", False)
+        whole = {}
+        for name, tensor in entries.items():
+            given = found.get(name, tensor).detach()
+            whole[name] = given.to(given.device if assigned else tensor.device, copy=True)
         stored = [Stored(whole[name], whole.get(name + SCALE)) for name in self._names]
         for name, one in zip(self._names, stored, strict=True):
             wrong += [f"{prefix}{name}{part}: {reason}" for part, reason in check(one)]
         if wrong:
             errors += wrong
             return
-        self._take(stored)
+        self.replace_weights(stored)
 
     def __prepare_scriptable__(self) -> NoReturn:
         """Called by torch.jit.script, also for a module that holds this one."""

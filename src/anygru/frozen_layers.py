@@ -44,7 +44,7 @@ class FrozenSequence(Frozen):
             weights=weights,
             **_formula_of(layer),
         )
-        frozen._take(stored)
+        frozen.replace_weights(stored)
         return frozen
 
     def __init__(
@@ -132,7 +132,7 @@ class FrozenStep(Frozen):
         stored = _stored(tensors, weights)
         sizes = (cell.input_size, cell.hidden_size, cell.bias)
         frozen = cls(*sizes, device="meta", weights=weights, **_formula_of(cell))
-        frozen._take(stored)
+        frozen.replace_weights(stored)
         return frozen
 
     def __init__(

@@ -46,7 +46,7 @@ def quantize(tensor: Tensor, weights: str) -> Stored:
     if tensor.dim() == 1 or dtype is not torch.int8:
         return Stored(tensor if tensor.dim() == 1 else tensor.to(dtype))
     greatest = tensor.abs().amax(1) if tensor.shape[1] else tensor.new_zeros(len(tensor))
-    if not bool(torch.isfinite(greatest).all()):
+    if not tensor.is_meta and not bool(torch.isfinite(greatest).all()):
         raise ArgumentError("int8 holds finite weights only, and one is infinite or NaN")
     # A row of zeros, or of numbers whose 127th part is none any more, gets a scale that may divide.
     scale = (greatest / 127).clamp(min=torch.finfo(torch.float32).tiny)

@@ -34,6 +34,13 @@ def test_the_ragged_batch_runs() -> None:
     assert all(timing.error is None and timing.times for timing in results.values()), results
 
 
+def test_frozen_layers_run_beside_peers_that_round() -> None:
+    peers = dict.fromkeys(("anygru", "torch", "torch_int8"), sys.executable)
+    results, _ = compare(Cell(3, 2, 16, 16, frozen="int8"), peers, 1, rounds=1, seconds=0.01)
+    assert all(timing.error is None and timing.times for timing in results.values()), results
+    assert Row(Cell(3, 2, 16, 16, frozen="int8"), results, {"gflops": 1.0, "gbytes": 1.0}).limit is None
+
+
 def test_another_output_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     ask = Runner.ask
 

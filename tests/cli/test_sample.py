@@ -1,5 +1,6 @@
 """`anygru sample` and what it is made of."""
 
+import json
 import subprocess
 
 import pytest
@@ -118,6 +119,17 @@ def test_without_bytes_the_text_is_utf_8_whatever_the_model_says(anygru, finishe
     """At a temperature of 100 nearly every byte is as likely as any other."""
     result = anygru("sample", finished, "--length", 300, "--seed", 5, "--temperature", 100)
     assert "\N{REPLACEMENT CHARACTER}" in result.out
+
+
+def test_frozen_weights(anygru, finished, tmp_path):
+    arguments = ["--length", 20, "--seed", 5, "--bytes"]
+    plain = anygru("sample", finished, *arguments)
+    assert anygru("sample", finished, *arguments, "--weights", "float32").out == plain.out
+    index = json.loads((finished / "checkpoint.json").read_text())
+    small = tmp_path / "small.safetensors"
+    assert anygru("convert", finished / index["best"]["file"]["file"], small, "--weights", "int8").status == 0
+    assert anygru("sample", finished, *arguments, "--weights", "int8").out == anygru("sample", small, *arguments).out
+    only_line(anygru("sample", small, "--weights", "bfloat16"), "holds int8 weights, which cannot become bfloat16")
 
 
 def test_a_reader_that_leaves_is_no_error(finished):

@@ -16,7 +16,7 @@ from .stored import Stored
 if TYPE_CHECKING:
     import torch
 
-    from ..layers import GRU, GRUCell
+    from .weights import AnyLayer
 
 __all__ = ["Checkpoint", "load_checkpoint"]
 
@@ -65,14 +65,15 @@ class Checkpoint:
         layouts = _all_layouts(self.format)
         return tuple(find_gru_layers(self.stored, layouts, self.content.marks, self._bidirectional))
 
-    def gru(self, path: str | None = None) -> "GRU | GRUCell":
+    def gru(self, path: str | None = None) -> "AnyLayer":
         """Make a layer with the weights of a GRU in the file.
 
         Args:
             path: its name in the file; None if there is only one.
 
         Returns:
-            A `anygru.GRU` or `anygru.GRUCell` with the right formula, in evaluation mode's defaults (no dropout).
+            A `anygru.GRU` or `anygru.GRUCell` with the right formula, in evaluation mode's defaults (no dropout); of a frozen
+            layer's weights an `anygru.FrozenGRU` or `anygru.FrozenGRUCell`.
 
         Raises:
             CheckpointError: there is no such GRU, or there are several.

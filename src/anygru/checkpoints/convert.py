@@ -34,6 +34,7 @@ def convert(
     no_transpose: Collection[str] = (),
     layer_names: bool = False,
     like: str | os.PathLike[str] | None = None,
+    weights: str | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Convert a checkpoint, and verify the result by reading it back.
@@ -53,6 +54,8 @@ def convert(
         like: a file of Keras; the target is a copy of it with the weights of the source, see `filling.fill`. The mapping
             then has names of GRUs in that file by those in the source.
         layer_names: write the parts of other layers under the names of the target's framework ("gamma", "W").
+        weights: the format of the GRUs' matrices: "bfloat16" or "int8" writes frozen layers (to safetensors and torch
+            files), "float32" plain ones; None: as they are in the source, if the target can hold them.
         progress: called with the bytes written.
 
     Returns:
@@ -61,6 +64,7 @@ def convert(
     Raises:
         CheckpointError: the source is damaged, the target cannot hold something, or the result does not agree.
     """
+    from ..quantization import check_format
     from .verify import verify
 
     source, target = checked_path(source, "source"), checked_path(target, "target")
@@ -68,7 +72,11 @@ def convert(
         raise CheckpointError(f"{target}: source and target are the same")
     checkpoint = load_checkpoint(source, source_format, bidirectional=bidirectional)
     name = target_format or (recognise(like) if like is not None else format_for(target))
-    choices = Choices(mapping or {}, approximate, style, transpose, no_transpose, layer_names)
+    if weights is not None:
+        check_format(weights)
+        if like is not None and weights != "float32":
+            raise CheckpointError(f"{target}: a Keras file holds no {weights} weights")
+    choices = Choices(mapping or {}, approximate, style, transpose, no_transpose, layer_names, weights)
     check_place(target, name)
     place = FilePath(os.path.realpath(target))  # behind a symbolic link, which stays
     with _workplace(place, target) as workplace:

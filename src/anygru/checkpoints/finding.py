@@ -26,6 +26,7 @@ class FoundGRU:
         reset, gate_activation, activation: its formula.
         sources: for each layer and direction, forward first, where its parts are.
         names: every tensor that belongs to it, also under its further names.
+        frozen: the format of the matrices of a frozen layer ("int8", "bfloat16"), empty for others; dtype is then float32.
         notes: what the file leaves open, and how it was read.
     """
 
@@ -44,6 +45,7 @@ class FoundGRU:
     gate_activation: str = "sigmoid"
     activation: str = "tanh"
     notes: tuple[str, ...] = field(default=())
+    frozen: str = ""
 
     @property
     def cell(self) -> bool:
@@ -66,6 +68,8 @@ class FoundGRU:
             words.append(f"gates {self.gate_activation}, candidate {self.activation}")
         if not self.bias:
             words.append("no biases")
+        if self.frozen:
+            words.append(f"{self.frozen} weights")
         words.append(f"{self.parameters:,} parameters")
         return ", ".join(words)
 
@@ -99,8 +103,8 @@ def find_gru_layers(
             gru = _Candidate(tensors, layout, prefix, hits).examine(split_prefix(prefix) in bidirectional)
             if gru is not None and not taken.intersection(gru.names):
                 mark = (marks or {}).get(gru.path)
-                if prefix + _ENTRY in tensors:
-                    gru = replace(gru, names=(*gru.names, prefix + _ENTRY))
+                if prefix + FORMULA_ENTRY in tensors:
+                    gru = replace(gru, names=(*gru.names, prefix + FORMULA_ENTRY))
                     mark = mark or {"reset": "before"}
                 taken.update(gru.names)
                 found.append(_apply_mark(gru, mark))
@@ -112,14 +116,20 @@ def _apply_mark(gru: FoundGRU, mark: Mapping[str, Any] | None) -> FoundGRU:
     if mark is None:
         return gru
     known = {key: str(mark[key]) for key in ("reset", "gate_activation", "activation") if key in mark}
-    name = "anygru.GRUCell" if gru.cell else "anygru.GRU"
+    name = f"anygru.{'Frozen' if gru.frozen else ''}{'GRUCell' if gru.cell else 'GRU'}"
     layout = replace(gru.layout, name=name, reset=known.get("reset", gru.reset), marked=True)
     return replace(gru, layout=layout, **known)  # type: ignore[arg-type]
 
 
 #: The entry by which a state_dict of the core's layers tells reset="before"; its value means nothing.
-_ENTRY = "reset_before"
+FORMULA_ENTRY = "reset_before"
 _FLOATS = {"float16", "bfloat16", "float32", "float64"}
+#: What the name of a scale adds to that of its int8 matrix; see `anygru.frozen`.
+SCALE = "_scale"
+
+
+def _frozen_name(layout: Layout) -> str:
+    return "anygru.FrozenGRUCell" if layout.cell else "anygru.FrozenGRU"
 
 
 class _Candidate:
@@ -186,8 +196,8 @@ class _Candidate:
             if not self._shapes_fit(source, features, hidden_size):
                 return None
         names = [name for source in sources for part in source.values() for name in part]
-        dtypes = {self._tensors[name].dtype for name in names}
-        if len(dtypes) > 1:
+        dtype, frozen = self._dtype(sources)
+        if not dtype:
             return None
         biased = [set(source) & {"bias_ih", "bias_hh"} for source in sources]
         notes = [self._layout.remark] if self._layout.remark else []
@@ -201,19 +211,36 @@ class _Candidate:
             )
         return FoundGRU(
             path=split_prefix(self._prefix),
-            layout=self._layout,
+            layout=replace(self._layout, name=_frozen_name(self._layout)) if frozen else self._layout,
             input_size=input_size,
             hidden_size=hidden_size,
             num_layers=layers,
             bidirectional=directions == 2,
             bias=any(part in source for source in sources for part in ("bias_ih", "bias_hh")),
-            dtype=dtypes.pop(),
+            dtype=dtype,
             parameters=sum(self._tensors[name].values.size for name in names),
             sources=tuple(sources),
-            names=tuple(names + self._aliases(sources, directions)),
+            names=tuple(names + self._aliases(sources, directions) + self._scales(names)),
             reset=self._layout.reset,
             notes=tuple(notes),
+            frozen=frozen,
         )
+
+    def _dtype(self, sources: list[Sources]) -> tuple[str, str]:
+        """The dtype that the GRU computes in, and the format of a frozen one's matrices; two empty texts if there is none."""
+        found: dict[bool, set[str]] = {True: set(), False: set()}
+        for source in sources:
+            for part, names in source.items():
+                found[part in PARTS[:2]] |= {self._tensors[name].dtype for name in names}
+        matrices, biases = found[True], found[False]
+        if len(matrices | biases) == 1 and matrices <= _FLOATS:
+            return matrices.pop(), ""
+        if biases <= {"float32"} and matrices in ({"int8"}, {"bfloat16"}) and self._layout.freezable:
+            return "float32", matrices.pop()
+        return "", ""
+
+    def _scales(self, names: list[str]) -> list[str]:
+        return [name + SCALE for name in names if self._tensors[name].dtype == "int8"]
 
     def _sizes(self, source: Sources) -> tuple[int, int] | None:
         """Input and hidden size, from the shapes of the first layer's matrices."""
@@ -243,10 +270,17 @@ class _Candidate:
             expected = {"weight_ih": (stacked, features), "weight_hh": (stacked, hidden)}
             expected |= {"bias_ih": (stacked,), "bias_hh": (stacked,)}
         return all(
-            self._tensors[name].shape == expected[part] and self._tensors[name].dtype in _FLOATS
+            self._tensors[name].shape == expected[part]
+            and (self._tensors[name].dtype in _FLOATS or self._is_quantized(name))
             for part, names in source.items()
             for name in names
         )
+
+    def _is_quantized(self, name: str) -> bool:
+        """Whether it is an int8 matrix of a frozen layer, with its scale beside it."""
+        values, scale = self._tensors[name], self._tensors.get(name + SCALE)
+        right = scale is not None and scale.dtype == "float32" and scale.shape == values.shape[:1]
+        return right and values.dtype == "int8" and self._layout.freezable
 
     def _aliases(self, sources: list[Sources], directions: int) -> list[str]:
         """Further names of the same tensors; a name whose tensor differs is left alone."""

@@ -62,6 +62,11 @@ class Layout:
     always_biased: bool = False
     remark: str = ""
 
+    @property
+    def freezable(self) -> bool:
+        """Whether a frozen layer is written so: under the names that torch gives a GRU, each part in one tensor."""
+        return self.order == "rzn" and self.weight_hh in (("weight_hh_l{layer}{direction}",), ("weight_hh",))
+
     def names(self, part: str, layer: int, direction: int, directions: int) -> list[str]:
         """Give the names of a part (or the forbidden ones) of one layer and direction, without the layer's own name in front."""
         return [self._fill(name, layer, direction, directions) for name in getattr(self, part)]

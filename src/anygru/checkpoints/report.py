@@ -40,6 +40,7 @@ class Report:
         approximated: what is not exact, in words; empty unless it was allowed.
         notes: what a person has to know to use the result.
         verdicts: for each GRU, how its results compare.
+        frozen: the formats of the GRUs whose weights were rounded for a frozen layer, by the GRU's name in the source.
     """
 
     source: str
@@ -54,3 +55,4 @@ class Report:
     approximated: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
+    frozen: dict[str, str] = field(default_factory=dict)

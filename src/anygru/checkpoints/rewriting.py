@@ -3,7 +3,7 @@
 import os
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import CheckpointError
 from .checkpoint import Checkpoint
 from .content import Content, Progress
-from .finding import FoundGRU
+from .finding import FORMULA_ENTRY, SCALE, FoundGRU
 from .formats import READ_ONLY, Format, format_module
 from .layout import Layout, split_prefix, translate_path
 from .names import Names
@@ -32,6 +32,7 @@ class Choices:
     transpose: Collection[str] = ()
     no_transpose: Collection[str] = ()
     layer_names: bool = False
+    weights: str | None = None
 
 
 def rewrite(
@@ -96,6 +97,7 @@ class _Writer:
         self._checkpoint, self._module, self._report = checkpoint, module, report
         given = choices or Choices()
         self._names, self._approximate, self._style = Names(given.mapping), given.approximate, given.style
+        self._weights = given.weights
         self._gru_layers = {name: gru for gru in checkpoint.gru_layers for name in gru.names}
         self._plan = self._planned(choices)
         self._layer_names = given.layer_names
@@ -224,6 +226,7 @@ class _Writer:
         path = gru.path[len(prefix) :].lstrip(".") if prefix else gru.path
         path = translate_path(path, layout.separators[0])
         tensors = framework_tensors(core_weights(gru, self._checkpoint.stored), gru, layout, path)
+        tensors, layout = self._frozen(gru, tensors, layout, path)
         renamed_path = self._renamed_path(path, tensors, layout)
         full_path = flat_name((*home, renamed_path)) if renamed_path else prefix
         if layout.marked:
@@ -238,6 +241,39 @@ class _Writer:
         self._report.converted.append((gru, full_path, layout))
         for name, stored in tensors.items():
             yield self._names.rename(name), self._fit(name, stored)
+
+    def _frozen(
+        self, gru: FoundGRU, tensors: dict[str, Stored], layout: Layout, path: str
+    ) -> tuple[dict[str, Stored], Layout]:
+        """The tensors as a frozen layer has them, if one is written."""
+        from .weights import freeze_tensors
+
+        can = layout.freezable and self._report.target in ("safetensors", "torch")
+        wanted = self._weights or (gru.frozen if can else "") or "float32"
+        if wanted == "float32":
+            if gru.frozen:
+                self._report.notes.append(f"{gru.path or 'the GRU'}: its {gru.frozen} weights became float32")
+            return tensors, layout
+        if not can:
+            raise CheckpointError(
+                f"--weights {wanted}: frozen layers are written to safetensors and torch files, not to {self._report.target}"
+            )
+        name = "anygru.FrozenGRUCell" if layout.cell else "anygru.FrozenGRU"
+        start = len(path) + 1 if path else 0
+        if gru.frozen == wanted:  # as they are: rounding them again could change a last bit
+            before = f"{gru.path}." if gru.path else ""
+            names = [before + tensor[start:] for tensor in tensors]
+            names += [name + SCALE for name in names if name + SCALE in gru.names]
+            renamed = {
+                (f"{path}." if path else "") + name[len(before) :]: self._checkpoint.stored[name] for name in names
+            }
+        else:
+            renamed = freeze_tensors(tensors, wanted)
+            self._report.frozen[gru.path] = wanted
+        if layout.reset == "before":
+            entry = f"{path}.{FORMULA_ENTRY}" if path else FORMULA_ENTRY
+            renamed[entry] = Stored.of(np.ones((), np.uint8))
+        return renamed, replace(layout, name=name)
 
     def _renamed_path(self, path: str, tensors: Mapping[str, Stored], layout: Layout) -> str:
         """The layer's own name after the mapping, which has to treat all its tensors alike."""

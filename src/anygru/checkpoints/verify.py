@@ -2,18 +2,19 @@
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 
 from ..errors import CheckpointError
+from ..quantization import dequantize
 from .checkpoint import Checkpoint, load_checkpoint
 from .finding import FoundGRU
 from .report import Report, Verdict
 from .stored import Stored
-from .weights import core_weights
+from .weights import as_stored, core_weights
 
 __all__ = ["verify"]
 
@@ -46,15 +47,23 @@ def verify(
     for gru, path, _ in report.converted:
         # activations that the target could not hold are set by hand: here from the source
         twin = replace(result.find(path), gate_activation=gru.gate_activation, activation=gru.activation)
-        expected, got = run(gru, source.stored), run(twin, result.stored)
-        same = all(_same_bits(a, b) for a, b in zip(expected, got, strict=True))
-        difference = 0.0 if same else max(_difference(a, b) for a, b in zip(expected, got, strict=True))
+        got = run(twin, result.stored)
+        weights = report.frozen.get(gru.path)
+        same, difference = _compare(run(gru, source.stored, weights), got)
         if not same and not difference <= _ROUNDING:
             raise CheckpointError(
                 f"{os.fspath(target)}: {path or 'the GRU'}: its results differ from the source's by {difference:.3g}"
             )
+        if weights is not None:  # rounded as asked for: how far that led
+            same, difference = _compare(run(gru, source.stored), got)
         verdicts.append(Verdict(path, same, difference))
     return verdicts
+
+
+def _compare(expected: Sequence[torch.Tensor], got: Sequence[torch.Tensor]) -> tuple[bool, float]:
+    """Whether the bits are the same, and the largest difference."""
+    same = all(_same_bits(a, b) for a, b in zip(expected, got, strict=True))
+    return same, 0.0 if same else max(_difference(a, b) for a, b in zip(expected, got, strict=True))
 
 
 def _same_bits(one: torch.Tensor, two: torch.Tensor) -> bool:
@@ -70,15 +79,22 @@ def _difference(one: torch.Tensor, two: torch.Tensor) -> float:
     return float(apart.nan_to_num(nan=math.inf, posinf=math.inf).max())
 
 
-def run(gru: FoundGRU, tensors: Mapping[str, Stored]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Run a GRU of a file on random input that depends on its sizes alone; at least float32 is computed."""
+def run(gru: FoundGRU, tensors: Mapping[str, Stored], frozen: str | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Run a GRU of a file on random input that depends on its sizes alone; at least float32 is computed.
+
+    Args:
+        frozen: a format to round the weights to before.
+    """
     from ..functional import gru as compute
     from ..functional import gru_cell
 
     dtype = torch.float64 if gru.dtype == "float64" else torch.float32
     random = torch.Generator().manual_seed(gru.input_size * 1000 + gru.hidden_size)
     formula: dict[str, Any] = {"reset": gru.reset, "gate_activation": gru.gate_activation, "activation": gru.activation}
-    weights = [tensor.to(dtype) for core in core_weights(gru, tensors) for tensor in core.values()]
+    cores = core_weights(gru, tensors)
+    if frozen is not None:
+        cores = [{part: dequantize(one) for part, one in core.items()} for core in as_stored(cores, frozen)]
+    weights = [tensor.to(dtype) for core in cores for tensor in core.values()]
     with torch.no_grad():
         if gru.cell:
             x = torch.randn(_BATCH, gru.input_size, generator=random, dtype=dtype)

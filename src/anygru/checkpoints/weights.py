@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .. import gates
+from .. import gates, quantization
 from ..errors import CheckpointError
-from .finding import FoundGRU, Sources
+from .finding import SCALE, FoundGRU, Sources
 from .layout import PARTS, Layout, join_name
 from .stored import Stored
 
 if TYPE_CHECKING:
-    from ..layers import GRU, GRUCell
+    from ..layers import GRU, FrozenGRU, FrozenGRUCell, GRUCell
+
+    AnyLayer = GRU | GRUCell | FrozenGRU | FrozenGRUCell
 
 __all__ = ["core_weights", "framework_tensors", "make_layer", "mark_of"]
 
@@ -32,10 +34,12 @@ def core_weights(gru: FoundGRU, tensors: Mapping[str, Stored]) -> list[Core]:
     return [_decode(gru, source, tensors) for source in gru.sources]
 
 
-def make_layer(gru: FoundGRU, tensors: Mapping[str, Stored]) -> "GRU | GRUCell":
-    """Make a layer of the core with the GRU's weights, copied."""
+def make_layer(gru: FoundGRU, tensors: Mapping[str, Stored]) -> "AnyLayer":
+    """Make a layer of the core with the GRU's weights, copied; a frozen one of a frozen GRU."""
     from ..layers import GRU, GRUCell
 
+    if gru.frozen:
+        return _make_frozen(gru, tensors)
     options: dict[str, Any] = {
         "bias": gru.bias,
         "dtype": getattr(torch, gru.dtype),
@@ -54,6 +58,41 @@ def make_layer(gru: FoundGRU, tensors: Mapping[str, Stored]) -> "GRU | GRUCell":
         state |= {part + ("" if gru.cell else suffix): tensor for part, tensor in core.items()}
     layer.load_state_dict({**state, **dict(layer.named_buffers())})  # a buffer tells the formula
     return layer
+
+
+def _make_frozen(gru: FoundGRU, tensors: Mapping[str, Stored]) -> "FrozenGRU | FrozenGRUCell":
+    from ..layers import FrozenGRU, FrozenGRUCell
+
+    formula: dict[str, Any] = {key: getattr(gru, key) for key in ("reset", "gate_activation", "activation")}
+    options: dict[str, Any] = {"bias": gru.bias, "weights": gru.frozen, **formula}
+    layer: FrozenGRU | FrozenGRUCell
+    if gru.cell:
+        layer = FrozenGRUCell(gru.input_size, gru.hidden_size, **options)
+    else:
+        sizes = (gru.input_size, gru.hidden_size, gru.num_layers)
+        layer = FrozenGRU(*sizes, bidirectional=gru.bidirectional, **options)
+    stored = [in_format(gru, name, tensors) for source in gru.sources for names in source.values() for name in names]
+    layer.replace_weights(stored)
+    return layer
+
+
+def as_stored(core: list[Core], weights: str) -> list[dict[str, quantization.Stored]]:
+    """Core weights in the format of a frozen layer."""
+    return [{part: quantization.quantize(tensor.float(), weights) for part, tensor in own.items()} for own in core]
+
+
+def freeze_tensors(tensors: Mapping[str, Stored], weights: str) -> dict[str, Stored]:
+    """The tensors of a layout that is freezable as a frozen layer has them."""
+    found: dict[str, Stored] = {}
+    for name, stored in tensors.items():
+        if stored.values.ndim != 2:
+            found[name] = Stored.of_tensor(stored.tensor().float())
+            continue
+        values, scale = quantization.quantize(stored.tensor().float(), weights)
+        found[name] = Stored.of_tensor(values)
+        if scale is not None:
+            found[name + SCALE] = Stored.of_tensor(scale)
+    return found
 
 
 def framework_tensors(core: list[Core], gru: FoundGRU, layout: Layout, path: str) -> dict[str, Stored]:
@@ -96,8 +135,26 @@ def mark_of(module: object, name: str) -> dict[str, str] | None:
     return None if formula == usual else {key: str(value) for key, value in formula.items()}
 
 
+def in_format(gru: FoundGRU, name: str, tensors: Mapping[str, Stored]) -> quantization.Stored:
+    """A tensor of a GRU, which may be frozen, with its scale.
+
+    Raises:
+        CheckpointError: numbers that no frozen layer has, such as a scale of zero.
+    """
+    scale = tensors[name + SCALE].tensor() if gru.frozen and tensors[name].dtype == "int8" else None
+    stored = quantization.Stored(tensors[name].tensor(), scale)
+    for ending, reason in quantization.check(stored):
+        raise CheckpointError(f"{name}{ending}: {reason}")
+    return stored
+
+
 def _decode(gru: FoundGRU, source: Sources, tensors: Mapping[str, Stored]) -> Core:
     parts = {part: [tensors[name].tensor() for name in names] for part, names in source.items()}
+    if gru.frozen:
+        parts = {
+            part: [quantization.dequantize(in_format(gru, name, tensors)) for name in names]
+            for part, names in source.items()
+        }
     if gru.layout.concatenated:
         core = _decode_concatenated(parts, gru.input_size)
     elif gru.layout.columns:

@@ -63,6 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--approximate", action="store_true", help="also write values that are not exact, and list them"
     )
+    parser.add_argument(
+        "--weights",
+        choices=("float32", "bfloat16", "int8"),
+        help="write the GRUs as frozen layers whose weights take half or a quarter of the bytes (safetensors, torch)",
+    )
     parser.add_argument("--all", action="store_true", help="list every tensor (default: the first 12 of each list)")
 
 
@@ -85,6 +90,7 @@ def main(args: argparse.Namespace) -> int:
             no_transpose=args.no_transpose,
             layer_names=args.layer_names,
             like=args.like,
+            weights=args.weights,
             progress=progress,
         )
     for line in describe(report, None if args.all else _LONGEST_LIST):

@@ -40,6 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bytes", action="store_true", help="write the bytes as they are, also where they are no UTF-8"
     )
     parser.add_argument("--backend", metavar="NAME", help="backend of the GRU (default: the fastest that fits)")
+    parser.add_argument(
+        "--weights",
+        choices=("float32", "bfloat16", "int8"),
+        help="freeze the GRU with weights in this format (default: as the file has them)",
+    )
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads (default: %(default)s)")
 
 
@@ -54,7 +59,7 @@ def main(args: argparse.Namespace) -> int:
     torch.set_num_threads(args.threads)
     seed = secrets.randbits(32) if args.seed is None else args.seed
     shape, weights = read_model(args.model)
-    model = build(shape, weights, args.model, args.backend)
+    model = build(shape, weights, args.model, args.backend, args.weights)
     write = write_bytes if args.bytes else write_text
     prompts = [os.fsencode(prompt) for prompt in args.prompt or [""] for _ in range(args.num)]
     start = time.perf_counter()

@@ -14,6 +14,8 @@ from .measure import Cell, compare, installed
 from .report import Row, print_rows, write_json, write_plot
 
 PEERS = ("anygru", "torch", "onnxruntime", "openvino")
+FROZEN_PEERS = ("anygru", "torch", "torch_int8", "onnxruntime", "openvino", "openvino_default")
+"""For a frozen layer: also torch's int8 layer, and OpenVINO at the precision that it chooses itself."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     sizes("input", [], "input sizes (default: the hidden size)")
     parser.add_argument("--bidirectional", action="store_true", help="two directions")
     parser.add_argument("--train", action="store_true", help="forward and backward instead of inference")
+    parser.add_argument(
+        "--weights",
+        choices=("float32", "bfloat16", "int8"),
+        help="freeze anygru's layer with weights in this format, and compare with int8 and bfloat16 peers, too",
+    )
     parser.add_argument(
         "--threads", type=int, default=1, metavar="N", help="threads of each implementation (default: 1)"
     )
@@ -45,7 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     check_files(args)
-    rows = run(cells(args), peers(args.peer), args.threads, args.rounds, args.seconds)
+    rows = run(
+        cells(args), peers(args.peer, FROZEN_PEERS if args.weights else PEERS), args.threads, args.rounds, args.seconds
+    )
     if args.json:
         write_json(args.json, rows, args.threads)
     if args.plot:
@@ -71,18 +80,20 @@ def cells(args: argparse.Namespace) -> list[Cell]:
             raise UsageError(f"--{name} must be at least 1, got {given}")
     if not 0 < args.seconds < math.inf:
         raise UsageError(f"--seconds must be more than 0 and finite, got {args.seconds}")
+    if args.weights and args.train:
+        raise UsageError("--weights freezes the layer, which --train cannot train")
     combinations = itertools.product(args.steps, args.batch, args.input or [0], args.hidden, args.layers)
     return [
-        Cell(steps, batch, input or hidden, hidden, layers, args.bidirectional, args.train)
+        Cell(steps, batch, input or hidden, hidden, layers, args.bidirectional, args.train, frozen=args.weights or "")
         for steps, batch, input, hidden, layers in combinations
     ]
 
 
-def peers(extra: list[str]) -> dict[str, str]:
-    """Name and interpreter of every implementation to compare."""
+def peers(extra: list[str], usual: tuple[str, ...] = PEERS) -> dict[str, str]:
+    """Name and interpreter of every implementation to compare: the usual ones that are installed, and the extra ones."""
     from .worker import RUNNERS
 
-    found = installed(PEERS, importlib.util.find_spec)
+    found = installed(usual, importlib.util.find_spec)
     for entry in extra:
         name, equals, python = entry.partition("=")
         if name not in RUNNERS or not equals or not Path(python).exists():

@@ -6,7 +6,7 @@ import platform
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from .measure import Cell, Timing
+from .measure import ROUNDED, Cell, Timing
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Row:
     @property
     def limit(self) -> float | None:
         """Seconds that the matrix products or the reading of the weights take at least, by the machine's measured limits."""
-        if "gflops" not in self.limits:
+        if "gflops" not in self.limits or self.cell.frozen in ROUNDED:  # the limits are those of float32
             return None
         cell = self.cell
         flops, bytes = self.limits["gflops"] * 1e9, self.limits["gbytes"] * 1e9

@@ -109,6 +109,8 @@ def run_torch(cell, threads, anygru=False):
     with torch.no_grad():
         for weight, value in zip(layer.parameters(), given):  # noqa: B905
             weight.copy_(value)
+    if anygru and cell.get("frozen"):
+        layer = layer.freeze(cell["frozen"])
     input = torch.from_numpy(data.input)
     if data.lengths:
         input = torch.nn.utils.rnn.pack_padded_sequence(input, torch.tensor(data.lengths))

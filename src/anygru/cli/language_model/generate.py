@@ -9,25 +9,58 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ...errors import CheckpointError
-from ...layers import GRU
+from ... import freezing
+from ...errors import ArgumentError, CheckpointError
+from ...layers import GRU, FrozenGRU
 from .lanes import BOUNDARY
 from .model import LanguageModel, Shape
 
 
-def build(shape: Shape, weights: Mapping[str, Tensor], source: Path | str, backend: str | None = None) -> LanguageModel:
-    """The model of these weights, ready to generate. Raises CheckpointError, naming `source`, if they do not fit."""
+def build(
+    shape: Shape,
+    weights: Mapping[str, Tensor],
+    source: Path | str,
+    backend: str | None = None,
+    freeze: str | None = None,
+) -> LanguageModel:
+    """The model of these weights, ready to generate.
+
+    Args:
+        freeze: a format of weights, to freeze the GRU; a file of frozen weights makes a frozen GRU anyway.
+
+    Raises:
+        CheckpointError: they do not fit; it names `source`.
+        ArgumentError: the weights are frozen in another format than `freeze`.
+    """
+    frozen = _format_of(weights)
+    if frozen and freeze not in (None, frozen):
+        raise ArgumentError(f"{source} holds {frozen} weights, which cannot become {freeze}")
     # Sizes first, on a device without memory: a damaged file must not make us allocate what it claims to hold.
     model = LanguageModel(shape, backend=backend, device="meta")
+    if frozen:
+        freezing.freeze(model, frozen)
     expected = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
     found = {name: tuple(weight.shape) for name, weight in weights.items()}
     if expected != found:
         wrong = sorted(name for name in {*expected, *found} if expected.get(name) != found.get(name))
         raise CheckpointError(f"{source} does not hold the weights of a {shape}; wrong or missing: {', '.join(wrong)}")
-    if not all(weight.dtype == torch.float32 and weight.isfinite().all() for weight in weights.values()):
+    kinds = {name: weight.dtype for name, weight in model.state_dict().items()}
+    if not all(weight.dtype == kinds[name] and weight.isfinite().all() for name, weight in weights.items()):
         raise CheckpointError(f"{source} holds weights that are not finite float32 numbers")
-    model.load_state_dict({name: weight.clone() for name, weight in weights.items()}, assign=True)
+    try:
+        model.load_state_dict({name: weight.clone() for name, weight in weights.items()}, assign=True)
+    except RuntimeError as error:  # scales that are no scales
+        raise CheckpointError(f"{source}: {' '.join(str(error).split())}") from None
+    if freeze and not frozen:
+        freezing.freeze(model, freeze)
     return model.eval()
+
+
+def _format_of(weights: Mapping[str, Tensor]) -> str:
+    """The format of a frozen GRU's weights, empty if it is not frozen."""
+    if "gru.weight_hh_l0" not in weights:
+        return ""
+    return {torch.int8: "int8", torch.bfloat16: "bfloat16"}.get(weights["gru.weight_hh_l0"].dtype, "")
 
 
 @torch.no_grad()
@@ -49,7 +82,7 @@ def generate(
     """
     generator = torch.Generator().manual_seed(seed)
     gru = model.gru
-    assert isinstance(gru, GRU)  # as `build` makes it
+    assert isinstance(gru, GRU | FrozenGRU)  # as `build` makes it
     stream = gru.stream(1)
     outputs = stream.run(model.embed(torch.tensor([[BOUNDARY], *([byte] for byte in prompt)])))
     output, fresh = outputs[-1], not prompt

@@ -10,7 +10,7 @@ from torch.nn.functional import linear
 from torch.nn.utils.rnn import PackedSequence
 
 from ...functional import gru
-from ...layers import GRU
+from ...layers import GRU, FrozenGRU
 from .lanes import SYMBOLS, Batch
 from .options import Options
 
@@ -77,7 +77,7 @@ class LanguageModel(nn.Module):
         self.shape, self.backend = shape, backend
         self.embed = nn.Embedding(SYMBOLS, shape.embedding, device=device)
         if layer == "torch":
-            self.gru: GRU | nn.GRU = nn.GRU(shape.embedding, shape.hidden, shape.layers, device=device)
+            self.gru: GRU | nn.GRU | FrozenGRU = nn.GRU(shape.embedding, shape.hidden, shape.layers, device=device)
         else:
             self.gru = GRU(shape.embedding, shape.hidden, shape.layers, device=device, backend=backend)
         if shape.tied:
