@@ -64,6 +64,25 @@ def test_any_batch_and_length_give_the_same_numbers(make):
         assert_same(run(program, input), model(input))
 
 
+@pytest.mark.parametrize("weights", ["bfloat16", "int8"])
+def test_frozen_layers_have_float32_weights_in_the_file(weights, tmp_path):
+    layer = anygru.GRU(3, 4, 2, bidirectional=True).freeze(weights)
+    lengths = torch.tensor([2, 5])
+    program = anygru.onnx.export(Wrapped(layer), (torch.randn(5, 2, 3), None, lengths), tmp_path / "frozen.onnx")
+    input = torch.randn(5, 2, 3)
+    assert_same(run(program, input, lengths), layer(input, lengths=lengths))
+    kinds = [node.op_type for node in program.model_proto.graph.node]
+    assert kinds.count("GRU") == 2
+    assert "DequantizeLinear" not in kinds
+    (read,) = anygru.onnx.load(tmp_path / "frozen.onnx").values()
+    for one, other in zip(read.parameters(), layer.thaw().parameters(), strict=True):
+        assert torch.equal(one, other)
+    step = anygru.onnx.export_step(anygru.GRU(3, 4).freeze(weights))
+    assert [node.op_type for node in step.model_proto.graph.node].count("GRU") == 1
+    with pytest.raises(ValueError, match="no activation for activation='gelu'"):
+        anygru.onnx.export(anygru.GRU(3, 4, activation="gelu").freeze(weights), (input,))
+
+
 @pytest.mark.parametrize("make", LAYERS.values(), ids=LAYERS)
 def test_every_layer_is_one_node_with_its_weights_in_the_file(make):
     layer = make()

@@ -15,6 +15,8 @@ from torch.nn.utils.rnn import PackedSequence
 
 from .. import layers
 from ..errors import ArgumentError, ArgumentTypeError
+from ..frozen import Frozen
+from ..frozen_weights import FrozenWeights
 from ..functional import gru, gru_cell
 from .operators import OPSET, check_activation, onnxscript_operators, translations
 
@@ -78,7 +80,9 @@ def export(
     return program
 
 
-def export_step(layer: layers.GRU, path: str | os.PathLike[str] | None = None) -> torch.onnx.ONNXProgram:
+def export_step(
+    layer: layers.GRU | layers.FrozenGRU, path: str | os.PathLike[str] | None = None
+) -> torch.onnx.ONNXProgram:
     """Export a stream: one step of a layer, with the state as an input and an output.
 
     The model takes `input` [B, I] and `state` [L, B, H] and returns `output` [B, H] and `new_state` [L, B, H]; B is open. Dropout
@@ -86,14 +90,16 @@ def export_step(layer: layers.GRU, path: str | os.PathLike[str] | None = None) -
 
     Raises:
         ArgumentError: the layer is bidirectional, so it has no single steps.
-        ArgumentTypeError: `layer` is no anygru.GRU.
+        ArgumentTypeError: `layer` is no anygru.GRU or FrozenGRU.
     """
-    if not isinstance(layer, layers.GRU):
-        raise ArgumentTypeError(f"layer must be an anygru.GRU, got {type(layer).__module__}.{type(layer).__name__}")
+    if not isinstance(layer, layers.GRU | layers.FrozenGRU):
+        came = f"{type(layer).__module__}.{type(layer).__name__}"
+        raise ArgumentTypeError(f"layer must be an anygru.GRU or FrozenGRU, got {came}")
     if layer.bidirectional:
         raise ArgumentError("layer must have one direction: the reverse direction has no steps to run one at a time")
-    weight = layer.flat_weights[0]
-    input = torch.zeros(2, weight.shape[1], dtype=weight.dtype, device=weight.device)
+    weights = layer.stream_weights()
+    like = weights if isinstance(weights, FrozenWeights) else weights[0]
+    input = torch.zeros(2, layer.input_size, dtype=like.dtype, device=like.device)
     state = input.new_zeros(layer.num_layers, 2, layer.hidden_size)
     batch = torch.export.Dim("batch")
     was_training = layer.training
@@ -113,7 +119,7 @@ def export_step(layer: layers.GRU, path: str | os.PathLike[str] | None = None) -
 class _Step(nn.Module):
     """One step of a layer."""
 
-    def __init__(self, layer: layers.GRU) -> None:
+    def __init__(self, layer: layers.GRU | layers.FrozenGRU) -> None:
         super().__init__()
         self.layer = layer
 
@@ -126,7 +132,7 @@ class _Step(nn.Module):
 def _check_layers(model: nn.Module) -> None:
     """Refuse before the export what a translation would not see: a callable activation is traced as plain operations."""
     for name, module in model.named_modules():
-        if isinstance(module, layers.GRU | layers.GRUCell):
+        if isinstance(module, layers.GRU | layers.GRUCell | Frozen):
             try:
                 check_activation("gate_activation", module.gate_activation)
                 check_activation("activation", module.activation)

@@ -54,7 +54,7 @@ def translations() -> dict[Callable[..., Any], Callable[..., Any]]:
         ExtraMissingError: onnxscript is not installed.
     """
     onnxscript_operators()
-    return {torch.ops.anygru.gru.default: _gru}
+    return {torch.ops.anygru.gru.default: _gru, torch.ops.anygru.frozen_gru.default: _frozen_gru}
 
 
 def check_activation(argument: str, activation: Any) -> str:
@@ -71,6 +71,31 @@ def check_activation(argument: str, activation: Any) -> str:
 
 def _gru(input: Any, h_0: Any, weights: Sequence[Any], sizes: Any, decay: Any, *facts: Any) -> tuple[Any, Any, Any]:
     """`anygru::gru`: output, h_n, and in the place of the values that backward needs an unused one."""
+    output, h_n = _call(input, h_0, weights, sizes, decay, *facts)
+    return output, h_n, onnxscript_operators().Identity(h_n)
+
+
+def _frozen_gru(
+    input: Any, h_0: Any, values: Sequence[Any], scales: Sequence[Any], sizes: Any, decay: Any, *facts: Any
+) -> tuple[Any, Any]:
+    """`anygru::frozen_gru`: output and h_n, from weights in float32.
+
+    ONNX Runtime prepares constant weights once, and dequantizes at each call those behind a DequantizeLinear.
+    """
+    op = onnxscript_operators()
+    remaining = iter(scales)
+    weights = []
+    for value in values:
+        wide = op.Cast(value, to=1)
+        if value.dtype.name == "INT8":
+            wide = op.Mul(wide, op.Unsqueeze(next(remaining), op.Constant(value_ints=[1])))
+        weights.append(wide)
+    for weight, value in zip(weights, values, strict=True):
+        weight.shape = value.shape
+    return _call(input, h_0, weights, sizes, decay, *facts)
+
+
+def _call(input: Any, h_0: Any, weights: Sequence[Any], sizes: Any, decay: Any, *facts: Any) -> tuple[Any, Any]:
     op = onnxscript_operators()
     if decay is not None:
         raise ArgumentError("ONNX's GRU has no resets and no decay of the state: export the layer without them")
@@ -79,8 +104,7 @@ def _gru(input: Any, h_0: Any, weights: Sequence[Any], sizes: Any, decay: Any, *
             "ONNX's GRU takes no PackedSequence and no list of sequences: give the layer a padded tensor with lengths"
         )
     lengths = None if sizes is None else op.Cast(sizes, to=6)  # ONNX's sequence_lens are int32
-    output, h_n = _layers(input, h_0, weights, lengths, *facts)
-    return output, h_n, op.Identity(h_n)
+    return _layers(input, h_0, weights, lengths, *facts)
 
 
 def _layers(
