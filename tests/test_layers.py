@@ -10,7 +10,8 @@ import re
 import pytest
 import torch
 from helpers import close
-from torch import nn
+from torch import Tensor, nn
+from torch.nn.utils._per_sample_grad import call_for_per_sample_grads
 
 import anygru
 from anygru.errors import ArgumentError
@@ -267,3 +268,59 @@ def test_script_says_what_to_use(kind) -> None:
             TypeError, match="torch.jit.script cannot compile anygru.*use torch.jit.trace or torch.export"
         ):
             torch.jit.script(model)
+
+
+class Holder(nn.Module):
+    """A layer and a cell inside a model, as tools for models meet them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru, self.cell = anygru.GRU(3, 4), anygru.GRUCell(4, 4)
+
+    def forward(self, input: Tensor) -> Tensor:
+        output, _ = self.gru(input)
+        return self.cell(output[-1])
+
+
+def test_a_layer_is_one_node_for_torch_fx() -> None:
+    model, input = Holder(), torch.randn(5, 2, 3)
+    traced = torch.fx.symbolic_trace(model)
+    assert [node.target for node in traced.graph.nodes if node.op == "call_module"] == ["gru", "cell"]
+    assert torch.equal(traced(input), model(input))
+    with pytest.raises(TypeError, match=r"torch\.fx takes anygru\.GRU as one node"):
+        torch.fx.symbolic_trace(model.gru)
+
+
+@pytest.mark.filterwarnings("ignore:torch.ao.quantization is deprecated:DeprecationWarning")
+def test_torchs_quantization_says_what_it_leaves() -> None:
+    with pytest.warns(UserWarning, match=r"no quantized form of anygru\.GRU.*anygru\.freeze"):
+        torch.ao.quantization.quantize_dynamic(Holder(), {nn.GRU})
+    with pytest.raises(TypeError, match=r"no quantized form of anygru\.GRUCell: anygru\.freeze"):
+        torch.ao.quantization.quantize_dynamic(Holder().cell, {anygru.GRUCell})
+
+
+def test_gradients_of_each_sample() -> None:
+    """Not by torch's expanded weights, but by torch.func."""
+    layer, inputs = anygru.GRU(3, 4, batch_first=True), torch.randn(2, 5, 3)
+    with pytest.raises(TypeError, match=r"expanded weights .* torch\.func"):
+        call_for_per_sample_grads(layer)(inputs)
+    parameters = {name: value.detach() for name, value in layer.named_parameters()}
+
+    def loss(parameters: dict[str, Tensor], input: Tensor) -> Tensor:
+        return torch.func.functional_call(layer, parameters, (input,))[0].square().sum()
+
+    found = torch.func.vmap(torch.func.grad(loss), (None, 0))(parameters, inputs)
+    for number, input in enumerate(inputs):
+        expected = torch.autograd.grad(layer(input)[0].square().sum(), list(layer.parameters()))
+        for one, other in zip(found.values(), expected, strict=True):
+            close(one[number], other)
+
+
+def test_check_input() -> None:
+    layer = anygru.GRU(3, 4)
+    layer.check_input(torch.zeros(5, 2, 3))
+    layer.check_input(torch.zeros(5, 3), torch.tensor([3, 2]))
+    with pytest.raises(ValueError, match=r"input must be \[T, B, I\] with I = 3, got \[5, 2, 2\]"):
+        layer.check_input(torch.zeros(5, 2, 2))
+    with pytest.raises(ValueError, match=r"input must be \[N, I\]"):
+        layer.check_input(torch.zeros(5, 2, 3), torch.tensor([3, 2]))

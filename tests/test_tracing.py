@@ -77,6 +77,75 @@ def test_a_padded_batch_is_one_node(batch_first: bool) -> None:
         compiled(x, torch.tensor([1, 3, 0, 2]))
 
 
+def test_a_step_of_a_stream_is_one_node() -> None:
+    torch._dynamo.reset()
+    layer, graphs = anygru.GRU(3, 4, num_layers=2), []
+    expected = layer.stream(2)
+
+    def count(module, inputs):
+        graphs.append(module.code.count("anygru.gru("))
+        return module.forward
+
+    stream = layer.stream(2)
+    step = torch.compile(lambda x: stream.step(x), fullgraph=True, dynamic=True, backend=count)
+    for x in torch.randn(4, 2, 3):
+        assert torch.equal(step(x), expected.step(x))
+    assert torch.equal(stream.state, expected.state)
+    assert graphs == [1]
+
+
+class Packed(torch.nn.Module):
+    """Packs what it is given, or takes it packed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = anygru.GRU(3, 4)
+
+    def forward(self, packed):
+        if isinstance(packed, torch.Tensor):
+            packed = torch.nn.utils.rnn.pack_padded_sequence(packed, torch.tensor([5, 2]), enforce_sorted=False)
+        output, h_n = self.gru(packed)
+        return output.data, h_n
+
+
+def test_a_packed_sequence_is_one_node() -> None:
+    torch._dynamo.reset()
+    model, graphs = Packed(), []
+
+    def count(module, inputs):
+        graphs.append(module.code.count("anygru.gru("))
+        return module.forward
+
+    compiled = torch.compile(model, fullgraph=True, dynamic=True, backend=count)
+    for lengths in ((5, 2), (4, 3, 2)):
+        packed = torch.nn.utils.rnn.pack_sequence([torch.randn(length, 3) for length in lengths])
+        for found, expected in zip(compiled(packed), model(packed), strict=True):
+            assert torch.equal(found, expected)
+    assert graphs == [1]
+    unsorted = torch.nn.utils.rnn.pack_sequence([torch.randn(2, 3), torch.randn(5, 3)], enforce_sorted=False)
+    for given in (packed, unsorted):
+        program = torch.export.export(model, (given,))
+        assert sum("anygru.gru" in str(node.target) for node in program.graph.nodes) == 1
+        for found, expected in zip(program.module()(given), model(given), strict=True):
+            assert torch.equal(found, expected)
+    padded = torch.randn(5, 2, 3)  # packed inside the graph
+    for found, expected in zip(torch.export.export(model, (padded,)).module()(padded), model(padded), strict=True):
+        assert torch.equal(found, expected)
+
+
+def test_a_stream_is_not_exported() -> None:
+    class Streaming(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stream = anygru.GRU(3, 4).stream(2)
+
+        def forward(self, x):
+            return self.stream.step(x)
+
+    with pytest.raises(ValueError, match="a stream keeps its state outside the graph and cannot be exported"):
+        torch.export.export(Streaming(), (torch.zeros(2, 3),))
+
+
 def test_inductor() -> None:
     torch._dynamo.reset()
     layer = torch.nn.ModuleList([anygru.GRU(3, 4, batch_first=True), torch.nn.Linear(4, 2)])

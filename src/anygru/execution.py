@@ -1,6 +1,6 @@
 """One call in its inner form: checks, the choice of a backend, and what happens between the layers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import torch
@@ -132,6 +132,10 @@ def _check_h_0(h_0: Tensor, input: Tensor, layout: Layout, hidden_size: int, bat
 def is_recorded() -> bool:
     """Whether torch.jit.trace or the legacy ONNX exporter records what is computed now."""
     return _recorder() is not None
+
+
+is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)
+"""Whether torch.export traces; before torch 2.7, whether anything compiles."""
 
 
 class _NotRecorded:

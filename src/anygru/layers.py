@@ -193,10 +193,27 @@ class GRU(Recurrent):
         Returns:
             output with D*H features, h_n [L*D, B, H] ([L*D, H] for one sequence).
         """
+        if not isinstance(input, Tensor):
+            node = self._as_leaf(input, h_0, lengths, resets, decay)
+            if node is not None:
+                return node  # type: ignore[no-any-return]
         if h_0 is not None:
             check_state_type(h_0, "h_0")
         weights = self._current(self._weight_names)
         return compute(input, h_0, weights, lengths, self.batch_first, self._options, resets, decay)
+
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None = None) -> None:
+        """As in torch.nn.RNNBase.
+
+        Args:
+            input: [T, B, I], or packed rows [N, I] with batch_sizes.
+
+        Raises:
+            ArgumentError: another number of dimensions or features.
+        """
+        form = "[T, B, I]" if batch_sizes is None else "[N, I]"
+        if input.dim() != form.count(",") + 1 or input.shape[-1] != self.input_size:
+            raise ArgumentError(f"input must be {form} with I = {self.input_size}, got {list(input.shape)}")
 
     def freeze(self, weights: str = "float32") -> "FrozenGRU":
         """A layer for inference with a copy of the present weights, packed once.
@@ -313,6 +330,10 @@ class GRUCell(Recurrent):
 
     def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
         """The state after input [B, I] (or [I]) from h [B, H] (or [H]; None: zeros)."""
+        if not isinstance(input, Tensor):
+            node = self._as_leaf(input, h)
+            if node is not None:
+                return node
         if h is not None:
             check_state_type(h, "h")
         return compute_cell(input, h, self._current(self._weight_names), self._options)

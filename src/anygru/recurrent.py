@@ -1,11 +1,13 @@
 """The common base of `GRU` and `GRUCell`: the formula and its mark in a state_dict, the options of a call, initial values."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
+from torch.fx import Proxy
 from torch.nn.parameter import UninitializedParameter
 
 from . import backends
@@ -70,6 +72,8 @@ class Recurrent(nn.Module):
         self.backend = backend
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name == "qconfig":  # set by torch.ao.quantization on every module of a model
+            self._answer_quantization(value)
         super().__setattr__(name, value)
         if name in _IN_OPTIONS and "_options" in self.__dict__:
             self._settle_options()
@@ -110,7 +114,13 @@ class Recurrent(nn.Module):
         """Weights by name; parameters without nn.Module's slow attribute lookup."""
         own = self._parameters
         # A parametrized or weight-normalised weight is no parameter any more, but still an attribute.
-        return [own[name] if name in own else getattr(self, name) for name in names]
+        found = [own[name] if name in own else getattr(self, name) for name in names]
+        if type(found[0]).__name__ == "ExpandedWeight":
+            raise ArgumentTypeError(
+                f"anygru.{type(self).__name__} takes no expanded weights (call_for_per_sample_grads); for gradients of each "
+                "sample use torch.func: vmap(grad(loss)) with functional_call"
+            )
+        return found
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
@@ -141,6 +151,28 @@ class Recurrent(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing, unexpected, errors)
         if marked and entry in missing:  # the metadata told the formula
             missing.remove(entry)
+
+    def _as_leaf(self, *call: Any) -> Any:
+        """The call as one node of a graph, if torch.fx traces it: what the tracer does by itself for modules of torch.nn only."""
+        proxy = next((one for one in call if isinstance(one, Proxy)), None)
+        if proxy is None:
+            return None
+        name = proxy.tracer.path_of_module(self)  # type: ignore[attr-defined]
+        if not name:
+            raise ArgumentTypeError(
+                f"torch.fx takes anygru.{type(self).__name__} as one node: trace a module that holds it"
+            )
+        while call[-1] is None:
+            call = call[:-1]
+        return proxy.tracer.create_proxy("call_module", name, call, {})
+
+    def _answer_quantization(self, chosen: object) -> None:
+        """`chosen` is the configuration for this layer, None if only others were named."""
+        words = f"torch.ao.quantization has no quantized form of anygru.{type(self).__name__}"
+        remedy = "anygru.freeze(model, weights='int8') stores its weights as int8"
+        if chosen is not None:
+            raise ArgumentTypeError(f"{words}: {remedy}; leave it out of the configuration")
+        warnings.warn(f"{words}, which stays as it is: {remedy}", UserWarning, stacklevel=2)
 
     def __prepare_scriptable__(self) -> NoReturn:
         """Called by torch.jit.script, also for a module that holds this one."""

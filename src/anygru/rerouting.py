@@ -18,8 +18,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from . import functional
+from . import compiling, functional
 from .errors import AnygruError
+from .execution import is_exporting
 
 _MARK = "_anygru_accelerated"
 _lock = threading.RLock()
@@ -101,8 +102,12 @@ class _Route:
     def __get__(self, module: nn.Module | None, owner: type | None = None) -> Callable[..., Any]:
         if module is None:
             return self.from_class
-        chosen = self.accelerated if _everywhere or _MARK in module.__dict__ else self.original
+        chosen = self.accelerated if _is_accelerated(module) else self.original
         return chosen.__get__(module, owner)
+
+
+def _is_accelerated(module: nn.Module) -> bool:
+    return bool(_everywhere) or _MARK in module.__dict__
 
 
 def _with_kernels(forward: Any) -> FunctionType:
@@ -132,6 +137,7 @@ def _install() -> None:
         torch.jit._builtins._register_builtin(_gru_cell, "aten::gru_cell")
         for kernel in (_gru, _gru_cell):
             _keep_from_compiler(kernel)
+        compiling.install(_is_accelerated)
 
 
 def _keep_from_compiler(kernel: Callable[..., Any]) -> None:
@@ -153,6 +159,7 @@ def _uninstall_if_unused() -> None:
             route = owner.__dict__["forward"]
             if isinstance(route, _Route):
                 owner.forward = route.original  # type: ignore[method-assign]
+        compiling.uninstall()
 
 
 def _gru(*call: Any) -> tuple[Tensor, Tensor]:
@@ -194,7 +201,6 @@ _kernels.__dict__.update(gru=_gru, gru_cell=_gru_cell, __getattr__=functools.par
 
 _PLAIN = (Tensor, nn.Parameter)
 _FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
-_is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)  # torch < 2.7
 
 
 def _ours(input: Tensor, h_0: Tensor, weights: Sequence[Tensor | None]) -> bool:
@@ -205,7 +211,7 @@ def _ours(input: Tensor, h_0: Tensor, weights: Sequence[Tensor | None]) -> bool:
     FakeTensor, FLOP counters and other dispatch modes.
     """
     if torch.compiler.is_compiling():
-        if _is_exporting():
+        if is_exporting():
             return False
     elif torch._C._get_tracing_state() or torch._C._len_torch_dispatch_stack():
         return False

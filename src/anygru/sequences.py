@@ -82,10 +82,13 @@ def _form(input: Batch) -> str:
 def _from_packed(packed: PackedSequence) -> Rows:
     data, batch_sizes, order, unsorted = packed
     recorded = torch._C._get_tracing_state() is not None
-    if not torch.compiler.is_compiling() and not recorded:  # a graph cannot look at the numbers
+    compiled = torch.compiler.is_compiling()
+    if not compiled and not recorded:  # a graph cannot look at the numbers
         _check_packed(data, batch_sizes, order)
     if recorded:
         batch = cast(int, batch_sizes[0])  # a tensor, so that the size of h_0 is recorded and no constant
+    elif compiled:
+        batch = cast(int, batch_sizes[0].item()) if order is None else order.shape[0]  # symbols
     else:
         batch = int(batch_sizes[0]) if len(batch_sizes) else 0
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from . import backends
 from .backends.problem import Options, Problem
 from .errors import ArgumentError, ArgumentTypeError
-from .execution import describe, is_recorded
+from .execution import describe, is_exporting, is_recorded
 from .formula import Formula
 from .frozen_weights import FrozenWeights
 from .functional import compute
@@ -219,10 +219,10 @@ class Stream:
         """Raises if the value is not a tensor of this form (as "[T, B, I]") that the layer can read."""
         if not isinstance(value, Tensor):
             raise ArgumentTypeError(f"{name} must be a tensor {form}, got {type(value).__name__}")
-        sizes = [f"B = {self.batch_size}"] if "B" in form else []
-        sizes.append(f"I = {self.layer.input_size}")
         last = (self.layer.input_size,) if self.batch_size is None else (self.batch_size, self.layer.input_size)
         if value.dim() != len(form.split(",")) or tuple(value.shape[-len(last) :]) != last:
+            sizes = [f"B = {self.batch_size}"] if "B" in form else []
+            sizes.append(f"I = {self.layer.input_size}")
             raise ArgumentError(f"{name} must be {form} with {' and '.join(sizes)}, got {list(value.shape)}")
         like = self._like
         if value.dtype is not like.dtype or value.device != like.device or value.layout is not torch.strided:
@@ -237,17 +237,28 @@ class Stream:
             raise ArgumentError(
                 "a stream keeps its state outside the graph and cannot be traced; trace the layer instead"
             )
+        if torch.compiler.is_compiling():
+            if is_exporting():
+                raise ArgumentError(
+                    "a stream keeps its state outside the graph and cannot be exported; export the layer, which takes and "
+                    "returns the state (anygru.onnx.export_step does it for ONNX)"
+                )
+            return None
         if self._prepared is None or not isinstance(x, Tensor):
             return None
         return self._prepared.advance(x, self._state, many, self.batch_size is not None)
 
     @torch.no_grad()
     def _advance(self, steps: Tensor, resets: Tensor | None = None) -> Tensor:
-        if self._prepared is not None and steps.numel():
+        compiled = torch.compiler.is_compiling()
+        if self._prepared is not None and not compiled and steps.numel():
             factors = None if resets is None else resets.logical_not().to(steps.dtype)[None, ..., None]
             output, self._state = self._prepared.run(steps, self._state, decay=factors)
             return output
-        output, self._state = compute(steps, self._state, self._weights, None, False, self._options, resets)
+        weights = self._weights
+        if compiled and isinstance(weights, FrozenWeights):
+            weights = self.layer.stream_weights()  # its buffers, which a graph can read
+        output, self._state = compute(steps, self._state, weights, None, False, self._options, resets)
         assert isinstance(output, Tensor)
         return output
 

@@ -252,6 +252,7 @@ Index mersenne(nb::handle state, Index position, nb::handle out, Index count, co
 }  // namespace
 
 NB_MODULE(_native, m) {
+    nb::set_leak_warnings(false);  // torch's compiler holds what it has seen to the end of the process
     anygru::remember_process();
     m.attr("__doc__") = "The native kernels of anygru.";
 
