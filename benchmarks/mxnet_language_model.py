@@ -19,7 +19,8 @@ import subprocess
 import sys
 import time
 
-VOCABULARY, EMBEDDING, HIDDEN, LAYERS, BATCH, WINDOW = 5000, 200, 256, 2, 32, 35
+# Vocabulary, size of the embedding, of the GRU, its layers, rows of a batch, words of a window.
+SIZES = (5000, 200, 256, 2, 32, 35)
 WARM_UP, STEPS_A_TURN = 3, 4
 
 
@@ -36,8 +37,9 @@ def corpus(words, count):
     return text
 
 
-def train(hybridize):
+def train(hybridize, sizes):
     """Train for as many steps as each line of the standard input asks; answer with seconds and the last loss."""
+    vocabulary, embedding, hidden, layers, batch, window = sizes
     import mxnet as mx
     import numpy as np
     from mxnet import autograd, gluon, nd
@@ -47,9 +49,9 @@ def train(hybridize):
         def __init__(self, **kwargs):
             super().__init__(**kwargs)
             with self.name_scope():
-                self.embedding = nn.Embedding(VOCABULARY, EMBEDDING)
-                self.gru = rnn.GRU(HIDDEN, LAYERS, input_size=EMBEDDING)
-                self.decoder = nn.Dense(VOCABULARY, flatten=False, in_units=HIDDEN)
+                self.embedding = nn.Embedding(vocabulary, embedding)
+                self.gru = rnn.GRU(hidden, layers, input_size=embedding)
+                self.decoder = nn.Dense(vocabulary, flatten=False, in_units=hidden)
 
         def hybrid_forward(self, F, words, state):
             output, state = self.gru(self.embedding(words), state)
@@ -64,25 +66,25 @@ def train(hybridize):
         model.hybridize()
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
     trainer = gluon.Trainer(model.collect_params(), "sgd", {"learning_rate": 1.0})
-    text = corpus(VOCABULARY, BATCH * 3000)
-    table = nd.array(text.reshape(BATCH, -1).T)
-    state = model.gru.begin_state(BATCH)[0]
+    text = corpus(vocabulary, batch * 3000)
+    table = nd.array(text.reshape(batch, -1).T)
+    state = model.gru.begin_state(batch)[0]
     place = 0
 
     def step():
         nonlocal state, place
-        if place + WINDOW + 1 > table.shape[0]:
+        if place + window + 1 > table.shape[0]:
             place = 0
-        words, following = table[place : place + WINDOW], table[place + 1 : place + WINDOW + 1]
-        place += WINDOW
+        words, following = table[place : place + window], table[place + 1 : place + window + 1]
+        place += window
         state = state.detach()
         with autograd.record():
             logits, state = model(words, state)
-            loss = loss_of(logits.reshape((-1, VOCABULARY)), following.reshape((-1,)))
+            loss = loss_of(logits.reshape((-1, vocabulary)), following.reshape((-1,)))
         loss.backward()
         gradients = [parameter.grad() for parameter in model.collect_params().values()]
-        gluon.utils.clip_global_norm(gradients, 0.25 * WINDOW * BATCH)
-        trainer.step(WINDOW * BATCH)
+        gluon.utils.clip_global_norm(gradients, 0.25 * window * batch)
+        trainer.step(window * batch)
         return loss
 
     print(json.dumps({"ready": mx.__file__, "python": platform.python_version()}), flush=True)
@@ -134,7 +136,9 @@ def commit():
 
 def compare(options):
     """Let the sides train in turns and report."""
-    own = [os.path.abspath(__file__), "--train"] + (["--hybridize"] if options.hybridize else [])
+    vocabulary, embedding, hidden, layers, batch, window = options.sizes
+    own = [os.path.abspath(__file__), "--train", "--sizes", *map(str, options.sizes)]
+    own += ["--hybridize"] if options.hybridize else []
     sides = [Side("anygru", [sys.executable, "-m", "anygru", "run", *own], options.threads)]
     if options.mxnet:
         sides.append(Side("mxnet", [options.mxnet, *own], options.threads))
@@ -147,8 +151,8 @@ def compare(options):
     for side in sides:
         side.close()
     medians = {side.name: statistics.median(side.seconds) for side in sides}
-    words = WINDOW * BATCH
-    print(f"vocabulary {VOCABULARY}, embedding {EMBEDDING}, GRU {LAYERS} x {HIDDEN}, {BATCH} rows of {WINDOW} words")
+    words = window * batch
+    print(f"vocabulary {vocabulary}, embedding {embedding}, GRU {layers} x {hidden}, {batch} rows of {window} words")
     for side in sides:
         median = medians[side.name]
         print(
@@ -166,6 +170,7 @@ def compare(options):
             "cores": os.cpu_count(),
             "threads": options.threads,
             "hybridize": options.hybridize,
+            "sizes": options.sizes,
             "commit": commit(),
             "sides": {s.name: {"seconds": s.seconds, "losses": s.losses, "python": s.facts["python"]} for s in sides},
         }
@@ -178,11 +183,13 @@ def main():
     parser.add_argument("--mxnet", metavar="PYTHON", help="an interpreter with MXNet 1.9")
     parser.add_argument("--turns", type=int, default=8, help="turns of each side (8)")
     parser.add_argument("--threads", type=int, default=0, help="threads of each side (as many as it takes)")
+    words = ("VOCABULARY", "EMBEDDING", "HIDDEN", "LAYERS", "BATCH", "WINDOW")
+    parser.add_argument("--sizes", nargs=6, type=int, default=SIZES, metavar=words, help=f"default {SIZES}")
     parser.add_argument("--hybridize", action="store_true", help="let both run the model as a graph")
     parser.add_argument("--json", metavar="FILE", help="keep the figures")
     parser.add_argument("--train", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    train(options.hybridize) if options.train else compare(options)
+    train(options.hybridize, options.sizes) if options.train else compare(options)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ from typing import Any
 
 from .. import ndarray
 from ..base import numeric_types
+from ..ndarray.array import call
+from ..operators.neural import PICKED_LOG_SOFTMAX
 from .blocks.hybrid import HybridBlock
 from .blocks.nesting import Data
 
@@ -150,6 +152,9 @@ class SoftmaxCrossEntropyLoss(Loss):
 
     def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
         """One number a sample."""
+        if self._sparse_label and not self._from_logits:
+            loss = -_picked_log_softmax(F, pred, label, self._axis)
+            return self._mean(F, loss, sample_weight)
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
         if self._sparse_label:
@@ -157,6 +162,16 @@ class SoftmaxCrossEntropyLoss(Loss):
         else:
             loss = -(pred * _reshape_like(F, label, pred)).sum(axis=self._axis, keepdims=True)
         return self._mean(F, loss, sample_weight)
+
+
+def _picked_log_softmax(F: ModuleType, pred: Any, label: Any, axis: int) -> Any:
+    """The log probabilities of the labels: in files MXNet's two operators, which run as one."""
+    if F is ndarray:
+        return call(PICKED_LOG_SOFTMAX, (pred, label), {"axis": axis})
+    result = F.pick(F.log_softmax(pred, axis=axis), label, axis=axis, keepdims=True)
+    fused = (PICKED_LOG_SOFTMAX, [pred._entries[0], label._entries[0]], {"axis": axis})
+    result._entries[0][0].fused = fused
+    return result
 
 
 SoftmaxCELoss = SoftmaxCrossEntropyLoss

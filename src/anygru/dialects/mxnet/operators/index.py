@@ -51,12 +51,8 @@ def _pick_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     return [shapes[0], (*shapes[0][:axis], *kept, *shapes[0][axis + 1 :])]
 
 
-@operator("pick", "choose_element_0index", inputs=2, infer=_pick_shapes)
-@unchanging
-def _pick(data: Tensor, index: Tensor, axis: int | None = -1, keepdims: bool = False, mode: str = "clip") -> Tensor:
-    if axis is None:
-        data, axis = data.reshape(-1), 0
-    axis = one_axis(int(axis), data.dim())
+def picked_places(data: Tensor, index: Tensor, axis: int, mode: str = "clip") -> Tensor:
+    """The positions that `pick` takes along an axis, which has size 1 in them."""
     places = _inside(index, data.shape[axis], mode, "pick")
     if places.dim() == data.dim() - 1:
         places = places.unsqueeze(axis)
@@ -65,7 +61,16 @@ def _pick(data: Tensor, index: Tensor, axis: int | None = -1, keepdims: bool = F
         raise MXNetError(
             f"pick: index must be of shape {tuple(wanted)} or without axis {axis}, got {tuple(index.shape)}"
         )
-    picked = data.gather(axis, places)
+    return places
+
+
+@operator("pick", "choose_element_0index", inputs=2, infer=_pick_shapes)
+@unchanging
+def _pick(data: Tensor, index: Tensor, axis: int | None = -1, keepdims: bool = False, mode: str = "clip") -> Tensor:
+    if axis is None:
+        data, axis = data.reshape(-1), 0
+    axis = one_axis(int(axis), data.dim())
+    picked = data.gather(axis, picked_places(data, index, axis, mode))
     if truth(keepdims):
         return picked
     picked = picked.squeeze(axis)

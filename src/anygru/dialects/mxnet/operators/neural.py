@@ -1,6 +1,6 @@
 """Layers as operators: FullyConnected, Dropout, normalisations, and losses."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -10,7 +10,8 @@ from torch.nn import functional
 from ..base import MXNetError, Sizes
 from ..state import state
 from .elementwise import same_dtype
-from .registry import one_axis, operator, truth
+from .index import picked_places
+from .registry import Operator, one_axis, operator, truth
 
 
 def without_bias(attributes: Mapping[str, Any]) -> list[str]:
@@ -191,6 +192,56 @@ def _group_norm(
     scaled = (groups - mean[..., None]) / deviation[..., None]
     result = (scaled * _along(gamma, 1, 3) + _along(beta, 1, 3)).reshape(data.shape)
     return (result, mean, deviation) if truth(output_mean_var) else result
+
+
+# Elements that a block of rows has at most, so that the steps on it find it in a core's cache.
+_BLOCK = 1 << 17
+
+
+class _PickedLogSoftmax(torch.autograd.Function):
+    """`pick(log_softmax(scores), places)` over the second of two axes.
+
+    The log probabilities of a large vocabulary take longer to write and read than to compute: neither they nor the gradient
+    of the pick, which is nearly all zeros, are ever whole in memory here.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, places: Tensor) -> Tensor:
+        picked = scores.new_empty(places.shape)
+        for rows in _blocks(scores):
+            torch.gather(torch.log_softmax(scores[rows], 1), 1, places[rows], out=picked[rows])
+        ctx.save_for_backward(scores, places, picked)
+        return picked
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        scores, places, picked = ctx.saved_tensors
+        (gradient,) = gradients
+        if torch.is_grad_enabled():  # for second derivatives
+            return torch.zeros_like(scores).scatter(1, places, gradient) - torch.softmax(scores, 1) * gradient, None
+        normalizer = scores.gather(1, places) - picked
+        result, negative = torch.empty_like(scores), -gradient
+        for rows in _blocks(scores):
+            torch.sub(scores[rows], normalizer[rows], out=result[rows]).exp_().mul_(negative[rows])
+        return result.scatter_add_(1, places, gradient), None
+
+
+def _blocks(scores: Tensor) -> Iterator[slice]:
+    many = max(1, _BLOCK // max(1, scores.shape[1]))
+    return (slice(first, first + many) for first in range(0, scores.shape[0], many))
+
+
+def picked_log_softmax(data: Tensor, index: Tensor, axis: int = -1) -> Tensor:
+    """`pick(log_softmax(data), index)` along an axis that stays, with size 1."""
+    places = picked_places(data, index, one_axis(int(axis), data.dim()))
+    scores, places = data.movedim(axis, -1), places.movedim(axis, -1)
+    if not scores.is_floating_point() or scores.device.type == "meta":
+        return torch.log_softmax(data, axis).gather(axis, places.movedim(-1, axis))
+    rows = scores.reshape(-1, scores.shape[-1])
+    return _PickedLogSoftmax.apply(rows, places.reshape(-1, 1)).reshape(places.shape).movedim(-1, axis)
+
+
+PICKED_LOG_SOFTMAX = Operator("pick of log_softmax", picked_log_softmax, inputs=2)
 
 
 @operator("softmax_cross_entropy", inputs=2)

@@ -44,13 +44,13 @@ class Operator:
         self,
         name: str,
         compute: Callable[..., Any],
-        inputs: int,
-        copies: bool,
-        visible: int | Callable[[Mapping[str, Any]], int],
-        hidden: int,
-        auxiliary: tuple[str, ...],
-        needs: Callable[[Mapping[str, Any]], list[str]] | None,
-        infer: Callable[[Mapping[str, Any], list[Shape]], list[Shape]] | None,
+        inputs: int = 1,
+        copies: bool = False,
+        visible: int | Callable[[Mapping[str, Any]], int] = 1,
+        hidden: int = 0,
+        auxiliary: tuple[str, ...] = (),
+        needs: Callable[[Mapping[str, Any]], list[str]] | None = None,
+        infer: Callable[[Mapping[str, Any], list[Shape]], list[Shape]] | None = None,
         output_names: tuple[str, ...] = (),
         alike: bool = False,
     ) -> None:
@@ -111,23 +111,11 @@ def _value(text: Any) -> Any:
         return text
 
 
-def operator(
-    name: str,
-    *aliases: str,
-    inputs: int = 1,
-    copies: bool = False,
-    visible: int | Callable[[Mapping[str, Any]], int] = 1,
-    hidden: int = 0,
-    auxiliary: tuple[str, ...] = (),
-    needs: Callable[[Mapping[str, Any]], list[str]] | None = None,
-    infer: Callable[[Mapping[str, Any], list[Shape]], list[Shape]] | None = None,
-    output_names: tuple[str, ...] = (),
-    alike: bool = False,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function on tensors as the operator `name`, known under the aliases too."""
+def operator(name: str, *aliases: str, **facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function on tensors as the operator `name`, known under the aliases too; `facts` are those of `Operator`."""
 
     def register(compute: Callable[..., Any]) -> Callable[..., Any]:
-        entry = Operator(name, compute, inputs, copies, visible, hidden, auxiliary, needs, infer, output_names, alike)
+        entry = Operator(name, compute, **facts)
         for known in (name, *aliases):
             if known in OPERATORS:
                 raise ValueError(f"operator {known} is registered twice")
