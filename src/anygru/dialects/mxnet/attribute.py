@@ -14,7 +14,18 @@ class _Local(threading.local):
 _local = _Local()
 
 
-class AttrScope:
+class _ScopeType(type):
+    @property
+    def current(cls) -> "AttrScope":
+        """The attributes in force, as a scope; they can be set."""
+        return current()
+
+    @current.setter
+    def current(cls, scope: "AttrScope") -> None:
+        _local.attributes = dict(scope._attr)
+
+
+class AttrScope(metaclass=_ScopeType):
     """`with mx.AttrScope(ctx_group="a"):` symbols made inside have the attribute.
 
     Raises:

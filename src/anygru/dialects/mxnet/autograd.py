@@ -17,6 +17,7 @@ from .state import state
 
 __all__ = [
     "Function",
+    "NDArray",
     "backward",
     "grad",
     "is_recording",

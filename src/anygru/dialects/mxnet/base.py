@@ -14,11 +14,26 @@ from anygru.errors import AnygruError
 
 from .._kit.numbers import TORCH_OF_NUMPY
 
-__all__ = ["MXNetError", "integer_types", "mx_real_t", "numeric_types", "py_str", "string_types"]
+__all__ = [
+    "MXNetError",
+    "NotImplementedForSymbol",
+    "integer_types",
+    "mx_real_t",
+    "numeric_types",
+    "py_str",
+    "string_types",
+]
 
 
 class MXNetError(RuntimeError):
     """The error that MXNet's engine raises for a call it cannot compute."""
+
+
+class NotImplementedForSymbol(MXNetError):
+    """What only arrays can do."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Function {name} is not implemented for Symbol and only available in NDArray.")
 
 
 string_types = (str,)
@@ -33,6 +48,8 @@ _TORCH_OF_NUMPY = {
 NUMPY_OF_TORCH = {dtype: name.type for name, dtype in _TORCH_OF_NUMPY.items()}
 # MXNet numbers its dtypes so in files and in the attributes of a symbol.
 DTYPE_NUMBERS = {np.float32: 0, np.float64: 1, np.float16: 2, np.uint8: 3, np.int32: 4, np.int8: 5, np.int64: 6}
+# MXNet numbers the kinds of storage so; arrays here have the first.
+STORAGE_NUMBERS = {"default": 0, "row_sparse": 1, "csr": 2}
 # What arguments of these kinds may be.
 DtypeLike = str | type | np.dtype | None
 Sizes = int | Sequence[int] | None

@@ -17,10 +17,21 @@ __all__ = ["Context", "cpu", "cpu_pinned", "current_context", "gpu", "gpu_memory
 
 class _Current(threading.local):
     def __init__(self) -> None:
-        self.context: Context | None = None
+        self.value = Context("cpu", 0)
 
 
-class Context:
+class _ContextType(type):
+    @property
+    def default_ctx(cls) -> "Context":
+        """The context in force, as `current_context()` gives it; it can be set."""
+        return _current.value
+
+    @default_ctx.setter
+    def default_ctx(cls, context: "Context") -> None:
+        _current.value = context
+
+
+class Context(metaclass=_ContextType):
     """A device: type "cpu", "gpu", "cpu_pinned" or "cpu_shared", and a number.  `with ctx:` makes it the current one."""
 
     devtype2str = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
@@ -34,7 +45,7 @@ class Context:
             device_type = device_type.device_type
         self.device_typeid: int = self.devstr2type[device_type]
         self.device_id: int = device_id
-        self._before: list[Context | None] = []
+        self._before: list[Context] = []
         self._device: torch.device | None = None
 
     @property
@@ -72,12 +83,12 @@ class Context:
         return f"{self.device_type}({self.device_id})"
 
     def __enter__(self) -> "Context":
-        self._before.append(_current.context)
-        _current.context = self
+        self._before.append(_current.value)
+        _current.value = self
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        _current.context = self._before.pop()
+        _current.value = self._before.pop()
 
     def __reduce__(self) -> tuple:
         return (Context, (self.device_type, self.device_id))
@@ -88,8 +99,8 @@ class Context:
             torch.cuda.empty_cache()
 
 
-_current = _Current()
-_first_cpu = Context("cpu", 0)
+# MXNet's name for it: `mxnet.test_utils` sets the value of `Context._default_ctx`.
+Context._default_ctx = _current = _Current()  # type: ignore[attr-defined]
 
 
 def cpu(device_id: int = 0) -> Context:
@@ -119,7 +130,7 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
 
 def current_context() -> Context:
     """The context of the innermost `with`, else `cpu(0)`."""
-    return _current.context or _first_cpu
+    return _current.value
 
 
 ContextLike = Context | str | Sequence[Context] | None

@@ -6,7 +6,18 @@ from typing import Any
 __all__ = ["NameManager", "Prefix", "current"]
 
 
-class NameManager:
+class _ManagerType(type):
+    @property
+    def current(cls) -> "NameManager":
+        """The manager in force in this thread; it can be set."""
+        return current()
+
+    @current.setter
+    def current(cls, manager: "NameManager") -> None:
+        _local.manager = manager
+
+
+class NameManager(metaclass=_ManagerType):
     """Counts names; `with manager:` makes it the one that symbols ask."""
 
     def __init__(self) -> None:

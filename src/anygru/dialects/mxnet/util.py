@@ -81,7 +81,7 @@ class _Scope:
         return inside  # type: ignore[return-value]
 
 
-np_array = np_shape = _Scope
+np_array = np_shape = _NumpyArrayScope = _NumpyShapeScope = _Scope
 
 
 def use_np(func: Any) -> Any:

@@ -3,11 +3,21 @@
 import torch
 
 from ..._hook.not_covered import refuser
-from . import _internal, contrib, linalg, op, random, register, utils
+from . import _internal, contrib, linalg, op, random, register, updates, utils
 from .arithmetic import symmetric
 from .ndarray import NDArray
 from .op import *
 from .register import FUNCTIONS
+from .updates import (
+    all_finite,
+    lamb_update_phase1,
+    lamb_update_phase2,
+    mp_lamb_update_phase1,
+    mp_lamb_update_phase2,
+    multi_all_finite,
+    multi_lars,
+    multi_sum_sq,
+)
 from .utils import *
 
 add, subtract, multiply, divide = (symmetric(name) for name in ("add", "sub", "mul", "div"))
@@ -67,5 +77,6 @@ def from_dlpack(dlpack: object) -> NDArray:
     return NDArray(torch.utils.dlpack.from_dlpack(dlpack))
 
 
+globals().update(updates.FUNCTIONS)
 # Operators are added to this module from a table; with this name a type checker does not look for each of them here.
 __getattr__ = refuser("mxnet.ndarray")

@@ -8,6 +8,7 @@ import torch
 from .array import wrap
 from .ndarray import NDArray
 from .register import FUNCTIONS
+from .updates import adamw_update, mp_adamw_update
 
 boolean_mask = FUNCTIONS["_contrib_boolean_mask"]
 arange_like = FUNCTIONS["_contrib_arange_like"]

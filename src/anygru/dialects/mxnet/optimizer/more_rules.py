@@ -1,16 +1,17 @@
-"""Update rules that few programs use: LAMB, FTML, DCASGD, and the one for tests."""
+"""Update rules that few programs use: LAMB, LARS, LBSGD, FTML, DCASGD, and the one for tests."""
 
+import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..ndarray.ndarray import NDArray
-from ..operators.elementwise import single
-from .optimizer import register
-from .rules import Rule, TwoMoments, blank
+from ..operators import updates
+from .optimizer import each, register
+from .rules import SGD, Rule, TwoMoments, blank
 
-__all__ = ["DCASGD", "FTML", "LAMB", "Test"]
+__all__ = ["DCASGD", "FTML", "LAMB", "LARS", "LBSGD", "Test"]
 
 
 @register
@@ -30,13 +31,7 @@ class FTML(Rule):
         return (blank(weight), blank(weight), blank(weight))
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
-        scale, square, leader = state
-        beta1, beta2 = single(self.beta1), single(self.beta2)
-        square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-        size = (1 - beta1**count) / lr * (torch.sqrt(square / (1 - beta2**count)) + single(self.epsilon))
-        leader.mul_(beta1).add_(gradient, alpha=1 - beta1).sub_((size - beta1 * scale) * weight)
-        scale.copy_(size)
-        weight.copy_(-leader / size)
+        updates.ftml(weight, gradient, *state, lr, wd, self.beta1, self.beta2, self.epsilon, count)
 
 
 @register
@@ -101,22 +96,129 @@ class LAMB(TwoMoments):
         self.lower_bound = lower_bound
         self.upper_bound = upper_bound
         self.bias_correction = bias_correction
-        self.aggregate_num = 45  # MXNet reads it from a file and steps so many weights at once
+        self.aggregate_num = 45  # MXNet's default
+        self._half: NDArray | None = None
+
+    def _update_one(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+        # MXNet 1.9.1 takes the norm of the float16 weight, not of its float32 copy (recorded).
+        self._half = weight if self._has_master(weight) else None
+        super()._update_one(index, weight, grad, state)
+        self._half = None
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
-        mean, variance = state
-        beta1, beta2 = single(self.beta1), single(self.beta2)
-        mean.mul_(beta1).add_(gradient, alpha=single(1 - beta1))
-        variance.mul_(beta2).addcmul_(gradient, gradient, value=single(1 - beta2))
-        first, second = mean, variance
-        if self.bias_correction:
-            first, second = mean / (1.0 - beta1**count), variance / (1.0 - beta2**count)
-        step = first / (torch.sqrt(second) + single(self.epsilon)) + wd * weight
-        size = (
-            torch.linalg.vector_norm(weight).clamp(self.lower_bound, self.upper_bound)
-            if (self.lower_bound is not None or self.upper_bound is not None)
-            else torch.linalg.vector_norm(weight)
-        )
-        other = torch.linalg.vector_norm(step)
-        ratio = torch.where((size > 0) & (other > 0), size / other, torch.ones_like(size))
-        weight.sub_(lr * ratio * step)
+        options = (self.beta1, self.beta2, self.epsilon, count, self.bias_correction)
+        step = updates.lamb_step(weight, gradient, *state, wd, *options)
+        held = weight if self._half is None else self._half._t.detach().float()
+        sizes = torch.linalg.vector_norm(held), torch.linalg.vector_norm(step)
+        updates.lamb_scaled(weight, step, *sizes, lr, self.lower_bound, self.upper_bound)
+
+
+@register
+class LARS(SGD):
+    """SGD whose rate follows the norms of each weight and its gradient (You et al. 2017).
+
+    Biases, gammas and betas keep the rate. With `momentum_correction` a changed rate changes the momentum, too.
+    """
+
+    def __init__(
+        self,
+        momentum: float = 0.0,
+        lazy_update: bool = True,
+        eta: float = 0.001,
+        eps: float = 0.0,
+        momentum_correction: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(momentum=momentum, lazy_update=lazy_update, **kwargs)
+        self.momentum_correction = momentum_correction
+        self.eta = eta
+        self.eps = eps
+        self.skip = 0
+        self.last_lr: float | None = None
+        self.cur_lr: float | None = None
+        self._looks = True
+
+    def set_wd_mult(self, args_wd_mult: dict) -> None:
+        """Set factors on the weight decay, by index or name; names that are no weights have 0."""
+        self.wd_mult = {n: 0.0 for n in self.idx2name.values() if not n.endswith("_weight")}
+        self.wd_mult.update(args_wd_mult)
+
+    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """Change a weight, or each of several, by way of its float32 copy if there is one."""
+        for place, one in enumerate(each(index, weight, grad, state)):
+            # MXNet 1.9.1 looks at the rate once a call, and an updater makes several calls a step (recorded).
+            self._looks = place == 0
+            self._update_one(*one)
+        self._looks = True
+
+    def _step(self, index: Any, weight: NDArray, gradient: Tensor, state: Any, rate: float, decay: float) -> None:
+        if self._looks:
+            now = self.learning_rate
+            self.last_lr, self.cur_lr = now if self.cur_lr is None else self.cur_lr, now
+        if not self.idx2name.get(index, str(index)).endswith(("gamma", "beta", "bias")):
+            squares = (float(values.detach().float().square().sum()) for values in (weight._t, gradient))
+            rate = updates.lars_rate(rate, *squares, decay, self.eta, self.eps, self.rescale_grad)
+        before = self.momentum
+        if self.momentum_correction and self.last_lr:
+            self.momentum *= self.cur_lr / self.last_lr  # type: ignore[operator]
+        super()._step(index, weight, gradient, state, rate, decay)
+        self.momentum = before
+
+
+@register
+class LBSGD(SGD):
+    """SGD for large batches: it sums the gradients of `batch_scale` steps, and its rate warms up (Goyal et al. 2017)."""
+
+    def __init__(
+        self,
+        momentum: float = 0.0,
+        multi_precision: bool = False,
+        warmup_strategy: str = "linear",
+        warmup_epochs: int = 5,
+        batch_scale: int = 1,
+        updates_per_epoch: int = 32,
+        begin_epoch: int = 0,
+        num_epochs: int = 60,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(momentum=momentum, multi_precision=multi_precision, **kwargs)
+        self.aggregate_num = 0
+        self.warmup_strategy = warmup_strategy
+        self.warmup_epochs = warmup_epochs
+        self.batch_scale = batch_scale
+        self.updates_per_epoch = updates_per_epoch
+        self.init_updates = begin_epoch * updates_per_epoch
+        self.num_epochs = num_epochs
+        self.lbmult = 1
+        self.cumgrads: dict = {}
+        self.adaptive = False
+        self.admult = 1
+
+    # Unlike SGD it keeps (master, momentum): recorded from MXNet 1.9.1.
+    create_state_multi_precision = Rule.create_state_multi_precision
+    _update_one = Rule._update_one
+
+    def _warmed_up(self, count: int) -> float:
+        steps, most = self.warmup_epochs * self.updates_per_epoch, float(self.batch_scale)
+        if count >= steps:
+            return most
+        share = {"linear": count / steps, "power2": (count / steps) ** 2, "sqrt": math.sqrt(count / steps)}
+        return 1.0 + (most - 1) * share.get(self.warmup_strategy, 0.0) if steps > 1 else 1.0
+
+    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+        """Add a gradient, and change the weight in place at every `batch_scale`-th call."""
+        rate, decay = self._get_lr(index), self._get_wd(index)
+        self._update_count(index)
+        known = self.cumgrads.get(index, {"cum_grad": 0, "num_cums": self.init_updates})
+        total, count = known["cum_grad"] + grad, known["num_cums"] + 1
+        self.cumgrads[index] = {"cum_grad": total, "num_cums": count}
+        if count % self.batch_scale:
+            return
+        mean = (total / self.batch_scale)._t.detach()
+        if self.warmup_strategy == "lars":
+            squares, others = (float(values.square().sum()) for values in (weight._t.detach(), mean))
+            factor = min(max(math.sqrt(squares / (others + decay * squares + 1e-18)), 0.01), 100.0)
+        else:
+            factor = self._warmed_up(count)
+        self._step(index, weight, mean, state, rate * factor, decay)
+        self.cumgrads[index]["cum_grad"] = 0

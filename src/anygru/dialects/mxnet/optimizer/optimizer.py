@@ -4,6 +4,7 @@ The rules themselves are in `optimizer.rules`.  Of MXNet 1.9's `mxnet.optimizer`
 """
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,11 @@ import numpy as np
 from ..ndarray.ndarray import NDArray
 
 __all__ = ["Optimizer", "create", "register"]
+
+
+def each(index: Any, *columns: Any) -> Iterator[tuple]:
+    """The arguments of one update after the other: the arguments are those of one, or lists of them."""
+    return zip(index, *columns, strict=True) if isinstance(index, (list, tuple)) else iter([(index, *columns)])
 
 
 class Optimizer:
@@ -120,8 +126,12 @@ class Optimizer:
             )
         return self.create_state(index, weight)
 
-    def update_multi_precision(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
-        """Change a weight, by way of its float32 copy if there is one."""
+    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """Change a weight, or each of several, by way of its float32 copy if there is one."""
+        for one in each(index, weight, grad, state):
+            self._update_one(*one)
+
+    def _update_one(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
         if self._has_master(weight):
             master, inner = state
             self.update(index, master, grad.astype(np.float32), inner)

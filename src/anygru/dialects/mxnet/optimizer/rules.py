@@ -8,8 +8,9 @@ from torch import Tensor
 
 from ..ndarray.array import wrap
 from ..ndarray.ndarray import NDArray
+from ..operators import updates
 from ..operators.elementwise import single
-from .optimizer import Optimizer, register
+from .optimizer import Optimizer, each, register
 
 __all__ = [
     "NAG",
@@ -37,29 +38,22 @@ class Rule(Optimizer):
     # Whether the rate is changed further, in double precision, before an operator takes it.
     _rate_follows = False
 
-    def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
-        """Change a weight in place."""
+    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """Change a weight, or each of several, in place."""
+        for one, values, gradient, own in each(index, weight, grad, state):
+            self._update_count(one)
+            self._step(one, values, gradient._t.detach(), own, self._get_lr(one), self._get_wd(one))
+
+    def _step(self, index: Any, weight: NDArray, gradient: Tensor, state: Any, rate: float, decay: float) -> None:
         assert isinstance(weight, NDArray)
-        assert isinstance(grad, NDArray)
-        self._update_count(index)
-        rate, decay = self._get_lr(index), self._get_wd(index)
+        scale = self.rescale_grad
+        if self._in_single:
+            decay, scale = single(decay), single(scale)
+            rate = rate if self._rate_follows else single(rate)
         with torch.no_grad():
             tensor = weight._t.data
-            gradient = grad._t.detach()
-            clips = self.clip_gradient is not None and self.clip_gradient > 0
-            scale = self.rescale_grad
-            if self._in_single:
-                decay, scale = single(decay), single(scale)
-                rate = rate if self._rate_follows else single(rate)
-            if scale != 1.0:
-                gradient = gradient * scale
-            if self._decay_first and decay:
-                gradient = gradient + decay * tensor
-            if clips:
-                assert self.clip_gradient is not None
-                clip = single(self.clip_gradient)
-                gradient = gradient.clamp(-clip, clip)
-            self._change(tensor, gradient, _tensors(state), rate, decay, self._index_update_count[index])
+            gradient = updates.prepared(gradient, tensor, decay, scale, self.clip_gradient, self._decay_first)
+            self._change(tensor, gradient, _tensors(state), rate, decay, self._index_update_count.get(index, 0))
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         raise NotImplementedError
@@ -98,20 +92,14 @@ class SGD(Rule):
         state = super().create_state_multi_precision(index, weight)
         return state[::-1] if self._has_master(weight) else state
 
-    def update_multi_precision(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
-        """Change a weight, by way of its float32 copy if there is one."""
-        super().update_multi_precision(index, weight, grad, state[::-1] if self._has_master(weight) else state)
+    def _update_one(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
+        super()._update_one(index, weight, grad, state[::-1] if self._has_master(weight) else state)
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         if state is None:
-            if wd:
-                weight.mul_(1 - lr * wd)
-            weight.add_(gradient, alpha=-lr)
-            return
-        state.mul_(single(self.momentum)).add_(gradient, alpha=-lr)
-        if wd:
-            state.add_(weight, alpha=-lr * wd)
-        weight.add_(state)
+            updates.sgd(weight, gradient, lr, wd)
+        else:
+            updates.sgd_momentum(weight, gradient, state, lr, wd, self.momentum)
 
 
 @register
@@ -129,14 +117,9 @@ class NAG(SGD):
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         if state is None:
-            super()._change(weight, gradient, state, lr, wd, count)
-            return
-        momentum = single(self.momentum)
-        state.mul_(momentum)
-        step = gradient + wd * weight
-        weight.add_(state - lr * step, alpha=momentum).add_(step, alpha=-lr)
-        # What is remembered has the weight decay of the new weight, as MXNet's operator leaves it.
-        state.add_(gradient + wd * weight, alpha=-lr)
+            updates.sgd(weight, gradient, lr, wd)
+        else:
+            updates.nesterov(weight, gradient, state, lr, wd, self.momentum)
 
 
 @register
@@ -154,10 +137,9 @@ class Signum(Rule):
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         if state is None:
-            weight.mul_(1 - lr * wd).add_(torch.sign(gradient), alpha=-lr)
-            return
-        state.mul_(self.momentum).add_(gradient + wd * weight, alpha=-(1 - self.momentum))
-        weight.mul_(1 - lr * self.wd_lh).add_(torch.sign(state), alpha=lr)
+            updates.sign_sgd(weight, gradient, lr, wd)
+        else:
+            updates.signum(weight, gradient, state, lr, wd, self.momentum, self.wd_lh)
 
 
 @register
@@ -203,11 +185,7 @@ class Adam(TwoMoments):
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         lr *= math.sqrt(1.0 - self.beta2**count) / (1.0 - self.beta1**count)
-        mean, variance = state
-        beta1, beta2 = single(self.beta1), single(self.beta2)
-        mean.mul_(beta1).add_(gradient, alpha=single(1 - beta1))
-        variance.mul_(beta2).addcmul_(gradient, gradient, value=single(1 - beta2))
-        weight.addcdiv_(mean, variance.sqrt().add_(single(self.epsilon)), value=-single(lr))
+        updates.adam(weight, gradient, *state, lr, wd, self.beta1, self.beta2, self.epsilon)
 
 
 @register
@@ -257,18 +235,13 @@ class RMSProp(Rule):
         return tuple(blank(weight) for _ in range(3 if self.centered else 1))
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
-        square = state[0]
-        square.mul_(self.gamma1).addcmul_(gradient, gradient, value=1 - self.gamma1)
+        bound = self.clip_weights or -1.0
         if self.centered:
-            _, mean, delta = state
-            mean.mul_(self.gamma1).add_(gradient, alpha=1 - self.gamma1)
-            spread = torch.sqrt(square - mean * mean + self.epsilon)
-            delta.mul_(self.gamma2).sub_(lr * gradient / spread)
-            weight.add_(delta)
+            updates.rmsprop_centered(
+                weight, gradient, *state, lr, wd, self.gamma1, self.gamma2, self.epsilon, bound
+            )
         else:
-            weight.sub_(lr * gradient / torch.sqrt(square + self.epsilon))
-        if self.clip_weights:
-            weight.clamp_(-self.clip_weights, self.clip_weights)
+            updates.rmsprop(weight, gradient, *state, lr, wd, self.gamma1, self.epsilon, bound)
 
 
 @register
@@ -359,9 +332,4 @@ class Ftrl(TwoMoments):
         self.lr = learning_rate
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
-        z, n = state
-        squares = n + gradient * gradient
-        z.add_(gradient - (torch.sqrt(squares) - torch.sqrt(n)) * weight / lr)
-        n.copy_(squares)
-        shrunk = torch.sign(z) * self.lamda1 - z
-        weight.copy_(torch.where(z.abs() > self.lamda1, shrunk / ((self.beta + torch.sqrt(n)) / lr + wd), 0.0))
+        updates.ftrl(weight, gradient, *state, lr, wd, self.lamda1, self.beta)

@@ -51,7 +51,20 @@ class Updater:
             elif not self.states_synced[one]:
                 self.states[one] = _on(self.states[one], values)
                 self.states_synced[one] = True
-            self.optimizer.update_multi_precision(one, values, gradient, self.states[one])
+        self._update(index, grad, weight)
+
+    def _update(self, index: Any, grad: Any, weight: Any) -> None:
+        """Call the optimizer: for as many weights of a dtype at once as it wants, or for one after the other."""
+        many, calls = self.optimizer.aggregate_num, list(zip(index, weight, grad, strict=True))
+        if many <= 0:
+            for one, values, gradient in calls:
+                self.optimizer.update_multi_precision(one, values, gradient, self.states[one])
+            return
+        for dtype in dict.fromkeys(values.dtype for values in weight):
+            alike = [call for call in calls if call[1].dtype is dtype]
+            for first in range(0, len(alike), many):
+                ones, values, gradients = zip(*alike[first : first + many], strict=True)
+                self.optimizer.update_multi_precision(ones, values, gradients, [self.states[one] for one in ones])
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
         """The states as bytes, with the optimizer if asked for."""

@@ -4,23 +4,16 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from ..base import MXNetError
+from ..base import MXNetError, NotImplementedForSymbol
 from ..context import Context, current_context
 from ..ndarray.array import wrap
 from ..ndarray.ndarray import NDArray
 from . import files, graph, infer, types
 from .node import HIDDEN, Entry, Node, topological
 
-__all__ = ["NotImplementedForSymbol", "SymbolBase", "Untraceable"]
+__all__ = ["SymbolBase", "Untraceable"]
 
 Own = TypeVar("Own", bound="SymbolBase")
-
-
-class NotImplementedForSymbol(MXNetError):
-    """What only arrays can do."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"Function {name} is not implemented for Symbol and only available in NDArray.")
 
 
 class Untraceable(MXNetError):

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from .. import attribute
-from ..base import DTYPE_NUMBERS, DtypeLike, Sizes, numeric_types
+from ..base import DTYPE_NUMBERS, STORAGE_NUMBERS, DtypeLike, NotImplementedForSymbol, Sizes, numeric_types
 from ..name import current as current_names
 from ..operators import OPERATORS, Operator
 from . import files
-from .base import NotImplementedForSymbol, SymbolBase
+from .base import SymbolBase
 from .node import HIDDEN, Entry, Node, text_of
 
 __all__ = ["Group", "Symbol", "Variable", "fromjson", "load", "load_json", "var"]
@@ -217,7 +217,7 @@ def var(
     if init is not None:
         attrs["__init__"] = init if isinstance(init, str) else init.dumps()
     if stype is not None:
-        attrs["__storage_type__"] = str({"default": 0, "row_sparse": 1, "csr": 2}[stype])
+        attrs["__storage_type__"] = str(STORAGE_NUMBERS[stype])
     for key, value in kwargs.items():
         if not (key.startswith("__") and key.endswith("__")):
             raise ValueError(

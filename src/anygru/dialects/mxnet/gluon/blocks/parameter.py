@@ -56,6 +56,8 @@ class Parameter:
         self._data: list[NDArray] | None = None
         self._grad: list[NDArray] | None = None
         self._ctx_list: list[Context] | None = None
+        # MXNet 1.9's own table of the places of contexts, which gluon-nlp's WeightDropParameter copies (read in its source).
+        self._ctx_map: list[list[int | None]] = [[], []]
         self._trainer: Any = None
         self._deferred_init: tuple = ()
         self._differentiable = differentiable
@@ -180,6 +182,11 @@ class Parameter:
 
     def _place(self, data: NDArray, contexts: list[Context]) -> None:
         self._ctx_list = list(contexts)
+        self._ctx_map = [[], []]
+        for place, context in enumerate(contexts):
+            places = self._ctx_map[context.device_typeid & 1]
+            places.extend([None] * (context.device_id + 1 - len(places)))
+            places[context.device_id] = place
         self._data = [data.copyto(context) for context in contexts]  # type: ignore[misc]
         self._init_grad()
 
@@ -234,10 +241,12 @@ class Parameter:
             return data
         return data.astype(self.dtype, copy=False)
 
-    def _pick(self, arrays: list[NDArray] | None, ctx: Context | None) -> NDArray:
-        """The array on a context."""
+    def _check_and_get(self, arrays: list[NDArray] | None, ctx: Any) -> Any:
+        """The array on a context, or the list of all for the class `list`; gluon-nlp's WeightDropParameter calls this, too."""
         if arrays is None:
             self._refuse()
+        if ctx is list:
+            return arrays
         if ctx is None:
             if len(arrays) == 1:  # type: ignore[arg-type]
                 return arrays[0]  # type: ignore[index]
@@ -273,7 +282,7 @@ class Parameter:
         data = self._data
         if data is not None and len(data) == 1 and (ctx is None or ctx == data[0]._ctx):
             return data[0]
-        return self._pick(data, ctx)
+        return self._check_and_get(data, ctx)
 
     def list_data(self) -> list[NDArray]:
         """The values on every context."""
@@ -288,7 +297,7 @@ class Parameter:
             RuntimeError: with grad_req "null", and whatever `data` raises.
         """
         self._check_grad()
-        return self._pick(self._grad, ctx)
+        return self._check_and_get(self._grad, ctx)
 
     def list_grad(self) -> list[NDArray]:
         """The gradients on every context."""

@@ -9,6 +9,14 @@ from ...base import MXNetError
 from ...symbol import symbol
 
 
+# What an entry of a block says beside the entries of its children.
+_FACTS = {"orig_name", "children", "hybridized", "in_format", "out_format", "inputs", "symbol"}
+
+
+def _key(block: Any, number: int) -> str:
+    return f"{type(block).__name__.lower()}{number}"
+
+
 def save(block: Any, prefix: str) -> None:
     """Write `prefix-model.json` and `prefix-model.params`, in MXNet's form."""
     count = 0
@@ -26,12 +34,12 @@ def save(block: Any, prefix: str) -> None:
         entry["children"] = {child.name: name for name, child in children.items()}
         for child in children.values():
             count += 1
-            key = f"{type(child).__name__.lower()}{count}"
+            key = _key(child, count)
             entry[key] = described(child)
         return entry
 
     with open_for_replace(f"{prefix}-model.json") as file:
-        file.write(json.dumps({block.name: described(block)}).encode())
+        file.write(json.dumps({_key(block, 0): described(block)}).encode())
     block.save_parameters(f"{prefix}-model.params")
 
 
@@ -51,12 +59,17 @@ def load(block: Any, prefix: str) -> None:
 
 
 def _restore(block: Any, entry: dict[str, Any]) -> dict[str, str]:
-    """Restore the graphs of a block; returns the names of the parameters that were saved, and the block's own."""
-    known = {"orig_name", "children", "hybridized", "in_format", "out_format", "inputs", "symbol"}
-    below = {value["orig_name"]: value for key, value in entry.items() if key not in known}
+    """Restore the graphs of a block; returns the names of the parameters that were saved, and the block's own.
+
+    The children are met in their order, and get the keys that they had, which the file of parameters names.
+    """
     names = {f"{entry['orig_name']}_{name.removeprefix(block.params.prefix)}": name for name in block.params}
-    for name, attribute in entry["children"].items():
-        names.update(_restore(block._children[attribute], below[name]))
+    below = [value for key, value in entry.items() if key not in _FACTS]
+    children = list(block._children.values())
+    block._children.clear()
+    for child, described in zip(children, below, strict=True):
+        block._children[entry["children"][described["orig_name"]]] = child
+        names.update(_restore(child, described))
     if "symbol" in entry:
         inputs = [symbol.load_json(text) for text in entry["inputs"]]
         output = symbol.load_json(entry["symbol"])
