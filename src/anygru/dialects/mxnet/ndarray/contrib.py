@@ -8,7 +8,8 @@ import torch
 from .array import wrap
 from .ndarray import NDArray
 from .register import FUNCTIONS
-from .updates import adamw_update, mp_adamw_update
+from .updates import adamw_update as adamw_update
+from .updates import mp_adamw_update as mp_adamw_update
 
 boolean_mask = FUNCTIONS["_contrib_boolean_mask"]
 arange_like = FUNCTIONS["_contrib_arange_like"]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..base import NUMPY_OF_TORCH, DtypeLike, MXNetError, Sizes, engine_errors, torch_dtype
+from ..base import NUMPY_OF_TORCH, STORAGE_NUMBERS, DtypeLike, MXNetError, Sizes, engine_errors, torch_dtype
 from ..context import Context
 from ..operators import OPERATORS
 from ..operators.registry import as_tuple
@@ -27,6 +27,10 @@ from .scalars import scalar, singles
 from .tape import remember
 
 __all__ = ["NDArray"]
+
+# Names of MXNet's own file that programs import from it.
+_STORAGE_TYPE_STR_TO_ID = STORAGE_NUMBERS
+py_slice = slice
 
 
 class NDArray(Arithmetic):

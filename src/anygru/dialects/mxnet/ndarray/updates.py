@@ -83,7 +83,9 @@ def _many(name: str, update: Update, step: Callable[..., None], preloaded: bool)
         return results
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{name.removeprefix('preloaded_').removeprefix('multi_')}` of several weights, one after another."
+    function.__doc__ = (
+        f"`{name.removeprefix('preloaded_').removeprefix('multi_')}` of several weights, one after another."
+    )
     return function
 
 
@@ -221,7 +223,7 @@ def multi_lars(
 ) -> NDArray:
     """The learning rates of LARS for several layers."""
     columns = zip(*(values.asnumpy().tolist() for values in (lrs, weights_sum_sq, grads_sum_sq, wds)), strict=True)
-    rates = torch.tensor([lars_rate(*column, eta=eta, eps=eps, rescale=rescale_grad) for column in columns])
+    rates = torch.tensor([lars_rate(a, b, c, d, eta, eps, rescale_grad) for a, b, c, d in columns])
     target = wrap(torch.empty_like(rates), lrs._ctx) if out is None else out
     target._t.data.copy_(rates)
     return target

@@ -49,9 +49,7 @@ def sgd(weight: Tensor, gradient: Tensor, lr: float, wd: float) -> None:
     weight.add_(gradient, alpha=-lr)
 
 
-def sgd_momentum(
-    weight: Tensor, gradient: Tensor, state: Tensor, lr: float, wd: float, momentum: float = 0.0
-) -> None:
+def sgd_momentum(weight: Tensor, gradient: Tensor, state: Tensor, lr: float, wd: float, momentum: float = 0.0) -> None:
     state.mul_(single(momentum)).add_(gradient, alpha=-lr)
     if wd:
         state.add_(weight, alpha=-lr * wd)

@@ -31,7 +31,8 @@ class FTML(Rule):
         return (blank(weight), blank(weight), blank(weight))
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
-        updates.ftml(weight, gradient, *state, lr, wd, self.beta1, self.beta2, self.epsilon, count)
+        scale, square, leader = state
+        updates.ftml(weight, gradient, scale, square, leader, lr, wd, self.beta1, self.beta2, self.epsilon, count)
 
 
 @register
@@ -100,16 +101,17 @@ class LAMB(TwoMoments):
         self._half: NDArray | None = None
 
     def _update_one(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
-        # MXNet 1.9.1 takes the norm of the float16 weight, not of its float32 copy (recorded).
+        # MXNet 1.9.1 takes the norm of the float16 weight, squared in float16, not of its float32 copy (recorded).
         self._half = weight if self._has_master(weight) else None
         super()._update_one(index, weight, grad, state)
         self._half = None
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
-        options = (self.beta1, self.beta2, self.epsilon, count, self.bias_correction)
-        step = updates.lamb_step(weight, gradient, *state, wd, *options)
-        held = weight if self._half is None else self._half._t.detach().float()
-        sizes = torch.linalg.vector_norm(held), torch.linalg.vector_norm(step)
+        mean, variance = state
+        numbers = (self.beta1, self.beta2, self.epsilon, count, self.bias_correction)
+        step = updates.lamb_step(weight, gradient, mean, variance, wd, *numbers)
+        held = weight if self._half is None else self._half._t.detach()
+        sizes = held.square().float().sum().sqrt(), torch.linalg.vector_norm(step)
         updates.lamb_scaled(weight, step, *sizes, lr, self.lower_bound, self.upper_bound)
 
 
@@ -156,8 +158,8 @@ class LARS(SGD):
             now = self.learning_rate
             self.last_lr, self.cur_lr = now if self.cur_lr is None else self.cur_lr, now
         if not self.idx2name.get(index, str(index)).endswith(("gamma", "beta", "bias")):
-            squares = (float(values.detach().float().square().sum()) for values in (weight._t, gradient))
-            rate = updates.lars_rate(rate, *squares, decay, self.eta, self.eps, self.rescale_grad)
+            size, other = (float(values.detach().float().square().sum()) for values in (weight._t, gradient))
+            rate = updates.lars_rate(rate, size, other, decay, self.eta, self.eps, self.rescale_grad)
         before = self.momentum
         if self.momentum_correction and self.last_lr:
             self.momentum *= self.cur_lr / self.last_lr  # type: ignore[operator]

@@ -185,7 +185,8 @@ class Adam(TwoMoments):
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         lr *= math.sqrt(1.0 - self.beta2**count) / (1.0 - self.beta1**count)
-        updates.adam(weight, gradient, *state, lr, wd, self.beta1, self.beta2, self.epsilon)
+        mean, variance = state
+        updates.adam(weight, gradient, mean, variance, lr, wd, self.beta1, self.beta2, self.epsilon)
 
 
 @register
@@ -237,11 +238,11 @@ class RMSProp(Rule):
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
         bound = self.clip_weights or -1.0
         if self.centered:
-            updates.rmsprop_centered(
-                weight, gradient, *state, lr, wd, self.gamma1, self.gamma2, self.epsilon, bound
-            )
+            square, mean, delta = state
+            numbers = (self.gamma1, self.gamma2, self.epsilon, bound)
+            updates.rmsprop_centered(weight, gradient, square, mean, delta, lr, wd, *numbers)
         else:
-            updates.rmsprop(weight, gradient, *state, lr, wd, self.gamma1, self.epsilon, bound)
+            updates.rmsprop(weight, gradient, state[0], lr, wd, self.gamma1, self.epsilon, bound)
 
 
 @register
@@ -332,4 +333,5 @@ class Ftrl(TwoMoments):
         self.lr = learning_rate
 
     def _change(self, weight: Tensor, gradient: Tensor, state: Any, lr: float, wd: float, count: int) -> None:
-        updates.ftrl(weight, gradient, *state, lr, wd, self.lamda1, self.beta)
+        z, n = state
+        updates.ftrl(weight, gradient, z, n, lr, wd, self.lamda1, self.beta)

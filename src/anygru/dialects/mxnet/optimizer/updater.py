@@ -44,7 +44,7 @@ class Updater:
             index, grad, weight = [index], [grad], [weight]
         if weight:
             self.optimizer._set_current_context(weight[0].context.device_id)
-        for one, gradient, values in zip(index, grad, weight, strict=True):
+        for one, values in zip(index, weight, strict=True):
             if one not in self.states:
                 self.states[one] = self.optimizer.create_state_multi_precision(one, values)
                 self.states_synced[one] = True

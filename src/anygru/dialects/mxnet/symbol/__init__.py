@@ -5,10 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._hook.not_covered import refuser
-from ..base import DtypeLike, Sizes, mx_real_t, numeric_types
+from ..base import DtypeLike, NotImplementedForSymbol, Sizes, mx_real_t, numeric_types
 from ..operators import OPERATORS
 from . import _internal, contrib, linalg, op, random, register, symbol
-from .base import NotImplementedForSymbol
 from .op import *
 from .register import FUNCTIONS
 from .symbol import *

@@ -56,8 +56,7 @@ class Parameter:
         self._data: list[NDArray] | None = None
         self._grad: list[NDArray] | None = None
         self._ctx_list: list[Context] | None = None
-        # MXNet 1.9's own table of the places of contexts, which gluon-nlp's WeightDropParameter copies (read in its source).
-        self._ctx_map: list[list[int | None]] = [[], []]
+        self._ctx_map: dict[Context, int] = {}  # gluon-nlp's WeightDropParameter copies it, by this name
         self._trainer: Any = None
         self._deferred_init: tuple = ()
         self._differentiable = differentiable
@@ -182,11 +181,7 @@ class Parameter:
 
     def _place(self, data: NDArray, contexts: list[Context]) -> None:
         self._ctx_list = list(contexts)
-        self._ctx_map = [[], []]
-        for place, context in enumerate(contexts):
-            places = self._ctx_map[context.device_typeid & 1]
-            places.extend([None] * (context.device_id + 1 - len(places)))
-            places[context.device_id] = place
+        self._ctx_map = {context: place for place, context in enumerate(contexts)}
         self._data = [data.copyto(context) for context in contexts]  # type: ignore[misc]
         self._init_grad()
 
@@ -251,9 +246,8 @@ class Parameter:
             if len(arrays) == 1:  # type: ignore[arg-type]
                 return arrays[0]  # type: ignore[index]
             ctx = current_context()
-        for held, values in zip(self._ctx_list, arrays, strict=True):  # type: ignore[arg-type]
-            if held == ctx:
-                return values
+        if ctx in self._ctx_map:
+            return arrays[self._ctx_map[ctx]]  # type: ignore[index]
         raise RuntimeError(
             f"Parameter '{self.name}' was not initialized on context {ctx}. It was only initialized on {self._ctx_list}."
         )

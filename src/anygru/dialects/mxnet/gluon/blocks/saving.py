@@ -8,7 +8,6 @@ from anygru.checkpoints.atomic import open_for_replace
 from ...base import MXNetError
 from ...symbol import symbol
 
-
 # What an entry of a block says beside the entries of its children.
 _FACTS = {"orig_name", "children", "hybridized", "in_format", "out_format", "inputs", "symbol"}
 
