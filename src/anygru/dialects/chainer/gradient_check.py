@@ -231,24 +231,28 @@ def check_double_backward(
     from ._gradients import grad
 
     xs, gys = _as_tuple(x_data), _as_tuple(y_grad)
+    given = tuple([gy for gy in gys if gy is not None])
     variables = tuple(_as_tuple(params))
+
+    def outputs_used(outputs: Any) -> list[Any]:
+        return [y for y, gy in zip(outputs, gys, strict=True) if gy is not None] if gys else list(outputs)
 
     def first_order(*inputs: Any) -> tuple[Any, ...]:
         x_inputs = [x * 1 if x.dtype.kind == "f" else x for x in inputs[: len(xs)]]
         outputs = _as_tuple(func(*x_inputs))
         targets = [x for x in x_inputs if x.dtype.kind == "f"] + list(variables)
-        found = grad(list(outputs), targets, list(inputs[len(xs) :]), enable_double_backprop=True)
+        found = grad(outputs_used(outputs), targets, list(inputs[len(xs) :]), enable_double_backprop=True)
         return tuple(g for g in found if g is not None)
 
     check_backward(
         first_order,
-        xs + gys,
+        xs + given,
         _as_tuple(x_grad_grad) + _as_tuple(params_grad_grad),
         params,
         eps,
         atol,
         rtol,
-        None if no_grads is None else [*no_grads, *([False] * len(gys))],
+        None if no_grads is None else [*no_grads, *([False] * len(given))],
         dtype,
         detect_nondifferentiable,
     )

@@ -13,6 +13,10 @@ Key = Any
 """An int, a slice, None, `...`, or an array or list of ints or booleans."""
 
 
+class TwoEllipses(IndexError, ValueError):
+    """NumPy's IndexError and Chainer's ValueError (7.8.1, `get_item` and `scatter_add`, recorded)."""
+
+
 def as_slices(slices: Key) -> tuple[Key, ...]:
     """An index as a tuple of indices; a list of ints is one index (IndexError for a Variable or a second `...`)."""
     if isinstance(slices, list):
@@ -23,7 +27,7 @@ def as_slices(slices: Key) -> tuple[Key, ...]:
         if hasattr(key, "creator_node"):
             raise IndexError("a Variable is no index; use its array")
     if sum(key is Ellipsis for key in slices) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
+        raise TwoEllipses("an index can only have a single ellipsis ('...')")
     return slices
 
 
@@ -59,6 +63,8 @@ def _as_key(key: Key, device: torch.device) -> Key:
         return key.tensor
     if isinstance(key, list):
         key = numpy.asarray(key, None if key else int)
+    if isinstance(key, numpy.ndarray) and key.ndim == 0 and key.dtype.kind in "iu":
+        return key.item()
     if isinstance(key, numpy.ndarray):
         if key.dtype.kind not in "iub":
             raise IndexError(f"arrays used as indices must be of integer (or boolean) type, got {key.dtype}")

@@ -31,10 +31,17 @@ Cosh, cosh = elementwise("Cosh", torch.cosh, "Hyperbolic cosine, elementwise.", 
 DiGamma, digamma = elementwise("DiGamma", torch.digamma, "The digamma function, elementwise.", "digamma")
 Erf, erf = elementwise("Erf", torch.erf, "The error function, elementwise.", "erf")
 Erfc, erfc = elementwise("Erfc", torch.erfc, "`1 - erf(x)`, elementwise.", "erfc")
+
+
+def _wide(compute: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """The same function, with float16 computed in float32: torch has these for wider types only."""
+    return lambda x: compute(x.float()).half() if x.dtype == torch.float16 else compute(x)
+
+
 ErfcInv, erfcinv = elementwise(
-    "ErfcInv", lambda x: torch.special.ndtri(x / 2) / -(2**0.5), "The inverse of `erfc`, elementwise.", "erfcinv"
+    "ErfcInv", _wide(lambda x: torch.special.ndtri(x / 2) / -(2**0.5)), "The inverse of `erfc`, elementwise.", "erfcinv"
 )
-Erfcx, erfcx = elementwise("Erfcx", torch.special.erfcx, "`exp(x^2) * erfc(x)`, elementwise.", "erfcx")
+Erfcx, erfcx = elementwise("Erfcx", _wide(torch.special.erfcx), "`exp(x^2) * erfc(x)`, elementwise.", "erfcx")
 ErfInv, erfinv = elementwise("ErfInv", torch.erfinv, "The inverse error function, elementwise.", "erfinv")
 Exp, exp = elementwise("Exp", torch.exp, "`exp(x)`, elementwise.", "exp")
 Expm1, expm1 = elementwise("Expm1", torch.expm1, "`exp(x) - 1`, elementwise, exact near zero.", "expm1")
@@ -43,9 +50,11 @@ Log, log = elementwise("Log", torch.log, "The natural logarithm, elementwise.", 
 Log10, log10 = elementwise("Log10", torch.log10, "The logarithm to base 10, elementwise.", "log10")
 Log1p, log1p = elementwise("Log1p", torch.log1p, "`log(1 + x)`, elementwise, exact near zero.", "log1p")
 Log2, log2 = elementwise("Log2", torch.log2, "The logarithm to base 2, elementwise.", "log2")
-LogNdtr, log_ndtr = elementwise("LogNdtr", torch.special.log_ndtr, "The logarithm of `ndtr`, elementwise.", "log_ndtr")
+LogNdtr, log_ndtr = elementwise(
+    "LogNdtr", _wide(torch.special.log_ndtr), "The logarithm of `ndtr`, elementwise.", "log_ndtr"
+)
 Ndtr, ndtr = elementwise("Ndtr", torch.special.ndtr, "The normal distribution's function, elementwise.", "ndtr")
-Ndtri, ndtri = elementwise("Ndtri", torch.special.ndtri, "The inverse of `ndtr`, elementwise.", "ndtri")
+Ndtri, ndtri = elementwise("Ndtri", _wide(torch.special.ndtri), "The inverse of `ndtr`, elementwise.", "ndtri")
 Sin, sin = elementwise("Sin", torch.sin, "Sine, elementwise.", "sin")
 Sinh, sinh = elementwise("Sinh", torch.sinh, "Hyperbolic sine, elementwise.", "sinh")
 Sqrt, sqrt = elementwise("Sqrt", torch.sqrt, "The square root, elementwise.", "sqrt")

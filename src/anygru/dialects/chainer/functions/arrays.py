@@ -217,7 +217,7 @@ def tile(x: Tensor, reps: tuple[int, ...]) -> Tensor:
 def _repetitions(repeats: int | tuple[int, ...], axis: int | None) -> tuple[tuple[int, ...], int | None]:
     if axis is not None and (not isinstance(axis, int) or isinstance(axis, bool)):
         raise TypeError(f"axis must be int or None, got {axis!r}")
-    return _counts("repeats", repeats), axis
+    return tuple([int(count) for count in _counts("repeats", repeats)]), axis
 
 
 @function("Repeat", prepare=_repetitions)

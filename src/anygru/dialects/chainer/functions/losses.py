@@ -4,9 +4,9 @@ from typing import Any
 
 import torch
 
-from .._tensors import as_tensor
+from .._tensors import as_array, as_tensor
 from ..configuration import config
-from ..types import VariableLike
+from ..types import NdArray, VariableLike
 from ..utils import type_check
 from ..variable import Variable
 from ._checks import Type, as_runtime_error, check_reduce, expect, one_dtype, one_shape, real
@@ -138,6 +138,14 @@ def _cross_entropy(
         return loss.to(x.dtype)
     count = counted.sum() if normalize else torch.tensor(len(x), device=x.device)
     return (loss.sum() / count.clamp(min=1)).to(x.dtype)
+
+
+def _scores(node: Any) -> NdArray | None:
+    """What Chainer keeps of the call: the softmax, as `loss.creator.y`; None unless `cache_score`."""
+    return as_array(torch.softmax(node._leaves[0].detach(), 1)) if node.cache_score and node._leaves else None
+
+
+SoftmaxCrossEntropy.y = property(_scores)  # noqa: F821
 
 
 def _of_soft_targets(log_p: Tensor, t: Tensor, soft_target_loss: str) -> Tensor:

@@ -131,7 +131,7 @@ def rrelu(x: VariableLike, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any
 
     Args:
         r: the slopes to use, instead of new ones.
-        return_r: give (output, slopes); the slopes are None unless `config.train`.
+        return_r: give (output, slopes).
     """
     r, return_r = argument.parse_kwargs(kwargs, ("r", None), ("return_r", False))
     if not 0.0 <= l < u < 1.0:
@@ -141,4 +141,4 @@ def rrelu(x: VariableLike, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any
         r = x.device.send(numpy.random.uniform(l, u, x.shape).astype(x.dtype))
     slopes = r if config.train else x.xp.full_like(x.array, (l + u) / 2)
     y = _rrelu(x, slopes)
-    return (y, r if config.train else None) if return_r else y
+    return (y, slopes) if return_r else y

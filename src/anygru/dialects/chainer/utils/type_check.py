@@ -141,7 +141,8 @@ def _install_operators() -> None:
 
         setattr(Expression, f"__{name}__", compare)
     binary = [("add", "+", 4), ("sub", "-", 4), ("mul", "*", 5), ("truediv", "/", 5), ("floordiv", "//", 5)]
-    for name, sign, priority in [*binary, ("mod", "%", 5), ("pow", "**", 7)]:
+    binary += [("mod", "%", 5), ("pow", "**", 7), ("lshift", "<<", 3), ("rshift", ">>", 3)]
+    for name, sign, priority in binary:
         function = getattr(operator, name)
 
         def combine(left: Any, right: Any, sign: str = sign, priority: int = priority, function: Any = function) -> Any:
@@ -199,6 +200,8 @@ def in_light_mode() -> bool:
 
 def get_types(data: tuple[Any, ...], name: str, accept_none: bool) -> TypeInfoTuple:
     """Expressions for the types of some arrays, named `name[0]`, `name[1]`, ..."""
+    if not isinstance(data, tuple):
+        raise AssertionError(f"{name} must be a tuple of arrays, got {type(data)}")
     if not accept_none and any(array is None for array in data):
         raise InvalidType(f"{name} are arrays", "one of them is None")
     infos = [TypeInfo((), None) if array is None else TypeInfo(array.shape, array.dtype) for array in data]

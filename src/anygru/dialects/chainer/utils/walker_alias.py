@@ -33,6 +33,11 @@ class WalkerAlias(DeviceResident):
                 open_slot += 1
             self.threshold[slot], self.values[2 * slot] = left, number
 
+    @property
+    def use_gpu(self) -> bool:
+        """Whether the table is on a GPU."""
+        return self.xp is not numpy
+
     def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
         super().device_resident_accept(visitor)
         self.threshold = visitor.visit_array(self.threshold)

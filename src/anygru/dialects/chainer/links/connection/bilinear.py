@@ -39,11 +39,15 @@ class Bilinear(Link):
         with self.init_scope():
             shape = (left_size, right_size, out_size)
             given = isinstance(initialW, ARRAYS)  # an array has the shape of W itself
+            _check_shape("initialW", initialW, shape)
             self.W = Parameter(initialW if given else _over_first_axis(fillers.get_initializer(initialW)), shape)
             if not nobias:
                 v1, v2, b = (None, None, 0) if initial_bias is None else initial_bias
                 if numpy.isscalar(initial_bias):
                     v1 = v2 = b = initial_bias
+                sizes = (("V1", v1, (left_size, out_size)), ("V2", v2, (right_size, out_size)), ("b", b, (out_size,)))
+                for name, initial, expected in sizes:
+                    _check_shape(f"initial_bias, {name}", initial, expected)
                 self.V1 = Parameter(fillers.get_initializer(v1), (left_size, out_size))
                 self.V2 = Parameter(fillers.get_initializer(v2), (right_size, out_size))
                 self.b = Parameter(fillers.get_initializer(b), out_size)
@@ -52,6 +56,12 @@ class Bilinear(Link):
         """[B, out] from e1 [B, left] and e2 [B, right]."""
         rest = () if self.nobias else (self.V1, self.V2, self.b)
         return function.bilinear(e1, e2, self.W, *rest)
+
+
+def _check_shape(name: str, initial: InitializerSpec, shape: tuple[int, ...]) -> None:
+    """AssertionError for an array of another shape."""
+    if isinstance(initial, ARRAYS) and initial.shape != shape:
+        raise AssertionError(f"{name} must have the shape {shape}, got {initial.shape}")
 
 
 def _over_first_axis(initializer: InitializerSpec) -> Any:
