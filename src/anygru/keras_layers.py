@@ -6,7 +6,8 @@ Keras 3 stacks its gates in the order z, r, h along the columns, blends z * h + 
 """
 
 import sys
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,10 @@ _NAMES = {
     "silu": "silu",
 }
 
+# Numbers up to which a cell's arranged weights are kept beside its own.
+_LARGE = 1 << 20
+_arranged: "weakref.WeakKeyDictionary[GRUCell, tuple[list[Tensor], list[Tensor]]]" = weakref.WeakKeyDictionary()
+
 _originals: dict[str, Callable[..., Any]] = {}
 _finder: AfterImport | None = None
 
@@ -59,6 +64,7 @@ def end() -> None:
     if _originals:
         module = sys.modules[_MODULE]
         module.GRU.inner_loop = _originals.pop("inner_loop")
+        module.GRU.call = _originals.pop("layer_call")
         module.GRUCell.call = _originals.pop("call")
 
 
@@ -71,8 +77,9 @@ def _reroute() -> None:
     module = sys.modules[_MODULE]
     if _originals or module.backend.backend() != "torch":
         return
-    _originals.update(inner_loop=module.GRU.inner_loop, call=module.GRUCell.call)
+    _originals.update(inner_loop=module.GRU.inner_loop, layer_call=module.GRU.call, call=module.GRUCell.call)
     module.GRU.inner_loop = _inner_loop
+    module.GRU.call = _layer_call
     module.GRUCell.call = _call
 
 
@@ -85,6 +92,24 @@ def why_not(cell: "GRUCell", inputs: Any, training: bool) -> str | None:
     if training and cell.dropout and cell.implementation == 1:
         return "implementation=1 masks the input differently for each gate"
     return None
+
+
+def _layer_call(
+    self: "GRU", sequences: Tensor, initial_state: Any = None, mask: Any = None, training: bool = False
+) -> Any:
+    """In the place of `GRU.call`: a plain call without what Keras prepares for its loop, which takes longer than a small GRU."""
+    cell = self.cell
+    plain = initial_state is None and mask is None and not self.stateful and type(self).inner_loop is _inner_loop
+    if not plain or cell.dropout or cell.recurrent_dropout or why_not(cell, sequences, training) is not None:
+        arguments = {"initial_state": initial_state, "mask": mask, "training": training}
+        return _originals["layer_call"](self, sequences, **arguments)
+    weights, options = _weights(cell)
+    sequences = sequences.to(weights[0].dtype)
+    if self.go_backwards:
+        sequences = sequences.flip(1)
+    outputs, h_n = gru(sequences, None, weights, batch_first=True, bias=len(weights) == 4, **options)
+    output = outputs if self.return_sequences else outputs[:, -1]
+    return (output, h_n[0]) if self.return_state else output
 
 
 def _inner_loop(
@@ -134,16 +159,80 @@ def _call(self: "GRUCell", inputs: Tensor, states: Any, training: bool = False) 
 
 def _weights(cell: "GRUCell") -> tuple[list[Tensor], dict[str, Any]]:
     """The cell's weights as the core stacks them, with gradients, and its formula."""
-    weights = [gates.reorder(_tensor(kernel).t(), "zrn") for kernel in (cell.kernel, cell.recurrent_kernel)]
+    given = [_tensor(kernel) for kernel in (cell.kernel, cell.recurrent_kernel)]
     if cell.use_bias:
-        rows = _tensor(cell.bias)
-        pair = rows if cell.reset_after else torch.stack((rows, torch.zeros_like(rows)))
-        weights += [gates.reorder(bias, "zrn") for bias in pair]
+        given.append(_tensor(cell.bias))
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given):
+        weights = list(_Arranged.apply(*given))
+    else:
+        weights = _remembered(cell, given)
     return weights, {
         "reset": "after" if cell.reset_after else "before",
         "gate_activation": _activation(cell.recurrent_activation),
         "activation": _activation(cell.activation),
     }
+
+
+def _arrange(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Kernels [I, 3H] and [H, 3H] and the bias, [2, 3H] or [3H], as the core's weights."""
+    weights = [gates.reorder(kernel.t(), "zrn") for kernel in tensors[:2]]
+    for rows in tensors[2:]:
+        pair = rows if rows.dim() == 2 else torch.stack((rows, torch.zeros_like(rows)))
+        weights += [gates.reorder(bias, "zrn") for bias in pair]
+    return weights
+
+
+class _Arranged(torch.autograd.Function):
+    """`_arrange` as one node of autograd."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(*tensors: Tensor) -> tuple[Tensor, ...]:
+        return tuple(_arrange(tensors))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.one_bias = len(inputs) == 3 and inputs[2].dim() == 1
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
+        rows = [gates.reorder(grad, "rzn", "zrn") for grad in grads]
+        kernels = [grad.t() for grad in rows[:2]]
+        if len(rows) == 2:
+            return tuple(kernels)
+        return (*kernels, rows[2] if ctx.one_bias else torch.stack(rows[2:]))
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor) -> tuple[Tensor, ...]:
+        return tuple(_arrange(tangents))
+
+
+def _remembered(cell: "GRUCell", given: Sequence[Tensor]) -> list[Tensor]:
+    """`_arrange`, remembered for a small cell for as long as its weights have the same values: comparing them is faster."""
+    if sum(tensor.numel() for tensor in given) > _LARGE or _is_watched():
+        return _arrange(given)
+    found = _arranged.get(cell)
+    if found is not None and _are_equal(found[0], given):
+        return found[1]
+    weights = _arrange(given)
+    _arranged[cell] = [tensor.detach().clone() for tensor in given], weights
+    return weights
+
+
+def _are_equal(ones: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
+    return len(ones) == len(others) and all(
+        one.dtype is other.dtype and one.device == other.device and torch.equal(one, other)
+        for one, other in zip(ones, others, strict=True)
+    )
+
+
+def _is_watched() -> bool:
+    """Whether the call is traced, transformed or recorded, so that values cannot be compared."""
+    tracing = torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
+    return (
+        tracing or torch._C._len_torch_dispatch_stack() > 0 or torch._C._functorch.peek_interpreter_stack() is not None
+    )
 
 
 def _activation(function: Callable[[Any], Any]) -> str | Callable[[Any], Any]:

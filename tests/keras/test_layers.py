@@ -53,6 +53,40 @@ def test_options_and_masks(options, mask, monkeypatch):
     assert_same_as_keras(layer, monkeypatch, mask=mask)
 
 
+def test_weights_are_never_stale():
+    layer = keras.layers.GRU(4, return_sequences=True, use_cudnn=False)
+    layer(INPUT)
+    changes = [
+        lambda value: None,
+        lambda value: value.mul_(2),
+        lambda value: value.data.add_(0.25),
+        lambda value: torch.from_numpy(value.detach().numpy())[0].fill_(0.5),
+    ]
+    for change in changes:
+        with torch.no_grad():
+            change(layer.cell.recurrent_kernel.value)
+            expected = layer(INPUT)
+            with anygru.accelerate():
+                for _ in range(2):
+                    torch.testing.assert_close(layer(INPUT), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_second_derivatives():
+    layer = keras.layers.GRU(3, use_cudnn=False, bias_initializer="random_normal")
+    x = torch.from_numpy(INPUT).requires_grad_()
+    layer(x)
+    weights = [variable.value for variable in layer.trainable_variables]
+
+    def second():
+        (first,) = torch.autograd.grad(layer(x).square().sum(), x, create_graph=True)
+        return torch.autograd.grad(first.square().sum(), weights)
+
+    expected = second()
+    with anygru.accelerate():
+        for one, other in zip(second(), expected, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
+
+
 @pytest.mark.parametrize("activation", ["relu", "hard_sigmoid", "gelu", "softsign", "linear"])
 def test_activations(activation, monkeypatch):
     layer = keras.layers.GRU(
