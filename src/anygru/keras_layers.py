@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from . import gates
 from .acceleration_hook import AfterImport
 from .functional import gru, gru_cell
 
@@ -175,11 +174,17 @@ def _weights(cell: "GRUCell") -> tuple[list[Tensor], dict[str, Any]]:
 
 def _arrange(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Kernels [I, 3H] and [H, 3H] and the bias, [2, 3H] or [3H], as the core's weights."""
-    weights = [gates.reorder(kernel.t(), "zrn") for kernel in tensors[:2]]
+    weights = [_swap(kernel.t()) for kernel in tensors[:2]]
     for rows in tensors[2:]:
         pair = rows if rows.dim() == 2 else torch.stack((rows, torch.zeros_like(rows)))
-        weights += [gates.reorder(bias, "zrn") for bias in pair]
+        weights += [_swap(bias) for bias in pair]
     return weights
+
+
+def _swap(rows: Tensor) -> Tensor:
+    """Rows in Keras's order z, r, n in the core's r, z, n, and the reverse."""
+    first, second, candidate = rows.chunk(3)
+    return torch.cat((second, first, candidate))
 
 
 class _Arranged(torch.autograd.Function):
@@ -197,7 +202,7 @@ class _Arranged(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
-        rows = [gates.reorder(grad, "rzn", "zrn") for grad in grads]
+        rows = [_swap(grad) for grad in grads]
         kernels = [grad.t() for grad in rows[:2]]
         if len(rows) == 2:
             return tuple(kernels)
