@@ -10,6 +10,7 @@ import ctypes
 import gc
 import sys
 import sysconfig
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -73,8 +74,9 @@ def install() -> None:
     if not hasattr(numpy, "_anygru_getattr"):
         numpy._anygru_getattr = numpy.__getattr__  # type: ignore[attr-defined]
         numpy.__getattr__ = _getattr_for(numpy.__getattr__)  # type: ignore[method-assign]
-        for name, slot in (("__int__", 16), ("__float__", 18)):
-            _convert_arrays_of_one_number(name, slot)
+        for convert, slot in ((int, 16), (float, 18)):
+            if _numpy_refuses(convert):
+                _convert_arrays_of_one_number(f"__{convert.__name__}__", slot)
 
 
 def _getattr_for(present: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -86,11 +88,24 @@ def _getattr_for(present: Callable[[str], Any]) -> Callable[[str], Any]:
     return __getattr__
 
 
+def _numpy_refuses(convert: type[int] | type[float]) -> bool:
+    """Whether this NumPy takes no array of one axis: NumPy 2.4 and later do so, earlier ones warn."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            convert(numpy.ones(1))
+        except TypeError:
+            return True
+    return False
+
+
 def _convert_arrays_of_one_number(name: str, slot: int) -> None:
     """Let `int()` or `float()` take any array of one number where the script calls it.
 
-    NumPy's class cannot be changed by Python's own means. So the method goes into the dictionary of the class, and the
-    class gets the C function by which CPython calls methods that Python code defines.
+    NumPy's class cannot be changed by Python's own means, and rewriting the script's source would miss `"%d" % a` and the
+    main file, which plain Python runs. So the method goes into the dictionary of the class, and the class gets the C
+    function by which CPython calls methods that Python code defines. It stays for the life of the process. Where two
+    classes made for this show that the places in memory are not where they are looked for, nothing is changed.
 
     Args:
         name: the method's name.
@@ -106,10 +121,13 @@ def _convert_arrays_of_one_number(name: str, slot: int) -> None:
         return present(array)
 
     convert.__name__ = name
-    python_class = type("WithMethod", (), {name: convert})
-    gc.get_referents(numpy.ndarray.__dict__)[0][name] = convert
+    with_method, without = type("With", (), {name: convert}), type("Without", (), {})
+    methods = gc.get_referents(numpy.ndarray.__dict__)[0]
+    if not (_number_methods(with_method)[slot] and not _number_methods(without)[slot] and methods.get(name) is present):
+        return
+    methods[name] = convert
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(numpy.ndarray))
-    _number_methods(numpy.ndarray)[slot] = _number_methods(python_class)[slot]
+    _number_methods(numpy.ndarray)[slot] = _number_methods(with_method)[slot]
 
 
 def _number_methods(cls: type) -> Any:

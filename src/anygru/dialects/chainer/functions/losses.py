@@ -145,7 +145,7 @@ def _scores(node: Any) -> NdArray | None:
     return as_array(torch.softmax(node._leaves[0].detach(), 1)) if node.cache_score and node._leaves else None
 
 
-SoftmaxCrossEntropy.y = property(_scores)  # noqa: F821
+SoftmaxCrossEntropy.y = property(_scores)  # type: ignore[name-defined]  # noqa: F821
 
 
 def _of_soft_targets(log_p: Tensor, t: Tensor, soft_target_loss: str) -> Tensor:
