@@ -12,8 +12,10 @@ from ._hook.finder import install as install
 from ._hook.not_covered import NotCoveredError as NotCoveredError
 from ._hook.not_covered import NotCoveredImportError as NotCoveredImportError
 from ._hook.not_covered import cover as cover
+from ._hook.not_covered import is_below_refused as is_below_refused
 from ._hook.not_covered import not_covered as not_covered
 from ._hook.not_covered import refuser as refuser
+from ._hook.not_covered import stand_in_module as stand_in_module
 
 
 def from_dialect(layer: Any) -> Any:

@@ -120,8 +120,11 @@ def _module_without_file(fullname: str) -> ModuleType:
     parent, _, child = fullname.rpartition(".")
     if not parent:
         raise ModuleNotFoundError(f"this anygru has no {fullname} dialect", name=fullname)
+    dialects = importlib.import_module(PACKAGE)
+    if dialects.is_below_refused(fullname):
+        return dialects.stand_in_module(fullname)
     try:
-        found = importlib.import_module(PACKAGE).refuser(parent)(child)
+        found = dialects.refuser(parent)(child)
     except ImportError as error:
         raise ModuleNotFoundError(str(error), name=fullname) from None
     except AttributeError as error:

@@ -183,13 +183,25 @@ def stand_in(name: str) -> Any:
     """
     refusal = names(dialect_of(name)).refusal(name)
     parent, _, last = name.rpartition(".")
-    if refusal is not None and refusal.is_module and last in names(dialect_of(name)).refused.get(parent, {}):
-        module = ModuleType(name)
-        module.__path__ = []
-        vars(module)["__getattr__"] = refuser(name)
-        return module
+    if refusal is not None and refusal.is_module and not is_below_refused(name):
+        return stand_in_module(name)
     bases: tuple[type, ...] = (Exception,) if last.endswith(("Error", "Exception", "Warning")) else ()
     return _StandIn(last, bases, {"__module__": parent, "__doc__": str(not_covered(name)), "_anygru_name": name})
+
+
+def is_below_refused(name: str) -> bool:
+    """Whether a name is inside of a module that `names.txt` refuses: a module too if it is imported, else a class."""
+    parent = name.rpartition(".")[0]
+    refusal = names(dialect_of(name)).refusal(parent)
+    return refusal is not None and refusal.is_module
+
+
+def stand_in_module(name: str) -> ModuleType:
+    """A module for a refused one."""
+    module = ModuleType(name)
+    module.__path__ = []
+    vars(module)["__getattr__"] = refuser(name)
+    return module
 
 
 class _StandIn(type):
