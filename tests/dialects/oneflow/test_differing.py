@@ -38,6 +38,9 @@ VALUES: dict[str, tuple[Any, Any]] = {
     "array + tensor": (np.ones((2, 2), "float32") + MATRIX, [[2, -1], [4, 5]]),
     "array @ tensor": (np.ones((1, 2), "float32") @ MATRIX, [[4, 2]]),
     "exp": (np.exp(MATRIX), np.exp([[1, -2], [3, 4]])),
+    "matmul": (flow.matmul(MATRIX, MATRIX, transpose_a=True, transpose_b=True, alpha=2.0), [[-10, 30], [-20, 20]]),
+    "bmm": (flow.bmm(MATRIX[None], MATRIX[None], transpose_b=True), [[[5, -5], [-5, 25]]]),
+    "masked_fill by numbers": (MATRIX.masked_fill(flow.tensor([[1, 0], [0, 2]]), 5.0), [[5, -2], [3, 5]]),
     "size": (flow.Tensor(flow.Size([2, 3])).shape, [2, 3]),
     "column of labels": (
         nn.functional.cross_entropy(MATRIX, flow.tensor([[0], [1]])),

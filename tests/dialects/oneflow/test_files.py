@@ -125,10 +125,11 @@ class _State(Pending):
 
 
 def test_written_layers_have_what_oneflow_looks_up(tmp_path: Path) -> None:
-    flow.save([nn.Dropout(0.5), nn.Linear(1, 1), nn.Conv1d(2, 4, 3, groups=2)], tmp_path / "layers")
-    names = [("oneflow.nn", kind) for kind in ("Dropout", "Linear", "Conv1d")]
+    layers = [nn.Dropout(0.5), nn.Linear(1, 1), nn.Conv1d(2, 4, 3, groups=2), nn.QuickGELU()]
+    flow.save(layers, tmp_path / "layers")
+    names = [("oneflow.nn", kind) for kind in ("Dropout", "Linear", "Conv1d", "QuickGELU")]
     generator = ("oneflow._oneflow_internal", "Generator")
-    dropout, linear, conv = files.load(tmp_path / "layers", dict.fromkeys([*names, generator], _State))
+    dropout, linear, conv, _ = files.load(tmp_path / "layers", dict.fromkeys([*names, generator], _State))
     assert dropout["generator"]["device"] == "auto:0"
     assert (dropout["generator"]["state"].array.dtype, dropout["generator"]["state"].array.shape) == (np.uint8, (32,))
     assert linear["use_fused_matmul_bias"] is False

@@ -33,6 +33,32 @@ def run(make: Any, steps: int = 3) -> tuple[np.ndarray, Any]:
     return parameter.numpy(), optimizer
 
 
+LAMB = {  # of OneFlow 0.9.0, after three steps
+    "plain": ({}, [0.72873569, -1.72873569, 0.22873569, 2.72873569], -0.05512537),
+    "decay": ({"weight_decay": 0.1}, [0.70649087, -1.67917931, 0.22014657, 2.65186810], -0.05509847),
+    "l2": ({"weight_decay": 0.1, "adam_w_mode": False}, [0.72819525, -1.72940993, 0.23121653, 2.72622627], -0.05512676),
+    "no correction": (
+        {"weight_decay": 0.05, "do_bias_correction": False},
+        [0.72588426, -1.72238612, 0.22763291, 2.71888924],
+        -0.17429224,
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "expected", "from_zero"), LAMB.values(), ids=LAMB.keys())
+def test_lamb(options: dict[str, Any], expected: list[float], from_zero: float) -> None:
+    weight, zeros = nn.Parameter(flow.tensor([1.0, -2.0, 0.5, 3.0])), nn.Parameter(flow.zeros(2))
+    optimizer = flow.optim.LAMB([weight, zeros], lr=0.05, **options)
+    for step in (1, 2, 3):
+        weight.grad = flow.tensor([0.1, -0.3, 0.2, 0.05]) * step
+        zeros.grad = flow.tensor([0.5, -0.2])
+        optimizer.step()
+    np.testing.assert_allclose(weight.numpy(), expected, rtol=2e-6)
+    np.testing.assert_allclose(zeros.numpy()[0], from_zero, rtol=2e-6)
+    with pytest.raises(RuntimeError, match="amsgrad"):
+        flow.optim.LAMB([weight], amsgrad=True)
+
+
 def test_momentum_begins_at_zero() -> None:
     value, buffer = np.array([1.0, 2.0, 3.0]), np.zeros(3)
     for gradient in GRADIENTS:
@@ -71,7 +97,7 @@ def test_adam(decoupled: bool, correct: bool) -> None:
     assert (options["lr"], options["eps"], options["weight_decay"]) == (0.1, 1e-8, 0.1)
 
 
-@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta"])
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "LAMB", "RMSprop", "Adagrad", "Adadelta"])
 def test_state_goes_on_where_it_stopped(kind: str) -> None:
     def make(parameters: Any) -> Any:
         return getattr(flow.optim, kind)(parameters, **({"lr": 0.1, "momentum": 0.9} if kind == "SGD" else {"lr": 0.1}))

@@ -1,5 +1,6 @@
 """What programs met beside the GRU: each value is what OneFlow 0.9.0 gave on the CPU."""
 
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,8 @@ import pytest
 import torch
 
 import anygru.dialects.oneflow as flow
+from anygru.dialects import NotCoveredError
+from anygru.dialects._hook.finder import _module_without_file
 from anygru.dialects.oneflow import nn
 
 HERE = flow.placement("cpu", [0])
@@ -219,3 +222,87 @@ def test_types_are_numpys_too() -> None:
 
 def test_masks_are_of_any_type() -> None:
     assert flow.masked_select(flow.tensor([1.0, 2.0, 3.0]), flow.tensor([1.0, 0.0, 2.0])).tolist() == [1.0, 3.0]
+
+
+def test_a_module_below_a_refused_one_can_be_imported() -> None:
+    deep = _module_without_file("oneflow.distributions.constraints.deep")
+    assert isinstance(deep, ModuleType)
+    with pytest.raises(NotCoveredError, match="torch.distributions"):
+        deep.Positive()
+
+
+def test_tests_for_other_numbers_of_devices_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ONEFLOW_TEST_DEVICE_NUM", raising=False)
+    tests = flow.framework.unittest
+
+    @tests.skip_unless_1n2d()
+    class Two(tests.TestCase):
+        pass
+
+    assert Two.__unittest_skip_why__ == "only runs when node_size is 1 and device_num is 2"
+    monkeypatch.setenv("ONEFLOW_TEST_DEVICE_NUM", "2")
+    assert tests.skip_unless_1n2d()(tests.TestCase) is tests.TestCase
+
+
+def test_what_every_process_knows_without_others() -> None:
+    assert flow._oneflow_internal.cpu_broadcast(b"seed", 0) == b"seed"
+    assert isinstance(flow.ones(1), flow._oneflow_internal.Tensor)
+    assert nn.modules.utils._pair(3) == (3, 3)
+    assert nn.init._calculate_fan_in_and_fan_out(flow.ones(2, 3)) == (3, 2)
+
+
+def test_of_equal_values_topk_takes_the_first() -> None:
+    x = flow.tensor([[1.0, 3.0, 3.0, 2.0, 3.0], [5.0, 5.0, 1.0, 5.0, 0.0]])
+    assert flow.topk(x, 3)[1].tolist() == [[1, 2, 4], [0, 1, 3]]
+    assert flow.topk(x, 4, largest=False)[1].tolist() == [[0, 3, 1, 2], [4, 2, 0, 1]]
+
+
+def test_weight_norm() -> None:
+    layer = nn.utils.weight_norm(nn.Linear(3, 2))
+    assert {name: list(value.shape) for name, value in layer.state_dict().items()} == {
+        "bias": [2], "weight_g": [2, 1], "weight_v": [2, 3],
+    }  # fmt: skip
+    layer.weight_g.data.fill_(2.0)
+    layer.weight_v.data.copy_(flow.arange(1.0, 7.0).reshape(2, 3))
+    layer.bias.data.fill_(0.0)
+    y = layer(flow.ones(1, 3))
+    y.sum().backward()
+    np.testing.assert_allclose(y.numpy(), [[3.2071347, 3.4188175]], rtol=1e-6)
+    np.testing.assert_allclose(layer.weight_g.grad.numpy().ravel(), [1.6035674, 1.7094086], rtol=1e-6)
+    np.testing.assert_allclose(layer.weight_v.grad.numpy()[0], [0.30544144, 0.07636037, -0.15272069], rtol=1e-5)
+    with pytest.raises(RuntimeError, match="two weight_norm hooks"):
+        nn.utils.weight_norm(layer)
+    nn.utils.remove_weight_norm(layer)
+    assert sorted(layer.state_dict()) == ["bias", "weight"]
+    assert layer(flow.ones(1, 3)).tolist() == y.tolist()
+    with pytest.raises(ValueError, match="weight_norm of 'weight' not found in Linear"):
+        nn.utils.remove_weight_norm(layer)
+
+
+def test_ctc_greedy_decoder() -> None:
+    best = np.array([[0, 2, 2], [2, 3, 1], [0, 1, 3], [2, 3, 3], [1, 3, 1], [1, 3, 0]])  # 3 is blank
+    log_probs = flow.tensor(np.where(np.arange(4) == best[:, :, None], -1.0, -2.0).astype(np.float32))
+    merged, sums = nn.functional.ctc_greedy_decoder(log_probs, flow.tensor([6, 5, 3]))
+    assert merged.tolist() == [[0, 2, 0, 2, 1, 0], [2, 1, 0, 0, 0, 0], [2, 1, 0, 0, 0, 0]]
+    assert (merged.dtype, sums.tolist()) == (flow.int64, [[6.0], [5.0], [3.0]])
+    kept, _ = nn.functional.ctc_greedy_decoder(log_probs, flow.tensor([6, 5, 3]), merge_repeated=False)
+    assert kept.tolist()[0] == [0, 2, 0, 2, 1, 1]
+
+
+def test_combined_margin_loss() -> None:
+    cosines = flow.tensor([[-0.1280102, -0.9481475], [-0.3393303, -0.5907027]], requires_grad=True)
+    widened = nn.CombinedMarginLoss(0.9, 0.4, 0.15)(cosines, flow.tensor([1, 0], dtype=flow.int32))
+    (widened * widened).sum().backward()
+    np.testing.assert_allclose(widened.numpy(), [[-0.1280102, -1.1290089], [-0.6765224, -0.5907027]], rtol=1e-5)
+    np.testing.assert_allclose(cosines.grad.numpy(), [[-0.2560204, -1.3032137], [-1.1005757, -1.1814054]], rtol=1e-5)
+
+
+def test_batch_normalizations_of_other_names() -> None:
+    x = flow.tensor([[1.0, -1.0], [3.0, 1.0]])
+    fused = nn.FusedBatchNorm1d(2)
+    assert repr(fused).startswith("FusedBatchNorm1d(num_features=2, eps=1e-05")
+    np.testing.assert_allclose(fused(x, flow.ones(2, 2)).numpy(), [[0, 0], [2, 2]], atol=1e-4)
+    model = nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.BatchNorm1d(2)))
+    assert repr(model[0]) == "SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)"
+    assert isinstance(model[0], nn.Module)
+    assert isinstance(model[0].weight, nn.Parameter)

@@ -7,9 +7,10 @@ import torch
 import torch.nn.functional
 
 from .._hook.not_covered import cover as _cover
-from . import amp, autograd, comm, cuda, distributed, env, framework, linalg, nn, optim, sbp, utils
+from . import _oneflow_internal, amp, autograd, comm, cuda, distributed, env, framework, linalg, nn, optim, sbp, utils
 from .amp.autocast_mode import *
 from .autograd.autograd import set_grad_enabled
+from .framework import unittest as _unittest
 from .framework.check_point_v2 import *
 from .framework.differing import *
 from .framework.dtype import *

@@ -278,7 +278,9 @@ _EXPECTED: dict[str, dict[str, Callable[[Any], Any]]] = {
 
 
 def _original(home: str) -> str:
-    """The original's name of a module of this dialect."""
+    """Where OneFlow finds the classes of a module of this dialect."""
+    if home.startswith(HERE + ".nn.modules."):
+        return "oneflow.nn"
     return "oneflow" + home[len(HERE) :] if home == HERE or home.startswith(HERE + ".") else home
 
 

@@ -16,8 +16,9 @@ from .dtype import dtype, plain
 from .tensor import Tensor
 
 __all__ = [
-    "allclose", "argsort", "argwhere", "floor_divide", "log_softmax", "masked_select", "neg", "negative", "nonzero",
-    "norm", "pow", "prod", "sign", "softmax", "sort", "square", "sub", "unique", "where",
+    "allclose", "argsort", "argwhere", "bmm", "floor_divide", "log_softmax", "masked_fill", "masked_fill_",
+    "masked_select", "matmul", "neg", "negative", "nonzero", "norm", "pow", "prod", "sign", "softmax", "sort", "square",
+    "sub", "topk", "unique", "where",
 ]  # fmt: skip
 
 
@@ -92,9 +93,48 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False) -> Any:
     return sort(input, dim, descending)[1]
 
 
+def topk(input: Tensor, k: int, dim: int | None = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """The k greatest or smallest values in order, and their places; of equal values the first come first (recorded in 0.9.0)."""
+    axis = -1 if dim is None else dim
+    values, places = torch.sort(input, dim=axis, descending=largest, stable=True)
+    return torch.return_types.topk((values.narrow(axis, 0, k), places.narrow(axis, 0, k)))
+
+
 def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
     """The places of what is not zero, a row each, or a tensor for each dimension."""
     return torch.nonzero(input, as_tuple=True) if as_tuple else torch.nonzero(input)
+
+
+def _product(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
+    """A product of matrices, of which either may be transposed, times alpha."""
+
+    @wraps(function)
+    def call(
+        input: torch.Tensor,
+        other: torch.Tensor,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+        alpha: float = 1.0,
+    ) -> Any:
+        first = input.transpose(-2, -1) if transpose_a else input
+        product = function(first, other.transpose(-2, -1) if transpose_b else other)
+        return product if alpha == 1 else product * alpha
+
+    return call
+
+
+matmul = _product(torch.matmul)
+bmm = _product(torch.bmm)
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Any:
+    """A copy with the value where the mask, of bools or integers, is not zero."""
+    return torch.masked_fill(input, mask.bool(), value)
+
+
+def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Any:
+    """Put the value where the mask, of bools or integers, is not zero."""
+    return torch.Tensor.masked_fill_(input, mask.bool(), value)
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Any:
@@ -225,7 +265,8 @@ def _by_number(function: Callable[..., Any], with_number: Callable[..., Any]) ->
 
 
 _functions: tuple[Callable[..., Any], ...] = (
-    sort, argsort, floor_divide, norm, softmax, log_softmax, copy_, allclose, masked_select, nonzero, pow, prod, sub,
+    sort, argsort, floor_divide, norm, softmax, log_softmax, copy_, allclose, masked_fill, masked_fill_, masked_select,
+    nonzero, pow, prod, sub, topk,
 )  # fmt: skip
 for _function in _functions:
     setattr(Tensor, _function.__name__, _function)

@@ -35,7 +35,7 @@ __all__ = [
     "LongTensor", "all", "any", "arange", "as_tensor", "cast", "contiguous", "convert_oneflow_dtype_to_numpy_dtype",
     "cumprod", "cumsum", "div_", "empty", "empty_like", "erfinv_", "expand", "eye", "finfo", "from_numpy", "full",
     "full_like", "get_default_dtype", "get_rng_state", "global_to_global", "iinfo", "index_add_", "is_tensor",
-    "linspace", "local_to_global", "logspace", "masked_fill_", "mean", "nansum", "new_empty", "new_full",
+    "linspace", "local_to_global", "logspace", "mean", "nansum", "new_empty", "new_full",
     "new_ones", "new_zeros", "normal", "ones", "ones_like", "rand", "randint", "randint_like", "randn",
     "randn_like", "randperm", "repeat", "set_default_dtype", "set_default_tensor_type", "std", "sum", "tensor",
     "to_global", "to_local", "var", "view", "zeros", "zeros_like",
@@ -211,7 +211,6 @@ div_ = Tensor.div_
 erfinv_ = Tensor.erfinv_
 expand = Tensor.expand
 index_add_ = Tensor.index_add_
-masked_fill_ = Tensor.masked_fill_
 new_empty = making(torch.Tensor.new_empty)
 new_full = making(torch.Tensor.new_full)
 new_ones = making(torch.Tensor.new_ones)

@@ -1,8 +1,9 @@
 """Layers: torch's as `oneflow.nn.Module`, and those in which OneFlow differs."""
 
 from ..framework.tensor import Parameter
-from . import functional, init, parallel, utils
+from . import common_types, functional, init, parallel, utils
 from .graph.graph import Graph
+from .modules import utils as _utils
 from .modules.container import *
 from .modules.layers import *
 from .modules.loss import *

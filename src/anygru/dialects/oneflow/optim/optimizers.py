@@ -13,7 +13,7 @@ import torch
 from ..._kit.numbers import single
 from .optimizer import Optimizer, Parameters
 
-__all__ = ["Adadelta", "Adagrad", "Adam", "AdamW", "RMSprop", "SGD"]
+__all__ = ["Adadelta", "Adagrad", "Adam", "AdamW", "LAMB", "RMSprop", "SGD"]
 
 
 class SGD(Optimizer):
@@ -83,6 +83,11 @@ class Adam(Optimizer):
             )
 
     def _update(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> None:
+        rate = single(group["lr"] / group["bias_correction1"])
+        parameter.sub_(self._change(parameter, state, group), alpha=rate)
+
+    def _change(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> torch.Tensor:
+        """The mean gradient over the root of its mean square, the mean not yet corrected."""
         gradient = self._gradient(parameter, group)
         (first, second), mean, square = group["betas"], state["exp_avg"], state["exp_avg_sq"]
         mean.mul_(first).add_(gradient, alpha=1 - first)
@@ -90,8 +95,7 @@ class Adam(Optimizer):
         if group["amsgrad"]:
             square = torch.maximum(state["max_exp_avg_sq"], square, out=state["max_exp_avg_sq"])
         root = single(group["bias_correction2"] ** 0.5)
-        rate = single(group["lr"] / group["bias_correction1"])
-        parameter.sub_(mean / (square.sqrt() / root + group["eps"]), alpha=rate)
+        return mean / (square.sqrt() / root + group["eps"])
 
 
 class AdamW(Adam):
@@ -101,6 +105,40 @@ class AdamW(Adam):
         decay = single(group["lr"] * group["weight_decay"]) * parameter
         super()._update(parameter, state, {**group, "weight_decay": 0.0})
         parameter.sub_(decay)
+
+
+class LAMB(Adam):
+    """LAMB (You et al., 2020): Adam's step, as long as the weights are, times the learning rate.
+
+    Args:
+        adam_w_mode: decay the weights apart from their gradients, as AdamW does.
+    """
+
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 0.001,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-08,
+        weight_decay: float = 0,
+        adam_w_mode: bool = True,
+        do_bias_correction: bool = True,
+        amsgrad: bool = False,
+    ) -> None:
+        if amsgrad:
+            raise RuntimeError("LAMB: OneFlow takes no amsgrad=True")
+        options = {"lr": lr, "eps": eps, "betas": betas, "weight_decay": weight_decay, "amsgrad": amsgrad}
+        corrections = {"bias_correction1": 1.0, "bias_correction2": 1.0, "do_bias_correction": do_bias_correction}
+        Optimizer.__init__(self, params, {**options, "adam_w_mode": adam_w_mode, **corrections})
+
+    def _update(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> None:
+        decay = group["weight_decay"] if group["adam_w_mode"] else 0.0
+        change = self._change(parameter, state, {**group, "weight_decay": group["weight_decay"] - decay})
+        change = change / group["bias_correction1"]
+        sizes = parameter.norm(), change.norm()
+        # The decay has no part in the norm, and a norm of zero leaves Adam's length (recorded in 0.9.0).
+        ratio = sizes[0] / sizes[1] if all(sizes) else 1.0
+        parameter.sub_(change.add(parameter, alpha=decay) * ratio, alpha=group["lr"])
 
 
 class Adagrad(Optimizer):

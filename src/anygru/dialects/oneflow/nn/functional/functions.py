@@ -11,6 +11,7 @@ from ..modules.adopted import named, with_defaults
 
 __all__ = [
     "affine_grid", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy",
+    "ctc_greedy_decoder",
     "dropout", "grid_sample", "kl_div", "l1_loss", "mse_loss", "one_hot", "smooth_l1_loss",
     "sparse_softmax_cross_entropy", "triplet_margin_loss",
 ]  # fmt: skip
@@ -83,6 +84,30 @@ def batch_norm(
 ) -> Any:
     """As torch's, but it also trains on a single value a channel: it becomes zero, the running variance NaN (recorded)."""
     return torch.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
+
+
+def ctc_greedy_decoder(log_probs: Tensor, input_lengths: Tensor, merge_repeated: bool = True) -> tuple[Any, Any]:
+    """The best label of each step, without blanks; blank is the last label.
+
+    Args:
+        log_probs: [T, B, labels].
+        input_lengths: in steps, [B].
+        merge_repeated: take a label once that stands in steps one after the other.
+
+    Returns:
+        The labels [B, T], filled up with zeros, and the negative sum of their log-probabilities [B, 1].
+    """
+    with torch.no_grad():
+        best, labels = (part.transpose(0, 1) for part in log_probs.max(dim=2))
+        steps = torch.arange(labels.shape[1])
+        kept = (there := steps < input_lengths.reshape(-1, 1)) & (labels != log_probs.shape[2] - 1)
+        if merge_repeated:
+            kept = kept & torch.cat([kept[:, :1] | True, labels[:, 1:] != labels[:, :-1]], dim=1)
+        decoded = torch.zeros_like(labels)
+        for row, (values, mask) in enumerate(zip(labels, kept, strict=True)):
+            found = values[mask.bool()]
+            decoded[row, : len(found)] = found
+        return dress(decoded), dress(-(best * there).sum(dim=1, keepdim=True))
 
 
 def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: Any = 0) -> Any:

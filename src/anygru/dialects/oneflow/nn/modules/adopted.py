@@ -1,6 +1,7 @@
 """How a layer of torch becomes OneFlow's: the same class, beside `oneflow.nn.Module`."""
 
 import inspect
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -37,7 +38,7 @@ def adopt(
         own["forward"] = layer.forward if _is_one_function(layer) else inside_torch(layer.forward)
     if shown is not None:
         own["extra_repr"] = lambda self: shown.format(**vars(self))
-    about = {"__doc__": f"As torch.nn.{layer.__name__}.", "__module__": "anygru.dialects.oneflow.nn"}
+    about = {"__doc__": f"As torch.nn.{layer.__name__}.", "__module__": sys._getframe(1).f_globals["__name__"]}
     return type(layer.__name__, (layer, base), {**own, **about})
 
 

@@ -7,9 +7,10 @@ import torch
 from ...framework.tensor import Tensor
 from ..functional import functions as F
 from .adopted import adopt
+from .module import Module
 
 __all__ = [
-    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CrossEntropyLoss", "KLDivLoss", "L1Loss", "MSELoss",
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CombinedMarginLoss", "CrossEntropyLoss", "KLDivLoss", "L1Loss", "MSELoss",
     "MarginRankingLoss", "NLLLoss", "SmoothL1Loss", "TripletMarginLoss",
 ]  # fmt: skip
 
@@ -52,3 +53,17 @@ class CrossEntropyLoss(_loss(torch.nn.CrossEntropyLoss, "weight ignore_index red
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.cross_entropy(input, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
+
+
+class CombinedMarginLoss(Module):
+    """Widen the angle of the label's cosine: `cos(m1 * angle + m2) - m3` (Deng et al., 2019), for a cross entropy to follow."""
+
+    def __init__(self, m1: float = 1.0, m2: float = 0.0, m3: float = 0.0) -> None:
+        super().__init__()
+        self.m1, self.m2, self.m3 = m1, m2, m3
+
+    def forward(self, x: Tensor, label: Tensor) -> Tensor:
+        places = label.long().reshape(-1, 1)
+        own = x.gather(1, places)
+        widened = (own.acos() * self.m1 + self.m2).cos() if (self.m1, self.m2) != (1.0, 0.0) else own
+        return x.scatter(1, places, widened - self.m3)

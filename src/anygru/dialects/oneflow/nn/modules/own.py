@@ -10,7 +10,10 @@ from ..functional import functions as F
 from .adopted import adopt
 from .module import Module
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Dropout", "PixelShuffle", "QuickGELU", "RMSLayerNorm"]
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Dropout", "FusedBatchNorm1d", "FusedBatchNorm2d", "FusedBatchNorm3d",
+    "PixelShuffle", "QuickGELU", "RMSLayerNorm", "SyncBatchNorm",
+]  # fmt: skip
 
 # What a normalization shows of itself.
 NORM = "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, track_running_stats={track_running_stats}"
@@ -36,6 +39,42 @@ def _batch_norm(layer: type[torch.nn.Module]) -> Any:
 BatchNorm1d = _batch_norm(torch.nn.BatchNorm1d)
 BatchNorm2d = _batch_norm(torch.nn.BatchNorm2d)
 BatchNorm3d = _batch_norm(torch.nn.BatchNorm3d)
+
+
+class _WithRelu(Module):
+    """A batch normalization, plus a tensor if one is given, followed by relu."""
+
+    def forward(self, x: Tensor, addend: Tensor | None = None) -> Any:
+        normalized = super().forward(x)
+        return torch.relu(normalized if addend is None else normalized + addend)
+
+    def extra_repr(self) -> str:
+        return "num_features=" + super().extra_repr()
+
+
+class FusedBatchNorm1d(_WithRelu, BatchNorm1d):  # type: ignore[misc, valid-type]
+    __doc__ = _WithRelu.__doc__
+
+
+class FusedBatchNorm2d(_WithRelu, BatchNorm2d):  # type: ignore[misc, valid-type]
+    __doc__ = _WithRelu.__doc__
+
+
+class FusedBatchNorm3d(_WithRelu, BatchNorm3d):  # type: ignore[misc, valid-type]
+    __doc__ = _WithRelu.__doc__
+
+
+class SyncBatchNorm(adopt(torch.nn.SyncBatchNorm, "num_features eps momentum affine track_running_stats", shown=NORM)):  # type: ignore[misc]
+    """As torch.nn.SyncBatchNorm."""
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: torch.nn.Module, process_group: Any = None) -> Any:
+        """The module with this layer in the place of every batch normalization in it, and the same parameters."""
+        converted = torch.nn.SyncBatchNorm.convert_sync_batchnorm(module, process_group)
+        for layer in converted.modules():
+            if type(layer) is torch.nn.SyncBatchNorm:
+                layer.__class__ = cls
+        return converted
 
 
 class Dropout(adopt(torch.nn.Dropout)):  # type: ignore[misc]
