@@ -25,6 +25,8 @@ from anygru.errors import CheckpointError
 
 h5py = pytest.importorskip("h5py")
 
+TWO_GIGABYTES = 1 << 31
+
 #: name -> what writes the file below a folder and gives its path.
 HOSTILE: dict[str, Callable[[Path], Path]] = {}
 
@@ -263,6 +265,106 @@ def hdf5_text_of_any_length(folder: Path) -> Path:
 @hostile
 def hdf5_named_type(folder: Path) -> Path:
     return hdf5(folder, lambda file: file.__setitem__("a", np.dtype("f8")))
+
+
+@hostile
+def hdf5_two_gigabytes_in_chunks_that_are_not_there(folder: Path) -> Path:
+    return hdf5(folder, lambda file: file.create_dataset("a", (TWO_GIGABYTES // 4,), "f4", chunks=(1 << 20,)))
+
+
+def hdf5_with_two_gigabytes(folder: Path) -> Path:
+    """A file of 2 GB with 4 KB on the disk."""
+
+    def fill(file: h5py.File) -> None:
+        options = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        options.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+        options.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+        space = h5py.h5s.create_simple((TWO_GIGABYTES // 4,))
+        h5py.h5d.create(file.id, b"a", h5py.h5t.IEEE_F32LE, space, options)
+
+    return hdf5(folder, fill)
+
+
+@hostile
+def hdf5_two_gigabytes_cut(folder: Path) -> Path:
+    path = hdf5_with_two_gigabytes(folder)
+    os.truncate(path, 4096)
+    return path
+
+
+# -- ONNX ------------------------------------------------------------------------------------------------
+
+ROW = TWO_GIGABYTES // 48  # of float32 in a W of 12 rows
+
+
+def onnx_model(folder: Path, dims: tuple[int, ...], raw: bytes | None = None, **external: object) -> Path:
+    """A GRU of hidden size 4 whose W has these dimensions, in the file or in another of its folder."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    weight = TensorProto(name="W", data_type=TensorProto.FLOAT, dims=dims)
+    if raw is not None:
+        weight.raw_data = raw
+    else:
+        weight.data_location = TensorProto.EXTERNAL
+        for key, value in external.items():
+            weight.external_data.add(key=key, value=str(value))
+    node = helper.make_node("GRU", ["x", "W", "R"], ["y"], name="g", hidden_size=4)
+    state = numpy_helper.from_array(np.zeros((1, 12, 4), np.float32), "R")
+    graph = helper.make_graph([node], "g", [], [], [weight, state])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), folder / "x.onnx")
+    return folder / "x.onnx"
+
+
+ONNX: dict[str, dict[str, object]] = {
+    "a length that is not there": {"dims": (1, 12, ROW), "location": "small", "length": TWO_GIGABYTES},
+    "a shape that is not there": {"dims": (1, 12, ROW), "location": "small"},
+    "an offset behind the end": {"dims": (1, 12, 3), "location": "small", "offset": TWO_GIGABYTES, "length": 144},
+    "a negative offset": {"dims": (1, 12, 3), "location": "small", "offset": -144, "length": 144},
+    "a shape in the file": {"dims": (1, 12, ROW), "raw": bytes(16)},
+    "a shape that overflows": {"dims": (1, 1 << 33, 1 << 33), "raw": bytes(16)},
+}
+
+
+@pytest.mark.parametrize("name", ONNX)
+def test_onnx_that_lies_about_two_gigabytes_is_refused(name: str, tmp_path: Path) -> None:
+    written(tmp_path, "small", bytes(144))
+    refused(onnx_model(tmp_path, **ONNX[name]))
+
+
+@hostile
+def onnx_one_value_two_thousand_times(folder: Path) -> Path:
+    import onnx
+    from onnx import helper, numpy_helper
+
+    nodes = [
+        helper.make_node("Concat", ["w"] * 2000, ["W"], name="c", axis=2),
+        helper.make_node("GRU", ["x", "W", "R"], ["y"], name="g", hidden_size=4),
+    ]
+    arrays = {"w": np.zeros((1, 12, 1 << 14), np.float32), "R": np.zeros((1, 12, 4), np.float32)}
+    stored = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    graph = helper.make_graph(nodes, "g", [], [], stored)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), folder / "x.onnx")
+    return folder / "x.onnx"
+
+
+def memory_in_use() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the memory in use is read as Linux tells it")
+def test_two_gigabytes_that_are_there_take_no_memory_to_look_at(tmp_path: Path) -> None:
+    """Sparse files: 2 GB long, with a few KB on the disk."""
+    with (tmp_path / "big").open("wb") as file:
+        file.truncate(TWO_GIGABYTES)
+    before = memory_in_use()
+    for path in (
+        onnx_model(tmp_path, (1, 12, ROW), location="big", length=ROW * 48),
+        hdf5_with_two_gigabytes(tmp_path),
+    ):
+        checkpoint = load_checkpoint(path)
+        assert sum(stored.nbytes for stored in checkpoint.stored.values()) > TWO_GIGABYTES - 100
+    assert memory_in_use() - before < 64 << 20
 
 
 # -- OneFlow ---------------------------------------------------------------------------------------------
