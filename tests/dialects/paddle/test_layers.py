@@ -257,3 +257,21 @@ def test_relu_of_nan_is_zero():
     F.relu(x).sum().backward()
     assert F.relu(x).tolist() == [0.0, 0.0, 2.0]
     assert x.grad.tolist() == [0.0, 0.0, 1.0]
+
+
+def test_a_layer_takes_the_first_item_of_a_tuple_of_results():
+    net = nn.Sequential(nn.LSTM(3, 4), nn.Linear(4, 2), nn.ReLU())
+    x = paddle.rand([2, 5, 3])
+    np.testing.assert_array_equal(net(x).numpy(), nn.functional.relu(net[1](net[0](x)[0])).numpy())
+    assert paddle.concat((x, x)).shape == [4, 5, 3]
+    with pytest.raises(ValueError, match="must be Tensor, but got list"):
+        nn.functional.relu([x, x])
+    with pytest.raises(ValueError, match="must be Tensor, but got tuple"):
+        nn.functional.relu((1, x))
+
+
+def test_the_activation_of_batch_norm_is_looked_up_when_it_is_used():
+    layer = nn.BatchNorm(3, 1e-5)  # the second argument is the activation
+    with pytest.raises(ValueError, match="act must name"):
+        layer(paddle.rand([2, 3]))
+    assert paddle.fluid.framework.ParamBase is type(layer.weight)

@@ -14,3 +14,10 @@ def paddles(error: Error) -> Error:
 def no_kernel(message: str) -> RuntimeError:
     """The RuntimeError for an operation that Paddle does not have for a dtype."""
     return paddles(RuntimeError(message))
+
+
+def no_tensor(message: str) -> ValueError:
+    """The ValueError for something else than a tensor where an operation takes one."""
+    error = paddles(ValueError(message))
+    error.is_of_a_tensor = True  # type: ignore[attr-defined]
+    return error

@@ -7,6 +7,7 @@ has one meaning here; what the dialect raises itself is marked (`base.errors.pad
 The operators stand below the class of arrays: `tensor.tensor` names its class by `results_are`.
 """
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -16,7 +17,7 @@ import torch
 
 from anygru.errors import AnygruError, ArgumentError, ArgumentTypeError
 
-from ..base.errors import no_kernel
+from ..base.errors import no_kernel, no_tensor
 from ..framework.kinds import Operand
 
 if TYPE_CHECKING:
@@ -91,13 +92,22 @@ def _is_of_the_call(error: Exception) -> bool:
 
 
 def operation(function: Callable[Arguments, Any]) -> Callable[Arguments, Any]:
-    """Give a function Paddle's results and errors."""
+    """Give a function Paddle's results and errors.
+
+    Where a tensor is wanted Paddle's operations take a tuple for its first item: `nn.Sequential(nn.LSTM(4, 8), nn.Linear(8, 1))`
+    runs on the outputs alone (recorded, 2.6.2).
+    """
 
     @functools.wraps(function)
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
         try:
             result = function(*args, **kwargs)
-        except (RuntimeError, TypeError, IndexError) as error:
+        except (RuntimeError, TypeError, IndexError, ValueError) as error:
+            if isinstance(error, ValueError) and not hasattr(error, "is_of_a_tensor"):
+                raise
+            if args and isinstance(args[0], tuple) and args[0] and isinstance(args[0][0], torch.Tensor):
+                with contextlib.suppress(Exception):
+                    return call(args[0][0], *args[1:], **kwargs)  # type: ignore[arg-type]
             translated = error if _is_of_the_call(error) else translate(error, function.__name__)
             if translated is error:
                 raise
@@ -121,7 +131,7 @@ def core_call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def need_tensor(value: Operand, name: str, operation_name: str) -> None:
     """Raise Paddle's ValueError unless `value` is a tensor."""
     if not isinstance(value, torch.Tensor):
-        raise ValueError(
+        raise no_tensor(
             f"(InvalidArgument) {operation_name}(): argument '{name}' must be Tensor, but got {type(value).__name__}"
         )
 

@@ -187,8 +187,6 @@ class BatchNorm(_BatchNormBase):
         trainable_statistics: bool = False,
     ) -> None:
         super().__init__(num_channels, momentum, epsilon, param_attr, bias_attr, data_layout, use_global_stats or None)
-        if act is not None and not callable(getattr(activation, act, None)):
-            raise ValueError(f"act must name an activation such as 'relu' or 'tanh', got {act!r}")
         self._act, self._is_test, self._trainable_statistics = act, is_test, trainable_statistics
 
     def forward(self, input: torch.Tensor) -> Tensor:
@@ -198,7 +196,13 @@ class BatchNorm(_BatchNormBase):
             input, self._mean, self._variance, self.weight, self.bias, by_batch, self._momentum, self._epsilon,
             self._data_format, self._use_global_stats,
         )  # fmt: skip
-        return out if self._act is None else getattr(activation, self._act)(out)
+        if self._act is None:
+            return out
+        # Asked for here, as in Paddle 2.6.2 (recorded): subclasses with a forward of their own put other values there.
+        function = getattr(activation, self._act, None) if isinstance(self._act, str) else None
+        if function is None:
+            raise ValueError(f"act must name an activation such as 'relu' or 'tanh', got {self._act!r}")
+        return function(out)
 
     def extra_repr(self) -> str:
         """Nothing, as in Paddle."""
