@@ -196,6 +196,82 @@ def test_torchruns_options_and_help(capsys):
     assert main(["launch", "--no-such-option", "x.py"]) == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--nproc-per-node", "abc"], "--nproc-per-node must be a number, cpu, gpu or auto"),
+        (["--nproc-per-node", "0"], "--nproc-per-node must be at least 1, got 0"),
+        (["--nnodes", "x"], "--nnodes must be a number of machines or a range such as 1:4, got 'x'"),
+        (["--nnodes", "3:2"], "--nnodes must be a number of machines or a range"),
+        (["--max-restarts", "-1"], "--max-restarts must be at least 0, got -1"),
+        (["--timeout", "0"], "--timeout must be above 0 seconds, got 0.0"),
+    ],
+)
+def test_a_number_that_makes_no_sense_is_one_line(arguments, words, capsys):
+    from anygru.cli import main
+
+    assert main(["launch", *arguments, "x.py"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert words in error
+
+
+LISTENING = """
+import json, os, subprocess, sys
+from anygru import parallel
+def listening():
+    parallel.start()
+    import torch, torch.distributed as dist
+    dist.all_reduce(torch.zeros(1))
+    inodes = {os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")}
+    parent = f"/proc/{os.getppid()}/fd"
+    inodes |= {os.readlink(f"{parent}/{fd}") for fd in os.listdir(parent) if os.path.lexists(f"{parent}/{fd}")}
+    found = []
+    for table in ("tcp", "tcp6"):
+        for line in open(f"/proc/net/{table}").read().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and f"socket:[{words[9]}]" in inodes:
+                found.append(words[1].split(":")[0])
+    dist.barrier()
+    return found
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads the sockets in /proc")
+@pytest.mark.parametrize("way", ["launch", "restartable", "spawn"])
+def test_a_job_on_one_machine_listens_on_loopback_alone(way, program, tmp_path):
+    if way == "spawn":
+        script = program(
+            LISTENING + "if __name__ == '__main__':\n    print(parallel.spawn(listening, nprocs=2).result(0))\n"
+        )
+        command = [sys.executable, str(script)]
+    else:
+        script = program(LISTENING + "print(listening(), flush=True)\n")
+        restarts = ["--max-restarts", "1"] if way == "restartable" else []
+        command = [sys.executable, "-m", "anygru", "launch", "--nproc-per-node", "2", *restarts, str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    addresses = set(done.stdout.replace("[", "").replace("]", "").replace(",", "").replace("'", "").split())
+    assert addresses == {"0100007F"}  # 127.0.0.1
+
+
+def test_a_peer_that_has_ended_is_named(program, tmp_path):
+    script = program(
+        """
+        import os
+        from anygru import parallel
+        import torch, torch.distributed as dist
+        if parallel.start().rank == 1:
+            os._exit(0)
+        dist.all_reduce(torch.zeros(1))
+        """
+    )
+    done = launch(script, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "rank 1 on " in done.stderr.splitlines()[-1]
+    assert done.stderr.splitlines()[-1].endswith("(127.0.0.1) has ended")
+
+
 @pytest.mark.parametrize("status", [0, 3])
 def test_nothing_is_left_in_the_temporary_folder(status, tmp_path):
     (tmp_path / "tmp").mkdir()

@@ -368,9 +368,9 @@ def test_an_error_of_the_user_in_a_worker_is_one_line(tmp_path, text):
     from anygru.cli.language_model.trainer import ConnectionLost
 
     with pytest.raises(UsageError, match="the cause"):
-        _outcome([1, 1], [ConnectionLost("gone"), UsageError("the cause")])
+        _outcome([ConnectionLost("gone"), UsageError("the cause")])
     with pytest.raises(ConnectionLost):
-        _outcome([1, None], [ConnectionLost("gone"), None])
+        _outcome([ConnectionLost("gone")])
 
 
 # Bad input

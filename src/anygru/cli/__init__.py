@@ -1,7 +1,8 @@
 """The command line: `anygru COMMAND ...`.
 
 A command is a file beside this one with two functions, `add_arguments(parser)` and `main(args) -> int`, and a line in
-`COMMANDS`. Its file is imported only when it is chosen, so that `anygru --help` stays quick.
+`COMMANDS`; a third one, `parents()`, may return parsers whose arguments it takes over. Its file is imported only when it
+is chosen, so that `anygru --help` stays quick.
 
 Exit status: 0 done; 2 bad input, with one line on standard error; 1 a failure on the way; 130 or 143 after Ctrl-C or
 SIGTERM.
@@ -53,7 +54,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name is None:
             return _without_command(arguments)
         command = _load(name)
-        parser = Parser(prog=f"anygru {name}", description=_description(command, name), allow_abbrev=False)
+        parser = Parser(
+            prog=f"anygru {name}",
+            description=_description(command, name),
+            parents=command.parents() if hasattr(command, "parents") else [],
+            conflict_handler="resolve",
+            allow_abbrev=False,
+        )
         command.add_arguments(parser)
         status = command.main(parser.parse_args(arguments[1:]))
         sys.stdout.flush()  # a closed pipe raises here, where it is handled, and not in the interpreter's exit

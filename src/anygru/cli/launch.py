@@ -9,13 +9,21 @@ from .. import dialects
 from ..parallel.launch import run
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare torchrun's arguments."""
+def parents() -> list[argparse.ArgumentParser]:
+    """Return the parser whose arguments this command takes over: torchrun's."""
     from torch.distributed.run import get_args_parser
 
-    for action in get_args_parser()._actions:
-        if "--help" not in action.option_strings:
-            parser._add_action(action)
+    return [get_args_parser()]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what is not torchrun's."""
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        metavar="SECONDS",
+        help="how long a process waits for the others before the job ends (default: 120; 1800 under a dialect's names)",
+    )
 
 
 def main(args: argparse.Namespace) -> int:

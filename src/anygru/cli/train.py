@@ -4,9 +4,11 @@ The run's folder holds checkpoints, the best model, the loss curve (loss.csv, lo
 """
 
 import argparse
+import contextlib
 import dataclasses
 import os
 import signal
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import Failure, UsageError
@@ -56,34 +58,67 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Train to the end, or until a signal stops the run; see `anygru.cli` for the exit status."""
-    from .language_model import evaluate, exports, report
+    from .language_model import evaluate, exports, joined
     from .language_model.checkpoint import RunFolder
 
     if args.evaluate is not None:
         return evaluate.main(args)
     exports.check(args.export)
     folder = RunFolder(args.out)
+    if joined.is_joined():
+        return _main_of_joined(args, folder)
     folder.prepare()
     with folder.locked():
         job = _job(args, folder)
         corpus = job.load_corpus()
-        try:
-            stopped_by = _train(job, corpus)
-        except Failure as failure:
-            raise Failure(f"{failure}; {_how_to_go_on(folder)}") from None
-        except BrokenPipeError:
-            raise  # the reader of standard output closed it: not a failure of the run
-        except OSError as error:
-            place, cause = error.filename or str(folder.path), error.strerror or error
-            raise Failure(f"{place}: {cause}; {_how_to_go_on(folder)}") from None
-        if stopped_by:
-            print(f"stopped by {signal.Signals(stopped_by).name}; {_how_to_go_on(folder)}")
-            return 128 + stopped_by
-        progress = folder.read()
-        assert progress is not None  # the training has just written it
-        assert progress.best is not None
-        report.finish(folder, progress, corpus, xz=not args.no_xz)
-        exports.write(args.export, folder.path / progress.best.file.file)
+        stopped_by = _guarded(lambda: _train(job, corpus), folder)
+        return _end(args, folder, corpus, stopped_by)
+
+
+def _main_of_joined(args: argparse.Namespace, folder: "RunFolder") -> int:
+    """`main` for one process of a job that a launcher started."""
+    from .language_model import joined
+
+    with contextlib.ExitStack() as stack:
+
+        def make_job(args: argparse.Namespace, folder: "RunFolder") -> "Job":
+            folder.prepare()
+            stack.enter_context(folder.locked())
+            return _job(args, folder)
+
+        part = joined.main(args, make_job)
+        corpus = part.job.load_corpus()
+        stopped_by = _guarded(lambda: part.train(corpus), folder)
+        if part.writes:
+            return _end(args, folder, corpus, stopped_by)
+        return 128 + stopped_by if stopped_by else 0
+
+
+def _guarded(train: Callable[[], int], folder: "RunFolder") -> int:
+    """Return what `train` returns; a failure on the way ends with how to go on."""
+    try:
+        return train()
+    except Failure as failure:
+        raise Failure(f"{failure}; {_how_to_go_on(folder)}") from None
+    except BrokenPipeError:
+        raise  # the reader of standard output closed it: not a failure of the run
+    except OSError as error:
+        place, cause = error.filename or str(folder.path), error.strerror or error
+        raise Failure(f"{place}: {cause}; {_how_to_go_on(folder)}") from None
+
+
+def _end(args: argparse.Namespace, folder: "RunFolder", corpus: "Corpus", stopped_by: int) -> int:
+    """Report on the run and return the exit status."""
+    from .language_model import exports, report
+
+    if stopped_by:
+        print(f"stopped by {signal.Signals(stopped_by).name}; {_how_to_go_on(folder)}")
+        return 128 + stopped_by
+    progress = folder.read()
+    assert progress is not None  # the training has just written it
+    assert progress.best is not None
+    report.finish(folder, progress, corpus, xz=not args.no_xz)
+    exports.write(args.export, folder.path / progress.best.file.file)
     return 0
 
 

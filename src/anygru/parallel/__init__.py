@@ -10,8 +10,10 @@ from .data_parallel import average_gradients as average_gradients
 from .launch import launch as launch
 from .spawn import Workers as Workers
 from .spawn import spawn as spawn
+from .world import LONG_TIMEOUT as LONG_TIMEOUT
 from .world import World as World
 from .world import launched as launched
 from .world import start as start
 from .world import stop as stop
+from .world import timeout_said as timeout_said
 from .world import world as world

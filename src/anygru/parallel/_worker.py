@@ -7,6 +7,7 @@ finds the traceback in torchrun's error file and shows it with the rank; else to
 import json
 import os
 import sys
+import threading
 import time
 import traceback
 from types import TracebackType
@@ -17,12 +18,21 @@ LOGS = "ANYGRU_WORKER_LOGS"  # a folder: each worker writes its output to `worke
 
 def install() -> None:
     """Set up the worker, if the launcher itself started this process."""
-    if os.environ.get(LAUNCHER) != str(os.getppid()):
+    launcher = os.getppid()
+    if os.environ.get(LAUNCHER) != str(launcher):
         return
+    threading.Thread(target=_end_with, args=(launcher,), daemon=True).start()
     if os.environ.get(LOGS):
         _write_to(os.path.join(os.environ[LOGS], f"workerlog.{os.environ['LOCAL_RANK']}"))
     if os.environ.get("TORCHELASTIC_ERROR_FILE"):
         sys.excepthook = _show_and_keep
+
+
+def _end_with(launcher: int) -> None:
+    """End this process when the launcher has, which could be killed without telling anybody."""
+    while os.getppid() == launcher:
+        time.sleep(1)
+    os._exit(1)
 
 
 def _write_to(path: str) -> None:
@@ -33,9 +43,15 @@ def _write_to(path: str) -> None:
     os.close(log)
 
 
+def _silent_peers(error: BaseException) -> str:
+    """Return which processes of the job do not answer, if that may be the cause and the script uses anygru.parallel."""
+    peers = sys.modules.get("anygru.parallel.peers")
+    return peers.explain(error) if peers is not None else ""
+
+
 def _show_and_keep(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     sys.__excepthook__(kind, error, trace)
-    shown = "".join(traceback.format_exception(kind, error, trace))
+    shown = "".join(traceback.format_exception(kind, error, trace)) + _silent_peers(error)
     now = time.time_ns()
     extra = {"py_callstack": shown, "timestamp": str(now // 10**9)}
     record = {"message": {"message": f"{kind.__name__}: {error}", "extraInfo": extra}, "time_ns": now}

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import textwrap
 import threading
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -16,8 +17,12 @@ from typing import IO, TYPE_CHECKING
 if TYPE_CHECKING:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
-from ..errors import AnygruError
+from ..errors import AnygruError, ArgumentError
 from ._worker import LAUNCHER, LOGS
+from .addresses import LOOPBACK, is_this_machine, own_address
+from .world import TIMEOUT
+
+GRACE = 15.0  # seconds between a signal and the end of a launcher that does not come back
 
 
 class LaunchError(AnygruError, RuntimeError):
@@ -56,22 +61,33 @@ def run(
     environment: Mapping[str, str] | None = None,
     log_dir: str | os.PathLike[str] | None = None,
 ) -> int:
-    """`launch` for arguments that torchrun's parser has read."""
+    """`launch` for arguments that torchrun's parser has read, and `timeout` in seconds, if there is one."""
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.elastic.rendezvous import RendezvousError
     from torch.distributed.run import run as torchrun
 
-    if _on_one_machine(options):
-        options.standalone = True  # a free port, where torchrun's 29500 may be taken by another job
+    from . import one_machine
+
+    _check(options)
     extra = {"OMP_NUM_THREADS": _threads(options)} | dict(environment or {}) | {LAUNCHER: str(os.getpid())}
-    if options.max_restarts:
-        # With one store for all attempts, a restarted job would find the dead addresses of the attempt before.
-        extra.setdefault("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
+    if getattr(options, "timeout", None) is not None:
+        extra[TIMEOUT] = str(options.timeout)
+    if _on_one_machine(options):
+        options.rdzv_backend, options.rdzv_endpoint, options.rdzv_id = (
+            one_machine.register(),
+            LOOPBACK,
+            uuid.uuid4().hex,
+        )
+    else:
+        _meet_elsewhere(options)
+        if options.max_restarts:
+            # With one store for all attempts, a restarted job would find the dead addresses of the attempt before.
+            extra.setdefault("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")
     if log_dir is not None:
         Path(log_dir).mkdir(parents=True, exist_ok=True)
         extra[LOGS] = os.path.abspath(log_dir)
-    with _environment(extra), _shown(log_dir), _private_logs(options):
+    with _environment(extra), _shown(log_dir), _private_logs(options), _ended_by_signals():
         try:
             torchrun(options)
         except ChildFailedError as error:
@@ -82,6 +98,78 @@ def run(
         except RendezvousError as error:
             raise LaunchError(f"the machines of the job did not meet at {options.rdzv_endpoint}: {error}") from error
     return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Raise ArgumentError for what torchrun would answer with a traceback."""
+    from torch.distributed.run import determine_local_world_size, parse_min_max_nnodes
+
+    try:
+        processes = determine_local_world_size(options.nproc_per_node)
+    except ValueError as error:
+        raise ArgumentError(f"--nproc-per-node must be a number, cpu, gpu or auto: {error}") from None
+    if processes < 1:
+        raise ArgumentError(f"--nproc-per-node must be at least 1, got {processes}")
+    try:
+        least, most = parse_min_max_nnodes(options.nnodes)
+    except (ValueError, RuntimeError):
+        least, most = 0, 0
+    if not 0 < least <= most:
+        raise ArgumentError(f"--nnodes must be a number of machines or a range such as 1:4, got {options.nnodes!r}")
+    if options.max_restarts < 0:
+        raise ArgumentError(f"--max-restarts must be at least 0, got {options.max_restarts}")
+    timeout = getattr(options, "timeout", None)
+    if timeout is not None and not 0 < timeout < 1e6:
+        raise ArgumentError(f"--timeout must be above 0 seconds, got {timeout}")
+
+
+def _meet_elsewhere(options: argparse.Namespace) -> None:
+    """Find out whether this machine is the one where the others meet: torchrun asks only what the host name resolves to."""
+    host = ((options.rdzv_endpoint or "").rpartition(":")[0] or options.rdzv_endpoint).strip("[]")
+    if options.rdzv_backend != "c10d" or not host:
+        return
+    if "is_host" not in options.rdzv_conf:
+        is_host = f"is_host={int(is_this_machine(host))}"
+        options.rdzv_conf = ",".join(filter(None, [options.rdzv_conf, is_host]))
+    # By its name, which torchrun would take, another machine may not find this one.
+    options.local_addr = options.local_addr or own_address(host)
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """End this process some time after a signal, even if it is waiting for a machine that does not answer.
+
+    Python's handlers run between two of its own instructions, torchrun may be inside of a call to the store; the system's
+    own handler writes to a socket, which a thread reads.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reading, writing = socket.socketpair()
+    writing.setblocking(False)
+    done = threading.Event()
+
+    def watch() -> None:
+        numbers = b""
+        while not done.is_set() and not {signal.SIGTERM, signal.SIGINT} & set(numbers):
+            numbers = reading.recv(16)
+        if numbers and not done.wait(GRACE):
+            number = signal.Signals(next(number for number in numbers if number in (signal.SIGTERM, signal.SIGINT)))
+            print(f"anygru launch: ended by {number.name}, while a machine of the job did not answer", file=sys.stderr)
+            sys.stderr.flush()
+            os._exit(128 + number)  # the workers see it and end, too
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    before = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        signal.set_wakeup_fd(before)
+        writing.close()
+        watcher.join()
+        reading.close()
 
 
 def _on_one_machine(options: argparse.Namespace) -> bool:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch.distributed as dist
 from torch.multiprocessing.spawn import ProcessContext, ProcessExitedException, ProcessRaisedException, start_processes
 
 from ..errors import ArgumentError
+from .addresses import LOOPBACK
+from .stores import local_store
 from .world import stop
 
-HOST = "127.0.0.1"
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 
 
@@ -48,8 +48,12 @@ class Workers:
             rank = self._running.pop(sentinel)
             self.processes[rank].join()
         if any(map(self._failed, range(len(self.processes)))):
-            raise self._root_cause(self._end())
+            raise self._root_cause(self.end())
         return not self._running
+
+    def is_done(self, rank: int) -> bool:
+        """Return whether the function has returned on this rank."""
+        return (self._results / str(rank)).exists()
 
     def result(self, rank: int) -> Any:
         """Return the result of the function on this rank."""
@@ -58,9 +62,9 @@ class Workers:
 
     def _failed(self, rank: int) -> bool:
         """Return whether the process ended before its function returned; a later end is no failure."""
-        return self.processes[rank].exitcode not in (None, 0) and not (self._results / str(rank)).exists()
+        return self.processes[rank].exitcode not in (None, 0) and not self.is_done(rank)
 
-    def _end(self) -> set[int]:
+    def end(self) -> set[int]:
         """Terminate the processes that still run, kill those that ignore it, and return their ranks."""
         ended = {rank for rank, process in enumerate(self.processes) if process.is_alive()}
         for rank in ended:
@@ -115,7 +119,7 @@ def spawn(
     if nprocs < 1:
         raise ArgumentError(f"spawn: nprocs must be at least 1, got {nprocs}")
     # The store lives here and not on rank 0: its port is bound when it is chosen, so no other job can take it.
-    store = dist.TCPStore(HOST, 0, is_master=True, wait_for_workers=False)  # type: ignore[attr-defined]
+    store = local_store()
     results = Path(tempfile.mkdtemp(prefix="anygru-spawn-"))
     context = start_processes(
         _work,
@@ -138,7 +142,7 @@ def _work(rank: int, function: Callable[..., Any], args: tuple[Any, ...], nprocs
         WORLD_SIZE=str(nprocs),
         LOCAL_RANK=str(rank),
         LOCAL_WORLD_SIZE=str(nprocs),
-        MASTER_ADDR=HOST,
+        MASTER_ADDR=LOOPBACK,
         MASTER_PORT=str(port),
         TORCHELASTIC_USE_AGENT_STORE="True",  # rank 0 does not open a store, the parent has
     )

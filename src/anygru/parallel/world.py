@@ -16,8 +16,15 @@ import torch
 import torch.distributed as dist
 
 from ..errors import ArgumentError
+from . import peers
+from .addresses import LOOPBACK, interface_of, is_loopback, own_address
+from .stores import store_of_rank_0
 
-DEFAULT_TIMEOUT = timedelta(minutes=30)
+TIMEOUT = "ANYGRU_TIMEOUT"
+"""The variable with the seconds that a collective waits, set by `anygru launch --timeout`."""
+DEFAULT_TIMEOUT = timedelta(minutes=2)
+LONG_TIMEOUT = timedelta(minutes=30)
+"""For the dialects: rank 0 may validate for long while the others wait, which their frameworks allow."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +52,18 @@ def world() -> World:
     return World(rank, size, _number("LOCAL_RANK", rank), _number("LOCAL_WORLD_SIZE", size))
 
 
-def start(backend: str | None = None, *, alone: bool = False, timeout: timedelta = DEFAULT_TIMEOUT) -> World:
+def start(backend: str | None = None, *, alone: bool = False, timeout: timedelta | None = None) -> World:
     """Connect the processes of the job (torch's default process group) and give this one's place.
 
     Args:
         backend: "gloo", "nccl" or torch's "cpu:gloo,cuda:nccl"; None takes Gloo for the CPU, and NCCL for CUDA where
             each process of the machine has a GPU of its own, which becomes its current one.
         alone: also make a process group of one where there is no launcher, so that collectives work there.
-        timeout: how long a collective waits for the other processes.
+        timeout: how long a collective waits for the other processes; None: `anygru launch --timeout`, or two minutes. It must
+            be longer than any rank keeps the others waiting, for example in a validation of its own.
 
-    A second call changes nothing. The connection is closed when the process ends.
+    A second call changes nothing. The connection is closed when the process ends. An error that comes from a process that has
+    ended, or from a machine that does not answer, is followed by a line that names it.
     """
     place = world()
     if dist.is_initialized() or not (launched() or alone):
@@ -63,13 +72,44 @@ def start(backend: str | None = None, *, alone: bool = False, timeout: timedelta
     if owns_gpu:
         torch.cuda.set_device(place.local_rank)
     backend = backend or ("cpu:gloo,cuda:nccl" if owns_gpu else "gloo")
+    timeout = timeout or timeout_said()
     if launched():
-        dist.init_process_group(backend, timeout=timeout)
+        _join(place, backend, timeout)
     else:
         store = dist.HashStore()  # type: ignore[attr-defined]
         dist.init_process_group(backend, store=store, rank=0, world_size=1, timeout=timeout)
     atexit.register(_part)
     return place
+
+
+def timeout_said(otherwise: timedelta = DEFAULT_TIMEOUT) -> timedelta:
+    """Return how long a collective waits: what `anygru launch --timeout` said, or `otherwise`."""
+    text = os.environ.get(TIMEOUT)
+    if text is None:
+        return otherwise
+    try:
+        return timedelta(seconds=float(text))
+    except (ValueError, OverflowError):
+        raise ArgumentError(f"the environment variable {TIMEOUT} must be a number of seconds, got {text!r}") from None
+
+
+def _join(place: World, backend: str, timeout: timedelta) -> None:
+    """Make the process group, on a store of our own where torch's would listen on all addresses without need."""
+    store = None
+    host = os.environ.get("MASTER_ADDR", LOOPBACK)
+    if is_loopback(host) and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
+        store = store_of_rank_0(host, _number("MASTER_PORT"), place.rank)
+    # Gloo takes the interface to which the machine's name resolves, if it does, which may be another one.
+    interface = interface_of(own_address(host))
+    if interface is not None:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
+    if store is None:
+        dist.init_process_group(backend, timeout=timeout)
+    else:
+        dist.init_process_group(backend, timeout=timeout, store=store, rank=place.rank, world_size=place.size)
+    if place.size > 1:
+        peers.introduce(place.rank, place.size)
+        peers.install_hook()
 
 
 def stop() -> None:

@@ -1,4 +1,4 @@
-"""Training in several processes on one machine, joined by torch.distributed (Gloo).
+"""Training in several processes of this machine.
 
 The parent only watches. When one of the workers dies, of whatever cause, the others are ended and the parent says
 which one it was; when the parent dies, the workers see it and end, too. Ctrl-C and SIGTERM are passed on, and the
@@ -10,83 +10,62 @@ import math
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 
-import torch.distributed
-from torch.distributed import TCPStore  # type: ignore[attr-defined]
+import torch
+from torch.multiprocessing.spawn import ProcessExitedException
 
+from ... import parallel
 from ...errors import AnygruError
 from .. import Failure
 from .progress import Display
 from .session import Job, StopRequest, run
 from .trainer import ConnectionLost, Group
 
-HOST = "127.0.0.1"
-LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
-SILENCE = timedelta(minutes=10)  # a worker that sends nothing for this long is given up
 GRACE = 2.0  # seconds that the others have to report, after the first one ended
 PERIOD = 0.5  # seconds
+
+Outcome = int | Exception
 
 
 def run_together(job: Job) -> int:
     """`session.run` in `job.options.nproc` processes; returns what it returns and raises what it raises."""
-    store = TCPStore(HOST, 0, is_master=True, wait_for_workers=False)
-    context = multiprocessing.get_context("spawn")
-    pipes = [context.Pipe(duplex=False) for _ in range(job.options.nproc)]
-    workers = [
-        context.Process(target=_work, args=(rank, job, store.port, sender), daemon=True)
-        for rank, (_, sender) in enumerate(pipes)
-    ]
+    size = job.options.nproc
     with _ignored(signal.SIGINT):  # inherited by the workers, until each installs its own handler
-        for worker in workers:
-            worker.start()
+        workers = parallel.spawn(_work, (job,), size, join=False, daemon=True)
     try:
         with StopRequest(patient=False) as stop:
             _wait_for(workers, stop)
-        return _outcome([worker.exitcode for worker in workers], [_message(pipe) for pipe, _ in pipes])
+    except ProcessExitedException as error:
+        code = error.exit_code or 0
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
+        raise Failure(f"worker {error.error_index} {how}") from None
     finally:
-        for worker in workers:
-            if worker.is_alive():
-                worker.kill()
+        workers.end()
+    return _outcome([workers.result(rank) for rank in range(size) if workers.is_done(rank)])
 
 
-def _wait_for(workers: Sequence[BaseProcess], stop: StopRequest) -> None:
-    """Wait until all workers have ended, or one has failed and the others had time to report."""
+def _wait_for(workers: parallel.Workers, stop: StopRequest) -> None:
+    """Wait until all workers have ended, or one has reported an error and the others had time to."""
     deadline = math.inf
-    while any(worker.is_alive() for worker in workers) and time.monotonic() < deadline:
-        wait([worker.sentinel for worker in workers if worker.is_alive()], PERIOD)
-        if deadline == math.inf and any(worker.exitcode not in (None, 0) for worker in workers):
+    ranks = range(len(workers.processes))
+    while time.monotonic() < deadline and not workers.join(PERIOD):
+        done = [workers.result(rank) for rank in ranks if workers.is_done(rank)]
+        if deadline == math.inf and any(isinstance(outcome, Exception) for outcome in done):
             deadline = time.monotonic() + GRACE
-        for worker in workers:
-            if stop.signal and worker.pid and worker.is_alive():
+        for worker in workers.processes:
+            if stop.signal and worker.is_alive():
                 os.kill(worker.pid, stop.signal)  # repeated, since a worker that is still starting has no handler yet
 
 
-def _outcome(exit_codes: Sequence[int | None], messages: Sequence[int | Exception | None]) -> int:
+def _outcome(outcomes: Sequence[Outcome]) -> int:
     """Return the job's result, or raise its first error, not one that followed from it."""
-    errors = [message for message in messages if isinstance(message, Exception)]
-    for rank, (code, message) in enumerate(zip(exit_codes, messages, strict=True)):
-        if (
-            code is not None and code < 0 and message is None
-        ):  # a worker that reported something was not the first to fail
-            raise Failure(f"worker {rank} was killed by {signal.Signals(-code).name}")
+    errors = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     for error in sorted(errors, key=lambda error: isinstance(error, ConnectionLost)):
         raise error
-    for rank, (code, message) in enumerate(zip(exit_codes, messages, strict=True)):
-        if not isinstance(message, int):
-            raise Failure(f"worker {rank} ended with exit status {code}")
-    return next(message for message in messages if isinstance(message, int))
-
-
-def _message(pipe: Connection) -> int | Exception | None:
-    """Return what the worker sent: the result of `session.run`, an error, or nothing."""
-    return pipe.recv() if pipe.poll() else None
+    return next(outcome for outcome in outcomes if isinstance(outcome, int))
 
 
 @contextlib.contextmanager
@@ -98,23 +77,17 @@ def _ignored(number: signal.Signals) -> Iterator[None]:
         signal.signal(number, old)
 
 
-def _work(rank: int, job: Job, port: int, sender: Connection) -> None:
-    """Run one worker."""
+def _work(job: Job) -> Outcome:
+    """Run one worker; return the result of `session.run`, or the error that it raised."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    size = job.options.nproc
+    if not job.options.threads:
+        torch.set_num_threads(max(1, torch.get_num_threads() // job.options.nproc))
     try:
-        store = TCPStore(HOST, port, is_master=False)
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK)
-        torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=SILENCE)
-        result = run(job, job.load_corpus(), Group(rank, size), job.display() if rank == 0 else Display())
+        place = parallel.start("gloo")
+        display = job.display() if place.rank == 0 else Display()
+        return run(job, job.load_corpus(), Group(place.rank, place.size), display)
     except (AnygruError, Failure, OSError) as error:
-        sender.send(error)
-        sender.close()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(1)  # during a normal exit the connection's threads would abort the interpreter
-    sender.send(result)
-    torch.distributed.destroy_process_group()
+        return error
 
 
 def _end_with_parent() -> None:

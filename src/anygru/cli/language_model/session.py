@@ -124,8 +124,8 @@ class Session:
         self.folder = RunFolder(job.folder)
         if job.options.threads:
             torch.set_num_threads(job.options.threads)
-        elif group.size > 1:
-            torch.set_num_threads(max(1, torch.get_num_threads() // group.size))
+        if not group.all_equal(corpus.digest):
+            raise UsageError("the processes have read different texts; every machine needs the same files")
         self.trainer = Trainer(job.options, corpus, group)
         self.history = History()
         if job.resume:
@@ -150,7 +150,7 @@ class Session:
 
     def _start_from(self, source: str) -> None:
         """Take over the weights of a trained model."""
-        _, weights = read_model(source)
+        _, weights = self.group.of_rank_0(lambda: read_model(source))
         with torch.no_grad():
             self.trainer.load_weights(weights)
         self.display.note(f"starting from the weights of {source}")
@@ -163,19 +163,22 @@ class Session:
         return math.ceil(symbols / (options.batch * options.bptt * options.accumulate))
 
     def _resume(self, options: Options, digest: str) -> Progress:
+        progress, tensors = self.group.of_rank_0(lambda: self._read(digest))
+        try:
+            self.trainer.load_tensors(tensors, progress.step)
+            self.history = History.of(tensors)
+        except (KeyError, ValueError) as error:
+            raise CheckpointError(f"the checkpoint of step {progress.step} does not fit the model: {error}") from None
+        steps, every = options.steps or progress.steps, options.every or progress.every
+        return replace(progress, steps=steps, every=every, options=options)
+
+    def _read(self, digest: str) -> tuple[Progress, dict[str, Tensor]]:
         progress = self.folder.read()
         if progress is None or progress.state is None:
             raise UsageError(f"there is no run to resume in {str(self.folder.path)!r}")
         if progress.corpus != digest:
             raise UsageError("the text is not the one that the run was started with")
-        tensors = self.folder.read_tensors(progress.state)
-        try:
-            self.trainer.load_tensors(tensors, progress.step)
-            self.history = History.of(tensors)
-        except (KeyError, ValueError) as error:
-            raise CheckpointError(f"{progress.state.file} does not fit the model: {error}") from None
-        steps, every = options.steps or progress.steps, options.every or progress.every
-        return replace(progress, steps=steps, every=every, options=options)
+        return progress, self.folder.read_tensors(progress.state)
 
     def _steps_in(self, seconds: float) -> int:
         """Return how many steps fit into the time; times a few steps on a copy of the trainer."""

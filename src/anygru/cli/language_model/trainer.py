@@ -6,9 +6,9 @@ what they should and the sum is the gradient that one process would have compute
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -16,6 +16,8 @@ import torch.distributed
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from ...errors import AnygruError
+from ...parallel import peers
 from .. import Failure, UsageError
 from .corpus import Corpus
 from .lanes import BOUNDARY, Batch, Lanes, Stream
@@ -25,6 +27,7 @@ from .options import Options
 VALIDATION_WINDOW = 512
 FINAL_LEARNING_RATE = 0.02  # of the peak
 ADAM = "exp_avg", "exp_avg_sq"
+T = TypeVar("T")
 
 
 class ConnectionLost(Failure):
@@ -41,11 +44,42 @@ class Group:
     def add_up(self, tensor: Tensor) -> Tensor:
         """Sum the tensor over all processes, in place."""
         if self.size > 1:
-            try:
-                torch.distributed.all_reduce(tensor)
-            except RuntimeError as error:
-                raise ConnectionLost(f"the connection between the processes broke: {error}") from None
+            self._collective(torch.distributed.all_reduce, tensor)
         return tensor
+
+    def of_rank_0(self, read: Callable[[], T]) -> T:
+        """Return on every process what `read` returns on rank 0, or raise what it raises there."""
+        if self.size == 1:
+            return read()
+        told: list[Any] = [None]
+        if self.rank == 0:
+            try:
+                told = [read()]
+            except (AnygruError, Failure, OSError) as error:
+                told = [error]
+        self._collective(torch.distributed.broadcast_object_list, told)
+        if isinstance(told[0], Exception):
+            raise told[0]
+        result: T = told[0]
+        return result
+
+    def all_equal(self, value: object) -> bool:
+        """Return whether the value is the same on all processes."""
+        everyone: list[object] = [value] * self.size
+        if self.size > 1:
+            self._collective(torch.distributed.all_gather_object, everyone, value)
+        return all(other == value for other in everyone)
+
+    def _collective(self, function: Callable[..., object], *arguments: object) -> None:
+        try:
+            function(*arguments)
+        except RuntimeError as error:
+            raise _lost(error) from None
+
+
+def _lost(error: RuntimeError) -> ConnectionLost:
+    """The error for a broken connection: which processes do not answer, else torch's words."""
+    return ConnectionLost(f"the connection between the processes broke: {peers.explain(error) or error}")
 
 
 class Step(NamedTuple):

@@ -1,8 +1,12 @@
 """Which process of how many this is."""
 
-from ...parallel import start as _start
+from ... import parallel as _parallel
 from ...parallel import world as _world
 from .framework.placement import placement
+
+
+def _start() -> _parallel.World:
+    return _parallel.start(timeout=_parallel.timeout_said(_parallel.LONG_TIMEOUT))
 
 
 def get_rank() -> int:

@@ -105,7 +105,7 @@ def recv(
     out: Tensor | None = None,
 ) -> Tensor:
     """Receive a tensor from process `src`, into `out` if it is given; give shape and type if they are not sent."""
-    parallel.start(alone=True)
+    parallel.start(alone=True, timeout=parallel.timeout_said(parallel.LONG_TIMEOUT))
     known: Any = plain(dtype)
     if shape is None:
         sent: list[Any] = [None]
@@ -121,7 +121,7 @@ def recv(
 
 def barrier() -> None:
     """Wait for all processes."""
-    parallel.start(alone=True)
+    parallel.start(alone=True, timeout=parallel.timeout_said(parallel.LONG_TIMEOUT))
     dist.barrier()
 
 
@@ -129,5 +129,5 @@ def _local(tensor: Tensor) -> torch.Tensor:
     """An alias of the tensor's values for torch.distributed."""
     if not isinstance(tensor, Tensor) or tensor.is_global:
         raise AssertionError(f"a collective of oneflow.comm takes local tensors, got {type(tensor).__name__}")
-    parallel.start(alone=True)
+    parallel.start(alone=True, timeout=parallel.timeout_said(parallel.LONG_TIMEOUT))
     return tensor.detach().as_subclass(torch.Tensor)

@@ -4,7 +4,6 @@ import contextlib
 import os
 import warnings
 from collections.abc import Iterator
-from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -47,7 +46,7 @@ def init_parallel_env() -> Group | None:
             f"but got {backend}"
         )
     set_torch_variables()
-    parallel.start(None if backend == "auto" else backend, timeout=timedelta(minutes=30))
+    parallel.start(None if backend == "auto" else backend, timeout=parallel.timeout_said(parallel.LONG_TIMEOUT))
     return groups.set_global_group()
 
 

@@ -1,0 +1,59 @@
+"""Addresses and interfaces of this machine. Names of machines may not resolve, so none is asked for."""
+
+import contextlib
+import ipaddress
+import socket
+import struct
+
+LOOPBACK = "127.0.0.1"
+_SIOCGIFADDR = 0x8915  # Linux: the address of an interface
+
+
+def is_this_machine(host: str) -> bool:
+    """Return whether an address, or a name that resolves to one, belongs to an interface of this machine."""
+    try:
+        found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    for family, kind, protocol, _, address in found:
+        with socket.socket(family, kind, protocol) as probe:
+            try:
+                probe.bind(address)
+            except OSError:
+                continue
+            return True
+    return False
+
+
+def own_address(host: str) -> str:
+    """Return the address of this machine on the way to another; loopback where there is no way."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((host, 9))  # sends nothing: it only chooses the way
+        except OSError:
+            return LOOPBACK
+        return str(probe.getsockname()[0])
+
+
+def interface_of(address: str) -> str | None:
+    """Return the name of the interface that has an IPv4 address; None if there is none, or the system does not tell."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        for _, name in socket.if_nameindex():
+            with contextlib.suppress(OSError):
+                answer = fcntl.ioctl(asking, _SIOCGIFADDR, struct.pack("256s", name[:15].encode()))
+                if socket.inet_ntoa(answer[20:24]) == address:
+                    return name
+    return None
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,94 @@
+"""Which process of a job does not answer, in words, after the connection broke.
+
+Torch says that a connection was closed or that time ran out, seldom whose. So each process opens a socket on which nobody
+ever reads, and tells the others where it is: the operating system answers there as long as process and machine are alive.
+"""
+
+import os
+import socket
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import torch.distributed as dist
+
+from .addresses import LOOPBACK, own_address
+
+PATIENCE = 3.0  # seconds that a machine has to answer
+_SIGNS = ("gloo", "nccl", "connection closed", "connection reset", "timed out", "timeout", "tcpstore", "recv")
+
+
+@dataclass(frozen=True)
+class _Peer:
+    rank: int
+    machine: str
+    address: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"rank {self.rank} on {self.machine} ({self.address})"
+
+    def fault(self) -> str | None:
+        """Return what is wrong with the peer; None if it answers."""
+        try:
+            socket.create_connection((self.address, self.port), timeout=PATIENCE).close()
+        except ConnectionRefusedError:
+            return f"{self} has ended"
+        except OSError:
+            return f"{self} does not answer"
+        return None
+
+
+_peers: list[_Peer] = []
+_listening: socket.socket | None = None
+_explained: dict[int, str] = {}
+
+
+def introduce(rank: int, size: int) -> None:
+    """Tell the other processes where to look for this one; all of them must call it together, with a process group."""
+    global _listening
+    address = own_address(os.environ.get("MASTER_ADDR", LOOPBACK))
+    _listening = socket.socket()
+    _listening.bind((address, 0))
+    _listening.listen()
+    everyone: list[_Peer | None] = [None] * size
+    dist.all_gather_object(everyone, _Peer(rank, socket.gethostname(), address, _listening.getsockname()[1]))
+    _peers[:] = [peer for peer in everyone if peer is not None and peer.rank != rank]
+
+
+def silent() -> list[str]:
+    """Return a sentence for each process of the job that has ended or does not answer; takes a few seconds at most."""
+    if not _peers:
+        return []
+    with ThreadPoolExecutor(min(32, len(_peers))) as pool:
+        return [fault for fault in pool.map(_Peer.fault, _peers) if fault]
+
+
+def explain(error: BaseException) -> str:
+    """Return which processes are silent if the error may come from that, else nothing; asks once for each error."""
+    if id(error) not in _explained:
+        _explained.clear()
+        _explained[id(error)] = _explain(error)
+    return _explained[id(error)]
+
+
+def _explain(error: BaseException) -> str:
+    words = str(error).lower()
+    broken = isinstance(error, (dist.DistError, OSError)) or (
+        isinstance(error, RuntimeError) and any(sign in words for sign in _SIGNS)
+    )
+    faults = silent() if broken else []
+    return "" if not faults else "; ".join(faults[:5]) + (f"; and {len(faults) - 5} more" if len(faults) > 5 else "")
+
+
+def install_hook() -> None:
+    """Let the interpreter end its report of an uncaught error with the processes that are silent, if any are."""
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: object) -> None:
+        before(kind, error, trace)  # type: ignore[arg-type]
+        told = explain(error)
+        if told:
+            print(f"anygru: {told}", file=sys.stderr)
+
+    sys.excepthook = hook
