@@ -12,6 +12,7 @@ import pytest
 import anygru.dialects.chainer as chainer
 import anygru.dialects.chainer.functions as F
 import anygru.dialects.chainer.links as L
+from anygru.dialects.chainer.functions import recurrent
 from anygru.dialects.chainer.link_hooks import SpectralNormalization, WeightStandardization
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "links_7.8.1.json").read_text())
@@ -194,3 +195,12 @@ def test_a_tree_needs_something_to_start_from():
         L.ChildSumTreeLSTM(4, 3)(None, None, None)
     with pytest.raises(AssertionError, match="5 arguments are needed, got 3"):
         L.NaryTreeLSTM(4, 3)(None, None, ROWS)
+
+
+def test_a_step_of_an_n_step_lstms_layer_is_that_of_the_layer():
+    link = L.NStepLSTM(1, 3, 2, 0.0)
+    h, c, _ = link(None, None, [SEQUENCES[0][:1]])
+    zeros = np.zeros((1, 2), "f")
+    step = recurrent._lstm(SEQUENCES[0][:1], zeros, zeros, link.ws[0], link.bs[0])
+    for ours, theirs in zip(step, (h, c), strict=True):
+        np.testing.assert_allclose(ours.array, theirs.array[0], rtol=1e-5)

@@ -19,9 +19,13 @@ from .._torch_function import TorchFunction
 from ..configuration import config
 from ..types import VariableLike
 from ..utils import argument, type_check
+from ..variable import Variable
 from ._checks import Type, expect
 from ._longest_first import longest_first
 from ._rows import Tensor, function
+from .arrays import reshape
+from .joining import stack
+from .products import linear
 from .stochastic import check_ratio, dropout_mask
 
 __all__ = [
@@ -298,6 +302,20 @@ def lstm(c_prev: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     a, i, f, o = _gates(x)
     c = a.tanh() * i.sigmoid() + f.sigmoid() * c_prev[: len(x)]
     return torch.cat((c, c_prev[len(x) :])), o.sigmoid() * c.tanh()
+
+
+def _lstm(
+    x: VariableLike, h: VariableLike, c: VariableLike, w: Sequence[VariableLike], b: Sequence[VariableLike]
+) -> tuple[Variable, Variable]:
+    """The outputs and cells after one step of a layer with an n-step LSTM's matrices and biases; public programs use it."""
+
+    def side_by_side(parts: Sequence[VariableLike]) -> Variable:
+        stacked = stack([parts[gate] for gate in (2, 0, 1, 3)], axis=1)
+        return reshape(stacked, (-1, *stacked.shape[2:]))
+
+    upward = linear(x, side_by_side(w[:4]), side_by_side(b[:4]))
+    c, h = lstm(c, upward + linear(h, side_by_side(w[4:]), side_by_side(b[4:])))
+    return h, c
 
 
 def _cells_and_gates(node: object, c1: Type, c2: Type, x1: Type, x2: Type) -> None:
