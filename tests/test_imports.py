@@ -20,7 +20,7 @@ ORDER = ("cli", "dialects", "parallel",
          "onnx", "checkpoints", "freezing", "acceleration", "keras_layers rerouting explanation", "layers", "frozen_layers",
          "recurrent frozen streaming",
          "functional", "execution", "tracing_frozen", "tracing", "decays sequences frozen_weights", "backends", "weights",
-         "gates formula quantization errors _native acceleration_hook")  # fmt: skip
+         "gates formula modifiers quantization errors _native acceleration_hook")  # fmt: skip
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names.split()}
 
 

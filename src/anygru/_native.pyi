@@ -14,19 +14,38 @@ class PackedWeights:
 class Kind:
     """What calls of one layer have in common."""
 
-    def __init__(self, bidirectional: bool, bias: bool, reset_before: bool, reverse: bool) -> None: ...
+    def __init__(
+        self, bidirectional: bool, bias: bool, reset_before: bool, reverse: bool, norm: bool = False
+    ) -> None: ...
 
 class _Shape(TypedDict):
     itemsize: int
     kind: Kind
     threads: int
 
-class DecayCall(TypedDict, total=False):
+class ModifiersCall(TypedDict, total=False):
+    """Factors, how many states they are for, and how many values they have a row (0: one value for all)."""
+
     decay: Tensor
     decay_states: int
     decay_width: int
+    candidate: Tensor
+    candidate_states: int
+    candidate_width: int
+    zoneout: Tensor
+    zoneout_states: int
+    zoneout_width: int
+    mask: Tensor
 
-class ForwardCall(_Shape, DecayCall):
+class NormCall(TypedDict, total=False):
+    """Of a backward pass through a layer norm."""
+
+    gains: Sequence[Tensor]
+    norm_kept: Tensor
+    grad_products: Tensor
+    grad_inputs: Tensor
+
+class ForwardCall(_Shape, ModifiersCall):
     layers: int
     steps: int
     batch: int
@@ -44,7 +63,7 @@ class ForwardCall(_Shape, DecayCall):
     h_n: Tensor
     reserve: Tensor | None
 
-class BackwardCall(_Shape, DecayCall):
+class BackwardCall(_Shape, ModifiersCall, NormCall):
     grad_decay: Tensor | None
     steps: int
     batch: int

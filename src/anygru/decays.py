@@ -13,6 +13,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
 from .errors import ArgumentError, ArgumentTypeError
+from .modifiers import Modifiers
+from .sequences import Rows
 from .weights import Layout
 
 PerStep: TypeAlias = Tensor | Sequence[Tensor] | PackedSequence
@@ -50,10 +52,18 @@ def join(
     return factors
 
 
-def to_rows(factors: Tensor, align: Align) -> Tensor:
-    """Factors [S, T, B, W] of a padded batch as factors of packed rows [S, N, W]."""
-    flat = align(factors.movedim(0, -2).flatten(-2), "decay")
-    return flat.unflatten(-1, (factors.shape[0], factors.shape[-1])).movedim(-2, 0)
+def to_rows(modifiers: Modifiers, rows: Rows) -> Modifiers:
+    """Modifiers of a padded batch [T, B, I] as those of its packed rows."""
+
+    def packed(factors: Tensor | None) -> Tensor | None:
+        if factors is None or factors.numel() == 1:
+            return None if factors is None else factors.view(1, 1, 1)
+        flat = rows.align(factors.movedim(0, -2).flatten(-2), "decay")
+        return flat.unflatten(-1, (factors.shape[0], factors.shape[-1])).movedim(-2, 0)
+
+    mask = None if modifiers.mask is None else rows.sort_state(modifiers.mask)
+    decay, candidate, zoneout = map(packed, modifiers[:3])
+    return Modifiers(decay, candidate, zoneout, mask)
 
 
 def _each(values: PerStep, name: str, work: Callable[[Tensor, str, bool], Tensor]) -> PerStep:

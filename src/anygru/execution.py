@@ -13,6 +13,7 @@ from .backends import aten
 from .backends.problem import Options, Problem
 from .errors import ArgumentError, ArgumentTypeError, BackendError
 from .frozen_weights import FrozenWeights
+from .modifiers import NONE, Modifiers
 from .weights import Layout, Weights, count_layers
 
 DTYPES = frozenset((torch.float32, torch.float64, torch.bfloat16, torch.float16))
@@ -33,7 +34,7 @@ class _Call(NamedTuple):
     h_0: Tensor
     weights: Sequence[Tensor]
     batch_sizes: Tensor | None
-    decay: Tensor | None
+    modifiers: Modifiers
 
 
 def run(
@@ -43,16 +44,17 @@ def run(
     batch: int,
     batch_sizes: Tensor | None,
     options: Options,
-    decay: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """[T, B, I], or packed rows with batch_sizes, through checks, choice and backend; decay as `decays.join` makes it."""
+    modifiers: Modifiers = NONE,
+) -> tuple[Tensor, ...]:
+    """[T, B, I], or packed rows with batch_sizes, through checks, choice and backend; states as [T, B, L*D, H] or [N, L*D, H]."""
     if autocast_enabled(input):
         input, h_0, weights = _autocast(input, h_0, weights)
-        decay = None if decay is None else decay.to(input.dtype)
+        modifiers = modifiers if modifiers is NONE else modifiers.like(input)
         # The inputs are already cast: turn autocast off so that matrix products do not cast again.
         with torch.autocast(input.device.type, enabled=False):
-            return run(input, h_0, weights, batch, batch_sizes, options, decay)
-    if batch_sizes is None and decay is None and not options.dropout and not torch.compiler.is_compiling():
+            return run(input, h_0, weights, batch, batch_sizes, options, modifiers)
+    plain = batch_sizes is None and modifiers is NONE and options.noise is None
+    if plain and not options.dropout and not options.states and not torch.compiler.is_compiling():
         found: tuple[Tensor, Tensor] | None = direct("direct", input, h_0, weights, options)
         if found is not None:
             return found
@@ -62,11 +64,17 @@ def run(
             _check_h_0(h_0, input, layout, hidden_size, batch)
     if h_0 is None:
         h_0 = input.new_zeros((layout.states, batch, hidden_size))
+    if options.noise is not None:
+        modifiers = options.noise.draw(modifiers, input, layout.states, batch, hidden_size)
     if isinstance(weights, FrozenWeights):
-        return _run_frozen(_Call(input, h_0, (), batch_sizes, decay), weights, options)
-    call = _Call(input, h_0, weights, batch_sizes, decay)
-    if options.dropout and layout.num_layers > 1:
-        return _layer_by_layer(call, layout, options)
+        return _run_frozen(_Call(input, h_0, (), batch_sizes, modifiers), weights, options)
+    call = _Call(input, h_0, weights, batch_sizes, modifiers)
+    if options.states or (options.dropout and layout.num_layers > 1):
+        outputs, h_n = _layer_by_layer(call, layout, options)
+        if not options.states:
+            return outputs[-1], h_n
+        states = [output.unflatten(-1, (layout.directions, -1)) for output in outputs]
+        return outputs[-1], h_n, torch.cat(states, -2)
     return _compute(call, layout, options)
 
 
@@ -86,7 +94,8 @@ def sizes_of(weights: AnyWeights, options: Options) -> tuple[Layout, int]:
     """
     if isinstance(weights, FrozenWeights):
         return weights.layout, weights.hidden_size
-    return count_layers(weights, options.bidirectional, options.bias, options.reverse), weights[1].shape[-1]
+    layout = count_layers(weights, options.bidirectional, options.bias, options.reverse, options.norm)
+    return layout, weights[1].shape[-1]
 
 
 def direct(name: str, input: Tensor, h_0: Tensor | None, weights: AnyWeights, options: Options) -> Any:
@@ -106,9 +115,16 @@ def direct(name: str, input: Tensor, h_0: Tensor | None, weights: AnyWeights, op
 
 
 def describe(
-    input: Tensor, weights: AnyWeights, batch_sizes: Tensor | None, options: Options, decayed: bool = False
+    input: Tensor,
+    weights: AnyWeights,
+    batch_sizes: Tensor | None,
+    options: Options,
+    modified: tuple[str, ...] = (),
 ) -> Problem:
     """The facts by which `run` would choose a backend for this input, without computing anything.
+
+    Args:
+        modified: the modifiers that the call is given; those that the options' noise makes are added.
 
     Raises what `run` raises for such weights and input.
     """
@@ -118,7 +134,8 @@ def describe(
     state = input.new_empty((1, 1, hidden_size), device="meta")
     if isinstance(weights, FrozenWeights):
         weights = ()
-    return _problem(_Call(input, state, weights, batch_sizes, None), layout, options)._replace(decayed=decayed)
+    modified += () if options.noise is None else options.noise.names
+    return _problem(_Call(input, state, weights, batch_sizes, NONE), layout, options)._replace(modified=modified)
 
 
 def _check_h_0(h_0: Tensor, input: Tensor, layout: Layout, hidden_size: int, batch: int) -> None:
@@ -187,7 +204,8 @@ def _check_frozen(input: Tensor, weights: FrozenWeights) -> None:
 
 def _run_frozen(call: _Call, weights: FrozenWeights, options: Options) -> tuple[Tensor, Tensor]:
     """A checked call of a frozen layer, in which `call` has no weights."""
-    wanted = [("input", call.input), ("h_0", call.h_0), *([] if call.decay is None else [("decay", call.decay)])]
+    modifiers = call.modifiers
+    wanted = [("input", call.input), ("h_0", call.h_0), *zip(modifiers.names, modifiers.present, strict=True)]
     for name, tensor in wanted:
         if torch.is_grad_enabled() and tensor.requires_grad:
             raise ArgumentError(
@@ -198,11 +216,11 @@ def _run_frozen(call: _Call, weights: FrozenWeights, options: Options) -> tuple[
         raise ArgumentError("dropout acts while training, and a frozen layer does not train: call its eval()")
     if torch.compiler.is_compiling():
         facts = (weights.layout, options.formula, options.backend)
-        return tracing_frozen.run(call.input, call.h_0, weights.stored(), call.batch_sizes, call.decay, *facts)
+        return tracing_frozen.run(call.input, call.h_0, weights.stored(), call.batch_sizes, modifiers, *facts)
     if is_recorded():
         return _compute(call._replace(weights=weights.dequantized()), weights.layout, options)
     problem = _problem(call, weights.layout, options)
-    return weights.run(problem, call.input, call.h_0, call.batch_sizes, call.decay)
+    return weights.run(problem, call.input, call.h_0, call.batch_sizes, modifiers)
 
 
 def _needs_grad(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor]) -> bool:
@@ -218,26 +236,27 @@ def _inside_transform() -> bool:
     return _functorch_stack() is not None or forward_ad._current_level >= 0 or _dispatch_modes() > 0
 
 
-def _layer_by_layer(call: _Call, layout: Layout, options: Options) -> tuple[Tensor, Tensor]:
-    """With dropout between the layers: torch's, with the same draws, or the caller's."""
+def _layer_by_layer(call: _Call, layout: Layout, options: Options) -> tuple[list[Tensor], Tensor]:
+    """The output of each layer, and h_n; with dropout between the layers: torch's, with the same draws, or the caller's."""
     dropout, one = options.dropout, layout._replace(num_layers=1)
-    output, final = call.input, []
+    output, outputs, final = call.input, [], []
     for layer in range(layout.num_layers):
         below: Tensor | tuple[Tensor, Tensor] = output
-        if layer > 0:
+        if layer > 0 and dropout:
             below = dropout(layer, output) if callable(dropout) else F.dropout(output, dropout)
         states = layout.states_of_layer(layer)
         own = call._replace(
             h_0=call.h_0[states],
             weights=call.weights[layout.of_layer(layer)],
-            decay=call.decay if call.decay is None or len(call.decay) == 1 else call.decay[states],
+            modifiers=call.modifiers.of_states(states),
         )
         if isinstance(below, Tensor):
             output, h_n = _compute(own._replace(input=below), one, options)
         else:
             output, h_n = _each_direction(own, below, one, options)
+        outputs.append(output)
         final.append(h_n)
-    return output, torch.cat(final)
+    return outputs, torch.cat(final)
 
 
 def _each_direction(
@@ -251,12 +270,11 @@ def _each_direction(
         )
     results = []
     for direction, input in enumerate(inputs):
-        decay = call.decay
         own = call._replace(
             input=input,
             h_0=call.h_0[direction, None],
             weights=call.weights[layout.of_direction(0, direction)],
-            decay=decay if decay is None or len(decay) == 1 else decay[direction, None],
+            modifiers=call.modifiers.of_states(slice(direction, direction + 1)),
         )
         alone = layout._replace(bidirectional=False, reverse=layout.is_reverse(direction))
         results.append(_compute(own, alone, options))
@@ -285,8 +303,8 @@ def _refuse_to_record(problem: Problem) -> None:
 
 
 def _problem(call: _Call, layout: Layout, options: Options) -> Problem:
-    input, h_0, weights, batch_sizes, decay = call
-    tensors = (input, h_0, *weights) if decay is None else (input, h_0, *weights, decay)
+    input, h_0, weights, batch_sizes, modifiers = call
+    decay = modifiers.decay
     return Problem(
         input.device.type,
         input.dtype,
@@ -295,8 +313,8 @@ def _problem(call: _Call, layout: Layout, options: Options) -> Problem:
         batch_sizes is not None,
         input.numel() == 0 or h_0.numel() == 0,
         _needs_grad(input, h_0, weights) or (decay is not None and decay.requires_grad and torch.is_grad_enabled()),
-        _inside_transform() or not _all_plain(*tensors),
-        decayed=decay is not None,
+        _inside_transform() or not _all_plain(input, h_0, *weights, *modifiers.present),
+        modified=modifiers.names,
     )
 
 

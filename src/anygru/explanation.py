@@ -14,6 +14,7 @@ from .formula import Formula
 from .frozen import Frozen
 from .layers import GRU, FrozenGRUCell, GRUCell
 from .sequences import Batch, Lengths, enter
+from .weights import KINDS
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def explain(
     if isinstance(layer, Frozen):
         return _explain_frozen(layer, input, lengths, resets or decay)
     if isinstance(layer, (GRUCell, nn.GRUCell)):
-        tensors = (layer.weight_ih, layer.weight_hh, layer.bias_ih, layer.bias_hh)
+        tensors = [getattr(layer, name, None) for name in KINDS]
         weights: Sequence[Tensor] = [tensor for tensor in tensors if tensor is not None]
         bidirectional = False
     else:
@@ -78,11 +79,12 @@ def explain(
         bidirectional = layer.bidirectional
     if is_lazy(weights[0]):
         raise ArgumentError("layer has seen no input yet, so its input_size is not known")
-    formula = layer.formula if isinstance(layer, (GRU, GRUCell)) else Formula()
-    name = layer.backend if isinstance(layer, (GRU, GRUCell)) else None
-    options = Options(formula, bidirectional, bool(layer.bias), 0.0, name)
+    options = Options(Formula(), bidirectional, bool(layer.bias), 0.0, None)
+    if isinstance(layer, (GRU, GRUCell)):
+        options = layer.options._replace(dropout=0.0)
+    name = options.backend
     rows, batch_sizes = _rows(layer, input, lengths)
-    problem = describe(rows, weights, batch_sizes, options, resets or decay)
+    problem = describe(rows, weights, batch_sizes, options, ("decay",) if resets or decay else ())
     chosen = backends.choose(problem, name)
     return Explanation(chosen.__name__.rpartition(".")[2], backends.reasons(problem), problem, name)
 
@@ -91,7 +93,7 @@ def _explain_frozen(layer: Frozen, input: Batch, lengths: Lengths | None, decaye
     weights = layer.frozen_weights
     options = Options(layer.formula, layer.layout.bidirectional, layer.bias, 0.0, layer.backend)
     rows, batch_sizes = _rows(layer, input, lengths)
-    problem = describe(rows, weights, batch_sizes, options, decayed)
+    problem = describe(rows, weights, batch_sizes, options, ("decay",) if decayed else ())
     chosen = backends.choose(problem, layer.backend)
     words = f"{layer.weights} weights"
     if weights.is_packed_for(chosen):

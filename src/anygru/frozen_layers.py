@@ -17,7 +17,7 @@ from .quantization import Stored, quantize
 from .recurrent import check_size
 from .sequences import Batch, Lengths
 from .streaming import Stream
-from .weights import KINDS, Layout, Weights
+from .weights import Layout, Weights
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -31,6 +31,7 @@ class FrozenSequence(Frozen):
     @classmethod
     def of(cls, layer: Any, tensors: dict[str, Tensor], weights: str) -> "Self":
         """A frozen copy of a `GRU` with these flat weights, by their names."""
+        _check_plain(layer)
         stored = _stored(tensors, weights)
         frozen = cls(
             layer.input_size,
@@ -102,6 +103,10 @@ class FrozenSequence(Frozen):
         """The weights, which a stream shares."""
         return self.frozen_weights
 
+    def stream_options(self) -> Options:
+        """The options of a call in inference."""
+        return Options(self.formula, False, self.layout.bias, 0.0, self.backend)
+
     def stream(self, batch_size: int | None = None) -> Stream:
         """A stream that runs this layer and shares its packed weights; see `GRU.stream`."""
         return Stream(self, batch_size)
@@ -129,6 +134,7 @@ class FrozenStep(Frozen):
     @classmethod
     def of(cls, cell: Any, tensors: dict[str, Tensor], weights: str) -> "Self":
         """A frozen copy of a `GRUCell` with these weights, by their names."""
+        _check_plain(cell)
         stored = _stored(tensors, weights)
         sizes = (cell.input_size, cell.hidden_size, cell.bias)
         frozen = cls(*sizes, device="meta", weights=weights, **_formula_of(cell))
@@ -149,7 +155,7 @@ class FrozenStep(Frozen):
         backend: str | None = None,
     ) -> None:
         layout = Layout(bias=bool(bias))
-        names = KINDS[: layout.per_direction]
+        names = layout.kinds
         formula = (reset, gate_activation, activation)
         super().__init__(input_size, hidden_size, layout, names, weights, *formula, backend, device)
 
@@ -184,6 +190,11 @@ def sizes_repr(layer: Any) -> str:
         if getattr(layer, name) != default:
             words += f", {name}={getattr(layer, name)}"
     return words
+
+
+def _check_plain(layer: Any) -> None:
+    if layer.norm is not None or layer.zoneout:
+        raise ArgumentError("a frozen layer has no layer norm and no zoneout; use the layer under torch.no_grad()")
 
 
 def _stored(tensors: dict[str, Tensor], weights: str) -> list[Stored]:

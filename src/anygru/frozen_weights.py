@@ -9,6 +9,7 @@ from torch import Tensor
 from . import backends
 from .backends.problem import Problem
 from .formula import Formula
+from .modifiers import Modifiers
 from .quantization import Stored, dequantize_all
 from .weights import Layout
 
@@ -54,14 +55,14 @@ class FrozenWeights:
         return dequantize_all(self.stored())
 
     def run(
-        self, problem: Problem, input: Tensor, h_0: Tensor, batch_sizes: Tensor | None, decay: Tensor | None
+        self, problem: Problem, input: Tensor, h_0: Tensor, batch_sizes: Tensor | None, modifiers: Modifiers
     ) -> tuple[Tensor, Tensor]:
         """As a backend's `run`."""
         backend = backends.choose(problem, self.backend)
         if self.is_packed_for(backend):
-            found: tuple[Tensor, Tensor] = self.prepared.run(input, h_0, batch_sizes, decay)
+            found: tuple[Tensor, Tensor] = self.prepared.run(input, h_0, batch_sizes, modifiers)
             return found
-        return backend.run(problem, input, h_0, self.dequantized(), batch_sizes, decay)
+        return backend.run(problem, input, h_0, self.dequantized(), batch_sizes, modifiers)
 
     def is_packed_for(self, backend: backends.Backend) -> bool:
         """Whether this backend computes with the packed copy."""

@@ -14,6 +14,7 @@ from .decays import Align, PerStep, join
 from .errors import ArgumentError, ArgumentTypeError
 from .execution import AnyWeights, autocast_enabled, check_state, direct, is_recorded, run, sizes_of
 from .formula import Activation, Formula, make_formula
+from .modifiers import NONE, Modifiers, Noise
 from .sequences import Batch, Lengths
 
 _STANDARD = Formula()
@@ -33,11 +34,16 @@ def gru(
     reverse: bool = False,
     resets: PerStep | None = None,
     decay: PerStep | None = None,
+    return_states: bool = False,
+    norm: str | None = None,
+    zoneout: float = 0.0,
+    recurrent_dropout: float = 0.0,
+    recurrent_dropout_on: str = "state",
     reset: str = "after",
     gate_activation: Activation = "sigmoid",
     activation: Activation = "tanh",
     backend: str | None = None,
-) -> tuple[Any, Tensor]:
+) -> tuple[Any, ...]:
     """A GRU of one or more layers and one or two directions over a batch of sequences.
 
     The formulas and their sources stand in `anygru.formula`. T is the sequence length, B the batch size, I the input size, H the
@@ -65,13 +71,23 @@ def gru(
         decay: the state is multiplied by it before each step: [T, B, H] or [T, B, 1] (other forms of input as for resets); with
             several layers or directions [L*D, T, B, H] or [L*D, T, B, 1]. A state whose decay is 0 is 0, even if it was infinite.
             Differentiable.
+        return_states: also return the states of every layer and direction at every step.
+        norm: "layer" normalises the products with the weights (Ba et al. 2016, see docs/formulas.md); weights then holds
+            gain_ih [3H] and gain_hh [3H] after the biases of each direction.
+        zoneout: probability that a hidden unit keeps its state in a step, when training (Krueger et al. 2017); otherwise the
+            share of the old state in the new one.
+        recurrent_dropout: probability of zeroing, when training, with the rest scaled up: a unit of the state as products read
+            it, the same in all steps (recurrent_dropout_on="state": Gal and Ghahramani 2016), or a unit of the candidate of
+            one step (recurrent_dropout_on="candidate": Semeniuta et al. 2016).
         reset: "after" (cuDNN, torch) or "before" (Cho et al. 2014).
         gate_activation, activation: a name of `anygru.formula.ACTIVATIONS` or a callable on tensors.
         backend: None for the fastest that can, or a name of `anygru.backends.NAMES`.
 
     Returns:
         output in the form of the input, with D*H features, and h_n [L*D, B, H] ([L*D, H] for one sequence): the state after
-        each sequence's own last step (for the reverse direction, its first).
+        each sequence's own last step (for the reverse direction, its first). With return_states also the states before any
+        dropout between the layers: [L*D, T, B, H] ([L*D, B, T, H] if batch_first, [L*D, T, H] for one sequence), for a list
+        a list of [L*D, L_b, H]; a PackedSequence has data [N, L*D, H], a nested tensor is [B, (L_b), L*D, H].
 
     Raises:
         ArgumentError (a ValueError): a shape, number or name that does not fit; the message names the argument.
@@ -85,8 +101,9 @@ def gru(
     if dropout != 0.0 and not callable(dropout):
         probability = check_dropout(dropout)
         dropout = probability if training else 0.0
-    options = Options(formula, bidirectional, bias, dropout, backend, reverse)
-    return compute(input, h_0, weights, lengths, batch_first, options, resets, decay)
+    noise = make_noise(zoneout, recurrent_dropout, recurrent_dropout_on, training)
+    options = Options(formula, bidirectional, bias, dropout, backend, reverse, check_norm(norm) is not None, noise)
+    return compute(input, h_0, weights, lengths, batch_first, options, resets, decay, return_states)
 
 
 def compute(
@@ -98,13 +115,16 @@ def compute(
     options: Options,
     resets: PerStep | None = None,
     decay: PerStep | None = None,
-) -> tuple[Any, Tensor]:
+    return_states: bool = False,
+) -> tuple[Any, ...]:
     """`gru` with checked options, and with weights and a state that are tensors."""
+    if return_states:
+        options = options._replace(states=True)
     if lengths is None and isinstance(input, Tensor) and not input.is_nested:
         if resets is None and decay is None:
             return _dense(input, h_0, weights, batch_first, options)
-        factors = _join(resets, decay, _align_dense(input, batch_first), input, input.dim() - 1, weights, options)
-        return _dense(input, h_0, weights, batch_first, options, factors)
+        modifiers = _join(resets, decay, _align_dense(input, batch_first), input, input.dim() - 1, weights, options)
+        return _dense(input, h_0, weights, batch_first, options, modifiers)
     if is_recorded() and not isinstance(input, PackedSequence):
         raise ArgumentError(
             "torch.jit.trace and the legacy ONNX exporter would record the lengths of this batch as constants; record a dense "
@@ -112,15 +132,24 @@ def compute(
         )
     traced = torch.compiler.is_compiling() and tracing.is_one_node(options.formula, options.backend)
     if traced and lengths is not None and isinstance(input, Tensor) and input.dim() == 3:
-        factors = _join(resets, decay, _align_dense(input, batch_first), input, input.dim() - 1, weights, options)
-        return _traced_padded(input, h_0, weights, lengths, batch_first, options, factors)
+        modifiers = _join(resets, decay, _align_dense(input, batch_first), input, input.dim() - 1, weights, options)
+        return _traced_padded(input, h_0, weights, lengths, batch_first, options, modifiers)
     rows = sequences.enter(input, lengths, batch_first)
     if h_0 is not None:
         h_0 = rows.sort_state(check_state(h_0, *sizes_of(weights, options), rows.batch))
     dimensions = input.dim() - 1 if isinstance(input, Tensor) and not input.is_nested else 1
-    factors = _join(resets, decay, rows.align, rows.data, dimensions, weights, options)
-    output, h_n = run(rows.data, h_0, weights, rows.batch, rows.batch_sizes, options, factors)
-    return rows.restore(output), rows.unsort_state(h_n)
+    modifiers = _join(resets, decay, rows.align, rows.data, dimensions, weights, options)
+    output, h_n, *states = run(rows.data, h_0, weights, rows.batch, rows.batch_sizes, options, modifiers)
+    return rows.restore(output), rows.unsort_state(h_n), *(_states_first(rows.restore(each)) for each in states)
+
+
+def _states_first(states: Batch) -> Batch:
+    """States [..., L*D, H] of a ragged batch in its own form, with L*D in front where that can be."""
+    if isinstance(states, (list, tuple)) and not isinstance(states, PackedSequence):
+        return type(states)(each.movedim(-2, 0) for each in states)
+    if isinstance(states, Tensor) and not states.is_nested:
+        return states.movedim(-2, 0)
+    return states
 
 
 def _traced_padded(
@@ -130,12 +159,18 @@ def _traced_padded(
     lengths: Lengths,
     batch_first: bool,
     options: Options,
-    factors: Tensor | None,
-) -> tuple[Tensor, Tensor]:
+    modifiers: Modifiers,
+) -> tuple[Tensor, ...]:
     """A padded batch in a graph: one node, which packs it when the graph runs."""
     steps = input.transpose(0, 1) if batch_first else input
-    output, h_n = run(steps, h_0, weights, steps.shape[1], torch.as_tensor(lengths), options, factors)
-    return output.transpose(0, 1) if batch_first else output, h_n
+    return _turned(batch_first, *run(steps, h_0, weights, steps.shape[1], torch.as_tensor(lengths), options, modifiers))
+
+
+def _turned(batch_first: bool, output: Tensor, h_n: Tensor, *states: Tensor) -> tuple[Tensor, ...]:
+    """Results for [T, B, I] as the caller's; states [T, B, L*D, H]."""
+    if batch_first:
+        output, states = output.transpose(0, 1), tuple(each.transpose(0, 1) for each in states)
+    return output, h_n, *(each.movedim(-2, 0) for each in states)
 
 
 def _align_dense(input: Tensor, batch_first: bool) -> Align:
@@ -160,10 +195,10 @@ def _join(
     step_dimensions: int,
     weights: AnyWeights,
     options: Options,
-) -> Tensor | None:
+) -> Modifiers:
     if resets is None and decay is None:
-        return None
-    return join(resets, decay, align, *sizes_of(weights, options), like, step_dimensions)
+        return NONE
+    return Modifiers(join(resets, decay, align, *sizes_of(weights, options), like, step_dimensions))
 
 
 def gru_cell(
@@ -199,7 +234,7 @@ def compute_cell(input: Tensor, h: Tensor | None, weights: AnyWeights, options: 
         raise ArgumentError(f"input must be [B, I] or [I], got {list(input.shape)}")
     if h is not None and h.dim() != input.dim():
         raise ArgumentError(f"h must have {input.dim()} dimensions as input has, got {list(h.shape)}")
-    if not autocast_enabled(input) and not torch.compiler.is_compiling():
+    if options.noise is None and not autocast_enabled(input) and not torch.compiler.is_compiling():
         found: Tensor | None = direct("direct_cell", input, h, weights, options)
         if found is not None:
             return found
@@ -226,7 +261,7 @@ def check_state_type(state: object, argument: str) -> None:
         raise ArgumentTypeError(f"{argument} must be a tensor or None, got {type(state).__name__}")
 
 
-def check_dropout(dropout: float) -> float:
+def check_dropout(dropout: float, name: str = "dropout") -> float:
     """The probability as a float.
 
     Raises:
@@ -234,10 +269,29 @@ def check_dropout(dropout: float) -> float:
         ArgumentError: not between 0 and 1.
     """
     if isinstance(dropout, bool) or not isinstance(dropout, (int, float)):
-        raise ArgumentTypeError(f"dropout must be a probability between 0 and 1, got {type(dropout).__name__}")
+        raise ArgumentTypeError(f"{name} must be a probability between 0 and 1, got {type(dropout).__name__}")
     if not 0.0 <= dropout <= 1.0:
-        raise ArgumentError(f"dropout must be a probability between 0 and 1, got {dropout}")
+        raise ArgumentError(f"{name} must be a probability between 0 and 1, got {dropout}")
     return float(dropout)
+
+
+def check_norm(norm: str | None) -> str | None:
+    """Raises ArgumentError if it is not "layer" or None."""
+    if norm not in (None, "layer"):
+        raise ArgumentError(f"norm must be 'layer' or None, got {norm!r}")
+    return norm
+
+
+def make_noise(zoneout: float, recurrent_dropout: float, on: str, training: bool) -> Noise | None:
+    """Checked zoneout and recurrent dropout; None if there is neither."""
+    if zoneout == 0.0 and recurrent_dropout == 0.0 and on == "state":
+        return None
+    if on not in ("state", "candidate"):
+        raise ArgumentError(f"recurrent_dropout_on must be 'state' or 'candidate', got {on!r}")
+    noise = Noise(
+        check_dropout(zoneout, "zoneout"), check_dropout(recurrent_dropout, "recurrent_dropout"), on, training
+    )
+    return noise if noise.names else None
 
 
 def choose_formula(reset: str, gate_activation: Activation, activation: Activation) -> Formula:
@@ -253,8 +307,8 @@ def _dense(
     weights: AnyWeights,
     batch_first: bool,
     options: Options,
-    decay: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
+    modifiers: Modifiers = NONE,
+) -> tuple[Tensor, ...]:
     """Sequences of one length, in one tensor."""
     dimensions = input.dim()
     if dimensions == 2:
@@ -262,11 +316,10 @@ def _dense(
             if h_0.dim() != 2:
                 raise ArgumentError(f"h_0 must be [L*D, H] for one sequence [T, I], got {list(h_0.shape)}")
             h_0 = h_0.unsqueeze(1)
-        output, h_n = run(input.unsqueeze(1), h_0, weights, 1, None, options, decay)
-        return output.squeeze(1), h_n.squeeze(1)
+        output, h_n, *states = run(input.unsqueeze(1), h_0, weights, 1, None, options, modifiers)
+        return output.squeeze(1), h_n.squeeze(1), *(each.squeeze(1).movedim(-2, 0) for each in states)
     if dimensions != 3:
         raise ArgumentError(f"input must have 2 or 3 dimensions, got {list(input.shape)}")
-    if batch_first:
-        output, h_n = run(input.transpose(0, 1), h_0, weights, input.shape[0], None, options, decay)
-        return output.transpose(0, 1), h_n
-    return run(input, h_0, weights, input.shape[1], None, options, decay)
+    steps = input.transpose(0, 1) if batch_first else input
+    found = run(steps, h_0, weights, steps.shape[1], None, options, modifiers)
+    return _turned(batch_first, *found) if batch_first or options.states else found

@@ -9,15 +9,16 @@ from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.parameter import UninitializedParameter
 from torch.nn.utils.rnn import PackedSequence
 
+from .backends.problem import Options
 from .decays import PerStep
 from .errors import ArgumentError, ArgumentTypeError
 from .formula import Activation
 from .frozen_layers import FrozenSequence, FrozenStep, sizes_repr
-from .functional import check_dropout, check_state_type, compute, compute_cell
+from .functional import check_dropout, check_state_type, compute, compute_cell, make_noise
 from .recurrent import Recurrent, check_size
 from .sequences import Batch, Lengths
 from .streaming import Stream
-from .weights import KINDS, Layout, Weights
+from .weights import Layout, Weights
 
 
 class GRU(Recurrent):
@@ -31,6 +32,10 @@ class GRU(Recurrent):
         reset: "after" (torch, cuDNN) or "before" (Cho et al. 2014); see `anygru.formula`.
         gate_activation, activation: names of `anygru.formula.ACTIVATIONS` or callables, for gates and candidate.
         backend: None for the fastest that can compute a call, or one of `anygru.backends.NAMES`.
+        norm: "layer" for layer norm of the products with the weights, with two more parameters `gain_ih` and `gain_hh`.
+        zoneout: probability that a unit keeps its state in a step.
+        recurrent_dropout: probability of zeroing on the way from step to step, in training.
+        recurrent_dropout_on: "state" (one mask for all steps) or "candidate" (one for each); see `functional.gru`.
 
     Raises:
         ValueError, TypeError: naming the argument.
@@ -63,8 +68,14 @@ class GRU(Recurrent):
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
         backend: str | None = None,
+        norm: str | None = None,
+        zoneout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        recurrent_dropout_on: str = "state",
     ) -> None:
         super().__init__(reset, gate_activation, activation, backend, dtype)
+        self.norm, self.zoneout = norm, zoneout
+        self.recurrent_dropout, self.recurrent_dropout_on = recurrent_dropout, recurrent_dropout_on
         self.input_size = 0 if input_size is None else check_size("input_size", input_size)
         self.hidden_size = check_size("hidden_size", hidden_size)
         self.num_layers = check_size("num_layers", num_layers)
@@ -125,12 +136,13 @@ class GRU(Recurrent):
             gate_activation=gate_activation,
             activation=activation,
             backend=backend,
+            norm="layer" if layout.norm else None,
         )
         layer._adopt(weights.named())
         return layer
 
     def _make_parameters(self, device: torch.device | str | int | None, dtype: torch.dtype | None) -> None:
-        layout = Layout(self.num_layers, self.bidirectional, self.bias)
+        layout = self._layout
         self._weight_names = tuple(layout.names())
         for name, shape in zip(self._weight_names, layout.shapes(self.input_size, self.hidden_size), strict=True):
             if 0 in shape:
@@ -138,6 +150,10 @@ class GRU(Recurrent):
             else:
                 parameter = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
             setattr(self, name, parameter)
+
+    @property
+    def _layout(self) -> Layout:
+        return Layout(self.num_layers, self.bidirectional, self.bias, norm=self.norm is not None)
 
     mode = "GRU"
     """As in torch.nn.RNNBase, where libraries look for the kind of a layer."""
@@ -157,7 +173,7 @@ class GRU(Recurrent):
     @property
     def weights(self) -> Weights:
         """The weights with their layout."""
-        return Weights(self.flat_weights, Layout(self.num_layers, self.bidirectional, self.bias))
+        return Weights(self.flat_weights, self._layout)
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
@@ -179,7 +195,8 @@ class GRU(Recurrent):
         lengths: Lengths | None = None,
         resets: PerStep | None = None,
         decay: PerStep | None = None,
-    ) -> tuple[Any, Tensor]:
+        return_states: bool = False,
+    ) -> tuple[Any, ...]:
         """The outputs in the input's own form, and the state after each sequence's last step.
 
         Args:
@@ -189,9 +206,10 @@ class GRU(Recurrent):
             lengths: int [B], in steps, when input is a padded tensor.
             resets: bool, a value for each step: where it is true, the state is 0 before that step; see `functional.gru`.
             decay: factors of the state before each step; see `functional.gru`.
+            return_states: also return the states of every layer at every step; see `functional.gru`.
 
         Returns:
-            output with D*H features, h_n [L*D, B, H] ([L*D, H] for one sequence).
+            output with D*H features, h_n [L*D, B, H] ([L*D, H] for one sequence), and the states if asked for.
         """
         if not isinstance(input, Tensor):
             node = self._as_leaf(input, h_0, lengths, resets, decay)
@@ -200,7 +218,7 @@ class GRU(Recurrent):
         if h_0 is not None:
             check_state_type(h_0, "h_0")
         weights = self._current(self._weight_names)
-        return compute(input, h_0, weights, lengths, self.batch_first, self._options, resets, decay)
+        return compute(input, h_0, weights, lengths, self.batch_first, self._options, resets, decay, return_states)
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None = None) -> None:
         """As in torch.nn.RNNBase.
@@ -230,6 +248,10 @@ class GRU(Recurrent):
     def stream_weights(self) -> list[Tensor]:
         """The copy of the weights that a stream keeps."""
         return [weight.detach().clone() for weight in self.flat_weights]
+
+    def stream_options(self) -> Options:
+        """The options of a call in inference."""
+        return self.options._replace(dropout=0.0, noise=make_noise(self.zoneout, 0.0, "state", False))
 
     def stream(self, batch_size: int | None = None) -> Stream:
         """A stream that runs this layer one step or one chunk at a time and keeps the state; see `anygru.streaming`."""
@@ -269,8 +291,10 @@ class LazyGRU(LazyModuleMixin, GRU):
 class GRUCell(Recurrent):
     """One step of a GRU: torch.nn.GRUCell's arguments, parameters, state_dict and results, with both formulas.
 
-    Args: as `GRU`.
+    Args: as `GRU`; recurrent dropout is on the candidate only, since a mask of the state would stay for a whole sequence.
     """
+
+    recurrent_dropout_on = "candidate"
 
     def __init__(
         self,
@@ -284,17 +308,23 @@ class GRUCell(Recurrent):
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
         backend: str | None = None,
+        norm: str | None = None,
+        zoneout: float = 0.0,
+        recurrent_dropout: float = 0.0,
     ) -> None:
         super().__init__(reset, gate_activation, activation, backend, dtype)
+        self.norm, self.zoneout, self.recurrent_dropout = norm, zoneout, recurrent_dropout
         self.input_size = check_size("input_size", input_size)
         self.hidden_size = check_size("hidden_size", hidden_size)
         self.bias = bool(bias)
-        self._weight_names = KINDS[: 4 if bias else 2]
+        self._weight_names = Layout(1, False, self.bias, norm=norm is not None).kinds
         rows = 3 * hidden_size
         self.weight_ih = nn.Parameter(torch.empty((rows, input_size), device=device, dtype=dtype))
         self.weight_hh = nn.Parameter(torch.empty((rows, hidden_size), device=device, dtype=dtype))
         self.bias_ih = nn.Parameter(torch.empty(rows, device=device, dtype=dtype)) if bias else None
         self.bias_hh = nn.Parameter(torch.empty(rows, device=device, dtype=dtype)) if bias else None
+        for name in ("gain_ih", "gain_hh") if norm is not None else ():
+            setattr(self, name, nn.Parameter(torch.empty(rows, device=device, dtype=dtype)))
         self._settle_options()
         self.reset_parameters()
 
@@ -324,8 +354,9 @@ class GRUCell(Recurrent):
             gate_activation=gate_activation,
             activation=activation,
             backend=backend,
+            norm="layer" if layout.norm else None,
         )
-        cell._adopt(dict(zip(KINDS, tensors, strict=False)))
+        cell._adopt(dict(zip(layout.kinds, tensors, strict=True)))
         return cell
 
     def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:

@@ -15,6 +15,7 @@ from .backends.problem import Options
 from .errors import ArgumentError, ArgumentTypeError
 from .execution import DTYPES
 from .formula import Activation, Formula, make_formula
+from .functional import check_norm, make_noise
 
 _MARK = "anygru.formula"
 """The key of the formula in a state_dict's metadata, if it is not torch's; checkpoints keep it, too."""
@@ -23,7 +24,10 @@ FORMULA_ENTRY = "reset_before"
 
 
 _IN_OPTIONS = frozenset(
-    ("reset", "gate_activation", "activation", "backend", "bidirectional", "bias", "dropout", "training")
+    (
+        *("reset", "gate_activation", "activation", "backend", "bidirectional", "bias", "dropout", "training"),
+        *("norm", "zoneout", "recurrent_dropout", "recurrent_dropout_on"),
+    )
 )
 
 
@@ -50,6 +54,10 @@ class Recurrent(nn.Module):
     bias: bool
     bidirectional = False
     dropout = 0.0
+    norm: str | None = None
+    zoneout = 0.0
+    recurrent_dropout = 0.0
+    recurrent_dropout_on = "state"
     _options: Options
 
     def __init__(
@@ -90,7 +98,14 @@ class Recurrent(nn.Module):
         """The options of a call, made anew when one of the attributes changes and not at every call, which would cost."""
         formula = make_formula(self.reset, self.gate_activation, self.activation)
         dropout = self.dropout if self.training else 0.0
-        return Options(formula, self.bidirectional, self.bias, dropout, self.backend)
+        norm = check_norm(self.norm) is not None
+        noise = make_noise(self.zoneout, self.recurrent_dropout, self.recurrent_dropout_on, self.training)
+        return Options(formula, self.bidirectional, self.bias, dropout, self.backend, norm=norm, noise=noise)
+
+    @property
+    def options(self) -> Options:
+        """What a call of the layer passes on besides tensors."""
+        return self._options
 
     @property
     def formula(self) -> Formula:
@@ -98,10 +113,12 @@ class Recurrent(nn.Module):
         return self._options.formula
 
     def reset_parameters(self) -> None:
-        """Every parameter uniform in +-1/sqrt(H), as torch.nn.GRU does it (and with the same draws)."""
+        """Every parameter uniform in +-1/sqrt(H), as torch.nn.GRU does it (and with the same draws); gains of a norm 1."""
         bound = 1.0 / math.sqrt(self.hidden_size)
-        for parameter in self.parameters():
-            if not isinstance(parameter, UninitializedParameter):
+        for name, parameter in self.named_parameters():
+            if name.startswith("gain_"):
+                nn.init.ones_(parameter)
+            elif not isinstance(parameter, UninitializedParameter):
                 nn.init.uniform_(parameter, -bound, bound)
 
     def _adopt(self, weights: dict[str, Tensor]) -> None:
@@ -182,4 +199,8 @@ class Recurrent(nn.Module):
         )
 
     def _formula_repr(self) -> str:
-        return formula_repr(self.formula, self.backend)
+        words = ""
+        for name in ("norm", "zoneout", "recurrent_dropout", "recurrent_dropout_on"):
+            if getattr(self, name) != getattr(type(self), name):
+                words += f", {name}={getattr(self, name)!r}"
+        return words + formula_repr(self.formula, self.backend)

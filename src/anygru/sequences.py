@@ -187,8 +187,8 @@ def _from_padded(input: Tensor, lengths: Lengths, batch_first: bool) -> Rows:
     index = index.to(input.device)
 
     def restore(rows: Tensor) -> Batch:
-        padded = rows.new_zeros((batch * steps, rows.shape[-1])).index_copy(0, index, rows)
-        return padded.view(*input.shape[:2], rows.shape[-1])
+        padded = rows.new_zeros((batch * steps, *rows.shape[1:])).index_copy(0, index, rows)
+        return padded.view(*input.shape[:2], *rows.shape[1:])
 
     def align(values: Batch, name: str) -> Tensor:
         if not isinstance(values, Tensor) or values.shape[:2] != input.shape[:2]:

@@ -14,6 +14,7 @@ from .execution import describe, is_exporting, is_recorded
 from .formula import Formula
 from .frozen_weights import FrozenWeights
 from .functional import compute
+from .modifiers import NONE, Modifiers
 from .quantization import Stored
 
 
@@ -23,7 +24,7 @@ class Prepared(Protocol):
     def advance(self, input: Tensor, state: Tensor, many: bool, batched: bool) -> Tensor | None: ...
 
     def run(
-        self, input: Tensor, h_0: Tensor, batch_sizes: Tensor | None = None, decay: Tensor | None = None
+        self, input: Tensor, h_0: Tensor, batch_sizes: Tensor | None = None, modifiers: Modifiers = NONE
     ) -> tuple[Tensor, Tensor]: ...
 
 
@@ -47,6 +48,9 @@ class Streamable(Protocol):
 
     def stream_weights(self) -> list[Tensor] | FrozenWeights:
         """A copy of the weights, or weights that never change."""
+
+    def stream_options(self) -> Options:
+        """The options of a call in inference."""
 
 
 class Stream:
@@ -94,7 +98,7 @@ class Stream:
         self._like = torch.empty(0, dtype=like.dtype, device=like.device)
         if hasattr(self, "_state"):
             self._state = self._state.to(self._like)
-        self._options = Options(layer.formula, False, layer.bias, 0.0, layer.backend)
+        self._options = layer.stream_options()
         self._prepare()
 
     def _prepare(self) -> None:
@@ -244,7 +248,7 @@ class Stream:
                     "returns the state (anygru.onnx.export_step does it for ONNX)"
                 )
             return None
-        if self._prepared is None or not isinstance(x, Tensor):
+        if self._prepared is None or self._options.noise is not None or not isinstance(x, Tensor):
             return None
         return self._prepared.advance(x, self._state, many, self.batch_size is not None)
 
@@ -252,8 +256,12 @@ class Stream:
     def _advance(self, steps: Tensor, resets: Tensor | None = None) -> Tensor:
         compiled = torch.compiler.is_compiling()
         if self._prepared is not None and not compiled and steps.numel():
-            factors = None if resets is None else resets.logical_not().to(steps.dtype)[None, ..., None]
-            output, self._state = self._prepared.run(steps, self._state, decay=factors)
+            modifiers = NONE
+            if resets is not None:
+                modifiers = Modifiers(resets.logical_not().to(steps.dtype)[None, ..., None])
+            if self._options.noise is not None:
+                modifiers = self._options.noise.draw(modifiers, steps, *self._state.shape)
+            output, self._state = self._prepared.run(steps, self._state, modifiers=modifiers)
             return output
         weights = self._weights
         if compiled and isinstance(weights, FrozenWeights):

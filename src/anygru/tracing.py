@@ -23,6 +23,7 @@ from .backends import reference
 from .backends.problem import Problem
 from .decays import to_rows
 from .formula import Formula
+from .modifiers import NONE, Modifiers
 from .weights import Layout, count_layers
 
 _Facts: TypeAlias = tuple[Any, ...]
@@ -30,8 +31,8 @@ _Facts: TypeAlias = tuple[Any, ...]
 
 _library = torch.library.Library("anygru", "DEF")
 FACTS = (
-    "Tensor? sizes, Tensor? decay, bool bidirectional, bool bias, bool reverse, "
-    "str reset, str gate_activation, str activation, str? backend"
+    "Tensor? sizes, Tensor? decay, Tensor? candidate, Tensor? zoneout, Tensor? mask, "
+    "bool bidirectional, bool bias, bool reverse, bool norm, str reset, str gate_activation, str activation, str? backend"
 )
 _library.define(
     f"gru(Tensor input, Tensor h_0, Tensor[] weights, {FACTS}, bool keep) -> (Tensor, Tensor, Tensor)",
@@ -49,7 +50,7 @@ def run(
     h_0: Tensor,
     weights: Sequence[Tensor],
     batch_sizes: Tensor | None,
-    decay: Tensor | None,
+    modifiers: Modifiers,
     layout: Layout,
     formula: Formula,
     backend: str | None,
@@ -61,8 +62,8 @@ def run(
     """
     if not is_one_node(formula, backend):
         problem = Problem("", input.dtype, layout, formula, batch_sizes is not None, False, True, True)
-        return reference.run(problem, input, h_0, weights, batch_sizes, decay)
-    facts = (batch_sizes, decay, *layout[1:], *formula, backend)
+        return reference.run(problem, input, h_0, weights, batch_sizes, modifiers)
+    facts = (batch_sizes, *modifiers, *layout[1:], *formula, backend)
     output, h_n, _ = torch.ops.anygru.gru(input, h_0, list(weights), *facts, torch.is_grad_enabled())
     return output, h_n
 
@@ -87,21 +88,21 @@ def _problem(
     h_0: Tensor,
     weights: Sequence[Tensor],
     batch_sizes: Tensor | None,
-    decay: Tensor | None,
+    modifiers: Modifiers,
     facts: _Facts,
     keep: bool,
 ) -> Problem:
-    bidirectional, bias, reverse, reset, gate_activation, activation, _ = facts
+    bidirectional, bias, reverse, norm, reset, gate_activation, activation, _ = facts
     return Problem(
         input.device.type,
         input.dtype,
-        count_layers(weights, bidirectional, bias, reverse),
+        count_layers(weights, bidirectional, bias, reverse, norm),
         Formula(reset, gate_activation, activation),
         ragged=batch_sizes is not None,
         empty=input.numel() == 0 or h_0.numel() == 0,
         needs_grad=keep,
         transformed=False,
-        decayed=decay is not None,
+        modified=modifiers.names,
     )
 
 
@@ -121,7 +122,7 @@ class _Keeping(backends.Backend, Protocol):
         weights: Sequence[Tensor],
         batch_sizes: Tensor | None,
         keep: bool,
-        decay: Tensor | None = None,
+        modifiers: Modifiers = NONE,
     ) -> tuple[Tensor, Tensor, Tensor]: ...
 
     @staticmethod
@@ -136,7 +137,7 @@ class _Keeping(backends.Backend, Protocol):
         output: Tensor,
         reserve: Tensor,
         needs: Sequence[bool],
-        decay: Tensor | None = None,
+        modifiers: Modifiers = NONE,
     ) -> list[Tensor | None]: ...
 
 
@@ -145,35 +146,35 @@ def _keeps(backend: backends.Backend) -> TypeGuard[_Keeping]:
 
 
 def _forward(
-    input: Tensor, h_0: Tensor, weights: list[Tensor], batch_sizes: Tensor | None, decay: Tensor | None, *rest: Any
+    input: Tensor, h_0: Tensor, weights: list[Tensor], batch_sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    *facts, keep = rest
+    modifiers, (*facts, keep) = Modifiers(*rest[:4]), rest[4:]
     if batch_sizes is not None and input.dim() == 3:
         rows = sequences.enter(input, batch_sizes, False)
-        decay = None if decay is None else to_rows(decay, rows.align)
-        output, h_n, _ = _forward(rows.data, rows.sort_state(h_0), weights, rows.batch_sizes, decay, *facts, False)
+        own = to_rows(modifiers, rows)
+        output, h_n, _ = _forward(rows.data, rows.sort_state(h_0), weights, rows.batch_sizes, *own, *facts, False)
         return cast(Tensor, rows.restore(output)), rows.unsort_state(h_n), input.new_empty(0)
-    problem = _problem(input, h_0, weights, batch_sizes, decay, tuple(facts), keep)
+    problem = _problem(input, h_0, weights, batch_sizes, modifiers, tuple(facts), keep)
     backend = backends.choose(problem, facts[-1])
     if keep and _keeps(backend):
-        return backend.forward(problem, input, h_0, weights, batch_sizes, True, decay)
+        return backend.forward(problem, input, h_0, weights, batch_sizes, True, modifiers)
     with torch.no_grad():
-        output, h_n = backend.run(problem._replace(needs_grad=False), input, h_0, weights, batch_sizes, decay)
+        output, h_n = backend.run(problem._replace(needs_grad=False), input, h_0, weights, batch_sizes, modifiers)
     # What a node returns may be neither its input nor a view, and has the layout that the fake says.
     return output.contiguous(), h_n.clone(memory_format=torch.contiguous_format), input.new_empty(0)
 
 
 def _fake_forward(
-    input: Tensor, h_0: Tensor, weights: list[Tensor], batch_sizes: Tensor | None, decay: Tensor | None, *rest: Any
+    input: Tensor, h_0: Tensor, weights: list[Tensor], batch_sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    *facts, keep = rest
+    modifiers, (*facts, keep) = Modifiers(*rest[:4]), rest[4:]
     features = h_0.shape[2] * (2 if facts[0] else 1)
     output = input.new_empty((*input.shape[:-1], features))
     h_n = torch.empty_like(h_0, memory_format=torch.contiguous_format)
     reserve = 0
     if keep and not (batch_sizes is not None and input.dim() == 3):
         # Empty batches take another backend; a graph with symbolic sizes is traced for those that are not.
-        problem = _problem_of_trace(input, h_0, weights, batch_sizes, decay, tuple(facts), keep)
+        problem = _problem_of_trace(input, h_0, weights, batch_sizes, modifiers, tuple(facts), keep)
         backend = backends.choose(problem, facts[-1])
         if _keeps(backend):
             reserve = backend.reserve_numel(problem, input, h_0, weights, batch_sizes)
@@ -185,12 +186,12 @@ def _problem_of_trace(
     h_0: Tensor,
     weights: Sequence[Tensor],
     batch_sizes: Tensor | None,
-    decay: Tensor | None,
+    modifiers: Modifiers,
     facts: _Facts,
     keep: bool,
 ) -> Problem:
     ones = input.new_empty((1,) * input.dim())
-    return _problem(ones, h_0.new_empty((1, 1, 1)), weights, batch_sizes, decay, facts, keep)
+    return _problem(ones, h_0.new_empty((1, 1, 1)), weights, batch_sizes, modifiers, facts, keep)
 
 
 def _backward(
@@ -202,24 +203,24 @@ def _backward(
     output: Tensor,
     reserve: Tensor,
     batch_sizes: Tensor | None,
-    decay: Tensor | None,
     *rest: Any,
 ) -> list[Tensor]:
-    *facts, needs = rest
+    modifiers, (*facts, needs) = Modifiers(*rest[:4]), rest[4:]
     if batch_sizes is not None and input.dim() == 3:
-        return _padded_backward(grad_output, grad_h_n, input, h_0, weights, batch_sizes, decay, facts, needs)
-    problem = _problem(input, h_0, weights, batch_sizes, decay, tuple(facts), True)
+        return _padded_backward(grad_output, grad_h_n, input, h_0, weights, batch_sizes, modifiers, facts, needs)
+    problem = _problem(input, h_0, weights, batch_sizes, modifiers, tuple(facts), True)
     backend = backends.choose(problem, facts[-1])
     if _keeps(backend):
         found = backend.backward(
-            problem, grad_output, grad_h_n, input, h_0, weights, batch_sizes, output, reserve, needs, decay
+            problem, grad_output, grad_h_n, input, h_0, weights, batch_sizes, output, reserve, needs, modifiers
         )
     else:
         with torch.no_grad():
-            found = reference.gradients(problem, grad_output, grad_h_n, input, h_0, weights, batch_sizes, needs, decay)
+            given = (input, h_0, weights, batch_sizes, needs, modifiers)
+            found = reference.gradients(problem, grad_output, grad_h_n, *given)
     return [
         tensor.new_empty(0) if not need else torch.zeros_like(tensor) if grad is None else grad.contiguous()
-        for tensor, grad, need in zip(_inputs(input, h_0, weights, decay), found, needs, strict=True)
+        for tensor, grad, need in zip((input, h_0, *weights, *modifiers.present), found, needs, strict=True)
     ]
 
 
@@ -230,28 +231,24 @@ def _padded_backward(
     h_0: Tensor,
     weights: list[Tensor],
     lengths: Tensor,
-    decay: Tensor | None,
+    modifiers: Modifiers,
     facts: list[Any],
     needs: list[bool],
 ) -> list[Tensor]:
     """The gradients of a padded batch; the forward pass is computed again, since how much it keeps depends on the lengths."""
     rows = sequences.enter(input, lengths, False)
     state = rows.sort_state(h_0)
-    own = None if decay is None else to_rows(decay, rows.align)
-    output, _, reserve = _forward(rows.data, state, weights, rows.batch_sizes, own, *facts, True)
+    own = to_rows(modifiers, rows)
+    output, _, reserve = _forward(rows.data, state, weights, rows.batch_sizes, *own, *facts, True)
     grad_rows, grad_state = sequences.enter(grad_output, lengths, False).data, rows.sort_state(grad_h_n)
-    given = (rows.data, state, weights, output, reserve, rows.batch_sizes, own)
+    given = (rows.data, state, weights, output, reserve, rows.batch_sizes, *own)
     found = _backward(grad_rows, grad_state, *given, *facts, needs)
     found[0] = cast(Tensor, rows.restore(found[0])) if needs[0] else found[0]
     found[1] = rows.unsort_state(found[1]) if needs[1] else found[1]
-    if decay is not None and needs[-1]:
-        found[-1] = torch.stack([cast(Tensor, rows.restore(grad)) for grad in found[-1]])
+    place = 2 + len(weights)
+    if modifiers.decay is not None and needs[place]:
+        found[place] = torch.stack([cast(Tensor, rows.restore(grad)) for grad in found[place]])
     return found
-
-
-def _inputs(input: Tensor, h_0: Tensor, weights: Sequence[Tensor], decay: Tensor | None) -> tuple[Tensor, ...]:
-    """The tensors that may want a gradient."""
-    return (input, h_0, *weights) if decay is None else (input, h_0, *weights, decay)
 
 
 def _fake_backward(
@@ -263,44 +260,41 @@ def _fake_backward(
     output: Tensor,
     reserve: Tensor,
     batch_sizes: Tensor | None,
-    decay: Tensor | None,
     *rest: Any,
 ) -> list[Tensor]:
-    needs = rest[-1]
+    modifiers, needs = Modifiers(*rest[:4]), rest[-1]
     return [
         torch.empty_like(tensor, memory_format=torch.contiguous_format) if need else tensor.new_empty(0)
-        for tensor, need in zip(_inputs(input, h_0, weights, decay), needs, strict=True)
+        for tensor, need in zip((input, h_0, *weights, *modifiers.present), needs, strict=True)
     ]
 
 
 def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    input, h_0, weights, batch_sizes, decay, *facts, _ = inputs
-    ctx.facts = facts
-    ctx.count = len(weights)
-    ctx.ragged = batch_sizes is not None
-    ctx.decayed = decay is not None
-    ctx.needs = [tensor.requires_grad for tensor in _inputs(input, h_0, weights, decay)]
-    optional = (*((batch_sizes,) if ctx.ragged else ()), *((decay,) if ctx.decayed else ()))
-    ctx.save_for_backward(input, h_0, *weights, output[0], output[2], *optional)
+    input, h_0, weights, batch_sizes, *rest = inputs
+    modifiers, ctx.facts = Modifiers(*rest[:4]), rest[4:-1]
+    ctx.count, ctx.ragged, ctx.modified = len(weights), batch_sizes is not None, modifiers.names
+    tensors = (input, h_0, *weights, *modifiers.present)
+    ctx.needs = [tensor.requires_grad for tensor in tensors]
+    ctx.save_for_backward(output[0], output[2], *tensors, *((batch_sizes,) if ctx.ragged else ()))
 
 
 def _autograd_backward(ctx: Any, grad_output: Tensor, grad_h_n: Tensor, _: Tensor) -> tuple[Any, ...]:
-    saved = ctx.saved_tensors
-    input, h_0, weights = saved[0], saved[1], list(saved[2 : 2 + ctx.count])
-    output, reserve = saved[2 + ctx.count], saved[3 + ctx.count]
-    batch_sizes = saved[4 + ctx.count] if ctx.ragged else None
-    decay = saved[-1] if ctx.decayed else None
+    output, reserve, *tensors = ctx.saved_tensors
+    end = 2 + ctx.count
+    input, h_0, weights = tensors[0], tensors[1], tensors[2:end]
+    modifiers = Modifiers.of(ctx.modified, tensors[end : end + len(ctx.modified)])
+    batch_sizes = tensors[-1] if ctx.ragged else None
     found = torch.ops.anygru.gru_backward(
-        grad_output, grad_h_n, input, h_0, weights, output, reserve, batch_sizes, decay, *ctx.facts, ctx.needs
+        grad_output, grad_h_n, input, h_0, weights, output, reserve, batch_sizes, *modifiers, *ctx.facts, ctx.needs
     )
     grads = [grad if need else None for grad, need in zip(found, ctx.needs, strict=True)]
-    end = 2 + ctx.count
+    of_modifiers = dict(zip(ctx.modified, grads[end:], strict=True))
     return (
         grads[0],
         grads[1],
         grads[2:end],
         None,
-        grads[end] if ctx.decayed else None,
+        *(of_modifiers.get(name) for name in Modifiers._fields),
         *(None,) * (len(ctx.facts) + 1),
     )
 

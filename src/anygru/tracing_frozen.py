@@ -15,6 +15,7 @@ from .backends.problem import Problem
 from .decays import to_rows
 from .formula import Formula
 from .frozen_weights import FrozenWeights
+from .modifiers import Modifiers
 from .quantization import Stored, dequantize_all
 from .weights import Layout, count_layers
 
@@ -32,17 +33,17 @@ def run(
     h_0: Tensor,
     stored: Sequence[Stored],
     batch_sizes: Tensor | None,
-    decay: Tensor | None,
+    modifiers: Modifiers,
     layout: Layout,
     formula: Formula,
     backend: str | None,
 ) -> tuple[Tensor, Tensor]:
     """As `tracing.run`, with stored weights."""
     if not tracing.is_one_node(formula, backend):
-        return tracing.run(input, h_0, dequantize_all(stored), batch_sizes, decay, layout, formula, backend)
+        return tracing.run(input, h_0, dequantize_all(stored), batch_sizes, modifiers, layout, formula, backend)
     values = [one.values for one in stored]
     scales = [one.scale for one in stored if one.scale is not None]
-    facts = (batch_sizes, decay, *layout[1:], *formula, backend)
+    facts = (batch_sizes, *modifiers, *layout[1:], *formula, backend)
     found: tuple[Tensor, Tensor] = torch.ops.anygru.frozen_gru(input, h_0, values, scales, *facts)
     return found
 
@@ -59,8 +60,8 @@ def _frozen(values: Sequence[Tensor], scales: Sequence[Tensor], facts: tuple[Any
     entry = _packed.get(values[0])
     if entry is not None and entry[:2] == (facts, marks):
         return cast(FrozenWeights, entry[2])
-    bidirectional, bias, reverse, *formula, backend = facts
-    layout = count_layers(values, bidirectional, bias, reverse)
+    bidirectional, bias, reverse, norm, *formula, backend = facts
+    layout = count_layers(values, bidirectional, bias, reverse, norm)
     frozen = FrozenWeights(join(values, scales), layout, Formula(*formula), backend)
     _packed[values[0]] = (facts, marks, frozen)
     return frozen
@@ -72,13 +73,13 @@ def _forward(
     values: list[Tensor],
     scales: list[Tensor],
     batch_sizes: Tensor | None,
-    decay: Tensor | None,
-    *facts: Any,
+    *rest: Any,
 ) -> tuple[Tensor, Tensor]:
+    modifiers, facts = Modifiers(*rest[:4]), rest[4:]
     if batch_sizes is not None and input.dim() == 3:
         rows = sequences.enter(input, batch_sizes, False)
-        decay = None if decay is None else to_rows(decay, rows.align)
-        output, h_n = _forward(rows.data, rows.sort_state(h_0), values, scales, rows.batch_sizes, decay, *facts)
+        own = to_rows(modifiers, rows)
+        output, h_n = _forward(rows.data, rows.sort_state(h_0), values, scales, rows.batch_sizes, *own, *facts)
         return cast(Tensor, rows.restore(output)), rows.unsort_state(h_n)
     frozen = _frozen(values, scales, facts)
     empty = input.numel() == 0 or h_0.numel() == 0
@@ -91,9 +92,9 @@ def _forward(
         empty=empty,
         needs_grad=False,
         transformed=False,
-        decayed=decay is not None,
+        modified=modifiers.names,
     )
-    output, h_n = frozen.run(problem, input, h_0, batch_sizes, decay)
+    output, h_n = frozen.run(problem, input, h_0, batch_sizes, modifiers)
     # What a node returns may be neither its input nor a view.
     return output.contiguous(), h_n.clone(memory_format=torch.contiguous_format)
 
@@ -104,10 +105,9 @@ def _fake_forward(
     values: list[Tensor],
     scales: list[Tensor],
     batch_sizes: Tensor | None,
-    decay: Tensor | None,
-    *facts: Any,
+    *rest: Any,
 ) -> tuple[Tensor, Tensor]:
-    features = h_0.shape[2] * (2 if facts[0] else 1)
+    features = h_0.shape[2] * (2 if rest[4] else 1)
     h_n = torch.empty_like(h_0, memory_format=torch.contiguous_format)
     return input.new_empty((*input.shape[:-1], features)), h_n
 

@@ -1,7 +1,8 @@
 """The weights of a GRU: how many tensors there are, in which order, under which names, and whether they fit together.
 
 Weights are flat and in torch's order: for each layer, for each direction, `weight_ih [3H, I]` (above the first layer
-`[3H, D*H]`), `weight_hh [3H, H]` and, with biases, `bias_ih [3H]` and `bias_hh [3H]`.
+`[3H, D*H]`), `weight_hh [3H, H]`, with biases `bias_ih [3H]` and `bias_hh [3H]`, and with layer norm `gain_ih [3H]` and
+`gain_hh [3H]`.
 """
 
 from collections.abc import Sequence
@@ -12,8 +13,8 @@ from torch import Tensor
 
 from .errors import ArgumentError, ArgumentTypeError
 
-KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-"""The tensors of one direction of one layer."""
+KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "gain_ih", "gain_hh")
+"""The tensors of one direction of one layer: those that it may have."""
 
 
 class Layout(NamedTuple):
@@ -24,6 +25,8 @@ class Layout(NamedTuple):
     bias: bool = True
     reverse: bool = False
     """The only direction reads each sequence from its last step to its first."""
+    norm: bool = False
+    """Layer norm of the products with the weights."""
 
     @property
     def directions(self) -> int:
@@ -32,7 +35,12 @@ class Layout(NamedTuple):
     @property
     def per_direction(self) -> int:
         """Tensors of one direction of one layer."""
-        return 4 if self.bias else 2
+        return len(self.kinds)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The names of the tensors of one direction of one layer."""
+        return KINDS[:2] + KINDS[2:4] * self.bias + KINDS[4:] * self.norm
 
     @property
     def per_layer(self) -> int:
@@ -66,7 +74,7 @@ class Layout(NamedTuple):
             f"{kind}_l{layer}{suffix}"
             for layer in range(self.num_layers)
             for suffix in ("", "_reverse")[: self.directions]
-            for kind in KINDS[: self.per_direction]
+            for kind in self.kinds
         ]
 
     def shapes(self, input_size: int, hidden_size: int) -> list[tuple[int, ...]]:
@@ -74,8 +82,9 @@ class Layout(NamedTuple):
         rows, found = 3 * hidden_size, []
         for layer in range(self.num_layers):
             features = input_size if layer == 0 else self.directions * hidden_size
-            own: list[tuple[int, ...]] = [(rows, features), (rows, hidden_size), (rows,), (rows,)]
-            found += own[: self.per_direction] * self.directions
+            own: list[tuple[int, ...]] = [(rows, features), (rows, hidden_size)]
+            own += [(rows,)] * (self.per_direction - 2)
+            found += own * self.directions
         return found
 
 
@@ -95,14 +104,19 @@ class Weights(NamedTuple):
 
     @classmethod
     def of(
-        cls, tensors: Sequence[Tensor], bidirectional: bool = False, bias: bool = True, reverse: bool = False
+        cls,
+        tensors: Sequence[Tensor],
+        bidirectional: bool = False,
+        bias: bool = True,
+        reverse: bool = False,
+        norm: bool = False,
     ) -> "Weights":
         """Flat tensors, whose number tells how many layers there are.
 
         Raises:
             ArgumentError: the number does not divide by the tensors of a layer, or a shape does not fit the others.
         """
-        layout = count_layers(tensors, bidirectional, bias, reverse)
+        layout = count_layers(tensors, bidirectional, bias, reverse, norm)
         if tensors[0].dim() != 2:
             raise ArgumentError(f"weights[0] (weight_ih of layer 0) must be [3*H, I], got {list(tensors[0].shape)}")
         weights = cls(tensors, layout)
@@ -137,7 +151,7 @@ class Weights(NamedTuple):
 
     def _shape_error(self, index: int, expected: tuple[int, ...]) -> ArgumentError:
         layer, place = divmod(index, self.layout.per_layer)
-        name = KINDS[place % self.layout.per_direction]
+        name = self.layout.kinds[place % self.layout.per_direction]
         symbols = {"weight_ih": "[3*H, I]", "weight_hh": "[3*H, H]"}.get(name, "[3*H]")
         came = f"got {list(self.tensors[index].shape)}; H is {self.hidden_size} from weights[1] (weight_hh)"
         if name == "weight_ih":
@@ -145,17 +159,20 @@ class Weights(NamedTuple):
         return ArgumentError(f"weights[{index}] ({name} of layer {layer}) must be {symbols} = {list(expected)}, {came}")
 
 
-def count_layers(tensors: Sequence[Tensor], bidirectional: bool, bias: bool, reverse: bool = False) -> Layout:
+def count_layers(
+    tensors: Sequence[Tensor], bidirectional: bool, bias: bool, reverse: bool = False, norm: bool = False
+) -> Layout:
     """The layout of flat weights.
 
     Raises:
         ArgumentError: their number does not divide by the tensors of a layer.
     """
-    one = Layout(1, bidirectional, bias, reverse)
+    one = Layout(1, bidirectional, bias, reverse, norm)
     layers, rest = divmod(len(tensors), one.per_layer)
     if layers == 0 or rest:
         raise ArgumentError(
-            f"weights must hold {one.per_layer} tensors a layer (bias={bias}, bidirectional={bidirectional}), "
+            f"weights must hold {one.per_layer} tensors a layer (bias={bias}, bidirectional={bidirectional}"
+            f"{', layer norm' * norm}), "
             f"got {len(tensors)} tensors"
         )
     return one if layers == 1 else one._replace(num_layers=layers)

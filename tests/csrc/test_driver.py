@@ -24,7 +24,7 @@ X86_VARIANTS = {
 def build(compiler: str, variants: dict[str, list[str]], flags: list[str], folder: Path) -> Path:
     """Compiles driver, engine and variants; returns the program."""
     common = ["-std=c++17", "-ffp-contract=off", "-Wno-psabi", f"-I{SOURCES}", *flags]
-    units = [(SOURCES / f"{name}.cpp", []) for name in ("engine", "threads", "dispatch")]
+    units = [(SOURCES / f"{name}.cpp", []) for name in ("engine", "packing", "threads", "dispatch")]
     units += [(SOURCES / f"variant_{name}.cpp", own) for name, own in variants.items()]
     units.append((Path(__file__).with_name("driver.cpp"), []))
 

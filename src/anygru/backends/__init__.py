@@ -3,7 +3,7 @@
 A backend is a module of this package with two functions:
 
     refuse(problem) -> str | None        a reason that the user can act on, or None to accept
-    run(problem, input, h_0, weights, batch_sizes, decay) -> (output, h_n)        see `reference.run`
+    run(problem, input, h_0, weights, batch_sizes, modifiers) -> (output, h_n)    see `reference.run`
 
 The first in `NAMES` that accepts a problem computes it. README.md beside this file tells how to add one.
 """
@@ -17,6 +17,7 @@ from typing import Any, Protocol, cast
 from torch import Tensor
 
 from ..errors import ArgumentError, BackendError
+from ..modifiers import NONE, Modifiers
 from . import cpu_calls
 from .problem import Problem
 
@@ -36,7 +37,7 @@ class Backend(Protocol):
         h_0: Tensor,
         weights: Sequence[Tensor],
         batch_sizes: Tensor | None,
-        decay: Tensor | None = None,
+        modifiers: Modifiers = NONE,
     ) -> tuple[Tensor, Tensor]: ...
 
 

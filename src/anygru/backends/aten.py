@@ -5,8 +5,16 @@ from collections.abc import Sequence
 import torch
 from torch import _VF, Tensor
 
+from ..modifiers import NONE, Modifiers
 from . import mirrored
 from .problem import Problem
+
+_MODIFIERS = {
+    "decay": "resets and no decay of the state",
+    "candidate": "recurrent dropout",
+    "zoneout": "zoneout",
+    "mask": "recurrent dropout",
+}
 
 
 def refuse(problem: Problem) -> str | None:
@@ -23,8 +31,10 @@ def refuse_formula(problem: Problem) -> str | None:
         return "torch's own GRU knows sigmoid and tanh only"
     if problem.empty:
         return "torch's own GRU refuses empty batches and sequences"
-    if problem.decayed:
-        return "torch's own GRU knows no resets and no decay of the state"
+    if problem.modified:
+        return f"torch's own GRU knows no {_MODIFIERS[problem.modified[0]]}"
+    if problem.layout.norm:
+        return "torch's own GRU knows no layer norm"
     if problem.transformed:
         return "torch's own GRU does not run under torch.func transforms, dispatch modes or tensor subclasses"
     return None
@@ -36,7 +46,7 @@ def run(
     h_0: Tensor,
     weights: Sequence[Tensor],
     batch_sizes: Tensor | None,
-    decay: Tensor | None = None,
+    modifiers: Modifiers = NONE,
 ) -> tuple[Tensor, Tensor]:
     """As `reference.run`."""
     layout = problem.layout

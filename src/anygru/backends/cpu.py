@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ..formula import Formula
+from ..modifiers import NONE, Modifiers
 from ..quantization import Stored, dequantize_all
 from ..weights import Layout
 from . import cpu_calls, reference
@@ -46,19 +47,19 @@ def run(
     h_0: Tensor,
     weights: Sequence[Tensor],
     batch_sizes: Tensor | None,
-    decay: Tensor | None = None,
+    modifiers: Modifiers = NONE,
 ) -> tuple[Tensor, Tensor]:
     """As `reference.run`."""
     if problem.needs_grad:
-        tensors = (input, h_0, *weights) if decay is None else (input, h_0, *weights, decay)
+        tensors = (input, h_0, *weights, *modifiers.present)
         recorded: tuple[Tensor, Tensor] = _GRU.apply(problem, batch_sizes, None, *tensors)  # type: ignore[no-untyped-call]
         return recorded
     if problem.dtype in _HALF_DTYPES:
-        output, h_n, _ = forward(problem, input, h_0, weights, batch_sizes, False, decay)
+        output, h_n, _ = forward(problem, input, h_0, weights, batch_sizes, False, modifiers)
         return output, h_n
     output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.layout.directions))
     h_n = torch.empty_like(h_0, memory_format=torch.contiguous_format)
-    cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, None, decay)
+    cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, None, modifiers)
     return output, h_n
 
 
@@ -72,13 +73,12 @@ def direct(
     """
     if native is None or not options.formula.standard:
         return None
-    kind = cpu_calls.kind(options.bidirectional, options.bias, options.reverse, options.formula.reset)
+    kind = cpu_calls.kind(options.bidirectional, options.bias, options.reverse, options.norm, options.formula.reset)
     found = native.dense(input, h_0, weights, kind, torch.get_num_threads(), needs_grad)
     if found is None or not needs_grad:
         return found
-    problem = _plain_problem(
-        options.formula, options.bidirectional, options.bias, options.reverse, len(weights), input.dtype
-    )
+    layout = (options.bidirectional, options.bias, options.reverse, options.norm)
+    problem = _plain_problem(options.formula, layout, len(weights), input.dtype)
     if h_0 is None:
         h_0 = torch.zeros_like(found[1])
     recorded: tuple[Tensor, Tensor] = _GRU.apply(problem, None, found, input, h_0, *weights)  # type: ignore[no-untyped-call]
@@ -89,9 +89,9 @@ def direct_cell(
     input: Tensor, h: Tensor | None, weights: Sequence[Tensor], options: Options, needs_grad: bool
 ) -> Tensor | None:
     """One step [B, I] or [I], as `direct`: the state after it."""
-    if native is None or not options.formula.standard:
+    if native is None or not options.formula.standard or (options.norm and needs_grad):
         return None
-    kind = cpu_calls.kind(False, options.bias, False, options.formula.reset)
+    kind = cpu_calls.kind(False, options.bias, False, options.norm, options.formula.reset)
     found = native.cell(input, h, weights, kind, torch.get_num_threads(), needs_grad)
     if found is None or not needs_grad:
         return found
@@ -100,11 +100,9 @@ def direct_cell(
 
 
 @cache
-def _plain_problem(
-    formula: Formula, bidirectional: bool, bias: bool, reverse: bool, weights: int, dtype: torch.dtype
-) -> Problem:
-    """The problem of a dense call, with gradients, that has so many weights."""
-    one = Layout(1, bidirectional, bias, reverse)
+def _plain_problem(formula: Formula, facts: tuple[bool, ...], weights: int, dtype: torch.dtype) -> Problem:
+    """The problem of a dense call, with gradients, that has so many weights; `facts` are the layout's but for the layers."""
+    one = Layout(1, *facts)
     layout = one._replace(num_layers=weights // one.per_layer)
     return Problem("cpu", dtype, layout, formula, ragged=False, empty=False, needs_grad=True, transformed=False)
 
@@ -115,11 +113,14 @@ def reserve_numel(
     """Elements, of the input's dtype, that `forward` keeps for `backward`; symbolic where the shapes are.
 
     Four values a row and hidden unit (r, z, n and the candidate's share of the state), and the outputs of all layers but the
-    last. Computing in float32 for a half-wide dtype keeps twice as many, and the last layer's output too.
+    last; with layer norm, the six normalised products of a unit and four factors a row. Computing in float32 for a half-wide
+    dtype keeps twice as many, and the last layer's output too.
     """
     rows = input.shape[0] if batch_sizes is not None else input.shape[0] * input.shape[1]
     units = rows * h_0.shape[2] * problem.layout.directions
     numel = units * (5 * problem.layout.num_layers - 1)
+    if problem.layout.norm:
+        numel += rows * problem.layout.states * (6 * h_0.shape[2] + 4)
     return 2 * (numel + units) if problem.dtype in _HALF_DTYPES else numel
 
 
@@ -130,7 +131,7 @@ def forward(
     weights: Sequence[Tensor],
     batch_sizes: Tensor | None,
     keep: bool,
-    decay: Tensor | None = None,
+    modifiers: Modifiers = NONE,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Output and h_n as `reference.run`, and what `backward` needs (empty unless keep): a flat tensor of the input's dtype."""
     dtype = problem.dtype
@@ -138,29 +139,29 @@ def forward(
     shape = (*input.shape[:-1], features)
     if dtype not in _HALF_DTYPES:
         found = None
-        if batch_sizes is None and decay is None:
+        if batch_sizes is None and modifiers is NONE:
             found = native.dense(input, h_0, weights, cpu_calls.kind_of(problem), torch.get_num_threads(), keep)
         if found is not None:
             return found if keep else (*found, input.new_empty(0))
         output, h_n = input.new_empty(shape), h_0.new_empty(h_0.shape)
         if not keep:
-            cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, None, decay)
+            cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, None, modifiers)
             return output, h_n, input.new_empty(0)
         reserve = input.new_empty(reserve_numel(problem, input, h_0, weights, batch_sizes))
-        cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, reserve, decay)
+        cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, reserve, modifiers)
         return output, h_n, reserve
     single = problem._replace(dtype=torch.float32)
     inputs = (input.float(), h_0.float(), [weight.float() for weight in weights])
-    decay = None if decay is None else decay.float()
+    modifiers = modifiers.like(inputs[0])
     if not keep:
-        output, h_n, _ = forward(single, *inputs, batch_sizes, False, decay)
+        output, h_n, _ = forward(single, *inputs, batch_sizes, False, modifiers)
         return output.to(dtype), h_n.to(dtype), input.new_empty(0)
     numel = reserve_numel(problem, input, h_0, weights, batch_sizes) // 2
     reserve = inputs[0].new_empty(numel)
     kept = reserve[: reserve_numel(single, *inputs, batch_sizes)]
     output = reserve[kept.numel() :].view(shape)
     h_n = inputs[1].new_empty(h_0.shape)
-    cpu_calls.forward(single, *inputs, batch_sizes, output, h_n, kept, decay)
+    cpu_calls.forward(single, *inputs, batch_sizes, output, h_n, kept, modifiers)
     return output.to(dtype), h_n.to(dtype), reserve.view(dtype)
 
 
@@ -175,14 +176,14 @@ def backward(
     output: Tensor,
     reserve: Tensor,
     needs: Sequence[bool],
-    decay: Tensor | None = None,
+    modifiers: Modifiers = NONE,
 ) -> list[Tensor | None]:
-    """Gradients for input, h_0, each weight and decay (if given), in that order; None where `needs` has False.
+    """Gradients for input, h_0, each weight and each modifier that is given, in that order; None where `needs` has False.
 
     Args:
         grad_output, grad_h_n: the gradients that arrived, shaped as the results; None: zero.
         output, reserve: what `forward` returned.
-        needs: which of (input, h_0, *weights, decay) want a gradient.
+        needs: which of (input, h_0, *weights, *modifiers.present) want a gradient.
     """
     dtype = problem.dtype
     if dtype in _HALF_DTYPES:
@@ -193,10 +194,10 @@ def backward(
         exact = kept[numel:].view(output.shape)
         grad_output = None if grad_output is None else grad_output.float()
         grad_h_n = None if grad_h_n is None else grad_h_n.float()
-        decay = None if decay is None else decay.float()
-        found = backward(single, grad_output, grad_h_n, *inputs, batch_sizes, exact, kept[:numel], needs, decay)
+        changes = modifiers.like(inputs[0])
+        found = backward(single, grad_output, grad_h_n, *inputs, batch_sizes, exact, kept[:numel], needs, changes)
         return [None if grad is None else grad.to(dtype) for grad in found]
-    if batch_sizes is None and decay is None:
+    if batch_sizes is None and modifiers is NONE:
         # One native call where it can be, since several spend much of a small call's time between them.
         whole = native.backward_of_layer(
             {
@@ -214,7 +215,7 @@ def backward(
         )
         if whole is not None:
             return whole
-    call = Backward(problem, input, h_0, weights, batch_sizes, output, reserve, needs, decay)
+    call = Backward(problem, input, h_0, weights, batch_sizes, output, reserve, needs, modifiers)
     return call.compute(grad_output, grad_h_n)
 
 
@@ -256,13 +257,13 @@ class Prepared:
         return native.advance(self._packed, input, state, many, batched, torch.get_num_threads())
 
     def run(
-        self, input: Tensor, h_0: Tensor, batch_sizes: Tensor | None = None, decay: Tensor | None = None
+        self, input: Tensor, h_0: Tensor, batch_sizes: Tensor | None = None, modifiers: Modifiers = NONE
     ) -> tuple[Tensor, Tensor]:
         """As `run`; the same bits."""
         problem = self._problem
         output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.layout.directions))
         h_n = h_0.new_empty(h_0.shape)
-        cpu_calls.forward(problem, input, h_0, self._packed, batch_sizes, output, h_n, None, decay)
+        cpu_calls.forward(problem, input, h_0, self._packed, batch_sizes, output, h_n, None, modifiers)
         return output, h_n
 
 
@@ -305,14 +306,19 @@ class _GRU(torch.autograd.Function):
         if torch.is_grad_enabled() or _are_batched(grads):
             grad_output = torch.zeros_like(output) if grad_output is None else grad_output
             grad_h_n = torch.zeros_like(call.h_0) if grad_h_n is None else grad_h_n
-            return None, None, None, *reference.gradients(problem, grad_output, grad_h_n, *call[1:5], needs, call.decay)
+            return (
+                None,
+                None,
+                None,
+                *reference.gradients(problem, grad_output, grad_h_n, *call[1:5], needs, call.modifiers),
+            )
         if ctx.changes._version != ctx.version:
             output, _, reserve = call.forward()
         return (
             None,
             None,
             None,
-            *backward(problem, grad_output, grad_h_n, *call[1:5], output, reserve, needs, call.decay),
+            *backward(problem, grad_output, grad_h_n, *call[1:5], output, reserve, needs, call.modifiers),
         )
 
 
@@ -356,7 +362,7 @@ def _gradients_of_step(
     def whole(tensor: Tensor) -> Tensor:
         return tensor.reshape(1, -1, tensor.shape[-1])
 
-    problem = _plain_problem(formula, False, len(weights) == 4, False, len(weights), input.dtype)
+    problem = _plain_problem(formula, (False, len(weights) == 4), len(weights), input.dtype)
     state = input.new_zeros((*input.shape[:-1], weights[1].shape[1])) if h is None else h
     arriving = (whole(grad), torch.zeros_like(whole(state)))
     found = reference.gradients(problem, *arriving, whole(input), whole(state), weights, None, needs)
@@ -381,14 +387,14 @@ class _Operands(NamedTuple):
     h_0: Tensor
     weights: Sequence[Tensor]
     batch_sizes: Tensor | None
-    decay: Tensor | None
+    modifiers: Modifiers
 
     @classmethod
     def of(cls, problem: Problem, batch_sizes: Tensor | None, tensors: Sequence[Tensor]) -> "_Operands":
-        """From input, h_0, the weights and, in a decayed call, the decay."""
+        """From input, h_0, the weights and the modifiers."""
         end = 2 + problem.layout.num_layers * problem.layout.per_layer
-        decay = tensors[end] if problem.decayed else None
-        return cls(problem, tensors[0], tensors[1], tensors[2:end], batch_sizes, decay)
+        modifiers = Modifiers.of(problem.modified, tensors[end:]) if problem.modified else NONE
+        return cls(problem, tensors[0], tensors[1], tensors[2:end], batch_sizes, modifiers)
 
     def forward(self) -> tuple[Tensor, Tensor, Tensor]:
-        return forward(*self[:5], True, self.decay)
+        return forward(*self[:5], True, self.modifiers)

@@ -1,13 +1,17 @@
 """The backward pass of the native kernels."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
 
-from .cpu_calls import address, decay_of, kind_of, native, plain
+from ..modifiers import NONE, Modifiers
+from .cpu_calls import address, describe, kind, kind_of, native, plain
 from .problem import Problem
+
+if TYPE_CHECKING:
+    from .. import _native
 
 PIECE_BYTES = 4 << 20
 """Gradients of gates that are made before the products with them."""
@@ -26,12 +30,18 @@ class _Piece(NamedTuple):
 
 
 class _Terms(NamedTuple):
-    """The rows over which the gradients of one direction of a piece are summed: [N, I], [N, 4H or 3H], [N, H], [N, 4, H]."""
+    """The rows over which the gradients of one direction of a piece are summed: [N, I], [N, 4H or 3H], [N, H], [N, 4, H].
+
+    With layer norm: what the products with state and input get [N, 4H or 3H], [N, 3H], and what forward kept [N, 6H + 4].
+    """
 
     input: Tensor
     gates: Tensor
     previous: Tensor
     kept: Tensor
+    products: Tensor | None = None
+    inputs: Tensor | None = None
+    norm_kept: Tensor | None = None
 
 
 class Backward:
@@ -47,7 +57,7 @@ class Backward:
         output: Tensor,
         reserve: Tensor,
         needs: Sequence[bool],
-        decay: Tensor | None = None,
+        modifiers: Modifiers = NONE,
     ) -> None:
         self.problem = problem
         self.layout = layout = problem.layout
@@ -55,22 +65,23 @@ class Backward:
         self.batch_sizes = batch_sizes
         self.needs = needs
         self.h_0 = plain(h_0)
-        self.decay_shape = None if decay is None else decay.shape
+        self.modifiers = modifiers
         self.hidden = h_0.shape[2]
         self.features = self.hidden * layout.directions
         self.rows = output.numel() // self.features
         self.steps = output.shape[0] if batch_sizes is None else batch_sizes.shape[0]
         kept = layout.num_layers * layout.directions * self.rows * 4 * self.hidden
         self.kept = reserve[:kept].view(layout.num_layers, layout.directions, self.rows, 4, self.hidden)
-        inner = reserve[kept:].view(layout.num_layers - 1, self.rows, self.features)
+        norms = kept + (layout.num_layers - 1) * output.numel()
+        inner = reserve[kept:norms].view(layout.num_layers - 1, self.rows, self.features)
         self.layer_inputs = [plain(input.reshape(self.rows, input.shape[-1])), *inner]
         self.layer_outputs = [*inner, output.reshape(self.rows, self.features)]
         self.input_shape = input.shape
-        self.decay = self.grad_decay = None
-        if decay is not None:
-            self.decay = plain(decay).view(decay.shape[0], self.rows, decay.shape[-1])
-            if needs[-1]:
-                self.grad_decay = output.new_empty((self.layout.states, self.rows, self.hidden))
+        norm_shape = (layout.num_layers, layout.directions, self.rows, 6 * self.hidden + 4)
+        self.norm_kept = reserve[norms:].view(norm_shape) if layout.norm else None
+        self.grad_decay = None
+        if modifiers.decay is not None and needs[2 + len(weights)]:
+            self.grad_decay = output.new_empty((layout.states, self.rows, self.hidden))
 
     def compute(self, grad_output: Tensor | None, grad_h_n: Tensor | None) -> list[Tensor | None]:
         layout, needs = self.layout, self.needs
@@ -84,19 +95,28 @@ class Backward:
             grad = self._layer(layer, grad, arriving, grad_h_0[states], grads, layer > 0 or needs[0])
         grad_input = None if grad is None else grad.view(self.input_shape)
         found = [grad_input if needs[0] else None, grad_h_0 if needs[1] else None, *grads]
-        return found if self.decay_shape is None else [*found, self._gradient_of_decay()]
+        return [*found, *(self._gradient_of_decay() if name == "decay" else None for name in self.modifiers.names)]
 
     def _gradient_of_decay(self) -> Tensor | None:
         """The sums over the states and units that share a factor."""
-        if self.grad_decay is None or self.decay is None or self.decay_shape is None:
+        decay = self.modifiers.decay
+        if self.grad_decay is None or decay is None:
             return None
-        return self.grad_decay.sum_to_size(self.decay.shape).view(self.decay_shape)
+        return self.grad_decay.sum_to_size((decay.shape[0], self.rows, decay.shape[-1])).view(decay.shape)
 
-    def _decay(self, layer: int) -> Tensor | None:
-        """Factors of one layer [D or 1, N, H or 1]."""
-        if self.decay is None or len(self.decay) == 1:
-            return self.decay
-        return self.decay[self.layout.states_of_layer(layer)]
+    def _modifiers(self, layer: int, piece: _Piece) -> Modifiers:
+        """Those of one layer and a piece, plain."""
+        if not self.modifiers.names:
+            return self.modifiers
+        decay, candidate, zoneout, mask = self.modifiers.of_states(self.layout.states_of_layer(layer))
+
+        def rows(factors: Tensor | None) -> Tensor | None:
+            if factors is None or factors.numel() == 1:
+                return factors
+            return plain(factors.reshape(factors.shape[0], self.rows, factors.shape[-1])[:, piece.rows])
+
+        mask = None if mask is None else plain(mask[:, : piece.batch])
+        return Modifiers(rows(decay), rows(candidate), rows(zoneout), mask)
 
     def _layer(
         self,
@@ -116,14 +136,14 @@ class Backward:
             grad_h_0.zero_() if grad_h_n is None else grad_h_0.copy_(grad_h_n)
             grad_h_n = grad_h_0
         for piece in pieces:
-            gates, previous = self._recurrence(layer, piece, grad_output, grad_h_n, grad_h_0, kept)
-            own_kept = kept[:, piece.rows]
+            found = self._recurrence(layer, piece, grad_output, grad_h_n, grad_h_0, kept)
             own_input = None if grad_input is None else grad_input[piece.rows]
             for direction in range(directions):
-                terms = _Terms(
-                    self.layer_inputs[layer][piece.rows], gates[direction], previous[direction], own_kept[direction]
-                )
-                self._gradients(layer, direction, terms, grads, own_input)
+                terms = _Terms(self.layer_inputs[layer][piece.rows], *(values[direction] for values in found))
+                if self.layout.norm:
+                    self._gradients_with_norm(layer, direction, terms, grads, own_input)
+                else:
+                    self._gradients(layer, direction, terms, grads, own_input)
         return grad_input
 
     def _pieces(self) -> list[_Piece]:
@@ -154,8 +174,8 @@ class Backward:
         grad_h_n: Tensor | None,
         grad_h_0: Tensor,
         kept: Tensor,
-    ) -> tuple[Tensor, Tensor]:
-        """Gradients of the gates before their activations [D, N, 4H or 3H], and h before each step [D, N, H], of a piece."""
+    ) -> tuple[Tensor, ...]:
+        """The terms of a piece but for its input, each [D, N, ...]."""
         problem, layout, hidden, dtype, batch = self.problem, self.layout, self.hidden, self.problem.dtype, piece.batch
         before = problem.formula.reset == "before"
         output = self.layer_outputs[layer]
@@ -167,9 +187,8 @@ class Backward:
         else:
             states = output[piece.before : piece.before + batch]
         recurrent = self.weights[layout.of_layer(layer)][1 :: layout.per_direction]
-        sizes, decay, grad_decay = self.batch_sizes, self._decay(layer), None
-        if decay is not None:
-            decay = decay[:, piece.rows].contiguous()  # a copy only of one factor for many pieces
+        sizes, modifiers, grad_decay = self.batch_sizes, self._modifiers(layer, piece), None
+        norm = self._norm(layer, piece, gates) if layout.norm else {}
         if self.grad_decay is not None:
             grad_decay = self.grad_decay[layout.states_of_layer(layer)][:, piece.rows]
         native.backward(
@@ -194,32 +213,85 @@ class Backward:
                 "previous": address(previous, dtype),
                 "grad_h_0": address(grad_h_0[:, :batch], dtype),
                 "grad_decay": None if grad_decay is None else address(grad_decay, dtype),
-                **decay_of(decay, dtype),
+                **self._describe_norm(layer, norm),
+                **describe(modifiers, dtype),
                 "threads": torch.get_num_threads(),
             }
         )
-        return gates, previous
+        return gates, previous, kept[:, piece.rows], *norm.values()
+
+    def _norm(self, layer: int, piece: _Piece, gates: Tensor) -> dict[str, Tensor]:
+        assert self.norm_kept is not None
+        return {
+            "grad_products": torch.empty_like(gates),
+            "grad_inputs": gates.new_empty((*gates.shape[:2], 3 * self.hidden)),
+            "norm_kept": plain(self.norm_kept[layer][:, piece.rows]),
+        }
+
+    def _describe_norm(self, layer: int, tensors: dict[str, Tensor]) -> "_native.NormCall":
+        dtype = self.problem.dtype
+        found: dict[str, Any] = {name: address(values, dtype) for name, values in tensors.items()}
+        if found:
+            own, each = self.weights[self.layout.of_layer(layer)], self.layout.per_direction
+            ends = range(each, len(own) + 1, each)
+            found["gains"] = [address(gain, dtype) for end in ends for gain in own[end - 2 : end]]
+        return cast("_native.NormCall", found)
 
     def _gradients(
         self, layer: int, direction: int, terms: _Terms, grads: list[Tensor | None], grad_input: Tensor | None
     ) -> None:
         """Adds a piece to the gradients of one direction's weights that are asked for, or begins them with it."""
-        problem, dtype = self.problem, self.problem.dtype
         first = self.layout.of_direction(layer, direction).start
+        before = self.problem.formula.reset == "before"
+        self._sums(kind_of(self.problem), terms, grads, first, range(min(self.layout.per_direction, 4)))
+        if grad_input is not None:
+            gates = terms.gates if before else terms.gates[:, self.hidden :]
+            torch.addmm(grad_input, gates, self.weights[first], beta=int(direction > 0), out=grad_input)
+
+    def _gradients_with_norm(
+        self, layer: int, direction: int, terms: _Terms, grads: list[Tensor | None], grad_input: Tensor | None
+    ) -> None:
+        """The same where the products are normalised: weights get their gradients through the norm, gain and bias before it."""
+        assert terms.products is not None
+        assert terms.inputs is not None
+        assert terms.norm_kept is not None
+        layout, hidden, before = self.layout, self.hidden, self.problem.formula.reset == "before"
+        first = layout.of_direction(layer, direction).start
+        three = kind(False, layout.bias, False, False, "before")  # the gates r, z, n
+        self._sums(three, terms._replace(gates=terms.inputs), grads, first, range(1))
+        own = kind(False, layout.bias, False, False, self.problem.formula.reset)
+        self._sums(own, terms._replace(gates=terms.products), grads, first, range(1, 2))
+        if grad_input is not None:
+            torch.addmm(grad_input, terms.inputs, self.weights[first], beta=int(direction > 0), out=grad_input)
+        gates = terms.gates.unflatten(1, (-1, hidden))
+        sides = (gates[:, -3:], gates if before else torch.cat((gates[:, 1:3], gates[:, :1]), 1))
+        normal = terms.norm_kept[:, : 6 * hidden].unflatten(1, (2, 3, hidden)).unbind(1)
+        names = layout.kinds
+        for side, (values, own_normal) in enumerate(zip(sides, normal, strict=True)):
+            for index, term in ((names.index("gain_ih"), own_normal), (2, None)):
+                place = first + index + side
+                if not self.needs[2 + place] or (term is None and not layout.bias):
+                    continue
+                sums = (values if term is None else values * term).sum(0).flatten()
+                grad = grads[place]
+                grads[place] = sums if grad is None else grad + sums
+
+    def _sums(self, kind: Any, terms: _Terms, grads: list[Tensor | None], first: int, own: range) -> None:
+        """Gradients of some tensors of a direction, whose first one is `first`."""
+        dtype, before = self.problem.dtype, self.problem.formula.reset == "before"
         wanted: list[Any] = [None] * 4
         adds = False
-        for index in range(self.layout.per_direction):
+        for index in own:
             if self.needs[2 + first + index]:
                 grad = grads[first + index]
                 adds = grad is not None
                 if grad is None:
                     grad = grads[first + index] = torch.empty_like(self.weights[first + index])
                 wanted[index] = address(grad, dtype)
-        before = problem.formula.reset == "before"
         native.gradients(
             {
                 "itemsize": dtype.itemsize,
-                "kind": kind_of(problem),
+                "kind": kind,
                 "rows": terms.gates.shape[0],
                 "input_size": terms.input.shape[1],
                 "hidden": self.hidden,
@@ -235,6 +307,3 @@ class Backward:
                 "threads": torch.get_num_threads(),
             }
         )
-        if grad_input is not None:
-            gates = terms.gates if before else terms.gates[:, self.hidden :]
-            torch.addmm(grad_input, gates, self.weights[first], beta=int(direction > 0), out=grad_input)

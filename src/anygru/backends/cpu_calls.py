@@ -1,12 +1,13 @@
 """Tensors on their way to the native module, and its forward pass."""
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
 
 from ..formula import Reset
+from ..modifiers import NONE, Modifiers
 from .problem import Problem
 
 missing = ""
@@ -51,14 +52,13 @@ def address(tensor: Tensor, dtype: torch.dtype) -> Tensor | tuple[int, int]:
 
 
 @functools.lru_cache(maxsize=64)
-def kind(bidirectional: bool, bias: bool, reverse: bool, reset: Reset) -> "_native.Kind":
+def kind(bidirectional: bool, bias: bool, reverse: bool, norm: bool, reset: Reset) -> "_native.Kind":
     """The native module's word for the facts that calls of one layer have in common."""
-    return native.Kind(bidirectional, bias, reset == "before", reverse)
+    return native.Kind(bidirectional, bias, reset == "before", reverse, norm)
 
 
 def kind_of(problem: Problem) -> "_native.Kind":
-    _, bidirectional, bias, reverse = problem.layout
-    return kind(bidirectional, bias, reverse, problem.formula.reset)
+    return kind(*problem.layout[1:], problem.formula.reset)
 
 
 def plain(tensor: Tensor) -> Tensor:
@@ -68,11 +68,15 @@ def plain(tensor: Tensor) -> Tensor:
     return tensor.clone() if tensor.data_ptr() % tensor.element_size() else tensor
 
 
-def decay_of(decay: Tensor | None, dtype: torch.dtype) -> "_native.DecayCall":
-    """The arguments that tell the kernels about a decay [L*D or 1, ..., H or 1]."""
-    if decay is None:
-        return {}
-    return {"decay": address(decay, dtype), "decay_states": decay.shape[0], "decay_width": decay.shape[-1]}
+def describe(modifiers: Modifiers, dtype: torch.dtype) -> "_native.ModifiersCall":
+    """The arguments that tell the kernels about the modifiers, which are plain."""
+    found: dict[str, Any] = {}
+    for name, values in zip(modifiers.names, modifiers.present, strict=True):
+        found[name] = address(values, dtype)
+        if name != "mask":
+            alone = name == "zoneout" and values.numel() == 1
+            found |= {f"{name}_states": values.shape[0], f"{name}_width": 0 if alone else values.shape[-1]}
+    return cast("_native.ModifiersCall", found)
 
 
 def _strided(input: Tensor, dtype: torch.dtype) -> Tensor:
@@ -95,7 +99,7 @@ def forward(
     output: Tensor,
     h_n: Tensor,
     reserve: Tensor | None,
-    decay: Tensor | None = None,
+    modifiers: Modifiers = NONE,
 ) -> None:
     """Calls the native forward pass; weights: tensors, or what `native.pack` returned."""
     dtype = problem.dtype
@@ -105,7 +109,7 @@ def forward(
     else:
         addresses = weights
     h_0 = plain(h_0)
-    decay = None if decay is None else plain(decay)
+    modifiers = modifiers if modifiers is NONE else Modifiers.of(modifiers.names, map(plain, modifiers.present))
     if batch_sizes is None:
         steps, batch, input_size = input.shape
         input = _strided(input, dtype)
@@ -138,7 +142,7 @@ def forward(
             "output_row_stride": output.shape[-1],
             "h_n": address(h_n, dtype),
             "reserve": None if reserve is None else address(reserve, dtype),
-            **decay_of(decay, dtype),
+            **describe(modifiers, dtype),
             "threads": torch.get_num_threads(),
         }
     )

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..modifiers import NONE, Modifiers
 from . import aten, reference
 from .problem import Problem
 
@@ -24,7 +25,7 @@ def run(
     h_0: Tensor,
     weights: Sequence[Tensor],
     batch_sizes: Tensor | None,
-    decay: Tensor | None = None,
+    modifiers: Modifiers = NONE,
 ) -> tuple[Tensor, Tensor]:
     """As `reference.run`."""
     if problem.needs_grad:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ..formula import Formula
+from ..modifiers import Noise
 from ..weights import Layout
 
 Between: TypeAlias = Callable[[int, Tensor], "Tensor | tuple[Tensor, Tensor]"]
@@ -22,6 +23,11 @@ class Options(NamedTuple):
     dropout: float | Between
     backend: str | None
     reverse: bool = False
+    norm: bool = False
+    noise: Noise | None = None
+    """Zoneout and recurrent dropout; None: neither."""
+    states: bool = False
+    """The states of every layer at every step are a result, too."""
 
 
 class Problem(NamedTuple):
@@ -45,5 +51,5 @@ class Problem(NamedTuple):
     """Under torch.func (vmap, grad, jvp), forward-mode AD, a dispatch mode, or with tensors that are no plain storage."""
     recorded: bool = False
     """torch.jit.trace or the legacy ONNX exporter records the operations of torch that the call makes."""
-    decayed: bool = False
-    """The state is decayed or reset before some steps."""
+    modified: tuple[str, ...] = ()
+    """The names of the modifiers (`modifiers.py`) that the call has."""

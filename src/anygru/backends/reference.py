@@ -12,6 +12,8 @@ from torch import Tensor
 
 from ..errors import ArgumentError
 from ..formula import Activation, Formula, resolve
+from ..modifiers import NONE, Modifiers
+from ..weights import Layout
 from .problem import Problem
 
 
@@ -26,7 +28,7 @@ def run(
     h_0: Tensor,
     weights: Sequence[Tensor],
     batch_sizes: Tensor | None,
-    decay: Tensor | None = None,
+    modifiers: Modifiers = NONE,
 ) -> tuple[Tensor, Tensor]:
     """All layers and directions.
 
@@ -35,8 +37,7 @@ def run(
         h_0: [L*D, B, H]; for packed rows in order of decreasing length.
         weights: flat, as `functional.gru` takes them.
         batch_sizes: int64 [T] on the CPU: how many sequences have a step t. Never increases.
-        decay: factors of the state before each step, [L*D, T, B, H] (packed rows: [L*D, N, H]); the first dimension may be 1 for
-            all layers and directions, the last for all hidden units. A state whose factor is 0 is 0, whatever it was.
+        modifiers: see `modifiers.py`. A state whose decay is 0 is 0, whatever it was.
 
     Returns:
         output [T, B, D*H] or [N, D*H], and h_n [L*D, B, H].
@@ -48,9 +49,10 @@ def run(
         outputs = []
         for direction in range(layout.directions):
             own = weights[layout.of_direction(layer, direction)]
-            factors = None if decay is None else decay[len(final) if len(decay) > 1 else 0]
+            place = len(final)
+            changes = modifiers.of_states(slice(place, place + 1))
             reverse = layout.is_reverse(direction)
-            output, h_n = _one_direction(problem.formula, input, h_0[len(final)], own, sizes, reverse, factors)
+            output, h_n = _one_direction(problem.formula, layout, input, h_0[place], own, sizes, reverse, changes)
             outputs.append(output)
             final.append(h_n)
         input = outputs[0] if layout.directions == 1 else torch.cat(outputs, -1)
@@ -66,24 +68,25 @@ def gradients(
     weights: Sequence[Tensor],
     batch_sizes: Tensor | None,
     needs: Sequence[bool],
-    decay: Tensor | None = None,
+    modifiers: Modifiers = NONE,
 ) -> list[Tensor | None]:
-    """Gradients for input, h_0, each weight and decay (if given), in that order; differentiable again while grad mode is on.
+    """Gradients for input, h_0, each weight and each modifier that is given, in that order; differentiable again in grad mode.
 
     It is how a fused kernel, whose own backward cannot be differentiated, supports double backward: the forward is computed
     anew from the same tensors in a form that autograd can walk.
 
     Args:
         grad_output, grad_h_n: the gradients that arrived, shaped as the results.
-        needs: which of (input, h_0, *weights, decay) want a gradient; the others get None.
+        needs: which of (input, h_0, *weights, *modifiers.present) want a gradient; the others get None.
     """
     create_graph = torch.is_grad_enabled()
     with torch.enable_grad():
         count = len(weights)
-        inputs = (input, h_0, *weights) if decay is None else (input, h_0, *weights, decay)
+        inputs = (input, h_0, *weights, *modifiers.present)
         if not create_graph:
             inputs = tuple(tensor.detach().requires_grad_(need) for tensor, need in zip(inputs, needs, strict=True))
-        results = run(problem, inputs[0], inputs[1], inputs[2 : 2 + count], batch_sizes, *inputs[2 + count :])
+        changes = Modifiers.of(modifiers.names, inputs[2 + count :])
+        results = run(problem, inputs[0], inputs[1], inputs[2 : 2 + count], batch_sizes, changes)
         wanted = [tensor for tensor, need in zip(inputs, needs, strict=True) if need]
         found = torch.autograd.grad(
             results, wanted, (grad_output, grad_h_n), create_graph=create_graph, allow_unused=True
@@ -94,25 +97,31 @@ def gradients(
 
 def _one_direction(
     formula: Formula,
+    layout: Layout,
     input: Tensor,
     h: Tensor,
     weights: Sequence[Tensor],
     sizes: list[int] | None,
     reverse: bool,
-    decay: Tensor | None,
+    modifiers: Modifiers,
 ) -> tuple[Tensor, Tensor]:
     """Output rows, shaped as the input but for the last dimension, and the final state [B, H]."""
-    weight_ih, weight_hh = weights[:2]
-    bias_ih, bias_hh = weights[2:] if len(weights) == 4 else (None, None)
+    own = dict(zip(layout.kinds, weights, strict=True))
     step = _step_after if formula.reset == "after" else _step_before
-    from_input = F.linear(input, weight_ih, bias_ih)  # [T, B, 3H] or [N, 3H]: one product for all steps
-    steps = _steps(from_input, sizes)
-    factors = (None,) * len(steps) if decay is None else _steps(decay, sizes)
+    steps = _steps(_Product(own, "ih")(input), sizes)  # [T, B, 3H] or [N, 3H]: one product for all steps
+    from_state = _Product(own, "hh")
+    each = [_each_step(values, steps, sizes) for values in modifiers[:3]]
     outputs = []
     for t in range(len(steps))[:: -1 if reverse else 1]:
         # The sequences that have this step are the first, since the longest come first.
         running = None if sizes is None else sizes[t]
-        outputs.append(step(formula, steps[t], _decayed(h[:running], factors[t]), weight_hh, bias_hh))
+        decay, candidate_mask, zoneout = (values[t] for values in each)
+        before = _decayed(h[:running], decay)
+        read = before if modifiers.mask is None else before * modifiers.mask[0, :running]
+        update, candidate = step(formula, steps[t], read, from_state)
+        candidate = candidate if candidate_mask is None else candidate * candidate_mask
+        update = update if zoneout is None else update + zoneout * (1 - update)
+        outputs.append(candidate + update * (before - candidate))
         h = outputs[-1] if running is None or running == h.shape[0] else torch.cat((outputs[-1], h[running:]))
     if reverse:
         outputs.reverse()
@@ -121,9 +130,36 @@ def _one_direction(
     return (torch.stack(outputs) if sizes is None else torch.cat(outputs)), h
 
 
+class _Product:
+    """The product with weight_ih or weight_hh, with its norm and its bias."""
+
+    def __init__(self, weights: dict[str, Tensor], suffix: str) -> None:
+        self.weight, self.bias, self.gain = (weights.get(f"{kind}_{suffix}") for kind in ("weight", "bias", "gain"))
+
+    def __call__(self, values: Tensor, first: int = 0, last: int = 3) -> Tensor:
+        """[..., (last - first) * H]: the gates from `first` to before `last`."""
+        assert self.weight is not None
+        if self.gain is not None and (first, last) == (0, 3):
+            return torch.cat((self(values, 0, 2), self(values, 2, 3)), -1)
+        hidden = self.weight.shape[0] // 3
+        rows = slice(first * hidden, last * hidden)
+        bias = None if self.bias is None else self.bias[rows]
+        if self.gain is None:
+            return F.linear(values, self.weight[rows], bias)
+        product = F.linear(values, self.weight[rows])
+        return F.layer_norm(product, product.shape[-1:], self.gain[rows], bias)
+
+
 def _steps(rows: Tensor, sizes: list[int] | None) -> tuple[Tensor, ...]:
     found: tuple[Tensor, ...] = rows.unbind(0) if sizes is None else rows.split(sizes)
     return found
+
+
+def _each_step(factors: Tensor | None, steps: Sequence[Tensor], sizes: list[int] | None) -> Sequence[Tensor | None]:
+    """Factors of one state [1, T, B, W] or [1, N, W] for each step, or one for all."""
+    if factors is None or factors.numel() == 1:
+        return (None if factors is None else factors.flatten(),) * len(steps)
+    return _steps(factors[0], sizes)
 
 
 def _decayed(h: Tensor, decay: Tensor | None) -> Tensor:
@@ -133,25 +169,20 @@ def _decayed(h: Tensor, decay: Tensor | None) -> Tensor:
     return torch.where((decay == 0) & ~torch.isfinite(h), 0.0, h) * decay
 
 
-def _step_after(formula: Formula, from_input: Tensor, h: Tensor, weight_hh: Tensor, bias_hh: Tensor | None) -> Tensor:
-    """One step of the sequences in h [B, H], from the input's share of the gates [B, 3H]."""
+def _step_after(formula: Formula, from_input: Tensor, h: Tensor, product: _Product) -> tuple[Tensor, Tensor]:
+    """Update gate and candidate of the sequences in h [B, H], from the input's share of the gates [B, 3H]."""
     input_r, input_z, input_n = from_input.chunk(3, -1)
-    state_r, state_z, state_n = F.linear(h, weight_hh, bias_hh).chunk(3, -1)
+    state_r, state_z, state_n = product(h).chunk(3, -1)
     reset = _gate(formula, input_r + state_r)
-    update = _gate(formula, input_z + state_z)
-    candidate = _candidate(formula, input_n + reset * state_n)
-    return candidate + update * (h - candidate)
+    return _gate(formula, input_z + state_z), _candidate(formula, input_n + reset * state_n)
 
 
-def _step_before(formula: Formula, from_input: Tensor, h: Tensor, weight_hh: Tensor, bias_hh: Tensor | None) -> Tensor:
+def _step_before(formula: Formula, from_input: Tensor, h: Tensor, product: _Product) -> tuple[Tensor, Tensor]:
     """The same for reset="before"."""
     input_r, input_z, input_n = from_input.chunk(3, -1)
-    weight_r, weight_z, weight_n = weight_hh.chunk(3)
-    bias_r, bias_z, bias_n = (None, None, None) if bias_hh is None else bias_hh.chunk(3)
-    reset = _gate(formula, input_r + F.linear(h, weight_r, bias_r))
-    update = _gate(formula, input_z + F.linear(h, weight_z, bias_z))
-    candidate = _candidate(formula, input_n + F.linear(reset * h, weight_n, bias_n))
-    return candidate + update * (h - candidate)
+    state_r, state_z = product(h, 0, 2).chunk(2, -1)
+    reset = _gate(formula, input_r + state_r)
+    return _gate(formula, input_z + state_z), _candidate(formula, input_n + product(reset * h, 2, 3))
 
 
 def _gate(formula: Formula, values: Tensor) -> Tensor:

@@ -5,12 +5,15 @@
 //   reset after:   dq = dn r,  dr = dn q r (1 - r)  with q = W_hn h + b_hn;   dh_prev = dh z + W_hr' dr + W_hz' dz +
 //   W_hn' dq reset before:  dp = W_hn' dn,  dr = dp h r (1 - r)  with p = r h;         dh_prev = dh z + dp r + W_hr' dr
 //   + W_hz' dz
+// A modifier changes z and n before they blend, or the state before products read it; through a norm the gradients go
+// on to those of the products.
 // (dn, dz, dr are the gradients before the activations.) A thread owns blocks of hidden units: it makes their gate
 // gradients, waits for the other threads' ones, and multiplies all of them with its columns of W_hh.
 #pragma once
 
 #include "call.hpp"
-#include "decay.hpp"
+#include "modifiers.hpp"
+#include "norm.hpp"
 #include "panels.hpp"
 #include "partition.hpp"
 #include "threads.hpp"
@@ -107,21 +110,25 @@ struct BackwardKernel {
     // The same, decayed: what the step read.
     ANYGRU_INLINE V state_before(Index t, Index b, Index at) const {
         const V h = load(previous_state(t, b) + at, hidden - at);
-        if (!call.decay.data) return h;
-        return decayed<Real>(call.decay, call.sequence.first_row(t) + b, at, hidden - at, h);
+        if (!call.modifiers.decay.data) return h;
+        return decayed(call.modifiers.decay, call.sequence.first_row(t) + b, at, hidden - at, h);
+    }
+
+    // Times the mask of the state in products.
+    ANYGRU_INLINE V masked(Index b, Index at, V value) const {
+        return call.modifiers.mask ? value * load(call.modifiers.mask + b * hidden + at, hidden - at) : value;
     }
 
     struct Saved {
         V dh, r, z, n, last, h;
-        Index left;
+        Index at, left, row;
         Real* gates;  // row of grad_gates, at this block
     };
 
     ANYGRU_INLINE Saved saved(Index t, Index b, Index block) const {
-        const Index at = block * L;
-        const Index row = call.sequence.first_row(t) + b;
-        const Real* kept = call.kept + row * 4 * hidden + at;
         Saved now;
+        const Index at = now.at = block * L, row = now.row = call.sequence.first_row(t) + b;
+        const Real* kept = call.kept + row * 4 * hidden + at;
         now.left = hidden - at;
         now.dh = load(call.carry + b * call.pitch + at);
         if (call.grad_output.data)
@@ -132,8 +139,19 @@ struct BackwardKernel {
         now.last = load(kept + 3 * hidden, now.left);
         now.h = state_before(t, b, at);
         now.gates = call.grad_gates + row * width + at;
-        if (call.previous) store(call.previous + row * hidden + at, now.h, now.left);
+        if (call.previous) store(call.previous + row * hidden + at, masked(b, at, now.h), now.left);
         return now;
+    }
+
+    // Gradients of update gate and candidate before their activations, and that of h through the blend.
+    struct Parts {
+        V dz, dn, dh;
+    };
+
+    ANYGRU_INLINE Parts parts(const Saved& s) const {
+        const Blend<Real> blend(call.modifiers, s.row, s.at, s.left, s.z, s.n);
+        return {s.dh * (s.h - blend.n) * blend.kept * s.z * (Real(1) - s.z),
+                s.dh * (Real(1) - blend.z) * blend.masked * (Real(1) - s.n * s.n), s.dh * blend.z};
     }
 
     void step_after(Index t, Index parity) {
@@ -141,20 +159,21 @@ struct BackwardKernel {
         for_rows(size, [&](Index, Index b) {
             for (Index block = share.first_block; block < share.last_block; ++block) {
                 const Saved s = saved(t, b, block);
-                const V rest = Real(1) - s.z;
-                const V dn = s.dh * rest * (Real(1) - s.n * s.n);
-                const V dz = s.dh * (s.h - s.n) * s.z * rest;
-                const V dr = dn * s.last * s.r * (Real(1) - s.r);
-                store(s.gates, dn * s.r, s.left);
-                store(s.gates + hidden, dr, s.left);
-                store(s.gates + 2 * hidden, dz, s.left);
-                store(s.gates + 3 * hidden, dn, s.left);
-                store(call.carry + b * call.pitch + block * L, s.dh * s.z);
+                const Parts d = parts(s);
+                store(s.gates, d.dn * s.r, s.left);
+                store(s.gates + hidden, d.dn * s.last * s.r * (Real(1) - s.r), s.left);
+                store(s.gates + 2 * hidden, d.dz, s.left);
+                store(s.gates + 3 * hidden, d.dn, s.left);
+                store(call.carry + b * call.pitch + block * L, d.dh);
+            }
+            if (call.norm) {
+                through_norms(t, b, false);
+                through_norms(t, b, true);
             }
         });
         exchange();
         multiply(t, size, {0, 2, 1, call.packed}, {hidden, 0, 2, nullptr}, parity,
-                 [&](Real* carry, V sum, Index place) { settle(t, carry, load(carry) + sum, place); });
+                 [&](Real* carry, V sum, Index place) { settle(t, carry, sum, place); });
     }
 
     void step_before(Index t, Index parity) {
@@ -162,11 +181,12 @@ struct BackwardKernel {
         for_rows(size, [&](Index, Index b) {
             for (Index block = share.first_block; block < share.last_block; ++block) {
                 const Saved s = saved(t, b, block);
-                const V rest = Real(1) - s.z;
-                store(s.gates + hidden, s.dh * (s.h - s.n) * s.z * rest, s.left);
-                store(s.gates + 2 * hidden, s.dh * rest * (Real(1) - s.n * s.n), s.left);
-                store(call.carry + b * call.pitch + block * L, s.dh * s.z);
+                const Parts d = parts(s);
+                store(s.gates + hidden, d.dz, s.left);
+                store(s.gates + 2 * hidden, d.dn, s.left);
+                store(call.carry + b * call.pitch + block * L, d.dh);
             }
+            if (call.norm) through_norms(t, b, true);
         });
         exchange();
         const Real* candidate = call.packed ? call.packed + share.blocks * 2 * hidden * L : nullptr;
@@ -174,23 +194,43 @@ struct BackwardKernel {
             const Index b = place / call.pitch, at = place % call.pitch;
             const Index row = call.sequence.first_row(t) + b, left = hidden - at;
             const V r = load(call.kept + row * 4 * hidden + at, left);
-            const V h = state_before(t, b, at);
+            const V h = masked(b, at, state_before(t, b, at));
             store(call.grad_gates + row * width + at, dp * h * r * (Real(1) - r), left);
-            store(carry, fused(dp, r, load(carry)));
+            store(carry, fused(dp, masked(b, at, r), load(carry)));
         });
+        for_rows(call.norm ? size : 0, [&](Index, Index b) { through_norms(t, b, false); });
         exchange();
         multiply(t, size, {0, 0, 2, call.packed}, {}, parity,
-                 [&](Real* carry, V sum, Index place) { settle(t, carry, load(carry) + sum, place); });
+                 [&](Real* carry, V sum, Index place) { settle(t, carry, sum, place); });
     }
 
-    // Gradient of the state that step t read, on to the state before it was decayed.
-    ANYGRU_INLINE void settle(Index t, Real* carry, V gradient, Index place) {
-        if (!call.decay.data) return store(carry, gradient);
+    // Gradients of the reset and update gates, or those of the candidate, on to the products with state and input.
+    void through_norms(Index t, Index b, bool candidate) const {
+        const Index row = call.sequence.first_row(t) + b;
+        const NormRow<const Real> kept(call.norm_kept, row, hidden);
+        const Real* const gates = call.grad_gates + row * width;
+        Real* const products = call.grad_products + row * width;
+        Real* const inputs = call.grad_inputs + row * 3 * hidden;
+        const Index gate = candidate ? 2 : 0, at = gate * hidden;
+        const Index from_input = call.reset_before ? at : at + hidden;
+        const Index from_state = call.reset_before ? at : candidate ? 0 : hidden;
+        const int count = candidate ? 1 : 2;
+        through_norm(count, hidden, gates + from_state, call.norm.gain_hh + at, kept.state + at,
+                     kept.scales[candidate ? 3 : 2], products + from_state);
+        through_norm(count, hidden, gates + from_input, call.norm.gain_ih + at, kept.input + at,
+                     kept.scales[candidate ? 1 : 0], inputs + at);
+    }
+
+    // The gradient of the state as products of step t read it, added to the carry, and on to the state before it was
+    // decayed.
+    ANYGRU_INLINE void settle(Index t, Real* carry, V sum, Index place) {
         const Index b = place / call.pitch, at = place % call.pitch, left = hidden - at;
+        const V gradient = load(carry) + masked(b, at, sum);
+        if (!call.modifiers.decay.data) return store(carry, gradient);
         const Index row = call.sequence.first_row(t) + b;
         if (call.grad_decay)
             store(call.grad_decay + row * hidden + at, gradient * load(previous_state(t, b) + at, left), left);
-        store(carry, decayed<Real>(call.decay, row, at, left, gradient));
+        store(carry, decayed(call.modifiers.decay, row, at, left, gradient));
     }
 
     void exchange() {
@@ -222,7 +262,8 @@ struct BackwardKernel {
     template <class Finish>
     ANYGRU_INLINE void multiply(Index t, Index size, const Part& part, const Part& next, Index parity,
                                 const Finish& finish) {
-        const Real* gates = call.grad_gates + call.sequence.first_row(t) * width + part.column;
+        const Real* gates = call.norm ? call.grad_products : call.grad_gates;
+        gates += call.sequence.first_row(t) * width + part.column;
         Index count = 0;
         for_rows(size, [&](Index, Index b) { rows[count++] = gates + b * width; });
         const Index first = share.first_block, last = share.last_block;

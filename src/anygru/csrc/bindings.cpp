@@ -44,6 +44,7 @@ anygru::Shape make_shape(const Arguments& given, Index input_size, Index layers)
     shape.layers = int(layers);
     shape.directions = kind.bidirectional ? 2 : 1;
     shape.bias = kind.bias;
+    shape.norm = kind.norm;
     shape.reset_before = kind.reset_before;
     shape.reverse = kind.reverse;
     shape.rows = multiply({steps, batch}, "the batch");
@@ -62,7 +63,7 @@ anygru::Shape make_shape(const Arguments& given, Index input_size, Index layers)
         shape.sizes = steps ? values : &none;
     }
     // The largest arrays that any pass makes from this shape.
-    multiply({shape.rows + batch + 1, Index(shape.directions), layers, 5, hidden}, "hidden");
+    multiply({shape.rows + batch + 1, Index(shape.directions), layers, 16, hidden}, "hidden");
     multiply({3, hidden + 64, hidden + 64}, "hidden");
     multiply({3, hidden + 64, input_size + 64}, "input_size");
     return shape;
@@ -106,7 +107,7 @@ std::vector<const Real*> weight_list(const anygru::Shape& shape, nb::handle give
         const Index width = kind == 0   ? shape.layer_input(int(i / each) / shape.directions)
                             : kind == 1 ? shape.hidden
                                         : 1;
-        const char* name = kind == 0 ? "weight_ih" : kind == 1 ? "weight_hh" : kind == 2 ? "bias_ih" : "bias_hh";
+        const char* name = kind == 0 ? "weight_ih" : kind == 1 ? "weight_hh" : "a bias or gain";
         result[i] = tensor<const Real>(nb::handle(PyList_GET_ITEM(weights.ptr(), Py_ssize_t(i))),
                                        multiply({3, shape.hidden, width}, name), name);
     }
@@ -114,14 +115,22 @@ std::vector<const Real*> weight_list(const anygru::Shape& shape, nb::handle give
 }
 
 template <class Real>
-anygru::Decays<Real> decays(const Arguments& given, const anygru::Shape& shape) {
-    if (!given.find(keys::decay).is_valid()) return {};
+anygru::StateFactors<Real> factors(const Arguments& given, const anygru::Shape& shape, const keys::FactorKeys& which) {
+    if (!given.find(which.data).is_valid()) return {};
+    const std::string name = which.data.name;
     const Index states = Index(shape.layers) * shape.directions;
-    const Index given_states = given.number(keys::decay_states), width = given.number(keys::decay_width);
-    if (given_states != 1 && given_states != states) refuse("decay must be one for all states or one for each");
-    if (width != 1 && width != shape.hidden) refuse("decay must have 1 or H values a row");
-    const Real* data = given.tensor<const Real>(keys::decay, multiply({given_states, shape.rows, width}, "decay"));
-    return {data, width, given_states == 1};
+    const Index given_states = given.number(which.states), width = given.number(which.width);
+    if (given_states != 1 && given_states != states) refuse(name + " must be one for all states or one for each");
+    if (width != 0 && width != 1 && width != shape.hidden) refuse(name + " must have 0, 1 or H values a row");
+    const Index count = width ? multiply({given_states, shape.rows, width}, which.data.name) : 1;
+    return {given.tensor<const Real>(which.data, count), width, given_states == 1};
+}
+
+template <class Real>
+anygru::StateModifiers<Real> modifiers(const Arguments& given, const anygru::Shape& shape) {
+    const Index states = multiply({shape.layers, shape.directions, shape.batch, shape.hidden}, "mask");
+    return {factors<Real>(given, shape, keys::decay), factors<Real>(given, shape, keys::candidate),
+            factors<Real>(given, shape, keys::zoneout), given.optional_tensor<const Real>(keys::mask, states)};
 }
 
 template <class Real>
@@ -137,7 +146,7 @@ void forward(const Arguments& given) {
         rows<Real>(given, shape, features, {keys::output, keys::output_step_stride, keys::output_row_stride});
     arguments.h_0 = given.tensor<const Real>(keys::h_0, states);
     arguments.h_n = given.tensor<Real>(keys::h_n, states);
-    arguments.decays = decays<Real>(given, shape);
+    arguments.modifiers = modifiers<Real>(given, shape);
     arguments.reserve = given.optional_tensor<Real>(keys::reserve, anygru::reserve_size(shape));
     arguments.threads = thread_count(given.number(keys::threads));
     const nb::handle weights = given.get(keys::weights);
@@ -149,6 +158,19 @@ void forward(const Arguments& given) {
     }
     nb::gil_scoped_release release;
     anygru::forward(arguments);
+}
+
+template <class Real>
+void take_norm(const Arguments& given, anygru::BackwardArguments<Real>& arguments) {
+    const anygru::Shape& shape = arguments.shape;
+    const Index unit_rows = shape.rows * shape.directions * shape.hidden;
+    const Index width = anygru::norm_width(shape.hidden);
+    arguments.norm_kept = given.tensor<const Real>(keys::norm_kept, shape.rows * shape.directions * width);
+    arguments.grad_products = given.tensor<Real>(keys::grad_products, (shape.reset_before ? 3 : 4) * unit_rows);
+    arguments.grad_inputs = given.tensor<Real>(keys::grad_inputs, 3 * unit_rows);
+    const auto gains = nb::cast<nb::list>(given.get(keys::gains));
+    if (gains.size() != 2 * std::size_t(shape.directions)) refuse("gains must be two tensors a direction");
+    for (nb::handle gain : gains) arguments.gains.push_back(tensor<const Real>(gain, 3 * shape.hidden, "gains"));
 }
 
 template <class Real>
@@ -169,9 +191,10 @@ void backward(const Arguments& given) {
     arguments.kept = given.tensor<const Real>(keys::kept, 4 * unit_rows);
     arguments.grad_gates = given.tensor<Real>(keys::grad_gates, (shape.reset_before ? 3 : 4) * unit_rows);
     arguments.previous = given.optional_tensor<Real>(keys::previous, unit_rows);
-    arguments.decays = decays<Real>(given, shape);
+    arguments.modifiers = modifiers<Real>(given, shape);
     arguments.grad_decay = given.optional_tensor<Real>(keys::grad_decay, unit_rows);
     arguments.grad_h_0 = given.tensor<Real>(keys::grad_h_0, states);
+    if (shape.norm) take_norm(given, arguments);
     const auto weights_hh = nb::cast<nb::list>(given.get(keys::weights_hh));
     if (weights_hh.size() != std::size_t(shape.directions)) refuse("weights_hh must have one tensor a direction");
     const Index square = multiply({3, shape.hidden, shape.hidden}, "weight_hh");
@@ -230,8 +253,8 @@ void draw_reals(anygru::Mersenne& stream, Real* out, Index count, bool normal, d
            : anygru::draw_uniform<Real>(stream, out, count, Real(first), Real(second));
 }
 
-// `kind` is "words" (64 bits each), or "uniform" (from `first` to `second`) or "normal" (mean and deviation), followed by 32
-// or 64.
+// `kind` is "words" (64 bits each), or "uniform" (from `first` to `second`) or "normal" (mean and deviation), followed
+// by 32 or 64.
 Index mersenne(nb::handle state, Index position, nb::handle out, Index count, const std::string& kind, double first,
                double second) {
     if (position < 0 || position > anygru::mersenne_words || count < 0) refuse("no such place in the state");
@@ -261,11 +284,12 @@ NB_MODULE(_native, m) {
     nb::class_<Kind>(m, "Kind", "What calls of one layer have in common.")
         .def(
             "__init__",
-            [](Kind* self, bool bidirectional, bool bias, bool reset_before, bool reverse) {
+            [](Kind* self, bool bidirectional, bool bias, bool reset_before, bool reverse, bool norm) {
                 if (bidirectional && reverse) refuse("reverse goes with one direction");
-                new (self) Kind{bidirectional, bias, reset_before, reverse};
+                new (self) Kind{bidirectional, bias, reset_before, reverse, norm};
             },
-            nb::arg("bidirectional"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("reverse"));
+            nb::arg("bidirectional"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("reverse"),
+            nb::arg("norm") = false);
 
     m.def(
         "forward",
@@ -320,10 +344,9 @@ NB_MODULE(_native, m) {
         nb::arg("values"), nb::arg("count"),
         "The sum of an array as one thread reads it fastest; `anygru bench` times it.");
 
-    m.def(
-        "mersenne", &mersenne, nb::arg("state"), nb::arg("position"), nb::arg("out"), nb::arg("count"), nb::arg("kind"),
-        nb::arg("first") = 0.0, nb::arg("second") = 0.0,
-        "Draws from the state of a mt19937_64, which moves on, and gives the next position.");
+    m.def("mersenne", &mersenne, nb::arg("state"), nb::arg("position"), nb::arg("out"), nb::arg("count"),
+          nb::arg("kind"), nb::arg("first") = 0.0, nb::arg("second") = 0.0,
+          "Draws from the state of a mt19937_64, which moves on, and gives the next position.");
 
     m.def(
         "isa", [] { return anygru::kernels().name; }, "The instruction set in use.");

@@ -41,13 +41,33 @@ struct Sequence {
     }
 };
 
-// Factors of the state before each step: [rows, width] with one for each hidden unit, or, where width is 1, one for all
-// of them. A state whose factor is 0 is 0, whatever it was.
+// Factors [rows, width]: one for each hidden unit, where width is 1 one for all of them, and where it is 0 one for
+// everything.
 template <class Real>
-struct Decay {
+struct Factors {
     const Real* data;  // null: none
     Index width;
 };
+
+template <class Real>
+struct Modifiers {
+    Factors<Real> decay;      // of the state before each step; a state whose factor is 0 is 0, whatever it was
+    Factors<Real> candidate;  // of the candidate: recurrent dropout after Semeniuta et al.
+    Factors<Real> zoneout;    // the share of the old state in the new one
+    const Real* mask;         // [B, H] of the state in products: recurrent dropout after Gal and Ghahramani; or null
+};
+
+// Layer norm of the products with the weights, or none.
+template <class Real>
+struct Norm {
+    const Real* gain_ih;  // [3H]; null: none
+    const Real* gain_hh;  // [3H]
+
+    explicit operator bool() const { return gain_ih != nullptr; }
+};
+
+// Values a row that a norm keeps for backward: normalised products with the input and with the state, and the factors.
+constexpr Index norm_width(Index hidden) { return 6 * hidden + 4; }
 
 // How the threads of one team share a layer: a grid of row groups times block groups. Threads of one row group exchange
 // h after every step; row groups never meet.
@@ -75,7 +95,9 @@ struct Forward {
     const Real* bias_ih;     // [3H] or null
     const Real* bias_hh;     // [3H] or null
     Real* kept;              // [rows, 4, H]: r, z, n and W_hn h + b_hn (after) or r * h (before); null: inference
-    Decay<Real> decay;
+    Modifiers<Real> modifiers;
+    Norm<Real> norm;
+    Real* norm_kept;  // [rows, norm_width]; null: inference
 
     Grid grid;
     bool from_the_end;  // the first step walks over the blocks backwards
@@ -85,7 +107,8 @@ struct Forward {
     bool packs_input;   // whether `packed` begins with the weights of the input, or holds the recurrent ones only
     Index operand_bytes;  // of a row in the form that is multiplied; 0: as it is
     Real* bias;         // [blocks, 4, lanes]
-    Real* state;        // [2, B, pitch] h of the last step and of this one
+    Real* state;        // [2, B, pitch] h of the last step and of this one, as products read it
+    Real* held;         // [B, pitch] h of the last step, where `state` is masked; else null
     Real* reset_state;  // [B, 2, pitch] r * h and z; reset_before only
     Index pitch;
     Real* scratch;  // [threads, scratch_size]
@@ -110,8 +133,12 @@ struct Backward {
     const Real* weight_hh;  // [3H, H]
     const Real* kept;       // [rows, 4, H]
     Real* grad_gates;       // after [rows, 4, H]: W_hn h, r, z, W_in x; before [rows, 3, H]: r, z, n
-    Real* previous;         // [rows, H] h before each step, or null
-    Decay<Real> decay;
+    Real* grad_products;    // the same before the norm, if there is one: what the product with the state gets
+    Real* grad_inputs;      // [rows, 3, H]: r, z, n, likewise what that with the input gets
+    Real* previous;         // [rows, H] h before each step as products read it, or null
+    Modifiers<Real> modifiers;
+    Norm<Real> norm;
+    const Real* norm_kept;
     Real* grad_decay;  // [rows, H] or null
     Real* grad_h_0;    // [B, H]
 

@@ -38,6 +38,7 @@ bool take_weights(nb::handle weights, const Kind& kind, ForwardArguments<Real>& 
     Shape& shape = arguments.shape;
     shape.directions = kind.bidirectional ? 2 : 1;
     shape.bias = kind.bias;
+    shape.norm = kind.norm;
     shape.reset_before = kind.reset_before;
     shape.reverse = kind.reverse;
     const bool list = PyList_CheckExact(weights.ptr());
@@ -285,7 +286,7 @@ nb::object backward_of_layer(const Arguments& given, const TensorView& view) {
     shape.rows = shape.steps * shape.batch;
     // The gradients of the gates of more rows would leave the cache before the sums read them.
     const bool long_one = shape.rows > rows_at_once && shape.steps > 1;
-    if (shape.rows == 0 || long_one || shape.input_size == 0) return nb::none();
+    if (shape.rows == 0 || long_one || shape.input_size == 0 || kind.norm) return nb::none();
     if (!take_weights<Real>(given.get(keys::weights), kind, forward) || shape.layers * shape.directions != 1)
         return nb::none();
     const Index states = shape.batch * shape.hidden, units = shape.rows * shape.hidden;

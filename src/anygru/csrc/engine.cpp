@@ -1,7 +1,6 @@
 #include "engine.hpp"
 
 #include <algorithm>
-#include <memory>
 
 #define ANYGRU_VARIANT portable
 #include "partition.hpp"
@@ -29,6 +28,7 @@ struct Team {
     Real* packed;
     Real* bias;
     Real* state;
+    Real* held;
     Real* reset_state;
     Real* scratch;
 };
@@ -61,7 +61,7 @@ public:
         }
         Grid grid{plan_.division.row_groups, plan_.division.block_groups, nullptr, nullptr};
         const ScratchLayout layout(shape_.batch, plan_.chunk, grid, blocks_, kernels_.lanes, kernels.tile_rows,
-                                   kernels.depth_block);
+                                   kernels.depth_block, 0, shape_.norm);
         scratch_size_ = layout.bytes(sizeof(Real)) / Index(sizeof(Real));
         Parts dry;
         lay_out(dry);
@@ -98,6 +98,7 @@ private:
             team.packed = packs ? parts.take<Real>(panels) : nullptr;
             team.bias = arguments_.packed ? nullptr : parts.take<Real>(blocks_ * 4 * kernels_.lanes);
             team.state = parts.take<Real>(2 * shape_.batch * pitch_);
+            team.held = arguments_.modifiers.mask ? parts.take<Real>(shape_.batch * pitch_) : nullptr;
             team.reset_state = shape_.reset_before ? parts.take<Real>(2 * shape_.batch * pitch_) : nullptr;
             team.scratch = parts.take<Real>(members * scratch_size_);
         }
@@ -114,6 +115,20 @@ private:
         const Index size = shape_.rows * shape_.directions * shape_.hidden;
         if (!arguments_.reserve) return between_ + (layer % between_buffers_) * size;
         return arguments_.reserve + shape_.layers * shape_.directions * shape_.rows * 4 * shape_.hidden + layer * size;
+    }
+
+    Norm<Real> norm(int place, const Real* const* gains) const {
+        if (!shape_.norm) return {};
+        if (!arguments_.packed) return {gains[0], gains[1]};
+        const Real* packed = arguments_.packed->gains[place];
+        return {packed, packed + 3 * shape_.hidden};
+    }
+
+    Real* norm_kept(int place) const {
+        if (!shape_.norm || !arguments_.reserve) return nullptr;
+        const Index all = Index(shape_.layers) * shape_.directions;
+        Real* const kept = arguments_.reserve + reserve_size(shape_) - all * shape_.rows * norm_width(shape_.hidden);
+        return kept + place * shape_.rows * norm_width(shape_.hidden);
     }
 
     void work(int thread) {
@@ -154,7 +169,9 @@ private:
         call.bias_ih = shape_.bias ? weights[2] : nullptr;
         call.bias_hh = shape_.bias ? weights[3] : nullptr;
         call.kept = arguments_.reserve ? arguments_.reserve + place * shape_.rows * 4 * hidden : nullptr;
-        call.decay = arguments_.decays.of(place, shape_.rows);
+        call.modifiers = arguments_.modifiers.of(place, shape_);
+        call.norm = norm(place, weights + given - 2);
+        call.norm_kept = norm_kept(place);
         call.grid = {plan_.division.row_groups, plan_.division.block_groups, team.all, team.row_groups};
         call.from_the_end = from_the_end_;
         call.chunk = plan_.chunk;
@@ -163,6 +180,7 @@ private:
         call.packs_input = packs_input_;
         call.bias = arguments_.packed ? arguments_.packed->biases[place] : team.bias;
         call.state = team.state;
+        call.held = team.held;
         call.reset_state = team.reset_state;
         call.pitch = pitch_;
         call.scratch = team.scratch;
@@ -258,7 +276,13 @@ private:
         call.kept = arguments_.kept + direction * rows * 4 * hidden;
         call.grad_gates = arguments_.grad_gates + direction * rows * (shape_.reset_before ? 3 : 4) * hidden;
         call.previous = arguments_.previous ? arguments_.previous + direction * rows * hidden : nullptr;
-        call.decay = arguments_.decays.of(direction, rows);
+        call.modifiers = arguments_.modifiers.of(direction, shape_);
+        if (shape_.norm) {
+            call.norm = {arguments_.gains[2 * direction], arguments_.gains[2 * direction + 1]};
+            call.norm_kept = arguments_.norm_kept + direction * rows * norm_width(hidden);
+            call.grad_products = arguments_.grad_products + (call.grad_gates - arguments_.grad_gates);
+            call.grad_inputs = arguments_.grad_inputs + direction * rows * 3 * hidden;
+        }
         call.grad_decay = arguments_.grad_decay ? arguments_.grad_decay + direction * rows * hidden : nullptr;
         call.grad_h_0 = arguments_.grad_h_0 + direction * batch * hidden;
         call.grid = {division_.row_groups, division_.block_groups, team.all, team.row_groups};
@@ -284,7 +308,8 @@ private:
 
 Index reserve_size(const Shape& shape) {
     const Index gates = Index(shape.layers) * shape.directions * shape.rows * 4 * shape.hidden;
-    return gates + Index(shape.layers - 1) * shape.rows * shape.directions * shape.hidden;
+    const Index norms = shape.norm ? Index(shape.layers) * shape.directions * shape.rows * norm_width(shape.hidden) : 0;
+    return gates + Index(shape.layers - 1) * shape.rows * shape.directions * shape.hidden + norms;
 }
 
 template <class Real>
@@ -329,52 +354,11 @@ void gradients(Gradients<Real> call, int threads) {
 
 const void* variant_in_use() { return &kernels(); }
 
-template <class Real>
-Packed<Real>* pack(const Shape& shape, const std::vector<const Real*>& weights) {
-    const KernelsOf<Real>& variant = kernels().of<Real>();
-    const Index blocks = (shape.hidden + variant.lanes - 1) / variant.lanes;
-    auto result = std::make_unique<Packed<Real>>();
-    result->variant = variant_in_use();
-    result->shape = shape;
-    const auto lay_out = [&](Parts& parts) {
-        result->panels.clear();
-        result->biases.clear();
-        for (int layer = 0; layer < shape.layers; ++layer)
-            for (int direction = 0; direction < shape.directions; ++direction) {
-                result->panels.push_back(
-                    parts.take<Real>(blocks * 3 * variant.lanes * (shape.layer_input(layer) + shape.hidden)));
-                result->biases.push_back(parts.take<Real>(blocks * 4 * variant.lanes));
-            }
-    };
-    Parts dry;
-    lay_out(dry);
-    Parts parts(result->memory.reserve(dry.used()));
-    lay_out(parts);
-    for (std::size_t place = 0; place < result->panels.size(); ++place) {
-        const Real* const* given = weights.data() + place * shape.weights_a_direction();
-        Forward<Real> call{};
-        call.input_size = shape.layer_input(int(place) / shape.directions);
-        call.hidden = shape.hidden;
-        call.reset_before = shape.reset_before;
-        call.weight_ih = given[0];
-        call.weight_hh = given[1];
-        call.bias_ih = shape.bias ? given[2] : nullptr;
-        call.bias_hh = shape.bias ? given[3] : nullptr;
-        call.packed = result->panels[place];
-        call.packs_input = true;
-        call.bias = result->biases[place];
-        variant.pack(call, 0, blocks);
-    }
-    return result.release();
-}
-
 template void forward(const ForwardArguments<float>&);
 template void forward(const ForwardArguments<double>&);
 template void backward(const BackwardArguments<float>&);
 template void backward(const BackwardArguments<double>&);
 template void gradients(Gradients<float>, int);
 template void gradients(Gradients<double>, int);
-template Packed<float>* pack(const Shape&, const std::vector<const float*>&);
-template Packed<double>* pack(const Shape&, const std::vector<const double*>&);
 
 }  // namespace anygru

@@ -16,11 +16,12 @@ struct Shape {
     int layers, directions;
     bool bias;
     bool reset_before;
+    bool norm;           // layer norm; its gains follow the weights of a direction
     bool reverse;        // the only direction reads from the last step to the first
     const Index* sizes;  // ragged: [T]; dense: null
 
     bool is_reverse(int direction) const { return reverse || direction == 1; }
-    int weights_a_direction() const { return bias ? 4 : 2; }
+    int weights_a_direction() const { return (bias ? 4 : 2) + (norm ? 2 : 0); }
     Index layer_input(int layer) const { return layer == 0 ? input_size : directions * hidden; }
 };
 
@@ -31,25 +32,38 @@ struct Packed {
     Shape shape;
     std::vector<Real*> panels;  // [layers * directions]
     std::vector<Real*> biases;
+    std::vector<Real*> gains;  // [2, 3H] of each, with layer norm
     Workspace memory;
 };
 
-// See Decay; one for each direction of each layer, or a single one for all of them.
+// See Factors; one for each direction of each layer, or a single one for all of them.
 template <class Real>
-struct Decays {
+struct StateFactors {
     const Real* data;
     Index width;
     bool shared;
 
-    Decay<Real> of(Index place, Index rows) const {
+    Factors<Real> of(Index place, Index rows) const {
         return {data && !shared ? data + place * rows * width : data, width};
+    }
+};
+
+// See Modifiers, of all directions of all layers.
+template <class Real>
+struct StateModifiers {
+    StateFactors<Real> decay, candidate, zoneout;
+    const Real* mask;  // [layers * directions, B, H] or null
+
+    Modifiers<Real> of(Index place, const Shape& shape) const {
+        return {decay.of(place, shape.rows), candidate.of(place, shape.rows), zoneout.of(place, shape.rows),
+                mask ? mask + place * shape.batch * shape.hidden : nullptr};
     }
 };
 
 template <class Real>
 struct ForwardArguments {
     Shape shape;
-    Decays<Real> decays;
+    StateModifiers<Real> modifiers;
     Rows<const Real> input;
     const Real* h_0;  // [layers * directions, B, H] or null: zero
     std::vector<const Real*> weights;
@@ -62,11 +76,15 @@ struct ForwardArguments {
 
 template <class Real>
 struct BackwardArguments {
-    Decays<Real> decays;
-    Real* grad_decay;              // [directions, rows, H] or null
-    Shape shape;                   // of one layer
-    Rows<const Real> grad_output;  // data null: zero
-    const Real* grad_h_n;          // [directions, B, H] or null
+    StateModifiers<Real> modifiers;
+    Real* grad_decay;                // [directions, rows, H] or null
+    std::vector<const Real*> gains;  // [directions, 2] of a layer norm
+    const Real* norm_kept;           // [directions, rows, norm_width]
+    Real* grad_products;             // as grad_gates
+    Real* grad_inputs;               // [directions, rows, 3, H]
+    Shape shape;                     // of one layer
+    Rows<const Real> grad_output;    // data null: zero
+    const Real* grad_h_n;            // [directions, B, H] or null
     Rows<const Real> output;
     const Real* h_0;
     const Real* kept;                     // [directions, rows, 4, H]
@@ -78,7 +96,7 @@ struct BackwardArguments {
 };
 
 // Values that a forward pass keeps: [layers, directions, rows, 4, H], then the outputs of all layers but the last,
-// [layers - 1, rows, directions * H].
+// [layers - 1, rows, directions * H], then with layer norm [layers, directions, rows, norm_width].
 Index reserve_size(const Shape& shape);
 
 template <class Real>

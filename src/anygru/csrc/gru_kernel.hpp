@@ -12,8 +12,9 @@
 
 #include "activations.hpp"
 #include "call.hpp"
-#include "decay.hpp"
 #include "formats.hpp"
+#include "modifiers.hpp"
+#include "norm.hpp"
 #include "partition.hpp"
 #include "threads.hpp"
 
@@ -42,7 +43,7 @@ struct ForwardKernel {
     ForwardKernel(const Forward<Real>& forward, int member)
         : call(forward), share(forward.grid, member, (forward.hidden + L - 1) / L, tile_rows), blocks(share.blocks) {
         const ScratchLayout layout(call.sequence.batch, call.chunk, call.grid, blocks, L, tile_rows, deepest_block,
-                                   call.operand_bytes);
+                                   call.operand_bytes, bool(call.norm));
         char* memory = reinterpret_cast<char*>(call.scratch + member * call.scratch_size);
         rows = reinterpret_cast<const Operand**>(memory);
         converted = memory + layout.operands;
@@ -70,6 +71,13 @@ struct ForwardKernel {
         }
     }
 
+    // What the parts of one step share.
+    struct Step {
+        Index t, size, slot;
+        const Real* previous;  // state buffers
+        Real* next;
+    };
+
     Index step_at(Index number) const { return call.reverse ? call.sequence.steps - 1 - number : number; }
 
     Real* state(Index parity) const { return call.state + parity * call.sequence.batch * call.pitch; }
@@ -91,37 +99,25 @@ struct ForwardKernel {
             const bool empty = call.sequence.steps == 0 || b >= call.sequence.size(0);
             if (empty)
                 std::memcpy(call.h_n + b * call.hidden, state(0) + b * call.pitch, sizeof(Real) * call.hidden);
-            else if (call.decay.data)
-                decay_first(b);
+            else if (changes_state())
+                modify_first(b);
         }
         if (share.members > 1) call.grid.team->wait();
     }
 
-    // Both buffers hold the state as the next step reads it, with that step's decay; here for the first step of
+    // Whether a step reads another state than the one that the last step gave.
+    bool changes_state() const { return call.modifiers.decay.data || call.held; }
+
+    // The state buffers hold the state as the next step reads it, decayed before that step; here for the first step of
     // sequence b.
-    void decay_first(Index b) {
+    void modify_first(Index b) {
         Index t = step_at(0);
         while (call.sequence.size(t) <= b) --t;  // in reverse, the shorter sequences start later
-        const Index row = call.sequence.first_row(t) + b;
+        const NextRows first{call.sequence.first_row(t), call.modifiers.decay.data ? b + 1 : 0};
         for (Index at = 0; at < blocks * L; at += L) {
-            const V h = decayed<Real>(call.decay, row, at, call.hidden - at, load(state(0) + b * call.pitch + at));
-            for (Index parity = 0; parity < 2; ++parity) store(state(parity) + b * call.pitch + at, h);
+            const V h = load(state(0) + b * call.pitch + at);
+            for (Index parity = 0; parity < 2; ++parity) hand_on(call, first, state(parity), b, at, h);
         }
-    }
-
-    // The rows of the step that follows step t, if the state is decayed before it.
-    struct Following {
-        Index first_row, size;
-    };
-
-    Following following(Index t) const {
-        const Index next = call.reverse ? t - 1 : t + 1;
-        if (!call.decay.data || next < 0 || next >= call.sequence.steps) return {0, 0};
-        return {call.sequence.first_row(next), call.sequence.size(next)};
-    }
-
-    ANYGRU_INLINE V carried(const Following& ahead, Index b, Index at, V h) const {
-        return b < ahead.size ? decayed<Real>(call.decay, ahead.first_row + b, at, call.hidden - at, h) : h;
     }
 
     // W_ih x for this thread's rows and blocks in steps done .. done + count - 1.
@@ -140,32 +136,62 @@ struct ForwardKernel {
             note<3>(inputs, block, panels, to);
             to += slots * panels * 3 * L;
         });
+        if (call.norm) normalise_inputs(done, count);
+    }
+
+    ForwardNorm<Real> norm() const { return {call}; }
+
+    void normalise_inputs(Index done, Index count) {
+        Index slot = 0;
+        for (Index i = 0; i < count; ++i) {
+            const Index t = step_at(done + i);
+            const Index first_row = call.sequence.first_row(t);
+            for_rows(call.sequence.size(t), [&](Index, Index b) { norm().inputs(inputs, slot++, first_row + b); });
+        }
+    }
+
+    // The products with the state of all rows, for the gates from `first` to `last`.
+    void normalise_products(const Step& now, int first, int last) {
+        const Index first_row = call.sequence.first_row(now.t);
+        for_rows(now.size, [&](Index i, Index b) { norm().products(products, i, first_row + b, first, last); });
     }
 
     // One step of this thread's rows and blocks; slot is the number of its first row in the chunk. Returns its rows.
     Index step(Index t, Index parity, Index slot) {
+        const bool modified = call.held || call.modifiers.zoneout.data || call.modifiers.candidate.data || call.norm;
+        return modified ? step_of<true>(t, parity, slot) : step_of<false>(t, parity, slot);
+    }
+
+    template <bool Modified>
+    Index step_of(Index t, Index parity, Index slot) {
         const Index size = call.sequence.size(t);
-        const Real* previous = state(parity);
-        Real* next = state(parity ^ 1);
-        Index count = gather(previous, call.pitch, size);
+        const Step now{t, size, slot, state(parity), state(parity ^ 1)};
+        const Index count = gather(now.previous, call.pitch, size);
         if (call.reset_before) {
-            step_before(t, size, count, previous, next, parity, slot);
+            step_before<Modified>(now, count, parity);
         } else {
-            multiply(count, parity, weights.after,
-                     [&](Index first, Index last) { finish_after(t, size, first, last, previous, next, slot); });
+            multiply(count, parity, weights.after, [&](Index first, Index last) {
+                if (Modified && call.norm) normalise_products(now, 0, 2);
+                finish_after<Modified>(now, first, last);
+            });
         }
-        leave(t, size, next);
+        leave(t, size, now.next);
         exchange();
         return count;
     }
 
-    void step_before(Index t, Index size, Index count, const Real* previous, Real* next, Index parity, Index slot) {
-        multiply(count, parity, weights.gates,
-                 [&](Index first, Index last) { reset_before(t, size, first, last, previous, slot); });
+    template <bool Modified>
+    void step_before(const Step& now, Index count, Index parity) {
+        multiply(count, parity, weights.gates, [&](Index first, Index last) {
+            if (Modified && call.norm) normalise_products(now, 0, 1);
+            reset_before(now, first, last);
+        });
         exchange();
-        gather(call.reset_state, 2 * call.pitch, size);
-        multiply(count, parity, weights.candidate,
-                 [&](Index first, Index last) { finish_before(t, size, first, last, previous, next, slot); });
+        gather(call.reset_state, 2 * call.pitch, now.size);
+        multiply(count, parity, weights.candidate, [&](Index first, Index last) {
+            if (Modified && call.norm) normalise_products(now, 2, 2);
+            finish_before<Modified>(now, first, last);
+        });
     }
 
     // Threads of a row group hand their parts of h to one another.
@@ -211,12 +237,13 @@ struct ForwardKernel {
     }
 
     // The gathered rows times this thread's weights; finish(first, last) follows for every few blocks. With few rows
-    // these are all of them: gates of several blocks, one right after the other, overlap in the CPU, where products
-    // between them would part them.
+    // (and with a norm, over all units) these are all of them: gates of several blocks, one right after the other,
+    // overlap in the CPU, where products between them would part them.
     template <int W, class Finish>
     ANYGRU_INLINE void multiply(Index count, Index parity, const typename Format::template Matrix<W>& matrix,
                                 const Finish& finish) {
-        const Index room = count <= few_rows ? gathered_bytes / Index(sizeof(Real)) : 0;
+        Index room = count <= few_rows ? gathered_bytes / Index(sizeof(Real)) : 0;
+        if (call.norm) room = count * share.blocks * W * L;
         Index used = 0, first = 0, last = 0;
         for_panels<W>(count, parity, [&](Index block, int panels) {
             const Index needed = count * panels * W * L;
@@ -274,65 +301,78 @@ struct ForwardKernel {
         });
     }
 
-    void finish_after(Index t, Index size, Index first, Index last, const Real* previous, Real* next, Index slot) {
-        open_gates(size, first, last, slot);
-        const Following ahead = following(t);
-        Real* const output = call.sequence.at(call.output, t);
-        Real* const kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden : nullptr;
-        for_sums(size, first, last, slot, [&](Index b, Index block, const Real* gates, const Real* in) ANYGRU_INLINED {
+    // The state after the step, from gates, candidate and state.
+    template <bool Modified>
+    ANYGRU_INLINE V blended(Index row, Index at, V z, V n, V h) const {
+        if constexpr (Modified) {
+            const Blend<Real> blend(call.modifiers, row, at, call.hidden - at, z, n);
+            return fused(blend.z, h - blend.n, blend.n);
+        }
+        return fused(z, h - n, n);
+    }
+
+    template <bool Modified>
+    void finish_after(const Step& now, Index first, Index last) {
+        open_gates(now.size, first, last, now.slot);
+        const NextRows ahead = next_rows(call, now.t);
+        const Index first_row = call.sequence.first_row(now.t);
+        const Real* const held = Modified && call.held ? call.held : now.previous;
+        Real* const output = call.sequence.at(call.output, now.t);
+        Real* const kept = call.kept ? call.kept + first_row * 4 * call.hidden : nullptr;
+        const auto work = [&](Index b, Index block, const Real* gates, const Real* in) ANYGRU_INLINED {
             const Index at = block * L, width = call.hidden - at;
             const Real* bias = call.bias + (block * 4 + 2) * L;
             const V r = load(gates), z = load(gates + L), product_n = load(gates + 2 * L) + load(bias + L);
             const V n = tanh<Real>(fused(r, product_n, load(in + 2 * L) + load(bias)));
-            const V h = load(previous + b * call.pitch + at);
-            const V result = fused(z, h - n, n);
-            store(next + b * call.pitch + at, carried(ahead, b, at, result));
+            const V result = blended<Modified>(first_row + b, at, z, n, load(held + b * call.pitch + at));
+            hand_on(call, ahead, now.next, b, at, result);
             store(output + b * call.output.row_stride + at, result, width);
-            if (kept) keep(kept + b * 4 * call.hidden + at, width, r, z, n, product_n);
-        });
+            if (!kept) return;
+            store(kept + b * 4 * call.hidden + at, r, width);
+            keep(kept + b * 4 * call.hidden + at, width, z, n, product_n);
+        };
+        for_sums(now.size, first, last, now.slot, work);
     }
 
-    void keep(Real* kept, Index width, V r, V z, V n, V last) const {
-        store(kept, r, width);
+    void keep(Real* kept, Index width, V z, V n, V last) const {
         store(kept + call.hidden, z, width);
         store(kept + 2 * call.hidden, n, width);
         store(kept + 3 * call.hidden, last, width);
     }
 
     // r * h and z, for the second half of the step.
-    void reset_before(Index t, Index size, Index first, Index last, const Real* previous, Index slot) {
-        open_gates(size, first, last, slot);
-        Real* const kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden : nullptr;
-        for_sums(size, first, last, slot, [&](Index b, Index block, const Real* gates, const Real*) ANYGRU_INLINED {
+    void reset_before(const Step& now, Index first, Index last) {
+        open_gates(now.size, first, last, now.slot);
+        Real* const kept = call.kept ? call.kept + call.sequence.first_row(now.t) * 4 * call.hidden : nullptr;
+        const auto work = [&](Index b, Index block, const Real* gates, const Real*) ANYGRU_INLINED {
             const Index at = block * L;
             const V r = load(gates);
             Real* state = call.reset_state + b * 2 * call.pitch + at;
-            store(state, r * load(previous + b * call.pitch + at));
+            store(state, r * load(now.previous + b * call.pitch + at));
             store(state + call.pitch, load(gates + L));
             if (kept) store(kept + b * 4 * call.hidden + at, r, call.hidden - at);
-        });
+        };
+        for_sums(now.size, first, last, now.slot, work);
     }
 
-    void finish_before(Index t, Index size, Index first, Index last, const Real* previous, Real* next, Index slot) {
-        const Following ahead = following(t);
-        Real* const output = call.sequence.at(call.output, t);
-        Real* const kept = call.kept ? call.kept + call.sequence.first_row(t) * 4 * call.hidden : nullptr;
-        for_sums(size, first, last, slot, [&](Index b, Index block, const Real* sum, const Real* in) ANYGRU_INLINED {
+    template <bool Modified>
+    void finish_before(const Step& now, Index first, Index last) {
+        const NextRows ahead = next_rows(call, now.t);
+        const Index first_row = call.sequence.first_row(now.t);
+        const Real* const held = Modified && call.held ? call.held : now.previous;
+        Real* const output = call.sequence.at(call.output, now.t);
+        Real* const kept = call.kept ? call.kept + first_row * 4 * call.hidden : nullptr;
+        const auto work = [&](Index b, Index block, const Real* sum, const Real* in) ANYGRU_INLINED {
             const Index at = block * L, width = call.hidden - at;
             const Real* state = call.reset_state + b * 2 * call.pitch + at;
             const V n = tanh<Real>(load(in + 2 * L) + load(sum) + load(call.bias + (block * 4 + 2) * L));
             const V z = load(state + call.pitch);
-            const V h = load(previous + b * call.pitch + at);
-            const V result = fused(z, h - n, n);
-            store(next + b * call.pitch + at, carried(ahead, b, at, result));
+            const V result = blended<Modified>(first_row + b, at, z, n, load(held + b * call.pitch + at));
+            hand_on(call, ahead, now.next, b, at, result);
             store(output + b * call.output.row_stride + at, result, width);
-            if (kept) {
-                Real* to = kept + b * 4 * call.hidden + at;
-                store(to + call.hidden, z, width);
-                store(to + 2 * call.hidden, n, width);
-                store(to + 3 * call.hidden, load(state), width);
-            }
-        });
+            if (kept) keep(kept + b * 4 * call.hidden + at, width, z, n, load(state));
+        };
+        for_sums(now.size, first, last, now.slot, work);
     }
 
     // Final states of the sequences that this step was the last of.
@@ -350,7 +390,7 @@ struct ForwardKernel {
         for_rows(size, [&](Index, Index b) {
             if (b < stay) return;
             const Real* last = next + b * call.pitch;
-            if (call.decay.data) last = call.sequence.at(call.output, t) + b * call.output.row_stride;
+            if (changes_state()) last = call.sequence.at(call.output, t) + b * call.output.row_stride;
             std::memcpy(call.h_n + b * call.hidden + at, last + at, sizeof(Real) * (end - at));
         });
     }

@@ -1,7 +1,7 @@
 # The kernels without the Python module: ANYGRU_KERNEL_SOURCES, each variant with the flags of its instruction set.
 set(ANYGRU_CSRC ${CMAKE_CURRENT_LIST_DIR})
-set(ANYGRU_KERNEL_SOURCES ${ANYGRU_CSRC}/engine.cpp ${ANYGRU_CSRC}/threads.cpp ${ANYGRU_CSRC}/dispatch.cpp
-    ${ANYGRU_CSRC}/mersenne.cpp)
+set(ANYGRU_KERNEL_SOURCES ${ANYGRU_CSRC}/engine.cpp ${ANYGRU_CSRC}/packing.cpp ${ANYGRU_CSRC}/threads.cpp
+    ${ANYGRU_CSRC}/dispatch.cpp ${ANYGRU_CSRC}/mersenne.cpp)
 set_source_files_properties(${ANYGRU_CSRC}/mersenne.cpp PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off")
 
 function(anygru_add_variant name)

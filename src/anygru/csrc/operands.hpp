@@ -71,7 +71,7 @@ Real* tensor(nb::handle given, Index expected, const char* name) {
 
 // What calls of one layer have in common.
 struct Kind {
-    bool bidirectional, bias, reset_before, reverse;
+    bool bidirectional, bias, reset_before, reverse, norm;
 };
 
 inline int thread_count(Index threads) {
@@ -91,7 +91,7 @@ struct StoredWeights : Stored {
 
 inline bool same_weights(const Shape& a, const Shape& b) {
     return a.input_size == b.input_size && a.hidden == b.hidden && a.layers == b.layers &&
-           a.directions == b.directions && a.bias == b.bias && a.reset_before == b.reset_before;
+           a.directions == b.directions && a.bias == b.bias && a.norm == b.norm && a.reset_before == b.reset_before;
 }
 
 // Weights packed before, if they belong to this layer and to these kernels.

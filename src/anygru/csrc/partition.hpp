@@ -62,9 +62,10 @@ struct ScratchLayout {
     Index own_blocks, operands, places, panels;
     Index panel_elements, sum_elements, projected_elements;
 
-    // depth: values of k in a block of the tiles; operand_bytes: see Forward
+    // depth: values of k in a block of the tiles; operand_bytes: see Forward; whole_rows: the sums of all own blocks
+    // are needed at once
     ScratchLayout(Index batch, Index chunk, const Grid& grid, Index blocks, Index lanes, Index tile_rows, Index depth,
-                  Index operand_bytes = 0) {
+                  Index operand_bytes = 0, bool whole_rows = false) {
         own_blocks = (blocks + grid.block_groups - 1) / grid.block_groups;
         const Index tiles = (batch + tile_rows - 1) / tile_rows;
         Index own_rows = (tiles + grid.row_groups - 1) / grid.row_groups * tile_rows;
@@ -74,6 +75,7 @@ struct ScratchLayout {
         panels = places + round_up(2 * own_blocks * Index(sizeof(Place<void>)));
         panel_elements = 4 * depth * 3 * lanes;
         sum_elements = own_rows * 4 * 3 * lanes + gathered_bytes / Index(sizeof(float));
+        if (whole_rows) sum_elements += own_rows * own_blocks * 3 * lanes;
         projected_elements = own_rows * chunk * own_blocks * 3 * lanes;
     }
 

@@ -23,7 +23,8 @@ class ReverseGRU(GRU):
         lengths: Lengths | None = None,
         resets: PerStep | None = None,
         decay: PerStep | None = None,
-    ) -> tuple[Any, Tensor]:
+        return_states: bool = False,
+    ) -> tuple[Any, ...]:
         """As `GRU.forward`; h_n is the state after the first step."""
         return gru(
             input,
@@ -37,6 +38,7 @@ class ReverseGRU(GRU):
             reverse=True,
             resets=resets,
             decay=decay,
+            return_states=return_states,
             reset=self.reset,
             gate_activation=self.gate_activation,
             activation=self.activation,

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from ..errors import AnygruError, ArgumentError
+from ..modifiers import Modifiers
 
 OPSET = 18
 """The version of ONNX's operators that is written, which torch's exporter writes, too."""
@@ -69,7 +70,7 @@ def check_activation(argument: str, activation: Any) -> str:
     return activation
 
 
-def _gru(input: Any, h_0: Any, weights: Sequence[Any], sizes: Any, decay: Any, *facts: Any) -> tuple[Any, Any, Any]:
+def _gru(input: Any, h_0: Any, weights: Sequence[Any], sizes: Any, *rest: Any) -> tuple[Any, Any, Any]:
     """`anygru::gru`: output, h_n, and in the place of the values that backward needs an unused one."""
     output, h_n = _call(input, h_0, weights, sizes, decay, *facts)
     return output, h_n, onnxscript_operators().Identity(h_n)
@@ -97,8 +98,11 @@ def _frozen_gru(
 
 def _call(input: Any, h_0: Any, weights: Sequence[Any], sizes: Any, decay: Any, *facts: Any) -> tuple[Any, Any]:
     op = onnxscript_operators()
-    if decay is not None:
+    modifiers, facts = Modifiers(*rest[:4]), rest[4:]
+    if modifiers.decay is not None:
         raise ArgumentError("ONNX's GRU has no resets and no decay of the state: export the layer without them")
+    if modifiers.names or facts[3]:
+        raise ArgumentError("ONNX's GRU has no layer norm, no zoneout and no recurrent dropout")
     if sizes is not None and len(input.shape) == 2:
         raise ArgumentError(
             "ONNX's GRU takes no PackedSequence and no list of sequences: give the layer a padded tensor with lengths"
@@ -115,6 +119,7 @@ def _layers(
     bidirectional: bool = False,
     bias: bool = True,
     reverse: bool = False,
+    norm: bool = False,
     reset: str = "after",
     gate_activation: str = "sigmoid",
     activation: str = "tanh",

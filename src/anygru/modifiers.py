@@ -1,0 +1,86 @@
+"""What changes a step besides the weights, as the backends get it.
+
+With h the state before a step and d, c, k, m the values of a call that has them:
+
+    h <- d * h                       decay: resets, GRU-D
+    every product reads m * h        mask: recurrent dropout after Gal and Ghahramani
+    n <- c * n                       candidate: recurrent dropout after Semeniuta et al.
+    h' = k * h + (1 - k) * h'        zoneout: h' as it would be without, and h kept in its place
+
+A gradient goes to the decay alone; the others are drawn at random, or constant.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from torch import Tensor
+
+
+class Modifiers(NamedTuple):
+    """Tensors, or None where a call has none.
+
+    Factors are [S, T, B, W], for packed rows [S, N, W]: S is L*D, or 1 for all layers and directions alike; W is H, or 1 for
+    all hidden units alike. A zoneout of one element is the same everywhere.
+    """
+
+    decay: Tensor | None = None
+    candidate: Tensor | None = None
+    zoneout: Tensor | None = None
+    mask: Tensor | None = None
+    """[L*D, B, H]"""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of those that there are."""
+        return tuple(name for name, value in zip(self._fields, self, strict=True) if value is not None)
+
+    @property
+    def present(self) -> tuple[Tensor, ...]:
+        return tuple(value for value in self if value is not None)
+
+    @classmethod
+    def of(cls, names: Sequence[str], tensors: Iterable[Tensor]) -> "Modifiers":
+        """The inverse of `names` and `present`."""
+        return cls(**dict(zip(names, tensors, strict=True)))
+
+    def of_states(self, states: slice) -> "Modifiers":
+        """Those of some layers and directions."""
+        return Modifiers(*(value if value is None or len(value) == 1 else value[states] for value in self))
+
+    def like(self, input: Tensor) -> "Modifiers":
+        """In the dtype of the input."""
+        return Modifiers(*(value if value is None else value.to(input.dtype) for value in self))
+
+
+NONE = Modifiers()
+
+
+class Noise(NamedTuple):
+    """A layer's zoneout and recurrent dropout; see `functional.gru`."""
+
+    zoneout: float = 0.0
+    recurrent_dropout: float = 0.0
+    on: str = "state"
+    training: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The modifiers that a call gets from it."""
+        dropped = "mask" if self.on == "state" else "candidate"
+        found = {dropped: self.training and self.recurrent_dropout > 0, "zoneout": self.zoneout > 0}
+        return tuple(name for name in Modifiers._fields if found.get(name))
+
+    def draw(self, modifiers: Modifiers, input: Tensor, states: int, batch: int, hidden_size: int) -> Modifiers:
+        """The modifiers of a call on [T, B, I] or packed rows [N, I], drawn from torch's generator."""
+        each = (states, *input.shape[:-1], hidden_size)
+        if self.zoneout and self.training:
+            modifiers = modifiers._replace(zoneout=input.new_empty(each).bernoulli_(self.zoneout))
+        elif self.zoneout:
+            modifiers = modifiers._replace(zoneout=input.new_full((1,) * len(each), self.zoneout))
+        if not self.training or not self.recurrent_dropout:
+            return modifiers
+        kept = 1.0 - self.recurrent_dropout
+        fixed = self.on == "state"
+        mask = input.new_empty((states, batch, hidden_size) if fixed else each).bernoulli_(kept)
+        mask = mask.div_(kept) if kept else mask
+        return modifiers._replace(mask=mask) if fixed else modifiers._replace(candidate=mask)
