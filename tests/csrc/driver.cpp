@@ -35,6 +35,35 @@ struct Problem {
     std::vector<Index> sizes;
     std::vector<Real> input, h_0;
     std::vector<std::vector<Real>> weights;
+    std::vector<Real> decay, candidate, zoneout, mask;  // empty: none
+
+    // Draws modifiers; with `norm` also layer norm.
+    Problem& modified(bool norm) {
+        const Index states = Index(shape.layers) * shape.directions, units = states * shape.rows * shape.hidden;
+        decay = random_values<Real>(units, 1), candidate = random_values<Real>(units, 1);
+        zoneout = random_values<Real>(units, 1), mask = random_values<Real>(states * shape.batch * shape.hidden, 1);
+        for (auto* values : {&decay, &zoneout})
+            for (Real& value : *values) value = value < -0.5 ? Real(0) : Real(std::fabs(value));
+        if (!norm) return *this;
+        shape.norm = true;
+        std::vector<std::vector<Real>> with_gains;
+        const int each = shape.weights_a_direction() - 2;
+        for (std::size_t i = 0; i < weights.size(); ++i) {
+            with_gains.push_back(weights[i]);
+            if (int(i % each) + 1 < each) continue;
+            for (int side = 0; side < 2; ++side) with_gains.push_back(random_values<Real>(3 * shape.hidden, 1));
+        }
+        weights = with_gains;
+        return *this;
+    }
+
+    anygru::StateModifiers<Real> modifiers() const {
+        if (decay.empty()) return {};
+        return {{decay.data(), shape.hidden, false},
+                {candidate.data(), shape.hidden, false},
+                {zoneout.data(), shape.hidden, false},
+                mask.data()};
+    }
 
     Problem(Index steps, Index batch, Index input_size, Index hidden, int layers, int directions, bool bias,
             bool before, bool ragged) {
@@ -94,6 +123,7 @@ struct Problem {
         arguments.output = {result.output.data(), shape.batch * features, features};
         arguments.h_0 = h_0.data();
         arguments.h_n = result.h_n.data();
+        arguments.modifiers = modifiers();
         arguments.weights = pointers();
         arguments.reserve = keep ? result.reserve.data() : nullptr;
         arguments.threads = threads;
@@ -121,27 +151,47 @@ struct Problem {
                     const Index t = direction ? shape.steps - 1 - i : i;
                     for (Index b = 0; b < size(t); ++b) {
                         const double* x = in.data() + (start[t] + b) * width;
-                        std::vector<double> next(hidden), reset(hidden), gates(2 * hidden);
-                        const auto from_input = [&](Index row) {
-                            double sum = shape.bias ? weight[2][row] : 0;
-                            for (Index k = 0; k < width; ++k) sum += double(weight[0][row * width + k]) * x[k];
-                            return sum;
-                        };
-                        const auto from_state = [&](Index row, const double* state) {
-                            double sum = shape.bias ? weight[3][row] : 0;
-                            for (Index k = 0; k < hidden; ++k) sum += double(weight[1][row * hidden + k]) * state[k];
-                            return sum;
-                        };
                         double* own = h + b * hidden;
-                        for (Index row = 0; row < 2 * hidden; ++row)
-                            gates[row] = sigmoid(from_input(row) + from_state(row, own));
-                        for (Index j = 0; j < hidden; ++j) reset[j] = gates[j] * own[j];
+                        const auto factor = [&](const std::vector<Real>& values, Index j) {
+                            return values.empty() ? 1.0
+                                                  : double(values[(place * shape.rows + start[t] + b) * hidden + j]);
+                        };
+                        std::vector<double> next(hidden), read(hidden), reset(hidden);
                         for (Index j = 0; j < hidden; ++j) {
-                            const Index row = 2 * hidden + j;
-                            const double state =
-                                shape.reset_before ? from_state(row, reset.data()) : gates[j] * from_state(row, own);
-                            const double n = std::tanh(from_input(row) + state), z = gates[hidden + j];
-                            next[j] = (1 - z) * n + z * own[j];
+                            own[j] *= factor(decay, j);
+                            read[j] = own[j] * (mask.empty() ? 1.0 : double(mask[(place * batch + b) * hidden + j]));
+                        }
+                        // Rows first .. last - 1 of a product, with norm and bias.
+                        const auto product = [&](int kind, Index first, Index last, const double* values, Index depth) {
+                            std::vector<double> sums(last - first);
+                            double mean = 0, variance = 0;
+                            for (Index row = first; row < last; ++row) {
+                                for (Index k = 0; k < depth; ++k)
+                                    sums[row - first] += double(weight[kind][row * depth + k]) * values[k];
+                                mean += sums[row - first] / double(last - first);
+                            }
+                            for (double sum : sums) variance += (sum - mean) * (sum - mean) / double(last - first);
+                            for (Index row = first; row < last; ++row) {
+                                double& sum = sums[row - first];
+                                if (shape.norm)
+                                    sum = double(weight[each - 2 + kind][row]) * (sum - mean) /
+                                          std::sqrt(variance + 1e-5);
+                                if (shape.bias) sum += weight[2 + kind][row];
+                            }
+                            return sums;
+                        };
+                        const auto gates_x = product(0, 0, 2 * hidden, x, width);
+                        const auto last_x = product(0, 2 * hidden, 3 * hidden, x, width);
+                        const auto gates_h = product(1, 0, 2 * hidden, read.data(), hidden);
+                        for (Index j = 0; j < hidden; ++j) reset[j] = sigmoid(gates_x[j] + gates_h[j]) * read[j];
+                        const double* state = shape.reset_before ? reset.data() : read.data();
+                        const auto last_h = product(1, 2 * hidden, 3 * hidden, state, hidden);
+                        for (Index j = 0; j < hidden; ++j) {
+                            const double r = shape.reset_before ? 1 : sigmoid(gates_x[j] + gates_h[j]);
+                            const double n = std::tanh(last_x[j] + r * last_h[j]) * factor(candidate, j);
+                            const double z = sigmoid(gates_x[hidden + j] + gates_h[hidden + j]);
+                            const double share = zoneout.empty() ? 0 : factor(zoneout, j);
+                            next[j] = share * own[j] + (1 - share) * ((1 - z) * n + z * own[j]);
                         }
                         for (Index j = 0; j < hidden; ++j)
                             own[j] = out[(start[t] + b) * features + direction * hidden + j] = next[j];
@@ -168,7 +218,8 @@ void compare(const char* what, const std::vector<Real>& actual, const std::vecto
 
 template <class Real>
 void check_forward(const Problem<Real>& problem) {
-    const double tolerance = sizeof(Real) == 4 ? 2e-5 : 1e-12;
+    double tolerance = sizeof(Real) == 4 ? 2e-5 : 1e-12;
+    if (problem.shape.norm) tolerance *= 100;  // two values that are nearly the same, far apart after it
     const auto expected = problem.expected();
     const auto first = problem.run(1, false, false);
     compare("output", first.output, expected.first, tolerance);
@@ -216,10 +267,25 @@ void check_backward(Problem<double> problem) {
         arguments.grad_gates = grad_gates.data();
         arguments.previous = previous.data();
         arguments.grad_h_0 = grad_h_0.data();
+        arguments.modifiers = problem.modifiers();
+        std::vector<double> grad_decay(problem.decay.size(), NAN);
+        arguments.grad_decay = grad_decay.empty() ? nullptr : grad_decay.data();
+        std::vector<double> grad_products(grad_gates.size(), NAN), grad_inputs(3 * previous.size(), NAN);
+        if (shape.norm) {
+            for (int direction = 0; direction < shape.directions; ++direction)
+                for (int side : {4, 5}) arguments.gains.push_back(problem.weights[direction * 6 + side].data());
+            arguments.norm_kept = kept.reserve.data() + shape.directions * shape.rows * 4 * hidden;
+            arguments.grad_products = grad_products.data();
+            arguments.grad_inputs = grad_inputs.data();
+        }
         arguments.threads = threads;
         anygru::backward(arguments);
         for (std::size_t i = 0; i < problem.h_0.size(); i += 3 + problem.h_0.size() / 20)
             compare("grad_h_0", std::vector<double>{grad_h_0[i]}, std::vector<double>{slope(problem.h_0[i])}, 1e-7);
+        for (std::size_t i = 0; i < grad_decay.size(); i += 3 + grad_decay.size() / 20)
+            compare("grad_decay", std::vector<double>{grad_decay[i]}, std::vector<double>{slope(problem.decay[i])},
+                    1e-7);
+        if (shape.norm) continue;  // the sums are those of the other calls
         const Index square = shape.rows * hidden;
         std::vector<double> grad_input(shape.rows * shape.input_size);
         for (int direction = 0; direction < shape.directions; ++direction) {
@@ -262,6 +328,11 @@ void check_all() {
                 for (int option = 0; option < 8; ++option)
                     check_forward(Problem<Real>(size[0], size[1], size[2], size[3], layers, directions, option & 1,
                                                 option & 2, option & 4));
+    for (const auto& size : sizes)
+        for (int option = 0; option < 16; ++option)
+            check_forward(Problem<Real>(size[0], size[1], size[2], size[3], 2, option & 8 ? 2 : 1, option & 1,
+                                        option & 2, option & 4)
+                              .modified(option & 8 || option & 1));
     for (int layers : {2, 3})
         check_forward(Problem<Real>(40, 1, 24, 48, layers, 1, true, false, false));  // along the diagonal
 }
@@ -275,6 +346,9 @@ int main() {
         check_all<double>();
         for (int option = 0; option < 8; ++option) {
             check_backward(Problem<double>(4, 3, 5, 9, 1, option & 1 ? 2 : 1, true, option & 2, option & 4));
+            for (bool norm : {false, true})
+                check_backward(
+                    Problem<double>(4, 3, 5, 9, 1, option & 1 ? 2 : 1, true, option & 2, option & 4).modified(norm));
             // Read in place; wide enough for several vectors of the input.
             check_backward(Problem<double>(2, 2, 41, 32, 1, option & 1 ? 2 : 1, true, option & 2, option & 4));
         }

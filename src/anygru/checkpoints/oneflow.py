@@ -43,9 +43,9 @@ LAYOUT = (
         cell=False,
         **_STACKED,
         directions=("", "_reverse"),
-        forbidden=("weight_hr_l{layer}{direction}",),
+        forbidden=("weight_hr_l{layer}{direction}", "gain_hh_l{layer}{direction}"),
     ),
-    Layout(name="oneflow.nn.GRUCell", cell=True, **_CELL),
+    Layout(name="oneflow.nn.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",)),
 )
 
 #: What the registry gives as the head of a folder: this, and the names in it.

@@ -63,9 +63,9 @@ LAYOUT = (
             tuple(f"{{layer}}.cell_{{side}}.{part}" for part in PARTS),
         ),
         # the same names as torch's, whose LSTM with a projection can have a GRU's shapes
-        forbidden=("weight_hr_l{layer}{direction}",),
+        forbidden=("weight_hr_l{layer}{direction}", "gain_hh_l{layer}{direction}"),
     ),
-    Layout(name="paddle.nn.GRUCell", cell=True, **_CELL),
+    Layout(name="paddle.nn.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",)),
     # fluid.dygraph.rnn.GRUCell(use_cudnn_impl=True) and (use_cudnn_impl=False)
     Layout(name="paddle.fluid.dygraph.rnn.GRUCell", cell=True, always_biased=True, **_OLD_CELL),
     Layout(

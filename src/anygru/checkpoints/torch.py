@@ -30,11 +30,12 @@ SUFFIXES = (".pt", ".pth", ".bin", ".ckpt")
 
 _STACKED: dict[str, Any] = {part: (f"{part}_l{{layer}}{{direction}}",) for part in PARTS}
 _CELL: dict[str, Any] = {part: (part,) for part in PARTS}
-_PROJECTION = ("weight_hr_l{layer}{direction}",)
+_OTHERS = ("weight_hr_l{layer}{direction}", "gain_hh_l{layer}{direction}")
+"""Beside these it is an LSTM with a projection, or a GRU with layer norm."""
 
 LAYOUT = (
-    Layout(name="torch.nn.GRU", cell=False, **_STACKED, directions=("", "_reverse"), forbidden=_PROJECTION),
-    Layout(name="torch.nn.GRUCell", cell=True, **_CELL),
+    Layout(name="torch.nn.GRU", cell=False, **_STACKED, directions=("", "_reverse"), forbidden=_OTHERS),
+    Layout(name="torch.nn.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",)),
 )
 
 #: The same names with another formula, which the file's metadata tells.
@@ -44,11 +45,11 @@ MARKED_LAYOUT = (
         cell=False,
         **_STACKED,
         directions=("", "_reverse"),
-        forbidden=_PROJECTION,
+        forbidden=_OTHERS,
         reset="before",
         marked=True,
     ),
-    Layout(name="anygru.GRUCell", cell=True, **_CELL, reset="before", marked=True),
+    Layout(name="anygru.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",), reset="before", marked=True),
 )
 
 #: The first number of the form before torch 1.6, as it is pickled.
