@@ -72,12 +72,12 @@ def check_activation(argument: str, activation: Any) -> str:
 
 def _gru(input: Any, h_0: Any, weights: Sequence[Any], sizes: Any, *rest: Any) -> tuple[Any, Any, Any]:
     """`anygru::gru`: output, h_n, and in the place of the values that backward needs an unused one."""
-    output, h_n = _call(input, h_0, weights, sizes, decay, *facts)
+    output, h_n = _call(input, h_0, weights, sizes, *rest)
     return output, h_n, onnxscript_operators().Identity(h_n)
 
 
 def _frozen_gru(
-    input: Any, h_0: Any, values: Sequence[Any], scales: Sequence[Any], sizes: Any, decay: Any, *facts: Any
+    input: Any, h_0: Any, values: Sequence[Any], scales: Sequence[Any], sizes: Any, *rest: Any
 ) -> tuple[Any, Any]:
     """`anygru::frozen_gru`: output and h_n, from weights in float32.
 
@@ -93,10 +93,10 @@ def _frozen_gru(
         weights.append(wide)
     for weight, value in zip(weights, values, strict=True):
         weight.shape = value.shape
-    return _call(input, h_0, weights, sizes, decay, *facts)
+    return _call(input, h_0, weights, sizes, *rest)
 
 
-def _call(input: Any, h_0: Any, weights: Sequence[Any], sizes: Any, decay: Any, *facts: Any) -> tuple[Any, Any]:
+def _call(input: Any, h_0: Any, weights: Sequence[Any], sizes: Any, *rest: Any) -> tuple[Any, Any]:
     op = onnxscript_operators()
     modifiers, facts = Modifiers(*rest[:4]), rest[4:]
     if modifiers.decay is not None:
