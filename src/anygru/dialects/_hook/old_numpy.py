@@ -1,18 +1,19 @@
-"""NumPy as scripts of the originals' time know it: names that NumPy has removed since, and `int()` of an array of one number.
+"""NumPy as scripts of the originals' time know it: removed names, `int()` of an array of one number, ragged arrays.
 
-The originals ended with NumPy 1.23 at the latest. A script written for them says `np.int`, `np.product` and
-`int(loss.numpy())` for an array of shape [1]; NumPy 1.24 to 2.4 took these away. `install` brings them back for code of the
+The originals ended with NumPy 1.23 at the latest. A script written for them says `np.int`, `np.product`,
+`int(loss.numpy())` for an array of shape [1], and `np.array(sentences)` for lists of different lengths; NumPy 1.24 to 2.4
+took these away. `install` brings them back for code of the
 script: code that lies neither in the standard library nor among the installed packages nor in anygru. Packages see
 NumPy as it is, so that those which ask `hasattr(numpy, "int")` are not misled.
 """
 
 import ctypes
+import functools
 import gc
 import sys
 import sysconfig
 import warnings
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -57,7 +58,7 @@ REMOVED = {
 }
 
 
-@cache
+@functools.cache
 def is_of_script(path: str) -> bool:
     """Whether a file belongs to the script: it is neither of the standard library nor of a package nor of anygru."""
     packages = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
@@ -74,6 +75,8 @@ def install() -> None:
     if not hasattr(numpy, "_anygru_getattr"):
         numpy._anygru_getattr = numpy.__getattr__  # type: ignore[attr-defined]
         numpy.__getattr__ = _getattr_for(numpy.__getattr__)  # type: ignore[method-assign]
+        for name in ("array", "asanyarray", "asarray", "copy"):
+            setattr(numpy, name, _taking_ragged(getattr(numpy, name)))
         for convert, slot in ((int, 16), (float, 18)):
             if _numpy_refuses(convert):
                 _convert_arrays_of_one_number(f"__{convert.__name__}__", slot)
@@ -86,6 +89,23 @@ def _getattr_for(present: Callable[[str], Any]) -> Callable[[str], Any]:
         return present(name)
 
     return __getattr__
+
+
+def _taking_ragged(present: Callable[..., numpy.ndarray]) -> Callable[..., numpy.ndarray]:
+    """A function of NumPy which gives the script an array of objects for sequences of different lengths, as before 1.24."""
+    as_objects = numpy.array
+
+    @functools.wraps(present)
+    def call(*args: Any, **kwargs: Any) -> numpy.ndarray:
+        try:
+            return present(*args, **kwargs)
+        except ValueError as error:
+            given = args[0] if len(args) == 1 and "dtype" not in kwargs else None
+            if given is None or "inhomogeneous" not in str(error) or not _asks_for_script(sys._getframe(1)):
+                raise
+        return present(as_objects(given, dtype=object), **kwargs)
+
+    return call
 
 
 def _numpy_refuses(convert: type[int] | type[float]) -> bool:
