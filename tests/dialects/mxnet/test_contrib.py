@@ -130,7 +130,7 @@ def test_operators_of_a_graph_can_be_watched():
     seen = []
     layer.register_op_hook(lambda name, operator, array: seen.append((name, operator, array.shape)))
     layer(nd.ones((1, 3)))
-    assert seen == [("d_fwd_output", "FullyConnected", (1, 2)), ("d_relu_fwd_output", "Activation", (1, 2))]
+    assert seen == [(b"d_fwd_output", b"FullyConnected", (1, 2)), (b"d_relu_fwd_output", b"Activation", (1, 2))]
 
 
 def test_metrics_from_texts():

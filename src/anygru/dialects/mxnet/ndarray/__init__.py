@@ -5,6 +5,7 @@ import torch
 from ..._hook.not_covered import refuser
 from . import _internal, contrib, linalg, op, random, register, updates, utils
 from .arithmetic import symmetric
+from .custom import Custom
 from .ndarray import NDArray
 from .op import *
 from .register import FUNCTIONS

@@ -31,32 +31,45 @@ def gates_of(mode: str) -> int:
 
 
 def parameter_shapes(
-    input_size: int, hidden: int, layers: int, directions: int, gates: int = 3
+    input_size: int, hidden: int, layers: int, directions: int, gates: int = 3, projection: int | None = None
 ) -> list[tuple[int, ...]]:
-    """Shapes in the flat vector's order: every layer's and direction's two weights, then all their biases."""
+    """Shapes in the flat vector's order: every layer's and direction's weights, then all their biases."""
     weights: list[tuple[int, ...]] = []
+    out = projection or hidden
     for layer in range(layers):
-        features = input_size if layer == 0 else hidden * directions
-        weights += [(gates * hidden, features), (gates * hidden, hidden)] * directions
+        features = input_size if layer == 0 else out * directions
+        own: list[tuple[int, ...]] = [(gates * hidden, features), (gates * hidden, out)]
+        weights += [*own, *([(out, hidden)] if projection else [])] * directions
     return weights + [(gates * hidden,)] * (2 * layers * directions)
 
 
-def in_torch_order(parameters: list[Tensor] | tuple[Tensor, ...]) -> list[Tensor]:
-    """(weights of all layers, then biases of all layers) as weights and biases layer by layer, which anygru takes."""
-    half = len(parameters) // 2
+def in_torch_order(parameters: Sequence[Tensor], projected: bool = False) -> list[Tensor]:
+    """(weights of all layers, then biases of all layers) layer by layer: two weights, two biases, and a projection's weight."""
+    many = 3 if projected else 2
+    cells = len(parameters) // (many + 2)
+    weights, biases = parameters[: many * cells], parameters[many * cells :]
     ordered: list[Tensor] = []
-    for at in range(0, half, 2):
-        ordered += [parameters[at], parameters[at + 1], parameters[half + at], parameters[half + at + 1]]
+    for at in range(cells):
+        first, second, *third = weights[many * at : many * (at + 1)]
+        ordered += [first, second, biases[2 * at], biases[2 * at + 1], *third]
     return ordered
 
 
-def unpack(vector: Tensor, input_size: int, hidden: int, layers: int, directions: int, gates: int = 3) -> list[Tensor]:
+def unpack(
+    vector: Tensor,
+    input_size: int,
+    hidden: int,
+    layers: int,
+    directions: int,
+    gates: int = 3,
+    projection: int | None = None,
+) -> list[Tensor]:
     """Views of the flat vector, in the order that anygru takes.
 
     Raises:
         MXNetError: when the vector is of another length than the sizes say.
     """
-    shapes = parameter_shapes(input_size, hidden, layers, directions, gates)
+    shapes = parameter_shapes(input_size, hidden, layers, directions, gates, projection)
     sizes = [torch.Size(s).numel() for s in shapes]
     if vector.numel() != sum(sizes):
         raise MXNetError(
@@ -64,12 +77,13 @@ def unpack(vector: Tensor, input_size: int, hidden: int, layers: int, directions
             f"num_layers={layers}, {directions} direction(s); got {vector.numel()}"
         )
     parts = vector.reshape(-1).split(sizes)
-    return in_torch_order([part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)])
+    whole = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+    return in_torch_order(whole, bool(projection))
 
 
-def _effective_dropout(dropout: float, data: Tensor, weights: list[Tensor], bidirectional: bool) -> float:
+def _effective_dropout(dropout: float, data: Tensor, layers: int) -> float:
     """The probability that acts: MXNet's float32 layers on the CPU ignore theirs (recorded from 1.9.1)."""
-    if not state.training or len(weights) == (8 if bidirectional else 4):
+    if not state.training or layers == 1:
         return 0.0  # there is nothing between layers where there is one
     if dropout and data.dtype == torch.float32 and data.device.type == "cpu":
         warnings.warn(
@@ -118,7 +132,7 @@ def run_gru(
                 f"RNN: state must be of shape {(len(weights) // 4, batch, hidden)}, got {tuple(initial.shape)}"
             )
     same_dtype(data, weights[0])
-    dropout = _effective_dropout(dropout, data, weights, bidirectional)
+    dropout = _effective_dropout(dropout, data, len(weights) // (8 if bidirectional else 4))
     return functional.gru(
         data,
         initial,
@@ -143,6 +157,13 @@ class _OneNode(torch.autograd.Function):
         return gradients
 
 
+def _projected_lstm(*arguments: Any) -> tuple[Tensor, ...]:
+    """`torch.lstm` with a projection; oneDNN has none, of which torch would warn."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "LSTM with projections is not supported with oneDNN")
+        return torch.lstm(*arguments)
+
+
 def run_recurrent(
     mode: str,
     data: Tensor,
@@ -153,30 +174,35 @@ def run_recurrent(
     lengths: Tensor | None = None,
     batch_first: bool = False,
     state_for_any: bool = False,
+    projected: bool = False,
 ) -> tuple[Tensor, ...]:
     """The output and the last states of any recurrent network of this dialect; arguments are those of `run_gru`.
 
     Args:
         mode: "gru", "lstm", "rnn_tanh" or "rnn_relu".
         states: the hidden state, and for an LSTM the cell's; none begins from zeros.
+        projected: whether each layer and direction of an LSTM has a fifth weight, which its output goes through.
     """
     if gates_of(mode) == 3:
         return run_gru(
             data, states[0] if states else None, weights, bidirectional, dropout, lengths, batch_first, state_for_any
         )
-    batch, layers = data.shape[0 if batch_first else 1], len(weights) // (8 if bidirectional else 4)
-    shape = (len(weights) // 4, batch, weights[1].shape[1])
+    directions = 2 if bidirectional else 1
+    cells = len(weights) // (5 if projected else 4)
+    batch, layers = data.shape[0 if batch_first else 1], cells // directions
+    out, hidden = weights[1].shape[1], weights[0].shape[0] // GATES[mode]
+    shapes = [(cells, batch, size) for size in (out, hidden)[: 2 if mode == "lstm" else 1]]
     if data.device.type == "meta":
-        output = data.new_empty(*data.shape[:2], shape[2] * shape[0] // layers)
-        return (output, *(data.new_empty(shape) for _ in range(2 if mode == "lstm" else 1)))
+        return (data.new_empty(*data.shape[:2], out * directions), *map(data.new_empty, shapes))
     same_dtype(data, weights[0], *states)
-    given = list(states) or [data.new_zeros(shape)] * (2 if mode == "lstm" else 1)
+    given = list(states) or [data.new_zeros(shape) for shape in shapes]
     given = [part.expand(-1, batch, -1) if state_for_any else part for part in given]
-    if any(tuple(part.shape) != shape for part in given):
-        raise MXNetError(f"RNN: states must be of shape {shape}, got {[tuple(part.shape) for part in given]}")
+    if [tuple(part.shape) for part in given] != shapes:
+        raise MXNetError(f"RNN: states must be of shapes {shapes}, got {[tuple(part.shape) for part in given]}")
     initial: Any = given if mode == "lstm" else given[0]
-    dropout = _effective_dropout(dropout, data, weights, bidirectional)
-    compute: Any = {"lstm": torch.lstm, "rnn_tanh": torch.rnn_tanh, "rnn_relu": torch.rnn_relu}[mode]
+    dropout = _effective_dropout(dropout, data, layers)
+    lstm = _projected_lstm if projected else torch.lstm
+    compute: Any = {"lstm": lstm, "rnn_tanh": torch.rnn_tanh, "rnn_relu": torch.rnn_relu}[mode]
     if lengths is None:
         results = compute(data, initial, weights, True, layers, dropout, state.training, bidirectional, batch_first)
         return _OneNode.apply(*results)
@@ -212,9 +238,12 @@ def _rnn_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     hidden, layers = int(attributes["state_size"]), int(attributes["num_layers"])
     directions = 2 if truth(attributes.get("bidirectional", False)) else 1
     gates = gates_of(attributes.get("mode", "gru"))
-    numbers = sum(torch.Size(s).numel() for s in parameter_shapes(data[2], hidden, layers, directions, gates))
-    state_shape = (layers * directions, data[1], hidden)
-    needed = [data, (numbers if data[2] else 0,), *[state_shape] * len(_state_names(attributes)), (data[1],)]
+    projection = int(attributes.get("projection_size") or 0)
+    numbers = sum(
+        torch.Size(s).numel() for s in parameter_shapes(data[2], hidden, layers, directions, gates, projection)
+    )
+    states = [(layers * directions, data[1], size) for size in (projection or hidden, hidden)]
+    needed = [data, (numbers if data[2] else 0,), *states[: len(_state_names(attributes))], (data[1],)]
     return needed[: len(shapes)]
 
 
@@ -251,13 +280,13 @@ def _rnn(
 ) -> Tensor | tuple[Tensor, ...]:
     if state_size is None or num_layers is None:
         raise MXNetError("RNN: state_size and num_layers must be given")
-    if projection_size:
-        raise MXNetError("RNN: projection_size is not supported on the CPU; use gluon.contrib.rnn.LSTMPCell")
     directions = 2 if truth(bidirectional) else 1
-    weights = unpack(parameters, data.shape[2], int(state_size), int(num_layers), directions, gates_of(mode))
+    sizes = (data.shape[2], int(state_size), int(num_layers), directions, gates_of(mode), projection_size)
+    weights = unpack(parameters, *sizes)
     extra = [part for part in (state_cell, sequence_length) if part is not None]
     # In a graph the inputs stand one after the other: without a cell's state the lengths take its place.
     lengths = extra.pop() if truth(use_sequence_length) and extra else None
     states = [state, *extra] if state is not None else []
-    result = run_recurrent(mode, data, states, weights, directions == 2, float(p), lengths, state_for_any=state_for_any)
+    options = {"state_for_any": state_for_any, "projected": bool(projection_size)}
+    result = run_recurrent(mode, data, states, weights, directions == 2, float(p), lengths, **options)
     return result if truth(state_outputs) else result[0]

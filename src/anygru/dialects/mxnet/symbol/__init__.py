@@ -8,10 +8,13 @@ from ..._hook.not_covered import refuser
 from ..base import DtypeLike, NotImplementedForSymbol, Sizes, mx_real_t, numeric_types
 from ..operators import OPERATORS
 from . import _internal, contrib, linalg, op, random, register, symbol
+from .base import python_only
 from .op import *
 from .register import FUNCTIONS
 from .symbol import *
 from .symbol import Symbol, apply
+
+Custom = python_only("Custom")
 
 
 def zeros(shape: Sizes, dtype: DtypeLike = None, **kwargs: Any) -> Symbol:

@@ -1,9 +1,10 @@
 """What a symbol tells of its graph: names, attributes, shapes and dtypes; running and writing it."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from ..._hook.not_covered import not_covered
 from ..base import MXNetError, NotImplementedForSymbol
 from ..context import Context, current_context
 from ..ndarray.array import wrap
@@ -11,13 +12,25 @@ from ..ndarray.ndarray import NDArray
 from . import files, graph, infer, types
 from .node import HIDDEN, Entry, Node, topological
 
-__all__ = ["SymbolBase", "Untraceable"]
+__all__ = ["SymbolBase", "Untraceable", "python_only"]
 
 Own = TypeVar("Own", bound="SymbolBase")
 
 
 class Untraceable(MXNetError):
     """What has no graph here, so that a hybridized block that does it runs as Python."""
+
+
+def python_only(name: str) -> Callable[..., Any]:
+    """What has no graph here: a hybridized block that asks for it runs as Python."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        instead = "a hybridized block, which runs it as Python; it cannot be exported"
+        raise Untraceable(str(not_covered(f"mxnet.symbol.{name}", instead)))
+
+    function.__name__ = name
+    function.__doc__ = f"`mx.nd.{name}`, which a hybridized block runs as Python."
+    return function
 
 
 class SymbolBase:

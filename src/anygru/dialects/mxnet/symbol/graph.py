@@ -63,11 +63,12 @@ def _run_rnn(attributes: dict[str, Any], others: int, *tensors: Tensor) -> Tenso
         attributes.get("mode", "gru"),
         data,
         states,
-        in_torch_order(tensors[1 + others :]),
+        in_torch_order(tensors[1 + others :], bool(attributes.get("projection_size"))),
         truth(attributes.get("bidirectional", False)),
         float(attributes.get("p", 0.0)),
         lengths,
         state_for_any=attributes.get("state_for_any", False),
+        projected=bool(attributes.get("projection_size")),
     )
     return result if truth(attributes.get("state_outputs", False)) else result[0]
 

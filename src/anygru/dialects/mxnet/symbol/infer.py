@@ -129,7 +129,8 @@ def _spread(node: Node, found: Shapes) -> None:
         directions = 2 if truth(attributes.get("bidirectional", False)) else 1
         gates = gates_of(attributes.get("mode", "gru"))
         hidden, layers = int(attributes["state_size"]), int(attributes["num_layers"])
-        needed = parameter_shapes(data[-1], hidden, layers, directions, gates)
+        projection = int(attributes.get("projection_size") or 0)
+        needed = parameter_shapes(data[-1], hidden, layers, directions, gates, projection)
         for entry, size in zip(parameters, needed, strict=False):
             found.tell(entry, size, node)
     if node.operator.infer is not None:

@@ -170,7 +170,10 @@ class HybridBlock(Block):
             )
 
     def register_op_hook(self, callback: Callable, monitor_all: bool = False) -> None:
-        """Have `callback(name, operator, array)` called for each result (with `monitor_all`, each input too) of its graph."""
+        """Have `callback(name, operator, array)` called for each result (with `monitor_all`, each input too) of its graph.
+
+        The names are bytes, as in MXNet 1.9.1, whose `mx.base.py_str` decodes them; its arrays are handles, here NDArrays.
+        """
         self._op_hook = (callback, monitor_all)
         super().register_op_hook(callback, monitor_all)
 
@@ -193,7 +196,7 @@ class HybridBlock(Block):
 
             def watch(name: str, operator: str, value: Tensor, is_input: bool) -> None:
                 if everything or not is_input:
-                    callback(name, operator, wrap(value.detach(), ctx))
+                    callback(name.encode(), operator.encode(), wrap(value.detach(), ctx))
 
         results = [wrap(result, ctx) for result in self._cached_op.run(values, watch)]
         return nesting.regroup(results, self._out_format)

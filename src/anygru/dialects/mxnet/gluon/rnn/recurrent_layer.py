@@ -22,7 +22,7 @@ from .recurrent_cell import HybridRecurrentCell
 __all__ = ["RecurrentLayer"]
 
 _STATES = {"lstm": 2}  # of the modes that have more than one
-_KEY = re.compile(r"(l|r)(\d+)_(i2h|h2h)_(weight|bias)\Z")
+_KEY = re.compile(r"(l|r)(\d+)_(i2h|h2h|h2r)_(weight|bias)\Z")
 
 
 class RecurrentLayer(HybridBlock):
@@ -45,6 +45,8 @@ class RecurrentLayer(HybridBlock):
         use_sequence_length: bool = False,
         prefix: str | None = None,
         params: ParameterDict | None = None,
+        projection_size: int | None = None,
+        h2r_weight_initializer: Initial = None,
     ) -> None:
         super().__init__(prefix=prefix, params=params)
         assert layout in ("TNC", "NTC"), f"Invalid layout {layout}; must be one of ['TNC' or 'NTC']"
@@ -67,15 +69,19 @@ class RecurrentLayer(HybridBlock):
         self.skip_states = True
         self._traced_without_states: bool | None = None
         self._keys: list[str] = []  # of the parameters, in the order that anygru takes
+        self._projection_size = projection_size
+        out = projection_size or hidden_size
         features = input_size
         for layer in range(num_layers):
             for direction in "lr"[: self._dir]:
                 stem = f"{direction}{layer}_"
                 self._add(stem + "i2h_weight", (rows, features), i2h_weight_initializer)
-                self._add(stem + "h2h_weight", (rows, hidden_size), h2h_weight_initializer)
+                self._add(stem + "h2h_weight", (rows, out), h2h_weight_initializer)
                 self._add(stem + "i2h_bias", (rows,), i2h_bias_initializer)
                 self._add(stem + "h2h_bias", (rows,), h2h_bias_initializer)
-            features = hidden_size * self._dir
+                if projection_size:
+                    self._add(stem + "h2r_weight", (out, hidden_size), h2r_weight_initializer)
+            features = out * self._dir
 
     def _add(self, key: str, shape: tuple[int, ...], init: Initial) -> None:
         parameter = self.params.get(key, shape=shape, init=init, allow_deferred_init=True, dtype=self._dtype)
@@ -107,8 +113,11 @@ class RecurrentLayer(HybridBlock):
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """Shape, layout and dtype of each state."""
-        shape = (self._num_layers * self._dir, batch_size, self._hidden_size)
-        return [{"shape": shape, "__layout__": "LNC", "dtype": self._dtype} for _ in range(_STATES.get(self._mode, 1))]
+        cells, sizes = self._num_layers * self._dir, (self._projection_size or self._hidden_size, self._hidden_size)
+        return [
+            {"shape": (cells, batch_size, size), "__layout__": "LNC", "dtype": self._dtype}
+            for size in sizes[: _STATES.get(self._mode, 1)]
+        ]
 
     def begin_state(self, batch_size: int = 0, func: Any = ndarray.zeros, **kwargs: Any) -> list[Any]:
         """States to begin with: what `func` makes of their shapes, zeros by default."""
@@ -168,10 +177,9 @@ class RecurrentLayer(HybridBlock):
             )
         batch_first = self._layout == "NTC"
         batch_size = inputs.shape[0 if batch_first else 1]
-        expected = (self._num_layers * self._dir, batch_size, self._hidden_size)
-        for state in states:
-            if state.shape != expected:
-                raise ValueError(f"Invalid recurrent state shape. Expecting {expected}, got {state.shape}.")
+        for state, info in zip(states, self.state_info(batch_size), strict=False):
+            if state.shape != info["shape"]:
+                raise ValueError(f"Invalid recurrent state shape. Expecting {info['shape']}, got {state.shape}.")
         if len(states) != _STATES.get(self._mode, 1):
             raise MXNetError(
                 f"{type(self).__name__}: states must be {_STATES.get(self._mode, 1)} arrays, got {len(states)}"
@@ -187,6 +195,8 @@ class RecurrentLayer(HybridBlock):
                 self._dropout,
                 None if sequence_length is None else sequence_length._t,
                 batch_first,
+                False,
+                bool(self._projection_size),
             )
         except MXNetError:
             raise
@@ -202,7 +212,8 @@ class RecurrentLayer(HybridBlock):
             for kind in ("weight", "bias")
             for layer in range(self._num_layers)
             for direction in "lr"[: self._dir]
-            for which in ("i2h", "h2h")
+            for which in ("i2h", "h2h", "h2r")
+            if f"{direction}{layer}_{which}_{kind}" in params
         ]
         vector = F._internal._rnn_param_concat(*flat, dim=0)
         lengths = [sequence_length] if self._use_sequence_length else []
@@ -213,7 +224,7 @@ class RecurrentLayer(HybridBlock):
             **({"sequence_length": lengths[0]} if lengths else {}),
             use_sequence_length=self._use_sequence_length,
             state_size=self._hidden_size,
-            projection_size=None,
+            projection_size=self._projection_size,
             num_layers=self._num_layers,
             bidirectional=self._dir == 2,
             p=self._dropout,
@@ -233,6 +244,7 @@ class RecurrentLayer(HybridBlock):
 
     def _unfuse(self) -> HybridSequentialRNNCell:
         """The same network as a stack of cells, on the same parameters."""
+        assert not self._projection_size, "_unfuse does not support projection layer yet!"
         stack = HybridSequentialRNNCell(prefix=self.prefix, params=self.params)
         features = self._input_size
         with stack.name_scope():

@@ -109,7 +109,8 @@ class LSTM(RecurrentLayer):
     """Long short-term memory over sequences. Arguments and calls are those of `GRU`, with two states: outputs and cells.
 
     Args:
-        projection_size, h2r_weight_initializer: not covered, as in MXNet on the CPU; `gluon.contrib.rnn.LSTMPCell` projects.
+        projection_size: features of the output, where they are fewer than those of the cell; None for as many.
+        h2r_weight_initializer: initializer of the weight of that projection.
         state_clip_min, state_clip_max, state_clip_nan: not covered, as in MXNet on the CPU.
     """
 
@@ -133,10 +134,8 @@ class LSTM(RecurrentLayer):
         dtype: DtypeLike = "float32",
         **kwargs: Any,
     ) -> None:
-        if projection_size is not None or state_clip_min is not None or state_clip_max is not None or state_clip_nan:
-            raise not_covered(
-                "mxnet.gluon.rnn.LSTM(projection_size=..., state_clip_*=...)", "gluon.contrib.rnn.LSTMPCell, or clip"
-            )
+        if state_clip_min is not None or state_clip_max is not None or state_clip_nan:
+            raise not_covered("mxnet.gluon.rnn.LSTM(state_clip_*=...)", "clip on the states of each step")
         super().__init__(
             "lstm",
             hidden_size,
@@ -150,6 +149,8 @@ class LSTM(RecurrentLayer):
             i2h_bias_initializer,
             h2h_bias_initializer,
             dtype,
+            projection_size=projection_size,
+            h2r_weight_initializer=h2r_weight_initializer,
             **kwargs,
         )
 

@@ -1,0 +1,216 @@
+"""`mx.io`: batches of arrays in memory, and what describes them. Of MXNet 1.9's `mxnet.io`."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .base import DtypeLike, Sizes, mx_real_t
+from .ndarray.ndarray import NDArray
+from .ndarray.register import FUNCTIONS
+from .ndarray.utils import array
+
+__all__ = ["DataBatch", "DataDesc", "DataIter", "NDArrayIter"]
+
+take = FUNCTIONS["take"]
+
+
+class _Described(NamedTuple):
+    name: str
+    shape: Any
+
+
+class DataDesc(_Described):
+    """Name and shape of an input, a tuple of the two, with a dtype and a layout."""
+
+    dtype: Any
+    layout: str
+
+    def __new__(cls, name: str, shape: Sizes, dtype: DtypeLike = mx_real_t, layout: str = "NCHW") -> "DataDesc":
+        made = super().__new__(cls, name, shape)
+        made.dtype = dtype
+        made.layout = layout
+        return made
+
+    def __repr__(self) -> str:
+        return f"DataDesc[{self.name},{self.shape},{self.dtype},{self.layout}]"
+
+    @staticmethod
+    def get_batch_axis(layout: str | None) -> int:
+        """The place of N in a layout."""
+        return 0 if layout is None else layout.find("N")
+
+
+class DataBatch:
+    """The arrays of a batch: `data`, `label`, and how many samples at its end are padding."""
+
+    def __init__(
+        self,
+        data: list,
+        label: list | None = None,
+        pad: int | None = None,
+        index: Any = None,
+        bucket_key: Any = None,
+        provide_data: list | None = None,
+        provide_label: list | None = None,
+    ) -> None:
+        for what, given in (("Data", data), ("Label", label)):
+            assert given is None or isinstance(given, (list, tuple)), f"{what} must be list of NDArrays"
+        self.data = data
+        self.label = label
+        self.pad = pad
+        self.index = index
+        self.bucket_key = bucket_key
+        self.provide_data = provide_data
+        self.provide_label = provide_label
+
+    def __str__(self) -> str:
+        shapes = [[part.shape for part in parts] if parts else [] for parts in (self.data, self.label)]
+        return f"{type(self).__name__}: data shapes: {shapes[0]} label shapes: {shapes[1]}"
+
+
+class DataIter:
+    """Gives batches; a subclass defines `next`, or `iter_next`, `getdata`, `getlabel`, `getindex` and `getpad`."""
+
+    def __init__(self, batch_size: int = 0) -> None:
+        self.batch_size = batch_size
+
+    def __iter__(self) -> Iterator[DataBatch]:
+        return self
+
+    def reset(self) -> None:
+        """Begin again."""
+
+    def next(self) -> DataBatch:
+        """The next batch. Raises StopIteration behind the last one."""
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch(self.getdata(), self.getlabel(), self.getpad(), self.getindex())
+
+    def __next__(self) -> DataBatch:
+        return self.next()
+
+    def iter_next(self) -> bool:
+        """Go to the next batch; False if there is none."""
+        return False
+
+    def getdata(self) -> list:
+        """The inputs of the batch."""
+        return []
+
+    def getlabel(self) -> list:
+        """The labels of the batch."""
+        return []
+
+    def getindex(self) -> Any:
+        """The numbers of the samples, or None."""
+        return None
+
+    def getpad(self) -> int:
+        """How many samples at the end are padding."""
+        return 0
+
+
+class NDArrayIter(DataIter):
+    """Batches of arrays.
+
+    Args:
+        data, label: an array, a list of them, or a dict of them by name.
+        batch_size: samples a batch.
+        shuffle: a new order at every `reset`.
+        last_batch_handle: an incomplete last batch is filled from the start ("pad"), left out ("discard"), or comes first
+            after the next `reset` ("roll_over").
+        data_name, label_name: names of arrays without one.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        label: Any = None,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        last_batch_handle: str = "pad",
+        data_name: str = "data",
+        label_name: str = "softmax_label",
+    ) -> None:
+        super().__init__(batch_size)
+        self.data = _named(data, data_name, allow_empty=False)
+        self.label = _named(label, label_name, allow_empty=True)
+        self.num_data = len(self.data[0][1])
+        self.shuffle = shuffle
+        self.last_batch_handle = last_batch_handle
+        self._left = np.empty(0, dtype="int64")
+        self.reset()
+
+    @property
+    def provide_data(self) -> list[DataDesc]:
+        """Names, shapes and dtypes of the inputs of a batch."""
+        return self._described(self.data)
+
+    @property
+    def provide_label(self) -> list[DataDesc]:
+        """The same of the labels."""
+        return self._described(self.label)
+
+    def _described(self, parts: list) -> list[DataDesc]:
+        return [DataDesc(name, (self.batch_size, *values.shape[1:]), values.dtype) for name, values in parts]
+
+    def hard_reset(self) -> None:
+        """Begin again, without the samples that the last pass left over."""
+        self._left = self._left[:0]
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin again."""
+        order = np.random.permutation(self.num_data) if self.shuffle else np.arange(self.num_data)
+        self._carried = len(self._left)
+        self._order = np.concatenate([self._left, order])
+        self._left = self._left[:0]
+        self._first = -self.batch_size
+
+    def iter_next(self) -> bool:
+        """Go to the next batch; False if there is none."""
+        self._first += self.batch_size
+        rows = self._order[self._first : self._first + self.batch_size]
+        self._pad = self.batch_size - len(rows)
+        if self._pad and self.last_batch_handle == "roll_over":
+            self._left = rows
+        if not len(rows) or (self._pad and self.last_batch_handle != "pad"):
+            return False
+        self._rows = array(np.concatenate([rows, np.resize(self._order, self._pad)]), dtype="int64")
+        return True
+
+    def getdata(self) -> list[NDArray]:
+        """The inputs of the batch."""
+        return [take(values, self._rows) for _, values in self.data]
+
+    def getlabel(self) -> list[NDArray]:
+        """The labels of the batch."""
+        return [take(values, self._rows) for _, values in self.label]
+
+    def getpad(self) -> int:
+        """How many samples at the end are padding.
+
+        For the first batch of a pass: how many the pass before has left over, as MXNet 1.9.1 counts them (recorded).
+        """
+        return self._pad if self._first else self._carried
+
+
+def _named(data: Any, name: str, allow_empty: bool) -> list[tuple[str, NDArray]]:
+    """(name, array) of whatever was given.
+
+    Raises:
+        TypeError: for anything but arrays, lists and dicts of them.
+    """
+    if data is None:
+        data = []
+    if isinstance(data, (np.ndarray, NDArray)):
+        data = [data]
+    if isinstance(data, list):
+        if not allow_empty and not data:
+            raise AssertionError("data must hold at least one array")
+        names = [name] if len(data) == 1 else [f"_{place}_{name}" for place in range(len(data))]
+        data = dict(zip(names, data, strict=True))
+    if not isinstance(data, dict):
+        raise TypeError("Input must be NDArray, numpy.ndarray, a list of them or dict with them as values")
+    return [(key, values if isinstance(values, NDArray) else array(values)) for key, values in data.items()]

@@ -1,0 +1,96 @@
+"""What `mx.autograd` rests on: the scope that sets its flags, and operations with gradients of their own."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..base import MXNetError
+from ..state import state
+from .array import wrap
+from .ndarray import NDArray
+
+__all__ = ["Function", "Scope"]
+
+
+class Scope:
+    """Sets the flags that are not None, and torch's own switch with recording, for the length of a `with`."""
+
+    __slots__ = ("_before", "_recording", "_training")
+
+    def __init__(self, recording: bool | None, training: bool | None) -> None:
+        self._recording = recording
+        self._training = training
+        self._before: list[tuple[bool, bool, bool]] = []
+
+    def __enter__(self) -> None:
+        self._before.append((state.recording, state.training, torch.is_grad_enabled()))
+        if self._recording is not None:
+            state.recording = self._recording
+            torch._C._set_grad_enabled(self._recording)
+        if self._training is not None:
+            state.training = self._training
+
+    def __exit__(self, *exception: Any) -> None:
+        state.recording, state.training, grad = self._before.pop()
+        torch._C._set_grad_enabled(grad)
+
+
+class _Bridge(torch.autograd.Function):
+    """A torch node whose backward is that of a `Function`."""
+
+    @staticmethod
+    def forward(ctx: Any, function: "Function", outputs: list[NDArray], *inputs: Tensor) -> tuple[Tensor, ...]:
+        ctx.function = function
+        ctx.contexts = [output._ctx for output in outputs]
+        ctx.inputs = len(inputs)
+        return tuple(output._t.detach().clone() for output in outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        arrays = [wrap(g.contiguous(), context) for g, context in zip(gradients, ctx.contexts, strict=True)]
+        with Scope(False, state.training):
+            results = ctx.function.backward(*arrays)
+        results = (results,) if isinstance(results, NDArray) else tuple(results)
+        if len(results) != ctx.inputs:
+            raise MXNetError(
+                f"{type(ctx.function).__name__}.backward must return exactly the same number of NDArrays as the number "
+                f"of NDArrays arguments to forward. Expecting {ctx.inputs} got {len(results)}"
+            )
+        return (None, None, *(result._t.detach() for result in results))
+
+
+class Function:
+    """An operation with a gradient of its own: a subclass defines `forward` and `backward` on arrays.
+
+    An object is called once.  `save_for_backward` keeps arrays in `saved_tensors`.
+    """
+
+    def __init__(self) -> None:
+        self._used = False
+        self.saved_tensors: tuple = ()
+
+    def save_for_backward(self, *args: Any) -> None:
+        """Keep arrays for `backward`, which finds them in `saved_tensors`."""
+        self.saved_tensors = args
+
+    def __call__(self, *inputs: NDArray) -> Any:
+        assert not self._used, "Each Function instance can only be called once. Please create another instance."
+        self._used = True
+        recording = state.recording
+        with Scope(False, state.training):
+            outputs = self.forward(*inputs)
+        if not recording:
+            return outputs
+        arrays = [outputs] if isinstance(outputs, NDArray) else list(outputs)
+        tracked = _Bridge.apply(self, arrays, *(array._t for array in inputs))
+        results = [wrap(values, array._ctx) for values, array in zip(tracked, arrays, strict=True)]
+        return results[0] if isinstance(outputs, NDArray) else type(outputs)(results)
+
+    def forward(self, *inputs: NDArray) -> Any:
+        """The operation on arrays; a subclass defines it."""
+        raise NotImplementedError
+
+    def backward(self, *output_grads: NDArray) -> Any:
+        """The gradients of the inputs, given those of the outputs; a subclass defines it."""
+        raise NotImplementedError
