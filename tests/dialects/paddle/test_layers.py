@@ -275,3 +275,12 @@ def test_the_activation_of_batch_norm_is_looked_up_when_it_is_used():
     with pytest.raises(ValueError, match="act must name"):
         layer(paddle.rand([2, 3]))
     assert paddle.fluid.framework.ParamBase is type(layer.weight)
+
+
+def test_batch_norm_3d_forgets_the_depth_of_its_format_at_the_first_call():
+    layer = nn.BatchNorm3D(2)
+    assert "data_format=NCDHW" in str(layer)
+    layer.eval()
+    layer(paddle.rand([1, 2, 2, 2, 2]))
+    assert "data_format" not in str(layer)
+    assert paddle.tensor.fill_constant([2], "float32", 3).tolist() == [3, 3]

@@ -2,6 +2,7 @@
 
 from .attribute import *
 from .creation import *
+from .creation import fill_constant as fill_constant
 from .inplace import *
 from .linalg import *
 from .logic import *

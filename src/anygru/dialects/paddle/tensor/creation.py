@@ -116,6 +116,20 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None
 
 
 @operation
+def fill_constant(
+    shape: Any,
+    dtype: Any,
+    value: Any,
+    force_cpu: bool = False,
+    out: torch.Tensor | None = None,
+    name: str | None = None,
+) -> torch.Tensor:
+    """`value` everywhere, put into `out` if given."""
+    filled = full(shape, value, dtype)
+    return filled if out is None else assign(filled, out)
+
+
+@operation
 def empty(shape: Shape, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
     """A tensor whose values are yet to be written; zeros, so that a mistake repeats itself."""
     return torch.zeros(as_sizes(shape), **_options(dtype))

@@ -16,7 +16,7 @@ from ...nn.functional.extension import sequence_mask
 from ...nn.functional.loss import mse_loss as _mse_loss
 from ...nn.functional.loss import square_error_cost
 from ...tensor import creation, linalg, manipulation, math, random, search, stat
-from ...tensor.creation import assign, diag, eye, linspace, ones_like, zeros_like
+from ...tensor.creation import assign, diag, eye, fill_constant, linspace, ones_like, zeros_like
 from ...tensor.logic import (
     equal,
     greater_equal,
@@ -297,19 +297,6 @@ def one_hot(input: torch.Tensor, depth: int, allow_out_of_range: bool = False) -
     if input.ndim > 1 and int(input.shape[-1]) == 1:
         input = manipulation.squeeze(input, -1)
     return inputs.one_hot(input, depth)
-
-
-def fill_constant(
-    shape: Any,
-    dtype: Any,
-    value: Any,
-    force_cpu: bool = False,
-    out: torch.Tensor | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """One value everywhere."""
-    filled = creation.full(shape, value, dtype)
-    return filled if out is None else creation.assign(filled, out)  # type: ignore[return-value]
 
 
 def zeros(shape: Any, dtype: Any, force_cpu: bool = False, name: str | None = None) -> Tensor:

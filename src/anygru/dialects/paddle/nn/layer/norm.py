@@ -162,7 +162,13 @@ class BatchNorm3D(_BatchNormBase):
         name: str | None = None,
     ) -> None:
         super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
-        self._data_format = data_format.replace("D", "")  # as Paddle keeps, and prints, it
+
+    def forward(self, input: torch.Tensor) -> Tensor:
+        """The normalized input."""
+        self._data_format = self._data_format.replace(
+            "D", ""
+        )  # Paddle 2.6.2 does so at the first call, and prints it (recorded)
+        return super().forward(input)
 
 
 class BatchNorm(_BatchNormBase):
