@@ -200,7 +200,9 @@ class FunctionNode:
         retained, outputs = [], list(self.outputs)
         for index, array in zip(self._output_indexes_to_retain, self._retained_output_data, strict=True):
             node = outputs[index]()
-            if node is None:
+            if array is None:  # the function gave None for this output
+                output: Any = None
+            elif node is None:
                 output = variable.Variable(array)
                 output.creator_node = self
                 outputs[index] = weakref.ref(output.node)

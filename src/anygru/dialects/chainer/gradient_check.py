@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy
+from numpy.typing import DTypeLike
 
 from ._gradients import backward
 from .configuration import using_config
@@ -135,7 +136,7 @@ def check_backward(
         eps: half the step of the difference.
         atol, rtol: how far the two may differ.
         no_grads: for each input whether to leave it out; by default those that are not float.
-        dtype: dtype in which to compute (float32 or wider), so that the difference is exact enough.
+        dtype: dtype in which to compute the difference (float32 or wider), so that it is exact enough.
         detect_nondifferentiable: raise NondifferentiableError where there is no derivative.
 
     Raises:
@@ -146,15 +147,10 @@ def check_backward(
     variables = tuple(_as_tuple(params))
     skipped = [x.dtype.kind != "f" for x in xs] if no_grads is None else list(no_grads)
     saved = [p.array for p in variables]
-    if dtype is not None:
-        if numpy.dtype(dtype).kind != "f" or numpy.dtype(dtype).itemsize < 4:
-            raise ValueError(f"`dtype` must be a float of 32 bits or more, got {dtype}")
-        xs = tuple(x.astype(dtype, copy=False) if x.dtype.kind == "f" else x for x in xs)
-        y_grads = tuple(None if g is None else g.astype(dtype, copy=False) for g in map(as_array, y_grads))
-        for p in variables:
-            p.array = p.array.astype(dtype)
+    if dtype is not None and (numpy.dtype(dtype).kind != "f" or numpy.dtype(dtype).itemsize < 4):
+        raise ValueError(f"`dtype` must be a float of 32 bits or more, got {dtype}")
     try:
-        _check_direction(func, xs, y_grads, variables, skipped, eps, atol, rtol, detect_nondifferentiable)
+        _check_direction(func, xs, y_grads, variables, skipped, dtype, eps, atol, rtol, detect_nondifferentiable)
     finally:
         for p, array in zip(variables, saved, strict=True):
             p.cleargrad()
@@ -162,8 +158,9 @@ def check_backward(
 
 
 def _check_direction(
-    func: Any, xs: Any, y_grads: Any, params: Any, skipped: Any, eps: float, atol: float, rtol: float, detect: bool
-) -> None:
+    func: Any, xs: Any, y_grads: Any, params: Any, skipped: Any, dtype: DTypeLike | None, eps: float, atol: float,
+    rtol: float, detect: bool,
+) -> None:  # fmt: skip
     inputs = tuple(Variable(x.copy(), requires_grad=x.dtype.kind == "f") for x in xs)
     for p in params:
         p.cleargrad()
@@ -182,13 +179,15 @@ def _check_direction(
     if not checked:
         raise ValueError("there is nothing to check: every input is left out and there are no params")
     directions = _unit_directions([x.array for x in checked])
-    starts = [x.array for x in checked]
+    wide = [_cast(x.array, dtype) for x in inputs]
+    starts = [_cast(x.array, dtype) for x in checked]
     delta = numpy.zeros((), numpy.float64)
 
     def along() -> tuple[Any, ...]:
-        moved = [numpy.asarray(s + delta * d).astype(s.dtype) for s, d in zip(starts, directions, strict=True)]
-        for x, array in zip(checked, moved, strict=True):
+        for x, array in zip(inputs, wide, strict=True):
             x.array = array
+        for x, s, d in zip(checked, starts, directions, strict=True):
+            x.array = numpy.asarray(s + delta * d).astype(s.dtype)
         results = _as_tuple(func(*[Variable(x.array, requires_grad=x.requires_grad) for x in inputs]))
         for x, array in zip(checked, starts, strict=True):
             x.array = array
@@ -203,6 +202,10 @@ def _check_direction(
         if x.grad is not None
     )
     _assert_allclose(numpy.float64(analytic), numpy.float64(numeric), atol=atol, rtol=rtol)
+
+
+def _cast(array: Any, dtype: DTypeLike | None) -> Any:
+    return array.astype(dtype, copy=False) if dtype is not None and array.dtype.kind == "f" else array
 
 
 def _unit_directions(arrays: list[Any]) -> list[Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from ..types import VariableLike
-from ..utils import argument, get_deconv_outsize, type_check
+from ..utils import argument, get_conv_outsize, get_deconv_outsize, type_check
 from ..variable import Variable, as_array
 from ._checks import Type, expect, real
 from ._rows import Tensor, function
@@ -208,12 +208,26 @@ def _enough_axes(node: Any, x: Type) -> None:
     expect(x.ndim == 2 + node.ndim)
 
 
+def _windows_of(x: Tensor, ksize: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:
+    """The elements of each window side by side on a last axis, for more axes than torch has a function for."""
+    for axis, (size, step) in enumerate(zip(ksize, stride, strict=True), 2):
+        x = x.unfold(axis, size, step)
+    return x.flatten(-len(ksize))
+
+
+def _mean(x: Tensor, ksize: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:
+    known = _MEANS.get(len(ksize))
+    if known is None or (len(ksize) == 3 and x.dtype == torch.float16):  # torch has none of these on the CPU
+        return _windows_of(x, ksize, stride).mean(-1)
+    return known(x, ksize, stride)
+
+
 @function("MaxPoolingND", real, _enough_axes, prepare=_windows)
 def _max_pooling(
     x: Tensor, ndim: int, ksize: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...], cover_all: bool
 ) -> Tensor:
     x = _around(x, _pads(x, ksize, stride, pad, cover_all), -torch.inf)
-    return _MAXIMA[ndim](x, ksize, stride)
+    return _MAXIMA[ndim](x, ksize, stride) if ndim in _MAXIMA else _windows_of(x, ksize, stride).amax(-1)
 
 
 @function("AveragePoolingND", real, _enough_axes, prepare=_windows)
@@ -221,8 +235,8 @@ def _average_pooling(
     x: Tensor, ndim: int, ksize: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...], pad_value: int | None
 ) -> Tensor:
     pads = [(p, p) for p in pad]
-    y = _MEANS[ndim](_around(x, pads), ksize, stride)
-    return y if pad_value == 0 else y / _MEANS[ndim](_around(torch.ones_like(x), pads), ksize, stride)
+    y = _mean(_around(x, pads), ksize, stride)
+    return y if pad_value == 0 else y / _mean(_around(torch.ones_like(x), pads), ksize, stride)
 
 
 def max_pooling_nd(
@@ -291,7 +305,14 @@ def spatial_pyramid_pooling_2d(
     return concat(levels)
 
 
-@function("UnpoolingND", real, _enough_axes, prepare=lambda ndim, ksize, stride, pad, outsize, cover_all: (
+def _windows_fit(node: Any, x: Type) -> None:
+    """The pooling of a result of this size gives x."""
+    if node.outsize is not None:
+        for axis, facts in enumerate(zip(node.outsize, node.ksize, node.stride, node.pad, strict=True), 2):
+            expect(x.shape[axis] == get_conv_outsize(*facts, cover_all=node.cover_all))
+
+
+@function("UnpoolingND", real, _enough_axes, _windows_fit, prepare=lambda ndim, ksize, stride, pad, outsize, cover_all: (
     *_windows(ndim, ksize, stride, pad, outsize), cover_all))  # fmt: skip
 def _unpooling(
     x: Tensor, ndim: int, ksize: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...],
