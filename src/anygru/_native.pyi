@@ -42,8 +42,8 @@ class NormCall(TypedDict, total=False):
 
     gains: Sequence[Tensor]
     norm_kept: Tensor
-    grad_products: Tensor
     grad_inputs: Tensor
+    grad_norms: Tensor
 
 class ForwardCall(_Shape, ModifiersCall):
     layers: int

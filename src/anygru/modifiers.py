@@ -13,6 +13,7 @@ A gradient goes to the decay alone; the others are drawn at random, or constant.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 
@@ -32,11 +33,11 @@ class Modifiers(NamedTuple):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of those that there are."""
-        return tuple(name for name, value in zip(self._fields, self, strict=True) if value is not None)
+        return tuple([name for name, value in zip(self._fields, self, strict=True) if value is not None])
 
     @property
     def present(self) -> tuple[Tensor, ...]:
-        return tuple(value for value in self if value is not None)
+        return tuple([value for value in self if value is not None])
 
     @classmethod
     def of(cls, names: Sequence[str], tensors: Iterable[Tensor]) -> "Modifiers":
@@ -53,6 +54,11 @@ class Modifiers(NamedTuple):
 
 
 NONE = Modifiers()
+
+
+_functorch_stack = torch._C._functorch.peek_interpreter_stack
+_FEW = 4096
+"""Numbers that are drawn one by one."""
 
 
 class Noise(NamedTuple):
@@ -74,13 +80,28 @@ class Noise(NamedTuple):
         """The modifiers of a call on [T, B, I] or packed rows [N, I], drawn from torch's generator."""
         each = (states, *input.shape[:-1], hidden_size)
         if self.zoneout and self.training:
-            modifiers = modifiers._replace(zoneout=input.new_empty(each).bernoulli_(self.zoneout))
+            modifiers = modifiers._replace(zoneout=_draw(input, each, self.zoneout))
         elif self.zoneout:
             modifiers = modifiers._replace(zoneout=input.new_full((1,) * len(each), self.zoneout))
         if not self.training or not self.recurrent_dropout:
             return modifiers
         kept = 1.0 - self.recurrent_dropout
         fixed = self.on == "state"
-        mask = input.new_empty((states, batch, hidden_size) if fixed else each).bernoulli_(kept)
+        mask = _draw(input, (states, batch, hidden_size) if fixed else each, kept)
         mask = mask.div_(kept) if kept else mask
         return modifiers._replace(mask=mask) if fixed else modifiers._replace(candidate=mask)
+
+
+def _draw(like: Tensor, shape: Sequence[int], probability: float) -> Tensor:
+    """1 with this probability (to a part in 2^32), else 0."""
+    values = like.new_empty(shape)
+    count = values.numel()
+    wrapped = torch.compiler.is_compiling() or _functorch_stack() is not None
+    if like.device.type != "cpu" or wrapped or count < _FEW:
+        return values.bernoulli_(probability)
+    # torch draws 64 random bits in less time than one bernoulli number, and they make two.
+    bits = torch.empty((count + 1) // 2, dtype=torch.int64).random_(-(2**63), None).view(torch.int32)[:count]
+    threshold = round(probability * 2**32) - 2**31
+    if threshold >= 2**31:
+        return values.fill_(1)
+    return values.copy_((bits < threshold).view(shape))

@@ -35,7 +35,7 @@ class Layout(NamedTuple):
     @property
     def per_direction(self) -> int:
         """Tensors of one direction of one layer."""
-        return len(self.kinds)
+        return (4 if self.bias else 2) + (2 if self.norm else 0)
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -270,12 +270,13 @@ void check_backward(Problem<double> problem) {
         arguments.modifiers = problem.modifiers();
         std::vector<double> grad_decay(problem.decay.size(), NAN);
         arguments.grad_decay = grad_decay.empty() ? nullptr : grad_decay.data();
-        std::vector<double> grad_products(grad_gates.size(), NAN), grad_inputs(3 * previous.size(), NAN);
+        std::vector<double> grad_inputs(3 * previous.size(), NAN);
+        std::vector<double> grad_norms(shape.directions * anygru::norm_tiles(shape.batch) * 12 * hidden);
         if (shape.norm) {
             for (int direction = 0; direction < shape.directions; ++direction)
                 for (int side : {4, 5}) arguments.gains.push_back(problem.weights[direction * 6 + side].data());
             arguments.norm_kept = kept.reserve.data() + shape.directions * shape.rows * 4 * hidden;
-            arguments.grad_products = grad_products.data();
+            arguments.grad_norms = grad_norms.data();
             arguments.grad_inputs = grad_inputs.data();
         }
         arguments.threads = threads;

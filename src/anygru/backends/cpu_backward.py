@@ -19,6 +19,9 @@ PIECE_BYTES = 4 << 20
 PIECE_ROWS = 2048
 """At least so many rows, even where they are more bytes: every piece packs the recurrent weights again."""
 
+NORM_TILE = 8
+"""Sequences whose gradients of gains and biases the kernels sum by themselves: norm_tile in csrc/call.hpp."""
+
 
 class _Piece(NamedTuple):
     """Neighbouring steps and their rows; `batch` sequences run at the first, and their states before it begin at row `before`."""
@@ -32,16 +35,14 @@ class _Piece(NamedTuple):
 class _Terms(NamedTuple):
     """The rows over which the gradients of one direction of a piece are summed: [N, I], [N, 4H or 3H], [N, H], [N, 4, H].
 
-    With layer norm: what the products with state and input get [N, 4H or 3H], [N, 3H], and what forward kept [N, 6H + 4].
+    With layer norm, what the product with the input gets: [N, 3H].
     """
 
     input: Tensor
     gates: Tensor
     previous: Tensor
     kept: Tensor
-    products: Tensor | None = None
     inputs: Tensor | None = None
-    norm_kept: Tensor | None = None
 
 
 class Backward:
@@ -79,6 +80,7 @@ class Backward:
         self.input_shape = input.shape
         norm_shape = (layout.num_layers, layout.directions, self.rows, 6 * self.hidden + 4)
         self.norm_kept = reserve[norms:].view(norm_shape) if layout.norm else None
+        self.norm_sums: Tensor | None = None
         self.grad_decay = None
         if modifiers.decay is not None and needs[2 + len(weights)]:
             self.grad_decay = output.new_empty((layout.states, self.rows, self.hidden))
@@ -131,6 +133,9 @@ class Backward:
         directions = self.layout.directions
         kept = self.kept[layer]
         grad_input = torch.empty_like(self.layer_inputs[layer]) if wants_input else None
+        if self.layout.norm:
+            tiles = -(-self.h_0.shape[1] // NORM_TILE)
+            self.norm_sums = self.h_0.new_zeros((directions, tiles, 4, 3 * self.hidden))
         pieces = self._pieces()
         if len(pieces) > 1:  # the gradient of the state goes from piece to piece in grad_h_0
             grad_h_0.zero_() if grad_h_n is None else grad_h_0.copy_(grad_h_n)
@@ -144,6 +149,8 @@ class Backward:
                     self._gradients_with_norm(layer, direction, terms, grads, own_input)
                 else:
                     self._gradients(layer, direction, terms, grads, own_input)
+        if self.norm_sums is not None:
+            self._gradients_of_norms(layer, self.norm_sums, grads)
         return grad_input
 
     def _pieces(self) -> list[_Piece]:
@@ -218,13 +225,15 @@ class Backward:
                 "threads": torch.get_num_threads(),
             }
         )
-        return gates, previous, kept[:, piece.rows], *norm.values()
+        found = (gates, previous, kept[:, piece.rows])
+        return (*found, norm["grad_inputs"]) if norm else found
 
     def _norm(self, layer: int, piece: _Piece, gates: Tensor) -> dict[str, Tensor]:
         assert self.norm_kept is not None
+        assert self.norm_sums is not None
         return {
-            "grad_products": torch.empty_like(gates),
             "grad_inputs": gates.new_empty((*gates.shape[:2], 3 * self.hidden)),
+            "grad_norms": self.norm_sums[:, : -(-piece.batch // NORM_TILE)],
             "norm_kept": plain(self.norm_kept[layer][:, piece.rows]),
         }
 
@@ -251,30 +260,27 @@ class Backward:
     def _gradients_with_norm(
         self, layer: int, direction: int, terms: _Terms, grads: list[Tensor | None], grad_input: Tensor | None
     ) -> None:
-        """The same where the products are normalised: weights get their gradients through the norm, gain and bias before it."""
-        assert terms.products is not None
+        """The same where the products are normalised; those of gain and bias are made by the recurrence."""
         assert terms.inputs is not None
-        assert terms.norm_kept is not None
-        layout, hidden, before = self.layout, self.hidden, self.problem.formula.reset == "before"
-        first = layout.of_direction(layer, direction).start
-        three = kind(False, layout.bias, False, False, "before")  # the gates r, z, n
-        self._sums(three, terms._replace(gates=terms.inputs), grads, first, range(1))
-        own = kind(False, layout.bias, False, False, self.problem.formula.reset)
-        self._sums(own, terms._replace(gates=terms.products), grads, first, range(1, 2))
+        bias, reset = self.layout.bias, self.problem.formula.reset
+        first = self.layout.of_direction(layer, direction).start
+        # The gates r, z, n in this order, as reset="before" has them.
+        self._sums(
+            kind(False, bias, False, False, "before"), terms._replace(gates=terms.inputs), grads, first, range(1)
+        )
+        self._sums(kind(False, bias, False, False, reset), terms, grads, first, range(1, 2))
         if grad_input is not None:
             torch.addmm(grad_input, terms.inputs, self.weights[first], beta=int(direction > 0), out=grad_input)
-        gates = terms.gates.unflatten(1, (-1, hidden))
-        sides = (gates[:, -3:], gates if before else torch.cat((gates[:, 1:3], gates[:, :1]), 1))
-        normal = terms.norm_kept[:, : 6 * hidden].unflatten(1, (2, 3, hidden)).unbind(1)
-        names = layout.kinds
-        for side, (values, own_normal) in enumerate(zip(sides, normal, strict=True)):
-            for index, term in ((names.index("gain_ih"), own_normal), (2, None)):
-                place = first + index + side
-                if not self.needs[2 + place] or (term is None and not layout.bias):
-                    continue
-                sums = (values if term is None else values * term).sum(0).flatten()
-                grad = grads[place]
-                grads[place] = sums if grad is None else grad + sums
+
+    def _gradients_of_norms(self, layer: int, sums: Tensor, grads: list[Tensor | None]) -> None:
+        """Puts the gradients of gains and biases into `grads`, from sums [D, tiles, 4, 3H]."""
+        for direction, own in enumerate(sums.sum(1)):
+            place = self.layout.of_direction(layer, direction)
+            names = ("gain_ih", "gain_hh", "bias_ih", "bias_hh")
+            for name, grad in zip(names, own.unbind(), strict=True):
+                if name in self.layout.kinds:
+                    index = place.start + self.layout.kinds.index(name)
+                    grads[index] = grad if self.needs[2 + index] else None
 
     def _sums(self, kind: Any, terms: _Terms, grads: list[Tensor | None], first: int, own: range) -> None:
         """Gradients of some tensors of a direction, whose first one is `first`."""

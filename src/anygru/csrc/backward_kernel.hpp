@@ -208,17 +208,18 @@ struct BackwardKernel {
     void through_norms(Index t, Index b, bool candidate) const {
         const Index row = call.sequence.first_row(t) + b;
         const NormRow<const Real> kept(call.norm_kept, row, hidden);
-        const Real* const gates = call.grad_gates + row * width;
-        Real* const products = call.grad_products + row * width;
+        Real* const gates = call.grad_gates + row * width;
         Real* const inputs = call.grad_inputs + row * 3 * hidden;
+        Real* const sums = call.grad_norms + b / norm_tile * 12 * hidden;
         const Index gate = candidate ? 2 : 0, at = gate * hidden;
         const Index from_input = call.reset_before ? at : at + hidden;
         const Index from_state = call.reset_before ? at : candidate ? 0 : hidden;
         const int count = candidate ? 1 : 2;
-        through_norm(count, hidden, gates + from_state, call.norm.gain_hh + at, kept.state + at,
-                     kept.scales[candidate ? 3 : 2], products + from_state);
         through_norm(count, hidden, gates + from_input, call.norm.gain_ih + at, kept.input + at,
-                     kept.scales[candidate ? 1 : 0], inputs + at);
+                     kept.scales[candidate ? 1 : 0], sums + at, sums + 6 * hidden + at, inputs + at);
+        through_norm(count, hidden, gates + from_state, call.norm.gain_hh + at, kept.state + at,
+                     kept.scales[candidate ? 3 : 2], sums + 3 * hidden + at, sums + 9 * hidden + at,
+                     gates + from_state);
     }
 
     // The gradient of the state as products of step t read it, added to the carry, and on to the state before it was
@@ -262,8 +263,7 @@ struct BackwardKernel {
     template <class Finish>
     ANYGRU_INLINE void multiply(Index t, Index size, const Part& part, const Part& next, Index parity,
                                 const Finish& finish) {
-        const Real* gates = call.norm ? call.grad_products : call.grad_gates;
-        gates += call.sequence.first_row(t) * width + part.column;
+        const Real* gates = call.grad_gates + call.sequence.first_row(t) * width + part.column;
         Index count = 0;
         for_rows(size, [&](Index, Index b) { rows[count++] = gates + b * width; });
         const Index first = share.first_block, last = share.last_block;

@@ -166,8 +166,9 @@ void take_norm(const Arguments& given, anygru::BackwardArguments<Real>& argument
     const Index unit_rows = shape.rows * shape.directions * shape.hidden;
     const Index width = anygru::norm_width(shape.hidden);
     arguments.norm_kept = given.tensor<const Real>(keys::norm_kept, shape.rows * shape.directions * width);
-    arguments.grad_products = given.tensor<Real>(keys::grad_products, (shape.reset_before ? 3 : 4) * unit_rows);
     arguments.grad_inputs = given.tensor<Real>(keys::grad_inputs, 3 * unit_rows);
+    arguments.grad_norms =
+        given.tensor<Real>(keys::grad_norms, anygru::norm_tiles(shape.batch) * shape.directions * 12 * shape.hidden);
     const auto gains = nb::cast<nb::list>(given.get(keys::gains));
     if (gains.size() != 2 * std::size_t(shape.directions)) refuse("gains must be two tensors a direction");
     for (nb::handle gain : gains) arguments.gains.push_back(tensor<const Real>(gain, 3 * shape.hidden, "gains"));

@@ -66,6 +66,10 @@ struct Norm {
     explicit operator bool() const { return gain_ih != nullptr; }
 };
 
+// Sequences whose gradients of gains and biases are summed by themselves, so that the number of threads changes no bit.
+constexpr Index norm_tile = 8;
+constexpr Index norm_tiles(Index batch) { return (batch + norm_tile - 1) / norm_tile; }
+
 // Values a row that a norm keeps for backward: normalised products with the input and with the state, and the factors.
 constexpr Index norm_width(Index hidden) { return 6 * hidden + 4; }
 
@@ -100,16 +104,16 @@ struct Forward {
     Real* norm_kept;  // [rows, norm_width]; null: inference
 
     Grid grid;
-    bool from_the_end;  // the first step walks over the blocks backwards
-    Index chunk;        // steps whose input projections are computed at once
-    Real* packed;       // weights in the order and format of the kernel (formats.hpp); null: read as they lie
-    bool packed_ready;  // they were packed before the call
-    bool packs_input;   // whether `packed` begins with the weights of the input, or holds the recurrent ones only
+    bool from_the_end;    // the first step walks over the blocks backwards
+    Index chunk;          // steps whose input projections are computed at once
+    Real* packed;         // weights in the order and format of the kernel (formats.hpp); null: read as they lie
+    bool packed_ready;    // they were packed before the call
+    bool packs_input;     // whether `packed` begins with the weights of the input, or holds the recurrent ones only
     Index operand_bytes;  // of a row in the form that is multiplied; 0: as it is
-    Real* bias;         // [blocks, 4, lanes]
-    Real* state;        // [2, B, pitch] h of the last step and of this one, as products read it
-    Real* held;         // [B, pitch] h of the last step, where `state` is masked; else null
-    Real* reset_state;  // [B, 2, pitch] r * h and z; reset_before only
+    Real* bias;           // [blocks, 4, lanes]
+    Real* state;          // [2, B, pitch] h of the last step and of this one, as products read it
+    Real* held;           // [B, pitch] h of the last step, where `state` is masked; else null
+    Real* reset_state;    // [B, 2, pitch] r * h and z; reset_before only
     Index pitch;
     Real* scratch;  // [threads, scratch_size]
     Index scratch_size;
@@ -133,8 +137,8 @@ struct Backward {
     const Real* weight_hh;  // [3H, H]
     const Real* kept;       // [rows, 4, H]
     Real* grad_gates;       // after [rows, 4, H]: W_hn h, r, z, W_in x; before [rows, 3, H]: r, z, n
-    Real* grad_products;    // the same before the norm, if there is one: what the product with the state gets
-    Real* grad_inputs;      // [rows, 3, H]: r, z, n, likewise what that with the input gets
+    Real* grad_inputs;      // with a norm, what the product with the input gets [rows, 3, H]: r, z, n; else null
+    Real* grad_norms;       // [tiles, 4, 3H]: to be added to the gradients of gain_ih, gain_hh, bias_ih, bias_hh
     Real* previous;         // [rows, H] h before each step as products read it, or null
     Modifiers<Real> modifiers;
     Norm<Real> norm;

@@ -280,8 +280,8 @@ private:
         if (shape_.norm) {
             call.norm = {arguments_.gains[2 * direction], arguments_.gains[2 * direction + 1]};
             call.norm_kept = arguments_.norm_kept + direction * rows * norm_width(hidden);
-            call.grad_products = arguments_.grad_products + (call.grad_gates - arguments_.grad_gates);
             call.grad_inputs = arguments_.grad_inputs + direction * rows * 3 * hidden;
+            call.grad_norms = arguments_.grad_norms + direction * norm_tiles(batch) * 12 * hidden;
         }
         call.grad_decay = arguments_.grad_decay ? arguments_.grad_decay + direction * rows * hidden : nullptr;
         call.grad_h_0 = arguments_.grad_h_0 + direction * batch * hidden;
@@ -326,6 +326,7 @@ template <class Real>
 void backward(const BackwardArguments<Real>& arguments) {
     const Index units = arguments.shape.rows * arguments.shape.directions * arguments.shape.hidden;
     use_large_pages(arguments.grad_gates, sizeof(Real) * std::size_t((arguments.shape.reset_before ? 3 : 4) * units));
+    if (arguments.grad_inputs) use_large_pages(arguments.grad_inputs, sizeof(Real) * std::size_t(3 * units));
     if (arguments.previous) use_large_pages(arguments.previous, sizeof(Real) * std::size_t(units));
     BackwardRun<Real>(arguments, kernels()).run();
 }

@@ -80,8 +80,8 @@ struct BackwardArguments {
     Real* grad_decay;                // [directions, rows, H] or null
     std::vector<const Real*> gains;  // [directions, 2] of a layer norm
     const Real* norm_kept;           // [directions, rows, norm_width]
-    Real* grad_products;             // as grad_gates
     Real* grad_inputs;               // [directions, rows, 3, H]
+    Real* grad_norms;                // [directions, tiles, 4, 3H]
     Shape shape;                     // of one layer
     Rows<const Real> grad_output;    // data null: zero
     const Real* grad_h_n;            // [directions, B, H] or null

@@ -67,17 +67,21 @@ ANYGRU_INLINE Real normalise(int gates, Index hidden, const At& at, const Real* 
     return scale;
 }
 
-// Back through `normalise`: from the gradient [gates, hidden] of its result to that of its values.
+// Back through `normalise`: from the gradient [gates, hidden] of its result to that of its values; `out` may be where
+// the gradient lies. Adds to the gradients of gain and bias.
 template <class Real>
 ANYGRU_INLINE void through_norm(int gates, Index hidden, const Real* gradient, const Real* gain, const Real* normal,
-                                Real scale, Real* out) {
+                                Real scale, Real* grad_gain, Real* grad_bias, Real* out) {
     using V = Vector<Real>;
     const Real count = Real(gates * hidden);
     UnitSum<Real> sum, share;
     for_units<Real>(gates, hidden, [&](int, Index block, Index place, Index left) ANYGRU_INLINED {
-        const V own = load(gradient + place, left) * load(gain + place, left);
+        const V given = load(gradient + place, left), own = given * load(gain + place, left);
+        const V values = load(normal + place, left);
         sum.add(block, own);
-        share.add(block, own * load(normal + place, left));
+        share.add(block, own * values);
+        store(grad_gain + place, fused(given, values, load(grad_gain + place, left)), left);
+        store(grad_bias + place, load(grad_bias + place, left) + given, left);
     });
     const Real mean = sum.total() / count, along = share.total() / count;
     for_units<Real>(gates, hidden, [&](int, Index, Index place, Index left) ANYGRU_INLINED {
