@@ -132,6 +132,15 @@ def test_cells_and_parametrized_weights():
     assert_same(run(program, *inputs), [model(*inputs)])
 
 
+def test_a_parametrized_layer_of_torch_is_exported_as_computed():
+    layer = torch.nn.GRU(3, 4)
+    torch.nn.utils.parametrizations.weight_norm(layer, "weight_hh_l0")
+    with torch.no_grad():
+        layer.parametrizations.weight_hh_l0.original0.mul_(2)  # its list of flat weights still holds the weight before
+    input = torch.randn(5, 2, 3)
+    assert_same(run(anygru.onnx.export(Wrapped(layer), (input,)), input), layer(input))
+
+
 @pytest.mark.parametrize("reset", ["after", "before"])
 def test_a_step_carries_its_state(reset, tmp_path: Path):
     layer = anygru.GRU(3, 4, 2, reset=reset)

@@ -155,7 +155,7 @@ def _forward(self: nn.GRU, input: Tensor, hx: Tensor | None = None) -> tuple[Ten
     return gru(
         input,
         hx,
-        [weight for weight in self._flat_weights if weight is not None],
+        [getattr(self, name) for name in self._flat_weights_names],  # as computed, where one is parametrized
         batch_first=self.batch_first,
         bidirectional=self.bidirectional,
         bias=self.bias,
