@@ -32,7 +32,10 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+SCRIPTS = [page for page in PAGES if blocks(page, "python") and page.stem != "deploy"]
+
+
+@pytest.mark.parametrize("page", SCRIPTS, ids=lambda page: page.name)
 def test_python_blocks(page: Path, tmp_path: Path) -> None:
     """The blocks of one page are one script; a page about a dialect runs as its readers would run it."""
     script = tmp_path / "blocks.py"
@@ -43,11 +46,12 @@ def test_python_blocks(page: Path, tmp_path: Path) -> None:
     run([sys.executable, *runner, str(script)], tmp_path)
 
 
-def test_readme(tmp_path: Path) -> None:
-    """Its Python blocks, and then its commands in the same folder, since these read what those wrote."""
-    test_python_blocks(ROOT / "README.md", tmp_path)
-    commands = [line for block in blocks(ROOT / "README.md", "sh") for line in block.splitlines()]
-    assert len(commands) >= 5
+@pytest.mark.parametrize(("page", "least"), [("README.md", 5), ("docs/deploy.md", 2)])
+def test_commands(page: str, least: int, tmp_path: Path) -> None:
+    """The Python blocks of a page, and then its commands in the same folder, since these read what those wrote."""
+    test_python_blocks(ROOT / page, tmp_path)
+    commands = [line for block in blocks(ROOT / page, "sh") for line in block.splitlines()]
+    assert len(commands) >= least
     for command in commands:
         program, *arguments = shlex.split(command)
         assert program == "anygru"

@@ -316,6 +316,11 @@ def test_bad_calls_are_refused_by_name() -> None:
         layer(x, h_0.clone().requires_grad_())
     with torch.no_grad():
         layer(x.clone().requires_grad_())
+    with pytest.raises(ValueError, match="return_states: a frozen layer"):
+        layer(x, return_states=True)
+    for option in ({"norm": "layer"}, {"zoneout": 0.5}):
+        with pytest.raises(ValueError, match="no layer norm and no zoneout"):
+            anygru.GRU(5, 9, **option).freeze()
     layer.train()
     with pytest.raises(ValueError, match="dropout acts while training"):
         layer(x)

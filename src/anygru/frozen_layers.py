@@ -87,12 +87,17 @@ class FrozenSequence(Frozen):
         lengths: Lengths | None = None,
         resets: PerStep | None = None,
         decay: PerStep | None = None,
+        return_states: bool = False,
     ) -> tuple[Any, Tensor]:
         """As `GRU.forward`, without gradients.
 
         Raises:
-            ArgumentError: also where a gradient is asked for, or dropout while training.
+            ArgumentError: also where a gradient is asked for, dropout while training, or the states of all layers.
         """
+        if return_states:
+            raise ArgumentError(
+                "return_states: a frozen layer keeps no states between layers; use the layer of `thaw()`"
+            )
         if h_0 is not None:
             check_state_type(h_0, "h_0")
         dropout = self.dropout if self.training else 0.0
