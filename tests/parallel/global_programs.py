@@ -129,7 +129,14 @@ def oneflow_tensors() -> dict[str, Any]:
     pieces.chunk(2, 1)[1].sum().backward()
     first = flow.placement("cpu", [0])
     alone = flow.ones(2, 2).to_global(first, broadcast)
+    batch = flow.tensor([[0.0], [2.0], [4.0], [10.0]], placement=everyone, sbp=rows, requires_grad=True)
+    layers = flow.nn.Sequential(flow.nn.BatchNorm1d(1), flow.nn.ReLU6(inplace=True)).to_global(everyone, broadcast)
+    normalized = layers[0](batch)
+    layers(batch).sum().backward()
     return {
+        "normalized": (str(normalized.sbp), normalized.to_local().numpy()),
+        "running mean": layers[0].running_mean.to_local().item(),
+        "through relu6": (str(batch.grad.sbp), layers[0].bias.grad.to_local().item()),
         "into a sum": into_sum.grad.to_local().numpy(),
         "into local ones": into_local.grad.to_local().numpy(),
         "from a local one": local.grad.numpy(),

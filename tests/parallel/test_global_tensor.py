@@ -86,6 +86,11 @@ def test_oneflows_layouts(on_two: list[dict[str, Any]]) -> None:
         assert tensors["number"] == (10.0, [1.0, 2.0])
         assert tensors["uneven view"] == ["(oneflow.sbp.split(dim=0),)", "(oneflow.sbp.split(dim=1),)"]
         assert tensors["view that has none"] == "(oneflow.sbp.broadcast,)"
+        # Each process normalizes by its own part, as OneFlow 0.9.0 does.
+        assert tensors["normalized"][0] == tensors["through relu6"][0] == "(oneflow.sbp.split(dim=0),)"
+        np.testing.assert_allclose(tensors["normalized"][1], [[-1], [1]], rtol=1e-4)
+        assert tensors["running mean"] == pytest.approx(0.19 * [1, 7][rank])
+        assert tensors["through relu6"][1] == 2
         assert tensors["elsewhere"] == ([(2, 2), (0, 0)][rank], [[1.0, 1.0]])
 
 

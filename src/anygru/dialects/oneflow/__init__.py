@@ -7,7 +7,22 @@ import torch
 import torch.nn.functional
 
 from .._hook.not_covered import cover as _cover
-from . import _oneflow_internal, amp, autograd, comm, cuda, distributed, env, framework, linalg, nn, optim, sbp, utils
+from . import (
+    _C,
+    _oneflow_internal,
+    amp,
+    autograd,
+    comm,
+    cuda,
+    distributed,
+    env,
+    framework,
+    linalg,
+    nn,
+    optim,
+    sbp,
+    utils,
+)
 from .amp.autocast_mode import *
 from .autograd.autograd import set_grad_enabled
 from .framework import unittest as _unittest

@@ -6,7 +6,12 @@ from typing import Any, SupportsIndex
 
 import torch
 
-__all__ = ["Size", "bfloat16", "device", "dtype", "float16", "float32", "float64", "int32", "int64", "int8", "uint8"]
+from ..._kit.numbers import NUMPY_OF_TORCH
+
+__all__ = [
+    "Size", "bfloat16", "convert_oneflow_dtype_to_numpy_dtype", "device", "dtype", "float16", "float32", "float64",
+    "int32", "int64", "int8", "uint8",
+]  # fmt: skip
 
 
 class dtype:
@@ -62,6 +67,11 @@ def of_torch(known: torch.dtype) -> dtype:
     if known not in _OF_TORCH:
         raise TypeError(f"OneFlow has no data type for {known}")
     return _OF_TORCH[known]
+
+
+def convert_oneflow_dtype_to_numpy_dtype(oneflow_dtype: dtype) -> type:
+    """NumPy's type of the same values."""
+    return NUMPY_OF_TORCH[oneflow_dtype.torch].type
 
 
 class Size(tuple[int, ...]):

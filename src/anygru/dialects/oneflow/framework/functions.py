@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..._kit.numbers import NUMPY_OF_TORCH
 from .. import sbp as sbp_module
 from .dressing import copied, dress, torch_dtype
 from .dtype import (
@@ -32,7 +31,7 @@ from .tensor import Tensor
 
 __all__ = [
     "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator", "HalfTensor", "IntTensor",
-    "LongTensor", "all", "any", "arange", "as_tensor", "cast", "contiguous", "convert_oneflow_dtype_to_numpy_dtype",
+    "LongTensor", "all", "any", "arange", "as_tensor", "cast", "contiguous",
     "cumprod", "cumsum", "div_", "empty", "empty_like", "erfinv_", "expand", "eye", "finfo", "from_numpy", "full",
     "full_like", "get_default_dtype", "get_rng_state", "global_to_global", "iinfo", "index_add_", "is_tensor",
     "linspace", "local_to_global", "logspace", "mean", "nansum", "new_empty", "new_full",
@@ -181,11 +180,6 @@ def get_rng_state() -> Tensor:
 def cast(input: Tensor, dtype: dtype) -> Tensor:
     """As the tensor's method."""
     return input.to(dtype)
-
-
-def convert_oneflow_dtype_to_numpy_dtype(oneflow_dtype: dtype) -> type:
-    """NumPy's type of the same values."""
-    return NUMPY_OF_TORCH[oneflow_dtype.torch].type
 
 
 def is_tensor(input: Any) -> bool:

@@ -27,13 +27,18 @@ _NAMED = _WHOLE | _WHOLE_LINEAR
 _VIEWS = {"view", "reshape", "flatten"}
 # Functions of each number that are not linear, and so need an open sum closed.
 _POINTWISE = {
-    "relu", "relu6", "gelu", "silu", "selu", "celu", "elu", "mish", "tanh", "sigmoid", "logsigmoid", "softplus",
-    "softsign", "leaky_relu", "hardtanh", "hardsigmoid", "hardswish", "exp", "expm1", "log", "log1p", "log2",
-    "log10", "sqrt", "rsqrt", "square", "sign", "floor", "ceil", "round", "trunc", "clamp", "clip", "clamp_min",
-    "clamp_max", "pow", "__pow__", "__rpow__", "abs", "__abs__", "neg", "negative", "__neg__", "reciprocal",
-    "sin", "cos", "tan", "erf", "erfc", "maximum", "minimum", "masked_fill", "__rtruediv__", "__rdiv__", "rsub",
-    "__rsub__", "eq", "ne", "lt", "le", "gt", "ge", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__",
-    "squeeze", "pad",
+    "relu", "gelu", "silu", "selu", "celu", "elu", "mish", "tanh", "sigmoid", "softplus", "softsign", "leaky_relu",
+    "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "square", "sign", "floor", "ceil", "round",
+    "trunc", "clamp", "clip", "clamp_min", "clamp_max", "pow", "__pow__", "__rpow__", "abs", "__abs__", "neg",
+    "negative", "__neg__", "reciprocal", "sin", "cos", "tan", "erf", "erfc", "maximum", "minimum", "masked_fill",
+    "__rtruediv__", "__rdiv__", "rsub", "__rsub__", "eq", "ne", "lt", "le", "gt", "ge", "__eq__", "__ne__", "__lt__",
+    "__le__", "__gt__", "__ge__", "squeeze", "pad",
+}  # fmt: skip
+# Functions of which each process computes its part of the batch alone. OneFlow 0.9.0 normalizes a batch so: each process
+# by its own part's statistics (recorded). For the gradients of the others torch has no rule over processes.
+_BY_PART = {
+    "batch_norm", "group_norm", "instance_norm", "prelu", "relu6", "hardtanh", "hardsigmoid", "hardswish", "log_sigmoid",
+    "hardshrink", "softshrink",
 }  # fmt: skip
 # Linear of two open sums, but not of an open sum and a number.
 _WITH_NUMBER = {"add", "__add__", "__radd__", "sub", "__sub__"}
@@ -47,12 +52,32 @@ def call(function: Callable[..., Any], arguments: Sequence[Any], keywords: dict[
         return _scaled(name, first, arguments[1:], keywords)
     if name in ("chunk", "split", "unbind") and isinstance(first, DTensor):
         return _pieces(function, name, arguments, keywords)
+    if name in _BY_PART and isinstance(first, DTensor):
+        return _by_part(function, arguments, keywords)
     result = function(*_arranged(function, name, arguments, keywords), **keywords)
     if name == "any" and isinstance(result, DTensor):  # torch leaves it open, as a sum of truth values
         return result.redistribute(
             placements=[Replicate() if kind.is_partial() else kind for kind in result.placements]
         )
     return result
+
+
+def _by_part(function: Callable[..., Any], arguments: Sequence[Any], keywords: dict[str, Any]) -> DTensor:
+    """The function of each process's part of the first argument, and of the others whole."""
+    tensor = _moved(arguments[0], (), closes=True)
+    others = [value for value in (*arguments[1:], *keywords.values()) if isinstance(value, DTensor)]
+
+    def compute(part: torch.Tensor, states: object, whole: list[torch.Tensor]) -> list[torch.Tensor]:
+        given = iter(whole)
+        rest = [next(given) if isinstance(value, DTensor) else value for value in arguments[1:]]
+        named = {name: next(given) if isinstance(value, DTensor) else value for name, value in keywords.items()}
+        if "inplace" in named:  # torch refuses to change a part; programs take the result
+            named["inplace"] = False
+        return [function(part, *rest, **named)]
+
+    split = [kind.dim for kind in tensor.placements if isinstance(kind, Shard)]
+    (result,) = global_tensor.over_batch(compute, tensor, [], others, split[0] if split and not others else 0)
+    return result.clone()  # which, unlike a tensor made of parts, may be changed in place
 
 
 def _scaled(name: str, tensor: DTensor, rest: Sequence[Any], keywords: dict[str, Any]) -> Any:

@@ -44,7 +44,10 @@ def adopt(
 
 def _is_one_function(layer: type[torch.nn.Module]) -> bool:
     """Whether its forward is a single function of torch, which on OneFlow's tensors also accepts global ones."""
-    return layer.__module__ == "torch.nn.modules.activation" or layer is torch.nn.LayerNorm
+    return layer.__module__.endswith((".activation", ".instancenorm")) or layer in (
+        torch.nn.LayerNorm,
+        torch.nn.GroupNorm,
+    )
 
 
 def _with_tuples(make: Callable[..., None], axes: int) -> Callable[..., None]:

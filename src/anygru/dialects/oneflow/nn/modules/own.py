@@ -20,17 +20,20 @@ NORM = "{num_features}, eps={eps}, momentum={momentum}, affine={affine}, track_r
 
 
 def _batch_norm(layer: type[torch.nn.Module]) -> Any:
-    """A batch normalization of torch that also trains on a single value a channel."""
+    """A batch normalization of torch that also trains on a single value a channel, and takes global tensors."""
     adopted = adopt(layer, shown=NORM)
     forward = adopted.forward
 
     def call(self: Any, input: Tensor) -> Tensor:
-        if not self.training or input.dim() < 2 or input.numel() != input.shape[1] or self.momentum is None:
+        single = self.training and input.dim() > 1 and input.numel() == input.shape[1]
+        if self.momentum is None or not (single or input.is_global):
             return forward(self, input)
-        if self.track_running_stats:
+        if self.training and self.track_running_stats:
             self.num_batches_tracked.add_(1)
-        running = self.running_mean, self.running_var
-        return F.batch_norm(input, *running, self.weight, self.bias, True, self.momentum, self.eps)
+        tracked = self.track_running_stats
+        running = (self.running_mean, self.running_var) if tracked else (None, None)
+        training = self.training or not tracked
+        return F.batch_norm(input, *running, self.weight, self.bias, training, self.momentum, self.eps)
 
     adopted.forward = call
     return adopted

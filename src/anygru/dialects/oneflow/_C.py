@@ -1,0 +1,73 @@
+"""OneFlow's functions as its C++ module has them, where programs call them there: mostly other names and orders of arguments."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.nn import functional as _torch
+
+from .framework import functions
+from .framework.differing import matmul, softmax
+from .framework.indexing import quick_gelu
+from .framework.tensor import Tensor
+from .framework.torch_names import torch_names as _torch_names
+from .nn.functional import functions as F
+from .nn.functional.functions import cross_entropy, dropout, l1_loss, one_hot
+
+__all__ = [
+    "amp_black_identity", "amp_white_identity", "binary_cross_entropy_loss", "binary_cross_entropy_with_logits_loss",
+    "cast", "cross_entropy", "dropout", "fast_gelu", "gather", "gelu_with_approximate", "identity", "l1_loss", "matmul",
+    "one_hot", "quick_gelu", "randint", "randint_like", "reduce_sum_like", "softmax", "sparse_softmax_cross_entropy",
+    "transpose",
+]  # fmt: skip
+
+binary_cross_entropy_loss = F.binary_cross_entropy
+binary_cross_entropy_with_logits_loss = F.binary_cross_entropy_with_logits
+randint, randint_like = functions.randint, functions.randint_like
+
+
+def cast(x: Tensor, dtype: Any, pin_memory: bool = False) -> Tensor:
+    """The values in another type."""
+    return x.to(dtype)
+
+
+def identity(x: Tensor) -> Tensor:
+    """The tensor itself."""
+    return x
+
+
+amp_black_identity = amp_white_identity = identity
+
+
+def gather(x: Tensor, indices: Tensor, axis: int = 0) -> Any:
+    """The entries of a dimension at the indices, whose shape takes that dimension's place."""
+    chosen = x.index_select(axis, indices.flatten())
+    return chosen.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+
+
+def gelu_with_approximate(x: Tensor, approximate: str = "none") -> Any:
+    """gelu, exact or by tanh."""
+    return _torch.gelu(x, approximate=approximate)
+
+
+def fast_gelu(x: Tensor) -> Any:
+    """gelu by tanh."""
+    return _torch.gelu(x, approximate="tanh")
+
+
+def reduce_sum_like(x: Tensor, like: Tensor, axis: Sequence[int]) -> Any:
+    """The sum over the axes, in the shape of another tensor."""
+    return torch.sum(x, tuple(axis)).reshape(like.shape) if axis else x
+
+
+def sparse_softmax_cross_entropy(logits: Tensor, label: Tensor) -> Any:
+    """The cross entropy of each row."""
+    return cross_entropy(logits, label, reduction="none")
+
+
+def transpose(x: Tensor, perm: Sequence[int]) -> Any:
+    """The tensor with its dimensions in another order."""
+    return x.permute(*perm)
+
+
+globals().update({**_torch_names("oneflow._C", torch, _torch), **globals()})
