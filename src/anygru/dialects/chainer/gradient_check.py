@@ -157,6 +157,18 @@ def check_backward(
             p.array = array
 
 
+def _check_backward_with_params(
+    func: Callable[..., Any], x_data: Any, y_grad: Any, params: Any = (), **options: Any
+) -> None:
+    """`check_backward` of `func(inputs, params)`, both of them checked; Chainer's tests of links use it."""
+    n = len(_as_tuple(x_data))
+    inputs = (*_as_tuple(x_data), *[as_array(p) for p in _as_tuple(params)])
+    skipped = options.pop("no_grads", None)
+    if skipped is not None:
+        options["no_grads"] = [*skipped, *([False] * (len(inputs) - n))]
+    check_backward(lambda *given: func(list(given[:n]), given[n:]), inputs, y_grad, **options)
+
+
 def _check_direction(
     func: Any, xs: Any, y_grads: Any, params: Any, skipped: Any, dtype: DTypeLike | None, eps: float, atol: float,
     rtol: float, detect: bool,

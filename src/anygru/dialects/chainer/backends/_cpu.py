@@ -49,3 +49,6 @@ def array_to_cpu(array: Any) -> Any:
     if numpy.isscalar(array):
         return numpy.asarray(array)
     raise TypeError(f"Array cannot be converted into an numpy.ndarray\nActual type: {type(array)}.")
+
+
+_to_cpu = array_to_cpu

@@ -114,6 +114,11 @@ def _zoneout(h: Tensor, x: Tensor, new: Any) -> Tensor:
     return h * ~taken + x * taken
 
 
+# The masks, as Chainer's node has them.
+Zoneout.flag_x = property(lambda node: node.new)  # type: ignore[name-defined]  # noqa: F821
+Zoneout.flag_h = property(lambda node: ~node.new)  # type: ignore[name-defined]  # noqa: F821
+
+
 def zoneout(h: VariableLike, x: VariableLike, ratio: float = 0.5, **kwargs: Any) -> Any:
     """x, in which each element is that of h with probability `ratio` when `config.train` (Krueger et al., 2016)."""
     argument.check_unexpected_kwargs(kwargs, train="train argument is not supported anymore. Use chainer.using_config")
