@@ -66,6 +66,7 @@ from .tensor.random import *
 from .tensor.reduction import *
 from .tensor.search import *
 from .tensor.selection import *
+from .tensor.special import *
 from .tensor.stat import *
 from .tensor.tensor import Tensor as Tensor
 from .tensor.to_string import *

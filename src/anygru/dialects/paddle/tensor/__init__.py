@@ -14,5 +14,6 @@ from .random import *
 from .reduction import *
 from .search import *
 from .selection import *
+from .special import *
 from .stat import *
 from .tensor import Tensor as Tensor

@@ -23,6 +23,7 @@ from . import (
     reduction,
     search,
     selection,
+    special,
     stat,
 )
 from .operation import plain
@@ -37,7 +38,7 @@ _NO_METHODS = {
     "triangular_solve",
 }  # fmt: skip
 _CREATING = {"clone", "diag", "diag_embed", "diagflat", "tril", "triu", "multinomial"}
-_MODULES = (ops, math, reduction, manipulation, selection, linalg, matrices, logic, search, stat, attribute)
+_MODULES = (ops, math, reduction, manipulation, selection, linalg, matrices, logic, search, special, stat, attribute)
 
 
 def _dim(self: "Tensor") -> int:

@@ -7,6 +7,7 @@ from .entropy import *
 from .extension import *
 from .input import *
 from .loss import *
+from .margins import *
 from .norm import *
 from .pooling import *
 from .vision import *

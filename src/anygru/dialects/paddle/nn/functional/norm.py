@@ -8,7 +8,7 @@ from ...framework.dtype import single
 from ...tensor.operation import need_float, operation
 from .window import CHANNELS_LAST, to_first, to_last
 
-__all__ = ["batch_norm", "instance_norm", "layer_norm"]
+__all__ = ["batch_norm", "instance_norm", "layer_norm", "local_response_norm"]
 
 
 @operation
@@ -109,3 +109,20 @@ def instance_norm(
     """Normalization of every channel of every sample by itself; Paddle ignores the running statistics (read, 2.6)."""
     need_float(x, "instance_norm")
     return torch.instance_norm(x, weight, bias, None, None, True, single(momentum), single(eps), False)
+
+
+@operation
+def local_response_norm(
+    x: torch.Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0, data_format: str = "NCHW",
+    name: str | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """Every value over (k + alpha * mean of the squares of its neighbours among the channels) ** beta."""
+    need_float(x, "local_response_norm")
+    if x.ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input, but got {x.ndim} dimensions")
+    last = data_format in CHANNELS_LAST
+    inner = to_first(x.as_subclass(torch.Tensor), last)
+    # Paddle's window of an even size begins one channel earlier than torch's.
+    squares = torch.nn.functional.pad(inner.square().movedim(1, -1), (size // 2, (size - 1) // 2))
+    mean = squares.unfold(-1, size, 1).mean(-1).movedim(-1, 1)
+    return to_last(inner / (k + alpha * mean) ** beta, last)

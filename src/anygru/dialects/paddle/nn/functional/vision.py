@@ -9,7 +9,10 @@ from ...framework.dtype import single
 from ...tensor.operation import as_sizes, need_tensor, operation, plain
 from .window import CHANNELS_LAST, to_first, to_last
 
-__all__ = ["channel_shuffle", "interpolate", "pixel_shuffle", "pixel_unshuffle", "upsample"]
+__all__ = [
+    "affine_grid", "channel_shuffle", "fold", "grid_sample", "interpolate", "pixel_shuffle", "pixel_unshuffle",
+    "unfold", "upsample",
+]  # fmt: skip
 
 
 def _need_format(x: torch.Tensor, data_format: str, name: str) -> bool:
@@ -119,3 +122,49 @@ def interpolate(
 
 
 upsample = interpolate
+
+
+def _pair(value: Any) -> Any:
+    return [value, value] if isinstance(value, int) else list(value)
+
+
+@operation
+def unfold(
+    x: torch.Tensor, kernel_sizes: Any, strides: Any = 1, paddings: Any = 0, dilations: Any = 1, name: str | None = None
+) -> torch.Tensor:
+    """The windows of images [N, C, H, W] as columns [N, C * window, windows]."""
+    need_tensor(x, "x", "unfold")
+    margins = _pair(paddings)
+    if len(margins) == 4:  # top, left, bottom, right
+        x = torch.nn.functional.pad(plain(x), (margins[1], margins[3], margins[0], margins[2]))
+        margins = [0, 0]
+    sizes = _pair(kernel_sizes), _pair(dilations), margins, _pair(strides)
+    return torch.nn.functional.unfold(plain(x), *sizes)
+
+
+@operation
+def fold(
+    x: torch.Tensor, output_sizes: Any, kernel_sizes: Any, strides: Any = 1, paddings: Any = 0, dilations: Any = 1,
+    name: str | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """Images [N, C, H, W] as the sums of windows that `unfold` gave."""
+    need_tensor(x, "x", "fold")
+    sizes = _pair(output_sizes), _pair(kernel_sizes), _pair(dilations), _pair(paddings), _pair(strides)
+    return torch.nn.functional.fold(plain(x), *sizes)
+
+
+@operation
+def affine_grid(
+    theta: torch.Tensor, out_shape: Any, align_corners: bool = True, name: str | None = None
+) -> torch.Tensor:
+    """The places of the pixels of an image after an affine map, for `grid_sample`."""
+    return torch.nn.functional.affine_grid(plain(theta), as_sizes(out_shape), align_corners)
+
+
+@operation
+def grid_sample(
+    x: torch.Tensor, grid: torch.Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = True,
+    name: str | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """The values of images at places from -1 to 1."""
+    return torch.nn.functional.grid_sample(plain(x), plain(grid), mode, padding_mode, align_corners)

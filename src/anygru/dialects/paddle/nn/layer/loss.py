@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..functional import entropy
+from ..functional import entropy, margins
 from ..functional import loss as F
 from .of_function import FunctionLayer, layer_of
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "HingeEmbeddingLoss",
-    "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "NLLLoss", "SmoothL1Loss", "TripletMarginLoss",
+    "GaussianNLLLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss",
+    "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
 ]  # fmt: skip
 
 
@@ -54,4 +55,20 @@ SmoothL1Loss = _loss("SmoothL1Loss", F.smooth_l1_loss, **_MEAN, delta=1.0)
 TripletMarginLoss = _loss(
     "TripletMarginLoss", F.triplet_margin_loss, check=_reduces("TripletMarginLoss"), margin=1.0, p=2.0, epsilon=1e-6,
     swap=False, **_MEAN,
+)  # fmt: skip
+GaussianNLLLoss = _loss("GaussianNLLLoss", margins.gaussian_nll_loss, full=False, epsilon=1e-6, **_MEAN)
+PoissonNLLLoss = _loss("PoissonNLLLoss", margins.poisson_nll_loss, log_input=True, full=False, epsilon=1e-8, **_MEAN)
+SoftMarginLoss = _loss("SoftMarginLoss", margins.soft_margin_loss, check=_reduces("SoftMarginLoss"), **_MEAN)
+MultiMarginLoss = _loss(
+    "MultiMarginLoss",
+    margins.multi_margin_loss,
+    check=_reduces("MultiMarginLoss"),
+    p=1,
+    margin=1.0,
+    weight=None,
+    **_MEAN,
+)
+MultiLabelSoftMarginLoss = _loss(
+    "MultiLabelSoftMarginLoss", margins.multi_label_soft_margin_loss, check=_reduces("MultiLabelSoftMarginloss"),
+    weight=None, **_MEAN,
 )  # fmt: skip

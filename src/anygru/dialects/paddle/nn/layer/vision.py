@@ -7,12 +7,15 @@ import torch
 
 from ...tensor.tensor import Tensor
 from ..functional import common, vision
+from ..functional.activation import softmax
+from ..functional.norm import local_response_norm
 from .layers import Layer
 from .of_function import FunctionLayer, layer_of
 
 __all__ = [
-    "ChannelShuffle", "Dropout3D", "PairwiseDistance", "Pad1D", "Pad2D", "Pad3D", "PixelShuffle", "PixelUnshuffle", "Upsample",
-    "UpsamplingBilinear2D", "UpsamplingNearest2D", "ZeroPad2D",
+    "ChannelShuffle", "Dropout3D", "Fold", "LocalResponseNorm", "Pad1D", "Pad2D", "Pad3D", "PairwiseDistance",
+    "PixelShuffle", "PixelUnshuffle", "Softmax2D", "Unfold", "Upsample", "UpsamplingBilinear2D", "UpsamplingNearest2D",
+    "ZeroPad2D",
 ]  # fmt: skip
 
 
@@ -124,3 +127,35 @@ class PairwiseDistance(layer_of("PairwiseDistance", common.pairwise_distance, "{
         text = f"p={self.p}" + (f", epsilon={self.epsilon}" if self.epsilon != 1e-6 else "")
         text += f", keepdim={self.keepdim}" if self.keepdim is not False else ""
         return text + (f", name={self._name}" if self._name else "")
+
+
+_WINDOWS: dict[str, Any] = {"dilations": 1, "paddings": 0, "strides": 1}
+
+
+class Unfold(layer_of("Unfold", vision.unfold, "{}", None, __name__, kernel_sizes=..., **_WINDOWS)):  # type: ignore[misc]
+    """`paddle.nn.functional.unfold` as a layer."""
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return f"kernel_size={self.kernel_sizes}, dilation={self.dilations}, padding={self.paddings}, stride={self.strides}"
+
+
+Fold = layer_of("Fold", vision.fold, "{}", None, __name__, output_sizes=..., kernel_sizes=..., **_WINDOWS)
+LocalResponseNorm = layer_of(
+    "LocalResponseNorm", local_response_norm, "{}", "size alpha beta k", __name__, size=..., alpha=0.0001, beta=0.75, k=1.0,
+    data_format="NCHW",
+)  # fmt: skip
+
+
+class Softmax2D(Layer):
+    """Softmax over the channels of images [N, C, H, W]."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__()
+        self._name = name
+
+    def forward(self, x: torch.Tensor) -> Tensor:
+        """Shares that sum to 1 over the channels."""
+        if x.ndim not in (3, 4):
+            raise AssertionError(f"Softmax2D requires a 3D or 4D tensor as input. Received: {x.ndim}D.")
+        return softmax(x, axis=-3)
