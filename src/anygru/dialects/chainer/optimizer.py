@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from ._tensors import as_tensor
-from ._update_rule import Hook, Hyperparameter, UpdateRule, _Hookable, _OptimizerHookable, generate_init
+from ._update_rule import Hook, Hyperparameter, UpdateRule, _Hookable, generate_init
+from ._update_rule import _OptimizerHookable as _OptimizerHookable
 from .link import Link
 from .optimizer_hooks import hooks
 from .serializer import AbstractSerializer
@@ -20,7 +21,6 @@ __all__ = [
     "HyperparameterProxy",
     "Optimizer",
     "UpdateRule",
-    "_OptimizerHookable",
 ]
 
 

@@ -24,7 +24,8 @@ from ..configuration import config
 __all__ = [
     "Device", "DummyDevice", "DummyDeviceType", "Event", "GpuDevice", "Stream", "available", "check_cuda_available",
     "clear_memo", "copy", "cudnn_enabled", "cupy", "elementwise", "fuse", "get_array_module", "get_device",
-    "get_device_from_array", "get_device_from_id", "memoize", "ndarray", "raw", "reduce", "should_use_cudnn",
+    "get_device_from_array", "get_device_from_id", "get_max_workspace_size", "memoize", "ndarray", "raw", "reduce",
+    "set_max_workspace_size", "should_use_cudnn",
     "should_use_cudnn_tensor_core", "to_cpu", "to_gpu",
 ]  # fmt: skip
 
@@ -226,3 +227,16 @@ def should_use_cudnn_tensor_core(dtype: DTypeLike | None) -> bool:
     if setting not in ("always", "auto", "never"):
         raise ValueError(f'invalid use_cudnn_tensor_core configuration: "{setting}"')
     return cudnn_enabled and (setting == "always" or (setting == "auto" and dtype == numpy.float16))
+
+
+_workspace = [8 * 1024 * 1024]
+
+
+def get_max_workspace_size() -> int:
+    """The number that `set_max_workspace_size` was given; 8 MiB at first. torch chooses cuDNN's workspaces itself."""
+    return _workspace[0]
+
+
+def set_max_workspace_size(size: int) -> None:
+    """Keep the number."""
+    _workspace[0] = size

@@ -17,3 +17,13 @@ def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
     lead = x.ndim - len(shape)
     stretched = tuple(axis + lead for axis, size in enumerate(shape) if size == 1)
     return x.sum(axis=tuple(range(lead)) + stretched, keepdims=True).reshape(shape)
+
+
+def as_vec(x: Any) -> Any:
+    """The array with one axis."""
+    return x.ravel()
+
+
+def as_mat(x: Any) -> Any:
+    """The array with two axes, the first as it is."""
+    return x.reshape(len(x), -1)

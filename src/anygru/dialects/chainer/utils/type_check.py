@@ -14,6 +14,10 @@ from typing import Any
 import numpy
 from numpy.typing import DTypeLike
 
+__all__ = [
+    "InvalidType", "LightTypeInfoTuple", "TypeInfo", "TypeInfoTuple", "Variable", "eval", "expect",
+    "expect_broadcast_shapes", "get_types", "in_light_mode", "make_variable", "prod", "same_types",
+]  # fmt: skip
 _state = threading.local()
 
 
