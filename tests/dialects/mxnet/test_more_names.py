@@ -185,3 +185,65 @@ def test_a_parameter_that_copies_another_one_as_gluon_nlp_does():
     assert (doubled.data(mx.cpu(1)) == 2 * before).asnumpy().all()
     with pytest.raises(RuntimeError, match="was not initialized on context"):
         doubled.data(mx.cpu(2))
+
+
+def test_not_a_number_is_the_larger_and_the_smaller():
+    a, b = nd.array([np.nan, 1, 2]), nd.array([1, np.nan, 3])
+    np.testing.assert_array_equal(nd.maximum(a, b).asnumpy(), [np.nan, np.nan, 3])
+    np.testing.assert_array_equal(nd.minimum(a, b).asnumpy(), [np.nan, np.nan, 2])
+
+
+def test_graphs_under_numpy_semantics_say_so():
+    with mx.np_shape(True):
+        text = (mx.sym.var("a") + 1).tojson()
+    assert text.endswith('"attrs": {\n    "is_np_shape": ["int", 1], \n    "mxnet_version": ["int", 10901]\n  }\n}')
+    assert "is_np_shape" not in (mx.sym.var("a") + 1).tojson()
+    assert mx.sym.load_json(text).list_arguments() == ["a"]
+
+
+def test_classes_known_by_name():
+    class Animal:
+        def __init__(self, legs=4):
+            self.legs = legs
+
+    register = mx.registry.get_register_func(Animal, "animal")
+    create = mx.registry.get_create_func(Animal, "animal")
+
+    @mx.registry.get_alias_func(Animal, "animal")("puss", "Kitty")
+    @register
+    class Cat(Animal):
+        pass
+
+    assert set(mx.registry.get_registry(Animal)) == {"cat", "puss", "kitty"}
+    assert create("CAT", 3).legs == 3
+    assert create('["kitty", {"legs": 2}]').legs == 2
+    assert create(animal="puss", legs=5).legs == 5
+    cat = Cat()
+    assert create(cat) is cat
+    with pytest.raises(AssertionError, match="not registered"):
+        create("dog")
+    with pytest.raises(AssertionError, match="subclass of Animal"):
+        register(int)
+
+
+def test_files_of_models_that_lie_there(tmp_path):
+    store = gluon.model_zoo.model_store
+    (tmp_path / "own_model-da39a3ee.params").write_bytes(b"")
+    store._model_sha1["own_model"] = "da39a3ee5e6b4b0d3255bfef95601890afd80709"
+    try:
+        assert store.get_model_file("own_model", root=str(tmp_path)) == str(tmp_path / "own_model-da39a3ee.params")
+    finally:
+        del store._model_sha1["own_model"]
+    with pytest.raises(ValueError, match="not available"):
+        store.get_model_file("other_model")
+    store.purge(str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cell_of_ones_own_finds_its_activation():
+    class Cell(gluon.rnn.HybridRecurrentCell):
+        def hybrid_forward(self, F, inputs, states):
+            return self._get_activation(F, inputs, "softrelu", name="act"), states
+
+    cell = Cell()
+    np.testing.assert_allclose(cell(nd.zeros((1, 2)), [])[0].asnumpy(), np.log(2) * np.ones((1, 2)), rtol=1e-6)

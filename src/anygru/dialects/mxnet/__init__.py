@@ -24,6 +24,7 @@ from . import (
     operator,
     optimizer,
     random,
+    registry,
     symbol,
     util,
 )

@@ -207,8 +207,9 @@ class Constant(Initializer):
 
     def dumps(self) -> str:
         """The initializer as text."""
-        value = self.value if np.isscalar(self.value) else np.asarray(self.value).tolist()
-        return json.dumps(["constant", {"value": value}])
+        if not np.isscalar(self.value):
+            self._kwargs["value"] = np.asarray(self.value).tolist()
+        return super().dumps()
 
 
 @register

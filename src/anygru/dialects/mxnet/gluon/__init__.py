@@ -1,6 +1,6 @@
 """`mx.gluon`: blocks, parameters, layers, losses, data and training."""
 
-from . import block, contrib, data, loss, nn, parameter, rnn, trainer, utils
+from . import block, contrib, data, loss, model_zoo, nn, parameter, rnn, trainer, utils
 from .block import *
 from .parameter import *
 from .trainer import *

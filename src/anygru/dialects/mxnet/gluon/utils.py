@@ -96,6 +96,16 @@ def download(
     raise not_covered(f"mxnet.gluon.utils.download({url!r})", f"another program, and put the file at {target}")
 
 
+def _get_repo_url() -> str:
+    """Where MXNet 1.9's files lie; gluon-nlp asks for it by this name. `MXNET_GLUON_REPO` names another place."""
+    url = os.environ.get("MXNET_GLUON_REPO", "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/")
+    return url if url.endswith("/") else url + "/"
+
+
+def _get_repo_file_url(namespace: str, filename: str) -> str:
+    return f"{_get_repo_url()}{namespace}/{filename}"
+
+
 def check_sha1(filename: str, sha1_hash: str) -> bool:
     """Whether a file has the SHA-1 sum."""
     with open(filename, "rb") as file:

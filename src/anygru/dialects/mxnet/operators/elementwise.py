@@ -86,9 +86,9 @@ BINARY: dict[str, Binary] = {
     "div": _divide,
     "mod": _scalar_first(_remainder),
     "power": lambda a, b: torch.pow(a, b),
-    # Where both are equal the gradient goes to the first, not to both halves as in torch.maximum.
-    "maximum": _scalar_first(lambda a, b: torch.where(a >= b, a, b)),
-    "minimum": _scalar_first(lambda a, b: torch.where(a <= b, a, b)),
+    # Where both are equal the gradient goes to the first, not to both halves as in torch.maximum; NaN beats every number.
+    "maximum": _scalar_first(lambda a, b: torch.where((a < b) | (b != b), b, a)),
+    "minimum": _scalar_first(lambda a, b: torch.where((a > b) | (b != b), b, a)),
     "hypot": _scalar_first(torch.hypot),
     "equal": _compare(lambda a, b: a == b),
     "not_equal": _compare(lambda a, b: a != b),

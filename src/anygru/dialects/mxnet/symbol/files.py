@@ -10,6 +10,7 @@ from anygru.checkpoints.source import Bytes, open_bytes, shown
 from anygru.errors import CheckpointError
 
 from ..base import MXNetError
+from ..state import state
 from .node import Entry, Node, operator_named, topological
 
 #: No operator has more outputs; a file could announce any number.
@@ -29,7 +30,7 @@ def to_json(heads: list[Entry]) -> str:
         "arg_nodes": [number for number, node in enumerate(nodes) if node.operator is None],
         "node_row_ptr": rows,
         "heads": [(numbers[id(node)], index, 0) for node, index in heads],
-        "attrs": {"mxnet_version": ("int", _VERSION)},
+        "attrs": {**({"is_np_shape": ("int", 1)} if state.numpy else {}), "mxnet_version": ("int", _VERSION)},
     }
     return _text(content, 0)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing.reduction import ForkingPickler as ForkingPickler
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,10 @@ def default_batchify_fn(data: list) -> Any:
         return [default_batchify_fn(list(column)) for column in zip(*data, strict=True)]
     values = np.asarray(data)
     return ndarray.array(values, dtype=values.dtype)
+
+
+# MXNet's loader has another function for batches that processes hand over; here threads make them.
+default_mp_batchify_fn = default_batchify_fn
 
 
 class DataLoader:
@@ -86,7 +91,7 @@ class DataLoader:
 
     def _batch(self, places: list) -> Any:
         batch = self._batchify_fn([self._dataset[place] for place in places])
-        return batch if self._pinned is None else _on(batch, self._pinned)
+        return batch if self._pinned is None else _as_in_context(batch, self._pinned)
 
     def __iter__(self) -> Iterator[Any]:
         if self._num_workers == 0:
@@ -106,7 +111,7 @@ class DataLoader:
         return len(self._batch_sampler)
 
 
-def _on(batch: Any, context: Any) -> Any:
+def _as_in_context(batch: Any, context: Any) -> Any:
     if isinstance(batch, NDArray):
         return batch.as_in_context(context)
-    return [_on(part, context) for part in batch] if isinstance(batch, (list, tuple)) else batch
+    return [_as_in_context(part, context) for part in batch] if isinstance(batch, (list, tuple)) else batch

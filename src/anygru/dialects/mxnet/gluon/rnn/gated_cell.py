@@ -10,9 +10,6 @@ from .recurrent_cell import HybridRecurrentCell
 
 __all__ = ["GatedCell"]
 
-# Activations that are operators of their own in the graphs that MXNet's cells make.
-_OPERATORS = ("tanh", "relu", "sigmoid", "softsign")
-
 
 class GatedCell(HybridRecurrentCell):
     """A cell with one product of the input and one of the state.
@@ -63,11 +60,3 @@ class GatedCell(HybridRecurrentCell):
         at, rows = f"t{self._counter}_", self._reg_params["h2h_bias"].shape[0]  # type: ignore[index]
         i2h = F.FullyConnected(data=inputs, weight=i2h_w, bias=i2h_b, num_hidden=rows, name=at + "i2h")
         return i2h, F.FullyConnected(data=state, weight=h2h_w, bias=h2h_b, num_hidden=rows, name=at + "h2h")
-
-    def _activated(self, F: ModuleType, value: Data, activation: Any, name: str) -> Any:
-        """A value through an activation given by its name, or through a block or a function."""
-        if not isinstance(activation, str):
-            return activation(value)
-        if activation in _OPERATORS:
-            return getattr(F, activation)(value, name=name)
-        return F.Activation(value, act_type=activation, name=name)

@@ -53,7 +53,7 @@ class RNNCell(GatedCell):
         """One step."""
         i2h, h2h = self._products(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         at = f"t{self._counter}_"
-        result = self._activated(F, F.elemwise_add(i2h, h2h, name=at + "plus0"), self._activation, at + "out")
+        result = self._get_activation(F, F.elemwise_add(i2h, h2h, name=at + "plus0"), self._activation, name=at + "out")
         return result, [result]
 
 
@@ -106,7 +106,9 @@ class LSTMCell(GatedCell):
 
     def _memory(self, F: ModuleType, parts: Any, states: list, at: str) -> Any:
         gate, forget, change, out = (
-            self._activated(F, part, self._activation if name == "c" else self._recurrent_activation, at + name)
+            self._get_activation(
+                F, part, self._activation if name == "c" else self._recurrent_activation, name=at + name
+            )
             for part, name in zip(parts, "ifco", strict=True)
         )
         kept = F.elemwise_mul(forget, states[1], name=at + "mul0")

@@ -13,6 +13,8 @@ from .sequences import Sequence, Steps, operators_for
 
 __all__ = ["HybridRecurrentCell", "RecurrentCell"]
 
+# Activations that are operators of their own in the graphs that cells make.
+_OPERATORS = ("tanh", "relu", "sigmoid", "softsign")
 MODIFIED = (
     "After applying modifier cells (e.g. ZoneoutCell) the base cell cannot be called directly. "
     "Call the modifier cell instead."
@@ -97,6 +99,14 @@ class RecurrentCell(Block):
             with first.context:
                 return self.begin_state(func=F.zeros, batch_size=batch_size)
         return self.begin_state(func=F.zeros, batch_size=batch_size)
+
+    def _get_activation(self, F: ModuleType, inputs: Data, activation: Any, **kwargs: Any) -> Any:
+        """A value through an activation given by its name, or through a block or a function; users' cells call this, too."""
+        if not isinstance(activation, str):
+            return activation(inputs)
+        if activation in _OPERATORS:
+            return getattr(F, activation)(inputs, **kwargs)
+        return F.Activation(inputs, act_type=activation, **kwargs)
 
     def forward(self, inputs: Data, states: list) -> Any:
         """One step."""

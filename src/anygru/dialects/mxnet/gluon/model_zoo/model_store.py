@@ -1,0 +1,40 @@
+"""`gluon.model_zoo.model_store`: where trained parameters lie. gluon-nlp adds its own models to `_model_sha1`."""
+
+import os
+
+from ..utils import download
+
+__all__ = ["get_model_file", "purge"]
+
+# Names of models and the SHA-1 sums of their files.
+_model_sha1: dict[str, str] = {}
+
+
+def short_hash(name: str) -> str:
+    """The first eight digits of a model's sum, which its file's name has.
+
+    Raises:
+        ValueError: for a model that nobody has named.
+    """
+    if name not in _model_sha1:
+        raise ValueError(f"Pretrained model for {name} is not available.")
+    return _model_sha1[name][:8]
+
+
+def get_model_file(name: str, root: str = os.path.join("~", ".mxnet", "models")) -> str:
+    """The file of a model's parameters in the folder `root`.
+
+    Raises:
+        NotCoveredError: if it does not lie there, or has another sum; nothing is downloaded.
+        ValueError: for a model that nobody has named.
+    """
+    path = os.path.join(os.path.expanduser(root), f"{name}-{short_hash(name)}.params")
+    return download(path, path, sha1_hash=_model_sha1[name])
+
+
+def purge(root: str = os.path.join("~", ".mxnet", "models")) -> None:
+    """Remove the files of parameters in the folder."""
+    folder = os.path.expanduser(root)
+    for name in os.listdir(folder):
+        if name.endswith(".params"):
+            os.remove(os.path.join(folder, name))

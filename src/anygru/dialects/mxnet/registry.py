@@ -1,0 +1,76 @@
+"""`mx.registry`: classes known by name below a base class; gluon-nlp registers data sets so. Of MXNet 1.9's `mxnet.registry`."""
+
+import json
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["get_alias_func", "get_create_func", "get_register_func", "get_registry"]
+
+_classes: dict[type, dict[str, type]] = {}
+
+
+def get_registry(base_class: type) -> dict[str, type]:
+    """The classes registered below a base class, by name."""
+    return dict(_classes.get(base_class, {}))
+
+
+def get_register_func(base_class: type, nickname: str) -> Callable[..., type]:
+    """A function that registers a class by its name in lower case, or by another one."""
+    known = _classes.setdefault(base_class, {})
+
+    def register(klass: type, name: str | None = None) -> type:
+        assert issubclass(klass, base_class), f"Can only register subclass of {base_class.__name__}"
+        key = (name or klass.__name__).lower()
+        if key in known:
+            warnings.warn(
+                f"New {nickname} {klass.__name__} registered with name {key} is overriding {known[key].__name__}",
+                stacklevel=2,
+            )
+        known[key] = klass
+        return klass
+
+    register.__doc__ = f"Register {nickname} to the {nickname} factory."
+    return register
+
+
+def get_alias_func(base_class: type, nickname: str) -> Callable[..., Callable[[type], type]]:
+    """A decorator that registers a class under several names."""
+    register = get_register_func(base_class, nickname)
+
+    def alias(*aliases: str) -> Callable[[type], type]:
+        def decorate(klass: type) -> type:
+            for name in aliases:
+                register(klass, name)
+            return klass
+
+        return decorate
+
+    return alias
+
+
+def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
+    """A function that makes an object of a registered class, from its name and arguments or a JSON text of them."""
+    known = _classes.setdefault(base_class, {})
+
+    def create(*args: Any, **kwargs: Any) -> Any:
+        name, *others = args or (kwargs.pop(nickname),)
+        if isinstance(name, base_class):
+            assert len(others) + len(kwargs) == 0, (
+                f"{nickname} is already an instance. Additional arguments are invalid"
+            )
+            return name
+        if isinstance(name, dict):
+            return create(**name)
+        assert isinstance(name, str), f"{nickname} must be of string type"
+        if name.startswith(("[", "{")):
+            assert len(others) + len(kwargs) == 0, (
+                f"{nickname} is a text of its arguments. Additional arguments are invalid"
+            )
+            told = json.loads(name)
+            return create(**told) if isinstance(told, dict) else create(told[0], **told[1])
+        assert name.lower() in known, f"{name} is not registered. Please register with {nickname}.register first"
+        return known[name.lower()](*others, **kwargs)
+
+    create.__doc__ = f"Create a {nickname} instance from config."
+    return create
