@@ -100,12 +100,14 @@ class GradientsCall(_Shape):
 class PackCall(TypedDict):
     itemsize: int
     kind: Kind
+    format: str
     layers: int
     steps: int
     batch: int
     input_size: int
     hidden: int
     weights: Sequence[Tensor]
+    scales: Sequence[Tensor]
 
 class LayerCall(TypedDict, total=False):
     kind: Kind
@@ -122,11 +124,16 @@ class LayerCall(TypedDict, total=False):
 def forward(call: ForwardCall) -> None: ...
 def backward(call: BackwardCall) -> None: ...
 def gradients(call: GradientsCall) -> None: ...
-def pack(call: PackCall) -> PackedWeights: ...
+def pack(call: PackCall) -> PackedWeights:
+    """Weights for the instruction set in use. format: float32, float64, bfloat16 (given as float32) or int8 (with scales)."""
+
+def unpack(weights: PackedWeights, place: int, to: Sequence[tuple[int, int]]) -> None:
+    """The matrices of a layer and direction, then the scales of int8 ones, into memory of their stored type."""
+
 def dense(
     input: torch.Tensor,
     h_0: torch.Tensor | None,
-    weights: Sequence[torch.Tensor],
+    weights: Sequence[torch.Tensor] | PackedWeights,
     kind: Kind,
     threads: int,
     keep: bool,
@@ -136,7 +143,7 @@ def dense(
 def cell(
     input: torch.Tensor,
     h: torch.Tensor | None,
-    weights: Sequence[torch.Tensor],
+    weights: Sequence[torch.Tensor] | PackedWeights,
     kind: Kind,
     threads: int,
     keep: bool,
@@ -171,4 +178,5 @@ def sum_float32(values: Tensor, count: int) -> float: ...
 def use(name: str) -> None: ...
 def isa() -> str: ...
 def variants() -> list[str]: ...
+def frozen_variants() -> list[str]: ...
 def thread_pool() -> str: ...

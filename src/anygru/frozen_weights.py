@@ -70,23 +70,12 @@ class FrozenWeights:
 
     def direct(self, input: Tensor, h_0: Tensor | None) -> tuple[Tensor, Tensor] | None:
         """A dense call [T, B, I], as `backends.cpu.direct`; None where it must go the general way."""
-        if self.prepared is None or self.layout.directions != 1 or input.dim() != 3:
-            return None
-        shape = (self.layout.num_layers, input.shape[1], self.hidden_size)
-        if h_0 is not None and h_0.shape != shape:
-            return None
-        state = input.new_zeros(shape) if h_0 is None else h_0.clone(memory_format=torch.contiguous_format)
-        output = self.prepared.advance(input, state, True, True)
-        return None if output is None else (output, state)
+        found: tuple[Tensor, Tensor] | None = None if self.prepared is None else self.prepared.direct(input, h_0)
+        return found
 
     def direct_cell(self, input: Tensor, h: Tensor | None) -> Tensor | None:
         """One step [B, I] or [I], as `backends.cpu.direct_cell`."""
-        shape = (*input.shape[:-1], self.hidden_size)
-        if self.prepared is None or (h is not None and h.shape != shape):
-            return None
-        state = input.new_zeros(shape) if h is None else h.clone(memory_format=torch.contiguous_format)
-        batched = input.dim() == 2
-        found: Tensor | None = self.prepared.advance(input, state.view(1, -1, self.hidden_size), False, batched)
+        found: Tensor | None = None if self.prepared is None else self.prepared.direct_cell(input, h)
         return found
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "FrozenWeights":

@@ -236,16 +236,75 @@ void gradients(const Arguments& given) {
     anygru::gradients(arguments, used);
 }
 
-template <class Real>
-Stored* pack(const Arguments& given, const anygru::Shape& shape) {
-    return new StoredWeights<Real>(anygru::pack<Real>(shape, weight_list<Real>(shape, given.get(keys::weights))));
-}
-
 // Whether the call is in float64; else in float32.
 bool is_double(const Arguments& given) {
     const Index itemsize = given.number(keys::itemsize);
     if (itemsize != 4 && itemsize != 8) refuse("itemsize must be 4 or 8");
     return itemsize == 8;
+}
+
+anygru::Storage storage_of(const std::string& format) {
+    if (format == "float32" || format == "float64") return anygru::Storage::full;
+    if (format == "bfloat16") return anygru::Storage::bfloat16;
+    if (format == "int8") return anygru::Storage::int8;
+    refuse("format must be float32, float64, bfloat16 or int8, got " + format);
+}
+
+// The weights of an int8 layer, whose matrices go as addresses of other elements, and its scales.
+Stored* pack_int8(const Arguments& given, const anygru::Shape& shape) {
+    const auto weights = nb::cast<nb::list>(given.get(keys::weights)),
+               scales = nb::cast<nb::list>(given.get(keys::scales));
+    const int each = shape.weights_a_direction();
+    const Index places = Index(shape.layers) * shape.directions;
+    if (Index(weights.size()) != places * each || Index(scales.size()) != places * 2)
+        refuse("weights and scales must be " + std::to_string(places * each) + " and " + std::to_string(places * 2));
+    std::vector<const float*> matrices, factors;
+    for (Index i = 0; i < places * each; ++i) {
+        const nb::handle one(PyList_GET_ITEM(weights.ptr(), Py_ssize_t(i)));
+        const Index width = i % each ? shape.hidden : shape.layer_input(int(i / each) / shape.directions);
+        if (i % each < 2)
+            matrices.push_back(reinterpret_cast<const float*>(
+                tensor<const std::int8_t>(one, multiply({3, shape.hidden, width}, "weights"), "weights")));
+        else
+            matrices.push_back(tensor<const float>(one, 3 * shape.hidden, "bias"));
+    }
+    for (Index i = 0; i < places * 2; ++i)
+        factors.push_back(
+            tensor<const float>(nb::handle(PyList_GET_ITEM(scales.ptr(), Py_ssize_t(i))), 3 * shape.hidden, "scales"));
+    return new StoredWeights<float>(anygru::pack<float>(shape, anygru::Storage::int8, matrices, factors));
+}
+
+template <class Real>
+Stored* pack(const Arguments& given, const anygru::Shape& shape, anygru::Storage storage) {
+    return new StoredWeights<Real>(
+        anygru::pack<Real>(shape, storage, weight_list<Real>(shape, given.get(keys::weights)), {}));
+}
+
+Stored* pack(const Arguments& given) {
+    const anygru::Shape shape = make_shape(given, given.number(keys::input_size), given.number(keys::layers));
+    const anygru::Storage storage = storage_of(nb::cast<std::string>(given.get(keys::format)));
+    const bool wide = is_double(given);
+    if (wide && storage != anygru::Storage::full) refuse("bfloat16 and int8 weights go with float32");
+    if (storage == anygru::Storage::int8) return pack_int8(given, shape);
+    return wide ? pack<double>(given, shape, storage) : pack<float>(given, shape, storage);
+}
+
+// Matrices of a layer and direction into memory of `weight_bytes` an element.
+template <class Real>
+void unpack(const anygru::Packed<Real>& packed, Index place, const std::vector<nb::handle>& to) {
+    const anygru::Shape& shape = packed.shape;
+    if (place < 0 || place >= Index(packed.panels.size())) refuse("no such layer and direction");
+    const bool scaled = packed.format->weight_bytes == 1;
+    if (to.size() != (scaled ? 4u : 2u)) refuse("matrices and scales must have as many places");
+    const Index width[2] = {shape.layer_input(int(place) / shape.directions), shape.hidden};
+    char* matrices[2];
+    float* scales[2] = {};
+    for (std::size_t i = 0; i < 2; ++i) {
+        const Index bytes = 3 * shape.hidden * width[i] * packed.format->weight_bytes;
+        matrices[i] = tensor<char>(to[i], bytes, "matrix");
+        if (scaled) scales[i] = tensor<float>(to[2 + i], 3 * shape.hidden, "scales");
+    }
+    anygru::unpack(packed, place, matrices[0], matrices[1], scales[0], scales[1]);
 }
 
 template <class Real>
@@ -317,13 +376,20 @@ NB_MODULE(_native, m) {
         nb::arg("call"));
 
     m.def(
-        "pack",
-        [](nb::dict call) {
-            const Arguments given(std::move(call));
-            const anygru::Shape shape = make_shape(given, given.number(keys::input_size), given.number(keys::layers));
-            return is_double(given) ? pack<double>(given, shape) : pack<float>(given, shape);
+        "pack", [](nb::dict call) { return pack(Arguments(std::move(call))); }, nb::rv_policy::take_ownership,
+        nb::arg("call"));
+
+    m.def(
+        "unpack",
+        [](const Stored& stored, Index place, nb::list to) {
+            std::vector<nb::handle> places;
+            for (nb::handle one : to) places.push_back(one);
+            if (const auto* single = dynamic_cast<const StoredWeights<float>*>(&stored))
+                unpack(*single->packed, place, places);
+            else if (const auto* twice = dynamic_cast<const StoredWeights<double>*>(&stored))
+                unpack(*twice->packed, place, places);
         },
-        nb::rv_policy::take_ownership, nb::arg("call"));
+        nb::arg("weights"), nb::arg("place"), nb::arg("to"));
 
     anygru::define_direct_calls(m);
 
@@ -350,7 +416,7 @@ NB_MODULE(_native, m) {
           "Draws from the state of a mt19937_64, which moves on, and gives the next position.");
 
     m.def(
-        "isa", [] { return anygru::kernels().name; }, "The instruction set in use.");
+        "isa", [] { return anygru::frozen_kernels().name; }, "The instruction set in use.");
     m.def(
         "use", [](const std::string& name) { anygru::use_kernels(name.c_str()); },
         "Chooses an instruction set by name.");
@@ -362,5 +428,14 @@ NB_MODULE(_native, m) {
             return names;
         },
         "Instruction sets that this CPU executes, best first.");
+    m.def(
+        "frozen_variants",
+        [] {
+            nb::list names;
+            for (const char* const* name = anygru::executable_frozen(); *name; ++name) names.append(*name);
+            return names;
+        },
+        "Instruction sets for frozen layers that this CPU executes, best first; some have more than one of "
+        "`variants`.");
     m.def("thread_pool", &anygru::thread_pool, "Whose threads compute: \"openmp\" (PyTorch's) or \"own\".");
 }

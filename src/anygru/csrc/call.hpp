@@ -94,8 +94,10 @@ struct Forward {
     Rows<Real> output;       // H values a row
     const Real* h_0;         // [B, H] or null: zero
     Real* h_n;               // [B, H]
-    const Real* weight_ih;   // [3H, I]
+    const Real* weight_ih;   // [3H, I]; of int8 where an int8 format packs them
     const Real* weight_hh;   // [3H, H]
+    const float* scale_ih;   // [3H], of int8 weights
+    const float* scale_hh;   // [3H]
     const Real* bias_ih;     // [3H] or null
     const Real* bias_hh;     // [3H] or null
     Real* kept;              // [rows, 4, H]: r, z, n and W_hn h + b_hn (after) or r * h (before); null: inference
@@ -176,13 +178,24 @@ struct Gradients {
     Index scratch_size;
 };
 
+// The forward pass with weights in one format (formats.hpp).
+template <class Real>
+struct FormatKernels {
+    void (*forward)(const Forward<Real>&, int member);
+    void (*pack)(const Forward<Real>&, Index first, Index last);  // blocks first..last-1 into packed and bias
+    // The matrices as they were packed, and the scales of int8 ones.
+    void (*unpack)(const Forward<Real>&, void* weight_ih, void* weight_hh, float* scale_ih, float* scale_hh);
+    Index (*packed_bytes)(const Forward<Real>&);
+    Index (*operand_bytes)(Index width);
+    Index weight_bytes;
+};
+
 template <class Real>
 struct KernelsOf {
-    void (*forward)(const Forward<Real>&, int member);
+    FormatKernels<Real> full;
     void (*backward)(const Backward<Real>&, int member);
     void (*gradients)(const Gradients<Real>&, int member);
     Real (*sum)(const Real* values, Index count);  // a plain walk over memory, by which its speed is measured
-    void (*pack)(const Forward<Real>&, Index first, Index last);  // blocks first..last-1 into packed and bias
     int lanes;
 };
 
@@ -195,6 +208,14 @@ struct Kernels {
 
     template <class Real>
     const KernelsOf<Real>& of() const;
+};
+
+// Kernels for the weights of frozen layers, with instructions that not all CPUs have which execute the kernels that
+// they go with.
+struct FrozenKernels {
+    const char* name;
+    const char* kernels;  // the name of those
+    FormatKernels<float> bfloat16, int8;
 };
 
 template <>

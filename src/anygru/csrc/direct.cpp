@@ -32,9 +32,25 @@ nb::object new_tensor(nb::handle like, Sizes... sizes) {
     return nb::steal(made);
 }
 
-// Weights of a plain call into `arguments`; false where one is not what its place asks for.
+// Packed weights for an input of so many features.
+template <class Real>
+bool take_packed(nb::handle weights, ForwardArguments<Real>& arguments) {
+    const auto* stored = dynamic_cast<const StoredWeights<Real>*>(nb::inst_ptr<Stored>(weights));
+    if (!stored || stored->packed->shape.input_size != arguments.shape.input_size) return false;
+    if (stored->packed->variant != variant_in_use()) refuse("packed weights were made for another instruction set");
+    const Shape given = arguments.shape;
+    Shape& shape = arguments.shape;
+    shape = stored->packed->shape;
+    shape.steps = given.steps, shape.batch = given.batch, shape.rows = given.rows;
+    arguments.weights.resize(std::size_t(shape.layers) * shape.directions * shape.weights_a_direction());
+    arguments.packed = stored->packed.get();
+    return true;
+}
+
+// Weights of a plain call, or packed ones, into `arguments`; false where one is not what its place asks for.
 template <class Real>
 bool take_weights(nb::handle weights, const Kind& kind, ForwardArguments<Real>& arguments) {
+    if (nb::isinstance<Stored>(weights)) return take_packed(weights, arguments);
     Shape& shape = arguments.shape;
     shape.directions = kind.bidirectional ? 2 : 1;
     shape.bias = kind.bias;

@@ -51,7 +51,8 @@ public:
         : arguments_(arguments),
           shape_(arguments.shape),
           kernels_(kernels.of<Real>()),
-          plan_(make_plan(shape_, arguments.threads, kernels, kernels_.lanes, sizeof(Real))),
+          format_(arguments.packed ? *arguments.packed->format : kernels_.full),
+          plan_(make_plan(shape_, arguments.threads, kernels, kernels_.lanes, sizeof(Real), format_.weight_bytes)),
           teams_(plan_.teams) {
         blocks_ = (shape_.hidden + kernels_.lanes - 1) / kernels_.lanes;
         pitch_ = padded(blocks_ * kernels_.lanes, sizeof(Real));
@@ -60,8 +61,9 @@ public:
             for (Index t = 0; t < shape_.steps; ++t) offsets_[t + 1] = offsets_[t] + shape_.sizes[t];
         }
         Grid grid{plan_.division.row_groups, plan_.division.block_groups, nullptr, nullptr};
+        operand_bytes_ = format_.operand_bytes(std::max(widest_input(), shape_.hidden));
         const ScratchLayout layout(shape_.batch, plan_.chunk, grid, blocks_, kernels_.lanes, kernels.tile_rows,
-                                   kernels.depth_block, 0, shape_.norm);
+                                   kernels.depth_block, operand_bytes_, shape_.norm);
         scratch_size_ = layout.bytes(sizeof(Real)) / Index(sizeof(Real));
         Parts dry;
         lay_out(dry);
@@ -85,8 +87,6 @@ private:
         everybody_ = make_barriers(parts, 1, plan_.threads());
         progress_ = parts.take<Progress>(shape_.layers);
         for (int layer = 0; progress_ && layer < shape_.layers; ++layer) new (progress_ + layer) Progress;
-        Index widest = 0;
-        for (int layer = 0; layer < shape_.layers; ++layer) widest = std::max(widest, shape_.layer_input(layer));
         // What is read once or twice is not worth packing: one step reads every weight once, a chunk those of its
         // input.
         const bool packs = shape_.steps > 1 && !arguments_.packed;
@@ -94,7 +94,7 @@ private:
         for (Team<Real>& team : teams_) {
             team.all = make_barriers(parts, 1, members);
             team.row_groups = make_barriers(parts, plan_.division.row_groups, plan_.division.block_groups);
-            const Index panels = blocks_ * 3 * kernels_.lanes * ((packs_input_ ? widest : 0) + shape_.hidden);
+            const Index panels = blocks_ * 3 * kernels_.lanes * ((packs_input_ ? widest_input() : 0) + shape_.hidden);
             team.packed = packs ? parts.take<Real>(panels) : nullptr;
             team.bias = arguments_.packed ? nullptr : parts.take<Real>(blocks_ * 4 * kernels_.lanes);
             team.state = parts.take<Real>(2 * shape_.batch * pitch_);
@@ -108,6 +108,10 @@ private:
             between_ = parts.take<Real>(buffers * between);
             between_buffers_ = buffers;
         }
+    }
+
+    Index widest_input() const {
+        return shape_.layers > 1 ? std::max(shape_.input_size, shape_.layer_input(1)) : shape_.input_size;
     }
 
     // Output of a layer that another layer reads: [rows, directions * H].
@@ -178,6 +182,7 @@ private:
         call.packed = arguments_.packed ? arguments_.packed->panels[place] : team.packed;
         call.packed_ready = arguments_.packed != nullptr;
         call.packs_input = packs_input_;
+        call.operand_bytes = operand_bytes_;
         call.bias = arguments_.packed ? arguments_.packed->biases[place] : team.bias;
         call.state = team.state;
         call.held = team.held;
@@ -187,7 +192,7 @@ private:
         call.scratch_size = scratch_size_;
         call.input_ready = plan_.pipelined && layer > 0 ? progress_ + layer - 1 : nullptr;
         call.output_ready = plan_.pipelined ? progress_ + layer : nullptr;
-        kernels_.forward(call, member);
+        format_.forward(call, member);
         // Nobody may start on the next layer's state before everybody is done with this one's.
         if (plan_.division.threads() > 1) team.all->wait();
     }
@@ -195,10 +200,11 @@ private:
     const ForwardArguments<Real>& arguments_;
     const Shape& shape_;
     const KernelsOf<Real>& kernels_;
+    const FormatKernels<Real>& format_;
     const Plan plan_;
     std::vector<Team<Real>> teams_;
     std::vector<Index> offsets_;
-    Index blocks_ = 0, pitch_ = 0, scratch_size_ = 0;
+    Index blocks_ = 0, pitch_ = 0, operand_bytes_ = 0, scratch_size_ = 0;
     Barrier* everybody_ = nullptr;
     Progress* progress_ = nullptr;
     Real* between_ = nullptr;
@@ -213,7 +219,8 @@ public:
         : arguments_(arguments), shape_(arguments.shape), kernels_(kernels.of<Real>()) {
         const int threads = useful_threads(arguments.threads, shape_);
         if (shape_.directions == 2 && threads >= 2) teams_.resize(2);
-        division_ = divide(threads / int(teams_.size()), shape_, kernels_.lanes, kernels.tile_rows, sizeof(Real));
+        division_ =
+            divide(threads / int(teams_.size()), shape_, kernels_.lanes, kernels.tile_rows, sizeof(Real), sizeof(Real));
         blocks_ = (shape_.hidden + kernels_.lanes - 1) / kernels_.lanes;
         pitch_ = padded(blocks_ * kernels_.lanes, sizeof(Real));
         if (shape_.sizes) {

@@ -25,10 +25,14 @@ struct Shape {
     Index layer_input(int layer) const { return layer == 0 ? input_size : directions * hidden; }
 };
 
-// Weights packed once, for a stream that calls with the same ones again and again.
+// How packed weights are stored.
+enum class Storage { full, bfloat16, int8 };
+
+// Weights packed once, for a stream or a frozen layer that calls with the same ones again and again.
 template <class Real>
 struct Packed {
     const void* variant;  // the kernels that it was packed for
+    const FormatKernels<Real>* format;
     Shape shape;
     std::vector<Real*> panels;  // [layers * directions]
     std::vector<Real*> biases;
@@ -112,7 +116,15 @@ void gradients(Gradients<Real> arguments, int threads);
 // The kernels in use, to be compared with Packed::variant.
 const void* variant_in_use();
 
+// weights: of int8, the addresses of those and of the scales, [layers * directions, 2]; bfloat16 are given as float32
+// that they hold exactly. Both are for float32 only.
 template <class Real>
-Packed<Real>* pack(const Shape& shape, const std::vector<const Real*>& weights);
+Packed<Real>* pack(const Shape& shape, Storage storage, const std::vector<const Real*>& weights,
+                   const std::vector<const float*>& scales);
+
+// The matrices of one layer and direction, in the type of the storage, and scales of int8 ones, as they were packed.
+template <class Real>
+void unpack(const Packed<Real>& packed, Index place, void* weight_ih, void* weight_hh, float* scale_ih,
+            float* scale_hh);
 
 }  // namespace anygru

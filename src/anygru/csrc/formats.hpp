@@ -4,10 +4,11 @@
 //   Operand                       what the pointers to rows point to
 //   Matrix<W>                     weights of W gates
 //   matrices(call, blocks, ...)   those of a direction
-//   pack(call, first, last)       the weights and biases of blocks first .. last - 1 from as they lie, if they are to be packed
-//   operand(row, width, memory)   a row of so many values as an Operand, in `memory` unless it is one already
-//   panels_for<W>(count, ...)     how many blocks are multiplied with `count` rows at once
-//   product<W>(...)               as `product` in panels.hpp
+//   pack(call, first, last)       the weights and biases of blocks first .. last - 1 from as they lie, if they are to
+//   be packed unpack(call, ...)             the other way, without biases packed_bytes(call)            of all that
+//   `pack` packs operand_bytes(width)          the memory that `operand` needs operand(row, width, memory)   a row of
+//   so many values as an Operand, in `memory` unless it is one already panels_for<W>(count, ...)     how many blocks
+//   are multiplied with `count` rows at once product<W>(...)               as `product` in panels.hpp
 #pragma once
 
 #include "panels.hpp"
@@ -82,6 +83,42 @@ struct InFull {
             }
         }
     }
+
+    static void unpack(const Forward<Real>& call, void* weight_ih, void* weight_hh, float*, float*) {
+        const Index blocks = (call.hidden + L - 1) / L;
+        const MatricesOf<InFull> from = matrices(call, blocks, nullptr);
+        for (Index block = 0; block < blocks; ++block) {
+            unpack_rows(from.input, block, 0, static_cast<Stored*>(weight_ih));
+            if (!call.reset_before) {
+                unpack_rows(from.after, block, 0, static_cast<Stored*>(weight_hh));
+            } else {
+                unpack_rows(from.gates, block, 0, static_cast<Stored*>(weight_hh));
+                unpack_rows(from.candidate, block, 2, static_cast<Stored*>(weight_hh));
+            }
+        }
+    }
+
+    // One panel into rows of the gates from `gate` on.
+    template <int W>
+    static void unpack_rows(const Matrix<W>& matrix, Index block, int gate, Stored* weight) {
+        const Index depth = matrix.depth, hidden = matrix.hidden;
+        const Stored* panel = matrix.packed + block * depth * W * L;
+        for (Index k = 0; k < depth; ++k) {
+            const Index start = k / depth_block<Real> * depth_block<Real>;
+            const Index length = depth - start < depth_block<Real> ? depth - start : depth_block<Real>;
+            const Stored* at = panel + (start + place_in_block<Real>(k - start, length)) * W * L;
+            for (int w = 0; w < W; ++w)
+                for (Index lane = 0; lane < L && block * L + lane < hidden; ++lane)
+                    weight[((gate + w) * hidden + block * L + lane) * depth + k] = at[w * L + lane];
+        }
+    }
+
+    static Index packed_bytes(const Forward<Real>& call) {
+        const Index blocks = (call.hidden + L - 1) / L;
+        return blocks * 3 * L * (call.input_size + call.hidden) * Index(sizeof(Stored));
+    }
+
+    static Index operand_bytes(Index) { return 0; }
 
     static ANYGRU_INLINE const Real* operand(const Real* row, Index, char*) { return row; }
 

@@ -396,5 +396,15 @@ struct ForwardKernel {
     }
 };
 
+template <class Real, class Format>
+constexpr FormatKernels<Real> format_kernels(Index weight_bytes) {
+    return {&ForwardKernel<Real, Format>::run,
+            &Format::pack,
+            &Format::unpack,
+            &Format::packed_bytes,
+            &Format::operand_bytes,
+            weight_bytes};
+}
+
 }  // namespace ANYGRU_VARIANT
 }  // namespace anygru

@@ -214,8 +214,8 @@ inline void sums_in_place(const Real* const* rows, const Real* weight, Index dep
 template <class Real, int W, class Stored = Real>
 struct Weights {
     const Stored* packed;  // [blocks][depth][W][lanes], or null
-    const Real* raw;     // row of the first gate
-    Index hidden;        // rows from one gate to the next
+    const Real* raw;       // row of the first gate
+    Index hidden;          // rows from one gate to the next
     Index depth;
     Real* scratch;  // room for four panels of one depth block, used where nothing is packed
 };

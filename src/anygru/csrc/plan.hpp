@@ -16,7 +16,8 @@ struct Division {
     int threads() const { return row_groups * block_groups; }
 };
 
-inline Division divide(int threads, const Shape& shape, int lanes, int tile_rows, Index element) {
+// element: bytes of a number that is computed with; weight: of a weight in memory.
+inline Division divide(int threads, const Shape& shape, int lanes, int tile_rows, Index element, Index weight) {
     constexpr double flops_per_ns = 80, near_bytes_per_ns = 60, far_bytes_per_ns = 25, barrier_ns = 250;
     constexpr double near_bytes = 768 << 10;
     const Index blocks = (shape.hidden + lanes - 1) / lanes;
@@ -32,7 +33,7 @@ inline Division divide(int threads, const Shape& shape, int lanes, int tile_rows
             const double rows = groups == 1 ? double(batch) : double((tiles + groups - 1) / groups * tile_rows);
             const double width = double((blocks + block_groups - 1) / block_groups) * lanes * 3;
             const double depth = double(shape.hidden + shape.input_size);
-            const double bytes = width * double(shape.hidden) * double(element);
+            const double bytes = width * double(shape.hidden) * double(weight);
             const double compute = 2 * rows * width * depth / (flops_per_ns * 4 / double(element));
             const double memory = bytes / (bytes > near_bytes ? far_bytes_per_ns : near_bytes_per_ns);
             const double time = std::max(compute, memory) + (block_groups > 1 ? barrier_ns : 0);
@@ -74,7 +75,7 @@ struct Plan {
     int threads() const { return teams * division.threads(); }
 };
 
-inline Plan make_plan(const Shape& shape, int threads, const Kernels& kernels, int lanes, Index element) {
+inline Plan make_plan(const Shape& shape, int threads, const Kernels& kernels, int lanes, Index element, Index weight) {
     Plan plan;
     threads = useful_threads(threads, shape);
     const double step_work = double(shape.batch) * 3 * double(shape.hidden) * double(shape.hidden);
@@ -85,7 +86,7 @@ inline Plan make_plan(const Shape& shape, int threads, const Kernels& kernels, i
         plan.teams = threads;
         plan.pipelined = true;
     }
-    plan.division = divide(threads / plan.teams, shape, lanes, kernels.tile_rows, element);
+    plan.division = divide(threads / plan.teams, shape, lanes, kernels.tile_rows, element, weight);
     const Index own_rows = std::max<Index>(1, (shape.batch + plan.division.row_groups - 1) / plan.division.row_groups);
     const Index blocks = (shape.hidden + lanes - 1) / lanes;
     const Index own_width =

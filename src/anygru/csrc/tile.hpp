@@ -130,7 +130,7 @@ ANYGRU_INLINE TileFunction<Real, Stored> tile_of(Index rows) {
 #define ANYGRU_TILE(M)                                                         \
     case M:                                                                    \
         if constexpr (M <= tile_rows && (S == 1 || M * S * W <= tile_vectors)) \
-            return &Tile<Real, M, S, W, Packed, Stored>::run;                          \
+            return &Tile<Real, M, S, W, Packed, Stored>::run;                  \
         break;
     switch (rows) {
         ANYGRU_TILE(1)
@@ -165,7 +165,7 @@ inline void product_block(const Real* const* rows, Index count, Index offset, In
     for (Index tile = 0, row = 0; tile < tiles; ++tile) {
         const Index height = (count - row + (tiles - tile) - 1) / (tiles - tile);  // tiles of nearly equal height
         find_tile<Real, W, Packed, Stored>(height, panels)(rows + row, offset, panel, panel_stride, pitch, depth,
-                                                   sums + row * width, first);
+                                                           sums + row * width, first);
         row += height;
     }
 }

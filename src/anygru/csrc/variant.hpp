@@ -38,9 +38,8 @@ Real sum(const Real* values, Index count) {
 
 template <class Real>
 constexpr KernelsOf<Real> kernels_of() {
-    return {&ForwardKernel<Real>::run,  &BackwardKernel<Real>::run,
-            &gradients<Real>,           &sum<Real>,
-            &InFull<Real>::pack,         lanes<Real>};
+    return {format_kernels<Real, InFull<Real>>(Index(sizeof(Real))), &BackwardKernel<Real>::run, &gradients<Real>,
+            &sum<Real>, lanes<Real>};
 }
 
 }  // namespace ANYGRU_VARIANT

@@ -9,7 +9,11 @@ namespace anygru {
 // A name that is unknown or that the CPU cannot execute throws std::invalid_argument with the names that would do.
 const Kernels& kernels();
 
-// From now on this one; throws as above.
+// Those of frozen layers that go with the variant in use: the best that this CPU executes, or the ones that were named.
+const FrozenKernels& frozen_kernels();
+
+// From now on this one; throws as above. A name of frozen kernels stands for the variant that they go with, too; that
+// of a variant for the frozen kernels of the same name, which use no more instructions.
 void use_kernels(const char* name);
 
 // The same for a name, or null where the CPU cannot execute it or it was not compiled.
@@ -17,5 +21,8 @@ const Kernels* kernels(const char* name);
 
 // Names of the variants that this CPU executes, best first, null at the end.
 const char* const* executable_variants();
+
+// Names of the kernels for frozen layers that this CPU executes, likewise.
+const char* const* executable_frozen();
 
 }  // namespace anygru
