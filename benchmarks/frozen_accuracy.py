@@ -6,8 +6,6 @@ Each RUN is a folder of `anygru train`: its model's layer reads what it was trai
 from the float32 layer's output over all steps of a sequence; the last column is that of int8 as a share of torch's.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import warnings
@@ -17,10 +15,13 @@ import torch
 from torch import Tensor
 
 import anygru
+from anygru.cli.language_model.checkpoint import read_model
+from anygru.weights import KINDS, Weights
 
 SIZES = [(16, 32), (64, 128), (32, 256), (128, 64), (8, 16)]
 """(input size, hidden size)"""
-SCALES = (1.0, 1.0, 1.0, 1e-3, 1e3)
+SCALES = (1.0, 1.0, 1.0, 1.0, 1e-3, 1e3)
+"""Of inputs."""
 
 
 def errors(layer: anygru.GRU, input: Tensor, h_0: Tensor | None = None) -> dict[str, float]:
@@ -36,21 +37,21 @@ def errors(layer: anygru.GRU, input: Tensor, h_0: Tensor | None = None) -> dict[
 
 
 def random_case(seed: int, steps: int) -> tuple[anygru.GRU, Tensor, Tensor | None]:
-    """A layer as it is made, with inputs of a scale that varies, and a state that leaves [-1, 1] in every third case."""
+    """A layer as it is made; every fifth of five starts from a state that leaves [-1, 1]."""
     torch.manual_seed(seed)
     features, hidden = SIZES[seed % len(SIZES)]
     layer = anygru.GRU(features, hidden)
-    h_0 = 3 * torch.randn(1, 2, hidden) if seed % 3 == 2 else None
-    return layer, torch.randn(steps, 2, features) * SCALES[seed // len(SIZES) % len(SCALES)], h_0
+    place = seed // len(SIZES) % len(SCALES)
+    h_0 = 3 * torch.randn(1, 2, hidden) if place == 3 else None
+    return layer, torch.randn(steps, 2, features) * SCALES[place], h_0
 
 
 def trained_case(run: Path, steps: int) -> tuple[anygru.GRU, Tensor]:
-    """The layer of a language model and what it reads in its own training text."""
-    from anygru.cli.language_model import model as models
-
-    model = models.load(run)
-    text = torch.randint(32, 127, (steps, 2))
-    return model.gru, model.embedding(text)
+    """The layer of a language model, and a text as it reads it."""
+    _, tensors = read_model(run)
+    weights = [tensors[f"gru.{kind}_l0"] for kind in KINDS]
+    text = torch.tensor(list(Path(__file__).with_name("README.md").read_bytes()[: 2 * steps]))
+    return anygru.GRU.around(Weights.of(weights)), tensors["embed.weight"][text.view(2, steps).T]
 
 
 def show(name: str, found: list[dict[str, float]]) -> None:
@@ -71,11 +72,15 @@ def main() -> None:
     torch.set_grad_enabled(False)
     print("| layers | number | bfloat16 | int8 | torch int8 | int8 / torch, median | greatest |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-    random = [(seed, errors(*random_case(seed, args.steps))) for seed in range(args.layers)]
-    for scale in dict.fromkeys(SCALES):
-        own = [found for seed, found in random if SCALES[seed // len(SIZES) % len(SCALES)] == scale]
-        if own:
-            show(f"random, inputs of scale {scale:g}", own)
+    found: dict[str, list[dict[str, float]]] = {}
+    for seed in range(args.layers):
+        layer, input, h_0 = random_case(seed, args.steps)
+        name = f"random, inputs of scale {SCALES[seed // len(SIZES) % len(SCALES)]:g}"
+        found.setdefault(name + (", h_0 of scale 3" if h_0 is not None else ""), []).append(errors(layer, input, h_0))
+    for run in args.runs:
+        found.setdefault("trained", []).append(errors(*trained_case(run, args.steps)))
+    for name, own in found.items():
+        show(name, own)
 
 
 if __name__ == "__main__":

@@ -65,11 +65,19 @@ def test_every_form_of_batch_gives_what_the_rounded_weights_give(options: dict[s
     with torch.no_grad():
         for input, arguments in calls:
             found, wanted = frozen(input, **arguments), expected(input, **arguments)
-            close(found[1], wanted[1])
+            near(found[1], wanted[1], weights)
             for one, other in zip(rows(found[0]), rows(wanted[0]), strict=True):
-                close(one, other)
+                near(one, other, weights)
                 if weights == "float32":
                     assert torch.equal(one, other)
+
+
+def near(actual: torch.Tensor, expected: torch.Tensor, weights: str) -> None:
+    """As `close`; but the kernels of int8 weights round rows of the input and the state to 16 bits."""
+    if weights == "int8":
+        torch.testing.assert_close(actual, expected, atol=1e-4, rtol=0)
+    else:
+        close(actual, expected)
 
 
 def rows(output: Any) -> list[torch.Tensor]:
@@ -88,7 +96,7 @@ def test_cells_and_streams(weights: str) -> None:
     with torch.no_grad():
         for arguments in ((x, h), (x,), (x[0], h[0])):
             kept = h.clone()
-            close(frozen(*arguments), thawed(*arguments))
+            near(frozen(*arguments), thawed(*arguments), weights)
             assert torch.equal(h, kept)
     layer = anygru.GRU(5, 9, 2).freeze(weights)
     steps = torch.randn(6, 2, 5)
@@ -177,7 +185,7 @@ def test_thaw_gives_the_weights_as_they_are(weights: str) -> None:
     assert repr(thawed) == repr(layer)
     assert all(parameter.requires_grad for parameter in thawed.parameters())
     x = torch.randn(2, 3, 5)
-    close(thawed.eval()(x)[0], frozen(x)[0])
+    near(thawed.eval()(x)[0], frozen(x)[0], weights)
     for parameter, stored in zip(thawed.parameters(), frozen.stored(), strict=True):
         assert torch.equal(parameter, dequantize(stored))
     thawed(x)[0].sum().backward()

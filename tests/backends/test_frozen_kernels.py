@@ -78,7 +78,9 @@ def int8_step(x: Tensor, h: Tensor, stored: Sequence[Stored], reset: str) -> Ten
 
 
 @pytest.mark.parametrize("reset", ["after", "before"])
-@pytest.mark.parametrize(("features", "hidden", "batch"), [(1, 1, 1), (7, 21, 1), (530, 40, 2), (33, 65, 7), (8, 520, 5)])
+@pytest.mark.parametrize(
+    ("features", "hidden", "batch"), [(1, 1, 1), (7, 21, 1), (530, 40, 2), (33, 65, 7), (8, 520, 5)]
+)
 def test_int8_steps_are_those_of_the_docs(variant: str, reset: str, features: int, hidden: int, batch: int) -> None:
     case = Case(T=1, B=batch, I=features, H=hidden, reset=reset)
     stored = make_stored(case, "int8", 0.5 / hidden**0.5)
@@ -87,7 +89,9 @@ def test_int8_steps_are_those_of_the_docs(variant: str, reset: str, features: in
     expected = torch.stack([int8_step(input[0, b], h_0[0, b], stored, reset) for b in range(batch)])
     # Rounding of the products is exact, of the gates not: the last bits may differ, and where they are quantised again (r * h)
     # one step more or less.
-    close(output[0], expected) if reset == "after" else torch.testing.assert_close(output[0], expected, atol=2e-5, rtol=0)
+    close(output[0], expected) if reset == "after" else torch.testing.assert_close(
+        output[0], expected, atol=2e-5, rtol=0
+    )
     assert torch.equal(h_n[0], output[0])
 
 
@@ -222,7 +226,9 @@ def test_inputs_and_states_of_any_scale(scale: float) -> None:
 
 @pytest.mark.parametrize("weights", FORMATS)
 @pytest.mark.parametrize(
-    "case", [Case(I=5, H=17, L=2, bidirectional=True), Case(I=515, H=33, reset="before"), Case(I=70, H=300, bias=False)], ids=str
+    "case",
+    [Case(I=5, H=17, L=2, bidirectional=True), Case(I=515, H=33, reset="before"), Case(I=70, H=300, bias=False)],
+    ids=str,
 )
 def test_weights_come_back_as_they_went_in(variant: str, weights: str, case: Case) -> None:
     stored = make_stored(case, weights)

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <vector>
@@ -112,6 +113,12 @@ struct Problem {
     };
 
     Result run(int threads, bool keep, bool packed) const {
+        std::unique_ptr<anygru::Packed<Real>> stored;
+        if (packed) stored.reset(anygru::pack<Real>(shape, anygru::Storage::full, pointers(), {}));
+        return run(threads, keep, stored.get());
+    }
+
+    Result run(int threads, bool keep, const anygru::Packed<Real>* packed) const {
         Result result;
         const Index features = shape.directions * shape.hidden;
         result.output.assign(shape.rows * features, Real(NAN));
@@ -127,9 +134,7 @@ struct Problem {
         arguments.weights = pointers();
         arguments.reserve = keep ? result.reserve.data() : nullptr;
         arguments.threads = threads;
-        std::unique_ptr<anygru::Packed<Real>> stored;
-        if (packed) stored.reset(anygru::pack<Real>(shape, pointers()));
-        arguments.packed = stored.get();
+        arguments.packed = packed;
         anygru::forward(arguments);
         return result;
     }
@@ -228,6 +233,57 @@ void check_forward(const Problem<Real>& problem) {
         compare("output again", problem.run(threads, true, false).output, first.output, 0);
         compare("output of packed weights", problem.run(threads, false, true).output, first.output, 0);
     }
+}
+
+// Weights rounded to bfloat16 or int8, packed and multiplied as those, against plain loops with what they stand for.
+void check_frozen(Problem<float> problem, anygru::Storage storage) {
+    const bool is_int8 = storage == anygru::Storage::int8;
+    const anygru::Shape& shape = problem.shape;
+    std::vector<std::vector<std::int8_t>> values;
+    std::vector<std::vector<float>> scales;
+    const int each = shape.weights_a_direction();
+    values.reserve(problem.weights.size()), scales.reserve(problem.weights.size());
+    std::vector<const float*> given, factors;
+    for (std::size_t i = 0; i < problem.weights.size(); ++i) {
+        auto& weight = problem.weights[i];
+        given.push_back(weight.data());
+        if (int(i) % each > 1) continue;
+        const Index width = Index(weight.size()) / (3 * shape.hidden);
+        values.emplace_back(weight.size());
+        scales.emplace_back(3 * shape.hidden, 1.0f);
+        for (std::size_t j = 0; j < weight.size(); ++j) {
+            std::uint32_t bits;
+            std::memcpy(&bits, &weight[j], sizeof bits);
+            bits &= 0xffff0000u;
+            if (!is_int8) std::memcpy(&weight[j], &bits, sizeof bits);
+            if (!is_int8) continue;
+            float& scale = scales.back()[j / std::size_t(width)];
+            scale = 0.01f;
+            values.back()[j] = std::int8_t(std::max(-127.0f, std::min(127.0f, std::nearbyint(weight[j] / scale))));
+            weight[j] = float(values.back()[j]) * scale;
+        }
+        if (is_int8) given.back() = reinterpret_cast<const float*>(values.back().data());
+        factors.push_back(scales.back().data());
+    }
+    const std::unique_ptr<anygru::Packed<float>> packed(anygru::pack<float>(shape, storage, given, factors));
+    const auto first = problem.run(1, false, packed.get());
+    if (is_int8)
+        compare("int8 output", first.output, problem.expected().first, 2e-4);
+    else
+        compare("bfloat16 output", first.output, problem.run(1, false, false).output, 0);
+    for (int threads : {2, 3})
+        compare("output again", problem.run(threads, false, packed.get()).output, first.output, 0);
+}
+
+void check_all_frozen() {
+    const Index sizes[][4] = {{1, 1, 1, 1},   {3, 2, 5, 17},   {4, 9, 16, 16},
+                              {2, 20, 7, 65}, {2, 3, 530, 40}, {2, 3, 0, 9}};
+    for (const auto storage : {anygru::Storage::bfloat16, anygru::Storage::int8})
+        for (const auto& size : sizes)
+            for (int option = 0; option < 16; ++option)
+                check_frozen(Problem<float>(size[0], size[1], size[2], size[3], 2, option & 8 ? 2 : 1, option & 1,
+                                            option & 2, option & 4),
+                             storage);
 }
 
 // Gradients of sum(output * u) + sum(h_n * v) for one layer in double.
@@ -357,6 +413,11 @@ int main() {
         for (bool reset_before : {false, true})
             check_backward(Problem<double>(9, 30, 21, 9, 1, 1, true, reset_before, false));
         std::printf("%s: %s\n", *name, failures ? "failed" : "ok");
+    }
+    for (const char* const* name = anygru::executable_frozen(); *name; ++name) {
+        anygru::use_kernels(*name);
+        check_all_frozen();
+        std::printf("frozen %s: %s\n", *name, failures ? "failed" : "ok");
     }
     return failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }
