@@ -10,7 +10,7 @@ from helpers import Case, close
 from torch import Tensor
 
 from anygru.backends import cpu, reference
-from anygru.backends.cpu import Prepared
+from anygru.backends.cpu_prepared import Prepared
 from anygru.backends.problem import Problem
 from anygru.formula import Formula
 from anygru.quantization import Stored, dequantize_all, quantize
