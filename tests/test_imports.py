@@ -19,8 +19,9 @@ SOURCE = Path(anygru.functional.__file__).parent
 ORDER = ("cli", "dialects", "parallel",
          "onnx", "checkpoints", "freezing", "acceleration", "keras_layers rerouting explanation", "layers", "frozen_layers",
          "recurrent frozen streaming",
-         "functional", "execution", "tracing_frozen", "tracing", "decays sequences frozen_weights", "backends", "weights",
-         "gates formula modifiers quantization errors _native acceleration_hook")  # fmt: skip
+         "functional typed_calls", "execution", "tracing_frozen", "tracing",
+         "decays sequences frozen_weights", "backends", "weights",
+         "gates formula modifiers quantization errors _native compiling acceleration_hook")  # fmt: skip
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names.split()}
 
 

@@ -5,6 +5,7 @@ must not have the name of a public function: importing the one would hide the ot
 """
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from .streaming import Stream as Stream
 
 __version__ = "0.1.0"
+
+_process = os.getpid()
+"""The native module is loaded later, maybe in a forked child, which must not use its parent's OpenMP threads."""
 
 _HOME = {
     "GRU": "layers",

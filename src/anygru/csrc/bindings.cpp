@@ -336,7 +336,7 @@ Index mersenne(nb::handle state, Index position, nb::handle out, Index count, co
 
 NB_MODULE(_native, m) {
     nb::set_leak_warnings(false);  // torch's compiler holds what it has seen to the end of the process
-    anygru::remember_process();
+    anygru::remember_process(nb::cast<int>(nb::module_::import_("anygru").attr("_process")));
     m.attr("__doc__") = "The native kernels of anygru.";
 
     nb::class_<Stored>(m, "PackedWeights", "Weights in the order of the kernels, for a stream.");

@@ -162,10 +162,7 @@ int find_runtime(dl_phdr_info* library, std::size_t, void* found) {
     return 1;
 }
 
-pid_t first_process() {
-    static const pid_t process = getpid();
-    return process;
-}
+pid_t first_process = 0;
 
 const Runtime* borrowed() {
     static const Runtime runtime = [] {
@@ -174,7 +171,7 @@ const Runtime* borrowed() {
         return found;
     }();
     // A forked child has the runtime's memory but not its threads; waiting for them would never end.
-    return runtime.parallel && first_process() == getpid() ? &runtime : nullptr;
+    return runtime.parallel && first_process == getpid() ? &runtime : nullptr;
 }
 
 Pool& pool() {
@@ -187,8 +184,6 @@ Pool& pool() {
     return *threads;
 }
 #else
-int first_process() { return 0; }
-
 const Runtime* borrowed() { return nullptr; }
 
 Pool& pool() {
@@ -232,7 +227,11 @@ bool crowded() { return Clock::now().time_since_epoch().count() < crowd.until.lo
 
 const char* thread_pool() { return borrowed() ? "openmp" : "own"; }
 
-void remember_process() { first_process(); }
+void remember_process([[maybe_unused]] int process) {
+#if defined(__linux__)
+    first_process = process;
+#endif
+}
 
 int ready_threads(int threads) { return threads <= 1 || borrowed() ? threads : pool().ready(threads); }
 

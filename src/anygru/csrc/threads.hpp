@@ -42,9 +42,9 @@ bool crowded();
 // "openmp" or "own": which pool run_threads uses.
 const char* thread_pool();
 
-// Notes which process this is. A forked child has the runtime of an OpenMP library but not its threads, so it must not
-// borrow it; the note has to be made before anybody forks, when the module is loaded.
-void remember_process();
+// Notes which process may borrow. A forked child has the runtime of an OpenMP library but not its threads, so it must not
+// borrow it. `process` is the one that imported the package, which may be long before the module is loaded.
+void remember_process(int process);
 
 // As many of the threads as the system lets run; at least 1.
 int ready_threads(int threads);
