@@ -1,7 +1,7 @@
 """`gru` and `gru_cell`: check once, choose a backend, compute. Every GRU of anygru ends here."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import torch
 from torch import Tensor
@@ -13,11 +13,49 @@ from .backends.problem import Between, Options
 from .decays import Align, PerStep, join
 from .errors import ArgumentError, ArgumentTypeError
 from .execution import AnyWeights, autocast_enabled, check_state, direct, is_recorded, run, sizes_of
-from .formula import Activation, Formula, make_formula
+from .formula import Activation, Formula, Reset, make_formula
 from .modifiers import NONE, Modifiers, Noise
 from .sequences import Batch, Lengths
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .typed_calls import CallOptions, Form
+
 _STANDARD = Formula()
+
+
+@overload
+def gru(
+    input: "Form",
+    h_0: Tensor | None,
+    weights: Sequence[Tensor],
+    *,
+    return_states: Literal[False] = False,
+    **options: "Unpack[CallOptions]",
+) -> "tuple[Form, Tensor]": ...
+
+
+@overload
+def gru(
+    input: "Form",
+    h_0: Tensor | None,
+    weights: Sequence[Tensor],
+    *,
+    return_states: Literal[True],
+    **options: "Unpack[CallOptions]",
+) -> "tuple[Form, Tensor, Form]": ...
+
+
+@overload
+def gru(
+    input: Batch,
+    h_0: Tensor | None,
+    weights: Sequence[Tensor],
+    *,
+    return_states: bool = False,
+    **options: "Unpack[CallOptions]",
+) -> tuple[Any, ...]: ...
 
 
 def gru(
@@ -39,7 +77,7 @@ def gru(
     zoneout: float = 0.0,
     recurrent_dropout: float = 0.0,
     recurrent_dropout_on: str = "state",
-    reset: str = "after",
+    reset: Reset = "after",
     gate_activation: Activation = "sigmoid",
     activation: Activation = "tanh",
     backend: str | None = None,
@@ -209,7 +247,7 @@ def gru_cell(
     b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
     *,
-    reset: str = "after",
+    reset: Reset = "after",
     gate_activation: Activation = "sigmoid",
     activation: Activation = "tanh",
     backend: str | None = None,

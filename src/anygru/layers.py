@@ -1,7 +1,7 @@
 """`GRU` and `GRUCell`: parameters and options; `functional.py` computes."""
 
 import warnings
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -12,12 +12,13 @@ from torch.nn.utils.rnn import PackedSequence
 from .backends.problem import Options
 from .decays import PerStep
 from .errors import ArgumentError, ArgumentTypeError
-from .formula import Activation
+from .formula import Activation, Reset
 from .frozen_layers import FrozenSequence, FrozenStep, sizes_repr
 from .functional import check_dropout, check_state_type, compute, compute_cell, make_noise
 from .recurrent import Recurrent, check_size
 from .sequences import Batch, Lengths
 from .streaming import Stream
+from .typed_calls import CellCall, SequenceCall
 from .weights import Layout, Weights
 
 
@@ -64,7 +65,7 @@ class GRU(Recurrent):
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
         *,
-        reset: str = "after",
+        reset: Reset = "after",
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
         backend: str | None = None,
@@ -98,7 +99,7 @@ class GRU(Recurrent):
         *,
         batch_first: bool = False,
         dropout: float = 0.0,
-        reset: str = "after",
+        reset: Reset = "after",
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
         backend: str | None = None,
@@ -150,6 +151,9 @@ class GRU(Recurrent):
             else:
                 parameter = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
             setattr(self, name, parameter)
+
+    if TYPE_CHECKING:
+        __call__: SequenceCall
 
     @property
     def _layout(self) -> Layout:
@@ -278,7 +282,7 @@ class LazyGRU(LazyModuleMixin, GRU):
 
     def _settle(self, features: int) -> None:
         if not self.has_uninitialized_params():
-            self.input_size = cast(Tensor, self.weight_ih_l0).shape[1]
+            self.input_size = self.weight_ih_l0.shape[1]
             return
         self.input_size = check_size("the input's last dimension", features)
         with torch.no_grad():
@@ -304,7 +308,7 @@ class GRUCell(Recurrent):
         device: torch.device | str | int | None = None,
         dtype: torch.dtype | None = None,
         *,
-        reset: str = "after",
+        reset: Reset = "after",
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
         backend: str | None = None,
@@ -328,12 +332,15 @@ class GRUCell(Recurrent):
         self._settle_options()
         self.reset_parameters()
 
+    if TYPE_CHECKING:
+        __call__: CellCall
+
     @classmethod
     def around(
         cls,
         weights: Weights,
         *,
-        reset: str = "after",
+        reset: Reset = "after",
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
         backend: str | None = None,

@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from . import backends
 from .backends.problem import Options
 from .errors import ArgumentError, ArgumentTypeError
 from .execution import DTYPES
-from .formula import Activation, Formula, make_formula
+from .formula import Activation, Formula, Reset, make_formula
 from .functional import check_norm, make_noise
 
 _MARK = "anygru.formula"
@@ -62,7 +62,7 @@ class Recurrent(nn.Module):
 
     def __init__(
         self,
-        reset: str,
+        reset: Reset,
         gate_activation: Activation,
         activation: Activation,
         backend: str | None,
@@ -78,6 +78,11 @@ class Recurrent(nn.Module):
         self.gate_activation = formula.gate_activation
         self.activation = formula.activation
         self.backend = backend
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Tensor:
+            """Parameters have names by layer, direction and kind: weight_ih_l0, bias_hh_l1_reverse, ..."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "qconfig":  # set by torch.ao.quantization on every module of a model

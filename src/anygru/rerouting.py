@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -182,7 +182,7 @@ def _gru(*call: Any) -> tuple[Tensor, Tensor]:
         dropout=dropout,
         training=training,
     )
-    return output.data if packed else output, h_n
+    return cast(Tensor, output.data if packed else output), h_n
 
 
 def _gru_cell(

@@ -1,0 +1,12 @@
+"""Mistakes that type checkers find, one a line; see test_types.py."""
+
+import torch
+
+import anygru
+
+layer = anygru.GRU(3, 4)
+anygru.GRU(3, 4, reset="befor")  # mistake
+anygru.GRUCell(3, 4, reset=True)  # mistake
+layer("text")  # mistake
+layer(torch.zeros(5, 2, 3), length=[5, 3])  # mistake
+anygru.functional.gru(torch.zeros(5, 2, 3), None, layer.flat_weights, reset="befor")  # mistake
