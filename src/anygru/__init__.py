@@ -9,6 +9,17 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import backends as backends
+    from . import checkpoints as checkpoints
+    from . import dialects as dialects
+    from . import errors as errors
+    from . import formula as formula
+    from . import functional as functional
+    from . import gates as gates
+    from . import layers as layers
+    from . import parallel as parallel
+    from . import quantization as quantization
+    from . import weights as weights
     from .acceleration import accelerate as accelerate
     from .acceleration import restore as restore
     from .checkpoints import load_checkpoint as load_checkpoint

@@ -216,7 +216,7 @@ class GRU(Recurrent):
             output with D*H features, h_n [L*D, B, H] ([L*D, H] for one sequence), and the states if asked for.
         """
         if not isinstance(input, Tensor):
-            node = self._as_leaf(input, h_0, lengths, resets, decay)
+            node = self._as_leaf(input, h_0, lengths, resets, decay, return_states)
             if node is not None:
                 return node  # type: ignore[no-any-return]
         if h_0 is not None:

@@ -184,7 +184,7 @@ class Recurrent(nn.Module):
             raise ArgumentTypeError(
                 f"torch.fx takes anygru.{type(self).__name__} as one node: trace a module that holds it"
             )
-        while call[-1] is None:
+        while call[-1] is None or call[-1] is False:
             call = call[:-1]
         return proxy.tracer.create_proxy("call_module", name, call, {})
 
