@@ -16,7 +16,7 @@ import torch
 import anygru
 
 SIZE = (100, 16, 128, 128)  # steps, batch, input size, hidden size
-ROLLOUT = (32, 64, 64, 128)
+ROLLOUTS = [(32, 8, 32, 64), (32, 16, 64, 128), (32, 64, 64, 128)]
 EPISODES_END = 7
 """Steps of a rollout before which some episode has ended, so that rl_games cuts it into eight calls."""
 
@@ -79,9 +79,9 @@ def cost(name: str, reset: str, work: str, seconds: float) -> dict[str, float]:
     return turns(plain, call(work, anygru.GRU(features, hidden, reset=reset, **options), x, **given()), seconds)
 
 
-def rollout(work: str, seconds: float) -> dict[str, float]:
+def rollout(size: tuple[int, int, int, int], work: str, seconds: float) -> dict[str, float]:
     """rl_games' `RnnWithDones`: between the steps where some episode ends, one call of torch's layer each."""
-    steps, batch, features, hidden = ROLLOUT
+    steps, batch, features, hidden = size
     generator = torch.Generator().manual_seed(0)
     ends = torch.zeros(steps, batch, dtype=torch.bool)
     for step in (torch.randperm(steps - 1, generator=generator)[:EPISODES_END] + 1).tolist():
@@ -126,14 +126,14 @@ def main() -> None:
             for work in ("inference", "training"):
                 if args.only in name:
                     found[f"{name}, {work}, {reset}"] = cost(name, reset, work, args.seconds)
-    for work in ("inference", "training"):
-        if args.only in "rollout":
-            found[f"rollout against torch, {work}"] = rollout(work, args.seconds)
+    for size in ROLLOUTS if args.only in "rollout" else ():
+        for work in ("inference", "training"):
+            found[f"rollout {size} against torch, {work}"] = rollout(size, work, args.seconds)
     for name, figures in found.items():
         print(f"{name:60} {figures}", flush=True)
     if args.json:
         with open(args.json, "w") as file:
-            json.dump({"size": SIZE, "rollout": ROLLOUT, "threads": args.threads, "figures": found}, file, indent=1)
+            json.dump({"size": SIZE, "threads": args.threads, "figures": found}, file, indent=1)
 
 
 if __name__ == "__main__":
