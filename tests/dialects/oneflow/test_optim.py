@@ -234,6 +234,12 @@ def test_steps_are_counted_for_all_parameters_together() -> None:
     assert parameter.item() == pytest.approx(-0.001 * change, rel=1e-4)
 
 
+def test_an_optimizer_of_no_parameters_steps() -> None:
+    optimizer = flow.optim.SGD(nn.ReLU().parameters())
+    optimizer.step()
+    assert optimizer.state_dict()["param_groups"][0]["params"] == []
+
+
 def test_refused_parameters() -> None:
     layer = nn.Linear(1, 1)
     with pytest.raises(ValueError, match="must be tensors, got a tuple"):

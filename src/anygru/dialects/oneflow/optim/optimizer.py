@@ -65,7 +65,8 @@ class Optimizer(torch.optim.Optimizer):
             assert options.get(name, 0) >= 0, f"Invalid {words}: {options[name]}"
         for place, beta in enumerate(options.get("betas", ())):
             assert 0 <= beta < 1, f"Invalid beta parameter at index {place}: {beta}"
-        super().__init__(parameters, options)
+        given: Any = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+        super().__init__(given or [{"params": []}], options)  # of no parameters, too, which torch refuses
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters with options of its own.

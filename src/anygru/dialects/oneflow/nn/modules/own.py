@@ -140,7 +140,3 @@ class RMSLayerNorm(Module):
     def forward(self, hidden_states: Tensor) -> Tensor:
         scale = torch.rsqrt(hidden_states.float().square().mean(-1, keepdim=True) + self.variance_epsilon)
         return self.weight * (hidden_states * scale).type_as(self.weight)  # type: ignore[return-value]
-
-
-for _name in __all__:  # where programs and files find them
-    globals()[_name].__module__ = "anygru.dialects.oneflow.nn"
