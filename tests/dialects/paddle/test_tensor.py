@@ -296,3 +296,12 @@ def test_put_along_axis_in_place_and_abs():
     assert x.tolist() == [[0.0, -3.0], [-3.0, 0.0]]
     assert isinstance(abs(x), paddle.Tensor)
     assert abs(x).tolist() == [[0.0, 3.0], [3.0, 0.0]]
+
+
+def test_transforms_are_torchs_under_paddles_names():
+    x = np.random.RandomState(0).rand(3, 4, 6)
+    given = paddle.to_tensor(x)
+    np.testing.assert_allclose(paddle.fft.rfft(given, 5, axis=1, norm="ortho").numpy(), np.fft.rfft(x, 5, 1, "ortho"))
+    np.testing.assert_allclose(paddle.fft.fftn(given, s=(3, 5), axes=(0, 1)).numpy(), np.fft.fftn(x, (3, 5), (0, 1)))
+    np.testing.assert_allclose(paddle.fft.ifft2(given).numpy(), np.fft.ifft2(x))
+    assert str(paddle.fft.fftfreq(4, dtype="float64").dtype) == "paddle.float32"

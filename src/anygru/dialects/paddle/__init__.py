@@ -14,6 +14,7 @@ from . import callbacks as callbacks
 from . import device as device
 from . import distributed as distributed
 from . import distribution as distribution
+from . import fft as fft
 from . import fluid as fluid
 from . import framework as framework
 from . import hapi as hapi

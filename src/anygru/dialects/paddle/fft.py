@@ -1,0 +1,66 @@
+"""`paddle.fft`: torch's transforms with Paddle's argument names."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from .framework.framework import default_torch_dtype
+from .framework.kinds import DTypeLike
+from .tensor.operation import operation, plain
+
+_ONE = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
+_TWO = [f"{name}2" for name in _ONE]
+_MANY = [f"{name}n" for name in _ONE]
+__all__ = [*_ONE, *_TWO, *_MANY, "fftfreq", "fftshift", "ifftshift", "rfftfreq"]
+
+
+def _transform(called: str) -> Any:
+    compute = getattr(torch.fft, called)
+    if called in _ONE:
+
+        def function(
+            x: torch.Tensor, n: int | None = None, axis: int = -1, norm: str = "backward", name: str | None = None
+        ) -> torch.Tensor:
+            return compute(plain(x), n, axis, norm).resolve_conj()
+    else:
+
+        def function(  # type: ignore[misc]
+            x: torch.Tensor,
+            s: Sequence[int] | None = None,
+            axes: Sequence[int] | None = (-2, -1) if called in _TWO else None,
+            norm: str = "backward",
+            name: str | None = None,
+        ) -> torch.Tensor:
+            return compute(plain(x), s, axes, norm).resolve_conj()
+
+    function.__name__ = function.__qualname__ = called
+    function.__doc__ = f"`torch.fft.{called}`."
+    return operation(function)
+
+
+globals().update({called: _transform(called) for called in (*_ONE, *_TWO, *_MANY)})
+
+
+@operation
+def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
+    """The frequencies of `fft`, in the default dtype whatever `dtype` says, as in Paddle 2.6.2 (recorded)."""
+    return torch.fft.fftfreq(n, d, dtype=default_torch_dtype())
+
+
+@operation
+def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
+    """The frequencies of `rfft`, in the default dtype, too."""
+    return torch.fft.rfftfreq(n, d, dtype=default_torch_dtype())
+
+
+@operation
+def fftshift(x: torch.Tensor, axes: Any = None, name: str | None = None) -> torch.Tensor:
+    """The frequency 0 in the middle."""
+    return torch.fft.fftshift(plain(x), axes)
+
+
+@operation
+def ifftshift(x: torch.Tensor, axes: Any = None, name: str | None = None) -> torch.Tensor:
+    """The inverse of `fftshift`."""
+    return torch.fft.ifftshift(plain(x), axes)
