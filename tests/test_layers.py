@@ -324,3 +324,20 @@ def test_check_input() -> None:
         layer.check_input(torch.zeros(5, 2, 2))
     with pytest.raises(ValueError, match=r"input must be \[N, I\]"):
         layer.check_input(torch.zeros(5, 2, 3), torch.tensor([3, 2]))
+
+
+def test_torchs_profiler_shows_a_name() -> None:
+    model, input = Holder(), torch.randn(5, 2, 3)
+    stream = model.gru.stream(2)
+
+    def names(call: object) -> str:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+            call()
+        return " ".join(event.key for event in profile.key_averages())
+
+    trained = names(lambda: model(input).sum().backward())
+    assert "_GRUBackward" in trained
+    assert "_GRUCellBackward" in trained
+    with torch.no_grad():
+        for call in (lambda: model.gru(input), lambda: model.gru([input[:, 0]]), lambda: stream.step(input[0])):
+            assert "anygru::gru" in names(call)

@@ -185,21 +185,17 @@ def test_operator_passes_torchs_own_checks() -> None:
     layer, x = anygru.GRU(3, 4), torch.randn(5, 2, 3, requires_grad=True)
     weights = list(layer.parameters())
     for keep in (True, False):
-        arguments = (
-            x,
-            torch.zeros(1, 2, 4),
-            weights,
-            None,
-            None,
+        facts = (
             False,
             True,
+            False,
             False,
             "after",
             "sigmoid",
             "tanh",
             None,
-            keep,
-        )
+        )  # two directions, bias, reverse, norm, ...
+        arguments = (x, torch.zeros(1, 2, 4), weights, *(None,) * 5, *facts, keep)
         if not keep:
             arguments = (x.detach(), arguments[1], [w.detach() for w in weights], *arguments[3:])
         torch.library.opcheck(torch.ops.anygru.gru.default, arguments)

@@ -23,6 +23,8 @@ AnyWeights: TypeAlias = Sequence[Tensor] | FrozenWeights
 _any_autocast = torch._C._is_any_autocast_enabled
 _functorch_stack = torch._C._functorch.peek_interpreter_stack
 _recorder = torch._C._get_tracing_state
+is_profiled: Callable[[], bool] = torch._C._autograd._profiler_enabled
+"""Whether torch.profiler watches."""
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _plain_types: dict[type, bool] = {}
 
@@ -107,11 +109,19 @@ def direct(name: str, input: Tensor, h_0: Tensor | None, weights: AnyWeights, op
     if isinstance(weights, FrozenWeights):
         if _needs_grad(input, h_0, ()) or _inside_transform() or is_recorded():
             return None
-        return getattr(weights, name)(input, h_0)
+        compute = getattr(weights, name)
+        return named(compute, input, h_0) if is_profiled() else compute(input, h_0)
     compute = backends.direct(name, options.backend)
     if compute is None or _inside_transform() or is_recorded():
         return None
-    return compute(input, h_0, weights, options, _needs_grad(input, h_0, weights))
+    call = (input, h_0, weights, options, _needs_grad(input, h_0, weights))
+    return named(compute, *call) if is_profiled() else compute(*call)
+
+
+def named(compute: Callable[..., Any], *call: Any) -> Any:
+    """The call under a name for torch.profiler, which does not see native calls."""
+    with torch.profiler.record_function("anygru::gru"):
+        return compute(*call)
 
 
 def describe(
@@ -291,7 +301,9 @@ def _compute(call: _Call, layout: Layout, options: Options) -> tuple[Tensor, Ten
     if recorded:
         problem = problem._replace(recorded=True)
         _refuse_to_record(problem)
-    return backends.choose(problem, options.backend).run(problem, *call)
+    compute = backends.choose(problem, options.backend).run
+    found: tuple[Tensor, Tensor] = named(compute, problem, *call) if is_profiled() else compute(problem, *call)
+    return found
 
 
 def _refuse_to_record(problem: Problem) -> None:

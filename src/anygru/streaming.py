@@ -10,7 +10,7 @@ from torch import Tensor
 from . import backends
 from .backends.problem import Options, Problem
 from .errors import ArgumentError, ArgumentTypeError
-from .execution import describe, is_exporting, is_recorded
+from .execution import describe, is_exporting, is_profiled, is_recorded, named
 from .formula import Formula
 from .frozen_weights import FrozenWeights
 from .functional import compute
@@ -250,7 +250,9 @@ class Stream:
             return None
         if self._prepared is None or self._options.noise is not None or not isinstance(x, Tensor):
             return None
-        return self._prepared.advance(x, self._state, many, self.batch_size is not None)
+        call = (x, self._state, many, self.batch_size is not None)
+        found: Tensor | None = named(self._prepared.advance, *call) if is_profiled() else self._prepared.advance(*call)
+        return found
 
     @torch.no_grad()
     def _advance(self, steps: Tensor, resets: Tensor | None = None) -> Tensor:
