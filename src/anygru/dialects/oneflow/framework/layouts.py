@@ -62,7 +62,7 @@ def call(function: Callable[..., Any], arguments: Sequence[Any], keywords: dict[
     return result
 
 
-def _by_part(function: Callable[..., Any], arguments: Sequence[Any], keywords: dict[str, Any]) -> DTensor:
+def _by_part(function: Callable[..., Any], arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
     """The function of each process's part of the first argument, and of the others whole."""
     tensor = _moved(arguments[0], (), closes=True)
     others = [value for value in (*arguments[1:], *keywords.values()) if isinstance(value, DTensor)]

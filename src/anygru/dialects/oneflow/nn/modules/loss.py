@@ -62,7 +62,7 @@ class CombinedMarginLoss(Module):
         super().__init__()
         self.m1, self.m2, self.m3 = m1, m2, m3
 
-    def forward(self, x: Tensor, label: Tensor) -> Tensor:
+    def forward(self, x: Tensor, label: Tensor) -> Any:
         places = label.long().reshape(-1, 1)
         own = x.gather(1, places)
         widened = (own.acos() * self.m1 + self.m2).cos() if (self.m1, self.m2) != (1.0, 0.0) else own

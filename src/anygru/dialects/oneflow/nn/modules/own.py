@@ -31,7 +31,7 @@ def _batch_norm(layer: type[torch.nn.Module]) -> Any:
         if self.training and self.track_running_stats:
             self.num_batches_tracked.add_(1)
         tracked = self.track_running_stats
-        running = (self.running_mean, self.running_var) if tracked else (None, None)
+        running: tuple[Any, Any] = (self.running_mean, self.running_var) if tracked else (None, None)
         training = self.training or not tracked
         return F.batch_norm(input, *running, self.weight, self.bias, training, self.momentum, self.eps)
 
