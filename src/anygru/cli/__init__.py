@@ -22,6 +22,7 @@ from ..errors import AnygruError
 
 COMMANDS = {
     "train": "train a byte-level GRU language model on text",
+    "forecast": "forecast time series from a table, with bands of probability and a back-test",
     "sample": "generate text from a trained model",
     "run": "run a Paddle, OneFlow, MXNet or Chainer script on PyTorch",
     "inspect": "show what is in a checkpoint",
