@@ -18,7 +18,7 @@ SOURCE = Path(anygru.functional.__file__).parent
 # Each group may import itself and what stands to its right.
 ORDER = ("cli", "dialects", "parallel",
          "onnx", "checkpoints", "freezing", "acceleration", "keras_layers rerouting explanation", "layers", "frozen_layers",
-         "recurrent frozen streaming",
+         "recurrent rnn_names frozen streaming",
          "functional typed_calls", "execution", "tracing_frozen", "tracing",
          "decays sequences frozen_weights", "backends", "weights",
          "gates formula modifiers quantization errors _native compiling acceleration_hook")  # fmt: skip

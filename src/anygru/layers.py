@@ -16,13 +16,14 @@ from .formula import Activation, Reset
 from .frozen_layers import FrozenSequence, FrozenStep, sizes_repr
 from .functional import check_dropout, check_state_type, compute, compute_cell, make_noise
 from .recurrent import Recurrent, check_size
+from .rnn_names import RNNNames
 from .sequences import Batch, Lengths
 from .streaming import Stream
 from .typed_calls import CellCall, SequenceCall
 from .weights import Layout, Weights
 
 
-class GRU(Recurrent):
+class GRU(RNNNames, Recurrent):
     """A GRU layer: torch.nn.GRU's arguments, parameters, state_dict and results, and more.
 
     Args:
@@ -159,16 +160,6 @@ class GRU(Recurrent):
     def _layout(self) -> Layout:
         return Layout(self.num_layers, self.bidirectional, self.bias, norm=self.norm is not None)
 
-    mode = "GRU"
-    """As in torch.nn.RNNBase, where libraries look for the kind of a layer."""
-    proj_size = 0
-    """As in torch.nn.RNNBase; only an LSTM can have a projection."""
-
-    @property
-    def _flat_weights(self) -> list[Tensor]:
-        """The name that libraries read in torch.nn.RNNBase."""
-        return self.flat_weights
-
     @property
     def flat_weights(self) -> list[Tensor]:
         """The present weights, as `functional.gru` takes them."""
@@ -178,19 +169,6 @@ class GRU(Recurrent):
     def weights(self) -> Weights:
         """The weights with their layout."""
         return Weights(self.flat_weights, self._layout)
-
-    @property
-    def all_weights(self) -> list[list[Tensor]]:
-        """The weights of each layer and direction, as torch.nn.GRU gives them."""
-        flat, layout = self.weights
-        return [
-            list(flat[layout.of_direction(layer, direction)])
-            for layer in range(layout.num_layers)
-            for direction in range(layout.directions)
-        ]
-
-    def flatten_parameters(self) -> None:
-        """Does nothing, since no backend needs contiguous weights; torch.nn.GRU's method lays them out for cuDNN."""
 
     def forward(
         self,
@@ -223,19 +201,6 @@ class GRU(Recurrent):
             check_state_type(h_0, "h_0")
         weights = self._current(self._weight_names)
         return compute(input, h_0, weights, lengths, self.batch_first, self._options, resets, decay, return_states)
-
-    def check_input(self, input: Tensor, batch_sizes: Tensor | None = None) -> None:
-        """As in torch.nn.RNNBase.
-
-        Args:
-            input: [T, B, I], or packed rows [N, I] with batch_sizes.
-
-        Raises:
-            ArgumentError: another number of dimensions or features.
-        """
-        form = "[T, B, I]" if batch_sizes is None else "[N, I]"
-        if input.dim() != form.count(",") + 1 or input.shape[-1] != self.input_size:
-            raise ArgumentError(f"input must be {form} with I = {self.input_size}, got {list(input.shape)}")
 
     def freeze(self, weights: str = "float32") -> "FrozenGRU":
         """A layer for inference with a copy of the present weights, packed once.
