@@ -150,10 +150,6 @@ def streaming(layer, input, anygru):
     return call
 
 
-def run_anygru(cell, threads):
-    return run_torch(cell, threads, anygru=True)
-
-
 def run_torch_int8(cell, threads):
     """torch's own layer with int8 weights, which are quantised once and its inputs in every step."""
     import torch
@@ -386,7 +382,7 @@ def run_oneflow(cell, threads):
 
 
 RUNNERS = {
-    "anygru": run_anygru,
+    "anygru": lambda cell, threads: run_torch(cell, threads, anygru=True),
     "torch": run_torch,
     "torch_int8": run_torch_int8,
     "onnxruntime": run_onnxruntime,
