@@ -13,6 +13,7 @@ from anygru.backends import cpu, reference
 from anygru.backends.cpu_prepared import Prepared
 from anygru.backends.problem import Problem
 from anygru.formula import Formula
+from anygru.modifiers import NONE, Modifiers
 from anygru.quantization import Stored, dequantize_all, quantize
 from anygru.weights import Layout
 
@@ -37,9 +38,11 @@ def variant(request: pytest.FixtureRequest) -> Iterator[str]:
     native.use(before)
 
 
-def make_problem(case: Case, ragged: bool = False, decayed: bool = False) -> Problem:
+def make_problem(case: Case, ragged: bool = False, modifiers: Modifiers = NONE) -> Problem:
     layout = Layout(case.L, case.bidirectional, case.bias)
-    return Problem("cpu", torch.float32, layout, Formula(case.reset), ragged, False, False, False, decayed=decayed)
+    return Problem(
+        "cpu", torch.float32, layout, Formula(case.reset), ragged, False, False, False, modified=modifiers.names
+    )
 
 
 def make_stored(case: Case, weights: str, scale: float = 0.3) -> list[Stored]:
@@ -193,8 +196,10 @@ def test_resets_and_decays(weights: str) -> None:
     stored, (input, h_0) = make_stored(case, weights), make_batch(case)
     decay = torch.rand(4, 6, 4, 18)
     decay[:, 2] = 0
-    actual = Prepared(make_problem(case, decayed=True), stored).run(input, h_0, None, decay)
-    expected = reference.run(make_problem(case, decayed=True), input, h_0, dequantize_all(stored), None, decay)
+    modifiers = Modifiers(decay)
+    problem = make_problem(case, modifiers=modifiers)
+    actual = Prepared(problem, stored).run(input, h_0, None, modifiers)
+    expected = reference.run(problem, input, h_0, dequantize_all(stored), None, modifiers)
     for one, other in zip(actual, expected, strict=True):
         torch.testing.assert_close(one, other, atol=1e-3 if weights == "int8" else 2e-5, rtol=0)
 
