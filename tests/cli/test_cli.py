@@ -27,6 +27,17 @@ def test_without_arguments_there_is_help(anygru):
     assert "commands:" in result.out
 
 
+def test_help_is_a_word_too(capsys):
+    assert main(["help"]) == 0
+    assert "commands:" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["help", "sample"])
+    assert capsys.readouterr().out.startswith("usage: anygru sample")
+    with pytest.raises(SystemExit):
+        main(["-V"])
+    assert capsys.readouterr().out == f"anygru {anygru.__version__}\n"
+
+
 def test_version(capsys):
     import anygru
 
@@ -38,7 +49,7 @@ def test_version(capsys):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["nonsense"], "anygru: error: unknown command 'nonsense'; the commands are train, sample"),
+        (["nonsense"], "anygru: error: unknown command 'nonsense'; the commands are train, forecast, sample"),
         (["--nonsense"], "anygru: error: unrecognized arguments: --nonsense"),
         (["train", "--nonsense"], "anygru train: error: unrecognized arguments: --nonsense"),
         (["train", "--hidden", "many"], "anygru train: error: argument --hidden: invalid int value: 'many'"),

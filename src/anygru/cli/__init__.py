@@ -104,10 +104,12 @@ def _without_command(arguments: list[str]) -> int:
         epilog=f"commands:\n{listing}\n\n`anygru COMMAND --help` says what a command takes.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"anygru {__version__}")
-    if not arguments:
+    parser.add_argument("-V", "--version", action="version", version=f"anygru {__version__}")
+    if not arguments or arguments == ["help"]:
         parser.print_help()
         return 0
+    if arguments[0] == "help":
+        return main([*arguments[1:], "--help"])
     if not arguments[0].startswith("-"):
         raise UsageError(f"unknown command {arguments[0]!r}; the commands are {', '.join(COMMANDS)}")
     parser.parse_args(arguments)
