@@ -1,17 +1,26 @@
 """Settings of Sphinx, which builds the documentation: `make docs`."""
 
+import sys
+from pathlib import Path
+
 import anygru
 
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+
 project = "anygru"
-author = "The anygru authors"
+author = copyright = "The anygru authors"
 version = release = anygru.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "dialect_names"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
 default_role = "code"
 html_theme = "furo"
 html_title = "anygru"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_js_files = ["filter.js"]
+html_copy_source = False
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
