@@ -187,9 +187,13 @@ def test_fresh_starts_an_unfinished_run_over(train, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         interrupt_after(3, patch)
         assert train("--steps", 6).status == 130
+    with monkeypatch.context() as patch:
+        patch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+        assert "going on from step 4 of 6" in train("--steps", 6, "--fresh").out  # a launcher's second attempt
+    assert len(losses(tmp_path / "run")) == 1 + 6
     assert train("--steps", 2, "--fresh").status == 0
     assert len(losses(tmp_path / "run")) == 1 + 2
-    assert len(losses(tmp_path / "run" / "previous")) == 1 + 4
+    assert len(losses(tmp_path / "run" / "previous")) == 1 + 6
 
 
 def test_a_finished_run_is_kept_when_another_starts_in_its_place(anygru, train, copy):

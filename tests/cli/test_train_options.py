@@ -179,6 +179,19 @@ def test_validation_on_a_file_of_its_own(anygru, tmp_path, text):
     only_line(anygru("train", "--resume", "--steps", 9, "--val-file", text, "--out", tmp_path / "run"), "--val-file")
 
 
+@pytest.mark.parametrize(
+    ("more", "names"),
+    [
+        (["--hidden", "8", "--steps", "3"], "--hidden, --steps"),
+        (["--export", "model.onnx", "--resume"], "--resume, --export"),
+        (["--tensorboard"], "--tensorboard"),
+        (["--val-file", "a.txt", "--val-fraction", "0.1"], "--val-file and --val-fraction"),
+    ],
+)
+def test_evaluation_refuses_what_it_would_not_use(anygru, tmp_path, more, names):
+    only_line(anygru("train", "--evaluate", tmp_path, *more), names)
+
+
 def best_file(folder):
     return folder / RunFolder(folder).read().best.file.file
 

@@ -61,9 +61,12 @@ def main(args: argparse.Namespace) -> int:
     from .language_model import evaluate, exports, joined
     from .language_model.checkpoint import RunFolder
 
+    _check_arguments(args)
     if args.evaluate is not None:
         return evaluate.main(args)
     exports.check(args.export)
+    if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0":
+        args.fresh = False  # the launcher's first attempt has begun afresh; this one goes on
     folder = RunFolder(args.out)
     if joined.is_joined():
         return _main_of_joined(args, folder)
@@ -73,6 +76,22 @@ def main(args: argparse.Namespace) -> int:
         corpus = job.load_corpus()
         stopped_by = _guarded(lambda: _train(job, corpus), folder)
         return _end(args, folder, corpus, stopped_by)
+
+
+def _check_arguments(args: argparse.Namespace) -> None:
+    """Raise UsageError for arguments that contradict each other."""
+    given = options_module.given(args)
+    lengths = [f"--{name}" for name in ("steps", "epochs", "seconds") if name in given]
+    if len(lengths) > 1:
+        raise UsageError(f"{' and '.join(lengths)} both set the length of the run; give one of them")
+    if args.val_file and "val_fraction" in given:
+        raise UsageError("--val-file and --val-fraction both choose the held-out text; give one of them")
+    if args.evaluate is None:
+        return
+    unused = [options_module.flag(name) for name in given if name not in options_module.USED_IN_EVALUATION]
+    unused += [f"--{name}" for name in ("resume", "fresh", "tensorboard", "export") if getattr(args, name)]
+    if unused:
+        raise UsageError(f"--evaluate does not train; leave out {', '.join(unused)}")
 
 
 def _main_of_joined(args: argparse.Namespace, folder: "RunFolder") -> int:
@@ -142,11 +161,6 @@ def _job(args: argparse.Namespace, folder: "RunFolder") -> "Job":
     from .language_model.trainer import check_device
 
     given = options_module.given(args)
-    lengths = [f"--{name}" for name in ("steps", "epochs", "seconds") if name in given]
-    if len(lengths) > 1:
-        raise UsageError(f"{' and '.join(lengths)} both set the length of the run; give one of them")
-    if args.val_file and "val_fraction" in given:
-        raise UsageError("--val-file and --val-fraction both choose the held-out text; give one of them")
     texts, val_texts = _files(args.texts), _files(args.val_file)
     if "-" in texts and given.get("nproc", 1) > 1:
         raise UsageError("--nproc needs files: standard input can be read by one process only")

@@ -41,7 +41,7 @@ class _Peer:
 
 _peers: list[_Peer] = []
 _listening: socket.socket | None = None
-_explained: dict[int, str] = {}
+_EXPLAINED = "_anygru_silent_peers"  # the attribute of an error that keeps what was found
 
 
 def introduce(rank: int, size: int) -> None:
@@ -66,10 +66,10 @@ def silent() -> list[str]:
 
 def explain(error: BaseException) -> str:
     """Return which processes are silent if the error may come from that, else nothing; asks once for each error."""
-    if id(error) not in _explained:
-        _explained.clear()
-        _explained[id(error)] = _explain(error)
-    return _explained[id(error)]
+    known = vars(error)
+    if _EXPLAINED not in known:
+        known[_EXPLAINED] = _explain(error)
+    return str(known[_EXPLAINED])
 
 
 def _explain(error: BaseException) -> str:

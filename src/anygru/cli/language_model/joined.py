@@ -6,7 +6,6 @@ starts again (`--max-restarts`) goes on from the last checkpoint.
 
 import argparse
 import contextlib
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -36,8 +35,6 @@ def main(args: argparse.Namespace, make_job: Callable[[argparse.Namespace, RunFo
     except RuntimeError as error:
         reason = str(error).splitlines()[0]
         raise ConnectionLost(f"the processes of the job did not find each other: {reason}") from None
-    if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0":
-        args.fresh = False  # it was done in the first attempt
     folder = RunFolder(args.out)
     group = Group(place.rank, place.size)
     _check_folder(folder, group)

@@ -79,6 +79,8 @@ class Options:
 # A resumed run may be given other values for these. They change its length, its checkpoints or its rounding, not what
 # is trained.
 FREE_ON_RESUME = frozenset({"steps", "every", "keep", "threads", "nproc", "backend", "patience", "device"})
+# The others shape or train a model; --evaluate reads one that exists.
+USED_IN_EVALUATION = frozenset({"val_fraction", "layer", "backend", "device", "dtype", "threads"})
 METAVARS = {int: "N", float: "X", str: "NAME"}
 
 
@@ -87,11 +89,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for each in fields(Options):
         facts = each.metadata
         if facts["kind"] is bool:
-            parser.add_argument(_flag(each.name), action="store_true", default=argparse.SUPPRESS, help=facts["help"])
+            parser.add_argument(flag(each.name), action="store_true", default=argparse.SUPPRESS, help=facts["help"])
             continue
         help_line = facts["help"] if each.default is None else f"{facts['help']} (default: {each.default})"
         parser.add_argument(
-            _flag(each.name),
+            flag(each.name),
             type=facts["kind"],
             choices=facts["choices"] or None,
             metavar=None if facts["choices"] else facts["metavar"] or METAVARS[facts["kind"]],
@@ -118,9 +120,9 @@ def check(options: Options) -> Options:
         if facts["kind"] is bool:
             continue
         if facts["kind"] is not str and not math.isfinite(value):
-            raise UsageError(f"{_flag(each.name)} must be a finite number, got {value}")
+            raise UsageError(f"{flag(each.name)} must be a finite number, got {value}")
         if facts["kind"] is not str and not facts["least"] <= value <= facts["most"]:
-            raise UsageError(f"{_flag(each.name)} must be {_limits(facts)}, got {value}")
+            raise UsageError(f"{flag(each.name)} must be {_limits(facts)}, got {value}")
     if options.nproc > options.batch:
         raise UsageError(f"--nproc {options.nproc} is more than --batch {options.batch}; a process needs a lane")
     if options.tie and options.embedding != options.hidden:
@@ -156,13 +158,14 @@ to_json = dataclasses.asdict
 def differences(given: Mapping[str, Any], stored: Options) -> list[str]:
     """Return the given options that differ from a stored run's, as "--hidden 64 (was 128)"."""
     return [
-        f"{_flag(name)} {value} (was {getattr(stored, name)})"
+        f"{flag(name)} {value} (was {getattr(stored, name)})"
         for name, value in given.items()
         if name not in FREE_ON_RESUME and value != getattr(stored, name)
     ]
 
 
-def _flag(name: str) -> str:
+def flag(name: str) -> str:
+    """Return the option of the command line that sets a field."""
     return "--" + name.replace("_", "-")
 
 
