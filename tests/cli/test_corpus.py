@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from anygru.cli import UsageError
@@ -16,6 +16,7 @@ PARAGRAPHS = b"".join(b"Paragraph %d.\nIts second line.\n\n" % i for i in range(
 
 
 @given(st.binary(max_size=3000), st.integers(1, 400))
+@example(b"a line of 14 b\n!", 10)
 def test_pieces_are_the_document_again(data, size):
     pieces = corpus.cut(Document("d", data), size)
     assert b"".join(piece.data for piece in pieces) == data
