@@ -1,13 +1,13 @@
-"""A word-level language model in Gluon: the same training under anygru and under MXNet itself.
+"""A word-level language model in Gluon or in Paddle: the same training under anygru and under the framework itself.
 
-    python benchmarks/mxnet_language_model.py --mxnet /path/to/a/python/that/has/mxnet
-    python benchmarks/mxnet_language_model.py            # anygru alone
+    python benchmarks/language_model.py mxnet --original /path/to/a/python/that/has/mxnet
+    python benchmarks/language_model.py paddle           # anygru alone
 
 Two processes load the model below, one by `anygru run`, one by the interpreter given, and train it in turns, a few steps a
 turn, so that whatever else the machine does slows both. Reported are the medians of seconds a step, and the losses,
 which must agree. `--json FILE` keeps the figures with the machine, the versions and the commit.
 
-The `train` part is an ordinary MXNet 1.x script; it runs on Python 3.8, which MXNet 1.9 still needs.
+The trainings are ordinary MXNet 1.x and Paddle 2 scripts; they run on Python 3.8, which MXNet 1.9 still needs.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import time
 
 # Vocabulary, size of the embedding, of the GRU, its layers, rows of a batch, words of a window.
 SIZES = (5000, 200, 256, 2, 32, 35)
-WARM_UP, STEPS_A_TURN = 3, 4
+WARM_UP = 3
 
 
 def corpus(words, count):
@@ -37,8 +37,8 @@ def corpus(words, count):
     return text
 
 
-def train(hybridize, sizes):
-    """Train for as many steps as each line of the standard input asks; answer with seconds and the last loss."""
+def mxnet_training(hybridize, sizes):
+    """Return a function that makes a step and returns a function for the loss."""
     vocabulary, embedding, hidden, layers, batch, window = sizes
     import mxnet as mx
     import numpy as np
@@ -85,15 +85,64 @@ def train(hybridize, sizes):
         gradients = [parameter.grad() for parameter in model.collect_params().values()]
         gluon.utils.clip_global_norm(gradients, 0.25 * window * batch)
         trainer.step(window * batch)
-        return loss
+        return lambda: float(loss.mean().asscalar())  # waits for everything
 
-    print(json.dumps({"ready": mx.__file__, "python": platform.python_version()}), flush=True)
+    return step
+
+
+def paddle_training(hybridize, sizes):
+    """Return a function that makes a step and returns a function for the loss."""
+    if hybridize:
+        raise SystemExit("--hybridize is for mxnet")
+    vocabulary, embedding, hidden, layers, batch, window = sizes
+    import paddle
+    from paddle import nn
+
+    class Model(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.embedding = nn.Embedding(vocabulary, embedding)
+            self.gru = nn.GRU(embedding, hidden, layers)
+            self.decoder = nn.Linear(hidden, vocabulary)
+
+        def forward(self, words, state):
+            output, state = self.gru(self.embedding(words), state)
+            return self.decoder(output), state
+
+    paddle.seed(0)  # the same draws under both
+    model = Model()
+    clip = nn.ClipGradByGlobalNorm(0.25)
+    adam = paddle.optimizer.Adam(1e-3, parameters=model.parameters(), grad_clip=clip)
+    table = paddle.to_tensor(corpus(vocabulary, batch * 3000).reshape(batch, -1))
+    state = paddle.zeros([layers, batch, hidden])
+    place = 0
+
+    def step():
+        nonlocal state, place
+        if place + window + 1 > table.shape[1]:
+            place = 0
+        words, following = table[:, place : place + window], table[:, place + 1 : place + window + 1]
+        place += window
+        logits, state = model(words, state.detach())
+        loss = nn.functional.cross_entropy(logits, following)
+        loss.backward()
+        adam.step()
+        adam.clear_grad()
+        return lambda: float(loss)
+
+    return step
+
+
+def train(framework, hybridize, sizes):
+    """Train for as many steps as each line of the standard input asks; answer with seconds and the last loss."""
+    step = {"mxnet": mxnet_training, "paddle": paddle_training}[framework](hybridize, sizes)
+    print(json.dumps({"python": platform.python_version()}), flush=True)
     for line in sys.stdin:
         begin = time.perf_counter()
         for _ in range(int(line)):
-            loss = step()
-        value = float(loss.mean().asscalar())  # waits for everything
-        print(json.dumps({"seconds": time.perf_counter() - begin, "loss": value}), flush=True)
+            loss_of_step = step()
+        loss = loss_of_step()
+        print(json.dumps({"seconds": time.perf_counter() - begin, "loss": loss}), flush=True)
 
 
 class Side:
@@ -137,17 +186,17 @@ def commit():
 def compare(options):
     """Let the sides train in turns and report."""
     vocabulary, embedding, hidden, layers, batch, window = options.sizes
-    own = [os.path.abspath(__file__), "--train", "--sizes", *map(str, options.sizes)]
+    own = [os.path.abspath(__file__), options.framework, "--train", "--sizes", *map(str, options.sizes)]
     own += ["--hybridize"] if options.hybridize else []
     sides = [Side("anygru", [sys.executable, "-m", "anygru", "run", *own], options.threads)]
-    if options.mxnet:
-        sides.append(Side("mxnet", [options.mxnet, *own], options.threads))
+    if options.original:
+        sides.append(Side(options.framework, [options.original, *own], options.threads))
     for side in sides:
         side.turn(WARM_UP)
         side.seconds.clear()
     for turn in range(options.turns):
         for side in sides if turn % 2 == 0 else sides[::-1]:
-            side.turn(STEPS_A_TURN)
+            side.turn(options.steps)
     for side in sides:
         side.close()
     medians = {side.name: statistics.median(side.seconds) for side in sides}
@@ -156,20 +205,21 @@ def compare(options):
     for side in sides:
         median = medians[side.name]
         print(
-            f"{side.name:>6}: {1000 * median:7.1f} ms a step (best {1000 * min(side.seconds):.1f}), "
+            f"{side.name:>6}: {1000 * median:7.2f} ms a step (best {1000 * min(side.seconds):.2f}), "
             f"{words / median:7.0f} words a second, loss {side.losses[-1]:.4f}"
         )
     if len(sides) == 2:
         apart = max(abs(a - b) for a, b in zip(sides[0].losses, sides[1].losses, strict=True))
         if apart > 0.01:
             raise SystemExit(f"the losses are {apart:.4f} apart: the two did not train the same model")
-        print(f"anygru trains {medians['mxnet'] / medians['anygru']:.2f} times as fast")
+        print(f"anygru trains {medians[options.framework] / medians['anygru']:.2f} times as fast")
     if options.json:
         result = {
             "machine": platform.processor() or platform.machine(),
             "cores": os.cpu_count(),
             "threads": options.threads,
             "hybridize": options.hybridize,
+            "framework": options.framework,
             "sizes": options.sizes,
             "commit": commit(),
             "sides": {s.name: {"seconds": s.seconds, "losses": s.losses, "python": s.facts["python"]} for s in sides},
@@ -180,8 +230,10 @@ def compare(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mxnet", metavar="PYTHON", help="an interpreter with MXNet 1.9")
+    parser.add_argument("framework", choices=("mxnet", "paddle"), help="whose program trains")
+    parser.add_argument("--original", metavar="PYTHON", help="an interpreter with MXNet 1.9 or Paddle 2")
     parser.add_argument("--turns", type=int, default=8, help="turns of each side (8)")
+    parser.add_argument("--steps", type=int, default=4, help="steps of a turn (4)")
     parser.add_argument("--threads", type=int, default=0, help="threads of each side (as many as it takes)")
     words = ("VOCABULARY", "EMBEDDING", "HIDDEN", "LAYERS", "BATCH", "WINDOW")
     parser.add_argument("--sizes", nargs=6, type=int, default=SIZES, metavar=words, help=f"default {SIZES}")
@@ -189,7 +241,7 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="keep the figures")
     parser.add_argument("--train", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    train(options.hybridize, options.sizes) if options.train else compare(options)
+    train(options.framework, options.hybridize, options.sizes) if options.train else compare(options)
 
 
 if __name__ == "__main__":
