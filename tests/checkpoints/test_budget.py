@@ -15,7 +15,7 @@ import sys
 import time
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -313,36 +313,57 @@ def rows_without_an_axis(folder: Path) -> Path:
     return written(folder, "x.params", ndarrays(data))
 
 
-_LOAD = """
-import resource, sys, time
+#: Loads each file named on standard input in a child, which starts with the modules that its parent has imported.
+_LOADER = """
+import json, os, resource, signal, sys
 import torch, numpy, h5py, anygru
 from anygru.checkpoints import load_checkpoint, format_module, NAMES
 from anygru.errors import CheckpointError
 for name in NAMES:
     format_module(name)
-used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + (256 << 20) + int(sys.argv[2]),) * 2)
-resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 20,) * 2)
-try:
-    checkpoint = load_checkpoint(sys.argv[1])
-    checkpoint.gru_layers, checkpoint.values
-except CheckpointError as error:
-    print("refused", sys.argv[1] in str(error))
-except BaseException as error:
-    print(repr(error)[:300])
+
+def load(path, allowed):
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (256 << 20) + allowed,) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+    signal.alarm(300)
+    try:
+        checkpoint = load_checkpoint(path)
+        checkpoint.gru_layers, checkpoint.values
+    except CheckpointError as error:
+        return "refused" if path in str(error) else str(error)
+    except BaseException as error:
+        return repr(error)[:300]
+    return "read"
+
+for line in sys.stdin:
+    if os.fork() == 0:
+        print(json.dumps(load(*json.loads(line))), flush=True)
+        os._exit(0)
+    status = os.waitstatus_to_exitcode(os.wait()[1])
+    print(json.dumps(f"ended with {status}" if status else "done"), flush=True)
 """
+
+
+@pytest.fixture(scope="module")
+def loader() -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", _LOADER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the limit on memory needs Linux")
 @pytest.mark.parametrize("name", REFUSED)
-def test_hostile_file_is_refused_in_little_memory_and_time(name: str, tmp_path: Path) -> None:
+def test_hostile_file_is_refused_in_little_memory_and_time(
+    name: str, tmp_path: Path, loader: subprocess.Popen[str]
+) -> None:
     path = REFUSED[name](tmp_path)
     allowed = 32 * path.stat().st_size if path.is_file() else 0
-    done = subprocess.run(
-        [sys.executable, "-c", _LOAD, str(path), str(allowed)], capture_output=True, text=True, check=False, timeout=300
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout == "refused True\n"
+    assert loader.stdin is not None
+    assert loader.stdout is not None
+    print(json.dumps([str(path), allowed]), file=loader.stdin, flush=True)
+    assert json.loads(loader.stdout.readline()) == "refused"
+    assert json.loads(loader.stdout.readline()) == "done"
 
 
 # -- what is refused by no default -----------------------------------------------------------------------
