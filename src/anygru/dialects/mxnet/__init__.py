@@ -11,6 +11,7 @@ from . import (
     base,
     context,
     contrib,
+    executor,
     gluon,
     initializer,
     io,

@@ -1,7 +1,8 @@
 """`mx.AttrScope`: attributes that all symbols made inside a `with` get. Of MXNet 1.9's `mxnet.attribute`."""
 
 import threading
-from typing import Any
+from collections import defaultdict
+from typing import Any, ClassVar
 
 __all__ = ["AttrScope", "current"]
 
@@ -31,6 +32,9 @@ class AttrScope(metaclass=_ScopeType):
     Raises:
         ValueError: for a value that is no string.
     """
+
+    # How many graphs of loops and branches had each name.
+    _subgraph_names: ClassVar[defaultdict[str, int]] = defaultdict(int)
 
     def __init__(self, **kwargs: str) -> None:
         if not all(isinstance(value, str) for value in kwargs.values()):

@@ -8,8 +8,8 @@ from .. import ndarray
 from ..base import numeric_types
 from ..ndarray.array import call
 from ..operators.neural import PICKED_LOG_SOFTMAX
+from ..symbol.nesting import Data
 from .blocks.hybrid import HybridBlock
-from .blocks.nesting import Data
 
 __all__ = [
     "CTCLoss",

@@ -38,6 +38,7 @@ class Operator:
         infer: the inputs' shapes, given attributes and what is known of them: None or, for a size, 0 where it is not.
         output_names: names of the results where they are more than numbers.
         alike: whether all inputs and results have one shape.
+        wires: for an operator with graphs of its own: the input that each variable of each graph gets, given the attributes.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Operator:
         infer: Callable[[Mapping[str, Any], list[Shape]], list[Shape]] | None = None,
         output_names: tuple[str, ...] = (),
         alike: bool = False,
+        wires: Callable[[Mapping[str, Any]], list[list[int]]] | None = None,
     ) -> None:
         parameters = list(inspect.signature(compute).parameters.values())
         self.name = name
@@ -72,6 +74,7 @@ class Operator:
         self.infer = infer
         self.output_names = output_names
         self.alike = alike
+        self.wires = wires
 
     def outputs(self, attributes: Mapping[str, Any]) -> int:
         """How many results a call with these attributes has."""

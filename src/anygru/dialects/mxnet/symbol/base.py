@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from ..._hook.not_covered import not_covered
-from ..base import MXNetError, NotImplementedForSymbol
+from ..base import DtypeLike, MXNetError, NotImplementedForSymbol, Sizes
 from ..context import Context, current_context
+from ..executor import Executor
 from ..ndarray.array import wrap
 from ..ndarray.ndarray import NDArray
 from . import files, graph, infer, types
@@ -80,13 +81,7 @@ class SymbolBase:
         return topological(node for node, _ in self._entries)
 
     def _auxiliary(self) -> set[int]:
-        found = set()
-        for node in self._nodes():
-            if node.operator is not None and node.operator.auxiliary:
-                for name, (below, _) in zip(node.operator.inputs, node.inputs, strict=False):
-                    if name in node.operator.auxiliary:
-                        found.add(id(below))
-        return found
+        return _auxiliary(self._nodes())
 
     def list_inputs(self) -> list[str]:
         """Names of all variables."""
@@ -212,6 +207,34 @@ class SymbolBase:
             results = program.run([arrays[name]._t for name in program.variables])
         return [wrap(values, context) for values in results]
 
+    def bind(
+        self,
+        ctx: Context,
+        args: Any,
+        args_grad: Any = None,
+        grad_req: Any = "write",
+        aux_states: Any = None,
+        group2ctx: Any = None,
+        shared_exec: Any = None,
+    ) -> Executor:
+        """An executor on the given arrays: lists in the arguments' order, or dicts by their names."""
+        return Executor.bound(self, graph.Program(self._entries), ctx, args, args_grad, grad_req, aux_states)
+
+    def simple_bind(
+        self,
+        ctx: Context,
+        grad_req: Any = "write",
+        type_dict: dict[str, DtypeLike] | None = None,
+        stype_dict: Any = None,
+        group2ctx: Any = None,
+        shared_arg_names: Any = None,
+        shared_exec: Any = None,
+        shared_buffer: Any = None,
+        **kwargs: Sizes,
+    ) -> Executor:
+        """An executor on arrays of zeros, given the shapes of some arguments by name."""
+        return Executor.allocated(self, graph.Program(self._entries), ctx, grad_req, type_dict, kwargs)
+
     def tojson(self, remove_amp_cast: bool = True) -> str:
         """The graph in the form of MXNet's symbol files."""
         return files.to_json(self._entries)
@@ -235,10 +258,24 @@ class SymbolBase:
             elif node.operator is None:
                 copies[id(node)] = node
             else:
-                copies[id(node)] = Node(
-                    node.operator, node.name, node.attrs, [_moved(copies, entry) for entry in node.inputs]
-                )
+                moved = [_moved(copies, entry) for entry in node.inputs]
+                copies[id(node)] = Node(node.operator, node.name, node.attrs, moved, node.graphs)
         return type(self)([_moved(copies, entry) for entry in self._entries])
+
+
+def _auxiliary(nodes: list[Node]) -> set[int]:
+    """The ids of the variables that operators keep states in, those of loops' graphs included."""
+    found = set()
+    for node in nodes:
+        if node.operator is not None and node.operator.auxiliary:
+            for name, (below, _) in zip(node.operator.inputs, node.inputs, strict=False):
+                if name in node.operator.auxiliary:
+                    found.add(id(below))
+        for heads, variables, places in node.wires():
+            inner = _auxiliary(topological(below for below, _ in heads))
+            pairs = zip(variables, places, strict=True)
+            found |= {id(node.inputs[place][0]) for variable, place in pairs if id(variable) in inner}
+    return found
 
 
 def _shown(attrs: dict[str, str]) -> dict[str, str]:

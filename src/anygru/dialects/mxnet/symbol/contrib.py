@@ -1,12 +1,11 @@
 """`mx.sym.contrib`: what GRU users take from it."""
 
-from .base import python_only
+from .control_flow import cond as cond
+from .control_flow import foreach as foreach
+from .control_flow import while_loop as while_loop
 from .register import FUNCTIONS
 
 boolean_mask = FUNCTIONS["_contrib_boolean_mask"]
 arange_like = FUNCTIONS["_contrib_arange_like"]
 div_sqrt_dim = FUNCTIONS["_contrib_div_sqrt_dim"]
 ctc_loss = CTCLoss = FUNCTIONS["CTCLoss"]
-
-
-foreach, while_loop, cond = map(python_only, ("contrib.foreach", "contrib.while_loop", "contrib.cond"))

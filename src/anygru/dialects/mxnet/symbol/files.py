@@ -20,19 +20,22 @@ _VERSION = 10901  # MXNet 1.9.1, whose form this is
 
 def to_json(heads: list[Entry]) -> str:
     """The graph below the heads as text."""
+    attrs = {**({"is_np_shape": ("int", 1)} if state.numpy else {}), "mxnet_version": ("int", _VERSION)}
+    return _text({**_record(heads), "attrs": attrs}, 0)
+
+
+def _record(heads: list[Entry]) -> dict[str, Any]:
     nodes = topological(node for node, _ in heads)
     numbers = {id(node): number for number, node in enumerate(nodes)}
     rows = [0]
     for node in nodes:
         rows.append(rows[-1] + node.counted())
-    content = {
+    return {
         "nodes": [_node(node, numbers) for node in nodes],
         "arg_nodes": [number for number, node in enumerate(nodes) if node.operator is None],
         "node_row_ptr": rows,
         "heads": [(numbers[id(node)], index, 0) for node, index in heads],
-        "attrs": {**({"is_np_shape": ("int", 1)} if state.numpy else {}), "mxnet_version": ("int", _VERSION)},
     }
-    return _text(content, 0)
 
 
 def _text(value: Any, depth: int) -> str:
@@ -62,6 +65,8 @@ def _node(node: Node, numbers: dict[int, int]) -> dict[str, Any]:
     if node.attrs:
         record["attrs"] = node.attrs
     record["inputs"] = [(numbers[id(below)], index, 0) for below, index in node.inputs]
+    if node.graphs:
+        record["subgraphs"] = [_record(heads) for heads in node.graphs]
     return record
 
 
@@ -107,32 +112,40 @@ def from_json(text: str) -> list[Entry]:
 def _graph(data: Bytes, budget: Budget) -> list[Entry]:
     """The heads of the graph in the bytes of a file."""
     try:
-        content = parse_json(data, budget)
-        nodes: list[Node] = []
-        for number, record in enumerate(content["nodes"]):
-            budget.take(4 * PER_OBJECT)
-            nodes.append(_read_node(record, number, nodes))
-        return [_entry(head, nodes, "heads") for head in content["heads"]]
+        return _heads(parse_json(data, budget), budget)
     except CheckpointError:
         raise
+    except RecursionError as error:
+        raise MXNetError("no symbol of MXNet: its loops are nested too deeply") from error
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         raise MXNetError(f"no symbol of MXNet: {type(error).__name__}: {error}") from error
 
 
-def _read_node(record: dict[str, Any], number: int, before: list[Node]) -> Node:
+def _heads(content: dict[str, Any], budget: Budget) -> list[Entry]:
+    nodes: list[Node] = []
+    for number, record in enumerate(content["nodes"]):
+        budget.take(4 * PER_OBJECT)
+        nodes.append(_read_node(record, number, nodes, budget))
+    return [_entry(head, nodes, "heads") for head in content["heads"]]
+
+
+def _read_node(record: dict[str, Any], number: int, before: list[Node], budget: Budget) -> Node:
     # Before MXNet 1.0 the attributes stood under "attr" or "param".
     attrs = record.get("attrs", record.get("attr", record.get("param", {})))
     if not all(isinstance(key, str) and isinstance(value, str) for key, value in attrs.items()):
         raise MXNetError(f"node {number}: attributes must be texts")
     inputs = [_entry(entry, before, f"node {number}") for entry in record["inputs"]]
     operator = None if record["op"] == "null" else operator_named(record["op"])
-    node = Node(operator, str(record["name"]), attrs, inputs)
+    graphs = [_heads(graph, budget) for graph in record.get("subgraphs", ())]
+    node = Node(operator, str(record["name"]), attrs, inputs, graphs)
     if operator is None:
         return node
     if not operator.variadic and not len(operator.required) <= len(inputs) <= len(operator.inputs):
         raise MXNetError(f"node {number} ({node.name}): {operator.name} cannot have {len(inputs)} inputs")
     if not 0 < node.outputs() <= _MOST_OUTPUTS:  # parses the attributes
         raise MXNetError(f"node {number} ({node.name}): it has {node.outputs()} outputs, expected 1 to {_MOST_OUTPUTS}")
+    for _ in node.wires():
+        """Raises where the graphs do not fit the attributes."""
     return node
 
 

@@ -107,10 +107,10 @@ class Program:
         variables: names of its variables, in the order in which `run` takes their values.
     """
 
-    def __init__(self, heads: list[Entry]) -> None:
+    def __init__(self, heads: list[Entry], lenient: bool = False) -> None:
         nodes = topological((node for node, _ in heads), running_inputs)
         self.variables = [node.name for node in nodes if node.operator is None]
-        self._lenient = any(unknown_size(node) for node in nodes)
+        self._lenient = lenient or any(unknown_size(node) for node in nodes)
         slots: dict[tuple[int, int], int] = {}
         for node in nodes:
             if node.operator is None:
@@ -137,6 +137,8 @@ class Program:
         attributes = node.operator.parse(node.attrs)
         if node.operator.name == "RNN" and len(node.inputs) > 2:
             attributes["state_for_any"] = unknown_size(node.inputs[2][0])
+        if node.operator.wires is not None:
+            attributes["graphs"] = [self._inner(heads, variables) for heads, variables, _ in node.wires()]
         parameters = flattened_parameters(node)
         if parameters is not None:
             return partial(_run_rnn, attributes, len(node.inputs) - 2)
@@ -148,6 +150,13 @@ class Program:
         if self._lenient and node.operator.name in _BROADCASTING:
             compute = OPERATORS[_BROADCASTING[node.operator.name]].compute
         return partial(compute, **attributes) if attributes else compute
+
+    def _inner(self, heads: list[Entry], variables: list[Node]) -> Callable[[list[Tensor]], list[Tensor]]:
+        """A graph of a loop or branch as a function of its variables' values."""
+        program = Program(heads, self._lenient)
+        names = [variable.name for variable in variables]
+        order = [names.index(name) for name in program.variables]
+        return lambda values: program._compute([values[place] for place in order], None)
 
     def _release(self) -> None:
         """Note after which step each value is needed no more."""

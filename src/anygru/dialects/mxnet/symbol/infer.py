@@ -133,10 +133,30 @@ def _spread(node: Node, found: Shapes) -> None:
         needed = parameter_shapes(data[-1], hidden, layers, directions, gates, projection)
         for entry, size in zip(parameters, needed, strict=False):
             found.tell(entry, size, node)
+    for heads, variables, places in node.wires():
+        _spread_graph(node, heads, variables, places, found)
     if node.operator.infer is not None:
         implied = node.operator.infer(attributes, [found.of(entry) for entry in node.inputs])
         for entry, shape in zip(node.inputs, implied, strict=True):
             found.tell(entry, shape, node)
+
+
+def _spread_graph(node: Node, heads: list[Entry], variables: list[Node], places: list[int], found: Shapes) -> None:
+    """Tell the inputs of a loop or branch what one of its graphs says; `foreach` gives it slices of its first inputs."""
+    assert node.operator is not None
+    sliced = len(node.operator.parse(node.attrs).get("in_data_locs", ()))
+    read = [found.of(node.inputs[place]) for place in places]
+    given = {
+        variable.name: shape[1:] if place < sliced else shape
+        for variable, place, shape in zip(variables, places, read, strict=True)
+        if shape is not None
+    }
+    inner = shapes(heads, given)
+    for variable, place, shape in zip(variables, places, read, strict=True):
+        told = inner.of((variable, 0))
+        if told is not None:
+            steps = (shape or (0,))[:1] if place < sliced else ()
+            found.tell(node.inputs[place], (*steps, *told), node)
 
 
 def _run(node: Node, found: Shapes) -> None:
@@ -184,7 +204,7 @@ def _results(node: Node, sizes: list[Shape]) -> list[Shape]:
         flat = [(Node(b.operator, b.name, b.attrs, [s]), 0) for (b, _), s in zip(joined.inputs, sources, strict=True)]
         stand_ins[1] = (Node(joined.operator, joined.name, joined.attrs, flat), 0)
         ordered = [stand_ins[0], *stand_ins[2:], *sources]
-    alone = Node(node.operator, node.name, node.attrs, stand_ins)
+    alone = Node(node.operator, node.name, node.attrs, stand_ins, node.graphs)
     program = Program([(alone, index) for index in range(alone.outputs())])
     values = {entry[0].name: torch.empty(shape, device="meta") for entry, shape in zip(ordered, sizes, strict=True)}
     with _OnMeta():

@@ -19,18 +19,25 @@ class Node:
 
     Attributes:
         attrs: texts, as a file holds them; those with `__` around their names say something about the node.
+        graphs: for a loop or a branch: the heads of each graph that it runs.
         fused: another operator, inputs and attributes that compute the same at once, where one is known; only for running.
     """
 
-    __slots__ = ("attrs", "fused", "inputs", "name", "operator")
+    __slots__ = ("attrs", "fused", "graphs", "inputs", "name", "operator")
 
     def __init__(
-        self, operator: Operator | None, name: str, attrs: Mapping[str, str] | None = None, inputs: Iterable[Entry] = ()
+        self,
+        operator: Operator | None,
+        name: str,
+        attrs: Mapping[str, str] | None = None,
+        inputs: Iterable[Entry] = (),
+        graphs: Iterable[list[Entry]] = (),
     ) -> None:
         self.operator = operator
         self.name = name
         self.attrs = dict(attrs or {})
         self.inputs: list[Entry] = list(inputs)
+        self.graphs = list(graphs)
         self.fused: tuple[Operator, list[Entry], dict[str, Any]] | None = None
 
     def outputs(self) -> int:
@@ -40,6 +47,23 @@ class Node:
     def counted(self) -> int:
         """How many outputs a file counts, those that nobody sees included."""
         return 1 if self.operator is None else self.operator.counted(self.operator.parse(self.attrs))
+
+    def wires(self) -> Iterator[tuple[list[Entry], list["Node"], list[int]]]:
+        """Each graph of a loop or branch: its heads, its variables, and the inputs of the node that they get.
+
+        Raises:
+            MXNetError: where the attributes do not fit the graphs.
+        """
+        if self.operator is None or self.operator.wires is None:
+            return
+        places = self.operator.wires(self.operator.parse(self.attrs))
+        if len(places) != len(self.graphs):
+            raise MXNetError(f"{self.name}: {self.operator.name} has {len(places)} graphs, got {len(self.graphs)}")
+        for heads, chosen in zip(self.graphs, places, strict=True):
+            variables = [node for node in topological(node for node, _ in heads) if node.operator is None]
+            if len(chosen) != len(variables) or not all(0 <= place < len(self.inputs) for place in chosen):
+                raise MXNetError(f"{self.name}: its attributes do not say which input each variable of a graph gets")
+            yield heads, variables, chosen
 
     def output_name(self, index: int) -> str:
         """The name of one output, as `list_outputs` gives it."""

@@ -66,5 +66,5 @@ def method_of(known_as: str) -> Callable[..., Symbol]:
     return method
 
 
-for _name in METHODS:
+for _name in (*METHODS, "broadcast_like"):
     setattr(Symbol, _name, method_of(_name))

@@ -125,10 +125,6 @@ class Symbol(SymbolBase):
         """Repeated along axes of size 1."""
         return apply(OPERATORS["broadcast_to"], [self], {"shape": shape}, None, "broadcast_to")
 
-    def broadcast_like(self, other: "Symbol") -> "Symbol":
-        """Repeated to another symbol's shape."""
-        return apply(OPERATORS["broadcast_like"], [self, other], {}, None, "broadcast_like")
-
 
 def _only_of_arrays(name: str) -> Any:
     def method(self: Symbol, *args: Any, **kwargs: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base import DTYPE_NUMBERS, DtypeLike, MXNetError
 from ..operators.registry import truth
-from .node import Entry, Node, naming
+from .node import Entry, Node, naming, topological
 
 # Inputs of any dtype, by their places.
 _FREE = {
@@ -82,6 +82,9 @@ def _spread(node: Node, found: Types) -> None:
     """Tell the entries around a node what they tell each other."""
     assert node.operator is not None
     name = node.operator.name
+    if node.operator.wires is not None:
+        _spread_graphs(node, found)
+        return
     lengths = _LENGTHS.get(name, ())
     if name == "RNN" and truth(node.attrs.get("use_sequence_length", False)):
         lengths = (len(node.inputs) - 1,)
@@ -106,6 +109,23 @@ def _spread(node: Node, found: Types) -> None:
     for place in lengths:
         if place < len(node.inputs) and found.of(node.inputs[place]) is None:
             found.tell(node.inputs[place], common, node)
+
+
+def _spread_graphs(node: Node, found: Types) -> None:
+    """Tell the inputs and results of a loop or branch the dtypes in its graphs."""
+    for heads, variables, places in node.wires():
+        entries = [node.inputs[place] for place in places]
+        given = {
+            variable.name: dtype
+            for variable, entry in zip(variables, entries, strict=True)
+            if (dtype := found.of(entry)) is not None
+        }
+        inner = types(topological(below for below, _ in heads), given)
+        results = [(node, index) for index in range(node.outputs())] if heads is node.graphs[-1] else []
+        for (below, index), entry in zip([*((v, 0) for v in variables), *heads], [*entries, *results], strict=False):
+            dtype = inner.of((below, index))
+            if dtype is not None:
+                found.tell(entry, dtype, node)
 
 
 def _results(node: Node) -> list[Any]:

@@ -11,9 +11,9 @@ from ... import ndarray, symbol
 from ...base import DtypeLike
 from ...ndarray.array import wrap
 from ...ndarray.utils import save
+from ...symbol import nesting
 from ...symbol.base import Untraceable
 from ...symbol.graph import Program
-from . import nesting
 from .base import Block
 from .errors import DeferredInitializationError
 from .parameter_dict import ParameterDict
@@ -117,7 +117,7 @@ class HybridBlock(Block):
     def _get_graph(self, *args: Any) -> tuple[list[symbol.Symbol], symbol.Symbol]:
         """Trace the block on symbols: its input variables and its outputs."""
         if not self._cached_graph:
-            flat, self._in_format = nesting.flatten(args, "input")
+            flat, self._in_format = nesting.flatten(args, nesting.INPUT)
             count = sum(value is not None for value in flat)
             if count == 0:
                 raise ValueError(f"All args are None and we do not support such a case. Received args={args}")
@@ -127,7 +127,7 @@ class HybridBlock(Block):
             parameters = {key: parameter.var() for key, parameter in self._reg_params.items()}
             with self.name_scope():
                 output = self.hybrid_forward(symbol, *grouped, **parameters)
-            outputs, self._out_format = nesting.flatten(output, "output")
+            outputs, self._out_format = nesting.flatten(output, nesting.OUTPUT)
             inputs = [stand_in for stand_in in stand_ins if stand_in is not None]
             self._cached_graph = (inputs, symbol.Group(outputs))
         return self._cached_graph
@@ -141,7 +141,7 @@ class HybridBlock(Block):
         for name in needed:
             assert name in parameters or name in places, f"Unknown input to HybridBlock: {name}"
         self._warn_of_unused(set(needed), places, parameters)
-        flat, _ = nesting.flatten(args, "input")
+        flat, _ = nesting.flatten(args, nesting.INPUT)
         try:
             for name in needed:
                 if name in parameters:
@@ -181,7 +181,7 @@ class HybridBlock(Block):
         if self._cached_op is None:
             self._build_cache(*args)
         assert self._cached_op is not None
-        flat, form = nesting.flatten(args, "input")
+        flat, form = nesting.flatten(args, nesting.INPUT)
         if form != self._in_format and not nesting.same_form(self._in_format, form):
             raise ValueError(
                 "The argument structure of HybridBlock does not match the cached version. "
@@ -233,7 +233,7 @@ class HybridBlock(Block):
 
     def _traced(self, args: tuple) -> tuple[list[symbol.Symbol], symbol.Symbol, list]:
         inputs, output = self._get_graph(*args)
-        flat, _ = nesting.flatten(args, "input")
+        flat, _ = nesting.flatten(args, nesting.INPUT)
         return inputs, output, [value for value in flat if value is not None]
 
     def _set_all(self, attribute: str, output: symbol.Symbol, arguments: list, states: list) -> None:

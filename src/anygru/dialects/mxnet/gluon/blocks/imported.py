@@ -7,8 +7,8 @@ from ... import symbol
 from ...base import mx_real_t
 from ...context import ContextLike
 from ...ndarray.ndarray import NDArray
+from ...symbol import nesting
 from ...symbol.symbol import Symbol
-from . import nesting
 from .hybrid import HybridBlock
 from .parameter_dict import ParameterDict
 
@@ -55,8 +55,8 @@ class SymbolBlock(HybridBlock):
             inputs = [inputs]
         if isinstance(outputs, (list, tuple)) and len(outputs) == 1:
             outputs = outputs[0]
-        variables, self._in_format = nesting.flatten(inputs, "input")
-        results, self._out_format = nesting.flatten(outputs, "output")
+        variables, self._in_format = nesting.flatten(inputs, nesting.INPUT)
+        results, self._out_format = nesting.flatten(outputs, nesting.OUTPUT)
         for variable in variables:
             assert len(variable.get_internals()) == 1, (
                 f"Input symbols must be variable, but {variable} is an output of operators"
@@ -86,7 +86,7 @@ class SymbolBlock(HybridBlock):
         assert isinstance(x, Symbol), (
             f"HybridBlock requires the first argument to forward be either Symbol or NDArray, but got {type(x)}"
         )
-        flat, form = nesting.flatten([x, *args], "input")
+        flat, form = nesting.flatten([x, *args], nesting.INPUT)
         assert form == self._in_format, "Invalid input format"
         inputs, output = self._cached_graph
         composed = output.compose({v.name: value for v, value in zip(inputs, flat, strict=True)})

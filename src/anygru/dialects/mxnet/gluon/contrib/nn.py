@@ -4,8 +4,8 @@ from types import ModuleType
 from typing import Any
 
 from ...ndarray.register import FUNCTIONS
+from ...symbol.nesting import Data
 from ..blocks.hybrid import HybridBlock
-from ..blocks.nesting import Data
 from ..blocks.parameter_dict import ParameterDict
 from ..nn.containers import HybridSequential, Sequential
 

@@ -4,8 +4,8 @@ from types import ModuleType
 from typing import Any
 
 from ...initializer import Initial
+from ...symbol.nesting import Data
 from ...symbol.symbol import Symbol
-from ..blocks.nesting import Data
 from ..blocks.parameter_dict import ParameterDict
 from ..rnn.combined_cells import BidirectionalCell
 from ..rnn.modifier_cells import ModifierCell

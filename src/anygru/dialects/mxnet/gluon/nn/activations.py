@@ -5,8 +5,8 @@ from typing import Any
 
 from ... import initializer
 from ...initializer import Initial
+from ...symbol.nesting import Data
 from ..blocks.hybrid import HybridBlock
-from ..blocks.nesting import Data
 
 __all__ = ["ELU", "GELU", "PReLU", "SELU", "Activation", "LeakyReLU", "Swish"]
 

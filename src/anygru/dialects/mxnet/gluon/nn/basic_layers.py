@@ -7,9 +7,9 @@ from typing import Any
 from ... import ndarray, symbol
 from ...base import DtypeLike
 from ...initializer import Initial
+from ...symbol.nesting import Data
 from ..blocks.base import Block
 from ..blocks.hybrid import HybridBlock
-from ..blocks.nesting import Data
 from .activations import Activation
 
 __all__ = [

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
+from ...symbol.nesting import Data
 from ..blocks.base import Block
 from ..blocks.hybrid import HybridBlock
-from ..blocks.nesting import Data
 from ..utils import indent
 
 __all__ = ["HybridSequential", "Sequential"]

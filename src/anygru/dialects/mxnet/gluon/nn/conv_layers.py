@@ -4,8 +4,8 @@ from types import ModuleType
 from typing import Any
 
 from ...initializer import Initial
+from ...symbol.nesting import Data
 from ..blocks.hybrid import HybridBlock
-from ..blocks.nesting import Data
 from .activations import Activation
 
 __all__ = [

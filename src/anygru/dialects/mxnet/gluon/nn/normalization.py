@@ -7,8 +7,8 @@ import numpy as np
 
 from ...base import DtypeLike
 from ...initializer import Initial
+from ...symbol.nesting import Data
 from ..blocks.hybrid import HybridBlock
-from ..blocks.nesting import Data
 from ..blocks.parameter_dict import ParameterDict
 
 __all__ = ["BatchNorm", "BatchNormReLU", "GroupNorm", "InstanceNorm", "LayerNorm"]

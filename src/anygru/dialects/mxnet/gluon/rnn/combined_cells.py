@@ -3,7 +3,7 @@
 from types import ModuleType
 from typing import Any
 
-from ..blocks.nesting import Data
+from ...symbol.nesting import Data
 from ..blocks.parameter_dict import ParameterDict
 from ..utils import indent
 from .recurrent_cell import MODIFIED, HybridRecurrentCell, RecurrentCell

@@ -4,7 +4,7 @@ from types import ModuleType
 from typing import Any
 
 from ...initializer import Initial
-from ..blocks.nesting import Data
+from ...symbol.nesting import Data
 from ..blocks.parameter_dict import ParameterDict
 from .recurrent_cell import HybridRecurrentCell
 

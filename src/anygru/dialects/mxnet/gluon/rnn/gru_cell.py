@@ -18,8 +18,8 @@ from ...operators.elementwise import same_dtype
 from ...operators.recurrent import run_gru
 from ...operators.registry import Operator
 from ...symbol.graph import unknown_size
+from ...symbol.nesting import Data
 from ...symbol.symbol import Symbol
-from ..blocks.nesting import Data
 from ..blocks.parameter_dict import ParameterDict
 from .gated_cell import GatedCell
 from .sequences import Sequence, Steps

@@ -5,7 +5,7 @@ from typing import Any
 
 from ... import ndarray
 from ...base import numeric_types
-from ..blocks.nesting import Data
+from ...symbol.nesting import Data
 from ..blocks.parameter import tensor_types
 from ..blocks.parameter_dict import ParameterDict
 from .combined_cells import BidirectionalCell

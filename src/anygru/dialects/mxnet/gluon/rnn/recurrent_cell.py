@@ -5,9 +5,9 @@ from typing import Any
 
 from ... import ndarray
 from ...ndarray.ndarray import NDArray
+from ...symbol.nesting import Data
 from ..blocks.base import Block
 from ..blocks.hybrid import HybridBlock
-from ..blocks.nesting import Data
 from ..blocks.parameter_dict import ParameterDict
 from .sequences import Sequence, Steps, operators_for
 

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from ... import ndarray, symbol
 from ...ndarray.ndarray import NDArray
+from ...symbol.nesting import Data
 from ...symbol.symbol import Symbol
-from ..blocks.nesting import Data
 
 Steps = Data | list[Data] | tuple[Data, ...]
 

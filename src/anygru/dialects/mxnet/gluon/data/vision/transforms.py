@@ -6,8 +6,8 @@ from typing import Any
 
 from ....base import DtypeLike
 from ....ndarray.utils import array
+from ....symbol.nesting import Data
 from ...blocks.hybrid import HybridBlock
-from ...blocks.nesting import Data
 from ...nn.containers import Sequential
 
 __all__ = ["Cast", "Compose", "Normalize", "ToTensor"]

@@ -2,15 +2,23 @@
 
 from typing import Any
 
-from ...context import Context
-from ...ndarray.ndarray import NDArray
-from ...symbol.symbol import Symbol
+from ..context import Context
+from ..ndarray.ndarray import NDArray
+from .symbol import Symbol
 
 Data = NDArray | Symbol
+
+# What the errors about a block's inputs and outputs begin with.
+INPUT = "When hybridized, the input of HybridBlock input"
+OUTPUT = "When hybridized, the input of HybridBlock output"
 
 
 def flatten(value: Any, what: str) -> tuple[list, Any]:
     """The arrays (or symbols) inside, and how they were nested.
+
+    Args:
+        value: an array, a symbol, None, or a nested list or tuple of them.
+        what: what an error calls the value.
 
     Raises:
         ValueError: for anything that is no array, symbol, None, list or tuple.
@@ -22,10 +30,7 @@ def flatten(value: Any, what: str) -> tuple[list, Any]:
     if value is None:
         return [None], -1
     if not isinstance(value, (list, tuple)):
-        raise ValueError(
-            f"When hybridized, the input of HybridBlock {what} must be (nested) list of Symbol or NDArray, but got {value} "
-            f"of type {type(value)}"
-        )
+        raise ValueError(f"{what} must be (nested) list of Symbol or NDArray, but got {value} of type {type(value)}")
     flat, form = [], []
     for part in value:
         inner, inner_form = flatten(part, what)

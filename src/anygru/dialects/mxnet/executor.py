@@ -1,0 +1,235 @@
+"""`mx.executor.Executor`: a symbol bound to arrays, as MXNet had it before Gluon. Of MXNet 1.9's `mxnet.executor`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from torch import Tensor
+
+from .base import MXNetError, Sizes
+from .context import Context
+from .ndarray.array import mark, wrap
+from .ndarray.function import Scope
+from .ndarray.gradients import backward
+from .ndarray.ndarray import NDArray
+from .ndarray.utils import zeros
+
+__all__ = ["Executor"]
+
+
+class _Program(Protocol):
+    """A symbol's graph made ready to run."""
+
+    variables: list[str]
+
+    def run(self, values: list[Tensor], watch: Callable | None = None) -> list[Tensor]: ...
+
+
+class Executor:
+    """A graph with arrays for its variables, made by `Symbol.bind` and `Symbol.simple_bind`.
+
+    Attributes:
+        arg_dict: the arguments' arrays by name.
+        grad_dict: the arrays that get their gradients, or None.
+        aux_dict: the auxiliary states' arrays by name.
+        outputs: the results of the last `forward`.
+    """
+
+    def __init__(
+        self,
+        symbol: Any,
+        program: _Program,
+        ctx: Context,
+        args: dict[str, NDArray],
+        grads: dict[str, NDArray | None],
+        requests: dict[str, str],
+        states: dict[str, NDArray],
+    ) -> None:
+        self._symbol, self._program, self._ctx = symbol, program, ctx
+        self.arg_dict, self.grad_dict, self.aux_dict = args, grads, states
+        self._requests = requests
+        self._results: list[NDArray] = []
+        self._watch: Callable | None = None
+
+    @property
+    def arg_arrays(self) -> list[NDArray]:
+        """The arguments' arrays in the symbol's order."""
+        return list(self.arg_dict.values())
+
+    @property
+    def grad_arrays(self) -> list[NDArray | None]:
+        """The gradients' arrays in the symbol's order."""
+        return list(self.grad_dict.values())
+
+    @property
+    def aux_arrays(self) -> list[NDArray]:
+        """The auxiliary states' arrays in the symbol's order."""
+        return list(self.aux_dict.values())
+
+    @property
+    def outputs(self) -> list[NDArray]:
+        """The results of the last `forward`, or of a first one in prediction mode."""
+        return self._results or self.forward()
+
+    @property
+    def output_dict(self) -> dict[str, NDArray]:
+        """The results by name."""
+        return dict(zip(self._symbol.list_outputs(), self.outputs, strict=True))
+
+    def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
+        """Compute the outputs; keywords give arguments new values first.
+
+        Raises:
+            ValueError: for anything but arrays, and for another shape.
+            TypeError: for a name that is no argument's.
+        """
+        for name, value in kwargs.items():
+            if not isinstance(value, (NDArray, np.ndarray)):
+                raise ValueError(f"only accept keyword argument of NDArrays and numpy.ndarray, got {type(value)}")
+            if name not in self.arg_dict:
+                raise TypeError(f"Unknown argument {name}")
+            target = self.arg_dict[name]
+            if target.shape != value.shape:
+                raise ValueError(f"Shape not match! Argument {name}, need: {target.shape}, received: {value.shape}")
+            target[:] = value
+        values = []
+        for name in self._program.variables:
+            array = self.aux_dict[name] if name in self.aux_dict else self.arg_dict[name]
+            gradient = self.grad_dict.get(name)
+            if is_train and gradient is not None:
+                array = wrap(array._t.detach(), array._ctx)
+                mark(array, gradient, self._requests[name])
+            values.append(array._t)
+        with self._ctx, Scope(bool(is_train), bool(is_train)):
+            self._results = [wrap(result, self._ctx) for result in self._program.run(values, self._watch)]
+        return self._results
+
+    def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
+        """Fill the gradients' arrays, given those of the outputs: an array, a list or a dict; ones by default.
+
+        Raises:
+            TypeError: for gradients that are no arrays.
+            ValueError: for fewer gradients than outputs; what is beyond them is ignored, as in MXNet 1.9.1.
+        """
+        if isinstance(out_grads, dict):
+            out_grads = [out_grads[name] for name in self._symbol.list_outputs()]
+        given = [out_grads] if isinstance(out_grads, NDArray) else list(out_grads or [None] * len(self.outputs))
+        if not all(gradient is None or isinstance(gradient, NDArray) for gradient in given):
+            raise TypeError(f"inputs must be NDArray, got {[type(gradient) for gradient in given]}")
+        if len(given) < len(self.outputs):
+            raise ValueError(
+                f"out_grads must have one array for each of the {len(self.outputs)} outputs, got {len(given)}"
+            )
+        pairs = [(head, seed) for head, seed in zip(self.outputs, given, strict=False) if head._t.requires_grad]
+        if pairs:
+            heads, seeds = zip(*pairs, strict=True)
+            backward(list(heads), list(seeds), retain_graph=True)
+
+    def copy_params_from(
+        self,
+        arg_params: dict[str, NDArray],
+        aux_params: dict[str, NDArray] | None = None,
+        allow_extra_params: bool = False,
+    ) -> None:
+        """Copy values into the arguments' and states' arrays.
+
+        Raises:
+            ValueError: for a name that the symbol does not have, unless `allow_extra_params`.
+        """
+        for given, targets, what in (
+            (arg_params, self.arg_dict, "arguments"),
+            (aux_params or {}, self.aux_dict, "auxiliary states"),
+        ):
+            for name, value in given.items():
+                if name in targets:
+                    targets[name][:] = value.astype(targets[name].dtype)
+                elif not allow_extra_params:
+                    raise ValueError(f'Find name "{name}" that is not in the {what}')
+
+    def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Sizes) -> "Executor":
+        """An executor for other shapes, on the same arrays where their shapes stay.
+
+        Raises:
+            MXNetError: for a larger argument, unless `allow_up_sizing`.
+        """
+        shapes, _, states = self._symbol.infer_shape(**kwargs)
+        for (name, array), shape in zip(self.arg_dict.items(), shapes, strict=True):
+            if not allow_up_sizing and np.prod(shape) > array.size:
+                raise MXNetError(f"New shape of arg: {name} is larger than original: set allow_up_sizing=True")
+
+        def fitted(array: NDArray | None, shape: tuple[int, ...]) -> NDArray | None:
+            return array if array is None or array.shape == shape else zeros(shape, self._ctx, array.dtype)
+
+        def all_fitted(arrays: dict[str, Any], sizes: Sequence[tuple[int, ...]]) -> dict[str, Any]:
+            return {name: fitted(arrays[name], shape) for name, shape in zip(arrays, sizes, strict=True)}
+
+        args, grads = all_fitted(self.arg_dict, shapes), all_fitted(self.grad_dict, shapes)
+        held = all_fitted(self.aux_dict, states)
+        return Executor(self._symbol, self._program, self._ctx, args, grads, self._requests, held)
+
+    def set_monitor_callback(self, callback: Callable, monitor_all: bool = False) -> None:
+        """Have `callback(name, array)` called for each result (with `monitor_all`, each input too) of `forward`."""
+
+        def watch(name: str, operator: str, value: Tensor, is_input: bool) -> None:
+            if monitor_all or not is_input:
+                callback(name, wrap(value.detach(), self._ctx))
+
+        self._watch = watch
+
+    @staticmethod
+    def _named(names: list[str], given: Any, what: str, missing: bool = False) -> dict[str, Any]:
+        """Arrays by name, from a list or a dict of them.
+
+        Raises:
+            ValueError: for a list of another length and a missing name.
+            TypeError: for anything but a list or dict of arrays.
+        """
+        if isinstance(given, dict):
+            absent = [name for name in names if name not in given]
+            if absent and not missing:
+                raise ValueError(f"key `{absent[0]}` is missing in `{what}`")
+            given = [given.get(name) for name in names]
+        if not isinstance(given, (list, tuple)):
+            raise TypeError(f"{what}: Only accept list of NDArrays or dict of str to NDArray, got {type(given)}")
+        if len(given) != len(names):
+            raise ValueError(f"Length of {what} does not match the number of arguments: {len(given)}, {len(names)}")
+        if not all(isinstance(array, NDArray) or (array is None and missing) for array in given):
+            raise TypeError(f"{what}: Only accept list of NDArrays or dict of str to NDArray")
+        return dict(zip(names, given, strict=True))
+
+    @classmethod
+    def bound(
+        cls, symbol: Any, program: _Program, ctx: Context, args: Any, args_grad: Any, grad_req: Any, aux_states: Any
+    ) -> "Executor":
+        """What `Symbol.bind` gives."""
+        names, states = symbol.list_arguments(), symbol.list_auxiliary_states()
+        requests = grad_req if isinstance(grad_req, dict) else dict.fromkeys(names, grad_req)
+        if isinstance(grad_req, (list, tuple)):
+            requests = dict(zip(names, grad_req, strict=True))
+        grads = cls._named(names, args_grad or {}, "args_grad", missing=True)
+        wanted = {name: grads[name] if requests.get(name, "null") != "null" else None for name in names}
+        return cls(
+            symbol, program, ctx, cls._named(names, args, "args"), wanted, requests,
+            cls._named(states, aux_states or {}, "aux_states"),
+        )  # fmt: skip
+
+    @classmethod
+    def allocated(
+        cls,
+        symbol: Any,
+        program: _Program,
+        ctx: Context,
+        grad_req: Any,
+        type_dict: dict | None,
+        known: dict[str, Sizes],
+    ) -> "Executor":
+        """What `Symbol.simple_bind` gives: arrays of zeros of the shapes that follow from those that are known."""
+        shapes, _, state_shapes = symbol.infer_shape(**known)
+        if shapes is None:
+            raise ValueError("simple_bind: some shapes do not follow from those that are given")
+        types, _, state_types = symbol.infer_type_partial(**(type_dict or {}))
+        args = [zeros(shape, ctx, dtype or np.float32) for shape, dtype in zip(shapes, types, strict=True)]
+        pairs = zip(state_shapes, state_types, strict=True)
+        states = [zeros(shape, ctx, dtype or np.float32) for shape, dtype in pairs]
+        grads = [zeros(array.shape, ctx, array.dtype) for array in args]
+        return cls.bound(symbol, program, ctx, args, grads, grad_req, states)
