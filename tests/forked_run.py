@@ -1,13 +1,15 @@
-"""Runs scripts as `anygru run` does, from one process that has imported torch already: a script then starts in 0.1 s.
+"""Runs scripts from one process that has imported torch already: a script then starts in 0.1 s.
 
-`forked_run.py`, started in the environment of `anygru run`, takes a request (JSON: script, folder, variables, output)
-a line from standard input, forks, and answers with the script's exit status. tests/test_conformance.py uses it where the
-real command would spend its time on importing torch once more for each program.
+`forked_run.py`, started in the environment that the scripts need (that of `anygru run`, say), takes a request (JSON: script,
+folder, variables, output; errors, if they go elsewhere; strict, if warnings are errors) a line from standard input, forks,
+and answers with the script's exit status. tests/test_conformance.py and tests/test_docs.py use it where the real command
+would spend its time on importing torch once more for each program.
 """
 
 import json
 import os
 import sys
+import warnings
 
 
 def run(script: str) -> None:
@@ -32,9 +34,16 @@ def serve() -> None:
         child = os.fork()
         if child == 0:
             output = os.open(request["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            errors = (
+                os.open(request["errors"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC) if "errors" in request else output
+            )
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(output, 1)
-            os.dup2(output, 2)
+            os.dup2(errors, 2)
+            if request.get("strict"):
+                warnings.simplefilter("error")
+                # Keras hands its variables to h5py in the manner of NumPy 1.
+                warnings.filterwarnings("ignore", "__array__ implementation", DeprecationWarning)
             os.environ.clear()
             os.environ.update(request["variables"])
             os.chdir(request["folder"])

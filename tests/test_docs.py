@@ -1,58 +1,197 @@
-"""Every example program, every Python block of the README and the guides, and the README's commands run."""
+"""Every example program, every program of the README and the guides, and every command line of theirs runs, and prints what
+the page says. `documents.py` says how they are found."""
 
-from __future__ import annotations
-
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from documents import PAGES, ROOT, Command, Program, checking, contents, difference, matches
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted((ROOT / "docs").glob("*.md"))
-DIALECT = re.compile(r"^\s*(?:import|from) (?:paddle|oneflow|mxnet|chainer)\b", re.MULTILINE)
+from anygru import dialects
+
+# Commands that cannot run here, by their beginnings, and why.
+NOT_RUN = {
+    "pip install": "changes the environment of the tests",
+    "make ": "installs; test_make_targets looks for the target",
+    "anygru launch --nnodes 2": "needs two machines; tests/cli/test_train_launched.py runs the like on two network namespaces",
+    "anygru run -m paddle.distributed.launch --master": "needs two machines",
+}
+# Options that make a command short enough for a test, by its beginning.
+SHORTER = {
+    "anygru train --evaluate": "",
+    "anygru train": "--steps 2 --hidden 8 --embedding 8 --batch 2 --bptt 16 --no-xz --threads 1",
+    "anygru forecast": "--steps 2 --folds 1",
+}
+# Commands that start an interpreter of their own; only the slow tests run them.
+STARTERS = ("anygru run", "anygru launch")
+# What a page's readers have already, as a program that writes it.
+TRAIN = "from pathlib import Path; Path('train.py').write_text('import sys; print(sys.argv)')"
+PREPARED = {
+    "paddle.md": TRAIN,
+    "mxnet.md": TRAIN,
+    "parallel.md": TRAIN,
+    "run.md": TRAIN + "; Path('package').mkdir(); Path('package/train.py').write_text('print(1)')",
+    "training.md": """
+from pathlib import Path
+Path("notes").mkdir()
+for name in "ab":
+    Path(f"notes/{name}.txt").write_text("\\n\\n".join(f"{name} {i} " + chr(97 + i % 26) * 50 for i in range(200)))
+""",
+    "forecasting.md": """
+from math import sin
+rows = [(i, city, sin(i / 4) + i % 7 / 9) for city in ("Riga", "Oslo") for i in range(700)]
+open("load.csv", "w").write("time,city,power\\n" + "\\n".join(",".join(map(str, row)) for row in rows))
+""",
+    "keras.md": """
+import torch
+import anygru
+layers = {"first": torch.nn.GRU(3, 16, bidirectional=True), "second": torch.nn.GRU(32, 8)}
+anygru.save_checkpoint(torch.nn.ModuleDict(layers), "trained.safetensors")
+""",
+    "checkpoints.md": """
+import torch
+from torch.nn import GRU, Embedding, Linear
+import anygru
+net = torch.nn.ModuleDict({"encoder": GRU(8, 16, num_layers=2, bidirectional=True), "head": Linear(32, 4)})
+for name in ("model.params", "old.npz"):
+    anygru.save_checkpoint(net, name)
+net["decoder"] = torch.nn.ModuleDict({"proj": Linear(4, 4, bias=False)})
+net["heads"] = torch.nn.ModuleList([Linear(4, 2, bias=False)])
+net["codebook"] = Linear(4, 4, bias=False)
+anygru.save_checkpoint(net, "model.pdparams")
+""",
+}
+
+Run = Callable[[str, Path, bool], str]
 
 
-def run(command: list[str], folder: Path) -> str:
-    environment = dict(os.environ, OMP_NUM_THREADS="1", MPLBACKEND="agg", PYTHONPATH="")
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+def environment() -> dict[str, str]:
+    return dict(os.environ, OMP_NUM_THREADS="1", MPLBACKEND="agg", PYTHONPATH="", COLUMNS="100", TERM="dumb")
+
+
+def process(command: list[str], folder: Path) -> str:
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
+@pytest.fixture(scope="module")
+def forked() -> Iterator[Run]:
+    """Runs a script in a fork of a process that has imported torch, and returns its output."""
+    servers: dict[bool, subprocess.Popen[str]] = {}
+
+    def run(text: str, folder: Path, of_a_dialect: bool = False) -> str:
+        variables = dialects.environment(environment()) if of_a_dialect else environment()
+        server = servers.get(of_a_dialect)
+        if server is None:
+            command = [sys.executable, str(Path(__file__).parent / "forked_run.py")]
+            server = subprocess.Popen(command, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            servers[of_a_dialect] = server
+        script, output, errors = folder / "_script.py", folder / "_output", folder / "_errors"
+        script.write_text(text)
+        request = {"script": script, "folder": folder, "variables": variables, "output": output, "errors": errors}
+        assert server.stdin is not None
+        assert server.stdout is not None
+        print(
+            json.dumps(request | {"path": [], "strict": not of_a_dialect}, default=str), file=server.stdin, flush=True
+        )
+        status = int(server.stdout.readline())
+        assert status == 0, output.read_text() + errors.read_text()
+        return output.read_text()
+
+    yield run
+    for server in servers.values():
+        server.communicate()
+
+
+def check(program: Program, folder: Path, forked: Run) -> None:
+    """Run a program and compare what it prints with its comments."""
+    script, promises = checking(program.text)
+    found = difference(promises, forked(script, folder, program.of_a_dialect))
+    assert found is None, f"{program.name}: {found}"
+
+
+def run_command(command: Command, folder: Path, forked: Run) -> None:
+    """Run a command line of anygru in a fork and compare what it prints."""
+    arguments = shlex.split(f"{command.line} {shorter(command.line)}")
+    assert arguments.pop(0) == "anygru", command.line
+    found = [[str(path.relative_to(folder)) for path in folder.glob(word)] if "*" in word else [] for word in arguments]
+    arguments = [each for word, files in zip(arguments, found, strict=True) for each in files or [word]]
+    output = forked(f"import sys\nfrom anygru.cli import main\nsys.exit(main({arguments!r}))", folder, False)
+    assert output.strip(), command.line
+    assert command.output is None or matches(command.output, output), f"{command.line} printed\n{output}"
+
+
+def shorter(line: str) -> str:
+    return next((options for beginning, options in SHORTER.items() if line.startswith(beginning)), "")
+
+
+def prepare(page: Path, folder: Path, forked: Run) -> None:
+    """Write the files that a page's commands take for granted, and its programs under their names."""
+    if page.name in PREPARED:
+        forked(PREPARED[page.name], folder, False)
+    for item in contents(page):
+        if isinstance(item, Program):
+            (folder / item.name).write_text(item.text)
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
-def test_example(path: Path, tmp_path: Path) -> None:
-    assert run([sys.executable, "-W", "error", str(path)], tmp_path).strip()
+def test_example(path: Path, tmp_path: Path, forked: Run) -> None:
+    assert forked(path.read_text(), tmp_path, False).strip()
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+@pytest.mark.parametrize("page", [page for page in PAGES if contents(page)], ids=lambda page: page.name)
+def test_page(page: Path, tmp_path: Path, forked: Run) -> None:
+    """The programs and commands of a page, in one folder, since one reads what another wrote."""
+    prepare(page, tmp_path, forked)
+    for item in contents(page):
+        if isinstance(item, Program):
+            check(item, tmp_path, forked)
+        elif not item.line.startswith((*NOT_RUN, *STARTERS)):
+            run_command(item, tmp_path, forked)
 
 
-SCRIPTS = [page for page in PAGES if blocks(page, "python") and page.stem != "deploy"]
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if any(item.line.startswith(STARTERS) for item in contents(page))],
+    ids=lambda page: page.name,
+)
+def test_started(page: Path, tmp_path: Path, forked: Run) -> None:
+    """Commands that start programs, as a shell would."""
+    prepare(page, tmp_path, forked)
+    for item in contents(page):
+        if item.line.startswith(STARTERS) and not item.line.startswith(tuple(NOT_RUN)):
+            output = process([sys.executable, "-m", *shlex.split(item.line)], tmp_path)
+            if isinstance(item, Command) and item.output is not None:
+                assert matches(item.output, output), f"{item.line} printed\n{output}"
 
 
-@pytest.mark.parametrize("page", SCRIPTS, ids=lambda page: page.name)
-def test_python_blocks(page: Path, tmp_path: Path) -> None:
-    """The blocks of one page are one script; a page about a dialect runs as its readers would run it."""
-    script = tmp_path / "blocks.py"
-    script.write_text("\n".join(blocks(page, "python")))
-    # Keras hands its variables to h5py in the manner of NumPy 1.
-    plain = ["-W", "error", "-W", "ignore:__array__ implementation:DeprecationWarning"]
-    runner = ["-m", "anygru", "run"] if DIALECT.search(script.read_text()) else plain
-    run([sys.executable, *runner, str(script)], tmp_path)
+def test_every_command_is_in_a_block_that_is_run() -> None:
+    """A command in an indented block would not be run."""
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        assert re.findall(r"^    +(?:\$ )?(?:anygru|make|pip|python) (?!\w+:).*", text, re.MULTILINE) == [], page.name
 
 
-@pytest.mark.parametrize(("page", "least"), [("README.md", 5), ("docs/deploy.md", 2)])
-def test_commands(page: str, least: int, tmp_path: Path) -> None:
-    """The Python blocks of a page, and then its commands in the same folder, since these read what those wrote."""
-    test_python_blocks(ROOT / page, tmp_path)
-    commands = [line for block in blocks(ROOT / page, "sh") for line in block.splitlines()]
-    assert len(commands) >= least
-    for command in commands:
-        program, *arguments = shlex.split(command)
-        assert program == "anygru"
-        assert run([sys.executable, "-m", "anygru", *arguments], tmp_path).strip(), command
+def test_make_targets() -> None:
+    """Every `make` command of the pages and of CONTRIBUTING.md has a target."""
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)) | {"train"}
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        assert set(re.findall(r"(?:^ *|`)make ([\w-]+)[` ]", page.read_text(), re.MULTILINE)) <= targets, page.name
+
+
+def test_a_wrong_comment_is_found() -> None:
+    script, promises = checking("for i in (1, 2):\n    print(i)  # 1\n")
+    assert promises == ["1"]
+    assert difference(promises, "\x000\n1\n\x00\n\x000\n1\n\x00\n") is None
+    assert difference(promises, "\x000\n1\n\x00\n\x000\n2\n\x00\n") == "printed '2', the page says '1'"
+    assert difference(promises, "") == "never came to ['1']"
+    assert matches("a ... c", "a b\n  c")
+    assert not matches("a ... c", "a b")
