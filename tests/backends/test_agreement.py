@@ -11,6 +11,7 @@ from helpers import CASES, Case, close, detached, numpy_gru
 from anygru import backends
 from anygru.errors import BackendError
 from anygru.functional import gru
+from anygru.layers import GRU
 
 NAMES = [name for name in backends.NAMES if name != "cudnn" or torch.cuda.is_available()]
 REQUIRED = [name for name in os.environ.get("ANYGRU_REQUIRE", "").split(",") if name]
@@ -121,3 +122,17 @@ def test_half_precision(backend: str, dtype: torch.dtype) -> None:
     expected, expected_h = numpy_gru(case, *detached([x, h_0]), detached(weights))
     close(output, torch.from_numpy(expected))
     close(h_n, torch.from_numpy(expected_h))
+
+
+def test_second_derivatives_of_a_state_that_came_from_the_same_weights() -> None:
+    """A sequence in two chunks: the state before the second comes from the weights, and is not the second call's."""
+
+    def derivatives(cut: bool) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        layer = GRU(3, 5, dtype=torch.float64)
+        input, parameters = torch.randn(4, 2, 3, dtype=torch.float64), list(layer.parameters())
+        _, h_n = layer(input[2:], layer(input[:2])[1]) if cut else layer(input)
+        grads = torch.autograd.grad(h_n.square().sum(), parameters, create_graph=True)
+        return [*grads, *torch.autograd.grad(sum(grad.square().sum() for grad in grads), parameters)]
+
+    torch.testing.assert_close(derivatives(True), derivatives(False))

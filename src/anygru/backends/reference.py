@@ -83,7 +83,10 @@ def gradients(
     with torch.enable_grad():
         count = len(weights)
         inputs = (input, h_0, *weights, *modifiers.present)
-        if not create_graph:
+        if create_graph:
+            # As views: a state may itself have been computed from the weights, by a step before, and that is not this call's.
+            inputs = tuple(tensor.view_as(tensor) for tensor in inputs)
+        else:
             inputs = tuple(tensor.detach().requires_grad_(need) for tensor, need in zip(inputs, needs, strict=True))
         changes = Modifiers.of(modifiers.names, inputs[2 + count :])
         results = run(problem, inputs[0], inputs[1], inputs[2 : 2 + count], batch_sizes, changes)
