@@ -58,12 +58,12 @@ struct WeightGradientKernel {
     }
 
     void compute() {
-        for (Index row = 0; row < call.rows; row += gradient_depth) {
-            const Index depth = call.rows - row < gradient_depth ? call.rows - row : gradient_depth;
-            const bool adds = call.adds || row > 0;
+        const Index pieces = (call.rows + gradient_depth - 1) / gradient_depth;
+        for (Index piece = 0; piece < pieces; ++piece) {
+            const Index row = call.rows * piece / pieces, depth = call.rows * (piece + 1) / pieces - row;
+            const bool adds = call.adds || piece > 0;
             pack_gates(row, depth);
-            sum_gates(from_input, call.bias_ih_gradient, depth, adds);
-            sum_gates(from_state, call.bias_hh_gradient, depth, adds);
+            for (int gate = 0; gate < gates; ++gate) sum_gate(gate, depth, adds);
             if (call.weight_ih_gradient)
                 multiply({from_input, 3, call.input + row * call.input_size, call.input_size, call.input_size,
                           call.weight_ih_gradient},
@@ -94,17 +94,32 @@ struct WeightGradientKernel {
         }
     }
 
-    void sum_gates(const int* own_gates, Real* out, Index depth, bool adds) const {
-        for (int gate = 0; out && gate < 3; ++gate)
-            for (Index group = 0; group < groups; ++group) {
-                const Index unit = group * M, count = units - unit < M ? units - unit : M;
-                const Real* from = group_of(own_gates[gate], group);
-                Real total[M] = {};
-                for (Index k = 0; k < depth; ++k)
-                    for (int m = 0; m < M; ++m) total[m] += from[k * M + m];
-                Real* to = out + gate * hidden + first + unit;
-                for (Index m = 0; m < count; ++m) to[m] = adds ? to[m] + total[m] : total[m];
+    // The place of a gate among r, z, n where a product gets its gradients from it, or -1.
+    static int place_of(int gate, const int* own) {
+        for (int place = 0; place < 3; ++place)
+            if (own[place] == gate) return place;
+        return -1;
+    }
+
+    // One gate's share of both biases.
+    void sum_gate(int gate, Index depth, bool adds) const {
+        const int input = place_of(gate, from_input), state = place_of(gate, from_state);
+        Real* const of_input = call.bias_ih_gradient && input >= 0 ? call.bias_ih_gradient + input * hidden : nullptr;
+        Real* const of_state = call.bias_hh_gradient && state >= 0 ? call.bias_hh_gradient + state * hidden : nullptr;
+        if (!of_input && !of_state) return;
+        for (Index group = 0; group < groups; ++group) {
+            const Index unit = group * M, count = units - unit < M ? units - unit : M;
+            const Real* from = group_of(gate, group);
+            Real total[4][M] = {};  // additions that do not wait for each other
+            for (Index k = 0; k < depth; ++k, from += M)
+                for (int m = 0; m < M; ++m) total[k & 3][m] += from[m];
+            for (Index m = 0; m < count; ++m) {
+                const Real sum = (total[0][m] + total[1][m]) + (total[2][m] + total[3][m]);
+                const Index at = first + unit + m;
+                if (of_input) of_input[at] = adds ? of_input[at] + sum : sum;
+                if (of_state) of_state[at] = adds ? of_state[at] + sum : sum;
             }
+        }
     }
 
     void multiply(const Product& product, Index depth, bool adds) {
@@ -135,14 +150,20 @@ struct WeightGradientKernel {
                 Real* out = product.out + (gate * hidden + first + unit) * product.size + column;
                 for (Index m = 0; m < count; ++m)
                     for (Index at = 0; at < columns; at += L) __builtin_prefetch(out + m * product.size + at, 1);
-                tile<W>(group_of(product.gates[gate], group), panel, depth, sums);
+                const Real* lines = group_of(product.gates[gate], group);
+                if (count == M && columns == W * L) {
+                    tile<W>(lines, panel, depth, out, product.size, adds);
+                    continue;
+                }
+                tile<W>(lines, panel, depth, sums, W * L, false);
                 put(sums, count, W * L, columns, out, product.size, adds);
             }
     }
 
-    // sums [M][W][L] = the sum over k of lines [depth][M] times panel [depth][W][L].
+    // out [M, pitch], the first W * L of each, = or += the sum over k of lines [depth][M] times panel [depth][W][L].
     template <int W>
-    static __attribute__((noinline)) void tile(const Real* lines, const Real* panel, Index depth, Real* sums) {
+    static __attribute__((noinline)) void tile(const Real* lines, const Real* panel, Index depth, Real* out,
+                                               Index pitch, bool adds) {
         V total[M][W] = {};
         for (Index k = 0; k < depth; ++k, lines += M, panel += W * L) {
             V value[W];
@@ -156,9 +177,9 @@ struct WeightGradientKernel {
             }
         }
 #pragma GCC unroll 8
-        for (int m = 0; m < M; ++m)
+        for (int m = 0; m < M; ++m, out += pitch)
 #pragma GCC unroll 3
-            for (int w = 0; w < W; ++w) store(sums + (m * W + w) * L, total[m][w]);
+            for (int w = 0; w < W; ++w) store(out + w * L, adds ? load(out + w * L) + total[m][w] : total[m][w]);
     }
 
     // Lines of `width` values from sums to out, or added to it.
