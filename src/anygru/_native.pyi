@@ -120,6 +120,7 @@ class LayerCall(TypedDict, total=False):
     output: torch.Tensor | None
     reserve: torch.Tensor
     needs: Sequence[bool]
+    gives_gates: bool
 
 def forward(call: ForwardCall) -> None: ...
 def backward(call: BackwardCall) -> None: ...
@@ -156,7 +157,8 @@ def cell(
 def backward_of_layer(call: LayerCall) -> list[torch.Tensor | None] | None:
     """Gradients of (input, h_0, *weights), None where needs has False, of a dense call [T, B, I] or a cell's step.
 
-    A step, [B, I] or [I], needs no output; its gradient is grad_h_n. Must be called without torch's grad mode.
+    A step, [B, I] or [I], needs no output; its gradient is grad_h_n. With gives_gates the gradients of the gates, [rows, 4H] or,
+    for reset="before", [rows, 3H], are a last result. Must be called without torch's grad mode.
 
     None for all calls but those of one layer and one direction with plain, contiguous tensors, and for long ones, which
     are computed in pieces.

@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..formula import Formula
 from ..modifiers import NONE, Modifiers
-from ..weights import Layout
 from . import cpu_calls, reference
 from .cpu_backward import Backward
 from .cpu_calls import native
+from .cpu_cell import direct_cell as direct_cell
 from .cpu_prepared import Prepared as Prepared
-from .problem import Options, Problem
+from .problem import Options, Problem, are_batched, plain_problem
 
 _DTYPES = (torch.float32, torch.float64)
 _HALF_DTYPES = (torch.bfloat16, torch.float16)
@@ -78,33 +77,11 @@ def direct(
     if found is None or not needs_grad:
         return found
     layout = (options.bidirectional, options.bias, options.reverse, options.norm)
-    problem = _plain_problem(options.formula, layout, len(weights), input.dtype)
+    problem = plain_problem(options.formula, layout, len(weights), input.dtype)
     if h_0 is None:
         h_0 = torch.zeros_like(found[1])
     recorded: tuple[Tensor, Tensor] = _GRU.apply(problem, None, found, input, h_0, *weights)  # type: ignore[no-untyped-call]
     return recorded
-
-
-def direct_cell(
-    input: Tensor, h: Tensor | None, weights: Sequence[Tensor], options: Options, needs_grad: bool
-) -> Tensor | None:
-    """One step [B, I] or [I], as `direct`: the state after it."""
-    if native is None or not options.formula.standard or (options.norm and needs_grad):
-        return None
-    kind = cpu_calls.kind(False, options.bias, False, options.norm, options.formula.reset)
-    found = native.cell(input, h, weights, kind, torch.get_num_threads(), needs_grad)
-    if found is None or not needs_grad:
-        return found
-    recorded: Tensor = _GRUCell.apply(kind, options.formula, found, input, h, *weights)  # type: ignore[no-untyped-call]
-    return recorded
-
-
-@cache
-def _plain_problem(formula: Formula, facts: tuple[bool, ...], weights: int, dtype: torch.dtype) -> Problem:
-    """The problem of a dense call, with gradients, that has so many weights; `facts` are the layout's but for the layers."""
-    one = Layout(1, *facts)
-    layout = one._replace(num_layers=weights // one.per_layer)
-    return Problem("cpu", dtype, layout, formula, ragged=False, empty=False, needs_grad=True, transformed=False)
 
 
 def reserve_numel(
@@ -255,7 +232,7 @@ class _GRU(torch.autograd.Function):
         call = _Operands.of(problem, ctx.batch_sizes, tensors)
         grad_output, grad_h_n = grads
         # Differentiated again, or many at once: only operations of torch can do that.
-        if torch.is_grad_enabled() or _are_batched(grads):
+        if torch.is_grad_enabled() or are_batched(grads):
             grad_output = torch.zeros_like(output) if grad_output is None else grad_output
             grad_h_n = torch.zeros_like(call.h_0) if grad_h_n is None else grad_h_n
             return (
@@ -272,63 +249,6 @@ class _GRU(torch.autograd.Function):
             None,
             *backward(problem, grad_output, grad_h_n, *call[1:5], output, reserve, needs, call.modifiers),
         )
-
-
-class _GRUCell(torch.autograd.Function):
-    """One step of a cell as one node of autograd, for loops over steps: less of everything than `_GRU`."""
-
-    @staticmethod
-    def forward(ctx: Any, kind: Any, formula: Formula, found: tuple[Tensor, Tensor], *tensors: Tensor | None) -> Tensor:
-        state, reserve = found
-        ctx.kind, ctx.formula = kind, formula
-        ctx.save_for_backward(reserve, *tensors)
-        return state
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        reserve, input, h, *weights = ctx.saved_tensors
-        needs = ctx.needs_input_grad[3:]
-        if not torch.is_grad_enabled() and not _are_batched((grad,)):
-            found = native.backward_of_layer(
-                {
-                    "kind": ctx.kind,
-                    "grad_h_n": grad if grad.is_contiguous() else grad.contiguous(),
-                    "input": input,
-                    "h_0": h,
-                    "weights": weights,
-                    "reserve": reserve,
-                    "needs": needs,
-                    "threads": torch.get_num_threads(),
-                }
-            )
-            if found is not None:
-                return None, None, None, *found
-        return None, None, None, *_gradients_of_step(ctx.formula, grad, input, h, weights, needs)
-
-
-def _gradients_of_step(
-    formula: Formula, grad: Tensor, input: Tensor, h: Tensor | None, weights: Sequence[Tensor], needs: Sequence[bool]
-) -> list[Tensor | None]:
-    """Gradients for (input, h, *weights) by operations of torch, which can be differentiated again."""
-
-    def whole(tensor: Tensor) -> Tensor:
-        return tensor.reshape(1, -1, tensor.shape[-1])
-
-    problem = _plain_problem(formula, (False, len(weights) == 4), len(weights), input.dtype)
-    state = input.new_zeros((*input.shape[:-1], weights[1].shape[1])) if h is None else h
-    arriving = (whole(grad), torch.zeros_like(whole(state)))
-    found = reference.gradients(problem, *arriving, whole(input), whole(state), weights, None, needs)
-    return [
-        None if own is None else own.reshape(tensor.shape)
-        for own, tensor in zip(found, (input, state, *weights), strict=True)
-    ]
-
-
-def _are_batched(grads: Sequence[Tensor | None]) -> bool:
-    """Whether torch asks for many gradients at once, by torch.func.vmap or by autograd's own vectorization."""
-    if torch._C._functorch.peek_interpreter_stack() is not None:
-        return True
-    return any(grad is not None and torch._C._functorch.is_legacy_batchedtensor(grad) for grad in grads)
 
 
 class _Operands(NamedTuple):

@@ -1,6 +1,7 @@
 """The options of a call, and the facts by which a backend accepts or refuses it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple, TypeAlias
 
 import torch
@@ -53,3 +54,18 @@ class Problem(NamedTuple):
     """torch.jit.trace or the legacy ONNX exporter records the operations of torch that the call makes."""
     modified: tuple[str, ...] = ()
     """The names of the modifiers (`modifiers.py`) that the call has."""
+
+
+@cache
+def plain_problem(formula: Formula, facts: tuple[bool, ...], weights: int, dtype: torch.dtype) -> Problem:
+    """The problem of a dense call, with gradients, that has so many weights; `facts` are the layout's but for the layers."""
+    one = Layout(1, *facts)
+    layout = one._replace(num_layers=weights // one.per_layer)
+    return Problem("cpu", dtype, layout, formula, ragged=False, empty=False, needs_grad=True, transformed=False)
+
+
+def are_batched(grads: Sequence[Tensor | None]) -> bool:
+    """Whether torch asks for many gradients at once, by torch.func.vmap or by autograd's own vectorization."""
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return True
+    return any(grad is not None and torch._C._functorch.is_legacy_batchedtensor(grad) for grad in grads)

@@ -246,18 +246,20 @@ struct LayerGradients {
     nb::object input, weight_ih;
     TensorView view;  // of the input
     std::vector<bool> needs;
+    bool gives_gates;  // as a last result
 };
 
 // Makes the results, computes them with memory for what lies between, and gives a list.
 template <class Real>
 nb::object compute_gradients(LayerGradients<Real>& call) {
-    auto& [back, sums, input, weight_ih, view, needs] = call;
+    auto& [back, sums, input, weight_ih, view, needs, gives_gates] = call;
     const Shape& shape = back.shape;
     const Index rows = shape.rows, batch = shape.batch, hidden = shape.hidden, width = shape.input_size;
     const Index each = (shape.reset_before ? 3 : 4) * hidden, states = batch * hidden;
     const bool few = rows <= few_rows, first_state = !back.h_0, one_step = shape.steps == 1;
-    nb::object gates;  // torch multiplies them
-    if (needs[0] && !few) gates = result(true, back.grad_gates, input, rows, each);
+    const bool torch_multiplies = needs[0] && !few;
+    nb::object gates;
+    if (gives_gates || torch_multiplies) gates = result(true, back.grad_gates, input, rows, each);
     const Index own = gates.is_valid() ? 0 : rows * each;
     const std::unique_ptr<Real[]> memory(
         new Real[std::size_t(own + (first_state ? states : 0) + (one_step ? 0 : rows * hidden) + states)]);
@@ -282,14 +284,15 @@ nb::object compute_gradients(LayerGradients<Real>& call) {
         anygru::backward(back);
         anygru::gradients(sums, back.threads);
     }
-    if (gates.is_valid()) found[0] = gradient_of_input(gates, weight_ih, input, hidden, shape.reset_before);
+    if (torch_multiplies) found[0] = gradient_of_input(gates, weight_ih, input, hidden, shape.reset_before);
+    if (gives_gates) found.push_back(gates);
     nb::list results;
     for (nb::object& one : found) results.append(std::move(one));
     return results;
 }
 
 // Gradients of (input, h_0, *weights), None where `needs` says so, of a dense call that is one layer in one direction,
-// or of a cell's step; None for any other.
+// or of a cell's step; None for any other. With `gives_gates` also those of the gates, [rows, 4H or 3H].
 template <class Real>
 nb::object backward_of_layer(const Arguments& given, const TensorView& view) {
     const Kind& kind = nb::cast<const Kind&>(given.get(keys::kind));
@@ -330,6 +333,7 @@ nb::object backward_of_layer(const Arguments& given, const TensorView& view) {
     call.input = nb::borrow(given.get(keys::input));
     call.weight_ih = given.get(keys::weights)[0];
     call.view = view;
+    call.gives_gates = given.find(keys::gives_gates).ptr() == Py_True;
     return compute_gradients(call);
 }
 

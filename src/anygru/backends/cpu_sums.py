@@ -1,0 +1,174 @@
+"""Gradients of the weights of a loop over a cell, summed once for many steps.
+
+The share of a step in the gradients of the weights is a product of few rows, and as large as the weights. Autograd would write
+one for every step, and then add them all: with 256 hidden units most of a training step's time. So from the second step of
+a graph on, the gradients do not go from each step to the weights. Every step of the loop is connected to one node, the anchor,
+and the anchor to the weights. A step leaves the rows of its product with the anchor. Autograd calls the anchor when all steps
+of the backward pass are done, and the anchor multiplies the rows of all of them at once.
+
+For the weights nothing changes: hooks, `grad`, DDP and `torch.autograd.grad` see the sum, as they always do.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+import torch
+from torch import Tensor
+
+from .cpu_calls import address, native
+
+MOST_ROWS = 256
+"""Rows that wait for the product: enough for its full speed."""
+
+
+class Loop:
+    """The steps that use the same weights and whose graphs are alive. They hold it; nothing else does."""
+
+    __slots__ = ("__weakref__", "anchor", "kind", "sums", "weights")
+
+    def __init__(self, weights: Sequence[Tensor], kind: Any) -> None:
+        self.weights = tuple(weights)
+        self.kind = kind
+        self.anchor: Tensor | None = None
+        # By backward pass. The anchor's node has the dict too; it must not have the loop, which it would keep alive.
+        self.sums: dict[int, _Sums] = {}
+
+    def fits(self, weights: Sequence[Tensor], kind: Any) -> bool:
+        """Whether a step with these weights belongs to the loop."""
+        return (
+            self.kind is kind
+            and len(self.weights) == len(weights)
+            and all(map(_is_same, self.weights, weights))
+            and all(weight.requires_grad for weight in weights)
+            and (self.anchor is None or self.anchor.dtype is weights[0].dtype)
+        )
+
+    def is_wanted(self) -> bool:
+        """Whether the backward pass that is going on will call the anchor."""
+        node = None if self.anchor is None else self.anchor.grad_fn
+        return node is not None and torch._C._will_engine_execute_node(node)
+
+    def _sums(self) -> "_Sums":
+        task = torch._C._current_graph_task_id()
+        found = self.sums.get(task)
+        if found is None:
+            found = self.sums[task] = _Sums(self.weights, self.kind)
+        return found
+
+    def add_rows(self, gates: Tensor, input: Tensor, h: Tensor | None, reserve: Tensor | None) -> None:
+        """Leaves a step's rows: gradients of the gates [B, 4H or 3H], input, state and, for reset="before", the reserve."""
+        self._sums().add_rows(gates, input, h, reserve)
+
+    def add_gradients(self, gradients: Sequence[Tensor | None]) -> None:
+        """Leaves gradients of the weights themselves."""
+        self._sums().add_gradients(gradients)
+
+
+def _is_same(one: Tensor, other: Tensor) -> bool:
+    return one is other
+
+
+_loops: WeakValueDictionary[int, Loop] = WeakValueDictionary()
+"""The latest loop by the identity of its first weight, which lives as long as the loop does."""
+
+
+def loop_of(weights: Sequence[Tensor], kind: Any) -> Loop | None:
+    """The loop that a step belongs to, with an anchor from the second step on; None where the weights are no plain leaves."""
+    key = id(weights[0])
+    loop = _loops.get(key)
+    if loop is not None and loop.fits(weights, kind):
+        if loop.anchor is None:
+            loop.anchor = _Anchor.apply(loop.sums, *loop.weights)  # type: ignore[no-untyped-call]
+        return loop
+    if not all(weight.is_leaf and weight.requires_grad for weight in weights):
+        return None
+    loop = _loops[key] = Loop(weights, kind)
+    return loop
+
+
+class _Anchor(torch.autograd.Function):
+    """The node between the steps of a loop and its weights. Its output has no elements."""
+
+    @staticmethod
+    def forward(ctx: Any, sums: "dict[int, _Sums]", *weights: Tensor) -> Tensor:
+        ctx.sums, ctx.count = sums, len(weights)
+        ctx.set_materialize_grads(False)
+        return weights[0].new_empty(0)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor | None) -> tuple[Tensor | None, ...]:
+        own = ctx.sums.pop(torch._C._current_graph_task_id(), None)
+        return None, *([None] * ctx.count if own is None else own.gradients())
+
+
+class _Sums:
+    """Gradients of the weights in one backward pass: rows that are not multiplied yet, and the sums of others."""
+
+    def __init__(self, weights: Sequence[Tensor], kind: Any) -> None:
+        self.kind = kind
+        self.weights = weights
+        self.rows = 0
+        self.terms: list[list[Tensor]] = []
+        self.sums: list[Tensor] = []
+        self.others: list[Tensor | None] = []
+
+    def add_rows(self, gates: Tensor, input: Tensor, h: Tensor | None, reserve: Tensor | None) -> None:
+        rows, hidden = gates.shape[0], self.weights[1].shape[1]
+        previous = gates.new_zeros((rows, hidden)) if h is None else h
+        terms = [gates, input.view(rows, -1), previous.view(rows, hidden)]
+        self.terms.append(terms if reserve is None else [*terms, reserve.view(rows, 4 * hidden)])
+        self.rows += rows
+        if self.rows >= MOST_ROWS:
+            self.multiply()
+
+    def add_gradients(self, gradients: Sequence[Tensor | None]) -> None:
+        if self.others:
+            gradients = [_sum(own, other) for own, other in zip(gradients, self.others, strict=True)]
+        self.others = list(gradients)
+
+    def multiply(self) -> None:
+        """Adds the products of the rows that wait to the sums."""
+        if not self.terms:
+            return
+        gates, input, previous, *kept = (
+            values[0] if len(values) == 1 else torch.cat(values) for values in zip(*self.terms, strict=True)
+        )
+        dtype, adds = gates.dtype, bool(self.sums)
+        if not adds:
+            self.sums = [torch.empty_like(weight, memory_format=torch.contiguous_format) for weight in self.weights]
+        wanted = [address(own, dtype) for own in self.sums] + [None] * (4 - len(self.sums))
+        native.gradients(
+            {
+                "itemsize": dtype.itemsize,
+                "kind": self.kind,
+                "rows": self.rows,
+                "input_size": input.shape[1],
+                "hidden": previous.shape[1],
+                "gates": address(gates, dtype),
+                "previous": address(previous, dtype),
+                "kept": address(kept[0], dtype) if kept else None,
+                "input": address(input, dtype),
+                "weight_ih_gradient": wanted[0],
+                "weight_hh_gradient": wanted[1],
+                "bias_ih_gradient": wanted[2],
+                "bias_hh_gradient": wanted[3],
+                "adds": adds,
+                "threads": torch.get_num_threads(),
+            }
+        )
+        self.terms, self.rows = [], 0
+
+    def gradients(self) -> list[Tensor | None]:
+        """Those of all weights."""
+        self.multiply()
+        found: list[Tensor | None] = [*self.sums]
+        if not found:
+            return self.others
+        return [_sum(own, other) for own, other in zip(found, self.others, strict=True)] if self.others else found
+
+
+def _sum(one: Tensor | None, other: Tensor | None) -> Tensor | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
