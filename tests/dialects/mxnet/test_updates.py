@@ -123,6 +123,22 @@ def adamw(half):
     return lists(weight, *masters, *kept)
 
 
+def lists_of_weights(rule, half):
+    """The forms of contrib that take lists: two weights, with rates, decays and counts of their own."""
+    weights, gradients = [array(WEIGHT, half), array(WEIGHT[::-1].copy(), half)], [array(GRADIENT, half)] * 2
+    means, variances = ([array(s) for s in STATES[place : place + 2]] for place in (0, 2))
+    columns = [weights, gradients, means, variances]
+    masters = [weight.astype("float32") for weight in weights] if half else []
+    rest = {"lrs": (0.1, 0.2), "wds": (0.0, 0.05), "clip_gradient": 0.3, "out": weights, **BETAS}
+    if rule == "lamb":
+        rest.update(step_count=(2, 3), rescale_grad=0.5, lower_bound=0.1, upper_bound=1.5)
+    else:
+        rest.update(rescale_grad=0.5, etas=(0.7, 0.9))
+    name = f"multi_{'mp_' if half else ''}{rule}_update"
+    getattr(nd.contrib, name)(*columns, *([masters] if half else []), **rest)
+    return lists(*weights, *masters, *means, *variances)
+
+
 def helpers():
     rates = array([0.1, 0.2, 0.3]), array([4.0, 0.0, 9.0]), array([1.0, 1.0, 4.0]), array([0.1, 0.1, 0.2])
     finite, infinite = array([1.0, 2.0]), array([1.0, float("inf")])
@@ -181,6 +197,7 @@ CASES = {
         for name, half, given in OPTIMIZERS
     },
     **{f"{function.__name__} {half}": (function, half) for function in (lamb, adamw) for half in (False, True)},
+    **{f"lists {rule} {half}": (lists_of_weights, rule, half) for rule in ("adamw", "lamb") for half in (False, True)},
     **{function.__name__: (function,) for function in (ftml, helpers, linear_algebra, pcc)},
 }
 
@@ -206,3 +223,23 @@ else:
             found = function(*given)
         for ours, theirs in zip(found, RECORDED[name], strict=True):
             np.testing.assert_allclose(np.array(ours), np.array(theirs), atol=2.5e-5)
+
+    def test_an_update_in_a_graph_changes_its_state():
+        names = ("weight", "grad", "mom")
+        step = mx.sym.sgd_mom_update(*map(mx.sym.var, names), momentum=0.9, **USUAL)
+        values = dict(zip(names, [array(WEIGHT), array(GRADIENT), array(STATES[0])], strict=True))
+        found = lists(*step.eval(ctx=mx.cpu(), **values), values["mom"])
+        np.testing.assert_allclose(found, RECORDED["sgd_mom_update"], atol=2.5e-5)
+
+    def test_finite_so_far():
+        flag = nd.array([0.0])
+        nd.multi_all_finite(array(WEIGHT), num_arrays=1, init_output=False, out=flag)
+        assert flag.asscalar() == 0
+        nd.all_finite(array(WEIGHT), out=flag)
+        assert flag.asscalar() == 1
+
+    def test_an_update_names_what_it_does_not_take():
+        with pytest.raises(mx.MXNetError, match="Cannot find argument 'speed'"):
+            nd.sgd_update(array(WEIGHT), array(GRADIENT), lr=0.1, speed=3)
+        with pytest.raises(mx.MXNetError, match="missing a required argument: 'lr'"):
+            nd.sgd_update(array(WEIGHT), array(GRADIENT))

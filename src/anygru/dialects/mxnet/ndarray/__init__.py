@@ -9,16 +9,7 @@ from .custom import Custom
 from .ndarray import NDArray
 from .op import *
 from .register import FUNCTIONS
-from .updates import (
-    all_finite,
-    lamb_update_phase1,
-    lamb_update_phase2,
-    mp_lamb_update_phase1,
-    mp_lamb_update_phase2,
-    multi_all_finite,
-    multi_lars,
-    multi_sum_sq,
-)
+from .updates import all_finite, multi_all_finite
 from .utils import *
 
 add, subtract, multiply, divide = (symmetric(name) for name in ("add", "sub", "mul", "div"))
@@ -78,6 +69,5 @@ def from_dlpack(dlpack: object) -> NDArray:
     return NDArray(torch.utils.dlpack.from_dlpack(dlpack))
 
 
-globals().update(updates.FUNCTIONS)
 # Operators are added to this module from a table; with this name a type checker does not look for each of them here.
 __getattr__ = refuser("mxnet.ndarray")

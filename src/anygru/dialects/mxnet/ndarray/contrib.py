@@ -8,13 +8,15 @@ import torch
 from .array import wrap
 from .ndarray import NDArray
 from .register import FUNCTIONS
-from .updates import adamw_update as adamw_update
-from .updates import mp_adamw_update as mp_adamw_update
+from .updates import CONTRIB
 
 boolean_mask = FUNCTIONS["_contrib_boolean_mask"]
 arange_like = FUNCTIONS["_contrib_arange_like"]
 div_sqrt_dim = FUNCTIONS["_contrib_div_sqrt_dim"]
 ctc_loss = CTCLoss = FUNCTIONS["CTCLoss"]
+adamw_update, mp_adamw_update = CONTRIB["adamw_update"], CONTRIB["mp_adamw_update"]
+multi_adamw_update, multi_mp_adamw_update = CONTRIB["multi_adamw_update"], CONTRIB["multi_mp_adamw_update"]
+multi_lamb_update, multi_mp_lamb_update = CONTRIB["multi_lamb_update"], CONTRIB["multi_mp_lamb_update"]
 
 
 def foreach(body: Callable, data: Any, init_states: Any, name: str = "foreach") -> tuple[Any, Any]:

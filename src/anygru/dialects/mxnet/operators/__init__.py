@@ -1,20 +1,17 @@
 """Every operator of the dialect, one topic a file."""
 
-from . import control_flow, convolution, create, elementwise, index, linalg, neural, random, recurrent, reduce, shape
+from . import (
+    control_flow,
+    convolution,
+    create,
+    elementwise,
+    index,
+    linalg,
+    neural,
+    random,
+    recurrent,
+    reduce,
+    shape,
+    update_operators,
+)
 from .registry import OPERATORS, Operator
-
-__all__ = [
-    "OPERATORS",
-    "Operator",
-    "control_flow",
-    "convolution",
-    "create",
-    "elementwise",
-    "index",
-    "linalg",
-    "neural",
-    "random",
-    "recurrent",
-    "reduce",
-    "shape",
-]

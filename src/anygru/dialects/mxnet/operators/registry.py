@@ -16,7 +16,9 @@ Shape = tuple[int, ...] | None
 OPERATORS: dict[str, "Operator"] = {}
 
 # Attributes that only tune MXNet's own kernels, or that a file repeats: they change no result.
-_WITHOUT_EFFECT = frozenset({"num_args", "workspace", "cudnn_tune", "cudnn_off", "sparse_grad", "cudnn_algo_verbose"})
+_WITHOUT_EFFECT = frozenset(
+    {"num_args", "workspace", "cudnn_tune", "cudnn_off", "sparse_grad", "cudnn_algo_verbose", "lazy_update"}
+)
 
 
 class Operator:

@@ -5,29 +5,12 @@ and then numbers. `mx.nd.sgd_update` and its kin call them by name, `mx.optimize
 """
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from .elementwise import single
-
-
-class Update(NamedTuple):
-    """A rule as MXNet's operators have it.
-
-    Attributes:
-        change: the arithmetic.
-        states: how many arrays it keeps for a weight.
-        options: names and defaults of its numbers beside lr, wd, rescale_grad and clip_gradient.
-        decay_first: whether weight decay joins the gradient before it is clipped.
-    """
-
-    change: Callable[..., None]
-    states: int
-    options: dict[str, float]
-    decay_first: bool = False
 
 
 def prepared(
@@ -231,26 +214,20 @@ def lamb_scaled(
     weight.sub_(lr * ratio * step)
 
 
-_BETAS = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
-UPDATES = {
-    "sgd_update": Update(sgd, 0, {}),
-    "sgd_mom_update": Update(sgd_momentum, 1, {"momentum": 0.0}),
-    "nag_mom_update": Update(nesterov, 1, {"momentum": 0.0}),
-    "signsgd_update": Update(sign_sgd, 0, {}),
-    "signum_update": Update(signum, 1, {"momentum": 0.0, "wd_lh": 0.0}),
-    "adam_update": Update(adam, 2, _BETAS, decay_first=True),
-    "rmsprop_update": Update(rmsprop, 1, {"gamma1": 0.95, "epsilon": 1e-8, "clip_weights": -1.0}, decay_first=True),
-    "rmspropalex_update": Update(
-        rmsprop_centered,
-        3,
-        {"gamma1": 0.95, "gamma2": 0.9, "epsilon": 1e-8, "clip_weights": -1.0},
-        decay_first=True,
-    ),
-    "ftrl_update": Update(ftrl, 2, {"lamda1": 0.01, "beta": 1.0}),
-    "ftml_update": Update(
-        ftml, 3, {"beta1": 0.6, "beta2": 0.999, "epsilon": 1e-8, "t": 1, "clip_grad": -1.0}, decay_first=True
-    ),
-}
+def lamb(
+    weight: Tensor,
+    gradient: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    lr: float,
+    wd: float,
+    lower_bound: float = -1.0,
+    upper_bound: float = -1.0,
+    **options: Any,
+) -> None:
+    """LAMB's step (You et al. 2019), scaled by the norms of the weight and of the step."""
+    step = lamb_step(weight, gradient, mean, variance, wd, **options)
+    lamb_scaled(weight, step, weight.norm(), step.norm(), lr, lower_bound, upper_bound)
 
 
 def lars_rate(

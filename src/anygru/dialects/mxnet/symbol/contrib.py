@@ -1,5 +1,6 @@
 """`mx.sym.contrib`: what GRU users take from it."""
 
+from ..ndarray.updates import scaled
 from .control_flow import cond as cond
 from .control_flow import foreach as foreach
 from .control_flow import while_loop as while_loop
@@ -9,3 +10,5 @@ boolean_mask = FUNCTIONS["_contrib_boolean_mask"]
 arange_like = FUNCTIONS["_contrib_arange_like"]
 div_sqrt_dim = FUNCTIONS["_contrib_div_sqrt_dim"]
 ctc_loss = CTCLoss = FUNCTIONS["CTCLoss"]
+adamw_update = scaled(FUNCTIONS["_adamw_update"], 4, lambda number: FUNCTIONS["_full"](shape=(1,), value=number))
+mp_adamw_update = scaled(FUNCTIONS["_mp_adamw_update"], 5, lambda number: FUNCTIONS["_full"](shape=(1,), value=number))
