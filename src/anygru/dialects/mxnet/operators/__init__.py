@@ -15,3 +15,5 @@ from . import (
     update_operators,
 )
 from .registry import OPERATORS, Operator
+
+__all__ = ["OPERATORS", "Operator"]
