@@ -16,7 +16,7 @@ from torch import Tensor
 
 import anygru
 from anygru.cli.language_model.checkpoint import read_model
-from anygru.weights import KINDS, Weights
+from anygru.weights import Layout, Weights
 
 SIZES = [(16, 32), (64, 128), (32, 256), (128, 64), (8, 16)]
 """(input size, hidden size)"""
@@ -49,7 +49,7 @@ def random_case(seed: int, steps: int) -> tuple[anygru.GRU, Tensor, Tensor | Non
 def trained_case(run: Path, steps: int) -> tuple[anygru.GRU, Tensor]:
     """The layer of a language model, and a text as it reads it."""
     _, tensors = read_model(run)
-    weights = [tensors[f"gru.{kind}_l0"] for kind in KINDS]
+    weights = [tensors[f"gru.{kind}_l0"] for kind in Layout().kinds]
     text = torch.tensor(list(Path(__file__).with_name("README.md").read_bytes()[: 2 * steps]))
     return anygru.GRU.around(Weights.of(weights)), tensors["embed.weight"][text.view(2, steps).T]
 
