@@ -248,7 +248,7 @@ struct BackwardKernel {
         const Index depth = part.gates * hidden;
         if (part.packed) {
             const Weights<Real, 1> weights{part.packed, nullptr, hidden, depth + next.gates * hidden, nullptr};
-            return product<Real, 1>(rows, count, weights, block, panels, sums);
+            return product<Real, 1>(rows, count, weights, block, panels, block, sums);
         }
         const Real* matrix = call.weight_hh + block * L;
         product_of_columns<Real>(rows, count, 0, depth, matrix + part.gate * hidden * hidden, hidden, panels, sums,

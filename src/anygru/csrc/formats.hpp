@@ -129,8 +129,8 @@ struct InFull {
 
     template <int W>
     static void product(const Real* const* rows, Index count, const Matrix<W>& weights, Index first, int panels,
-                        Real* sums) {
-        ANYGRU_VARIANT::product<Real, W, Stored>(rows, count, weights, first, panels, sums);
+                        Index following, Real* sums) {
+        ANYGRU_VARIANT::product<Real, W, Stored>(rows, count, weights, first, panels, following, sums);
     }
 };
 

@@ -131,8 +131,8 @@ struct ForwardKernel {
                     place(slots++, input + b * call.input.row_stride, call.input_size);
         }
         Real* to = projected;
-        for_panels<3>(slots, 0, [&](Index block, int panels) {
-            Format::template product<3>(rows, slots, weights.input, block, panels, to);
+        for_panels<3>(slots, 0, [&](Index block, int panels, Index following) {
+            Format::template product<3>(rows, slots, weights.input, block, panels, following, to);
             note<3>(inputs, block, panels, to);
             to += slots * panels * 3 * L;
         });
@@ -212,21 +212,22 @@ struct ForwardKernel {
         return count;
     }
 
-    // Calls work(block, panels) over the thread's blocks, backwards in every other step: what the last step used last
-    // is still in the cache.
+    // Calls work(block, panels, a block that is next) over the thread's blocks, backwards in every other step: what the
+    // last step used last is still in the cache.
     template <int W, class Work>
     ANYGRU_INLINE void for_panels(Index count, Index parity, const Work& work) {
         if ((parity == 0) != call.from_the_end) {
             for (Index block = share.first_block; block < share.last_block;) {
                 const int panels = Format::template panels_for<W>(count, share.last_block - block);
-                work(block, panels);
+                const Index following = block + panels < share.last_block ? block + panels : block;
+                work(block, panels, following);
                 block += panels;
             }
         } else {
             for (Index end = share.last_block; end > share.first_block;) {
                 const int panels = Format::template panels_for<W>(count, end - share.first_block);
                 end -= panels;
-                work(end, panels);
+                work(end, panels, end > share.first_block ? end - 1 : end);
             }
         }
     }
@@ -245,7 +246,7 @@ struct ForwardKernel {
         Index room = count <= few_rows ? gathered_bytes / Index(sizeof(Real)) : 0;
         if (call.norm) room = count * share.blocks * W * L;
         Index used = 0, first = 0, last = 0;
-        for_panels<W>(count, parity, [&](Index block, int panels) {
+        for_panels<W>(count, parity, [&](Index block, int panels, Index following) {
             const Index needed = count * panels * W * L;
             if (used > 0 && used + needed > room) {
                 finish(first, last);
@@ -253,7 +254,7 @@ struct ForwardKernel {
             }
             if (used == 0 || block < first) first = block;
             if (used == 0 || block >= last) last = block + panels;
-            Format::template product<W>(rows, count, matrix, block, panels, sums + used);
+            Format::template product<W>(rows, count, matrix, block, panels, following, sums + used);
             note<W>(products, block, panels, sums + used);
             used += needed;
         });

@@ -264,7 +264,7 @@ struct Int8 {
 
     template <int W>
     static void product(const QuantizedRow* const* rows, Index count, const Matrix<W>& matrix, Index first, int panels,
-                        float* sums) {
+                        Index, float* sums) {
         const Index width = Index(panels) * Matrix<W>::width;
         if (matrix.depth == 0) std::memset(sums, 0, sizeof(float) * count * width);
         const char* const panel = matrix.panels + first * matrix.stride;

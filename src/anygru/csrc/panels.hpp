@@ -235,10 +235,11 @@ inline void product_in_place(const Real* const* rows, Index count, const Weights
                  sums + (lane / L * W + w) * L + lane % L, panels * W * L);
 }
 
-// sums [count][S][W][lanes] = rows [count][depth] times the S panels from block `first` on.
+// sums [count][S][W][lanes] = rows [count][depth] times the S panels from block `first` on; those of `following` are
+// next.
 template <class Real, int W, class Stored>
 inline void product(const Real* const* rows, Index count, const Weights<Real, W, Stored>& weights, Index first,
-                    int panels, Real* sums) {
+                    int panels, Index following, Real* sums) {
     constexpr Index width = W * lanes<Real>;
     constexpr bool always_packed = sizeof(Stored) < sizeof(Real);
     if (count <= 0) return;
@@ -257,7 +258,14 @@ inline void product(const Real* const* rows, Index count, const Weights<Real, W,
                            weights.scratch + s * stride);
             if (!packed) panel = weights.scratch;
         }
-        product_block<Real, W, true, Stored>(rows, count, k, block, panel, stride, width, panels, sums, k == 0);
+        Ahead ahead{};
+        if (packed && panels == 1) {
+            const bool last = k + block == weights.depth;
+            const Index left = last ? weights.depth : weights.depth - k - block;
+            ahead.at = last ? weights.packed + following * stride : panel + block * width;
+            ahead.bytes = (left < depth_block<Real> ? left : depth_block<Real>)*width * Index(sizeof(Stored));
+        }
+        product_block<Real, W, true, Stored>(rows, count, k, block, panel, stride, width, panels, sums, k == 0, ahead);
     }
 }
 

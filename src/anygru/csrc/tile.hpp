@@ -59,6 +59,13 @@ constexpr int panels_at_once(int rows, int width) {
     return panels >= 4 ? 4 : panels >= 2 ? 2 : 1;
 }
 
+// Weights that are multiplied next. The tiles fetch them into the second-level cache, a few bytes with each k:
+// otherwise the first of several tiles, which alone reads a panel from further away, would wait for it.
+struct Ahead {
+    const void* at;
+    Index bytes;
+};
+
 // Packed: panels in the order of the chains, panel[k] behind panel[k - ways]. Otherwise `pitch` lies from one k to the
 // next, as in a matrix whose rows are the k, and a chain is of `chain_length` neighbouring k. Stored: the elements of
 // panels.
@@ -70,9 +77,10 @@ struct Tile {
     // Few enough accumulators that the sums of the chains stay in registers, too.
     static constexpr bool holds_sums = M == 1 && 2 * S * W + 2 <= registers;
 
-    // rows: M pointers; panel: the first of S panels, `panel_stride` apart; sums: [M][S][W][lanes].
+    // rows: M pointers; panel: the first of S panels, `panel_stride` apart; sums: [M][S][W][lanes]; ahead: what to
+    // fetch, so many bytes with each k.
     static void run(const Real* const* rows, Index offset, const Stored* panel, Index panel_stride, Index pitch,
-                    Index depth, Real* sums, bool first) {
+                    Index depth, Real* sums, bool first, const char* ahead, Index ahead_step) {
         const Real* row[M];
         for (int m = 0; m < M; ++m) row[m] = rows[m] + offset;
         V total[M][S][W];
@@ -90,6 +98,10 @@ struct Tile {
 #pragma GCC unroll 3
                     for (int w = 0; w < W; ++w) weight[s][w] = widened(panel + s * panel_stride + w * L);
                 panel += Packed ? W * L : pitch;
+                if constexpr (M > 1) {  // a single row reads everything itself
+                    __builtin_prefetch(ahead, 0, 2);
+                    ahead += ahead_step;
+                }
 #pragma GCC unroll 8
                 for (int m = 0; m < M; ++m) {
                     const V value = broadcast(row[m][k]);
@@ -122,7 +134,8 @@ struct Tile {
 };
 
 template <class Real, class Stored>
-using TileFunction = void (*)(const Real* const*, Index, const Stored*, Index, Index, Index, Real*, bool);
+using TileFunction = void (*)(const Real* const*, Index, const Stored*, Index, Index, Index, Real*, bool, const char*,
+                              Index);
 
 template <class Real, int S, int W, bool Packed, class Stored>
 ANYGRU_INLINE TileFunction<Real, Stored> tile_of(Index rows) {
@@ -159,14 +172,17 @@ inline TileFunction<Real, Stored> find_tile(Index rows, int panels) {
 // depth of one block.
 template <class Real, int W, bool Packed = true, class Stored = Real>
 inline void product_block(const Real* const* rows, Index count, Index offset, Index depth, const Stored* panel,
-                          Index panel_stride, Index pitch, int panels, Real* sums, bool first) {
+                          Index panel_stride, Index pitch, int panels, Real* sums, bool first, Ahead ahead = {}) {
     const Index tiles = (count + tile_rows - 1) / tile_rows;
     const Index width = Index(panels) * W * lanes<Real>;
+    const Index steps = tiles * depth, step = steps > 0 ? (ahead.bytes + steps - 1) / steps : 0;
+    const char* fetched = static_cast<const char*>(ahead.at ? ahead.at : panel);
     for (Index tile = 0, row = 0; tile < tiles; ++tile) {
         const Index height = (count - row + (tiles - tile) - 1) / (tiles - tile);  // tiles of nearly equal height
         find_tile<Real, W, Packed, Stored>(height, panels)(rows + row, offset, panel, panel_stride, pitch, depth,
-                                                           sums + row * width, first);
+                                                           sums + row * width, first, fetched, step);
         row += height;
+        fetched += depth * step;
     }
 }
 
