@@ -5,9 +5,8 @@ Where a backend has packed them they are not in memory twice: the buffers are un
 copy to a device, an export) and let go at the next call.
 """
 
-import itertools
+import os
 import threading
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -27,8 +26,9 @@ SCALE = "_scale"
 """What the name of a scale adds to that of its matrix."""
 
 _lock = threading.RLock()
-_numbers = itertools.count()
-_layers: "weakref.WeakValueDictionary[int, Frozen]" = weakref.WeakValueDictionary()
+"""Of all layers: their buffers come and go under it."""
+if hasattr(os, "register_at_fork"):  # another thread may hold it while a child is forked
+    os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.RLock()))
 
 
 class Frozen(nn.Module):
@@ -68,7 +68,6 @@ class Frozen(nn.Module):
         self.layout = layout
         self.formula: Formula = make_formula(reset, gate_activation, activation)
         self._names = tuple(names)
-        self._number = _register(self)
         stored = []
         for shape in layout.shapes(input_size, hidden_size):
             own = dtype if len(shape) == 2 else torch.float32
@@ -98,7 +97,7 @@ class Frozen(nn.Module):
     def frozen_weights(self) -> FrozenWeights:
         """The weights as a call takes them."""
         if torch.compiler.is_compiling():
-            _show_for_good(self._number)
+            self._show_for_good()
             return self._from_buffers(self.__dict__["_buffers"], False)
         if self._shown is None:
             return self._weights
@@ -115,6 +114,7 @@ class Frozen(nn.Module):
     _shown: list[tuple[str, Tensor, int]] | None = None
     """The buffers that were unpacked, with their versions; None while the packed copy is the only one."""
     _keeps_shown = False
+    """Whether the buffers exist from now on, since a compiled graph reads them."""
 
     @property
     def _buffers(self) -> dict[str, Tensor | None]:
@@ -143,6 +143,13 @@ class Frozen(nn.Module):
                 entries = self._make_entries(self._weights.stored())
                 self.__dict__["_buffers"] = {**self.__dict__["_buffers"], **entries}
                 self._shown = [(name, tensor, _version(tensor)) for name, tensor in entries.items()]
+
+    def _show_for_good(self) -> None:
+        self._show()
+        self._keeps_shown = True
+
+    # What torch.compiler.assume_constant_result sets: the compiler runs the method while it traces.
+    _show_for_good._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
     def _settle(self) -> FrozenWeights:
         """Takes over what was done to the buffers since they were unpacked, and lets them go."""
@@ -198,10 +205,6 @@ class Frozen(nn.Module):
             foreign = {name: value for name, value in state["_buffers"].items() if name not in self._entries}
             state.update(_buffers=foreign, _shown=None, _keeps_shown=False)
         return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._number = _register(self)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Frozen":
         """Moves the weights to another device; they keep their dtypes, which `weights` says."""
@@ -285,23 +288,6 @@ class Frozen(nn.Module):
 
 def _version(tensor: Tensor) -> int:
     return 0 if tensor.is_inference() else tensor._version
-
-
-def _register(layer: Frozen) -> int:
-    number = next(_numbers)
-    _layers[number] = layer
-    return number
-
-
-def _show_for_good(number: int) -> None:
-    """Lets the buffers of a layer exist from now on, since a compiled graph reads them."""
-    layer = _layers[number]
-    layer._show()
-    layer._keeps_shown = True
-
-
-# What torch.compiler.assume_constant_result sets: the compiler runs the function while it traces.
-_show_for_good._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def _moved(fn: Callable[[Tensor], Tensor], tensor: Tensor) -> Tensor:
