@@ -68,6 +68,7 @@ def test_workers_speak_the_dialects_and_a_failing_one_is_named(program, tmp_path
     assert 'in load\n      raise ValueError("rank 1 has bad data")\n  ValueError: rank 1 has bad data\n' in report
 
 
+@pytest.mark.slow  # by default a training is killed and restarted: test_train_launched.py
 def test_a_killed_worker_restarts_the_job_where_it_was(tmp_path):
     alone, together = tmp_path / "alone", tmp_path / "together"
     alone.mkdir()
