@@ -11,7 +11,14 @@ project = "anygru"
 author = copyright = "The anygru authors"
 version = release = anygru.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "dialect_names"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "command_help",
+    "dialect_names",
+]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
 default_role = "code"

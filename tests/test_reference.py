@@ -4,7 +4,11 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 import anygru
+from anygru.checkpoints import format_module
+from anygru.cli import COMMANDS, main
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "anygru"
@@ -35,7 +39,41 @@ def documented() -> set[str]:
 
 def test_every_public_name_is_in_the_api_reference() -> None:
     known = documented()
-    assert {name for name in anygru.__all__ if name not in known and f"errors.{name}" not in known} == {"__version__", "functional"}
+    assert {name for name in anygru.__all__ if name not in known and f"errors.{name}" not in known} == {
+        "__version__",
+        "functional",
+    }
     for module in MODULES:
         at_the_top = {name for name in defined(module) if name in known and name in anygru.__all__}
         assert defined(module) - at_the_top - {name.removeprefix(f"{module}.") for name in known} == set(), module
+
+
+def test_every_variable_is_in_the_table() -> None:
+    sources = [*PACKAGE.rglob("*.py"), ROOT / "src/anygru/csrc/dispatch.cpp", ROOT / "tests/backends/test_agreement.py"]
+    read = {name for path in sources for name in re.findall(r'"(ANYGRU_[A-Z_]+)"', path.read_text())}
+    listed = set(re.findall(r"^\| `(ANYGRU_\w+)` \|", (ROOT / "docs/reference.md").read_text(), re.MULTILINE))
+    assert read == listed
+
+
+def test_only_listed_c_sources_read_variables() -> None:
+    """What the test above takes for granted."""
+    sources = {
+        path.name
+        for path in (PACKAGE / "csrc").iterdir()
+        if path.suffix in (".cpp", ".hpp") and "getenv" in path.read_text()
+    }
+    assert sources == {"dispatch.cpp"}
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "launch"])  # its help is torchrun's
+def test_help_is_complete_in_itself(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "see doc" not in text
+    assert f"## anygru {command}\n" in (ROOT / "docs/reference.md").read_text()
+    for format_name in ("mxnet", "paddle") if command == "convert" else ():
+        assert all(repr(layout.name) in text for layout in format_module(format_name).LAYOUT)

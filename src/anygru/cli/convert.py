@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ..checkpoints import NAMES
+from ..checkpoints import NAMES, format_module
 from ..errors import CheckpointError
 from . import removing_temporary_files
-from .inspect import printable
+from .inspect import BIDIRECTIONAL, printable
 
 if TYPE_CHECKING:
     from ..checkpoints.convert import Report
@@ -40,10 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--map", dest="mapping", metavar="NAMES.json", help='new names by old ones: {"old": "new", ...}'
     )
-    parser.add_argument("--style", metavar="NAME", help="the layout to write, where the target has several (see docs)")
     parser.add_argument(
-        "--bidirectional", metavar="NAME", action="append", default=[], help="a GRU that has two directions (see docs)"
+        "--style", metavar="NAME", help=f"the kind of GRU to write, where the target has several: {_styles()}"
     )
+    parser.add_argument("--bidirectional", metavar="NAME", action="append", default=[], help=BIDIRECTIONAL)
     parser.add_argument(
         "--transpose",
         metavar="NAME",
@@ -69,6 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write the GRUs as frozen layers whose weights take half or a quarter of the bytes (safetensors, torch)",
     )
     parser.add_argument("--all", action="store_true", help="list every tensor (default: the first 12 of each list)")
+
+
+def _styles() -> str:
+    """The values of --style, for each format with several kinds of layer or cell."""
+    kinds = {name: dict.fromkeys(layout.name for layout in format_module(name).LAYOUT) for name in ("mxnet", "paddle")}
+    return "; ".join(f"{name}: {', '.join(map(repr, styles))}" for name, styles in kinds.items())
 
 
 def main(args: argparse.Namespace) -> int:

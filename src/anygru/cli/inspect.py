@@ -13,6 +13,10 @@ from . import UsageError, removing_temporary_files
 if TYPE_CHECKING:
     from rich.tree import Tree
 
+BIDIRECTIONAL = (
+    "a GRU of Chainer to read as one layer in two directions instead of two layers, which look the same in its files "
+    "where the input is as wide as the state; may be repeated"
+)
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -20,9 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("file", metavar="FILE", help="a checkpoint: a file, or the folder of a OneFlow state")
     parser.add_argument("--format", choices=sorted(NAMES), help="the format (default: recognised by content)")
-    parser.add_argument(
-        "--bidirectional", metavar="NAME", action="append", default=[], help="a GRU that has two directions (see docs)"
-    )
+    parser.add_argument("--bidirectional", metavar="NAME", action="append", default=[], help=BIDIRECTIONAL)
     parser.add_argument(
         "--limit",
         type=byte_count,
