@@ -9,7 +9,8 @@ original, and in a section these lines:
     - SpectralNorm: rarely met beside a GRU; torch.nn.utils.spectral_norm
     - quant/: torch.ao.quantization a name that ends in "/" is a module: it can be imported, with all that is below it
     [paddle.Tensor]                 of a class: "-" lines name methods and attributes that raise the error when asked for
-    = paddle.nn.layer.*             import paths of the original that give this module's names; "*" is one component
+    = paddle.nn.layer.*             import paths of the original that give this module's names; "*" is one component; a path
+                                    without "*" may have a file here, whose own names come first
 
 Text before the last "; " is the reason, text after it is what to use instead. "#" begins a comment.
 """
@@ -84,7 +85,7 @@ def read(text: str) -> Names:
                     refusal = Refusal(why, instead, name.endswith("/"))
                     found.refused.setdefault(section, {})[name.rstrip("/")] = refusal
         elif sections and mark == "=":
-            found.paths.update(dict.fromkeys(rest.split(), sections[0]))
+            found.paths.update(dict.fromkeys(rest.split(), sections[-1]))
         else:
             expected = "[module], '+ names', '- names: instead' or '= paths'"
             raise ValueError(f"names.txt, line {number}: expected {expected}, got {line!r}")

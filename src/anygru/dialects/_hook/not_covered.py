@@ -102,6 +102,9 @@ def refuser(module: str) -> Callable[[str], Any]:
             return stand_in(full)
         if listed.home(full) is not None:
             return other_path(full)
+        package = listed.paths.get(module)
+        if package is not None and package != module and hasattr(_module(package), name):
+            return getattr(_module(package), name)
         error = not_covered(full)
         if f"{PACKAGE}.{full}" not in sys.modules and _is_from_import(sys._getframe(1)):
             raise NotCoveredImportError(str(error), name=full)
@@ -117,10 +120,13 @@ def cover(package: str) -> None:
     Args:
         package: the full name of a dialect's package in anygru, as its `__init__.py` knows it in `__name__`.
     """
+    dialect = package.removeprefix(PACKAGE + ".").partition(".")[0]
+    with_paths = {path.rpartition(".")[0] for path in names(dialect).paths}
     for name, module in list(sys.modules.items()):
         if (name + ".").startswith(package + ".") and isinstance(module, ModuleType):
             vars(module).setdefault("__getattr__", refuser(_original(name)))
-    dialect = package.removeprefix(PACKAGE + ".").partition(".")[0]
+            if _original(name) in with_paths:  # Python imports nothing below a module without a path
+                vars(module).setdefault("__path__", [])
     for section in names(dialect).refused:
         module_name, _, class_name = section.rpartition(".")
         root, dot, rest = module_name.partition(".")
@@ -146,6 +152,12 @@ def _refuse_members(owner: type, section: str) -> None:
     owner.__getattr__ = __getattr__  # type: ignore[attr-defined]
 
 
+def _module(name: str) -> ModuleType:
+    """The module of a dialect with the original's name."""
+    root, dot, rest = name.partition(".")
+    return importlib.import_module(ROOTS[root] + dot + rest)
+
+
 @cache
 def other_path(path: str) -> ModuleType:
     """A module for an import path of the original that has no file here; its names are those of the module that has them.
@@ -155,8 +167,7 @@ def other_path(path: str) -> ModuleType:
     listed = names(dialect_of(path))
     home = listed.home(path)
     assert home is not None, path
-    root, dot, rest = home.partition(".")
-    target = importlib.import_module(ROOTS[root] + dot + rest)
+    target = _module(home)
     below = refuser(path)
 
     def __getattr__(name: str) -> Any:

@@ -39,7 +39,7 @@ from . import symbol as sym
 from .attribute import AttrScope
 from .base import MXNetError
 from .context import *
-from .ndarray import waitall
+from .ndarray.utils import waitall
 from .util import is_np_array, is_np_shape, np_array, np_shape, set_np_shape, use_np, use_np_array, use_np_shape
 
 __version__ = "1.9.1"

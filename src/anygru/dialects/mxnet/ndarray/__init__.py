@@ -38,12 +38,6 @@ def split_v2(
     return ary.split_v2(indices_or_sections, axis, squeeze_axis)
 
 
-def waitall() -> None:
-    """Wait until everything is computed."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-
-
 def reset_arrays(*arrays: NDArray, num_arrays: int) -> None:
     """Set arrays to zero."""
     assert len(arrays) == num_arrays, f"reset_arrays: num_arrays={num_arrays} with {len(arrays)} arrays"

@@ -28,6 +28,7 @@ __all__ = [
     "moveaxis",
     "ones",
     "save",
+    "waitall",
     "zeros",
 ]
 
@@ -129,6 +130,12 @@ def linspace(
 def eye(N: int, M: int = 0, k: int = 0, ctx: ContextLike = None, dtype: DtypeLike = None) -> NDArray:
     """Ones on a diagonal."""
     return call(OPERATORS["_eye"], (), {"N": N, "M": M, "k": k, "ctx": ctx, "dtype": dtype})
+
+
+def waitall() -> None:
+    """Wait until everything is computed."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
 
 
 def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:

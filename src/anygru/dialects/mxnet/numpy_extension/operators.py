@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
 from ..ndarray.register import FUNCTIONS
 from ..state import state
 
@@ -41,10 +39,4 @@ def _of(name: str, operator: str) -> Callable[..., Any]:
 globals().update({name: _of(name, operator) for name, operator in _OPERATORS.items()})
 
 
-def waitall() -> None:
-    """Wait until everything is computed."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-
-
-__all__ = [*_OPERATORS, "waitall"]
+__all__ = list(_OPERATORS)
