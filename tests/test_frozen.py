@@ -88,6 +88,20 @@ def rows(output: Any) -> list[torch.Tensor]:
     return [output.values() if output.is_nested else output]
 
 
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_plain_torch_rounds_rows_as_the_kernels_do(reset: str) -> None:
+    layer = anygru.GRU(5, 9, 2, bidirectional=True, reset=reset)
+    plain = anygru.GRU(5, 9, 2, bidirectional=True, reset=reset, backend="reference")
+    plain.load_state_dict(layer.state_dict())
+    x, h_0 = torch.randn(4, 3, 5) * torch.tensor([1, 1e3, 1e-35]).view(3, 1), 3 * torch.randn(4, 3, 9)
+    x[1, 0, 2] = float("inf")
+    found, expected = plain.freeze("int8")(x, h_0), layer.freeze("int8")(x, h_0)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-6, equal_nan=True)  # a value may round the other way
+    explained = anygru.explain(layer.freeze("int8"), x)
+    assert "does not round rows" in str(explained.reasons["aten"])
+
+
 @pytest.mark.parametrize("weights", FORMATS)
 def test_cells_and_streams(weights: str) -> None:
     cell = anygru.GRUCell(5, 9, reset="before")

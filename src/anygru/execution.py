@@ -142,10 +142,12 @@ def describe(
         input, _, weights = _autocast(input, None, weights)
     layout, hidden_size = _check(input, weights, options)
     state = input.new_empty((1, 1, hidden_size), device="meta")
+    rounds_rows = False
     if isinstance(weights, FrozenWeights):
-        weights = ()
+        rounds_rows, weights = weights.rounds_rows, ()
     modified += () if options.noise is None else options.noise.names
-    return _problem(_Call(input, state, weights, batch_sizes, NONE), layout, options)._replace(modified=modified)
+    problem = _problem(_Call(input, state, weights, batch_sizes, NONE), layout, options)
+    return problem._replace(modified=modified, rounds_rows=rounds_rows)
 
 
 def _check_h_0(h_0: Tensor, input: Tensor, layout: Layout, hidden_size: int, batch: int) -> None:
@@ -229,7 +231,7 @@ def _run_frozen(call: _Call, weights: FrozenWeights, options: Options) -> tuple[
         return tracing_frozen.run(call.input, call.h_0, weights.stored(), call.batch_sizes, modifiers, *facts)
     if is_recorded():
         return _compute(call._replace(weights=weights.dequantized()), weights.layout, options)
-    problem = _problem(call, weights.layout, options)
+    problem = _problem(call, weights.layout, options)._replace(rounds_rows=weights.rounds_rows)
     return weights.run(problem, call.input, call.h_0, call.batch_sizes, modifiers)
 
 

@@ -43,6 +43,8 @@ class FrozenWeights:
         self.prepared: Any = make(problem, stored) if make is not None else None
         """The packed copy, as `backends.cpu.Prepared`; None where nothing is packed."""
         self._packed_by = chosen
+        self.rounds_rows = second.dtype is torch.int8 and self.device.type == "cpu" and backend in (None, "reference")
+        """Whether rows are rounded also where plain torch computes, so that the numbers are those of the kernels."""
         self._stored = None if self.prepared is not None else list(stored)
 
     def stored(self) -> list[Stored]:

@@ -53,6 +53,19 @@ def quantize(tensor: Tensor, weights: str) -> Stored:
     return Stored(torch.round(tensor / scale.unsqueeze(1)).clamp(-127, 127).to(torch.int8), scale)
 
 
+GREATEST = 32512.0
+"""What the greatest magnitude of a row becomes where the row is rounded to 16 bits; see csrc/int8_rows.hpp."""
+
+
+def round_rows(rows: Tensor) -> Tensor:
+    """Rows of the input or the state as they meet int8 weights: rounded to 16 bits, but where one has an infinity or NaN."""
+    if rows.shape[-1] == 0:
+        return rows
+    greatest = rows.abs().amax(-1, keepdim=True)
+    unit = greatest.clamp(min=1e-30) / GREATEST
+    return torch.where(torch.isfinite(greatest), torch.round(rows / unit) * unit, rows)
+
+
 def check(stored: Stored) -> list[tuple[str, str]]:
     """What is wrong with the numbers of a stored weight: ("" for its values or "_scale", the reason)."""
     values, scale = stored

@@ -93,6 +93,7 @@ def _forward(
         needs_grad=False,
         transformed=False,
         modified=modifiers.names,
+        rounds_rows=frozen.rounds_rows,
     )
     output, h_n = frozen.run(problem, input, h_0, batch_sizes, modifiers)
     # What a node returns may be neither its input nor a view.

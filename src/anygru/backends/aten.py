@@ -20,6 +20,8 @@ _MODIFIERS = {
 def refuse(problem: Problem) -> str | None:
     if problem.device_type != "cpu" and not problem.recorded:
         return f"it computes on the CPU, and the input is on {problem.device_type}"
+    if problem.rounds_rows:
+        return "torch's own GRU does not round rows to 16 bits, as int8 weights ask for on the CPU"
     return refuse_formula(problem)
 
 

@@ -54,6 +54,8 @@ class Problem(NamedTuple):
     """torch.jit.trace or the legacy ONNX exporter records the operations of torch that the call makes."""
     modified: tuple[str, ...] = ()
     """The names of the modifiers (`modifiers.py`) that the call has."""
+    rounds_rows: bool = False
+    """Rows of inputs and states are rounded to 16 bits, as the kernels of int8 weights do it."""
 
 
 @cache

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..errors import ArgumentError
 from ..formula import Activation, Formula, resolve
 from ..modifiers import NONE, Modifiers
-from ..weights import Layout
+from ..quantization import round_rows
 from .problem import Problem
 
 
@@ -52,7 +52,7 @@ def run(
             place = len(final)
             changes = modifiers.of_states(slice(place, place + 1))
             reverse = layout.is_reverse(direction)
-            output, h_n = _one_direction(problem.formula, layout, input, h_0[place], own, sizes, reverse, changes)
+            output, h_n = _one_direction(problem, input, h_0[place], own, sizes, reverse, changes)
             outputs.append(output)
             final.append(h_n)
         input = outputs[0] if layout.directions == 1 else torch.cat(outputs, -1)
@@ -99,8 +99,7 @@ def gradients(
 
 
 def _one_direction(
-    formula: Formula,
-    layout: Layout,
+    problem: Problem,
     input: Tensor,
     h: Tensor,
     weights: Sequence[Tensor],
@@ -109,10 +108,11 @@ def _one_direction(
     modifiers: Modifiers,
 ) -> tuple[Tensor, Tensor]:
     """Output rows, shaped as the input but for the last dimension, and the final state [B, H]."""
-    own = dict(zip(layout.kinds, weights, strict=True))
+    formula = problem.formula
+    own = dict(zip(problem.layout.kinds, weights, strict=True))
     step = _step_after if formula.reset == "after" else _step_before
-    steps = _steps(_Product(own, "ih")(input), sizes)  # [T, B, 3H] or [N, 3H]: one product for all steps
-    from_state = _Product(own, "hh")
+    from_input, from_state = (_Product(own, suffix, problem.rounds_rows) for suffix in ("ih", "hh"))
+    steps = _steps(from_input(input), sizes)  # [T, B, 3H] or [N, 3H]: one product for all steps
     each = [_each_step(values, steps, sizes) for values in modifiers[:3]]
     outputs = []
     for t in range(len(steps))[:: -1 if reverse else 1]:
@@ -136,12 +136,15 @@ def _one_direction(
 class _Product:
     """The product with weight_ih or weight_hh, with its norm and its bias."""
 
-    def __init__(self, weights: dict[str, Tensor], suffix: str) -> None:
+    def __init__(self, weights: dict[str, Tensor], suffix: str, rounds_rows: bool) -> None:
+        self.rounds_rows = rounds_rows
         self.weight, self.bias, self.gain = (weights.get(f"{kind}_{suffix}") for kind in ("weight", "bias", "gain"))
 
     def __call__(self, values: Tensor, first: int = 0, last: int = 3) -> Tensor:
         """[..., (last - first) * H]: the gates from `first` to before `last`."""
         assert self.weight is not None
+        if self.rounds_rows:
+            values = round_rows(values)
         if self.gain is not None and (first, last) == (0, 3):
             return torch.cat((self(values, 0, 2), self(values, 2, 3)), -1)
         hidden = self.weight.shape[0] // 3
