@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from . import functional as functional
     from . import gates as gates
     from . import layers as layers
+    from . import onnx as onnx
     from . import parallel as parallel
     from . import quantization as quantization
     from . import weights as weights
@@ -73,6 +74,7 @@ _MODULES = (
     "functional",
     "gates",
     "layers",
+    "onnx",
     "parallel",
     "quantization",
     "weights",

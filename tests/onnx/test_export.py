@@ -55,6 +55,11 @@ def assert_same(found, expected):
         np.testing.assert_allclose(one, other.detach().numpy(), rtol=0, atol=1e-5)
 
 
+def test_the_exporter_says_nothing_of_torchvision(caplog):
+    anygru.onnx.export(Wrapped(anygru.GRU(3, 4)), (torch.randn(5, 2, 3),))
+    assert "torchvision" not in caplog.text
+
+
 @pytest.mark.parametrize("make", LAYERS.values(), ids=LAYERS)
 def test_any_batch_and_length_give_the_same_numbers(make):
     model = Wrapped(make())

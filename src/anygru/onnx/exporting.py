@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import itertools
+import logging
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,7 +58,7 @@ def export(
     table = translations() | options.pop("custom_translation_table", {})
     options = {"opset_version": OPSET, "verbose": False, **options}
     _check_layers(model)
-    with _torch_layers_through_anygru(), warnings.catch_warnings():
+    with _torch_layers_through_anygru(), _without_torchvision(), warnings.catch_warnings():
         # Of inputs that share a dimension torch says that they do; and it uses a name of its own that it has deprecated.
         warnings.filterwarnings("ignore", "# The axis name")
         warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
@@ -138,6 +139,21 @@ def _check_layers(model: nn.Module) -> None:
                 check_activation("activation", module.activation)
             except ArgumentError as error:
                 raise ArgumentError(f"{name or 'the model'}: {error}") from None
+
+
+@contextlib.contextmanager
+def _without_torchvision() -> Iterator[None]:
+    """While this lasts, torch does not tell which of its translations need torchvision: no GRU does."""
+
+    def is_news(record: logging.LogRecord) -> bool:
+        return "torchvision is not installed" not in str(record.msg)
+
+    logger = logging.getLogger("torch.onnx._internal.exporter._registration")
+    logger.addFilter(is_news)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_news)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,5 @@
 """The trained model in a form for deployment: one step as an ONNX file."""
 
-import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim
 
+from ...errors import printable
 from .. import UsageError
 from .checkpoint import read_model
 from .generate import build
@@ -50,16 +50,12 @@ def write(files: Sequence[str], model: Path) -> None:
         # Of two texts: torch.export takes a dimension of 1 for fixed.
         example = torch.zeros(2, dtype=torch.int64), torch.zeros(shape.layers, 2, shape.hidden)
         batch = Dim("batch", min=1)
-        logging.disable(logging.WARNING)  # torch tells which of its translations need torchvision
-        try:
-            export(
-                step,
-                example,
-                file,
-                dynamic_shapes={"symbols": {0: batch}, "state": {1: batch}},
-                input_names=["symbols", "state"],
-                output_names=["logits", "next_state"],
-            )
-        finally:
-            logging.disable(logging.NOTSET)
-        print(f"exported one step (symbols, state -> logits, next_state): {file}")
+        export(
+            step,
+            example,
+            file,
+            dynamic_shapes={"symbols": {0: batch}, "state": {1: batch}},
+            input_names=["symbols", "state"],
+            output_names=["logits", "next_state"],
+        )
+        print(printable(f"exported one step (symbols, state -> logits, next_state): {file}"))
