@@ -19,3 +19,11 @@ class BackendError(AnygruError, RuntimeError):
 
 class CheckpointError(AnygruError, ValueError):
     """A checkpoint is damaged, hostile, or cannot be expressed; the message names file, place and cause."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
+
+
+def printable(text: str) -> str:
+    """Escape unprintable letters, so that a name in a file cannot send control codes to the terminal."""
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)

@@ -35,7 +35,7 @@ def test_says_what_it_did(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
         "GRU 1: mxnet.gluon.rnn.GRU(3, 4), 2 layers, bidirectional",
         "became chainer.links.NStepGRU 1",
         "verified: source and result, run on the same random input, give the same bits",
-        "3 other tensors kept as they are:",
+        "3 other tensors kept unchanged:",
         "  0.weight",
     ]:
         assert line in out

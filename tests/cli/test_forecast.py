@@ -58,9 +58,9 @@ def test_groups_of_a_table_are_series_in_the_order_of_time(tmp_path, kind):
         (
             [[1, "a", 2, 3], [2, "a", "", 3]],
             {},
-            "column 'power' of .* lacks 1 values, the first in row 2; fill them first",
+            "column 'power' of .* lacks 1 value, the first in row 2; fill them first",
         ),
-        ([[1, "a", 2, 3], [2, "a", "NaN", 3]], {}, "column 'power' of .* lacks 1 values"),
+        ([[1, "a", 2, 3], [2, "a", "NaN", 3]], {}, "column 'power' of .* lacks 1 value"),
         ([[1, "a", 2, 3], [1, "b", 2, 3]], {}, "the time '1' stands twice in .*name the --group column"),
         ([], {}, "has no rows"),
     ],
@@ -257,7 +257,10 @@ def test_the_job_learns_and_writes_its_results(tmp_path, capsys):
     command = ["forecast", path, "--group", "city", "--steps", 60, "--hidden", 16, "--folds", 4, "--threads", 1]
     assert main(list(map(str, [*command, "--out", tmp_path / "out"]))) == 0
     printed = capsys.readouterr().out
-    assert "2 series of 400 to 460 steps, channels power, heat; a season has 8 steps, 8 are forecast" in printed
+    assert (
+        "2 series of 400 to 460 steps, channels power, heat; a season has 8 steps; forecasts reach 8 steps ahead"
+        in printed
+    )
     scores = json.loads((tmp_path / "out" / "scores.json").read_text())
     assert list(scores) == ["GRU", "linear", "seasonal naive"]
     assert scores["GRU"]["crps"] < 0.95 * scores["seasonal naive"]["crps"]

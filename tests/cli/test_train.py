@@ -434,7 +434,7 @@ def test_a_backend_that_cannot_do_it_says_why_before_anything_is_written(train, 
 @pytest.mark.parametrize(
     ("name", "contents", "words"),
     [
-        ("absent", None, "No such file or directory"),
+        ("absent", None, "there is no file"),
         ("empty.txt", b"", "is empty"),
         ("short.bin", b"\0\1\2", "the text is too short"),
     ],

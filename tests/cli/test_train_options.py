@@ -85,7 +85,7 @@ def test_tied_weights_are_one_parameter_and_are_saved_once(train, tmp_path):
         (["--device", "toaster"], "--device toaster cannot be used"),
         (["--val-fraction", 0.9], "--val-fraction must be from 1e-06 to 0.5, got 0.9"),
         (["--val-fraction", 0.1, "--val-file", "x"], "--val-file and --val-fraction both choose the held-out text"),
-        (["--val-file", "absent.txt"], "absent.txt: cannot be read"),
+        (["--val-file", "absent.txt"], "there is no file 'absent.txt'"),
         (["--init-from", "absent"], "there is no file 'absent'"),
         (["--export", "model.pt"], "--export writes files that end in .onnx, got 'model.pt'"),
         (["--export", "absent/model.onnx"], "--export: there is no folder"),
@@ -111,7 +111,7 @@ def test_epochs_are_passes_over_the_text(train, tmp_path):
 def test_a_run_that_gets_no_better_ends_with_patience(train, tmp_path):
     result = train("--steps", 50, "--every", 2, "--lr", 0, "--patience", 3)
     assert result.status == 0
-    assert "stopped: no better validation for 3 times" in result.error
+    assert "stopped: no better one in 3 validations" in result.error
     progress = RunFolder(tmp_path / "run").read()
     assert (progress.step, progress.steps, progress.best.step) == (8, 8, 2)
     assert train("--resume", "--steps", 10).status == 0

@@ -12,13 +12,16 @@ import argparse
 import contextlib
 import importlib
 import os
+import re
+import shutil
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from types import FrameType, ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from ..errors import AnygruError
+from ..errors import AnygruError, printable
 
 COMMANDS = {
     "train": "train a byte-level GRU language model on text",
@@ -40,11 +43,40 @@ class Failure(Exception):
     """A command failed for a known reason; the message is one line."""
 
 
+class Help(argparse.HelpFormatter):
+    """Help whose usage line names the positional arguments only: the options are listed below, a usage of them fills screens."""
+
+    def add_usage(
+        self,
+        usage: str | None,
+        actions: Iterable[argparse.Action],
+        groups: Iterable[Any],
+        prefix: str | None = None,
+    ) -> None:
+        options = argparse.Action([], "options", nargs="*", metavar="OPTION")
+        super().add_usage(usage, [options, *(each for each in actions if not each.option_strings)], [], prefix)
+
+
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line, without the usage text in front."""
+    """An argument parser whose errors are one line, without the usage text in front, and whose help fits narrow terminals."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)
+
+    def format_help(self) -> str:
+        """Return the help, with lines that argparse cannot break (long choices, options and descriptions) broken."""
+        return "".join(f"{_fitted(line)}\n" for line in super().format_help().splitlines())
+
+
+def _fitted(line: str) -> str:
+    """Break a line that is wider than the terminal; what follows is indented, as far as its second column if there is one."""
+    width = shutil.get_terminal_size().columns - 2
+    if len(line) <= width:
+        return line
+    first = re.match(r" *(\S+ {2,})?", line)
+    assert first is not None
+    indent = " " * (first.end() if first[1] else first.end() + 2 * line.startswith(" "))
+    return textwrap.fill(re.sub(r",(?=\S)", ", ", line), width, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,6 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             prog=f"anygru {name}",
             description=_description(command, name),
             parents=command.parents() if hasattr(command, "parents") else [],
+            formatter_class=Help,
             conflict_handler="resolve",
             allow_abbrev=False,
         )
@@ -71,7 +104,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (MemoryError, RuntimeError) as error:
         if not _out_of_memory(error):
             raise
-        return _report(Failure(f"not enough memory: {error}"), f"anygru {name}")
+        return _report(Failure(f"not enough memory: {' '.join(str(error).split())}"), f"anygru {name}")
+
+
+def existing(path: str) -> str:
+    """Return the path of a file or folder; commands ask before they import torch, which takes seconds.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if not os.path.exists(path):
+        raise UsageError(f"there is no file {path!r}")
+    return path
 
 
 @contextlib.contextmanager
@@ -148,6 +192,5 @@ def _report(error: BaseException, command: str) -> int:
     if isinstance(error, KeyboardInterrupt):
         print(f"{command}: interrupted", file=sys.stderr)
         return 130
-    message = " ".join(str(error).split()) or type(error).__name__
-    print(f"{command}: error: {message}", file=sys.stderr)
+    print(f"{command}: error: {printable(str(error)) or type(error).__name__}", file=sys.stderr)
     return 2 if isinstance(error, AnygruError) else 1

@@ -12,9 +12,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..checkpoints import NAMES, format_module
-from ..errors import CheckpointError
-from . import removing_temporary_files
-from .inspect import BIDIRECTIONAL, printable
+from ..checkpoints.source import open_regular
+from ..errors import CheckpointError, printable
+from . import existing, removing_temporary_files
+from .inspect import BIDIRECTIONAL
+from .terminal import STANDARD_INPUT, as_file, count
 
 if TYPE_CHECKING:
     from ..checkpoints.convert import Report
@@ -31,7 +33,9 @@ _UNDECIDED = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     formats = sorted(NAMES)
-    parser.add_argument("source", metavar="FROM", help="the checkpoint to read, of any framework")
+    parser.add_argument(
+        "source", metavar="FROM", help="the checkpoint to read, of any framework, or - for standard input"
+    )
     parser.add_argument(
         "target", metavar="TO", help="the file (or OneFlow's folder) to write; its ending tells the format"
     )
@@ -79,12 +83,14 @@ def _styles() -> str:
 
 def main(args: argparse.Namespace) -> int:
     """Convert, and print a report."""
+    if args.source != STANDARD_INPUT:
+        existing(args.source)
+    mapping = read_mapping(args.mapping) if args.mapping else None
     from ..checkpoints.convert import convert
 
-    mapping = read_mapping(args.mapping) if args.mapping else None
-    with removing_temporary_files(), _progress(args.source) as progress:
+    with removing_temporary_files(), as_file(args.source) as source, _progress(source) as progress:
         report = convert(
-            args.source,
+            source,
             args.target,
             source_format=args.source_format,
             target_format=args.target_format,
@@ -112,8 +118,10 @@ def read_mapping(path: str) -> dict[str, str]:
         CheckpointError: the file cannot be read or is no object of texts.
     """
     try:
-        with open(path, encoding="utf-8") as file:
+        with open_regular(path) as file:
             mapping = json.load(file)
+    except CheckpointError:
+        raise
     except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: cannot be read as a mapping: {error}") from error
     if not isinstance(mapping, dict) or not all(isinstance(name, str) and old for old, name in mapping.items()):
@@ -133,7 +141,7 @@ def describe(report: "Report", longest: int | None) -> Iterator[str]:
             yield f"  note: {note}"
     if not report.converted:
         yield "no GRU found"
-    yield from _listing(f"{len(report.kept)} other tensors kept as they are", report.kept, longest)
+    yield from _listing(f"{count(len(report.kept), 'other tensor')} kept unchanged", report.kept, longest)
     transposed = [f"{name}: {reason}" for name, reason in report.transposed.items()]
     yield from _listing("transposed", transposed, longest) if transposed else ()
     yield from _listing(_UNDECIDED, report.undecided, longest) if report.undecided else ()

@@ -10,7 +10,9 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from . import UsageError
+from ..errors import printable
+from . import UsageError, existing
+from .terminal import STANDARD_INPUT, count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "file", nargs="?", metavar="FILE", help="CSV or .parquet, a row for each step (default: generated data)"
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="CSV or .parquet, a row for each step; - for CSV on standard input (default: generated data)",
     )
     parser.add_argument("--time", metavar="COLUMN", help="column that orders the steps (default: the first)")
     parser.add_argument(
@@ -63,38 +68,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Train, back-test, print the scores and write the results; return 0."""
     _check(args)
+    if args.file not in (None, STANDARD_INPUT):
+        existing(args.file)
     from .forecasting import series
     from .forecasting.backtest import Scaled, guess_season, of_model
 
-    if args.file is not None and not os.path.exists(args.file):
-        raise UsageError(f"there is no file {args.file!r}")
     table = series.generated() if args.file is None else series.read(args.file, args.time, args.group, args.target)
     season = args.season or guess_season(table.series)
     data = Scaled(table, args.horizon or season, args.folds, season)
     os.makedirs(args.out, exist_ok=True)
-    print(f"data: {table.describe()}; a season has {season} steps, {data.horizon} are forecast", flush=True)
+    ahead = f"a season has {count(season, 'step')}; forecasts reach {count(data.horizon, 'step')} ahead"
+    print(printable(f"data: {table.describe()}; {ahead}"), flush=True)
     model = _trained(args, data)
     forecast = of_model(model)
     scores = _scores(args, data, forecast)
     _write(args.out, data, model, forecast, scores)
     width = max(map(len, scores))
-    print(f"\nback-test of {data.folds} origins a series, after the last step of training; lower is better:")
-    print(f"  {'':{width}}  error   CRPS  in the 80 % band")
+    origins = count(data.folds, "origin")
+    print(f"\nback-test of {origins} a series, after the last step of training; lower is better:")
+    print(f"{'':{width}}  error   CRPS  in band")
     for name, found in scores.items():
-        print(f"  {name:{width}}  {found.error:5.3f}  {found.crps:5.3f}  {found.coverage:6.1%}")
+        print(f"{name:{width}}  {found.error:5.3f}  {found.crps:5.3f}  {found.coverage:7.1%}")
     print("error: of the median; error and CRPS in units of the seasonal naive error in training (MASE)")
-    print(
-        f"written: {', '.join(os.path.join(args.out, name) for name in ('forecast.csv', 'forecast.png', 'scores.json'))}"
-    )
+    print("in band: values between the 10 % and the 90 % quantile; 80 % is ideal")
+    written = (os.path.join(args.out, name) for name in ("forecast.csv", "forecast.png", "scores.json"))
+    print(printable(f"written: {', '.join(written)}"))
     return 0
 
 
 def _check(args: argparse.Namespace) -> None:
     limits = {"season": 1, "horizon": 1, "folds": 1, "context": 1, "hidden": 1, "steps": 1, "threads": 1, "seed": 0}
     for name, least in limits.items():
-        value = getattr(args, name)
-        if value is not None and not least <= value <= 1 << 20:
-            raise UsageError(f"--{name} must be from {least} to {1 << 20}, got {value}")
+        value, most = getattr(args, name), 4096 if name == "threads" else 1 << 20
+        if value is not None and not least <= value <= most:
+            raise UsageError(f"--{name} must be from {least} to {most}, got {value}")
     if not 0 < args.seconds < 1e9:
         raise UsageError(f"--seconds must be above 0, got {args.seconds}")
     if args.file is None and (args.time or args.group or args.target):
@@ -115,7 +122,7 @@ def _trained(args: argparse.Namespace, data: "Scaled") -> "Forecaster":
     steps = train(
         model, data.training(), context, args.steps, args.seconds, args.seed, lambda line: print(line, flush=True)
     )
-    print(f"trained {steps:,} steps on what lies before the first origin")
+    print(f"trained {count(steps, 'step')} on what lies before the first origin")
     return model
 
 

@@ -8,7 +8,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..checkpoints import NAMES, Checkpoint, load_checkpoint
+from ..errors import printable
 from . import UsageError, removing_temporary_files
+from .terminal import as_file, console, count
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -22,7 +24,9 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("file", metavar="FILE", help="a checkpoint: a file, or the folder of a OneFlow state")
+    parser.add_argument(
+        "file", metavar="FILE", help="a checkpoint: a file, the folder of a OneFlow state, or - for standard input"
+    )
     parser.add_argument("--format", choices=sorted(NAMES), help="the format (default: recognised by content)")
     parser.add_argument("--bidirectional", metavar="NAME", action="append", default=[], help=BIDIRECTIONAL)
     parser.add_argument(
@@ -36,34 +40,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Print the tree, and draw the picture if `--plot` asks for it."""
-    checkpoint = load_checkpoint(args.file, args.format, bidirectional=args.bidirectional, limit=args.limit)
-    print_checkpoint(checkpoint)
-    if args.plot:
-        from .plot import draw
+    with removing_temporary_files(), as_file(args.file) as file:
+        checkpoint = load_checkpoint(file, args.format, bidirectional=args.bidirectional, limit=args.limit)
+        print_checkpoint(checkpoint)
+        if args.plot:
+            from .plot import draw
 
-        with removing_temporary_files():
             draw(checkpoint, args.plot)
-        print(f"picture: {args.plot}")
+            print(printable(f"picture: {args.plot}"))
     return 0
 
 
 def print_checkpoint(checkpoint: Checkpoint) -> None:
     """Print what a checkpoint holds."""
-    from rich.console import Console
-
-    # soft_wrap: lines are not broken where the output goes to a file or a pipe
-    console = Console(highlight=False, soft_wrap=True)
+    out = console()
     total = sum(stored.nbytes for stored in checkpoint.stored.values())
-    count = sum(stored.values.size for stored in checkpoint.stored.values())
-    console.print(_line(f"{checkpoint.path}: {checkpoint.format}", style="bold"))
-    console.print(_line(f"{len(checkpoint.stored)} tensors, {count:,} numbers, {human_size(total)}"))
+    numbers = sum(stored.values.size for stored in checkpoint.stored.values())
+    out.print(_line(f"{checkpoint.path}: {checkpoint.format}", style="bold"))
+    tensors = count(len(checkpoint.stored), "tensor")
+    out.print(_line(f"{tensors}, {count(numbers, 'number')}, {human_size(total)}"))
     if checkpoint.stored or checkpoint.values:
-        console.print(_tree(checkpoint))
-    console.print(_line("GRUs" if checkpoint.gru_layers else "no GRU found", style="bold"))
+        out.print(_tree(checkpoint))
+    out.print(_line("GRUs" if checkpoint.gru_layers else "no GRU found", style="bold"))
     for gru in checkpoint.gru_layers:
-        console.print(_line(f"  {gru.path or '(the whole file)'}: {gru.describe()}, {gru.dtype}", style="green"))
+        out.print(_line(f"  {gru.path or '(the whole file)'}: {gru.describe()}, {gru.dtype}", style="green"))
         for note in gru.notes:
-            console.print(_line(f"    note: {note}", style="yellow"))
+            out.print(_line(f"    note: {note}", style="yellow"))
 
 
 def byte_count(text: str) -> int:
@@ -88,15 +90,10 @@ def human_size(count: int) -> str:
     raise AssertionError("the last unit takes everything")
 
 
-def printable(text: str) -> str:
-    """Escape unprintable letters, so that a name in a file cannot send control codes to the terminal."""
-    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
-
-
 def _line(text: str, style: str = "") -> Any:
     from rich.text import Text
 
-    return Text(printable(text), style=style)
+    return Text(printable(text), style=style, overflow="fold")
 
 
 def _tree(checkpoint: Checkpoint) -> "Tree":

@@ -8,7 +8,8 @@ import numpy as np
 from ..checkpoints import Checkpoint
 from ..checkpoints.atomic import open_for_replace
 from ..checkpoints.stored import Stored
-from ..errors import CheckpointError
+from ..errors import CheckpointError, printable
+from .terminal import names_of_any_script
 
 __all__ = ["draw"]
 
@@ -40,19 +41,19 @@ def draw(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
     figure.subplots_adjust(left=0.04, right=0.98, bottom=0.3 / height, top=1 - 0.9 / height, hspace=0.6, wspace=0.25)
     title = f"{os.path.basename(os.path.normpath(checkpoint.path))} ({checkpoint.format})"
     title += f": {len(shown)} of {len(names)} tensors" if len(shown) < len(names) else ""
-    figure.suptitle(title, y=1 - 0.15 / height, verticalalignment="top", parse_math=False)
+    figure.suptitle(printable(title), y=1 - 0.15 / height, verticalalignment="top", parse_math=False)
     for panel, name in zip(figure.subplots(rows, _COLUMNS, squeeze=False).flat, shown, strict=False):
         values = _finite_sample(checkpoint.stored[name])
         panel.hist(
             values, bins=min(60, 5 + int(values.size**0.5)), color=_GRU_COLOR if name in in_gru_layers else _OTHER_COLOR
         )
         spread = f"mean {values.mean():.3g}, sd {values.std():.3g}" if values.size else "no finite number"
-        panel.set_title(f"{name[-40:]}\n{spread}", fontsize=8, parse_math=False)
+        panel.set_title(f"{printable(name)[-40:]}\n{spread}", fontsize=8, parse_math=False)
         panel.tick_params(labelsize=7)
     for panel in figure.axes[len(shown) :]:
         panel.set_axis_off()
     kind = os.path.splitext(path)[1].lstrip(".") or "png"
-    with open_for_replace(path) as file:
+    with open_for_replace(path) as file, names_of_any_script():
         try:
             figure.savefig(file, format=kind)
         except ValueError as error:

@@ -7,7 +7,8 @@ import secrets
 import sys
 import time
 
-from . import UsageError
+from . import UsageError, existing
+from .terminal import STANDARD_INPUT, count
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--prompt",
         action="append",
         metavar="TEXT",
-        help="beginning of the text (default: none); may be repeated, for a text each",
+        help="beginning of the text, - for standard input (default: none); may be repeated, for a text each",
     )
     parser.add_argument("--num", type=int, default=1, metavar="N", help="texts for each prompt (default: %(default)s)")
     parser.add_argument("--length", type=int, default=1000, metavar="N", help="in bytes (default: %(default)s)")
@@ -51,6 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Stream text to standard output."""
     _check(args)
+    existing(args.model)
+    prompts = [prompt for text in args.prompt or [""] for prompt in [_prompt(text)] * args.num]
     import torch
 
     from .language_model.checkpoint import read_model
@@ -61,7 +64,6 @@ def main(args: argparse.Namespace) -> int:
     shape, weights = read_model(args.model)
     model = build(shape, weights, args.model, args.backend, args.weights)
     write = write_bytes if args.bytes else write_text
-    prompts = [os.fsencode(prompt) for prompt in args.prompt or [""] for _ in range(args.num)]
     start = time.perf_counter()
     for number, prompt in enumerate(prompts):
         if len(prompts) > 1:
@@ -72,7 +74,7 @@ def main(args: argparse.Namespace) -> int:
         write([b"\n"])
     seconds = time.perf_counter() - start
     size = len(prompts) * args.length
-    print(f"{size:,} bytes in {seconds:.2f} s, {size / seconds:,.0f} bytes/s; seed {seed}", file=sys.stderr)
+    print(f"{count(size, 'byte')} in {seconds:.2f} s, {size / seconds:,.0f} bytes/s; seed {seed}", file=sys.stderr)
     return 0
 
 
@@ -91,3 +93,7 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"--seed must be from 0 to {(1 << 62) - 1}, got {args.seed}")
     if not 1 <= args.threads <= 4096:
         raise UsageError(f"--threads must be from 1 to 4096, got {args.threads}")
+
+
+def _prompt(text: str) -> bytes:
+    return sys.stdin.buffer.read() if text == STANDARD_INPUT else os.fsencode(text)

@@ -11,8 +11,10 @@ import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import Failure, UsageError
+from ..errors import printable
+from . import Failure, UsageError, existing
 from .language_model import options as options_module
+from .terminal import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from .language_model.checkpoint import Progress, RunFolder
@@ -58,10 +60,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Train to the end, or until a signal stops the run; see `anygru.cli` for the exit status."""
+    _check_arguments(args)
+    _check_files(args)
     from .language_model import evaluate, exports, joined
     from .language_model.checkpoint import RunFolder
 
-    _check_arguments(args)
     if args.evaluate is not None:
         return evaluate.main(args)
     exports.check(args.export)
@@ -92,6 +95,16 @@ def _check_arguments(args: argparse.Namespace) -> None:
     unused += [f"--{name}" for name in ("resume", "fresh", "tensorboard", "export") if getattr(args, name)]
     if unused:
         raise UsageError(f"--evaluate does not train; leave out {', '.join(unused)}")
+
+
+def _check_files(args: argparse.Namespace) -> None:
+    """Raise UsageError for a file that is missing, before torch is imported; in a launched job rank 0 finds out for all."""
+    if "RANK" in os.environ:
+        return
+    model = args.evaluate or getattr(args, "init_from", None)
+    for path in [*args.texts, *args.val_file, *([model] if model else [])]:
+        if path != STANDARD_INPUT:
+            existing(path)
 
 
 def _main_of_joined(args: argparse.Namespace, folder: "RunFolder") -> int:
@@ -131,7 +144,7 @@ def _end(args: argparse.Namespace, folder: "RunFolder", corpus: "Corpus", stoppe
     from .language_model import exports, report
 
     if stopped_by:
-        print(f"stopped by {signal.Signals(stopped_by).name}; {_how_to_go_on(folder)}")
+        print(printable(f"stopped by {signal.Signals(stopped_by).name}; {_how_to_go_on(folder)}"))
         return 128 + stopped_by
     progress = folder.read()
     assert progress is not None  # the training has just written it
@@ -166,7 +179,7 @@ def _job(args: argparse.Namespace, folder: "RunFolder") -> "Job":
         raise UsageError("--nproc needs files: standard input can be read by one process only")
     progress, damage = (None, None) if args.fresh else folder.read_or_fall_back()
     if progress is not None and damage is not None:
-        print(f"{damage}; going on from the older checkpoint of step {progress.step:,}", flush=True)
+        print(f"{printable(damage)}; going on from the older checkpoint of step {progress.step:,}", flush=True)
     resume = progress is not None and (args.resume or not progress.finished)
     if args.resume and progress is None:
         raise UsageError(f"there is no run to resume in {args.out!r}")
@@ -178,7 +191,8 @@ def _job(args: argparse.Namespace, folder: "RunFolder") -> "Job":
     else:
         options = options_module.check(options_module.Options(**given))
         if folder.holds_a_run():
-            print(f"{args.out} holds a run: starting a new one; the old one goes to {args.out}/previous", flush=True)
+            line = f"{args.out} holds a run: starting a new one; the old one goes to {args.out}/previous"
+            print(printable(line), flush=True)
     if options.backend is not None:
         backends.load(options.backend)
     check_device(options.device)
@@ -227,7 +241,8 @@ def _resumed_options(
     options = options_module.check(dataclasses.replace(progress.options, **free))
     if options.steps is not None and options.steps < progress.step:
         raise UsageError(f"--steps {options.steps} is less than the {progress.step} steps that the run has made")
-    print(f"going on from {at} in {args.out}" + ("" if args.resume else " (--fresh would start over)"), flush=True)
+    alternative = "" if args.resume else " (--fresh would start over)"
+    print(printable(f"going on from {at} in {args.out}{alternative}"), flush=True)
     return options
 
 

@@ -7,6 +7,7 @@ import argparse
 import importlib.util
 import itertools
 import math
+import os
 from pathlib import Path
 
 from .. import UsageError
@@ -78,6 +79,8 @@ def cells(args: argparse.Namespace) -> list[Cell]:
         given = getattr(args, name)
         if min(given if isinstance(given, list) else [given], default=1) < 1:
             raise UsageError(f"--{name} must be at least 1, got {given}")
+    if args.threads > (cpus := os.cpu_count() or 1):
+        raise UsageError(f"--threads must be at most {cpus}, the CPUs of this machine, got {args.threads}")
     if not 0 < args.seconds < math.inf:
         raise UsageError(f"--seconds must be more than 0 and finite, got {args.seconds}")
     if args.weights and args.train:

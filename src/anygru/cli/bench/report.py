@@ -6,6 +6,8 @@ import platform
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ...errors import printable
+from ..terminal import console
 from .measure import ROUNDED, Cell, Timing
 
 
@@ -44,31 +46,33 @@ class Row:
 
 
 def print_rows(rows: list[Row]) -> None:
-    from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
+    out = console()
     for row in rows:
         title = row.cell.describe() + (", forward and backward" if row.cell.train else ", inference")
-        table = Table(title=title, title_justify="left")
-        for heading in ("", "version", "ms", "+-", "GFLOP/s", "anygru is faster by"):
-            table.add_column(heading, justify="left" if heading in ("", "version") else "right")
+        table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0), pad_edge=False)
+        table.add_column("", overflow="fold")
+        for heading in ("ms", "+-", "GFLOP/s", "slowdown"):
+            table.add_column(heading, justify="right", no_wrap=True)
         own = row.timed["anygru"].median if "anygru" in row.timed else None
         for name, timing in sorted(row.timed.items(), key=lambda item: item[1].median):
             factor = "" if own is None or name == "anygru" else f"{timing.median / own:.2f}"
             speed = f"{row.cell.flops / timing.median / 1e9:.1f}"
             cells = (f"{timing.median * 1e3:.3f}", f"{100 * timing.spread:.0f} %", speed, factor)
-            table.add_row(name, timing.version, *cells)
-        console = Console()
-        console.print(table)
+            table.add_row(name, *cells)
+        out.print(table)
         for name, timing in row.results.items():
             if timing.error is not None:
-                console.print(f"{name}: {timing.error}", highlight=False, markup=False)
+                out.print(escape(printable(f"{name}: {timing.error}")))
         if own is not None and row.limit is not None:
-            console.print(
+            out.print(
                 f"limit {row.limit * 1e3:.3f} ms (large matrix product {row.limits['gflops']:.0f} GFLOP/s, reading the weights "
-                f"{row.limits['gbytes']:.0f} GB/s): anygru reaches {100 * row.limit / own:.0f} % of it",
-                highlight=False,
+                f"{row.limits['gbytes']:.0f} GB/s): anygru reaches {100 * row.limit / own:.0f} % of it"
             )
+        versions = (f"{name} {timing.version}" for name, timing in row.timed.items())
+        out.print(escape(printable(f"slowdown: against anygru. Versions: {', '.join(versions)}")), end="\n\n")
 
 
 def machine() -> dict[str, str]:

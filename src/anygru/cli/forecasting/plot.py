@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...checkpoints.atomic import open_for_replace
+from ...errors import printable
+from ..terminal import names_of_any_script
 from .backtest import Forecast, Scaled, Scores
 from .model import QUANTILES
 
@@ -38,7 +40,7 @@ def draw(path: str | os.PathLike[str], data: Scaled, forecast: Forecast, scores:
     for place in axes:
         place.spines[["top", "right"]].set_visible(False)
         place.tick_params(labelsize=8)
-    with open_for_replace(path) as out:
+    with open_for_replace(path) as out, names_of_any_script():
         figure.savefig(out, format="png")
 
 
@@ -57,7 +59,6 @@ def _panel(axes: "Axes", data: Scaled, forecast: Forecast, number: int, channel:
             ahead, quantiles[:, low], quantiles[:, high], color=BLUE, alpha=0.25, linewidth=0, label=labels[1]
         )
         axes.axvline(origin - 0.5, color=GRAY, linewidth=0.6, linestyle=(0, (2, 3)))
-    axes.set_title(
-        " ".join(filter(None, [series.name, data.table.channels[channel]])), loc="left", fontsize=9, color=INK
-    )
+    title = printable(" ".join(filter(None, [series.name, data.table.channels[channel]])))
+    axes.set_title(title, loc="left", fontsize=9, color=INK, parse_math=False)
     axes.set_xlim(first, len(series))

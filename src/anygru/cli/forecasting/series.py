@@ -4,16 +4,19 @@ A series is what one group of the table holds: a value of each channel at each s
 length.
 """
 
+import io
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from ...checkpoints.source import open_regular
 from ...errors import CheckpointError
 from .. import UsageError
+from ..terminal import STANDARD_INPUT, count
 
 if TYPE_CHECKING:
     import polars
@@ -43,16 +46,16 @@ class Table:
 
     def describe(self) -> str:
         lengths = [len(each) for each in self.series]
-        count = "1 series" if len(lengths) == 1 else f"{len(lengths)} series"
-        steps = f"{lengths[0]:,}" if min(lengths) == max(lengths) else f"{min(lengths):,} to {max(lengths):,}"
-        return f"{count} of {steps} steps, channels {', '.join(self.channels)}"
+        number = f"{len(lengths):,} series"
+        least = "" if min(lengths) == max(lengths) else f"{min(lengths):,} to "
+        return f"{number} of {least}{count(max(lengths), 'step')}, channels {', '.join(self.channels)}"
 
 
 def read(path: str, time: str | None, group: str | None, targets: Sequence[str]) -> Table:
     """Read a CSV or Parquet file in long form: a row for each step of each group.
 
     Args:
-        path: the file; Parquet if its name ends in .parquet, else CSV.
+        path: the file; Parquet if its name ends in .parquet, else CSV; "-" is CSV on standard input.
         time: the column that orders the steps; None: the first.
         group: the column that tells the series apart; None: there is one series.
         targets: the columns to forecast; empty: all numeric ones but time and group.
@@ -78,7 +81,7 @@ def read(path: str, time: str | None, group: str | None, targets: Sequence[str])
         if wrong.any():
             first = int(wrong.argmax()) + 1
             raise UsageError(
-                f"column {name!r} of {path!r} lacks {wrong.sum()} values, the first in row {first}; fill them first"
+                f"column {name!r} of {path!r} lacks {count(int(wrong.sum()), 'value')}, the first in row {first}; fill them first"
             )
     parts = [("", frame)] if group is None else [(str(key[0]), part) for key, part in frame.group_by([group])]
     return Table(tuple(_series(path, name, part, time, channels) for name, part in sorted(parts)), tuple(channels))
@@ -101,12 +104,17 @@ def _frame(path: str) -> "polars.DataFrame":
     except ImportError:
         raise UsageError("reading a table needs another package: pip install 'anygru[forecast]'") from None
     try:
+        if path == STANDARD_INPUT:
+            data = sys.stdin.buffer.read(MOST_BYTES + 1)
+            if len(data) > MOST_BYTES:
+                raise UsageError(f"standard input has more than the {MOST_BYTES:,} bytes that are read")
+            return _csv(path, io.BytesIO(data))
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size > MOST_BYTES:
                 raise UsageError(f"{path!r} has {size:,} bytes, more than the {MOST_BYTES:,} that are read")
             if not path.endswith(".parquet"):
-                return _not_empty(path, polars.read_csv(file, try_parse_dates=True, infer_schema_length=None))
+                return _csv(path, file)
         lazy: Any = polars.scan_parquet(path)
         cells = lazy.select(polars.len()).collect().item() * len(lazy.collect_schema())
         if 8 * cells > MOST_BYTES:  # a small file may hold a large table
@@ -115,6 +123,12 @@ def _frame(path: str) -> "polars.DataFrame":
     except (polars.exceptions.PolarsError, CheckpointError, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UsageError(f"cannot read {path!r}: {reason}") from None
+
+
+def _csv(path: str, file: BinaryIO) -> "polars.DataFrame":
+    import polars
+
+    return _not_empty(path, polars.read_csv(file, try_parse_dates=True, infer_schema_length=None))
 
 
 def _not_empty(path: str, frame: "polars.DataFrame") -> "polars.DataFrame":

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from ...checkpoints.source import open_regular
 from ...errors import CheckpointError
 from .. import UsageError
+from ..terminal import STANDARD_INPUT, count
 
 HELD_OUT_SHARE = 0.06
 HELD_OUT_BYTES = 1 << 16  # an upper bound, so that validation stays quick on a large corpus
@@ -21,7 +22,6 @@ HELD_OUT_PIECES = 8  # or more, spread over the text
 SMALLEST_PIECE, LARGEST_PIECE = 256, 1 << 15
 SMALLEST_GRAIN = 64
 OVERLAP = 0.25  # of the held-out lines; more of them in the training text are worth a warning
-STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,9 @@ class Corpus:
         lengths = [len(document) for document in self.training]
         sizes = f"of {min(lengths):,} to {max(lengths):,} bytes, {training:,} bytes in all"
         return (
-            f"{_documents(lengths)} {sizes}; held out: {_documents(self.held_out)}, {held_out:,} bytes, "
+            f"{count(len(lengths), 'document')} {sizes}; held out: {count(len(self.held_out), 'document')}, {held_out:,} bytes, "
             f"{held_out / (training + held_out):.2%}"
         )
-
-
-def _documents(documents: Sequence[object]) -> str:
-    return "1 document" if len(documents) == 1 else f"{len(documents)} documents"
 
 
 def load(paths: Sequence[str], val_paths: Sequence[str] = (), val_fraction: float | None = None) -> Corpus:

@@ -7,6 +7,8 @@ import sys
 
 import torch
 
+from ...errors import printable
+from ..terminal import count
 from .checkpoint import RunFolder, read_model
 from .corpus import load
 from .options import Options, check, given
@@ -31,10 +33,10 @@ def main(args: argparse.Namespace) -> int:
         options = dataclasses.replace(options, val_fraction=run.options.val_fraction)
     corpus = load(texts, val_texts, options.val_fraction)
     for warning in corpus.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        print(printable(f"warning: {warning}"), file=sys.stderr)
     trainer = Trainer(options, corpus, Group())
     with torch.no_grad():
         trainer.load_weights(weights)
     bits, size = trainer.validate(), sum(map(len, corpus.held_out))
-    print(f"{bits:.4f} bits per byte on {size:,} bytes")
+    print(f"{bits:.4f} bits per byte on {count(size, 'byte')}")
     return 0

@@ -10,8 +10,10 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from ...errors import printable
 from .. import UsageError
 
+NARROW = 80  # columns; the bar and all numbers do not fit into fewer
 RECENT = 50  # steps over which the loss and the speed are averaged
 
 
@@ -39,10 +41,14 @@ class Screen(Display):
 
     def __init__(self, bar: bool) -> None:
         self.console = Console(stderr=True, highlight=False, soft_wrap=True)
-        self._bar = Progress(
+        wide = (
             TextColumn("step {task.completed:,}/{task.total:,}"),
             BarColumn(bar_width=None),
             TextColumn("{task.fields[bits]} bits/byte · {task.fields[speed]} tokens/s · {task.fields[left]} left"),
+        )
+        narrow = (TextColumn("{task.completed:,}/{task.total:,} {task.fields[bits]} bits/byte {task.fields[left]}"),)
+        self._bar = Progress(
+            *(wide if self.console.width >= NARROW else narrow),
             console=self.console,
             disable=not (bar and self.console.is_terminal),
             expand=True,
@@ -54,7 +60,7 @@ class Screen(Display):
         self._bar.stop()
 
     def note(self, text: str) -> None:
-        self.console.print(text, markup=False)
+        self.console.print(printable(text), markup=False)
 
     def start(self, step: int, steps: int, tokens: int, history: Sequence[float]) -> None:
         self._tokens, self._steps, self._first = tokens, steps, step

@@ -2,6 +2,8 @@
 
 import lzma
 
+from ...errors import printable
+from ..terminal import count
 from . import plot
 from .checkpoint import Progress, RunFolder, read_model
 from .corpus import Corpus
@@ -26,8 +28,9 @@ def finish(folder: RunFolder, progress: Progress, corpus: Corpus, xz: bool = Tru
     title = f"{options.layers} x {options.hidden} GRU, {len(history.training):,} steps in {progress.seconds:,.0f} s"
     plot.draw(picture, history, levels, title)
     model = folder.path / best.file.file
-    print(f"trained {progress.step:,} steps in {progress.seconds:,.0f} s; best model after step {best.step:,}: {model}")
-    print(f"loss curve: {picture}, {folder.path / 'loss.csv'}")
+    steps = count(progress.step, "step")
+    print(printable(f"trained {steps} in {progress.seconds:,.0f} s; best model after step {best.step:,}: {model}"))
+    print(printable(f"loss curve: {picture}, {folder.path / 'loss.csv'}"))
     print(f"bits per byte on the {len(held_out):,} held-out bytes:")
     print(f"  {best.bits_per_byte:.3f}  this model, chosen on them; its {model.stat().st_size:,} bytes are not counted")
     if xz:

@@ -17,6 +17,7 @@ from torch import Tensor
 from ...checkpoints.atomic import open_for_replace
 from ...errors import CheckpointError
 from .. import Failure, UsageError
+from ..terminal import count
 from .checkpoint import Best, Progress, RunFolder, TensorFile, read_model
 from .corpus import Corpus, load
 from .options import Options
@@ -240,7 +241,7 @@ class Session:
         self.progress = self._save(progress, self.trainer.weights() if best else None)
         self.display.validated(progress.step, bits, best)
         if progress.finished and worse and worse == progress.options.patience:
-            self.display.note(f"stopped: no better validation for {worse} times (--patience)")
+            self.display.note(f"stopped: no better one in {count(worse, 'validation')} (--patience)")
 
     def _save(self, progress: Progress, best_weights: Mapping[str, Tensor] | None = None) -> Progress:
         """Write a checkpoint: every process sends its part of the state, the first one writes."""

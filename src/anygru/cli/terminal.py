@@ -1,0 +1,52 @@
+"""What commands share in talking to people: the terminal's width, nouns of numbers, letters of names; and standard input."""
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+STANDARD_INPUT = "-"
+_ENDLESS = 1 << 16
+
+
+def console() -> "Console":
+    """Return a console that wraps lines at the width of the terminal (or COLUMNS), and not in a file or a pipe."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _ENDLESS
+    return console
+
+
+def count(number: int, noun: str) -> str:
+    """Write a number with its noun, in the plural where it is one."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+@contextlib.contextmanager
+def names_of_any_script() -> Iterator[None]:
+    """Draw names whose letters Matplotlib's font lacks as boxes, without a warning for each letter."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
+        yield
+
+
+@contextlib.contextmanager
+def as_file(path: str) -> Iterator[str]:
+    """Yield the path; for "-" that of a temporary file with what standard input holds, since readers jump about in files."""
+    if path != STANDARD_INPUT:
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="anygru-") as folder:
+        copy = os.path.join(folder, "standard-input")
+        with open(copy, "wb") as out:
+            shutil.copyfileobj(sys.stdin.buffer, out)
+        yield copy
