@@ -1,5 +1,6 @@
 """Names beside the GRU that public programs use: numbers recorded from MXNet 1.9.1 on the CPU, where there are any."""
 
+import ast
 import threading
 
 import numpy as np
@@ -247,3 +248,33 @@ def test_a_cell_of_ones_own_finds_its_activation():
 
     cell = Cell()
     np.testing.assert_allclose(cell(nd.zeros((1, 2)), [])[0].asnumpy(), np.log(2) * np.ones((1, 2)), rtol=1e-6)
+
+
+# Weights after four steps, recorded from MXNet 1.9.1; row 0 and row 4 are never read.
+ROWS = {
+    ("sgd", "{'momentum': 0.9, 'wd': 0.1}"): [-0.16596, 0.44065, -0.27704, -0.10955, -0.30739, -0.35475],
+    ("sgd", "{'momentum': 0.9, 'wd': 0.1, 'lazy_update': False}"): [
+        -0.15117,
+        0.40138,
+        -0.07703,
+        -0.03046,
+        0.12799,
+        0.1477,
+    ],
+    ("adam", "{'wd': 0.1}"): [-0.16596, 0.44065, -0.82338, -0.21782, -0.50717, -0.61587],
+    ("nag", "{'momentum': 0.9}"): [-0.16596, 0.44065, 0.05628, 0.02225, 0.17341, 0.20013],
+}
+
+
+@pytest.mark.parametrize(("name", "options"), ROWS)
+def test_embeddings_with_sparse_gradients_change_the_rows_that_were_read(name, options):
+    embedding = gluon.nn.Embedding(6, 2, sparse_grad=True)
+    embedding.initialize()
+    embedding.weight.set_data(nd.array(np.random.RandomState(1).uniform(-1, 1, (6, 2))))
+    trainer = gluon.Trainer(embedding.collect_params(), name, {"learning_rate": 0.1, **ast.literal_eval(options)})
+    for ids in ([1, 2], [2, 3], [5, 5], [1, 1]):
+        with autograd.record():
+            loss = (embedding(nd.array(ids)) ** 2).sum()
+        loss.backward()
+        trainer.step(1)
+    np.testing.assert_allclose(embedding.weight.data().asnumpy().ravel()[:6], ROWS[name, options], atol=2e-5)

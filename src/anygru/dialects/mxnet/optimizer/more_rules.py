@@ -122,6 +122,8 @@ class LARS(SGD):
     Biases, gammas and betas keep the rate. With `momentum_correction` a changed rate changes the momentum, too.
     """
 
+    _by_rows = False
+
     def __init__(
         self,
         momentum: float = 0.0,
@@ -170,6 +172,8 @@ class LARS(SGD):
 @register
 class LBSGD(SGD):
     """SGD for large batches: it sums the gradients of `batch_scale` steps, and its rate warms up (Goyal et al. 2017)."""
+
+    _by_rows = False
 
     def __init__(
         self,

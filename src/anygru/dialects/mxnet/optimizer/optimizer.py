@@ -36,6 +36,8 @@ class Optimizer:
     """
 
     opt_registry: dict[str, type["Optimizer"]] = {}
+    # Whether `lazy_update` has it change only the rows of a row_sparse gradient: of MXNet 1.9.1's, SGD and Adam.
+    _by_rows = False
 
     def __init__(
         self,

@@ -75,6 +75,8 @@ def blank(weight: NDArray) -> NDArray:
 class SGD(Rule):
     """w -= lr (g + wd w), with a momentum of these steps."""
 
+    _by_rows = True
+
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.momentum = momentum
@@ -110,6 +112,8 @@ class ccSGD(SGD):
 @register
 class NAG(SGD):
     """SGD with Nesterov's momentum."""
+
+    _by_rows = False
 
     def __init__(self, momentum: float = 0.0, **kwargs: Any) -> None:
         super().__init__(momentum=momentum, **kwargs)
@@ -167,6 +171,7 @@ class Adam(TwoMoments):
 
     _decay_first = True
     _rate_follows = True
+    _by_rows = True
 
     def __init__(
         self,

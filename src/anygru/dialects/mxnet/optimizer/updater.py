@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from anygru.checkpoints import mxnet as files
 from anygru.checkpoints.budget import Budget
@@ -55,16 +56,49 @@ class Updater:
 
     def _update(self, index: Any, grad: Any, weight: Any) -> None:
         """Call the optimizer: for as many weights of a dtype at once as it wants, or for one after the other."""
-        many, calls = self.optimizer.aggregate_num, list(zip(index, weight, grad, strict=True))
-        if many <= 0:
-            for one, values, gradient in calls:
+        many, calls = self.optimizer.aggregate_num, []
+        for one, values, gradient in zip(index, weight, grad, strict=True):
+            rows = self._touched_rows(one, gradient)
+            if rows is not None:
+                self._update_rows(one, values, gradient, rows)
+            elif many <= 0:
                 self.optimizer.update_multi_precision(one, values, gradient, self.states[one])
-            return
-        for dtype in dict.fromkeys(values.dtype for values in weight):
+            else:
+                calls.append((one, values, gradient))
+        for dtype in dict.fromkeys(values.dtype for _, values, _ in calls):
             alike = [call for call in calls if call[1].dtype is dtype]
             for first in range(0, len(alike), many):
                 ones, values, gradients = zip(*alike[first : first + many], strict=True)
                 self.optimizer.update_multi_precision(ones, values, gradients, [self.states[one] for one in ones])
+
+    def _touched_rows(self, index: Any, gradient: NDArray) -> Tensor | None:
+        """For a lazy optimizer and a parameter whose gradient is row_sparse in MXNet: the rows that it would hold.
+
+        They are those whose gradient is not zero, since the gradient is dense here. None where all rows change.
+        """
+        stype = getattr(self.optimizer.param_dict.get(index), "_grad_stype", "default")
+        if stype == "default" or not (self.optimizer._by_rows and getattr(self.optimizer, "lazy_update", False)):
+            return None
+        return gradient._t.flatten(1).any(1).nonzero().flatten()
+
+    def _update_rows(self, index: Any, weight: NDArray, gradient: NDArray, rows: Tensor) -> None:
+        """Call the optimizer for some rows of a weight and of its states; the others stay as they are."""
+        if not rows.numel():
+            return
+        parts: list[tuple[NDArray, NDArray]] = []
+
+        def part(whole: Any) -> Any:
+            if isinstance(whole, (tuple, list)):
+                return type(whole)(map(part, whole))
+            if not isinstance(whole, NDArray):
+                return whole
+            parts.append((whole, wrap(whole._t.detach()[rows], whole._ctx)))
+            return parts[-1][1]
+
+        some, state = part(weight), part(self.states[index])
+        self.optimizer.update_multi_precision(index, some, wrap(gradient._t[rows], gradient._ctx), state)
+        for whole, changed in parts:
+            whole._t.data[rows] = changed._t
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
         """The states as bytes, with the optimizer if asked for."""

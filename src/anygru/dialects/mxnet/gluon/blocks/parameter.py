@@ -35,7 +35,8 @@ class Parameter:
         init: the parameter's own initializer, a name or an object.
         allow_deferred_init: whether unknown sizes are allowed at `initialize`.
         differentiable: False for states such as running means.
-        stype, grad_stype: storage; "default" only.
+        stype: storage; "default" only.
+        grad_stype: "row_sparse" has lazy optimizers change only the rows whose gradient is not zero; it is stored densely.
     """
 
     def __init__(

@@ -106,7 +106,7 @@ class Embedding(HybridBlock):
         output_dim: features of a row.
         dtype: of the table.
         weight_initializer: initializer.
-        sparse_grad: not covered; its gradient would be the same.
+        sparse_grad: have SGD, Adam and AdaGrad change only the rows that were read, as in MXNet; the gradient stays dense.
     """
 
     def __init__(
@@ -119,10 +119,6 @@ class Embedding(HybridBlock):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if sparse_grad:
-            raise NotImplementedError(
-                "Embedding: anygru has no sparse gradients (sparse_grad=True); leave it out, or use torch.nn.Embedding"
-            )
         self._kwargs = {
             "input_dim": input_dim,
             "output_dim": output_dim,
@@ -130,7 +126,12 @@ class Embedding(HybridBlock):
             "sparse_grad": sparse_grad,
         }
         self.weight = self.params.get(
-            "weight", shape=(input_dim, output_dim), init=weight_initializer, dtype=dtype, allow_deferred_init=True
+            "weight",
+            shape=(input_dim, output_dim),
+            init=weight_initializer,
+            dtype=dtype,
+            allow_deferred_init=True,
+            grad_stype="row_sparse" if sparse_grad else "default",
         )
 
     def hybrid_forward(self, F: ModuleType, x: Data, weight: Data) -> Any:
