@@ -4,6 +4,7 @@ Of MXNet 1.9's `mxnet.base`.
 """
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,12 +18,24 @@ from .._kit.numbers import TORCH_OF_NUMPY
 __all__ = [
     "MXNetError",
     "NotImplementedForSymbol",
+    "data_dir",
+    "data_dir_default",
     "integer_types",
     "mx_real_t",
     "numeric_types",
     "py_str",
     "string_types",
 ]
+
+
+def data_dir_default() -> str:
+    """The folder of models and data sets where MXNET_HOME names none."""
+    return os.path.join(os.path.expanduser("~"), ".mxnet")
+
+
+def data_dir() -> str:
+    """The folder of models and data sets."""
+    return os.environ.get("MXNET_HOME", data_dir_default())
 
 
 class MXNetError(RuntimeError):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base import data_dir
 from ...ndarray.ndarray import NDArray
 from ...ndarray.utils import array, zeros
 from .vocab import UNKNOWN, Vocabulary
@@ -178,7 +179,7 @@ class _Pretrained(_TokenEmbedding):
     def __init__(
         self,
         pretrained_file_name: str,
-        embedding_root: str = os.path.join("~", ".mxnet", "embeddings"),
+        embedding_root: str = os.path.join(data_dir(), "embeddings"),
         init_unknown_vec: Callable[..., NDArray] = zeros,
         vocabulary: Vocabulary | None = None,
         **kwargs: Any,

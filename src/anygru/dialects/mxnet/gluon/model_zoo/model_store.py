@@ -2,6 +2,7 @@
 
 import os
 
+from ...base import data_dir
 from ..utils import download
 
 __all__ = ["get_model_file", "purge"]
@@ -21,7 +22,7 @@ def short_hash(name: str) -> str:
     return _model_sha1[name][:8]
 
 
-def get_model_file(name: str, root: str = os.path.join("~", ".mxnet", "models")) -> str:
+def get_model_file(name: str, root: str = os.path.join(data_dir(), "models")) -> str:
     """The file of a model's parameters in the folder `root`.
 
     Raises:
@@ -32,7 +33,7 @@ def get_model_file(name: str, root: str = os.path.join("~", ".mxnet", "models"))
     return download(path, path, sha1_hash=_model_sha1[name])
 
 
-def purge(root: str = os.path.join("~", ".mxnet", "models")) -> None:
+def purge(root: str = os.path.join(data_dir(), "models")) -> None:
     """Remove the files of parameters in the folder."""
     folder = os.path.expanduser(root)
     for name in os.listdir(folder):

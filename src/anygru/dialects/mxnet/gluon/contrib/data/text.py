@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 
+from ....base import data_dir
 from ....contrib.text.utils import count_tokens_from_str
 from ....contrib.text.vocab import Vocabulary
 from ....ndarray.ndarray import NDArray
@@ -33,7 +34,7 @@ class _WikiText(Dataset):
     def __init__(
         self, root: str | None = None, segment: str = "train", vocab: Vocabulary | None = None, seq_len: int = 35
     ) -> None:
-        folder = os.path.expanduser(root or os.path.join("~", ".mxnet", "datasets", self._folder))
+        folder = os.path.expanduser(root or os.path.join(data_dir(), "datasets", self._folder))
         name = {"train": "train", "validation": "valid", "test": "test"}[segment]
         path = os.path.join(folder, f"wiki.{name}.tokens")
         if not os.path.isfile(path):
@@ -42,7 +43,7 @@ class _WikiText(Dataset):
             text = file.read()
         lines = (line.strip().split() for line in text.splitlines())
         tokens = [token for line in lines if line for token in (*line, _END)]
-        counter = count_tokens_from_str(" ".join(tokens))
+        counter = count_tokens_from_str(text)
         self._counter = counter
         self._vocab = Vocabulary(counter=counter, reserved_tokens=[_END]) if vocab is None else vocab
         numbers = np.array(self._vocab.to_indices(tokens), dtype="int32")

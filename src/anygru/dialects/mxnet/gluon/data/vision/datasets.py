@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ....base import data_dir
 from ....ndarray.utils import array
 from ..dataset import Dataset
 
@@ -31,7 +32,7 @@ class _Pictures(Dataset):
     def __init__(
         self, root: str | None = None, train: bool = True, transform: Callable[..., Any] | None = None
     ) -> None:
-        self._root = os.path.expanduser(root or os.path.join("~", ".mxnet", "datasets", self._folder))
+        self._root = os.path.expanduser(root or os.path.join(data_dir(), "datasets", self._folder))
         self._train = train
         self._transform = transform
         pictures, labels = self._read()
