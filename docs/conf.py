@@ -18,6 +18,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "command_help",
     "dialect_names",
+    "notebooks",
 ]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
