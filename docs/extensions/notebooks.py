@@ -32,7 +32,7 @@ def markdown(path: Path) -> str:
 def _outputs(outputs: list[dict[str, Any]]) -> list[str]:
     printed = "".join("".join(output["text"]) for output in outputs if output["output_type"] == "stream").rstrip()
     pictures = [output["data"]["image/png"] for output in outputs if "image/png" in output.get("data", {})]
-    texts = [f"```text\n{printed}\n```"] if printed else []
+    texts = [f"```{{code-block}} text\n:class: output\n\n{printed}\n```"] if printed else []
     return texts + [f"![picture that the code above draws](data:image/png;base64,{each.strip()})" for each in pictures]
 
 
