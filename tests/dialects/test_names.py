@@ -54,8 +54,10 @@ def test_every_refused_name_says_what_to_use_instead(section):
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_no_public_name_is_left_out(section):
-    """A function or class that the dialect defines for users stands in the file."""
+    """A function or class that the dialect defines for users stands in the file, if its module is one that users import from."""
     offered = owner(section)
+    if section not in list_of(section).covered:
+        return
     public = getattr(offered, "__all__", None) or [
         name
         for name, value in vars(offered).items()

@@ -13,3 +13,27 @@ def test_a_refusal_names_the_torch_way():
 def test_torchs_own_meaning_of_a_paddle_method_is_refused():
     with pytest.raises(AttributeError, match="not covered"):
         _ = paddle.ones([2, 2]).stft
+
+
+def test_a_name_is_found_at_the_paths_that_paddle_has_it_at():
+    """Paddle 2.6.2's own modules; where the dialect defines the name is another matter."""
+    from anygru.dialects.paddle.nn.functional.common import interpolate
+    from anygru.dialects.paddle.nn.layer import Linear
+    from anygru.dialects.paddle.nn.layer.common import Fold
+    from anygru.dialects.paddle.nn.layer.norm import SyncBatchNorm
+    from anygru.dialects.paddle.tensor.math import log
+
+    assert (interpolate, Linear, Fold) == (paddle.nn.functional.interpolate, paddle.nn.Linear, paddle.nn.Fold)
+    assert log is paddle.log
+    assert not isinstance(Linear(1, 1), SyncBatchNorm)
+    assert not hasattr(paddle.nn.layer.common, "Frobnicate")
+    assert isinstance(paddle.ones([1]), paddle.base.core.eager.Tensor)
+
+
+@pytest.mark.parametrize("name", ["_C_ops", "base.layer_helper.LayerHelper", "distributed.fleet.meta_optimizers.DGC"])
+def test_what_is_only_imported_never_stops_a_program(name):
+    found = paddle
+    for part in name.split("."):
+        found = getattr(found, part)
+    with pytest.raises(NotImplementedError, match="not covered"):
+        (found.matmul if name == "_C_ops" else found)()

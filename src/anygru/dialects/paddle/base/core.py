@@ -86,6 +86,12 @@ class CUDAPinnedPlace(Place):
         return "Place(gpu_pinned)"
 
 
+class eager:
+    """Holds `Tensor`, by which programs ask `isinstance`; `tensor.tensor` puts it here."""
+
+    Tensor: type[torch.Tensor]
+
+
 class VarDesc:
     """Holds `VarType`, by whose members old scripts name element types."""
 

@@ -109,7 +109,11 @@ class Differentiable(torch.Tensor):
         else:
             self.__dict__["_retained"] = None
 
-    clear_grad = clear_gradient
+    clear_grad = _zero_grads = clear_gradient
+
+    def _grad_ivar(self) -> "Tensor | None":
+        """`grad`, under the name that Paddle's own tests and some programs use."""
+        return self.grad
 
     def backward(self, grad_tensor: torch.Tensor | None = None, retain_graph: bool = False) -> None:  # type: ignore[override]
         """Add the gradients of this tensor, weighted by `grad_tensor` (ones), to those of the leaves it came from.

@@ -306,3 +306,4 @@ def _rebuild(kind: type[Tensor], value: torch.Tensor, requires_grad: bool, attri
 for _name, _method in METHODS.items():
     setattr(Tensor, _name, _method)
 results_are(Tensor)
+core.eager.Tensor = Tensor
