@@ -284,3 +284,29 @@ def test_batch_norm_3d_forgets_the_depth_of_its_format_at_the_first_call():
     layer(paddle.rand([1, 2, 2, 2, 2]))
     assert "data_format" not in str(layer)
     assert paddle.tensor.fill_constant([2], "float32", 3).tolist() == [3, 3]
+
+
+def test_batch_normalization_prints_another_format_after_its_first_call():
+    """Recorded from 2.6.2."""
+    layer = nn.BatchNorm1D(3)
+    before = str(layer)
+    layer.eval()
+    layer(paddle.ones([2, 3]))
+    assert before == "BatchNorm1D(num_features=3, momentum=0.9, epsilon=1e-05, data_format=NCL)"
+    assert str(layer) == "BatchNorm1D(num_features=3, momentum=0.9, epsilon=1e-05)"
+    assert str(nn.UpsamplingNearest2D(12)) == "UpsamplingNearest2D(size=[12, 12], data_format=NCHW)"
+
+
+def test_softmax_has_a_floor():
+    """Values and gradients of 2.6.2 on a CPU: no score counts as more than 64 below the largest."""
+    x = paddle.to_tensor([[0.0, -63.0, -65.0, -100.0]], stop_gradient=False)
+    p, log_p = nn.functional.softmax(x), nn.functional.log_softmax(x)
+    np.testing.assert_allclose(p.numpy(), [[1.0, 4.3596101e-28, 1.6038109e-28, 1.6038109e-28]], rtol=1e-6)
+    np.testing.assert_allclose(log_p.numpy(), [[0.0, -63.0, -64.0, -64.0]])
+    weights = paddle.to_tensor([[1.0, 2.0, 3.0, 4.0]])
+    (by_log,) = paddle.grad((log_p * weights).sum(), x)
+    (by_p,) = paddle.grad((paddle.log(p) * weights).sum(), x)
+    for gradient in (by_log, by_p):
+        np.testing.assert_allclose(gradient.numpy(), [[-9.0, 2.0, 3.0, 4.0]], rtol=1e-6)
+    masked = nn.functional.softmax(paddle.to_tensor([0.0, -np.inf]))
+    assert float((masked * paddle.log(masked)).sum()) == pytest.approx(-64 * 1.6038109e-28)

@@ -12,6 +12,7 @@ from ..tensor import search
 from ..tensor.operation import plain, wrap
 from ..tensor.tensor import Tensor
 from .functional.extension import gather_tree
+from .functional.softmaxes import softmax
 from .layer.sequence import Nested, first_tensor, map_structure
 
 __all__ = ["BeamSearchDecoder", "dynamic_decode"]
@@ -130,7 +131,7 @@ class BeamSearchDecoder(Decoder):
         mask = [_NEVER] * tokens
         mask[self.end_token] = 0.0
         only_end = logits.new_tensor(mask)
-        step = torch.where(ended.unsqueeze(2), only_end, torch.log(torch.softmax(logits, -1)))
+        step = torch.where(ended.unsqueeze(2), only_end, torch.log(softmax(logits, -1)))
         log_probs = (step + plain(before.log_probs).unsqueeze(2)).flatten(1)
         best, places = (plain(each) for each in search.topk(wrap(log_probs), self.beam_size))
         beams, chosen = places // tokens, places % tokens

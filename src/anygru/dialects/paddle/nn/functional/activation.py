@@ -11,6 +11,7 @@ from ...tensor.operation import need_float, operation, plain, wrap
 from ...tensor.ops import sigmoid as sigmoid
 from ...tensor.ops import tanh as tanh
 from ...tensor.random import uniform_values
+from . import softmaxes
 
 __all__ = [
     "celu", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
@@ -177,7 +178,7 @@ def softmax(x: torch.Tensor, axis: int = -1, dtype: Any = None, name: str | None
     """exp(x) / sum(exp(x)) along an axis."""
     x = _cast(x, dtype)
     need_float(x, "softmax")
-    return torch.softmax(x, axis)
+    return softmaxes.softmax(x, axis)
 
 
 @operation
@@ -185,7 +186,7 @@ def log_softmax(x: torch.Tensor, axis: int = -1, dtype: Any = None, name: str | 
     """log(softmax(x)) along an axis."""
     x = _cast(x, dtype)
     need_float(x, "log_softmax")
-    return torch.log_softmax(x, axis)
+    return softmaxes.log_softmax(x, axis)
 
 
 @operation
@@ -195,7 +196,7 @@ def gumbel_softmax(
     """A sample from the categories with logits x; `hard` gives ones and zeros with the gradient of the soft sample."""
     draws = plain(uniform_values(list(x.shape), 1e-5, 1.0, torch_dtype(x.dtype)))
     noise = -torch.log(-torch.log(draws))
-    soft = torch.softmax((torch.add(x, noise)) / single(temperature), axis)
+    soft = softmaxes.softmax(torch.add(x, noise) / single(temperature), axis)
     if not hard:
         return soft
     chosen = torch.zeros_like(soft).scatter_(axis, soft.argmax(axis, keepdim=True), 1.0)

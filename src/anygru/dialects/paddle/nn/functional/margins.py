@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 from ...tensor.operation import operation, plain
 from .loss import check_reduction, reduced
+from .softmaxes import log_softmax
 
 __all__ = [
     "dice_loss", "gaussian_nll_loss", "multi_label_soft_margin_loss", "multi_margin_loss", "npair_loss", "poisson_nll_loss",
@@ -109,7 +110,7 @@ def npair_loss(
     alike = (given == given.T).to(a.dtype)
     shares = alike / alike.sum(1, keepdim=True)
     penalty = (a.square().sum(1).mean() + p.square().sum(1).mean()) * 0.25 * l2_reg
-    return penalty - (shares * torch.log_softmax(a @ p.T, -1)).sum(1).mean()
+    return penalty - (shares * log_softmax(a @ p.T, -1)).sum(1).mean()
 
 
 @operation

@@ -18,6 +18,8 @@ __all__ = [
 ]  # fmt: skip
 
 Attr = ParamAttr | Initializer | str | bool | None
+# The layers of one and three dimensions have, and print, another format after their first call (Paddle 2.6.2, recorded).
+_AFTER_A_CALL = {"NC": "NCHW", "NCL": "NCHW", "NLC": "NHWC", "NCDHW": "NCHW", "NDHWC": "NHWC"}
 
 
 class LayerNorm(Layer):
@@ -97,6 +99,7 @@ class _BatchNormBase(KeepsPrecision, Layer):
             raise ValueError(
                 f"expected {' or '.join(f'{rank}D' for rank in self.ranks)} input (got {input.ndim}D input)"
             )
+        self._data_format = _AFTER_A_CALL.get(self._data_format, self._data_format)
         if self.training:
             warnings.warn("When training, we now always track global mean and variance.", UserWarning, stacklevel=2)
         return F.batch_norm(
@@ -162,13 +165,6 @@ class BatchNorm3D(_BatchNormBase):
         name: str | None = None,
     ) -> None:
         super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
-
-    def forward(self, input: torch.Tensor) -> Tensor:
-        """The normalized input."""
-        self._data_format = self._data_format.replace(
-            "D", ""
-        )  # Paddle 2.6.2 does so at the first call, and prints it (recorded)
-        return super().forward(input)
 
 
 class BatchNorm(_BatchNormBase):

@@ -1,12 +1,12 @@
 """Layers that are a function of `paddle.nn.functional` with its options fixed: one row of a table each."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from .layers import Layer
 
-Checks = Callable[[Mapping[str, Any]], None]
+Checks = Callable[[dict[str, Any]], None]
 
 
 class FunctionLayer(Layer):
@@ -64,7 +64,7 @@ def layer_of(
         shown: the options that the printed layer has; None also hides the layer's name.
         module: where the class is defined.
         named: whether the layer takes `name`.
-        check: raises for options that do not fit.
+        check: raises for options that do not fit, or puts them into the form that the attributes have.
         options: names and defaults in Paddle's order, `...` for one without a default.
     """
     kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty

@@ -97,8 +97,14 @@ class Upsample(layer_of("Upsample", vision.interpolate, "{}", "", __name__, **_R
         return f"{text}, data_format={self.data_format}" + (f", name={self._name}" if self._name else "")
 
 
+def _in_pairs(given: dict[str, Any]) -> None:
+    """One number stands for the height and the width."""
+    if isinstance(given["size"], int):
+        given["size"] = [given["size"]] * 2
+
+
 def _upsampling(name: str, function: Callable[..., Any]) -> type[FunctionLayer]:
-    layer = layer_of(name, function, "{}", "", __name__, **_SIZE, data_format="NCHW")
+    layer = layer_of(name, function, "{}", "", __name__, check=_in_pairs, **_SIZE, data_format="NCHW")
     layer.extra_repr = lambda self: (  # type: ignore[method-assign]
         f"{_extent(self)}, data_format={self.data_format}" + (f", name={self._name}" if self._name else "")
     )
