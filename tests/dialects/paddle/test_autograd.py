@@ -142,3 +142,12 @@ def test_torch_optimizers_meet_the_tensors_at_the_seams(optimizer):
     assert str(parameter.dtype) == "paddle.float32"
     with pytest.raises(ValueError, match="must be Tensor"):
         parameter.grad = None
+
+
+def test_a_weight_of_one_element_suits_a_scalar():
+    x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    (by_x,) = paddle.grad(paddle.matmul(x, y), [x], [paddle.ones([1])])
+    assert by_x.numpy().tolist() == [3.0, 4.0]
+    assert x._grad_ivar() is None
+    with pytest.raises(ValueError, match=r"grad_outputs\[0\] must have the shape \[2\]"):
+        paddle.grad(x * y, [x], [paddle.ones([3])])

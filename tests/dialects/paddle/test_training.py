@@ -1,5 +1,7 @@
 """Optimizers, schedulers, clipping, data, metrics, PyLayer, saving and loading: a whole training, and its pieces."""
 
+import io
+
 import numpy as np
 import pytest
 
@@ -325,3 +327,19 @@ def test_gradient_of_soft_labels_is_softmax_minus_label():
     assert loss.item() == pytest.approx(2.5471389, rel=1e-6)  # recorded from 2.6.2, as are the gradients
     np.testing.assert_allclose(logits.grad.numpy(), [[-0.2237785, -0.8324632, 0.3562417]], rtol=1e-6)
     assert label.grad is None
+
+
+def test_several_objects_in_one_file_object():
+    file = io.BytesIO()
+    for content in ({"w": paddle.ones([2])}, paddle.zeros([3]), {"epoch": 4}):
+        paddle.save(content, file)
+    file.seek(0)
+    assert paddle.load(file)["w"].numpy().tolist() == [1.0, 1.0]
+    assert paddle.load(file).shape == [3]
+    assert paddle.load(file) == {"epoch": 4}
+
+
+def test_the_protocol_has_an_old_name(tmp_path):
+    with pytest.warns(UserWarning, match="'pickle_protocol' is a deprecated argument"):
+        paddle.save({"w": paddle.ones([2])}, tmp_path / "old", pickle_protocol=2)
+    assert (tmp_path / "old").read_bytes()[:2] == b"\x80\x02"

@@ -2,6 +2,7 @@
 
 import io
 import os
+import pickletools
 import shutil
 import tempfile
 import warnings
@@ -75,11 +76,16 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
         obj: what to write; a layer's or optimizer's `state_dict()` most often.
         path: a file name, whose folder is made if need be, or a binary file object.
         protocol: of pickle: 2, 3 or 4.
-        configs: `use_binary_format` is not covered; other names are refused.
+        configs: `pickle_protocol` is an old name of `protocol`; `use_binary_format` is not covered; others are refused.
 
     Raises:
         ValueError: for a layer, another protocol, or a path that names no file.
     """
+    if "pickle_protocol" in configs:
+        protocol = configs.pop("pickle_protocol")
+        warnings.warn(
+            "'pickle_protocol' is a deprecated argument. Please use 'protocol' instead.", UserWarning, stacklevel=2
+        )
     for key, value in configs.items():
         if key != "use_binary_format":
             raise ValueError(f"The additional config ({key}) of `paddle.save` is not supported.")
@@ -198,7 +204,14 @@ def load(path: Any, **configs: Any) -> Any:
 def _load_from(file: Any) -> Any:
     if not isinstance(file, io.IOBase) and not hasattr(file, "read"):
         raise ValueError(f"paddle.load: path must be a file name or a binary file, got {type(file).__name__}")
+    content = file.read()
+    try:
+        end = 1 + max(place for _, _, place in pickletools.genops(content) if place is not None)
+    except ValueError:  # no pickle: the reader says what is wrong
+        end = len(content)
+    if end < len(content):  # several objects in one file: the next `load` goes on behind this one
+        file.seek(end - len(content), os.SEEK_CUR)
     with _spare_file() as spare:
         with open(spare, "wb") as target:
-            shutil.copyfileobj(file, target)
+            target.write(content[:end])
         return files.load(spare)

@@ -77,7 +77,7 @@ def grad(
         weights = list(grad_outputs) if isinstance(grad_outputs, (list, tuple)) else [grad_outputs]
         if len(weights) != len(ys):
             raise AssertionError("The length of grad_outputs must be equal to outputs")
-    weights = [torch.ones_like(y) if weight is None else weight for y, weight in zip(ys, weights, strict=True)]
+    weights = [_weight(y, weight, place) for place, (y, weight) in enumerate(zip(ys, weights, strict=True))]
     used = [(y, weight) for y, weight in zip(ys, weights, strict=True) if y.requires_grad]
     places = [place for place, x in enumerate(xs) if x.requires_grad]
     found: list[Any] = [None] * len(xs)
@@ -100,6 +100,17 @@ def grad(
                 "tensor or set allow_unused=True to get None result."
             )
     return found
+
+
+def _weight(y: torch.Tensor, weight: torch.Tensor | None, place: int) -> torch.Tensor:
+    """The weight of an output in its shape: Paddle 2.6.2 takes one of [1] for a scalar (its test of double gradients)."""
+    if weight is None:
+        return torch.ones_like(y)
+    if weight.numel() != y.numel():
+        raise ValueError(
+            f"(InvalidArgument) grad_outputs[{place}] must have the shape {list(y.shape)} of its output, got {list(weight.shape)}"
+        )
+    return weight if weight.ndim == y.ndim else weight.reshape(tuple(y.shape))
 
 
 def _walls(no_grad_vars: Any) -> list[torch.Tensor]:
