@@ -10,6 +10,7 @@ import anygru.dialects.mxnet as mx
 from anygru.dialects.mxnet import autograd, gluon, nd
 from anygru.dialects.mxnet.base import MXNetError
 from anygru.dialects.mxnet.gluon import nn, rnn
+from anygru.dialects.mxnet.gluon.contrib.rnn import dynamic_unroll
 
 
 class Scan(gluon.HybridBlock):
@@ -185,3 +186,21 @@ def test_an_executor_computes_and_sums_gradients():
     assert gradient.asnumpy().tolist() == [2, 2]
     given[:] = 0
     assert held.forward()[0].asnumpy().tolist() == [1, 1]
+
+
+def test_a_cell_in_a_loop_of_any_length():
+    cell = rnn.GRUCell(3, input_size=2)
+    cell.initialize(mx.init.Uniform(1))
+    rng = np.random.RandomState(2)
+    x, h = nd.array(rng.uniform(-1, 1, (4, 2, 2))), nd.array(rng.uniform(-1, 1, (2, 3)))
+    lengths = nd.array([2, 4])
+    for given in ({}, {"valid_length": lengths}):
+        expected, (last,) = cell.unroll(4, x, [h], layout="TNC", merge_outputs=True, **given)
+        found, (state,) = dynamic_unroll(cell, x, [h], **given)
+        np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), atol=1e-6)
+        np.testing.assert_allclose(state.asnumpy(), last.asnumpy(), atol=1e-6)
+        turned, _ = dynamic_unroll(cell, x.swapaxes(0, 1), [h], layout="NTC")
+    np.testing.assert_allclose(turned.asnumpy(), dynamic_unroll(cell, x, [h])[0].swapaxes(0, 1).asnumpy(), atol=1e-6)
+    outputs, _ = dynamic_unroll(cell, mx.sym.var("x"), [mx.sym.var("h")], valid_length=mx.sym.var("v"))
+    values = {name: parameter.data() for name, parameter in cell.collect_params().items()}
+    np.testing.assert_allclose(outputs.eval(x=x, h=h, v=lengths, **values)[0].asnumpy(), found.asnumpy(), atol=1e-6)

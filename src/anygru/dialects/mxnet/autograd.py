@@ -29,6 +29,9 @@ __all__ = [
 ]
 
 
+_RecordingStateScope = Scope
+
+
 def set_recording(is_recording: bool) -> bool:
     """Set the flag of recording; the flag as it was."""
     before = state.recording

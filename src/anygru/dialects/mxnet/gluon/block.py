@@ -1,6 +1,9 @@
 """`mxnet.gluon.block`: the blocks."""
-# ruff: noqa: F403 (names are gathered here to be taken from here)
+# ruff: noqa: F401, F403 (names are gathered here to be taken from here)
 
+from ..symbol.nesting import flatten as _flatten
+from ..symbol.nesting import take as _regroup
 from .blocks.base import *
 from .blocks.hybrid import *
 from .blocks.imported import *
+from .utils import HookHandle

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -121,12 +122,37 @@ def indent(text: str, spaces: int) -> str:
     return "\n".join([first, *(" " * spaces + line for line in others)])
 
 
+_indent = indent
+
+
 def brief(names: Any, limit: int = 7) -> str:
     """The first and last of many names, quoted."""
     names = list(names)
     if len(names) > limit:
         return f"{brief(names[: limit // 2], limit)}, ..., {brief(names[-limit // 2 :], limit)}"
     return ", ".join(f"'{name}'" for name in names)
+
+
+_brief_print_list = brief
+
+
+class HookHandle:
+    """Takes a hook away again: `detach()`, or leaving `with handle:`."""
+
+    def __init__(self, hooks: dict[int, Callable], hook: Callable) -> None:
+        self._hooks = hooks
+        self.id = id(self)
+        hooks[self.id] = hook
+
+    def detach(self) -> None:
+        """Take the hook away."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> "HookHandle":
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.detach()
 
 
 def shape_is_known(shape: tuple[int, ...] | None) -> bool:

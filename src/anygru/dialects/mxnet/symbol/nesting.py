@@ -41,11 +41,12 @@ def flatten(value: Any, what: str) -> tuple[list, Any]:
 
 def regroup(flat: list, form: Any) -> Any:
     """The nested value again."""
-    value, _ = _take(list(flat), form)
+    value, _ = take(list(flat), form)
     return value
 
 
-def _take(flat: list, form: Any) -> tuple[Any, list]:
+def take(flat: list, form: Any) -> tuple[Any, list]:
+    """The nested value again, and what is left of a longer list."""
     if isinstance(form, int):
         if form <= 0:
             if form == -1 and flat[0] is not None:
@@ -57,7 +58,7 @@ def _take(flat: list, form: Any) -> tuple[Any, list]:
         return flat[:form], flat[form:]
     parts = []
     for inner in form:
-        part, flat = _take(flat, inner)
+        part, flat = take(flat, inner)
         parts.append(part)
     return parts, flat
 

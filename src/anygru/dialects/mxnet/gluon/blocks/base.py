@@ -9,7 +9,7 @@ from ...base import DtypeLike
 from ...context import ContextLike
 from ...initializer import Initial
 from ...ndarray.utils import load, save
-from ..utils import brief, indent
+from ..utils import HookHandle, brief, indent
 from . import saving
 from .naming import BlockScope, new_names
 from .parameter import Parameter
@@ -17,25 +17,6 @@ from .parameter_dict import ParameterDict
 from .summary import print_summary
 
 __all__ = ["Block"]
-
-
-class HookHandle:
-    """Takes a hook away again: `detach()`, or leaving `with handle:`."""
-
-    def __init__(self, hooks: dict[int, Callable], hook: Callable) -> None:
-        self._hooks = hooks
-        self.id = id(self)
-        hooks[self.id] = hook
-
-    def detach(self) -> None:
-        """Take the hook away."""
-        self._hooks.pop(self.id, None)
-
-    def __enter__(self) -> "HookHandle":
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        self.detach()
 
 
 class Block:

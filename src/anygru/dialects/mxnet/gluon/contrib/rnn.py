@@ -13,7 +13,7 @@ from ..rnn.other_cells import LSTMCell
 from ..rnn.recurrent_cell import RecurrentCell
 from ..rnn.sequences import Sequence, Steps, operators_for
 
-__all__ = ["LSTMPCell", "VariationalDropoutCell"]
+__all__ = ["LSTMPCell", "VariationalDropoutCell", "dynamic_unroll"]
 
 
 class LSTMPCell(LSTMCell):
@@ -139,3 +139,48 @@ class VariationalDropoutCell(ModifierCell):
         """Values with one mask for all steps."""
         rate = getattr(self, f"drop_{name}")
         return F.Dropout(values, p=rate, axes=(sequence.axis,)) if rate else values
+
+
+def dynamic_unroll(
+    cell: RecurrentCell,
+    inputs: Data,
+    begin_state: list,
+    drop_inputs: float = 0,
+    drop_outputs: float = 0,
+    layout: str = "TNC",
+    valid_length: Data | None = None,
+) -> tuple[Any, list]:
+    """Run a cell over a sequence by `contrib.foreach`, so that a graph of it serves any number of steps.
+
+    Args:
+        cell: the cell.
+        inputs: [T, N, ...], or [N, T, ...] with `layout="NTC"`.
+        begin_state: the states before the first step.
+        drop_inputs, drop_outputs: the rates of a dropout that is the same at every step.
+        layout: the axes of inputs and outputs.
+        valid_length: [N] steps of each sequence; states stop there, and outputs beyond are zeros.
+
+    Returns:
+        The outputs of all steps, and the last states.
+    """
+    F, axis = operators_for(inputs), layout.find("T")
+    steps = inputs if axis == 0 else F.swapaxes(inputs, 0, axis)
+    if drop_inputs:
+        steps = F.Dropout(steps, p=drop_inputs, axes=(axis,))
+    states = list(begin_state) if isinstance(begin_state, (list, tuple)) else [begin_state]
+
+    def within(part: Data, before: list) -> tuple[Any, list]:
+        output, after = cell(part, before[:-1])
+        going_on = F.broadcast_greater(valid_length, before[-1])
+        return output, [*(F.where(going_on, *pair) for pair in zip(after, before, strict=False)), before[-1] + 1]
+
+    if valid_length is None:
+        outputs, states = F.contrib.foreach(cell, steps, states)
+    else:
+        outputs, states = F.contrib.foreach(within, steps, [*states, F.zeros((1,))])
+    if drop_outputs:
+        outputs = F.Dropout(outputs, p=drop_outputs, axes=(axis,))
+    outputs = outputs if axis == 0 else F.swapaxes(outputs, 0, axis)
+    if valid_length is None:
+        return outputs, states
+    return F.SequenceMask(outputs, sequence_length=valid_length, use_sequence_length=True, axis=axis), states[:-1]

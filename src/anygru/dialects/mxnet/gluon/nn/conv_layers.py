@@ -190,6 +190,9 @@ class _Pool(HybridBlock):
         )
 
 
+_Pooling = _Pool
+
+
 class _AvgPool(_Pool):
     """Average pooling."""
 

@@ -18,6 +18,8 @@ from .sharing import share
 
 __all__ = ["GRU", "LSTM", "RNN"]
 
+_RNNLayer = RecurrentLayer
+
 
 class GRU(RecurrentLayer):
     """A gated recurrent unit over sequences; the reset gate acts after the product, as in cuDNN.
