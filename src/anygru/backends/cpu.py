@@ -5,19 +5,18 @@ float32 and float64 go to them as they are; bfloat16 and float16 are converted, 
 """
 
 from collections.abc import Sequence
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..modifiers import NONE, Modifiers
-from . import cpu_calls, reference
+from . import cpu_calls, recorded
 from .cpu_backward import Backward
 from .cpu_calls import native
 from .cpu_cell import direct_cell as direct_cell
 from .cpu_prepared import Prepared as Prepared
-from .problem import Options, Problem, are_batched, plain_problem
+from .problem import Options, Problem, plain_problem
 
 _DTYPES = (torch.float32, torch.float64)
 _HALF_DTYPES = (torch.bfloat16, torch.float16)
@@ -51,8 +50,7 @@ def run(
     """As `reference.run`."""
     if problem.needs_grad:
         tensors = (input, h_0, *weights, *modifiers.present)
-        recorded: tuple[Tensor, Tensor] = _GRU.apply(problem, batch_sizes, None, *tensors)  # type: ignore[no-untyped-call]
-        return recorded
+        return recorded.run(_KERNELS, problem, batch_sizes, None, *tensors)
     if problem.dtype in _HALF_DTYPES:
         output, h_n, _ = forward(problem, input, h_0, weights, batch_sizes, False, modifiers)
         return output, h_n
@@ -80,8 +78,7 @@ def direct(
     problem = plain_problem(options.formula, layout, len(weights), input.dtype)
     if h_0 is None:
         h_0 = torch.zeros_like(found[1])
-    recorded: tuple[Tensor, Tensor] = _GRU.apply(problem, None, found, input, h_0, *weights)  # type: ignore[no-untyped-call]
-    return recorded
+    return recorded.run(_KERNELS, problem, None, found, input, h_0, *weights)
 
 
 def reserve_numel(
@@ -196,77 +193,4 @@ def backward(
     return call.compute(grad_output, grad_h_n)
 
 
-@cache
-def _nothing(dtype: torch.dtype) -> Tensor:
-    """A tensor without values."""
-    return torch.empty(0, dtype=dtype)
-
-
-class _GRU(torch.autograd.Function):
-    """The kernels as one node of autograd. Profilers show the names of these classes."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        problem: Problem,
-        batch_sizes: Tensor | None,
-        found: tuple[Tensor, Tensor, Tensor] | None,
-        *tensors: Tensor,
-    ) -> tuple[Tensor, Tensor]:
-        """found: what the forward pass returned, if it has been computed already."""
-        output, h_n, reserve = found or _Operands.of(problem, batch_sizes, tensors).forward()
-        ctx.problem, ctx.batch_sizes = problem, batch_sizes
-        # The output is saved without its version, since torch's own GRU lets it be changed in place; `changes` tells backward
-        # whether it was. It shares the output's version and none of its memory.
-        ctx.changes = output.detach()
-        ctx.changes.data = _nothing(output.dtype)
-        ctx.version = output._version
-        ctx.save_for_backward(output.data, reserve, *tensors)
-        ctx.set_materialize_grads(False)
-        return output, h_n
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        output, reserve, *tensors = ctx.saved_tensors
-        problem, needs = ctx.problem, ctx.needs_input_grad[3:]
-        call = _Operands.of(problem, ctx.batch_sizes, tensors)
-        grad_output, grad_h_n = grads
-        # Differentiated again, or many at once: only operations of torch can do that.
-        if torch.is_grad_enabled() or are_batched(grads):
-            grad_output = torch.zeros_like(output) if grad_output is None else grad_output
-            grad_h_n = torch.zeros_like(call.h_0) if grad_h_n is None else grad_h_n
-            return (
-                None,
-                None,
-                None,
-                *reference.gradients(problem, grad_output, grad_h_n, *call[1:5], needs, call.modifiers),
-            )
-        if ctx.changes._version != ctx.version:
-            output, _, reserve = call.forward()
-        return (
-            None,
-            None,
-            None,
-            *backward(problem, grad_output, grad_h_n, *call[1:5], output, reserve, needs, call.modifiers),
-        )
-
-
-class _Operands(NamedTuple):
-    """The tensors of a call."""
-
-    problem: Problem
-    input: Tensor
-    h_0: Tensor
-    weights: Sequence[Tensor]
-    batch_sizes: Tensor | None
-    modifiers: Modifiers
-
-    @classmethod
-    def of(cls, problem: Problem, batch_sizes: Tensor | None, tensors: Sequence[Tensor]) -> "_Operands":
-        """From input, h_0, the weights and the modifiers."""
-        end = 2 + problem.layout.num_layers * problem.layout.per_layer
-        modifiers = Modifiers.of(problem.modified, tensors[end:]) if problem.modified else NONE
-        return cls(problem, tensors[0], tensors[1], tensors[2:end], batch_sizes, modifiers)
-
-    def forward(self) -> tuple[Tensor, Tensor, Tensor]:
-        return forward(*self[:5], True, self.modifiers)
+_KERNELS = recorded.Kernels(forward, backward)

@@ -79,7 +79,7 @@ def _name(node: Any, tensor: Any) -> str:
         return "scalar_add"
     if kind in _LOSSES:
         return _LOSSES[kind][node._saved_reduction]
-    if kind == "_GRU":  # a layer of `backends.cpu`
+    if kind == "_GRU":  # a layer of `backends.recorded`
         return "stack" if len(tensor) > 1 else "view::unsqueeze"
     return _NAMES.get(kind) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()
 
