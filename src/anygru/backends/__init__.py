@@ -41,7 +41,7 @@ class Backend(Protocol):
     ) -> tuple[Tensor, Tensor]: ...
 
 
-NAMES = ("cpu", "cudnn", "aten", "reference")
+NAMES = ("cpu", "cudnn", "aten", "triton", "reference")
 """The backends, fastest first."""
 
 
