@@ -166,11 +166,9 @@ struct BackwardKernel {
                 store(s.gates + 3 * hidden, d.dn, s.left);
                 store(call.carry + b * call.pitch + block * L, d.dh);
             }
-            if (call.norm) {
-                through_norms(t, b, false);
-                through_norms(t, b, true);
-            }
         });
+        through_norms(t, size, false);
+        through_norms(t, size, true);
         exchange();
         multiply(t, size, {0, 2, 1, call.packed}, {hidden, 0, 2, nullptr}, parity,
                  [&](Real* carry, V sum, Index place) { settle(t, carry, sum, place); });
@@ -186,8 +184,8 @@ struct BackwardKernel {
                 store(s.gates + 2 * hidden, d.dn, s.left);
                 store(call.carry + b * call.pitch + block * L, d.dh);
             }
-            if (call.norm) through_norms(t, b, true);
         });
+        through_norms(t, size, true);
         exchange();
         const Real* candidate = call.packed ? call.packed + share.blocks * 2 * hidden * L : nullptr;
         multiply(t, size, {2 * hidden, 2, 1, candidate}, {}, parity, [&](Real* carry, V dp, Index place) {
@@ -198,14 +196,24 @@ struct BackwardKernel {
             store(call.grad_gates + row * width + at, dp * h * r * (Real(1) - r), left);
             store(carry, fused(dp, masked(b, at, r), load(carry)));
         });
-        for_rows(call.norm ? size : 0, [&](Index, Index b) { through_norms(t, b, false); });
+        through_norms(t, size, false);
         exchange();
         multiply(t, size, {0, 0, 2, call.packed}, {}, parity,
                  [&](Real* carry, V sum, Index place) { settle(t, carry, sum, place); });
     }
 
-    // Gradients of the reset and update gates, or those of the candidate, on to the products with state and input.
-    void through_norms(Index t, Index b, bool candidate) const {
+    // Gradients of the reset and update gates, or those of the candidate, on to the products with state and input,
+    // where these are normalised.
+    void through_norms(Index t, Index size, bool candidate) const {
+        if (!call.norm) return;
+        for (OwnRows own(share, size); own.next();)
+            for_few_rows(own.first, own.last,
+                         [&](Index b, auto count) { through_norms_of<decltype(count)::value>(t, b, candidate); });
+    }
+
+    // The same for R rows from b on.
+    template <Index R>
+    void through_norms_of(Index t, Index b, bool candidate) const {
         const Index row = call.sequence.first_row(t) + b;
         const NormRow<const Real> kept(call.norm_kept, row, hidden);
         Real* const gates = call.grad_gates + row * width;
@@ -215,11 +223,14 @@ struct BackwardKernel {
         const Index from_input = call.reset_before ? at : at + hidden;
         const Index from_state = call.reset_before ? at : candidate ? 0 : hidden;
         const int count = candidate ? 1 : 2;
-        through_norm(count, hidden, gates + from_input, call.norm.gain_ih + at, kept.input + at,
-                     kept.scales[candidate ? 1 : 0], sums + at, sums + 6 * hidden + at, inputs + at);
-        through_norm(count, hidden, gates + from_state, call.norm.gain_hh + at, kept.state + at,
-                     kept.scales[candidate ? 3 : 2], sums + 3 * hidden + at, sums + 9 * hidden + at,
-                     gates + from_state);
+        const auto scale = [&](int which) {
+            return [=](Index r) ANYGRU_INLINED { return kept.scales[r * norm_width(hidden) + which]; };
+        };
+        through_norm<R, Real>(count, hidden, {gates + from_input, width}, call.norm.gain_ih + at, kept.input + at,
+                              scale(candidate ? 1 : 0), sums + at, sums + 6 * hidden + at, {inputs + at, 3 * hidden});
+        through_norm<R, Real>(count, hidden, {gates + from_state, width}, call.norm.gain_hh + at, kept.state + at,
+                              scale(candidate ? 3 : 2), sums + 3 * hidden + at, sums + 9 * hidden + at,
+                              {gates + from_state, width});
     }
 
     // The gradient of the state as products of step t read it, added to the carry, and on to the state before it was

@@ -146,20 +146,40 @@ struct ForwardKernel {
         for (Index i = 0; i < count; ++i) {
             const Index t = step_at(done + i);
             const Index first_row = call.sequence.first_row(t);
-            for_rows(call.sequence.size(t), [&](Index, Index b) { norm().inputs(inputs, slot++, first_row + b); });
+            for_few(call.sequence.size(t), [&](Index, Index b, auto count) {
+                norm().template inputs<decltype(count)::value>(inputs, slot, first_row + b);
+                slot += count.value;
+            });
         }
     }
 
     // The products with the state of all rows, for the gates from `first` to `last`.
     void normalise_products(const Step& now, int first, int last) {
         const Index first_row = call.sequence.first_row(now.t);
-        for_rows(now.size, [&](Index i, Index b) { norm().products(products, i, first_row + b, first, last); });
+        for_few(now.size, [&](Index i, Index b, auto count) {
+            norm().template products<decltype(count)::value>(products, i, first_row + b, first, last);
+        });
     }
 
     // One step of this thread's rows and blocks; slot is the number of its first row in the chunk. Returns its rows.
     Index step(Index t, Index parity, Index slot) {
+        fetch_factors(t);
         const bool modified = call.held || call.modifiers.zoneout.data || call.modifiers.candidate.data || call.norm;
         return modified ? step_of<true>(t, parity, slot) : step_of<false>(t, parity, slot);
+    }
+
+    // The factors of this step (and the decay before the one that follows) on their way to the cache while products are
+    // computed: they are read block by block, an order that the CPU does not foresee.
+    void fetch_factors(Index t) {
+        const Modifiers<Real>& own = call.modifiers;
+        const NextRows ahead = next_rows(call, t);
+        const Index now = call.sequence.first_row(t), size = call.sequence.size(t);
+        const Index first = share.first_block * L, last = share.last_block * L;
+        for_rows(size, [&](Index, Index b) {
+            fetch(own.zoneout, now + b, first, last);
+            fetch(own.candidate, now + b, first, last);
+            if (b < ahead.size) fetch(own.decay, ahead.first_row + b, first, last);
+        });
     }
 
     template <bool Modified>
@@ -267,6 +287,14 @@ struct ForwardKernel {
         Index i = 0;
         for (OwnRows own(share, size); own.next();)
             for (Index b = own.first; b < own.last; ++b) work(i++, b);
+    }
+
+    // The same for a few neighbouring rows: work(the first row's number, its b, how many as a Constant).
+    template <class Work>
+    ANYGRU_INLINE void for_few(Index size, const Work& work) {
+        Index before = 0;
+        for (OwnRows own(share, size); own.next(); before += own.last - own.first)
+            for_few_rows(own.first, own.last, [&](Index b, auto count) { work(before + b - own.first, b, count); });
     }
 
     // Calls work(b, block, sums of the products with the state, those with the input) for each own row and block: of

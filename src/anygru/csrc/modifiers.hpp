@@ -14,6 +14,15 @@ ANYGRU_INLINE Vector<Real> factors_at(const Factors<Real>& factors, Index row, I
     return load(factors.data + row * factors.width + at, left);
 }
 
+// Fetches the factors of units first .. last - 1 into the cache.
+template <class Real>
+ANYGRU_INLINE void fetch(const Factors<Real>& factors, Index row, Index first, Index last) {
+    if (!factors.data || factors.width <= 1) return;
+    const Real* const from = factors.data + row * factors.width;
+    if (last > factors.width) last = factors.width;
+    for (Index at = first; at < last; at += 64 / Index(sizeof(Real))) __builtin_prefetch(from + at);
+}
+
 // The state h of these units times its decay.
 template <class Real>
 ANYGRU_INLINE Vector<Real> decayed(const Factors<Real>& decay, Index row, Index at, Index left, Vector<Real> h) {

@@ -5,9 +5,15 @@
 #include "call.hpp"
 #include "partition.hpp"
 #include "simd.hpp"
+#include "tile.hpp"
 
 namespace anygru {
 namespace ANYGRU_VARIANT {
+
+template <Index N>
+struct Constant {
+    static constexpr Index value = N;
+};
 
 // As in torch.nn.LayerNorm and in the code of Ba et al.
 constexpr double norm_epsilon = 1e-5;
@@ -41,52 +47,99 @@ ANYGRU_INLINE void for_units(int gates, Index hidden, const Work& work) {
             work(gate, block, gate * hidden + block * L, hidden - block * L);
 }
 
-// Normalises the values of some gates in a row, and multiplies them with their gain [gates, hidden]; at(gate, block)
-// tells where a vector of them lies, with zeros past the last unit. What is normalised goes to `kept` [gates, hidden],
-// if given. Returns the factor.
-template <class Real, class At>
-ANYGRU_INLINE Real normalise(int gates, Index hidden, const At& at, const Real* gain, Real* kept) {
-    using V = Vector<Real>;
-    const Real count = Real(gates * hidden);
-    UnitSum<Real> sum, squares;
-    for_units<Real>(gates, hidden,
-                    [&](int gate, Index block, Index, Index) ANYGRU_INLINED { sum.add(block, load(at(gate, block))); });
-    const Real mean = sum.total() / count;
-    for_units<Real>(gates, hidden, [&](int gate, Index block, Index, Index left) ANYGRU_INLINED {
-        V distance = load(at(gate, block)) - mean;
-        for (Index lane = left; lane < lanes<Real>; ++lane) distance[lane] = 0;
-        squares.add(block, distance * distance);
-    });
-    const Real scale = 1 / root(squares.total() / count + Real(norm_epsilon));
-    for_units<Real>(gates, hidden, [&](int gate, Index block, Index place, Index left) ANYGRU_INLINED {
-        Real* const values = at(gate, block);
-        const V normal = (load(values) - mean) * scale;
-        if (kept) store(kept + place, normal, left);
-        store(values, normal * load(gain + place, left));
-    });
-    return scale;
+// Rows that are normalised together: their sums do not wait for each other.
+constexpr Index rows_at_once = 4;
+static_assert(norm_tile % rows_at_once == 0 && tile_rows % rows_at_once == 0);
+
+// Calls work(first, constant number of rows) for rows first .. last - 1, a few at a time.
+template <class Work>
+ANYGRU_INLINE void for_few_rows(Index first, Index last, const Work& work) {
+    for (; first + rows_at_once <= last; first += rows_at_once) work(first, Constant<rows_at_once>{});
+    for (; first < last; ++first) work(first, Constant<1>{});
 }
 
-// Back through `normalise`: from the gradient [gates, hidden] of its result to that of its values; `out` may be where
-// the gradient lies. Adds to the gradients of gain and bias.
-template <class Real>
-ANYGRU_INLINE void through_norm(int gates, Index hidden, const Real* gradient, const Real* gain, const Real* normal,
-                                Real scale, Real* grad_gain, Real* grad_bias, Real* out) {
+// Normalises the values of some gates in each of R rows, and multiplies them with their gain [gates, hidden];
+// at(r, gate, block) tells where a vector of row r lies, with zeros past the last unit. What is normalised goes to
+// `kept`, [gates, hidden] for each row, norm_width(hidden) apart, if given. Puts the factors into scales [R].
+template <Index R, class Real, class At>
+ANYGRU_INLINE void normalise(int gates, Index hidden, const At& at, const Real* gain, Real* kept, Real* scales) {
     using V = Vector<Real>;
     const Real count = Real(gates * hidden);
-    UnitSum<Real> sum, share;
-    for_units<Real>(gates, hidden, [&](int, Index block, Index place, Index left) ANYGRU_INLINED {
-        const V given = load(gradient + place, left), own = given * load(gain + place, left);
-        const V values = load(normal + place, left);
-        sum.add(block, own);
-        share.add(block, own * values);
-        store(grad_gain + place, fused(given, values, load(grad_gain + place, left)), left);
-        store(grad_bias + place, load(grad_bias + place, left) + given, left);
+    const Index width = norm_width(hidden);
+    UnitSum<Real> sums[R], squares[R];
+    for_units<Real>(gates, hidden, [&](int gate, Index block, Index, Index) ANYGRU_INLINED {
+#pragma GCC unroll 4
+        for (Index r = 0; r < R; ++r) sums[r].add(block, load(at(r, gate, block)));
     });
-    const Real mean = sum.total() / count, along = share.total() / count;
+    Real means[R];
+    for (Index r = 0; r < R; ++r) means[r] = sums[r].total() / count;
+    for_units<Real>(gates, hidden, [&](int gate, Index block, Index, Index left) ANYGRU_INLINED {
+#pragma GCC unroll 4
+        for (Index r = 0; r < R; ++r) {
+            V distance = load(at(r, gate, block)) - means[r];
+            for (Index lane = left; lane < lanes<Real>; ++lane) distance[lane] = 0;
+            squares[r].add(block, distance * distance);
+        }
+    });
+    for (Index r = 0; r < R; ++r) scales[r] = 1 / root(squares[r].total() / count + Real(norm_epsilon));
+    for_units<Real>(gates, hidden, [&](int gate, Index block, Index place, Index left) ANYGRU_INLINED {
+        const V factor = load(gain + place, left);
+#pragma GCC unroll 4
+        for (Index r = 0; r < R; ++r) {
+            Real* const values = at(r, gate, block);
+            const V normal = (load(values) - means[r]) * scales[r];
+            if (kept) store(kept + r * width + place, normal, left);
+            store(values, normal * factor);
+        }
+    });
+}
+
+// R rows of a gradient, so far apart.
+template <class Real>
+struct GradientRows {
+    Real* data;
+    Index pitch;
+};
+
+// Back through `normalise`: from the gradients [gates, hidden] of its results to those of its values; `out` may be
+// where the gradients lie. normal: what was kept; scale(r): the factor of row r. Adds to the gradients of gain and
+// bias, row by row.
+template <Index R, class Real, class Scale>
+ANYGRU_INLINE void through_norm(int gates, Index hidden, const GradientRows<Real>& gradient, const Real* gain,
+                                const Real* normal, const Scale& scale, Real* grad_gain, Real* grad_bias,
+                                const GradientRows<Real>& out) {
+    using V = Vector<Real>;
+    const Real count = Real(gates * hidden);
+    const Index width = norm_width(hidden);
+    UnitSum<Real> sums[R], shares[R];
+    for_units<Real>(gates, hidden, [&](int, Index block, Index place, Index left) ANYGRU_INLINED {
+        const V factor = load(gain + place, left);
+        V of_gain = load(grad_gain + place, left), of_bias = load(grad_bias + place, left);
+#pragma GCC unroll 4
+        for (Index r = 0; r < R; ++r) {
+            const V given = load(gradient.data + r * gradient.pitch + place, left), own = given * factor;
+            const V values = load(normal + r * width + place, left);
+            sums[r].add(block, own);
+            shares[r].add(block, own * values);
+            of_gain = fused(given, values, of_gain);
+            of_bias += given;
+        }
+        store(grad_gain + place, of_gain, left);
+        store(grad_bias + place, of_bias, left);
+    });
+    Real means[R], along[R], scales[R];
+    for (Index r = 0; r < R; ++r) {
+        means[r] = sums[r].total() / count, along[r] = shares[r].total() / count;
+        scales[r] = scale(r);
+    }
     for_units<Real>(gates, hidden, [&](int, Index, Index place, Index left) ANYGRU_INLINED {
-        const V own = load(gradient + place, left) * load(gain + place, left);
-        store(out + place, (own - mean - load(normal + place, left) * along) * scale, left);
+        const V factor = load(gain + place, left);
+#pragma GCC unroll 4
+        for (Index r = 0; r < R; ++r) {
+            const V own = load(gradient.data + r * gradient.pitch + place, left) * factor;
+            const V values = load(normal + r * width + place, left);
+            store(out.data + r * out.pitch + place, (own - means[r] - values * along[r]) * scales[r], left);
+        }
     });
 }
 
@@ -109,32 +162,35 @@ template <class Real>
 struct ForwardNorm {
     const Forward<Real>& call;
 
-    // The product of one row with the input, in `places`.
+    // The products of R rows with the input, in `places`.
+    template <Index R>
     void inputs(const Place<Real>* places, Index place, Index row) const {
         const NormRow<Real> kept(call.norm_kept, row, call.hidden);
         for (int gate = 0; gate <= 2; gate += 2)
-            one(places, place, gate * lanes<Real>, gate, call.norm.gain_ih, kept.input, kept.scales);
+            some<R>(places, place, gate * lanes<Real>, gate, call.norm.gain_ih, kept.input, kept.scales);
     }
 
-    // That with the state, of the gates from `first` to `last`.
+    // Those with the state, of the gates from `first` to `last`.
+    template <Index R>
     void products(const Place<Real>* places, Index place, Index row, int first, int last) const {
         const NormRow<Real> kept(call.norm_kept, row, call.hidden);
         for (int gate = first; gate <= last; gate += 2)
-            one(places, place, (gate - first) * lanes<Real>, gate, call.norm.gain_hh, kept.state,
-                kept.scales ? kept.scales + 2 : nullptr);
+            some<R>(places, place, (gate - first) * lanes<Real>, gate, call.norm.gain_hh, kept.state,
+                    kept.scales ? kept.scales + 2 : nullptr);
     }
 
 private:
     // Both update gates (gate = 0), or the candidate (2).
-    void one(const Place<Real>* places, Index place, Index skip, int gate, const Real* gain, Real* kept,
-             Real* scales) const {
+    template <Index R>
+    void some(const Place<Real>* places, Index place, Index skip, int gate, const Real* gain, Real* kept,
+              Real* kept_scales) const {
         const Index hidden = call.hidden;
-        const auto at = [&](int next, Index block) ANYGRU_INLINED {
-            return places[block].at + place * places[block].pitch + skip + next * lanes<Real>;
+        const auto at = [&](Index r, int next, Index block) ANYGRU_INLINED {
+            return places[block].at + (place + r) * places[block].pitch + skip + next * lanes<Real>;
         };
-        const Real scale =
-            normalise(gate ? 1 : 2, hidden, at, gain + gate * hidden, kept ? kept + gate * hidden : nullptr);
-        if (scales) scales[gate / 2] = scale;
+        Real scales[R];
+        normalise<R>(gate ? 1 : 2, hidden, at, gain + gate * hidden, kept ? kept + gate * hidden : nullptr, scales);
+        for (Index r = 0; kept_scales && r < R; ++r) kept_scales[r * norm_width(hidden) + gate / 2] = scales[r];
     }
 };
 
