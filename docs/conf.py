@@ -1,7 +1,9 @@
 """Settings of Sphinx, which builds the documentation: `make docs`."""
 
+import inspect
 import sys
 from pathlib import Path
+from typing import Any
 
 import anygru
 
@@ -40,3 +42,16 @@ autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
+
+
+def _signature_of_init(app: Any, what: str, name: str, value: Any, options: Any, given: str, returns: str) -> Any:
+    """A class whose `__new__` takes anything is shown with the arguments of its `__init__`."""
+    if what == "class" and given is not None and "*args" in given:
+        parameters = list(inspect.signature(value.__init__).parameters.values())[1:]
+        plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
+        return str(inspect.Signature(plain)), returns
+    return None
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-signature", _signature_of_init)
