@@ -53,5 +53,12 @@ def _signature_of_init(app: Any, what: str, name: str, value: Any, options: Any,
     return None
 
 
+def _without_field_numbers(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Drop the docstring that Python gives a field of a named tuple."""
+    if lines and lines[0].startswith("Alias for field number"):
+        lines.clear()
+
+
 def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", _without_field_numbers)
     app.connect("autodoc-process-signature", _signature_of_init)

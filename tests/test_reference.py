@@ -32,7 +32,7 @@ def documented() -> set[str]:
     """The full names that the pages document, by themselves or as members of their module."""
     found = set()
     for page in PAGES:
-        for kind, name in re.findall(r"^\.\. auto(\w+):: anygru\.([\w.]+)$", page.read_text(), re.MULTILINE):
+        for kind, name in re.findall(r"^\.\. (?:py:|auto)(\w+):: anygru\.([\w.]+)$", page.read_text(), re.MULTILINE):
             found |= {f"{name}.{member}" for member in defined(name)} if kind == "module" else {name}
     return found
 

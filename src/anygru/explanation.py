@@ -24,7 +24,7 @@ class Explanation:
     backend: str
     """The backend that computes the call."""
     reasons: Mapping[str, str | None]
-    """Each backend's reason for not taking it; None: it could."""
+    """Each backend's reason for not taking the call, or None if it can."""
     problem: Problem
     named: str | None = None
     """The backend that the layer asks for by name."""
@@ -61,7 +61,7 @@ def explain(
         resets, decay: whether the call has these.
 
     Raises:
-        The errors that the call itself would raise, BackendError included where the layer names a backend.
+        Exception: what the call itself would raise, such as BackendError if the layer names a backend that cannot take it.
 
     Example:
         >>> print(anygru.explain(anygru.GRU(3, 4, activation="relu"), torch.randn(5, 2, 3)))  # doctest: +SKIP

@@ -122,10 +122,10 @@ def gru(
         backend: None for the fastest that can, or a name of `anygru.backends.NAMES`.
 
     Returns:
-        output in the form of the input, with D*H features, and h_n [L*D, B, H] ([L*D, H] for one sequence): the state after
-        each sequence's own last step (for the reverse direction, its first). With return_states also the states before any
-        dropout between the layers: [L*D, T, B, H] ([L*D, B, T, H] if batch_first, [L*D, T, H] for one sequence), for a list
-        a list of [L*D, L_b, H]; a PackedSequence has data [N, L*D, H], a nested tensor is [B, (L_b), L*D, H].
+        The output in the form of the input, with D*H features, and h_n [L*D, B, H] ([L*D, H] for one sequence), the state
+        after each sequence's own last step (for the reverse direction, its first). With return_states also the states before
+        any dropout between the layers, [L*D, T, B, H] ([L*D, B, T, H] if batch_first, [L*D, T, H] for one sequence); for a
+        list a list of [L*D, L_b, H]; a PackedSequence has data [N, L*D, H], a nested tensor is [B, (L_b), L*D, H].
 
     Raises:
         ArgumentError (a ValueError): a shape, number or name that does not fit; the message names the argument.

@@ -29,7 +29,7 @@ class GRU(RNNNames, Recurrent):
     Args:
         input_size: features I of a step; None: taken from the first input (the layer is lazy until then, as torch's lazy
             modules are).
-        hidden_size: features H of the state.
+        hidden_size: hidden size H.
         num_layers, bias, batch_first, dropout, bidirectional, device, dtype: as torch.nn.GRU.
         reset: "after" (torch, cuDNN) or "before" (Cho et al. 2014); see `anygru.formula`.
         gate_activation, activation: names of `anygru.formula.ACTIVATIONS` or callables, for gates and candidate.
@@ -360,8 +360,8 @@ class FrozenGRU(FrozenSequence):
 
     Args:
         weights: how weight matrices are stored: "float32", "bfloat16" or "int8".
-        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device: as for `GRU`. Dropout is kept for
-            `thaw`, and does not act.
+        input_size, hidden_size, num_layers, bias, batch_first, bidirectional, device: as for `GRU`.
+        dropout: kept for `thaw`; it has no effect.
         reset, gate_activation, activation, backend: as for `GRU`.
 
     Example:

@@ -14,7 +14,7 @@ from torch import Tensor
 from .errors import ArgumentError, ArgumentTypeError
 
 KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "gain_ih", "gain_hh")
-"""The tensors of one direction of one layer: those that it may have."""
+"""The tensors that one direction of one layer may have."""
 
 
 class Layout(NamedTuple):

@@ -45,7 +45,7 @@ class Problem(NamedTuple):
     ragged: bool
     """The input is packed rows [N, I] with batch sizes, not [T, B, I]."""
     empty: bool
-    """No sequence, no step, or no feature: nothing to compute."""
+    """There is nothing to compute, since no sequence, no step or no feature came."""
     needs_grad: bool
     """A gradient will be asked of the result."""
     transformed: bool

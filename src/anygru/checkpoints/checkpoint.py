@@ -51,12 +51,12 @@ class Checkpoint:
 
     @property
     def tensors(self) -> "dict[str, torch.Tensor]":
-        """Every tensor by its flat name. They share the file's memory: clone what is to be changed in place."""
+        """Every tensor by its flat name. Tensors share the file's memory; clone one before you change it in place."""
         return {name: stored.tensor() for name, stored in self.stored.items()}
 
     @cached_property
     def values(self) -> dict[str, Any]:
-        """Every value that is no tensor, by its flat name: numbers, texts, lists of them, None."""
+        """Every value that is not a tensor (numbers, texts, lists of them, None), by its flat name."""
         return {name: leaf for name, leaf in self._flat.items() if not isinstance(leaf, Stored)}
 
     @cached_property
@@ -126,7 +126,8 @@ def load_checkpoint(
         ArgumentTypeError: `path` is no path, `bidirectional` no collection of names, or `limit` no number.
         ArgumentError: `limit` is negative.
 
-    Example:
+    Example::
+
         checkpoint = anygru.load_checkpoint("model.params")
         layer = checkpoint.gru("encoder")
     """

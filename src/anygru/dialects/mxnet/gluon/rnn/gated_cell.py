@@ -20,7 +20,7 @@ class GatedCell(HybridRecurrentCell):
         input_size: features of the input, C; 0 waits for the first input.
         initializers: of the two weights and the two biases.
         prefix, params: as for `Block`.
-        state_size: features of the state that the second product takes, if they are not H.
+        state_size: size of the state that the second product takes, if it is not H.
     """
 
     # How many states of shape [N, H] there are.

@@ -55,7 +55,7 @@ class GRUCell(GatedCell):
     """One step of a GRU; the reset gate acts after the product.
 
     Args:
-        hidden_size: features of the state, H.
+        hidden_size: hidden size H.
         i2h_weight_initializer, h2h_weight_initializer: initializers of the weights.
         i2h_bias_initializer, h2h_bias_initializer: initializers of the biases.
         input_size: features of the input, C; 0 waits for the first input.

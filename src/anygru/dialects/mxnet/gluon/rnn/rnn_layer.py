@@ -25,7 +25,7 @@ class GRU(RecurrentLayer):
     """A gated recurrent unit over sequences; the reset gate acts after the product, as in cuDNN.
 
     Args:
-        hidden_size: features of the state, H.
+        hidden_size: hidden size H.
         num_layers: layers, L.
         layout: "TNC" or "NTC": the axes of inputs and outputs.
         dropout: probability of zeroing an element between layers, when training.

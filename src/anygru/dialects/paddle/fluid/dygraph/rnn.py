@@ -50,7 +50,7 @@ class GRUCell(Layer):
     """One step of a GRU.
 
     Args:
-        hidden_size: features H of the state.
+        hidden_size: hidden size H.
         input_size: features I of the input.
         param_attr: attributes of the weights; a name gets the suffix of each (`_weight_ih` ...). Xavier unless it says more.
         bias_attr: attributes of the biases; zeros unless it says more.

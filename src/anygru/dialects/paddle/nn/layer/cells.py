@@ -164,7 +164,7 @@ class GRUCell(Cell):
 
     Args:
         input_size: features of the input.
-        hidden_size: features of the state, above 0.
+        hidden_size: hidden size H, above 0.
         weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr: attributes of the parameters. False for a weight keeps
             ones, for a bias zeros, neither trained. Initial values are uniform within 1 / sqrt(hidden_size) of 0.
         name: kept for scripts.

@@ -319,7 +319,7 @@ class GRU(RNNBase):
 
     Args:
         input_size: features of the input.
-        hidden_size: features of the state in one direction.
+        hidden_size: hidden size H of one direction.
         num_layers: layers on top of one another.
         direction: 'forward', or 'bidirect' / 'bidirectional'.
         time_major: input and output are [T, B, ...] instead of [B, T, ...].
