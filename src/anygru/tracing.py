@@ -92,18 +92,43 @@ def _problem(
     facts: _Facts,
     keep: bool,
 ) -> Problem:
-    bidirectional, bias, reverse, norm, reset, gate_activation, activation, _ = facts
+    layout, formula, _ = read_facts(weights, facts)
+    return problem_of(input, h_0, layout, formula, batch_sizes, modifiers)._replace(needs_grad=keep)
+
+
+def read_facts(weights: Sequence[Tensor], facts: _Facts) -> tuple[Layout, Formula, str | None]:
+    """The layout, the formula and the name of the backend."""
+    bidirectional, bias, reverse, norm, reset, gate_activation, activation, backend = facts
+    formula = Formula(reset, gate_activation, activation)
+    return count_layers(weights, bidirectional, bias, reverse, norm), formula, backend
+
+
+def problem_of(
+    input: Tensor, h_0: Tensor, layout: Layout, formula: Formula, batch_sizes: Tensor | None, modifiers: Modifiers
+) -> Problem:
+    """The problem of a node that runs, without gradients."""
     return Problem(
         input.device.type,
         input.dtype,
-        count_layers(weights, bidirectional, bias, reverse, norm),
-        Formula(reset, gate_activation, activation),
+        layout,
+        formula,
         ragged=batch_sizes is not None,
         empty=input.numel() == 0 or h_0.numel() == 0,
-        needs_grad=keep,
+        needs_grad=False,
         transformed=False,
         modified=modifiers.names,
     )
+
+
+def own_results(output: Tensor, h_n: Tensor) -> tuple[Tensor, Tensor]:
+    """As a node returns them: neither its input nor a view, and in the layout of `fake_results`."""
+    return output.contiguous(), h_n.clone(memory_format=torch.contiguous_format)
+
+
+def fake_results(input: Tensor, h_0: Tensor, bidirectional: bool) -> tuple[Tensor, Tensor]:
+    """Output and h_n by their shapes alone."""
+    output = input.new_empty((*input.shape[:-1], h_0.shape[2] * (2 if bidirectional else 1)))
+    return output, torch.empty_like(h_0, memory_format=torch.contiguous_format)
 
 
 class _Keeping(backends.Backend, Protocol):
@@ -160,17 +185,14 @@ def _forward(
         return backend.forward(problem, input, h_0, weights, batch_sizes, True, modifiers)
     with torch.no_grad():
         output, h_n = backend.run(problem._replace(needs_grad=False), input, h_0, weights, batch_sizes, modifiers)
-    # What a node returns may be neither its input nor a view, and has the layout that the fake says.
-    return output.contiguous(), h_n.clone(memory_format=torch.contiguous_format), input.new_empty(0)
+    return *own_results(output, h_n), input.new_empty(0)
 
 
 def _fake_forward(
     input: Tensor, h_0: Tensor, weights: list[Tensor], batch_sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
     modifiers, (*facts, keep) = Modifiers(*rest[:4]), rest[4:]
-    features = h_0.shape[2] * (2 if facts[0] else 1)
-    output = input.new_empty((*input.shape[:-1], features))
-    h_n = torch.empty_like(h_0, memory_format=torch.contiguous_format)
+    output, h_n = fake_results(input, h_0, facts[0])
     reserve = 0
     if keep and not (batch_sizes is not None and input.dim() == 3):
         # Empty batches take another backend; a graph with symbolic sizes is traced for those that are not.

@@ -11,13 +11,12 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from . import sequences, tracing
-from .backends.problem import Problem
 from .decays import to_rows
 from .formula import Formula
 from .frozen_weights import FrozenWeights
 from .modifiers import Modifiers
 from .quantization import Stored, dequantize_all
-from .weights import Layout, count_layers
+from .weights import Layout
 
 _library = torch.library.Library("anygru", "FRAGMENT")
 _library.define(
@@ -60,9 +59,7 @@ def _frozen(values: Sequence[Tensor], scales: Sequence[Tensor], facts: tuple[Any
     entry = _packed.get(values[0])
     if entry is not None and entry[:2] == (facts, marks):
         return cast(FrozenWeights, entry[2])
-    bidirectional, bias, reverse, norm, *formula, backend = facts
-    layout = count_layers(values, bidirectional, bias, reverse, norm)
-    frozen = FrozenWeights(join(values, scales), layout, Formula(*formula), backend)
+    frozen = FrozenWeights(join(values, scales), *tracing.read_facts(values, facts))
     _packed[values[0]] = (facts, marks, frozen)
     return frozen
 
@@ -82,22 +79,9 @@ def _forward(
         output, h_n = _forward(rows.data, rows.sort_state(h_0), values, scales, rows.batch_sizes, *own, *facts)
         return cast(Tensor, rows.restore(output)), rows.unsort_state(h_n)
     frozen = _frozen(values, scales, facts)
-    empty = input.numel() == 0 or h_0.numel() == 0
-    problem = Problem(
-        input.device.type,
-        input.dtype,
-        frozen.layout,
-        frozen.formula,
-        ragged=batch_sizes is not None,
-        empty=empty,
-        needs_grad=False,
-        transformed=False,
-        modified=modifiers.names,
-        rounds_rows=frozen.rounds_rows,
-    )
-    output, h_n = frozen.run(problem, input, h_0, batch_sizes, modifiers)
-    # What a node returns may be neither its input nor a view.
-    return output.contiguous(), h_n.clone(memory_format=torch.contiguous_format)
+    problem = tracing.problem_of(input, h_0, frozen.layout, frozen.formula, batch_sizes, modifiers)
+    problem = problem._replace(rounds_rows=frozen.rounds_rows)
+    return tracing.own_results(*frozen.run(problem, input, h_0, batch_sizes, modifiers))
 
 
 def _fake_forward(
@@ -108,9 +92,7 @@ def _fake_forward(
     batch_sizes: Tensor | None,
     *rest: Any,
 ) -> tuple[Tensor, Tensor]:
-    features = h_0.shape[2] * (2 if rest[4] else 1)
-    h_n = torch.empty_like(h_0, memory_format=torch.contiguous_format)
-    return input.new_empty((*input.shape[:-1], features)), h_n
+    return tracing.fake_results(input, h_0, rest[4])
 
 
 _library.impl("frozen_gru", _forward, "CompositeExplicitAutograd")
