@@ -1,0 +1,102 @@
+"""What frozen layers cannot go below on this machine: its multiply-add units, and the reading of weights.
+
+    python benchmarks/frozen_limits.py [FOLDER]
+
+Writes `frozen_limits.md` into FOLDER or `results`. The loops of `units.cpp`, which is compiled with `c++` for this CPU (AVX-512
+with VNNI), take turns with the layers in one process and thread, so that both meet the same state of the machine; a share is
+the median of those of single turns.
+"""
+
+import ctypes
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+import anygru
+from anygru.cli.bench.report import machine
+
+MANY = ((100, 16, 128, 128), (100, 32, 256, 256), (100, 64, 512, 512), (1000, 32, 64, 128))
+ONE = ((100, 1, 128, 256), (100, 1, 512, 512), (100, 1, 512, 1024))
+TURNS = 3000
+PER_TURN = {"float32": 24 * 32, "int8": 24 * 128}
+"""Operations of one turn of a loop in registers."""
+PASSES = {"float32": 1, "int8": 2}
+"""How often a product is computed: int8 weights meet a row's upper and lower bytes."""
+
+
+def compiled(folder: str) -> ctypes.CDLL:
+    target = str(Path(folder) / "units.so")
+    source = str(Path(__file__).with_name("units.cpp"))
+    subprocess.run(["c++", "-O2", "-march=native", "-shared", "-fPIC", source, "-o", target], check=True)
+    units = ctypes.CDLL(target)
+    for name, kind in (("multiply_adds", ctypes.c_long), ("byte_products", ctypes.c_long)):
+        getattr(units, name).argtypes, getattr(units, name).restype = [kind], ctypes.c_double
+    units.reading.argtypes, units.reading.restype = [ctypes.c_void_p, ctypes.c_long], ctypes.c_double
+    return units
+
+
+def seconds(layer: anygru.FrozenGRU, input: torch.Tensor) -> float:
+    start = time.perf_counter()
+    layer(input)
+    return time.perf_counter() - start
+
+
+def products(units: ctypes.CDLL, weights: str, cell: tuple[int, int, int, int], total: float = 2.0) -> str:
+    """A line of the table: a layer's operations a second, and the share of those in registers."""
+    steps, batch, features, hidden = cell
+    layer, input = anygru.GRU(features, hidden).freeze(weights), torch.randn(steps, batch, features)
+    operations = 2.0 * steps * batch * 3 * hidden * (features + hidden)
+    loop = units.multiply_adds if weights == "float32" else units.byte_products
+    layer(input)
+    taken, peaks, shares = [], [], []
+    end = time.perf_counter() + total
+    while time.perf_counter() < end:
+        before, own, after = loop(TURNS), seconds(layer, input), loop(TURNS)
+        peaks.append(TURNS * PER_TURN[weights] / PASSES[weights] / min(before, after))
+        taken.append(own)
+        shares.append(operations / own / peaks[-1])
+    middle, peak = statistics.median(taken), statistics.median(peaks)
+    share = 100 * statistics.median(shares)
+    return f"| {weights} | {cell} | {middle * 1e3:.2f} | {operations / middle / 1e9:.0f} | {peak / 1e9:.0f} | {share:.0f} % |"
+
+
+def walks(units: ctypes.CDLL, cell: tuple[int, int, int, int], total: float = 2.0) -> str:
+    """A line: a layer's time for one sequence, and that of reading its recurrent weights for each step."""
+    steps, _, features, hidden = cell
+    layer, input = anygru.GRU(features, hidden).freeze(), torch.randn(steps, 1, features)
+    weights = torch.zeros(3 * hidden * hidden)
+    layer(input)
+    taken, shares, rates = [], [], []
+    end = time.perf_counter() + total
+    while time.perf_counter() < end:
+        own = seconds(layer, input)
+        once = min(units.reading(weights.data_ptr(), weights.nbytes) for _ in range(3)) / 2
+        taken.append(own)
+        rates.append(weights.nbytes / once)
+        shares.append(steps * once / own)
+    middle, rate, share = (statistics.median(values) for values in (taken, rates, shares))
+    return f"| {cell} | {weights.nbytes >> 10} KiB | {middle * 1e3:.2f} | {rate / 1e9:.1f} | {100 * share:.0f} % |"
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+        units = compiled(folder)
+        lines = ["| weights | (T, B, I, H) | ms | GFLOP/s | in registers | share |", "| --- | --- |" + " ---: |" * 4]
+        lines += [products(units, weights, cell) for weights in PER_TURN for cell in MANY]
+        lines += ["", "| (T, B, I, H), float32 | recurrent weights | ms | reading them, GB/s | share of the time |"]
+        lines += ["| --- |" + " ---: |" * 4, *(walks(units, cell) for cell in ONE)]
+    facts = "\n".join(f"- {key}: {value}" for key, value in machine().items())
+    text = f"# Limits of frozen layers, one thread\n\n{facts}\n\n" + "\n".join(lines) + "\n"
+    where = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("results")
+    (where / "frozen_limits.md").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
