@@ -24,6 +24,8 @@ from .weights import Layout
 
 SCALE = "_scale"
 """What the name of a scale adds to that of its matrix."""
+HALF_ENTRY = "frozen_bfloat16"
+"""The entry by which bfloat16 matrices without biases differ from those of a GRU in bfloat16; its value means nothing."""
 
 _lock = threading.RLock()
 """Of all layers: their buffers come and go under it."""
@@ -175,8 +177,10 @@ class Frozen(nn.Module):
             entries[name] = values
             if scale is not None:
                 entries[name + SCALE] = scale
-        if self.reset != "after":
-            entries[FORMULA_ENTRY] = torch.ones((), dtype=torch.uint8, device=stored[0].values.device)
+        marks = {FORMULA_ENTRY: self.reset != "after", HALF_ENTRY: self.weights == "bfloat16" and not self.bias}
+        for name, holds in marks.items():
+            if holds:
+                entries[name] = torch.ones((), dtype=torch.uint8, device=stored[0].values.device)
         return entries
 
     def _from_buffers(self, buffers: Mapping[str, Any], packs: bool) -> FrozenWeights:

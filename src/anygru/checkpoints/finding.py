@@ -124,6 +124,8 @@ def _apply_mark(gru: FoundGRU, mark: Mapping[str, Any] | None) -> FoundGRU:
 #: The entry by which a state_dict of the core's layers tells reset="before"; its value means nothing.
 FORMULA_ENTRY = "reset_before"
 _FLOATS = {"float16", "bfloat16", "float32", "float64"}
+#: That of a frozen layer with bfloat16 matrices and no biases; see `anygru.frozen`.
+HALF_ENTRY = "frozen_bfloat16"
 #: What the name of a scale adds to that of its int8 matrix; see `anygru.frozen`.
 SCALE = "_scale"
 
@@ -199,6 +201,8 @@ class _Candidate:
         dtype, frozen = self._dtype(sources)
         if not dtype:
             return None
+        entry = self._prefix + HALF_ENTRY
+        marks = [entry] if entry in self._tensors else []
         biased = [set(source) & {"bias_ih", "bias_hh"} for source in sources]
         notes = [self._layout.remark] if self._layout.remark else []
         if any(biased) and any(one != biased[0] for one in biased):
@@ -220,7 +224,7 @@ class _Candidate:
             dtype=dtype,
             parameters=sum(self._tensors[name].values.size for name in names),
             sources=tuple(sources),
-            names=tuple(names + self._aliases(sources, directions) + self._scales(names)),
+            names=tuple(names + self._aliases(sources, directions) + self._scales(names) + marks),
             reset=self._layout.reset,
             notes=tuple(notes),
             frozen=frozen,
@@ -233,7 +237,8 @@ class _Candidate:
             for part, names in source.items():
                 found[part in PARTS[:2]] |= {self._tensors[name].dtype for name in names}
         matrices, biases = found[True], found[False]
-        if len(matrices | biases) == 1 and matrices <= _FLOATS:
+        marked = self._prefix + HALF_ENTRY in self._tensors
+        if len(matrices | biases) == 1 and matrices <= _FLOATS and not marked:
             return matrices.pop(), ""
         if biases <= {"float32"} and matrices in ({"int8"}, {"bfloat16"}) and self._layout.freezable:
             return "float32", matrices.pop()

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import CheckpointError
 from .checkpoint import Checkpoint
 from .content import Content, Progress
-from .finding import FORMULA_ENTRY, SCALE, FoundGRU
+from .finding import FORMULA_ENTRY, HALF_ENTRY, SCALE, FoundGRU
 from .formats import READ_ONLY, Format, format_module
 from .layout import Layout, split_prefix, translate_path
 from .names import Names
@@ -270,9 +270,10 @@ class _Writer:
         else:
             renamed = freeze_tensors(tensors, wanted)
             self._report.frozen[gru.path] = wanted
-        if layout.reset == "before":
-            entry = f"{path}.{FORMULA_ENTRY}" if path else FORMULA_ENTRY
-            renamed[entry] = Stored.of(np.ones((), np.uint8))
+        marks = {FORMULA_ENTRY: layout.reset == "before", HALF_ENTRY: wanted == "bfloat16" and not gru.bias}
+        for mark, holds in marks.items():
+            if holds:
+                renamed[f"{path}.{mark}" if path else mark] = Stored.of(np.ones((), np.uint8))
         return renamed, replace(layout, name=name)
 
     def _renamed_path(self, path: str, tensors: Mapping[str, Stored], layout: Layout) -> str:
