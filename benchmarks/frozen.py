@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from run import SIZES
+
 from anygru.cli.bench import peers, run
 from anygru.cli.bench.measure import Cell
 from anygru.cli.bench.report import machine
@@ -29,15 +31,8 @@ def cells(weights: str, *sizes: tuple[int, int, int, int], stream: bool = False)
     return [Cell(*size, frozen=weights, stream=stream) for size in sizes]
 
 
-ONE = (
-    (1, 1, 128, 256),
-    (100, 1, 64, 64),
-    (100, 1, 128, 256),
-    (100, 1, 512, 512),
-    (100, 1, 512, 1024),
-    (1000, 1, 64, 128),
-)
-MANY = ((100, 16, 128, 128), (100, 32, 256, 256), (100, 64, 512, 512), (1000, 32, 64, 128))
+ONE = tuple(size for size in SIZES if size[1] == 1)
+MANY = tuple(size for size in SIZES if size[1] > 1)
 LARGE = tuple(size for size in ONE if size[3] >= 512)
 MIDDLE = tuple(size for size in ONE if size[3] >= 256 and size[0] > 1)
 STEPS = ((1, 1, 128, 256), (1, 1, 512, 512))

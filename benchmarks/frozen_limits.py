@@ -16,12 +16,13 @@ import time
 from pathlib import Path
 
 import torch
+from run import SIZES
 
 import anygru
 from anygru.cli.bench.report import machine
 
-MANY = ((100, 16, 128, 128), (100, 32, 256, 256), (100, 64, 512, 512), (1000, 32, 64, 128))
-ONE = ((100, 1, 128, 256), (100, 1, 512, 512), (100, 1, 512, 1024))
+MANY = tuple(size for size in SIZES if size[1] > 1)
+ONE = tuple(size for size in SIZES if size[1] == 1 and size[0] > 1 and size[3] >= 256)
 TURNS = 3000
 PER_TURN = {"float32": 24 * 32, "int8": 24 * 128}
 """Operations of one turn of a loop in registers."""
