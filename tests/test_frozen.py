@@ -355,7 +355,7 @@ def test_bad_calls_are_refused_by_name() -> None:
         layer(torch.randn(4, 3, 6))
     with pytest.raises(ValueError, match="h_0 must be"):
         layer(x, h_0[:1])
-    with pytest.raises(ValueError, match="weights must be one of float32, bfloat16, int8, got 'int4'"):
+    with pytest.raises(ValueError, match="^weights must be one of float32, bfloat16, int8, got 'int4'"):
         anygru.GRU(5, 9).freeze("int4")
     with pytest.raises(ValueError, match="'int4'"):
         anygru.freeze(torch.nn.Sequential(), weights="int4")

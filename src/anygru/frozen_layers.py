@@ -13,7 +13,7 @@ from .formula import Activation
 from .frozen import Frozen
 from .frozen_weights import FrozenWeights
 from .functional import check_dropout, check_state_type, compute, compute_cell
-from .quantization import Stored, quantize
+from .quantization import Stored, check_format, quantize
 from .recurrent import check_size
 from .sequences import Batch, Lengths
 from .streaming import Stream
@@ -204,6 +204,7 @@ def _check_plain(layer: Any) -> None:
 
 def _stored(tensors: dict[str, Tensor], weights: str) -> list[Stored]:
     """A copy of a layer's weights in the format of that name."""
+    check_format(weights)
     for name, tensor in tensors.items():
         if is_lazy(tensor):
             raise ArgumentError("the layer has seen no input yet, so its input_size is not known")
