@@ -161,21 +161,29 @@ inline void pack_columns(const Real* weight, Index columns, Index first, Index d
     }
 }
 
-// sums[m * pitch + lane] = rows[m][0 : depth] times row `lane` of the weights, as they lie, for as many as a narrow
-// vector has: the sums that the tiles compute from panels, to the bit.
+// How many narrow vectors of outputs `sums_in_place` computes at once, those of one wide vector at most: with one row,
+// the chains of a single one would wait for one another.
+template <class Real>
+constexpr int narrow_at_once(int rows) {
+    return rows == 1 && lanes<Real> > narrow_lanes<Real> ? 2 : 1;
+}
+
+// sums[m * pitch + lane] = rows[m][0 : depth] times row `lane` of the weights, as they lie, for as many as R narrow
+// vectors have: the sums that the tiles compute from panels, to the bit.
 template <class Real, int M>
 inline void sums_in_place(const Real* const* rows, const Real* weight, Index depth, Real* sums, Index pitch) {
-    constexpr int N = ways<Real>, P = narrow_lanes<Real>;
+    constexpr int N = ways<Real>, P = narrow_lanes<Real>, R = narrow_at_once<Real>(M);
     using V = Narrow<Real>;
-    V total[M] = {};
+    V total[R][M] = {};
     for (Index start = 0; start < depth; start += depth_block<Real>) {
         const Index end = depth - start < depth_block<Real> ? depth : start + depth_block<Real>;
-        V chains[M][N] = {};
-        const auto add = [&](Index k, int i) ANYGRU_INLINED {
-            const V pieces = join<Real>(piece(weight + i * depth + k), piece(weight + (P - N + i) * depth + k));
+        V chains[R][M][N] = {};
+        const auto add = [&](Index k, int r, int i) ANYGRU_INLINED {
+            const Real* const low = weight + (r * P + i) * depth + k;
+            const V pieces = join<Real>(piece(low), piece(low + (P - N) * depth));
 #pragma GCC unroll 4
             for (int m = 0; m < M; ++m)
-                chains[m][i] = fused(join<Real>(piece(rows[m] + k), piece(rows[m] + k)), pieces, chains[m][i]);
+                chains[r][m][i] = fused(join<Real>(piece(rows[m] + k), piece(rows[m] + k)), pieces, chains[r][m][i]);
         };
         Index k = start;
         // A line of the cache is used up before the next row comes: in some sizes all rows compete for the same few
@@ -183,31 +191,40 @@ inline void sums_in_place(const Real* const* rows, const Real* weight, Index dep
         for (; k + 4 * N <= end; k += 4 * N)
 #pragma GCC unroll 4
             for (int i = 0; i < N; ++i)
+#pragma GCC unroll 2
+                for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-                for (int part = 0; part < 4; ++part) add(k + part * N, i);
+                    for (int part = 0; part < 4; ++part) add(k + part * N, r, i);
         for (; k + N <= end; k += N)
 #pragma GCC unroll 4
-            for (int i = 0; i < N; ++i) add(k, i);
+            for (int i = 0; i < N; ++i)
+#pragma GCC unroll 2
+                for (int r = 0; r < R; ++r) add(k, r, i);
         if (k < end) {
             // What is missing of the last pieces: adding -0 * 0 changes nothing, not even a sign.
             for (int m = 0; m < M; ++m) {
                 const auto last = piece(rows[m] + k, end - k, Real(-0.0));
-                for (int i = 0; i < N; ++i) {
-                    const V pieces = join<Real>(piece(weight + i * depth + k, end - k, Real(0)),
-                                                piece(weight + (P - N + i) * depth + k, end - k, Real(0)));
-                    chains[m][i] = fused(join<Real>(last, last), pieces, chains[m][i]);
-                }
+                for (int r = 0; r < R; ++r)
+                    for (int i = 0; i < N; ++i) {
+                        const Real* const low = weight + (r * P + i) * depth + k;
+                        const V pieces =
+                            join<Real>(piece(low, end - k, Real(0)), piece(low + (P - N) * depth, end - k, Real(0)));
+                        chains[r][m][i] = fused(join<Real>(last, last), pieces, chains[r][m][i]);
+                    }
             }
         }
+#pragma GCC unroll 2
+        for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-        for (int m = 0; m < M; ++m) {
-            V turned[N];
-            turn<Real>(chains[m], turned);
-            total[m] = start == 0 ? turned[0] : total[m] + turned[0];
-            for (int i = 1; i < N; ++i) total[m] += turned[i];
-        }
+            for (int m = 0; m < M; ++m) {
+                V turned[N];
+                turn<Real>(chains[r][m], turned);
+                total[r][m] = start == 0 ? turned[0] : total[r][m] + turned[0];
+                for (int i = 1; i < N; ++i) total[r][m] += turned[i];
+            }
     }
-    for (int m = 0; m < M; ++m) std::memcpy(sums + m * pitch, &total[m], sizeof(V));
+    for (int r = 0; r < R; ++r)
+        for (int m = 0; m < M; ++m) std::memcpy(sums + m * pitch + r * P, &total[r][m], sizeof(V));
 }
 
 // Weights of W gates, [W * hidden, depth], packed or as they lie.
@@ -229,8 +246,9 @@ inline void product_in_place(const Real* const* rows, Index count, const Weights
                       : count == 3 ? &sums_in_place<Real, 3>
                                    : &sums_in_place<Real, 4>;
     constexpr int L = lanes<Real>;
+    const Index step = (count == 1 ? narrow_at_once<Real>(1) : 1) * narrow_lanes<Real>;
     for (int w = 0; w < W; ++w)
-        for (Index lane = 0; lane < panels * L; lane += narrow_lanes<Real>)
+        for (Index lane = 0; lane < panels * L; lane += step)
             part(rows, weights.raw + (w * weights.hidden + first * L + lane) * weights.depth, weights.depth,
                  sums + (lane / L * W + w) * L + lane % L, panels * W * L);
 }
