@@ -1,5 +1,6 @@
 # make train   set up .venv and run the main job (trains a language model on the Python manual; two to three minutes)
 # make test    set up .venv and run the tests
+# make test-gpu    the tests of the backends on a machine with a GPU
 # make lint    ruff (lint and format) and mypy
 # make fuzz    fuzz all readers of files and the native calls for MINUTES=10; findings are left in fuzz-findings
 # make bench   the benchmark grid, on this machine
@@ -11,7 +12,7 @@ READY := $(VENV)/.ready
 ARGS ?=
 MINUTES ?= 10
 
-.PHONY: train test test-all lint format bench docs clean
+.PHONY: train test test-all test-gpu lint format bench docs clean
 
 train: $(READY)
 	@echo "== anygru train"
@@ -24,6 +25,11 @@ test: $(READY)
 test-all: $(READY)
 	@echo "== tests, the slow ones too"
 	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+test-gpu: $(READY)
+	@echo "== tests of the backends, on a GPU"
+	$(BIN)/python -c "import torch; assert torch.cuda.is_available(), 'torch sees no GPU here'; print(torch.cuda.get_device_name())"
+	$(BIN)/python -m pytest -m "not slow" $(ARGS) tests/backends
 
 lint: $(READY)
 	@echo "== ruff and mypy"

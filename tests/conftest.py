@@ -21,7 +21,11 @@ def _poisoned(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tens
     def call(*args: Any, **kwargs: Any) -> torch.Tensor:
         tensor = function(*args, **kwargs)
         caller = sys._getframe(1).f_globals.get("__name__", "")
-        if caller.partition(".")[0] == "anygru" and tensor.is_floating_point() and tensor.device.type == "cpu":
+        if (
+            caller.partition(".")[0] == "anygru"
+            and tensor.is_floating_point()
+            and tensor.device.type in ("cpu", "cuda")
+        ):
             with torch.no_grad():
                 tensor.fill_(float("nan"))
         return tensor

@@ -1,0 +1,143 @@
+"""The backends on a CUDA device against the reference in float64, values and all gradients: `make test-gpu`."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from helpers import CASES, Case, close
+
+import anygru
+from anygru.errors import BackendError
+from anygru.functional import gru
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
+]
+LARGE = {
+    "one of 16 tiles": Case(T=20, B=16, I=8, H=256),
+    "several tiles a program": Case(T=12, B=300, I=8, H=500),
+    "all processors": Case(T=9, B=40, I=8, H=1024),
+    "two directions, all processors": Case(T=9, B=3, I=8, H=1000, bidirectional=True),
+    "weights that fit nowhere": Case(T=7, B=35, I=8, H=2100),
+    "a long sequence": Case(T=2000, B=2, I=8, H=200),
+    "many sequences": Case(T=5, B=3000, I=8, H=64),
+    "ragged": Case(T=49, B=50, I=8, H=300, L=2, bidirectional=True, lengths=tuple(range(50))),
+}
+TIMES = 20
+"""Calls of which all must give the same bits: a race would change some."""
+
+
+def compare(case: Case, backend: str, dtype: torch.dtype, decay: torch.Tensor | None = None) -> None:
+    """Both on the device, so that the reference is fast enough; weights so small that states do not saturate."""
+    scale = min(0.6, 1.5 / case.H**0.5)
+    given = [*case.weights(dtype, scale), case.input(dtype), case.h_0(dtype)]
+    given += [] if decay is None else [decay.to(dtype)]
+    found = {}
+    for name, kind in ((backend, dtype), ("reference", torch.float64)):
+        tensors = [tensor.detach().cuda().to(kind).requires_grad_() for tensor in given]
+        count = len(given) - 2 - (decay is not None)
+        changes = {} if decay is None else {"decay": tensors[-1]}
+        try:
+            weights, (x, h_0) = tensors[:count], tensors[count : count + 2]
+            output, h_n = gru(x, h_0, weights, backend=name, **case.options, **changes)
+        except BackendError as error:
+            pytest.skip(str(error))
+        upstream = [torch.linspace(-1, 1, t.numel(), device="cuda").to(kind).view(t.shape) for t in (output, h_n)]
+        found[name] = (output, h_n, *torch.autograd.grad((output, h_n), tensors, upstream))
+    for index, (actual, expected) in enumerate(zip(*found.values(), strict=True)):
+        close(actual.cpu(), expected.cpu(), tensor=index)
+
+
+@pytest.fixture(autouse=True)
+def _exact_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """cuDNN multiplies float32 in tf32 unless told otherwise."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+
+
+@pytest.mark.parametrize("backend", ["cudnn", "triton"])
+@pytest.mark.parametrize("name", CASES)
+def test_small_cases(name: str, backend: str) -> None:
+    compare(CASES[name], backend, torch.float32)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("reset", ["after", "before"])
+@pytest.mark.parametrize("name", LARGE)
+def test_large_cases(name: str, reset: str, dtype: torch.dtype) -> None:
+    compare(LARGE[name]._replace(reset=reset), "triton", dtype)
+
+
+@pytest.mark.parametrize("hidden", [20, 300, 2100])
+@pytest.mark.parametrize("reset", ["after", "before"])
+@pytest.mark.parametrize("wide", [False, True])
+def test_decay(wide: bool, reset: str, hidden: int) -> None:
+    case = Case(T=9, B=20, I=5, H=hidden, reset=reset)
+    decay = torch.rand(case.T, case.B, hidden if wide else 1)
+    decay[3, 2] = 0
+    compare(case, "triton", torch.float32, decay)
+
+
+@pytest.mark.parametrize("hidden", [100, 1000, 2100])
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_calls_give_the_same_bits(reset: str, hidden: int) -> None:
+    layer = anygru.GRU(8, hidden, bidirectional=True, reset=reset, backend="triton").cuda()
+    input = torch.randn(50, 20, 8, device="cuda")
+    first = None
+    for _ in range(TIMES):
+        output, _ = layer(input)
+        grads = torch.autograd.grad(output.square().mean(), list(layer.parameters()))
+        first = (output, *grads) if first is None else first
+        assert all(map(torch.equal, first, (output, *grads)))
+
+
+def test_tf32_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = anygru.GRU(8, 300, reset="before", backend="triton").cuda()
+    input = torch.randn(20, 4, 8, device="cuda")
+    exact = layer(input)[0]
+    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", True)
+    rounded = layer(input)[0]
+    assert not torch.equal(exact, rounded)
+    torch.testing.assert_close(exact, rounded, rtol=2e-2, atol=2e-3)
+
+
+def test_autocast_and_a_graph() -> None:
+    layer = anygru.GRU(8, 100, reset="before").cuda()
+    input = torch.randn(20, 4, 8, device="cuda")
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        output = layer(input)[0]
+    assert output.dtype is torch.bfloat16
+    output.float().sum().backward()
+    assert all(weight.grad.isfinite().all() for weight in layer.parameters())
+    with torch.no_grad():
+        expected = layer(input)[0]
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            captured = layer(input)[0]
+        graph.replay()
+    assert torch.equal(captured, expected)
+
+
+def test_second_derivatives() -> None:
+    layer = anygru.GRU(3, 5, reset="before", backend="triton").cuda()
+    input = torch.randn(4, 2, 3, device="cuda", requires_grad=True)
+    (grad,) = torch.autograd.grad(layer(input)[0].square().sum(), input, create_graph=True)
+    grad.square().sum().backward()
+    assert input.grad.isfinite().all()
+
+
+@pytest.mark.compiles
+def test_a_compiled_layer() -> None:
+    layer = anygru.GRU(3, 40, reset="before").cuda()
+    input = torch.randn(6, 2, 3, device="cuda")
+    output, expected = torch.compile(layer, fullgraph=True)(input)[0], layer(input)[0]
+    torch.testing.assert_close(output, expected)
+    grads = [torch.autograd.grad(result.square().sum(), list(layer.parameters())) for result in (output, expected)]
+    for actual, wanted in zip(*grads, strict=True):
+        torch.testing.assert_close(actual, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_the_choice() -> None:
+    input = torch.randn(5, 2, 3, device="cuda")
+    assert anygru.explain(anygru.GRU(3, 4).cuda(), input).backend == "cudnn"
+    assert anygru.explain(anygru.GRU(3, 4, reset="before").cuda(), input).backend == "triton"
