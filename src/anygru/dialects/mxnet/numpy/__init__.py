@@ -3,7 +3,8 @@
 from numpy import bool_, e, euler_gamma, float16, float32, float64, inf, int8, int32, int64, nan, newaxis, pi, uint8
 
 from ..._hook.not_covered import refuser
-from . import functions, linalg, random
+from . import fallback, functions, linalg, random
+from .fallback import *
 from .functions import *
 from .multiarray import *
 

@@ -36,9 +36,10 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _context(values: Any) -> Context | None:
+def context_of(values: Any) -> Context | None:
+    """The context of the first array among values, in lists and tuples too."""
     for value in values:
-        found = _context(value) if isinstance(value, (list, tuple)) else getattr(value, "_ctx", None)
+        found = context_of(value) if isinstance(value, (list, tuple)) else getattr(value, "_ctx", None)
         if found is not None:
             return found
     return None
@@ -50,7 +51,7 @@ def apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     Raises:
         MXNetError: for whatever torch refuses.
     """
-    ctx = _context((*args, *kwargs.values())) or as_context(None)
+    ctx = context_of((*args, *kwargs.values())) or as_context(None)
     out = kwargs.pop("out", None)
     given, named = [plain(a) for a in args], {key: plain(value) for key, value in kwargs.items()}
     with engine_errors():

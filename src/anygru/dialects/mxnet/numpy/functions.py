@@ -1,5 +1,6 @@
 """The functions of `mx.np`, rows of tables over torch's."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -38,7 +39,8 @@ _ELEMENTS: dict[str, Function] = {
     "fix": torch.trunc, "rint": torch.round, "reciprocal": torch.reciprocal, "negative": torch.neg,
     "degrees": torch.rad2deg, "radians": torch.deg2rad, "isnan": torch.isnan, "isinf": torch.isinf,
     "isfinite": torch.isfinite, "logical_not": torch.logical_not, "invert": torch.bitwise_not,
-    "cbrt": lambda x: torch.sign(x) * x.abs().pow(1 / 3),
+    "cbrt": lambda x: torch.sign(x) * x.abs().pow(1 / 3), "fabs": torch.abs, "deg2rad": torch.deg2rad,
+    "rad2deg": torch.rad2deg, "isneginf": torch.isneginf, "isposinf": torch.isposinf,
 }  # fmt: skip
 
 
@@ -62,6 +64,8 @@ _PAIRS: dict[str, Function] = {
     "equal": torch.eq, "not_equal": torch.ne, "less": torch.lt, "less_equal": torch.le, "greater": torch.gt,
     "greater_equal": torch.ge, "logical_and": torch.logical_and, "logical_or": torch.logical_or,
     "logical_xor": torch.logical_xor, "matmul": torch.matmul, "outer": lambda a, b: torch.outer(a.ravel(), b.ravel()),
+    "bitwise_and": torch.bitwise_and, "bitwise_or": torch.bitwise_or, "bitwise_xor": torch.bitwise_xor,
+    "copysign": torch.copysign, "lcm": torch.lcm, "ldexp": lambda x, n: x * 2**n,
     "inner": torch.inner, "vdot": lambda a, b: torch.dot(a.ravel(), b.ravel()),
 }  # fmt: skip
 
@@ -180,6 +184,21 @@ def _where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
     return torch.nonzero(condition, as_tuple=True) if x is None and y is None else torch.where(condition != 0, x, y)
 
 
+def _average(a: Tensor, axis: Sizes = None, weights: Any = None, returned: bool = False) -> Any:
+    whole = torch.ones_like(a) if weights is None else weights
+    if whole.dim() < a.dim():  # one axis of weights
+        whole = whole.reshape([-1 if place == axis else 1 for place in range(a.dim())]).expand_as(a)
+    axes = _axes(axis, a.dim())
+    total = whole.sum(axes)
+    mean = (a * whole).sum(axes) / total
+    return (mean, total) if returned else mean
+
+
+def _steps(ary: Tensor, to_end: Any = None, to_begin: Any = None) -> Tensor:
+    ends = [None if part is None else torch.as_tensor(part, dtype=ary.dtype).reshape(-1) for part in (to_begin, to_end)]
+    return torch.cat([part for part in (ends[0], torch.diff(ary.reshape(-1)), ends[1]) if part is not None])
+
+
 _OTHERS: dict[str, Function] = {
     "argmax": _place(torch.argmax), "argmin": _place(torch.argmin),
     "cumsum": lambda a, axis=None, dtype=None, out=None: torch.cumsum(a.reshape(-1) if axis is None else a, axis or 0),
@@ -211,9 +230,19 @@ _OTHERS: dict[str, Function] = {
     "full_like": _like(torch.full_like),
     "array_equal": lambda a, b: bool(torch.equal(a, b)), "copy": lambda a: a.clone(),
     "allclose": lambda a, b, rtol=1e-5, atol=1e-8: bool(torch.allclose(a, b, rtol, atol)),
-    "atleast_1d": torch.atleast_1d, "atleast_2d": torch.atleast_2d,
+    "atleast_1d": torch.atleast_1d, "atleast_2d": torch.atleast_2d, "atleast_3d": torch.atleast_3d,
+    "append": lambda arr, values, axis=None: _concatenate((arr, values), axis), "average": _average,
+    "broadcast_arrays": lambda *args: [part.contiguous() for part in torch.broadcast_tensors(*args)],
+    "diagflat": lambda v, k=0: torch.diagflat(v, k), "ediff1d": _steps, "hsplit": torch.hsplit, "vsplit": torch.vsplit,
+    "dsplit": torch.dsplit, "nan_to_num": lambda x, copy=True, nan=0.0, posinf=None, neginf=None, **_: (
+        torch.nan_to_num(x, nan, posinf, neginf)
+    ),
+    "polyval": lambda p, x: functools.reduce(lambda total, factor: total * x + factor, p.unbind(), torch.zeros_like(x)),
 }  # fmt: skip
-ALIASES = {"amax": "max", "amin": "min", "concat": "concatenate", "bitwise_not": "invert", "empty_like": "zeros_like"}
+ALIASES = {
+    "product": "prod", "round_": "round", "row_stack": "vstack", "sometrue": "any",
+    "amax": "max", "amin": "min", "concat": "concatenate", "bitwise_not": "invert", "empty_like": "zeros_like",
+}  # fmt: skip
 
 FUNCTIONS: dict[str, Function] = {
     **{name: _named(name, _real(compute)) for name, compute in _ELEMENTS.items()},

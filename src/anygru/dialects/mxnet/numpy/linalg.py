@@ -6,8 +6,11 @@ import torch
 
 from ..base import Sizes
 from .apply import apply
+from .fallback import LINALG
 
-__all__ = ["cholesky", "det", "eigvalsh", "inv", "norm", "pinv", "slogdet", "solve", "svd"]
+__all__ = ["cholesky", "det", "eigvalsh", "inv", "norm", "pinv", "slogdet", "solve", "svd", *LINALG]
+
+globals().update(LINALG)
 
 
 def norm(x: Any, ord: Any = None, axis: Sizes = None, keepdims: bool = False) -> Any:
