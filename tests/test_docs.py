@@ -173,11 +173,17 @@ def test_started(page: Path, tmp_path: Path, forked: Run) -> None:
                 assert matches(item.output, output), f"{item.line} printed\n{output}"
 
 
+def without_blocks(page: Path) -> str:
+    """The text of a page without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
 def test_every_command_is_in_a_block_that_is_run() -> None:
     """A command in an indented block would not be run."""
     for page in PAGES:
-        text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-        assert re.findall(r"^    +(?:\$ )?(?:anygru|make|pip|python) (?!\w+:).*", text, re.MULTILINE) == [], page.name
+        assert (
+            re.findall(r"^    +(?:\$ )?(?:anygru|make|pip|python) (?!\w+:).*", without_blocks(page), re.MULTILINE) == []
+        ), page.name
 
 
 def test_make_targets() -> None:
@@ -195,3 +201,12 @@ def test_a_wrong_comment_is_found() -> None:
     assert difference(promises, "") == "never came to ['1']"
     assert matches("a ... c", "a b\n  c")
     assert not matches("a ... c", "a b")
+
+
+def test_links_lead_somewhere() -> None:
+    """Every relative link of a page is to a file of the repository (the site shows the same files)."""
+    others = [ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md")]
+    for page in [*PAGES, *others, *(ROOT / "docs" / "names").glob("*.md")]:
+        links = re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", without_blocks(page))
+        missing = [link for link in links if not (page.parent / link).exists()]
+        assert missing == [], f"{page.name}: {missing}"

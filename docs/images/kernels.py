@@ -12,7 +12,7 @@ HELD = "#bab0ac"
 
 
 def box(axes: Axes, x: float, y: float, width: float, height: float, color: str, alpha: float = 1.0) -> None:
-    axes.add_patch(Rectangle((x, y), width, height, facecolor=color, alpha=alpha, edgecolor="white", linewidth=1.5))
+    axes.add_patch(Rectangle((x, y), width, height, facecolor=color, alpha=alpha, edgecolor="#7f7f7f", linewidth=0.5))
 
 
 def packing(axes: Axes) -> None:
@@ -24,8 +24,8 @@ def packing(axes: Axes) -> None:
             for chain in range(12):
                 alpha = (1.0 if block == 0 else 0.45) * (1.0 if chain % 4 == 0 else 0.6)
                 box(axes, chain * 0.35, top - 1.9 * (block + 1), 0.35, 1.9, color, alpha)
-    axes.text(0, -1.4, "columns k = 0, 1, 2, ...; dark: chain a", fontsize=9)
-    axes.annotate("", (6.6, 5), (4.8, 5), arrowprops={"arrowstyle": "->"})
+    axes.text(0, -1.4, "columns k = 0, 1, 2, ...; full colour: chain a", fontsize=9)
+    axes.annotate("", (6.6, 5), (4.8, 5), arrowprops={"arrowstyle": "->", "color": "#7f7f7f"})
     for block in range(2):
         top = 10.2 - 5.4 * block
         axes.text(7, top + 0.3, f"block {block}", fontsize=9)
@@ -63,20 +63,24 @@ def threads(axes: Axes) -> None:
         for thread, color in enumerate(("#72b7b2", "#b279a2")):
             box(axes, 3 * step, 5.6 - 4.6 * thread, 2.4, 3.4, color)
             arrow = "\N{RIGHTWARDS ARROW}" if step % 2 == 0 else "\N{LEFTWARDS ARROW}"
-            axes.text(3 * step + 0.2, 7 - 4.6 * thread, f"step {step}\n{arrow} blocks", fontsize=8)
-        axes.plot([3 * step + 2.7] * 2, [0.4, 9.4], color="black", linewidth=2)
+            axes.text(3 * step + 0.2, 7 - 4.6 * thread, f"step {step}\n{arrow} blocks", fontsize=8, color="black")
+        axes.plot([3 * step + 2.7] * 2, [0.4, 9.4], color="#7f7f7f", linewidth=2)
     axes.text(-0.2, -0.6, "each thread keeps its slice of the weights in its own cache", fontsize=9)
     axes.set_xlim(-0.5, 12.5)
     axes.set_ylim(-1.5, 11)
 
 
 def main() -> None:
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(14, 5))
-    for axes, draw in ((left, packing), (middle, tile), (right, threads)):
-        draw(axes)
-        axes.axis("off")
+    # No background and grey text, to be read on white and on black.
+    plt.rcParams.update(
+        {"text.color": "#7f7f7f", "axes.titlecolor": "#7f7f7f", "axes.titlesize": 10, "savefig.transparent": True}
+    )
+    figure, axes = plt.subplot_mosaic([["packing", "packing"], ["tile", "threads"]], figsize=(8.5, 8))
+    for name, draw in (("packing", packing), ("tile", tile), ("threads", threads)):
+        draw(axes[name])
+        axes[name].axis("off")
     figure.tight_layout()
-    figure.savefig(Path(__file__).with_suffix(".png"), dpi=90)
+    figure.savefig(Path(__file__).with_suffix(".png"), dpi=110)
 
 
 if __name__ == "__main__":
