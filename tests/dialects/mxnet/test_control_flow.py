@@ -204,3 +204,47 @@ def test_a_cell_in_a_loop_of_any_length():
     outputs, _ = dynamic_unroll(cell, mx.sym.var("x"), [mx.sym.var("h")], valid_length=mx.sym.var("v"))
     values = {name: parameter.data() for name, parameter in cell.collect_params().items()}
     np.testing.assert_allclose(outputs.eval(x=x, h=h, v=lengths, **values)[0].asnumpy(), found.asnumpy(), atol=1e-6)
+
+
+# Operator, shape, labels, attributes, and the first numbers of the data's gradient, recorded from MXNet 1.9.1.
+OUTPUTS = [
+    ("SoftmaxOutput", (2, 3), [1, 2], {}, [0.40929, -0.82323, 0.41394, 0.42823, 0.41384, -0.84206]),
+    (
+        "SoftmaxOutput", (2, 3, 2), [[1, 0], [2, 1]], {"multi_output": True},
+        [0.19268, -0.32841, -0.30513, 0.23992, 0.11244, 0.08849],
+    ),
+    (
+        "SoftmaxOutput", (2, 2, 3), [[1, 0], [2, 1]], {"preserve_shape": True, "grad_scale": 2.0},
+        [0.81858, -1.64647, 0.82789, -1.14355, 0.82768, 0.31587],
+    ),
+    (
+        "SoftmaxOutput", (3, 3), [1, 0, 2], {"use_ignore": True, "ignore_label": 0, "normalization": "valid"},
+        [0.20464, -0.41162, 0.20697, 0.0, 0.0, 0.0],
+    ),
+    (
+        "SoftmaxOutput", (2, 3), [1, 2], {"normalization": "batch", "smooth_alpha": 0.1},
+        [0.17964, -0.36162, 0.18197, 0.18911, 0.18192, -0.37103],
+    ),
+    (
+        "LinearRegressionOutput", (2, 3), [[1, 2, 3], [0, 1, 1]], {"grad_scale": 0.5},
+        [-0.01099, -0.31759, -0.34244, 0.07161, -0.10076, -0.2613],
+    ),
+    (
+        "LogisticRegressionOutput", (2, 3), [[1, 0, 1], [0, 1, 1]], {},
+        [-0.09403, 0.17453, -0.09327, 0.20193, -0.13413, -0.21275],
+    ),
+    ("MAERegressionOutput", (2, 3), [[1, 2, 3], [0, -1, 1]], {}, [-1 / 3, -1 / 3, -1 / 3, 1 / 3, 1 / 3, -1 / 3]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "shape", "labels", "given", "expected"), OUTPUTS)
+def test_outputs_that_are_losses_have_their_own_gradient(name, shape, labels, given, expected):
+    symbol = getattr(mx.sym, name)(mx.sym.var("data"), name="softmax", **given)
+    assert symbol.list_arguments() == ["data", "softmax_label"]
+    bound = symbol.simple_bind(mx.cpu(), data=shape)
+    bound.arg_dict["data"][:] = np.random.RandomState(4).uniform(-1, 1, shape)
+    bound.arg_dict["softmax_label"][:] = np.array(labels)
+    trained = bound.forward(is_train=True)[0].asnumpy()
+    bound.backward()
+    np.testing.assert_allclose(bound.grad_dict["data"].asnumpy().ravel()[:6], expected, atol=2e-5)
+    np.testing.assert_array_equal(bound.forward()[0].asnumpy(), trained)

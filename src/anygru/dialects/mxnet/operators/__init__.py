@@ -7,6 +7,7 @@ from . import (
     elementwise,
     index,
     linalg,
+    losses,
     neural,
     random,
     recurrent,
