@@ -68,7 +68,7 @@ def _shortened(name: str) -> str:
 
 
 class _CountedFile(io.FileIO):
-    """A file that tells how much is written, and writes large pieces bit by bit so that there is something to tell."""
+    """A file that reports how much is written, and splits large pieces so that there is progress to report."""
 
     def __init__(self, descriptor: int, progress: Callable[[int], None] | None):
         super().__init__(descriptor, "w+b")

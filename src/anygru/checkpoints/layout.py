@@ -1,7 +1,7 @@
 """How a framework lays a GRU out in a file: the names of its tensors, their shapes, the formula behind them.
 
 The differences between frameworks are data, so here they are data. A layout names the tensors that make up the four
-core weights (see `anygru.gates`); what has to be done to their rows is `anygru.gates`'s affair.
+core weights (see `anygru.gates`); `anygru.gates` permutes and negates their rows.
 """
 
 import re

@@ -31,7 +31,7 @@ class Options:
 
     layers: int = _option(1, int, "stacked GRU layers", least=1, most=64)
     hidden: int = _option(384, int, "hidden size of the GRU", least=1, most=1 << 16)
-    embedding: int = _option(128, int, "features that a byte is embedded in", least=1, most=1 << 16)
+    embedding: int = _option(128, int, "embedding size of a byte", least=1, most=1 << 16)
     dropout: float = _option(0.1, float, "dropout of the outputs that the head reads", least=0, most=0.99)
     layer_dropout: float = _option(0.0, float, "dropout between stacked GRU layers", least=0, most=0.99)
     tie: bool = _option(False, bool, "use the embedding as the head's weights, too; --embedding must equal --hidden")

@@ -114,8 +114,8 @@ def refuser(module: str) -> Callable[[str], Any]:
 
 
 def cover(package: str) -> None:
-    """Give every loaded module below `package` that has no `__getattr__` of its own a `refuser`, and the classes that have a
-    section in `names.txt` the like for the members refused there.
+    """Give every loaded module below `package` that has no `__getattr__` of its own a `refuser`, and let the classes that
+    have a section in `names.txt` refuse the members listed there.
 
     Args:
         package: the full name of a dialect's package in anygru, as its `__init__.py` knows it in `__name__`.

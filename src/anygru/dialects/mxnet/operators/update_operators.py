@@ -1,4 +1,4 @@
-"""`sgd_update` and its kin: one step of an update rule on a weight as an operator; the states change in place.
+"""`sgd_update` and similar operators: one step of an update rule on a weight as an operator; the states change in place.
 
 `mp_` means a float32 copy of the weight behind the states, `multi_` several weights at once, and `preloaded_` that
 learning rates and weight decays come as arrays.

@@ -1,7 +1,7 @@
 """The arithmetic of update rules that MXNet has as operators, in place on a weight and its states.
 
 Each function takes the weight, the gradient (rescaled, clipped, and with weight decay where the rule has it there), the states,
-and then numbers. `mx.nd.sgd_update` and its kin call them by name, `mx.optimizer` by class.
+and then numbers. `mx.nd.sgd_update` and similar operators call them by name, `mx.optimizer` by class.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Paddle's element types: `paddle.float32` and its kin, each naming a torch dtype."""
+"""Paddle's element types: `paddle.float32`, `paddle.int64` and so on, each naming a torch dtype."""
 
 from typing import Any
 

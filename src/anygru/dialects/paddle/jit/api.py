@@ -1,4 +1,4 @@
-"""`to_static` and its kin. The dialect computes at once, so that they change nothing in what a function computes."""
+"""`to_static` and similar decorators. The dialect computes eagerly, so they do not change a function's results."""
 
 from collections.abc import Callable, Sequence
 from types import ModuleType

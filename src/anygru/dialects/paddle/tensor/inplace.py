@@ -62,7 +62,7 @@ _FUNCTIONS: dict[ModuleType, str] = {
     linalg: "t",
     creation: "tril triu",
 }
-# Tensors alone have these; `paddle.add_` and its kin do not exist in 2.6.2.
+# Tensors alone have these; `paddle.add_` and similar functions do not exist in 2.6.2.
 _METHODS_ONLY = {
     "add_", "ceil_", "clip_", "erfinv_", "exp_", "exponential_", "fill_", "fill_diagonal_", "flatten_", "floor_",
     "lerp_", "put_along_axis_", "reciprocal_", "round_", "rsqrt_", "scale_", "sigmoid_", "sqrt_", "subtract_",

@@ -4,7 +4,7 @@ A Python number added to a floating-point tensor or subtracted, and that of `%`,
 precision first, even for float64 tensors.
 
 Two tensors: add, subtract and multiply promote float32 with float64; otherwise the right one is cast to the dtype of the
-left one. A Python float with an integer tensor gives float32. True division of integers gives float32. `+=` and its kin
+left one. A Python float with an integer tensor gives float32. True division of integers gives float32. `+=` and the like
 make a new tensor.
 """
 

@@ -62,7 +62,7 @@ class Tensor(Differentiable):
 
     @property
     def dtype(self) -> dtype:  # type: ignore[override]
-        """The element type, one of `paddle.float32` and its kin."""
+        """The element type, such as `paddle.float32`."""
         kind = _torch_dtype(self)
         return kind if words.are_torchs else FROM_TORCH[kind]
 

@@ -1,4 +1,4 @@
-"""Moving and casting a layer in place: what `to`, `astype`, `float` and their kin share."""
+"""Moving and casting a layer in place: shared by `to`, `astype`, `float` and similar methods."""
 
 import warnings
 from typing import Any, TypeVar
