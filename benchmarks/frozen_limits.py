@@ -23,7 +23,7 @@ from anygru.cli.bench.report import machine
 
 MANY = tuple(size for size in SIZES if size[1] > 1)
 ONE = tuple(size for size in SIZES if size[1] == 1 and size[0] > 1 and size[3] >= 256)
-TURNS = 3000
+TURNS = 30000
 PER_TURN = {"float32": 24 * 32, "int8": 24 * 128}
 """Operations of one turn of a loop in registers."""
 PASSES = {"float32": 1, "int8": 2}
