@@ -6,7 +6,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from anygru.dialects.mxnet import MXNetError, autograd, gluon, nd, sym
+from anygru.dialects.mxnet import MXNetError, autograd, cpu, gluon, nd, sym
 from anygru.dialects.mxnet.gluon import nn, rnn
 
 DATA = pathlib.Path(__file__).parents[2] / "conformance" / "mxnet" / "data"
@@ -154,3 +154,25 @@ def test_dtypes_follow_in_either_direction():
     )
     with pytest.raises(MXNetError, match="one dtype"):
         (x > y).infer_type(x="float32", y="float64")
+
+
+def test_draws_in_graphs():
+    """Shapes and dtypes as MXNet 1.9.1's."""
+    draws, x = sym.random, sym.var("x")
+    for drawn, shape, dtype in (
+        (draws.poisson(2, shape=(3,)), (3,), "float32"),
+        (draws.exponential(2.0, shape=(3,)), (3,), "float32"),
+        (draws.gamma(2, 1, shape=(2,)), (2,), "float32"),
+        (draws.randint(0, 5, shape=(4,)), (4,), "int32"),
+        (draws.randn(2, 3), (2, 3), "float32"),
+    ):
+        (value,) = drawn.eval(ctx=cpu())
+        assert (value.shape, np.dtype(value.dtype).name) == (shape, dtype)
+    for drawn, shape in (
+        (draws.multinomial(x, shape=2), (2, 2)),
+        (draws.shuffle(x), (2, 2)),
+        (draws.uniform_like(x), (2, 2)),
+    ):
+        assert drawn.eval(ctx=cpu(), x=nd.array([[0.5, 0.5], [0.2, 0.8]]))[0].shape == shape
+    with pytest.raises(TypeError, match="missing a required argument: 'high'"):
+        draws.randint(5)

@@ -1,5 +1,6 @@
 """`mx.nd.random`: draws on numbers, or one distribution an element of arrays."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ..base import DtypeLike, Sizes, numeric_types
@@ -54,86 +55,51 @@ def _draw(
     return call(OPERATORS[f"_random_{name}"], (), attributes, out)
 
 
-def uniform(
-    low: Any = 0,
-    high: Any = 1,
-    shape: Sizes = None,
-    dtype: DtypeLike = None,
-    ctx: ContextLike = None,
-    out: NDArray | None = None,
-    **kwargs: Any,
-) -> NDArray:
-    """Uniform on [low, high)."""
-    return _draw("uniform", {"low": low, "high": high}, shape, dtype, ctx, out)
+# The distributions: their parameters with MXNet's defaults, and what they are.
+DRAWS: dict[str, tuple[dict[str, Any], str]] = {
+    "uniform": ({"low": 0, "high": 1}, "Uniform on [low, high)."),
+    "normal": ({"loc": 0, "scale": 1}, "Normal with a mean and a standard deviation."),
+    "poisson": ({"lam": 1}, "Poisson with a rate."),
+    "exponential": ({"scale": 1}, "Exponential with a mean."),
+    "gamma": ({"alpha": 1, "beta": 1}, "Gamma with a shape `alpha` and a scale `beta`."),
+    "randint": ({"low": None, "high": None}, "Whole numbers of [low, high), int32."),
+}
 
 
-def normal(
-    loc: Any = 0,
-    scale: Any = 1,
-    shape: Sizes = None,
-    dtype: DtypeLike = None,
-    ctx: ContextLike = None,
-    out: NDArray | None = None,
-    **kwargs: Any,
-) -> NDArray:
-    """Normal with a mean and a standard deviation."""
-    return _draw("normal", {"loc": loc, "scale": scale}, shape, dtype, ctx, out)
+def parameters_of(name: str, args: tuple, kwargs: dict[str, Any], others: tuple[str, ...]) -> tuple[dict, dict]:
+    """The parameters of a distribution as its operator takes them, and the other arguments, from those of a call.
+
+    Raises:
+        TypeError: for too many arguments, and without a parameter that has no default.
+    """
+    defaults = DRAWS[name][0]
+    places = (*defaults, *others)
+    if len(args) > len(places):
+        raise TypeError(f"random.{name} takes {len(places)} arguments, got {len(args)}")
+    given = {**defaults, **dict(zip(places, args, strict=False)), **kwargs}
+    parameters = {key: given.pop(key) for key in defaults}
+    missing = [key for key, value in parameters.items() if value is None]
+    if missing:
+        raise TypeError(f"random.{name}() missing a required argument: {missing[0]!r}")
+    return ({"lam": 1.0 / parameters["scale"]} if name == "exponential" else parameters), given
+
+
+def _distribution(name: str) -> Callable[..., NDArray]:
+    def function(*args: Any, **kwargs: Any) -> NDArray:
+        parameters, given = parameters_of(name, args, kwargs, ("shape", "dtype", "ctx", "out"))
+        return _draw(name, parameters, *(given.get(key) for key in ("shape", "dtype", "ctx", "out")))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = DRAWS[name][1]
+    return function
+
+
+uniform, normal, poisson, exponential, gamma, randint = map(_distribution, DRAWS)
 
 
 def randn(*shape: int, **kwargs: Any) -> NDArray:
     """Normal, the sizes as arguments."""
-    loc, scale = kwargs.pop("loc", 0), kwargs.pop("scale", 1)
-    return normal(loc, scale, shape, kwargs.pop("dtype", None), kwargs.pop("ctx", None), kwargs.pop("out", None))
-
-
-def poisson(
-    lam: Any = 1,
-    shape: Sizes = None,
-    dtype: DtypeLike = None,
-    ctx: ContextLike = None,
-    out: NDArray | None = None,
-    **kwargs: Any,
-) -> NDArray:
-    """Poisson with a rate."""
-    return _draw("poisson", {"lam": lam}, shape, dtype, ctx, out)
-
-
-def exponential(
-    scale: Any = 1,
-    shape: Sizes = None,
-    dtype: DtypeLike = None,
-    ctx: ContextLike = None,
-    out: NDArray | None = None,
-    **kwargs: Any,
-) -> NDArray:
-    """Exponential with a mean."""
-    return _draw("exponential", {"lam": 1.0 / scale}, shape, dtype, ctx, out)
-
-
-def gamma(
-    alpha: Any = 1,
-    beta: Any = 1,
-    shape: Sizes = None,
-    dtype: DtypeLike = None,
-    ctx: ContextLike = None,
-    out: NDArray | None = None,
-    **kwargs: Any,
-) -> NDArray:
-    """Gamma with a shape `alpha` and a scale `beta`."""
-    return _draw("gamma", {"alpha": alpha, "beta": beta}, shape, dtype, ctx, out)
-
-
-def randint(
-    low: int,
-    high: int,
-    shape: Sizes = None,
-    dtype: DtypeLike = None,
-    ctx: ContextLike = None,
-    out: NDArray | None = None,
-    **kwargs: Any,
-) -> NDArray:
-    """Whole numbers of [low, high), int32."""
-    return _draw("randint", {"low": low, "high": high}, shape, dtype, ctx, out)
+    return normal(shape=shape, **kwargs)
 
 
 def multinomial(

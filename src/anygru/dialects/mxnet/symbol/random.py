@@ -1,22 +1,31 @@
 """`mx.sym.random`: draws as nodes."""
 
+from collections.abc import Callable
 from typing import Any
 
-from ..base import DtypeLike, Sizes
+from ..ndarray.random import DRAWS, parameters_of
 from .register import FUNCTIONS
 from .symbol import Symbol
 
 
-def uniform(low: float = 0, high: float = 1, shape: Sizes = None, dtype: DtypeLike = None, **kwargs: Any) -> Symbol:
-    """Uniform on [low, high)."""
-    return _draw("_random_uniform", {"low": low, "high": high}, shape, dtype)
+def _distribution(name: str) -> Callable[..., Symbol]:
+    def function(*args: Any, **kwargs: Any) -> Symbol:
+        parameters, given = parameters_of(name, args, kwargs, ("shape", "dtype"))
+        attributes = {key: value for key, value in given.items() if value is not None}
+        if isinstance(next(iter(parameters.values())), Symbol):
+            return FUNCTIONS[f"_sample_{name}"](*parameters.values(), **attributes)
+        return FUNCTIONS[f"_random_{name}"](**parameters, **attributes)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = DRAWS[name][1]
+    return function
 
 
-def normal(loc: float = 0, scale: float = 1, shape: Sizes = None, dtype: DtypeLike = None, **kwargs: Any) -> Symbol:
-    """Normal with a mean and a standard deviation."""
-    return _draw("_random_normal", {"loc": loc, "scale": scale}, shape, dtype)
+uniform, normal, poisson, exponential, gamma, randint = map(_distribution, DRAWS)
+multinomial, shuffle = FUNCTIONS["_sample_multinomial"], FUNCTIONS["_shuffle"]
+uniform_like, normal_like = FUNCTIONS["uniform_like"], FUNCTIONS["normal_like"]
 
 
-def _draw(name: str, attributes: dict[str, Any], shape: Sizes, dtype: DtypeLike) -> Symbol:
-    given = {"shape": shape, "dtype": dtype}
-    return FUNCTIONS[name](**attributes, **{key: value for key, value in given.items() if value is not None})
+def randn(*shape: int, **kwargs: Any) -> Symbol:
+    """Normal, the sizes as arguments."""
+    return normal(shape=shape, **kwargs)
