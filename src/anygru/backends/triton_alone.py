@@ -6,7 +6,17 @@ It keeps all recurrent weights, and the state never leaves it. See docs/kernels.
 import triton
 import triton.language as tl
 
-from .triton_pieces import backward_of, decayed, forgotten, forward_of, grad_of_gates, next_state, read_rows, sigmoid
+from .triton_pieces import (
+    backward_of,
+    decayed,
+    forgotten,
+    forward_of,
+    grad_of_gates,
+    next_state,
+    of_units,
+    read_rows,
+    sigmoid,
+)
 
 COUNTS = ["steps", "batch", "rows", "reverse"]
 """Arguments that are not worth a kernel of their own."""
@@ -33,7 +43,7 @@ def inputs_of(op, order, steps, batch, width, hidden, reverse, b, units):
     n = tl.load(gates + 2 * hidden, mask=mask, other=0.0)
     factor = r
     if op.decay is not None:
-        factor = tl.load(factors[:, None] + units[None, :] * op.decay_unit, mask=mask, other=0.0)
+        factor = tl.load(factors[:, None] + of_units(units, op.decay_unit)[None, :], mask=mask, other=0.0)
     return r, z, n, factor
 
 
@@ -144,7 +154,7 @@ def backward(
         raw = h.to(tl.float32)
         factor = 1.0
         if op.decay is not None:
-            factors = factors[:, None] + units[None, :] * op.decay_unit
+            factors = factors[:, None] + of_units(units, op.decay_unit)[None, :]
             factor = tl.load(factors, mask=mask, other=1.0).to(tl.float32)
             h = decayed(raw, factor).to(kind)
         full = grad + own.to(tl.float32)

@@ -144,15 +144,15 @@ class Pass:
         self._launch("backward", operands)
         return gates, previous, grad_state, grad_decay
 
-    def _decay(self, layer: int) -> tuple[Tensor | None, int, int, int]:
+    def _decay(self, layer: int) -> tuple[Tensor | None, int, int, int | None]:
         """The factors of a layer and their strides, for states, rows and units."""
         if self.decay is None:
-            return None, 0, 0, 0
+            return None, 0, 0, None
         factors = _plain(self.decay.reshape(self.decay.shape[0], self.rows, self.decay.shape[-1]))
         states, _, units = factors.shape
         if states > 1:
             factors = factors[self.layout.states_of_layer(layer)]
-        return factors, self.rows * units if states > 1 else 0, units, int(units > 1)
+        return factors, self.rows * units if states > 1 else 0, units, 1 if units > 1 else None
 
     def _launch(self, name: str, operands: Forward | Backward) -> None:
         """Runs a kernel over all steps of a layer."""

@@ -34,7 +34,7 @@ class Forward(NamedTuple):
     starts: Any
     """int64 [T + 1] the first row of each step, or None: step t begins at row t * B"""
     decay: Any
-    """the first factor, or None; its strides follow"""
+    """the first factor, or None; its strides follow, that of the units None where all have the same factor"""
     decay_state: Any
     decay_row: Any
     decay_unit: Any
@@ -94,6 +94,12 @@ def rows_of(starts, step, steps, batch):
 def step_at(order, steps, reverse):
     """The step that is the order-th to be computed."""
     return tl.where(reverse, steps - 1 - order, order)
+
+
+@triton.jit
+def of_units(units, unit):
+    """Where the factors of some units stand in their row."""
+    return units * 0 if unit is None else units
 
 
 @triton.jit

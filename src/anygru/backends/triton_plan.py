@@ -11,8 +11,8 @@ TILE = 16
 WARPS = 8
 """Of a program; a spread kernel's products are cut into so many slices."""
 
-STREAMED_SLICE = 64
-"""States of a slice, where weights are loaded anew at each step."""
+STREAMED_SLICE = 128
+"""Bytes of the states of a slice, where weights are loaded anew at each step."""
 
 MOST_SEQUENCES = 32
 """Of a tile: more would need more registers than a thread has."""
@@ -79,7 +79,7 @@ def _spread(hidden: int, batch: int, directions: int, stored: int, itemsize: int
     rows = (device.shared - 3 * states * TILE * stored) // (states * itemsize)  # what is left is for a tile of states
     resident = rows >= TILE and tiles <= device.processors
     if not resident:
-        piece = min(piece, STREAMED_SLICE)
+        piece = min(piece, STREAMED_SLICE // itemsize)
         rows = MOST_SEQUENCES
     together = directions if tiles * directions <= device.processors or not resident else 1
     room = max(1, device.processors // together)

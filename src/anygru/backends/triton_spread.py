@@ -15,6 +15,7 @@ from .triton_pieces import (
     grad_of_gates,
     meet,
     next_state,
+    of_units,
     read_rows,
     sigmoid,
 )
@@ -61,7 +62,10 @@ def operand(rows, factors, unit, active, k, hidden):
     mask = active[None, :, None] & (k < hidden)[:, None, :]
     found = tl.load(rows[None, :, None] + k[:, None, :], mask=mask, other=0.0)
     if factors is not None:
-        factor = tl.load(factors[None, :, None] + k[:, None, :] * unit, mask=mask, other=0.0)
+        if unit is None:
+            factor = tl.load(factors, mask=active, other=0.0)[None, :, None]
+        else:
+            factor = tl.load(factors[None, :, None] + k[:, None, :], mask=mask, other=0.0)
         found = decayed(found.to(tl.float32), factor.to(tl.float32)).to(found.dtype)
     return found
 
@@ -98,7 +102,7 @@ def state_of(op, places, rows, units, mask):
     """A tile of the state before a step, in float32, decayed."""
     h = tl.load(op.state + places, mask=mask, other=0.0)
     if op.decay is not None:
-        factors = op.decay + rows[:, None] * op.decay_row + units[None, :] * op.decay_unit
+        factors = op.decay + rows[:, None] * op.decay_row + of_units(units, op.decay_unit)[None, :]
         h = decayed(h, tl.load(factors, mask=mask, other=0.0).to(tl.float32))
     return h
 
@@ -121,7 +125,7 @@ def state_tile(
     )
     if BEFORE:
         read = op.read + b.to(tl.int64) * hidden
-        n = product(read, None, 0, active, k, own_n, op.weights, 2, units, hidden, False, BK, SLICES, PRECISION)
+        n = product(read, None, None, active, k, own_n, op.weights, 2, units, hidden, False, BK, SLICES, PRECISION)
         sum_z, sum_n = tl.sum(z, 0), tl.sum(n, 0)
         new, r, z, n = next_state(share_n, gate_z + sum_z, share_n, sum_n, h, True)
     else:
@@ -200,7 +204,9 @@ def gradient_tile(op, order, steps, batch, width, hidden, reverse, b, units, BEF
     mask = active[:, None] & (units < hidden)[None, :]
     h = tl.load(states[:, None] + units[None, :], mask=mask, other=0.0).to(tl.float32)
     if op.decay is not None:
-        h = decayed(h, tl.load(factors[:, None] + units[None, :] * op.decay_unit, mask=mask, other=0.0).to(tl.float32))
+        h = decayed(
+            h, tl.load(factors[:, None] + of_units(units, op.decay_unit)[None, :], mask=mask, other=0.0).to(tl.float32)
+        )
     kept = op.kept + rows[:, None] * (4 * hidden) + units[None, :]
     z = tl.load(kept + hidden, mask=mask, other=0.0).to(tl.float32)
     n = tl.load(kept + 2 * hidden, mask=mask, other=0.0).to(tl.float32)
@@ -232,7 +238,7 @@ def reset_gradient_tile(op, order, steps, batch, width, hidden, reverse, b, unit
     mask = active[:, None] & (units < hidden)[None, :]
     gates = op.grad_gates + rows * (3 * hidden)
     sums = product(
-        gates + 2 * hidden, None, 0, active, k, own_n, op.weights, 2, units, hidden, True, BK, SLICES, PRECISION
+        gates + 2 * hidden, None, None, active, k, own_n, op.weights, 2, units, hidden, True, BK, SLICES, PRECISION
     )
     grad = tl.sum(sums, 0)
     r = tl.load(op.kept + rows[:, None] * (4 * hidden) + units[None, :], mask=mask, other=0.0).to(tl.float32)
@@ -253,18 +259,20 @@ def state_gradient_tile(
         gates = op.grad_gates + rows * (3 * hidden)
     else:
         gates = op.grad_gates + rows * (4 * hidden) + hidden
-    sums = product(gates, None, 0, active, k, own_r, op.weights, 0, units, hidden, True, BK, SLICES, PRECISION)
+    sums = product(gates, None, None, active, k, own_r, op.weights, 0, units, hidden, True, BK, SLICES, PRECISION)
     sums += product(
-        gates + hidden, None, 0, active, k, own_z, op.weights, 1, units, hidden, True, BK, SLICES, PRECISION
+        gates + hidden, None, None, active, k, own_z, op.weights, 1, units, hidden, True, BK, SLICES, PRECISION
     )
     if not BEFORE:
         sums += product(
-            gates - hidden, None, 0, active, k, own_n, op.weights, 2, units, hidden, True, BK, SLICES, PRECISION
+            gates - hidden, None, None, active, k, own_n, op.weights, 2, units, hidden, True, BK, SLICES, PRECISION
         )
     state = op.grad_state + b.to(tl.int64)[:, None] * hidden + units[None, :]
     grad = tl.load(state, mask=mask, other=0.0) + tl.sum(sums, 0)
     if op.decay is not None:
-        factor = tl.load(factors[:, None] + units[None, :] * op.decay_unit, mask=mask, other=0.0).to(tl.float32)
+        factor = tl.load(factors[:, None] + of_units(units, op.decay_unit)[None, :], mask=mask, other=0.0).to(
+            tl.float32
+        )
         if op.grad_decay is not None:
             h = forgotten(tl.load(states[:, None] + units[None, :], mask=mask, other=0.0).to(tl.float32), factor)
             own = op.grad_decay + rows[:, None] * hidden + units[None, :]
