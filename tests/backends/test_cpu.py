@@ -18,6 +18,7 @@ from anygru.backends import cpu, cpu_backward, cpu_calls, reference
 from anygru.backends.problem import Problem
 from anygru.formula import Formula
 from anygru.functional import gru, gru_cell
+from anygru.layers import GRU
 from anygru.quantization import Stored
 from anygru.weights import Layout
 
@@ -472,6 +473,21 @@ def test_gradients_refuse_what_does_not_fit() -> None:
         with pytest.raises(ValueError, match="native kernel"):
             native.gradients({**good, **tensors, name: value})
     assert all(torch.equal(tensors[name], expected[name]) for name in shapes)
+
+
+def test_gradients_through_norms_are_the_same_on_every_number_of_threads(variant: str) -> None:
+    torch.manual_seed(0)
+    layer = GRU(16, 64, norm="layer")
+    input = torch.randn(4, 21, 16)
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found.append(torch.autograd.grad(layer(input)[0].sin().sum(), list(layer.parameters())))
+    finally:
+        torch.set_num_threads(before)
+    for one, two in zip(*found, strict=True):
+        assert torch.equal(one, two)
 
 
 def test_backward_of_a_layer_takes_plain_calls_only() -> None:

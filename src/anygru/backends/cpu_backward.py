@@ -19,7 +19,7 @@ PIECE_BYTES = 4 << 20
 PIECE_ROWS = 2048
 """At least so many rows, even where they are more bytes: every piece packs the recurrent weights again."""
 
-NORM_TILE = 8
+NORM_TILE = 4
 """Sequences whose gradients of gains and biases the kernels sum by themselves: norm_tile in csrc/call.hpp."""
 
 

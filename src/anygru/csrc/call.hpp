@@ -66,8 +66,8 @@ struct Norm {
     explicit operator bool() const { return gain_ih != nullptr; }
 };
 
-// Sequences whose gradients of gains and biases are summed by themselves, so that the number of threads changes no bit.
-constexpr Index norm_tile = 8;
+// Sequences whose gradients of gains and biases one thread sums, so that the number of threads changes no bit.
+constexpr Index norm_tile = 4;  // divides the tiles of all instruction sets, which threads share out
 constexpr Index norm_tiles(Index batch) { return (batch + norm_tile - 1) / norm_tile; }
 
 // Values a row that a norm keeps for backward: normalised products with the input and with the state, and the factors.

@@ -49,7 +49,7 @@ ANYGRU_INLINE void for_units(int gates, Index hidden, const Work& work) {
 
 // Rows that are normalised together: their sums do not wait for each other.
 constexpr Index rows_at_once = 4;
-static_assert(norm_tile % rows_at_once == 0 && tile_rows % rows_at_once == 0);
+static_assert(norm_tile % rows_at_once == 0 && tile_rows % norm_tile == 0);
 
 // Calls work(first, constant number of rows) for rows first .. last - 1, a few at a time.
 template <class Work>
