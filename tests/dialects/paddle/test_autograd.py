@@ -1,5 +1,7 @@
 """Gradients as Paddle 2.6.2 gives them on a CPU (recorded)."""
 
+import inspect
+
 import numpy as np
 import pytest
 import torch
@@ -151,3 +153,28 @@ def test_a_weight_of_one_element_suits_a_scalar():
     assert x._grad_ivar() is None
     with pytest.raises(ValueError, match=r"grad_outputs\[0\] must have the shape \[2\]"):
         paddle.grad(x * y, [x], [paddle.ones([3])])
+
+
+def test_a_function_without_gradients_says_what_it_takes():
+    def scaled(x, factor=2):
+        return x * factor
+
+    for decorator in (paddle.no_grad(), paddle.enable_grad(), paddle.set_grad_enabled(True)):
+        assert inspect.getfullargspec(decorator(scaled)).args == ["x", "factor"]
+    assert paddle.no_grad()(scaled)(leaf(1.0)).stop_gradient
+
+
+def test_hooks_on_what_the_graph_keeps():
+    """Values of 2.6.2."""
+    kept = []
+
+    def pack(tensor):
+        kept.append(tensor.shape)
+        return tensor.numpy()
+
+    a, b = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    with paddle.autograd.saved_tensors_hooks(pack, paddle.to_tensor):
+        y = paddle.multiply(a, b)
+    y.sum().backward()
+    assert values([a.grad, b.grad]) == [[3.0, 4.0], [1.0, 2.0]]
+    assert kept == [[2], [2]]

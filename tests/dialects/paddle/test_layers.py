@@ -310,3 +310,16 @@ def test_softmax_has_a_floor():
         np.testing.assert_allclose(gradient.numpy(), [[-9.0, 2.0, 3.0, 4.0]], rtol=1e-6)
     masked = nn.functional.softmax(paddle.to_tensor([0.0, -np.inf]))
     assert float((masked * paddle.log(masked)).sum()) == pytest.approx(-64 * 1.6038109e-28)
+
+
+def test_unpooling_and_batch_normalization_of_all_processes():
+    """Values of 2.6.2."""
+    x = paddle.to_tensor([[[1.0, 5.0, 2.0, 4.0, 3.0, 0.0]]])
+    largest, places = nn.functional.max_pool1d(x, 2, return_mask=True)
+    assert nn.MaxUnPool1D(2)(largest, places).numpy().tolist() == [[[0.0, 5.0, 0.0, 4.0, 3.0, 0.0]]]
+    with pytest.raises(ValueError, match="data_format"):
+        nn.functional.max_unpool1d(largest, places, 2, data_format="NLC")
+    plain = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1D(3))
+    synced = nn.SyncBatchNorm.convert_sync_batchnorm(plain)
+    assert str(synced[1]) == "SyncBatchNorm(num_features=3, momentum=0.9, epsilon=1e-05, data_format=NCL)"
+    assert synced[1].weight is plain[1].weight

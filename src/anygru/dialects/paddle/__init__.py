@@ -61,6 +61,7 @@ from .tensor.linalg import *
 from .tensor.logic import *
 from .tensor.manipulation import *
 from .tensor.math import *
+from .tensor.matrices import eigvalsh as eigvalsh
 from .tensor.ops import *
 from .tensor.parameter import *
 from .tensor.random import *

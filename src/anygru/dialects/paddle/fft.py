@@ -7,7 +7,7 @@ import torch
 
 from .framework.framework import default_torch_dtype
 from .framework.kinds import DTypeLike
-from .tensor.operation import operation, plain
+from .tensor.operation import operation, plain, row
 
 _ONE = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
 _TWO = [f"{name}2" for name in _ONE]
@@ -34,9 +34,7 @@ def _transform(called: str) -> Any:
         ) -> torch.Tensor:
             return compute(plain(x), s, axes, norm).resolve_conj()
 
-    function.__name__ = function.__qualname__ = called
-    function.__doc__ = f"`torch.fft.{called}`."
-    return operation(function)
+    return row(called, function, f"`torch.fft.{called}`.")
 
 
 globals().update({called: _transform(called) for called in (*_ONE, *_TWO, *_MANY)})
@@ -54,13 +52,9 @@ def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike = None, name: str | None =
     return torch.fft.rfftfreq(n, d, dtype=default_torch_dtype())
 
 
-@operation
-def fftshift(x: torch.Tensor, axes: Any = None, name: str | None = None) -> torch.Tensor:
-    """The frequency 0 in the middle."""
-    return torch.fft.fftshift(plain(x), axes)
-
-
-@operation
-def ifftshift(x: torch.Tensor, axes: Any = None, name: str | None = None) -> torch.Tensor:
-    """The inverse of `fftshift`."""
-    return torch.fft.ifftshift(plain(x), axes)
+fftshift = row(
+    "fftshift", lambda x, axes=None, name=None: torch.fft.fftshift(plain(x), axes), "The frequency 0 in the middle."
+)
+ifftshift = row(
+    "ifftshift", lambda x, axes=None, name=None: torch.fft.ifftshift(plain(x), axes), "The inverse of `fftshift`."
+)

@@ -8,3 +8,4 @@ from ..base.dygraph.base import set_grad_enabled as set_grad_enabled
 from ..tensor.gradients import backward as backward
 from .py_layer import PyLayer as PyLayer
 from .py_layer import PyLayerContext as PyLayerContext
+from .saved_tensors import saved_tensors_hooks as saved_tensors_hooks

@@ -2,7 +2,7 @@
 
 import torch
 
-from .operation import need_tensor, operation, wrap
+from .operation import need_tensor, row, wrap
 
 __all__ = ["imag", "is_complex", "is_floating_point", "is_integer", "rank", "real", "shape"]
 
@@ -40,13 +40,5 @@ def is_integer(x: torch.Tensor) -> bool:
     return not (torch.is_floating_point(x) or torch.is_complex(x)) and x.dtype != torch.bool
 
 
-@operation
-def real(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
-    """The real part."""
-    return torch.real(x) if torch.is_complex(x) else torch.clone(x)
-
-
-@operation
-def imag(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
-    """The imaginary part."""
-    return torch.imag(x)
+real = row("real", lambda x, name=None: torch.real(x) if torch.is_complex(x) else torch.clone(x), "The real part.")
+imag = row("imag", lambda x, name=None: torch.imag(x), "The imaginary part.")

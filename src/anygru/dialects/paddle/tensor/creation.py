@@ -12,7 +12,7 @@ from ..base.errors import paddles
 from ..framework.dtype import torch_dtype
 from ..framework.framework import default_torch_dtype
 from ..framework.kinds import DTypeLike, Shape
-from .operation import as_sizes, as_torch, need_tensor, operation, plain, to_dtype, wrap
+from .operation import as_sizes, as_torch, need_tensor, operation, plain, row, to_dtype, wrap
 
 __all__ = [
     "arange", "assign", "clone", "complex", "diag", "diag_embed", "diagflat", "empty", "empty_like", "eye", "full",
@@ -94,10 +94,9 @@ def zeros(shape: Shape, dtype: DTypeLike = None, name: str | None = None) -> tor
     return torch.zeros(as_sizes(shape), **_options(dtype))
 
 
-@operation
-def ones(shape: Shape, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
-    """Ones of `shape`."""
-    return torch.ones(as_sizes(shape), **_options(dtype))
+ones = row(
+    "ones", lambda shape, dtype=None, name=None: torch.ones(as_sizes(shape), **_options(dtype)), "Ones of `shape`."
+)
 
 
 @operation
@@ -236,16 +235,8 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> t
     return torch.diag_embed(as_torch(input), offset, dim1, dim2)
 
 
-@operation
-def tril(x: torch.Tensor, diagonal: int = 0, name: str | None = None) -> torch.Tensor:
-    """The lower triangle, zeros above."""
-    return torch.tril(x, diagonal)
-
-
-@operation
-def triu(x: torch.Tensor, diagonal: int = 0, name: str | None = None) -> torch.Tensor:
-    """The upper triangle, zeros below."""
-    return torch.triu(x, diagonal)
+tril = row("tril", lambda x, diagonal=0, name=None: torch.tril(x, diagonal), "The lower triangle, zeros above.")
+triu = row("triu", lambda x, diagonal=0, name=None: torch.triu(x, diagonal), "The upper triangle, zeros below.")
 
 
 @operation

@@ -12,7 +12,7 @@ import torch
 
 from ..framework.dtype import single, torch_dtype
 from ..framework.kinds import Operand
-from . import creation, linalg, logic, manipulation, math, ops, random, reduction, search, selection
+from . import creation, linalg, logic, manipulation, math, ops, random, reduction, search, selection, special
 from .operation import as_torch, need_tensor, translate, wrap
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ _FUNCTIONS: dict[ModuleType, str] = {
     selection: "index_add index_fill index_put masked_fill put_along_axis scatter",
     linalg: "t",
     creation: "tril triu",
+    special: "multigammaln polygamma",
 }
 # Tensors alone have these; `paddle.add_` and similar functions do not exist in 2.6.2.
 _METHODS_ONLY = {

@@ -6,7 +6,7 @@ import torch
 
 from ..base.errors import no_kernel
 from ..framework.kinds import Axis
-from .operation import as_axis, as_torch, need_same_dtype, need_tensor, operation
+from .operation import as_axis, as_torch, need_same_dtype, need_tensor, operation, row
 
 __all__ = [
     "bincount", "bmm", "cdist", "cholesky", "cross", "dist", "dot", "einsum", "histogram", "matmul", "mv", "norm",
@@ -83,18 +83,12 @@ def norm(
     return torch.linalg.vector_norm(x, float(p), axis, keepdim)
 
 
-@operation
-def dist(x: torch.Tensor, y: torch.Tensor, p: float = 2, name: str | None = None) -> torch.Tensor:
-    """The p-norm of x - y."""
-    return torch.dist(x, y, float(p))
-
-
-@operation
-def cdist(
-    x: torch.Tensor, y: torch.Tensor, p: float = 2.0, compute_mode: str = "", name: str | None = None
-) -> torch.Tensor:
-    """The p-norm distance of every row of x to every row of y."""
-    return torch.cdist(x, y, p)
+dist = row("dist", lambda x, y, p=2, name=None: torch.dist(x, y, float(p)), "The p-norm of x - y.")
+cdist = row(
+    "cdist",
+    lambda x, y, p=2.0, compute_mode="", name=None: torch.cdist(x, y, p),
+    "The p-norm distance of every row of x to every row of y.",
+)
 
 
 @operation
@@ -108,10 +102,9 @@ def cross(x: torch.Tensor, y: torch.Tensor, axis: int = 9, name: str | None = No
     return torch.linalg.cross(x, y, dim=axis)
 
 
-@operation
-def cholesky(x: torch.Tensor, upper: bool = False, name: str | None = None) -> torch.Tensor:
-    """The Cholesky factor."""
-    return torch.linalg.cholesky(x, upper=upper)
+cholesky = row(
+    "cholesky", lambda x, upper=False, name=None: torch.linalg.cholesky(x, upper=upper), "The Cholesky factor."
+)
 
 
 @operation

@@ -7,7 +7,7 @@ import torch
 
 from ..base.errors import no_kernel
 from ..framework.kinds import Operand
-from .operation import need_same_dtype, need_tensor, operation
+from .operation import need_same_dtype, need_tensor, operation, row
 
 __all__ = [
     "allclose", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "equal", "equal_all", "greater_equal",
@@ -24,9 +24,7 @@ def _compare(name: str, compute: Callable[..., Any], what: str, numbers: bool = 
         need_same_dtype(x, y, function.__name__)
         return compute(x, y)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = what + " Both tensors must have one dtype."
-    return operation(function)
+    return row(name, function, what + " Both tensors must have one dtype.")
 
 
 equal = _compare("equal", torch.eq, "Where x is y.", numbers=True)
@@ -52,32 +50,23 @@ def _close(x: torch.Tensor, y: torch.Tensor, rtol: float, atol: float, equal_nan
     return close | (torch.isnan(x) & torch.isnan(y)) if equal_nan else close
 
 
-@operation
-def isclose(
-    x: torch.Tensor,
-    y: torch.Tensor,
-    rtol: float = 1e-5,
-    atol: float = 1e-8,
-    equal_nan: bool = False,
-    name: str | None = None,
-) -> torch.Tensor:
-    """Where |x - y| is at most atol + rtol * |y|."""
-    need_same_dtype(x, y, "isclose")
-    return _close(x, y, rtol, atol, equal_nan)
+def _closeness(name: str, reduce: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def function(
+        x: torch.Tensor,
+        y: torch.Tensor,
+        rtol: float = 1e-5,
+        atol: float = 1e-8,
+        equal_nan: bool = False,
+        name: str | None = None,
+    ) -> torch.Tensor:
+        need_same_dtype(x, y, function.__name__)
+        return reduce(_close(x, y, rtol, atol, equal_nan))
+
+    return row(name, function, what)
 
 
-@operation
-def allclose(
-    x: torch.Tensor,
-    y: torch.Tensor,
-    rtol: float = 1e-5,
-    atol: float = 1e-8,
-    equal_nan: bool = False,
-    name: str | None = None,
-) -> torch.Tensor:
-    """Whether |x - y| is at most atol + rtol * |y| everywhere."""
-    need_same_dtype(x, y, "allclose")
-    return torch.all(_close(x, y, rtol, atol, equal_nan))
+isclose = _closeness("isclose", lambda close: close, "Where |x - y| is at most atol + rtol * |y|.")
+allclose = _closeness("allclose", torch.all, "Whether |x - y| is at most atol + rtol * |y| everywhere.")
 
 
 def _write(value: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
@@ -88,38 +77,24 @@ def _write(value: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
     return out
 
 
-def _logic(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
+def _logic(name: str, compute: Callable[..., Any], what: str, floats: bool = True) -> Callable[..., Any]:
     def function(
         x: torch.Tensor, y: torch.Tensor, out: torch.Tensor | None = None, name: str | None = None
     ) -> torch.Tensor:
         need_same_dtype(x, y, function.__name__)
-        return _write(compute(x, y), out)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = what
-    return operation(function)
-
-
-def _bits(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
-    def function(
-        x: torch.Tensor, y: torch.Tensor, out: torch.Tensor | None = None, name: str | None = None
-    ) -> torch.Tensor:
-        need_same_dtype(x, y, function.__name__)
-        if x.is_floating_point():
+        if not floats and x.is_floating_point():
             raise no_kernel(f"(NotFound) {function.__name__}() is not implemented for {x.dtype}")
         return _write(compute(x, y), out)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = what + " Integers and bools of one dtype."
-    return operation(function)
+    return row(name, function, what if floats else what + " Integers and bools of one dtype.")
 
 
 logical_and = _logic("logical_and", torch.logical_and, "Where both are true.")
 logical_or = _logic("logical_or", torch.logical_or, "Where one or both are true.")
 logical_xor = _logic("logical_xor", torch.logical_xor, "Where exactly one is true.")
-bitwise_and = _bits("bitwise_and", torch.bitwise_and, "The bits set in both.")
-bitwise_or = _bits("bitwise_or", torch.bitwise_or, "The bits set in one or both.")
-bitwise_xor = _bits("bitwise_xor", torch.bitwise_xor, "The bits set in exactly one.")
+bitwise_and = _logic("bitwise_and", torch.bitwise_and, "The bits set in both.", floats=False)
+bitwise_or = _logic("bitwise_or", torch.bitwise_or, "The bits set in one or both.", floats=False)
+bitwise_xor = _logic("bitwise_xor", torch.bitwise_xor, "The bits set in exactly one.", floats=False)
 
 
 @operation

@@ -8,7 +8,7 @@ import torch
 from ..base.errors import paddles
 from ..framework.dtype import as_dtype, torch_dtype
 from ..framework.kinds import Axis, DTypeLike, Shape
-from .operation import as_axis, as_sizes, as_torch, need_same_dtype, need_tensor, operation, to_dtype
+from .operation import as_axis, as_sizes, as_torch, need_same_dtype, need_tensor, operation, row, to_dtype
 from .selection import *  # noqa: F403
 
 if TYPE_CHECKING:
@@ -139,10 +139,7 @@ def unstack(x: torch.Tensor, axis: int = 0, num: int | None = None) -> list[torc
     return list(torch.unbind(x, axis))
 
 
-@operation
-def unbind(input: torch.Tensor, axis: int = 0) -> list[torch.Tensor]:
-    """The slices along an axis, without it."""
-    return list(torch.unbind(input, axis))
+unbind = row("unbind", lambda input, axis=0: list(torch.unbind(input, axis)), "The slices along an axis, without it.")
 
 
 @operation
@@ -186,10 +183,9 @@ def expand(x: torch.Tensor, shape: Shape, name: str | None = None) -> torch.Tens
 broadcast_to = expand
 
 
-@operation
-def expand_as(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
-    """`x` repeated to the shape of `y`."""
-    return torch.Tensor.expand(x, list(y.shape))
+expand_as = row(
+    "expand_as", lambda x, y, name=None: torch.Tensor.expand(x, list(y.shape)), "`x` repeated to the shape of `y`."
+)
 
 
 @operation
@@ -270,16 +266,10 @@ def unfold(x: torch.Tensor, axis: int, size: int, step: int, name: str | None = 
     return torch.Tensor.unfold(x, axis, size, step)
 
 
-@operation
-def as_complex(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
-    """Pairs along the last axis as complex numbers."""
-    return torch.view_as_complex(x)
-
-
-@operation
-def as_real(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
-    """Complex numbers as pairs along a new last axis."""
-    return torch.view_as_real(x)
+as_complex = row(
+    "as_complex", lambda x, name=None: torch.view_as_complex(x), "Pairs along the last axis as complex numbers."
+)
+as_real = row("as_real", lambda x, name=None: torch.view_as_real(x), "Complex numbers as pairs along a new last axis.")
 
 
 def _at_least(count: int) -> Any:

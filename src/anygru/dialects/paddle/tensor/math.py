@@ -10,7 +10,7 @@ from ..._hook.not_covered import not_covered
 from ..base.errors import paddles
 from ..framework.dtype import single, torch_dtype
 from ..framework.kinds import Operand
-from .operation import as_torch, float_of_int, need_same_dtype, need_tensor, no_bools, operation
+from .operation import as_torch, float_of_int, need_same_dtype, need_tensor, no_bools, operation, row
 from .reduction import *  # noqa: F403
 
 __all__ = [
@@ -72,9 +72,7 @@ def _pair(name: str, compute: Callable[..., Any], what: str, bools: bool = False
             no_bools(x, function.__name__)
         return compute(x, y)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = what + " Both tensors must have one dtype."
-    return operation(function)
+    return row(name, function, what + " Both tensors must have one dtype.")
 
 
 def _floor_division(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -160,10 +158,7 @@ def mm(input: torch.Tensor, mat2: torch.Tensor, name: str | None = None) -> torc
     return torch.matmul(input, mat2)
 
 
-@operation
-def inner(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
-    """The inner product over the last axis."""
-    return torch.inner(x, y)
+inner = row("inner", lambda x, y, name=None: torch.inner(x, y), "The inner product over the last axis.")
 
 
 @operation
@@ -172,16 +167,8 @@ def outer(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Te
     return torch.outer(torch.flatten(x), torch.flatten(y))
 
 
-@operation
-def kron(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
-    """The Kronecker product."""
-    return torch.kron(x, y)
-
-
-@operation
-def lerp(x: torch.Tensor, y: torch.Tensor, weight: Any, name: str | None = None) -> torch.Tensor:
-    """x + weight * (y - x)."""
-    return torch.lerp(x, y, weight)
+kron = row("kron", lambda x, y, name=None: torch.kron(x, y), "The Kronecker product.")
+lerp = row("lerp", lambda x, y, weight, name=None: torch.lerp(x, y, weight), "x + weight * (y - x).")
 
 
 @operation
@@ -225,12 +212,11 @@ def clip(x: torch.Tensor, min: Any = None, max: Any = None, name: str | None = N
     return torch._C._nn.hardtanh(x, -math.inf if low is None else low, math.inf if high is None else high)
 
 
-@operation
-def nan_to_num(
-    x: torch.Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None, name: str | None = None
-) -> torch.Tensor:
-    """x with nan and infinities replaced."""
-    return torch.nan_to_num(x, nan, posinf, neginf)
+nan_to_num = row(
+    "nan_to_num",
+    lambda x, nan=0.0, posinf=None, neginf=None, name=None: torch.nan_to_num(x, nan, posinf, neginf),
+    "x with nan and infinities replaced.",
+)
 
 
 @operation
@@ -249,12 +235,11 @@ def increment(x: torch.Tensor, value: float = 1.0, name: str | None = None) -> t
     return x
 
 
-@operation
-def diff(
-    x: torch.Tensor, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None, name: str | None = None
-) -> torch.Tensor:
-    """Differences of neighbours along an axis."""
-    return torch.diff(x, n, axis, prepend, append)
+diff = row(
+    "diff",
+    lambda x, n=1, axis=-1, prepend=None, append=None, name=None: torch.diff(x, n, axis, prepend, append),
+    "Differences of neighbours along an axis.",
+)
 
 
 @operation
@@ -269,10 +254,7 @@ def diagonal(x: torch.Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, n
     return torch.diagonal(x, offset, axis1, axis2)
 
 
-@operation
-def inverse(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
-    """The inverse matrix."""
-    return torch.linalg.inv(x)
+inverse = row("inverse", lambda x, name=None: torch.linalg.inv(x), "The inverse matrix.")
 
 
 @operation

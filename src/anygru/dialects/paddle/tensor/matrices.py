@@ -5,24 +5,20 @@ from typing import Any
 
 import torch
 
-from .operation import operation
+from .operation import operation, row
 
 __all__ = [
-    "cholesky_solve", "cond", "corrcoef", "cov", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matrix_power",
-    "matrix_rank", "multi_dot", "pinv", "qr", "slogdet", "solve", "svd", "triangular_solve",
+    "cholesky_solve", "cond", "corrcoef", "cov", "det", "eig", "eigh", "eigvals", "eigvalsh", "householder_product",
+    "inv", "matrix_power", "matrix_rank", "multi_dot", "pinv", "qr", "slogdet", "solve", "svd", "triangular_solve",
 ]  # fmt: skip
 
 
-inv = operation(lambda x, name=None: torch.linalg.inv(x))
-det = operation(lambda x, name=None: torch.linalg.det(x))
-inv.__name__, inv.__doc__ = "inv", "The inverse matrix."
-det.__name__, det.__doc__ = "det", "The determinant."
-
-
-@operation
-def qr(x: torch.Tensor, mode: str = "reduced", name: str | None = None) -> Any:
-    """The QR decomposition."""
-    return tuple(torch.linalg.qr(x, mode))
+inv = row("inv", lambda x, name=None: torch.linalg.inv(x), "The inverse matrix.")
+householder_product = row(
+    "householder_product", lambda x, tau, name=None: torch.linalg.householder_product(x, tau), "The first columns of Q."
+)
+det = row("det", lambda x, name=None: torch.linalg.det(x), "The determinant.")
+qr = row("qr", lambda x, mode="reduced", name=None: tuple(torch.linalg.qr(x, mode)), "The QR decomposition.")
 
 
 @operation
@@ -37,16 +33,10 @@ def eigh(x: torch.Tensor, UPLO: str = "L", name: str | None = None) -> Any:
     return tuple(torch.linalg.eigh(x, UPLO))
 
 
-@operation
-def solve(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
-    """The solution of x @ out = y."""
-    return torch.linalg.solve(x, y)
-
-
-@operation
-def matrix_power(x: torch.Tensor, n: int, name: str | None = None) -> torch.Tensor:
-    """The n-th power of a matrix."""
-    return torch.linalg.matrix_power(x, n)
+solve = row("solve", lambda x, y, name=None: torch.linalg.solve(x, y), "The solution of x @ out = y.")
+matrix_power = row(
+    "matrix_power", lambda x, n, name=None: torch.linalg.matrix_power(x, n), "The n-th power of a matrix."
+)
 
 
 @operation
@@ -96,16 +86,8 @@ def cov(
     )
 
 
-@operation
-def eig(x: torch.Tensor, name: str | None = None) -> Any:
-    """Eigenvalues and eigenvectors."""
-    return tuple(torch.linalg.eig(x))
-
-
-@operation
-def eigvals(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
-    """The eigenvalues."""
-    return torch.linalg.eigvals(x)
+eig = row("eig", lambda x, name=None: tuple(torch.linalg.eig(x)), "Eigenvalues and eigenvectors.")
+eigvals = row("eigvals", lambda x, name=None: torch.linalg.eigvals(x), "The eigenvalues.")
 
 
 @operation

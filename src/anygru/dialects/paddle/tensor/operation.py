@@ -120,6 +120,13 @@ def operation(function: Callable[Arguments, Any]) -> Callable[Arguments, Any]:
     return call
 
 
+def row(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
+    """The operation `name`, a row of a table over torch: `compute` has its signature, `what` is its docstring."""
+    compute.__name__ = compute.__qualname__ = name
+    compute.__doc__ = what
+    return operation(compute)
+
+
 def core_call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call one of anygru's own functions; what it refuses becomes Paddle's ValueError."""
     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .operation import float_of_int, need_float, need_tensor, operation
+from .operation import float_of_int, need_float, need_tensor, operation, row
 
 __all__ = [
     "abs", "acos", "acosh", "angle", "asin", "asinh", "atan", "atanh", "ceil", "conj", "cos", "cosh", "deg2rad",
@@ -20,18 +20,12 @@ __all__ = [
 Unary = Callable[..., Any]
 
 
-def _named(function: Unary, name: str, what: str) -> Unary:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = what
-    return operation(function)
-
-
 def _floats(name: str, compute: Unary, what: str) -> Unary:
     def function(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
         need_float(x, function.__name__)
         return compute(x)
 
-    return _named(function, name, what + " Floating-point tensors only.")
+    return row(name, function, what + " Floating-point tensors only.")
 
 
 def _widening(name: str, compute: Unary, what: str) -> Unary:
@@ -39,7 +33,7 @@ def _widening(name: str, compute: Unary, what: str) -> Unary:
         need_tensor(x, "x", function.__name__)
         return compute(float_of_int(x))
 
-    return _named(function, name, what + " Integers are computed in float32.")
+    return row(name, function, what + " Integers are computed in float32.")
 
 
 def _any(name: str, compute: Unary, what: str) -> Unary:
@@ -47,7 +41,7 @@ def _any(name: str, compute: Unary, what: str) -> Unary:
         need_tensor(x, "x", function.__name__)
         return compute(x)
 
-    return _named(function, name, what)
+    return row(name, function, what)
 
 
 sin = _floats("sin", torch.sin, "Sine.")

@@ -11,7 +11,7 @@ from ..framework.dtype import single, torch_dtype
 from ..framework.framework import default_torch_dtype
 from ..framework.kinds import DTypeLike, Shape
 from ..framework.random import Generator, default_generator
-from .operation import as_sizes, need_tensor, operation, wrap
+from .operation import as_sizes, need_tensor, operation, row, wrap
 
 __all__ = [
     "bernoulli", "multinomial", "normal", "poisson", "rand", "randint", "randint_like", "randn", "randperm",
@@ -182,7 +182,4 @@ def _places(sums: np.ndarray, draws: np.ndarray, replacement: bool) -> np.ndarra
     return found
 
 
-@operation
-def poisson(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
-    """Poisson numbers of the given rates."""
-    return torch.poisson(x)
+poisson = row("poisson", lambda x, name=None: torch.poisson(x), "Poisson numbers of the given rates.")

@@ -7,7 +7,7 @@ import torch
 
 from ..framework.dtype import torch_dtype
 from ..framework.kinds import Axis, DTypeLike
-from .operation import as_axis, need_float, need_tensor, no_bools, operation
+from .operation import as_axis, need_float, need_tensor, no_bools, operation, row
 
 __all__ = [
     "all", "amax", "amin", "any", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum", "logcumsumexp",
@@ -74,9 +74,7 @@ def _extreme(name: str, compute: Callable[..., Any], what: str) -> Callable[...,
         axis = _axes(axis)
         return compute(x, dim=() if axis is None else axis, keepdim=keepdim)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = what
-    return operation(function)
+    return row(name, function, what)
 
 
 class _Selected(torch.autograd.Function):
@@ -107,33 +105,23 @@ def _selecting(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 max = _extreme("max", _selecting(torch.amax), "The largest element along axes (all by default).")
-
-
 min = _extreme("min", _selecting(torch.amin), "The smallest element along axes (all by default).")
-
-
 amax = _extreme("amax", torch.amax, "The largest element along axes; equal ones share the gradient.")
-
-
 amin = _extreme("amin", torch.amin, "The smallest element along axes; equal ones share the gradient.")
 
 
-@operation
-def all(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
-    """Whether all elements along axes are true."""
-    axis = _axes(axis)
-    out = torch.all(x) if axis is None else torch.all(x, dim=axis, keepdim=keepdim)
-    out = torch.Tensor.to(out, torch.bool)
-    return torch.reshape(out, [1] * x.ndim) if axis is None and keepdim else out
+def _truth(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def function(x: torch.Tensor, axis: Axis = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
+        axis = _axes(axis)
+        out = compute(x) if axis is None else compute(x, dim=axis, keepdim=keepdim)
+        out = torch.Tensor.to(out, torch.bool)
+        return torch.reshape(out, [1] * x.ndim) if axis is None and keepdim else out
+
+    return row(name, function, what)
 
 
-@operation
-def any(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
-    """Whether any element along axes is true."""
-    axis = _axes(axis)
-    out = torch.any(x) if axis is None else torch.any(x, dim=axis, keepdim=keepdim)
-    out = torch.Tensor.to(out, torch.bool)
-    return torch.reshape(out, [1] * x.ndim) if axis is None and keepdim else out
+all = _truth("all", torch.all, "Whether all elements along axes are true.")
+any = _truth("any", torch.any, "Whether any element along axes is true.")
 
 
 @operation

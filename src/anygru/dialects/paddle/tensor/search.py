@@ -9,7 +9,7 @@ import torch
 from ..base.errors import paddles
 from ..framework.dtype import torch_dtype
 from ..framework.kinds import Axis, DTypeLike, Operand
-from .operation import as_axis, need_same_dtype, need_tensor, no_bools, operation
+from .operation import as_axis, need_same_dtype, need_tensor, no_bools, operation, row
 
 __all__ = [
     "argmax", "argmin", "argsort", "bucketize", "index_sample", "index_select", "kthvalue", "masked_select", "mode",
@@ -36,9 +36,7 @@ def _position(name: str, compute: Callable[..., Any], what: str) -> Callable[...
             out = torch.reshape(out, [1] * x.ndim)
         return torch.Tensor.to(out, torch_dtype(dtype))
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = what
-    return operation(function)
+    return row(name, function, what)
 
 
 argmax = _position(

@@ -8,7 +8,7 @@ import torch
 from ..base.errors import paddles
 from ..framework.dtype import torch_dtype
 from ..framework.kinds import DTypeLike, Operand, Shape
-from .operation import as_sizes, as_torch, need_tensor, operation
+from .operation import as_sizes, as_torch, need_tensor, operation, row
 
 __all__ = [
     "crop", "gather", "gather_nd", "index_add", "index_fill", "index_put", "masked_fill", "put_along_axis",
@@ -101,12 +101,11 @@ def put_along_axis(
     return torch.scatter_reduce(arr, axis, indices, values, kind, include_self=include_self)
 
 
-@operation
-def index_add(
-    x: torch.Tensor, index: torch.Tensor, axis: int, value: torch.Tensor, name: str | None = None
-) -> torch.Tensor:
-    """`x` with slices of `value` added at positions along an axis."""
-    return torch.index_add(x, axis, index, value)
+index_add = row(
+    "index_add",
+    lambda x, index, axis, value, name=None: torch.index_add(x, axis, index, value),
+    "`x` with slices of `value` added at positions along an axis.",
+)
 
 
 @operation

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from ..base.errors import no_kernel, paddles
-from .operation import need_float, need_tensor, operation, plain
+from .operation import need_float, need_tensor, operation, plain, row
 
 __all__ = [
     "combinations", "cumulative_trapezoid", "diagonal_scatter", "frexp", "i0e", "i1e", "multigammaln", "nanquantile", "polar",
@@ -63,12 +63,11 @@ def polar(abs: torch.Tensor, angle: torch.Tensor, name: str | None = None) -> to
     return torch.polar(abs, angle)
 
 
-@operation
-def trapezoid(
-    y: torch.Tensor, x: torch.Tensor | None = None, dx: float | None = None, axis: int = -1, name: str | None = None
-) -> torch.Tensor:
-    """The integral of `y` along an axis, over the places `x` or steps of `dx` (1)."""
-    return _integral(torch.trapezoid, y, x, dx, axis)
+trapezoid = row(
+    "trapezoid",
+    lambda y, x=None, dx=None, axis=-1, name=None: _integral(torch.trapezoid, y, x, dx, axis),
+    "The integral of `y` along an axis, over the places `x` or steps of `dx` (1).",
+)
 
 
 @operation
@@ -121,12 +120,11 @@ def nanquantile(x: torch.Tensor, q: Any, axis: Any = None, keepdim: bool = False
     return torch.nanquantile(torch.Tensor.to(plain(x), torch.float64), places, axis, keepdim)
 
 
-@operation
-def select_scatter(
-    x: torch.Tensor, values: torch.Tensor, axis: int, index: int, name: str | None = None
-) -> torch.Tensor:
-    """`x` with `values` at one place of an axis."""
-    return torch.select_scatter(x, values, axis, index)
+select_scatter = row(
+    "select_scatter",
+    lambda x, values, axis, index, name=None: torch.select_scatter(x, values, axis, index),
+    "`x` with `values` at one place of an axis.",
+)
 
 
 @operation

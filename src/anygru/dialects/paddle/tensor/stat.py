@@ -7,7 +7,7 @@ import torch
 
 from ..framework.dtype import torch_dtype
 from ..framework.kinds import Axis, Operand
-from .operation import as_axis, need_same_dtype, need_tensor, operation, wrap
+from .operation import as_axis, need_same_dtype, need_tensor, operation, row, wrap
 
 __all__ = ["mean", "median", "nanmedian", "numel", "quantile", "std", "var"]
 
@@ -36,12 +36,11 @@ def _spread(x: torch.Tensor, axis: Any, unbiased: bool, keepdim: bool) -> torch.
     return torch.var(x, dim=axes, correction=correction, keepdim=keepdim)
 
 
-@operation
-def var(
-    x: torch.Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None
-) -> torch.Tensor:
-    """The variance along axes (all by default), divided by count - 1 unless `unbiased` is False."""
-    return _spread(x, axis, unbiased, keepdim)
+var = row(
+    "var",
+    lambda x, axis=None, unbiased=True, keepdim=False, name=None: _spread(x, axis, unbiased, keepdim),
+    "The variance along axes (all by default), divided by count - 1 unless `unbiased` is False.",
+)
 
 
 @operation

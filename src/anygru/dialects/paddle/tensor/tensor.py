@@ -136,6 +136,10 @@ class Tensor(Differentiable):
 
     get_tensor = value
 
+    def set(self, value: Any, place: core.Place | None = None) -> None:
+        """`set_value`, as programs call it on what `get_tensor` gives."""
+        self.set_value(value)
+
     @property
     def data(self) -> torch.Tensor:
         """The tensor itself."""

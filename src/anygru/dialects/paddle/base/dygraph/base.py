@@ -1,8 +1,9 @@
 """Gradients on and off, and gradients of tensors by other tensors."""
 
 import contextlib
+import inspect
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -16,15 +17,25 @@ from .. import core, unique_name
 __all__ = ["disable_static", "enable_grad", "enable_static", "grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
 
-class no_grad(torch.no_grad):
+class _KeepsSignature:
+    """What a decorated function takes, as `inspect.getfullargspec` tells it, too; Paddle decorates so."""
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        made = super().__call__(function)  # type: ignore[misc]
+        with contextlib.suppress(ValueError, TypeError):  # of some builtin functions nothing is known
+            made.__signature__ = inspect.signature(function)
+        return made
+
+
+class no_grad(_KeepsSignature, torch.no_grad):  # type: ignore[misc]
     """Within the block, or the decorated function, results have `stop_gradient`."""
 
 
-class enable_grad(torch.enable_grad):
+class enable_grad(_KeepsSignature, torch.enable_grad):  # type: ignore[misc]
     """Within the block, or the decorated function, gradients are recorded again."""
 
 
-class set_grad_enabled(torch.set_grad_enabled):
+class set_grad_enabled(_KeepsSignature, torch.set_grad_enabled):  # type: ignore[misc]
     """Record gradients or not, from now on or within a block."""
 
 

@@ -7,7 +7,7 @@ import torch
 
 from ...framework.dtype import single, torch_dtype
 from ...tensor.inplace import overwrite
-from ...tensor.operation import need_float, operation, plain, wrap
+from ...tensor.operation import need_float, operation, plain, row, wrap
 from ...tensor.ops import sigmoid as sigmoid
 from ...tensor.ops import tanh as tanh
 from ...tensor.random import uniform_values
@@ -28,9 +28,7 @@ def _plain(name: str, compute: Callable[..., Any], what: str) -> Callable[..., A
         need_float(x, function.__name__)
         return compute(x)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = what
-    return operation(function)
+    return row(name, function, what)
 
 
 # Paddle's kernel asks whether x > 0, so that the relu of NaN is 0 (recorded from 2.6.2 on a CPU).

@@ -1,17 +1,17 @@
 """Convolutions of one to three dimensions, by torch's kernels. Source: Paddle 2.6, `functional.conv`, read and recorded."""
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from ...tensor.operation import need_same_dtype, operation, plain
+from ...tensor.operation import need_same_dtype, plain, row
 from .window import Lengths, Padding, is_last, lengths, margins, padded, to_first, to_last
 
 __all__ = ["conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose"]
 
 Function = Callable[..., Any]
+_FORMATS = ("NCL", "NCHW", "NCDHW")
 
 
 def _check(x: torch.Tensor, weight: torch.Tensor, dims: int, data_format: str, name: str) -> bool:
@@ -35,7 +35,7 @@ def _convolution(dims: int) -> Function:
         padding: Padding = 0,
         dilation: Lengths = 1,
         groups: int = 1,
-        data_format: str = "",
+        data_format: str = _FORMATS[dims - 1],
         name: str | None = None,
     ) -> torch.Tensor:
         last = _check(x, weight, dims, data_format, function.__name__)
@@ -47,8 +47,8 @@ def _convolution(dims: int) -> Function:
         own = None if bias is None else plain(bias)
         return to_last(kernel(inner, plain(weight), own, steps, even, wide, groups), last)
 
-    doc = f"The convolution of x [N, C, ...] with a weight [out, C / groups, ...], plus bias, over {dims} axes."
-    return _finished(function, name, doc, dims)
+    what = f"The convolution of x [N, C, ...] with a weight [out, C / groups, ...], plus bias, over {dims} axes."
+    return row(name, function, what)
 
 
 def _transposed(dims: int) -> Function:
@@ -65,7 +65,7 @@ def _transposed(dims: int) -> Function:
         groups: int = 1,
         dilation: Lengths = 1,
         output_size: Lengths | torch.Tensor | None = None,
-        data_format: str = "",
+        data_format: str = _FORMATS[dims - 1],
         name: str | None = None,
     ) -> torch.Tensor:
         last = _check(x, weight, dims, data_format, function.__name__)
@@ -91,42 +91,20 @@ def _transposed(dims: int) -> Function:
             out = out.narrow(axis, pair[0] - cut, length)
         return to_last(out, last)
 
-    doc = f"The transposed convolution of x [N, C, ...] with a weight [C, out / groups, ...] over {dims} axes."
-    function = _finished(function, name, doc, dims)
-    return _dilation_first(function) if dims == 2 else function
-
-
-def _finished(function: Function, name: str, doc: str, dims: int) -> Function:
-    """The operation under its name; the format of the channels has the default of these dimensions."""
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    places = list(inspect.signature(function).parameters)
-    index = places.index("data_format") - places.index("bias")
-    defaults = list(function.__defaults__ or ())
-    defaults[index] = ("NCL", "NCHW", "NCDHW")[dims - 1]
-    function.__defaults__ = tuple(defaults)
-    return operation(function)
+    what = f"The transposed convolution of x [N, C, ...] with a weight [C, out / groups, ...] over {dims} axes."
+    return row(name, _dilation_first(function) if dims == 2 else function, what)
 
 
 def _dilation_first(function: Function) -> Function:
     """The order of conv2d_transpose, in which `dilation` comes before `groups`."""
 
     def conv2d_transpose(
-        x: torch.Tensor,
-        weight: torch.Tensor,
-        bias: torch.Tensor | None = None,
-        stride: Lengths = 1,
-        padding: Padding = 0,
-        output_padding: Lengths = 0,
-        dilation: Lengths = 1,
-        groups: int = 1,
-        output_size: Lengths | torch.Tensor | None = None,
-        data_format: str = "NCHW",
-        name: str | None = None,
-    ) -> Any:
+        x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, stride: Lengths = 1, padding: Padding = 0,
+        output_padding: Lengths = 0, dilation: Lengths = 1, groups: int = 1, output_size: Lengths | torch.Tensor | None = None,
+        data_format: str = "NCHW", name: str | None = None,
+    ) -> Any:  # fmt: skip
         return function(x, weight, bias, stride, padding, output_padding, groups, dilation, output_size, data_format)
 
-    conv2d_transpose.__doc__ = function.__doc__
     return conv2d_transpose
 
 

@@ -1,162 +1,87 @@
 """Pooling of one to three dimensions, by torch's kernels. Source: Paddle 2.6, `functional.pooling`, read and recorded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from ...tensor.operation import operation, plain
+from ...tensor.operation import plain, row
 from .window import Lengths, Padding, is_last, lengths, margins, padded, to_first, to_last
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
     "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d", "max_pool3d",
+    "max_unpool1d", "max_unpool2d", "max_unpool3d",
 ]  # fmt: skip
 
 _FORMATS = ("NCL", "NCHW", "NCDHW")
 
 
-def _max(
-    dims: int,
-    x: torch.Tensor,
-    kernel_size: Lengths,
-    stride: Lengths | None,
-    padding: Padding,
-    return_mask: bool,
-    ceil_mode: bool,
-    data_format: str,
-) -> Any:
-    last = is_last(data_format, dims)
-    if return_mask and last:
-        raise ValueError(
-            f"When setting return_mask to true, data_format must be set to {_FORMATS[dims - 1]} in API:max_pool{dims}d"
-        )
-    inner, window = to_first(plain(x), last), lengths(kernel_size, dims, "kernel_size")
-    steps = window if stride is None else lengths(stride, dims, "pool_stride")
-    pairs = margins(padding, inner.shape[2:], window, steps, last)
-    inner, even = padded(inner, pairs, -float("inf"), window)
-    pool = getattr(torch.nn.functional, f"max_pool{dims}d")
-    out = pool(inner, window, steps, even, 1, ceil_mode, return_mask)
-    return (out[0], out[1].to(torch.int32)) if return_mask else to_last(out, last)
+def _max(dims: int) -> Callable[..., Any]:
+    pool: Callable[..., Any] = getattr(torch.nn.functional, f"max_pool{dims}d")
+
+    def function(
+        x: torch.Tensor, kernel_size: Lengths, stride: Lengths | None = None, padding: Padding = 0, return_mask: bool = False,
+        ceil_mode: bool = False, data_format: str = _FORMATS[dims - 1], name: str | None = None,
+    ) -> Any:  # fmt: skip
+        last = is_last(data_format, dims)
+        if return_mask and last:
+            raise ValueError(
+                f"When setting return_mask to true, data_format must be set to {_FORMATS[dims - 1]} in API:max_pool{dims}d"
+            )
+        inner, pairs, window, steps = _windows(x, dims, kernel_size, stride, padding, last)
+        inner, even = padded(inner, pairs, -float("inf"), window)
+        out = pool(inner, window, steps, even, 1, ceil_mode, return_mask)
+        return (out[0], out[1].to(torch.int32)) if return_mask else to_last(out, last)
+
+    def without_format(
+        x: torch.Tensor, kernel_size: Lengths, stride: Lengths | None = None, padding: Padding = 0, return_mask: bool = False,
+        ceil_mode: bool = False, name: str | None = None,
+    ) -> Any:  # fmt: skip
+        return function(x, kernel_size, stride, padding, return_mask, ceil_mode)
+
+    what = "The largest element of each window of x [N, C, ...], and with `return_mask` its position."
+    return row(f"max_pool{dims}d", without_format if dims == 1 else function, what)
 
 
-def _average(
-    dims: int,
-    x: torch.Tensor,
-    kernel_size: Lengths,
-    stride: Lengths | None,
-    padding: Padding,
-    exclusive: bool,
-    ceil_mode: bool,
-    divisor: int | None,
-    data_format: str,
-) -> Any:
-    last = is_last(data_format, dims)
-    inner, window = to_first(plain(x), last), lengths(kernel_size, dims, "kernel_size")
-    steps = window if stride is None else lengths(stride, dims, "pool_stride")
-    pairs = margins(padding, inner.shape[2:], window, steps, last)
+def _average(dims: int) -> Callable[..., Any]:
     pool: Callable[..., torch.Tensor] = getattr(torch.nn.functional, f"avg_pool{dims}d")
-    shifted, even = padded(inner, pairs, 0.0, window)
-    uneven = shifted is not inner
-    out = pool(shifted, window, steps, even, ceil_mode, not exclusive)
-    if uneven and exclusive:  # the share of a window that lies on the input
-        ones = padded(torch.ones_like(inner[:1, :1]), pairs, 0.0, window)[0]
-        out = out / pool(ones, window, steps, even, ceil_mode)
-    if divisor is not None:
-        whole = pool(shifted, window, steps, even, ceil_mode, True)
-        out = whole * float(torch.tensor(window).prod()) / divisor
-    return to_last(out, last)
+
+    def function(
+        x: torch.Tensor, kernel_size: Lengths, stride: Lengths | None = None, padding: Padding = 0, ceil_mode: bool = False,
+        exclusive: bool = True, divisor_override: int | None = None, data_format: str = _FORMATS[dims - 1],
+        name: str | None = None,
+    ) -> Any:  # fmt: skip
+        last = is_last(data_format, dims)
+        inner, pairs, window, steps = _windows(x, dims, kernel_size, stride, padding, last)
+        shifted, even = padded(inner, pairs, 0.0, window)
+        out = pool(shifted, window, steps, even, ceil_mode, not exclusive)
+        if shifted is not inner and exclusive:  # the share of a window that lies on the input
+            ones = padded(torch.ones_like(inner[:1, :1]), pairs, 0.0, window)[0]
+            out = out / pool(ones, window, steps, even, ceil_mode)
+        if divisor_override is not None:
+            whole = pool(shifted, window, steps, even, ceil_mode, True)
+            out = whole * float(torch.tensor(window).prod()) / divisor_override
+        return to_last(out, last)
+
+    def exclusive_first(
+        x: torch.Tensor, kernel_size: Lengths, stride: Lengths | None = None, padding: Padding = 0, exclusive: bool = True,
+        ceil_mode: bool = False, name: str | None = None,
+    ) -> Any:  # fmt: skip
+        return function(x, kernel_size, stride, padding, ceil_mode, exclusive)
+
+    what = "The mean of each window of x [N, C, ...]; padding does not count with `exclusive`."
+    return row(f"avg_pool{dims}d", exclusive_first if dims == 1 else function, what)
 
 
-@operation
-def max_pool1d(
-    x: torch.Tensor,
-    kernel_size: Lengths,
-    stride: Lengths | None = None,
-    padding: Padding = 0,
-    return_mask: bool = False,
-    ceil_mode: bool = False,
-    name: str | None = None,
-) -> Any:
-    """The largest element of each window of x [N, C, L], and with `return_mask` its position."""
-    return _max(1, x, kernel_size, stride, padding, return_mask, ceil_mode, "NCL")
-
-
-@operation
-def max_pool2d(
-    x: torch.Tensor,
-    kernel_size: Lengths,
-    stride: Lengths | None = None,
-    padding: Padding = 0,
-    return_mask: bool = False,
-    ceil_mode: bool = False,
-    data_format: str = "NCHW",
-    name: str | None = None,
-) -> Any:
-    """The largest element of each window of x [N, C, H, W], and with `return_mask` its position in the plane."""
-    return _max(2, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
-
-
-@operation
-def max_pool3d(
-    x: torch.Tensor,
-    kernel_size: Lengths,
-    stride: Lengths | None = None,
-    padding: Padding = 0,
-    return_mask: bool = False,
-    ceil_mode: bool = False,
-    data_format: str = "NCDHW",
-    name: str | None = None,
-) -> Any:
-    """The largest element of each window of x [N, C, D, H, W], and with `return_mask` its position in the volume."""
-    return _max(3, x, kernel_size, stride, padding, return_mask, ceil_mode, data_format)
-
-
-@operation
-def avg_pool1d(
-    x: torch.Tensor,
-    kernel_size: Lengths,
-    stride: Lengths | None = None,
-    padding: Padding = 0,
-    exclusive: bool = True,
-    ceil_mode: bool = False,
-    name: str | None = None,
-) -> Any:
-    """The mean of each window of x [N, C, L]; padding does not count with `exclusive`."""
-    return _average(1, x, kernel_size, stride, padding, exclusive, ceil_mode, None, "NCL")
-
-
-@operation
-def avg_pool2d(
-    x: torch.Tensor,
-    kernel_size: Lengths,
-    stride: Lengths | None = None,
-    padding: Padding = 0,
-    ceil_mode: bool = False,
-    exclusive: bool = True,
-    divisor_override: int | None = None,
-    data_format: str = "NCHW",
-    name: str | None = None,
-) -> Any:
-    """The mean of each window of x [N, C, H, W]; padding does not count with `exclusive`."""
-    return _average(2, x, kernel_size, stride, padding, exclusive, ceil_mode, divisor_override, data_format)
-
-
-@operation
-def avg_pool3d(
-    x: torch.Tensor,
-    kernel_size: Lengths,
-    stride: Lengths | None = None,
-    padding: Padding = 0,
-    ceil_mode: bool = False,
-    exclusive: bool = True,
-    divisor_override: int | None = None,
-    data_format: str = "NCDHW",
-    name: str | None = None,
-) -> Any:
-    """The mean of each window of x [N, C, D, H, W]; padding does not count with `exclusive`."""
-    return _average(3, x, kernel_size, stride, padding, exclusive, ceil_mode, divisor_override, data_format)
+def _windows(
+    x: torch.Tensor, dims: int, kernel_size: Lengths, stride: Lengths | None, padding: Padding, last: bool
+) -> tuple[torch.Tensor, list[tuple[int, int]], list[int], list[int]]:
+    """The input with its channels first, the margins, and the lengths of windows and steps."""
+    inner, window = to_first(plain(x), last), lengths(kernel_size, dims, "kernel_size")
+    steps = window if stride is None else lengths(stride, dims, "pool_stride")
+    return inner, margins(padding, inner.shape[2:], window, steps, last), window, steps
 
 
 def _sizes(output_size: Any, inner: torch.Tensor) -> list[int]:
@@ -181,9 +106,7 @@ def _adaptive_average(dims: int) -> Callable[..., Any]:
     function = without if dims == 1 else with_format
     if dims == 3:
         with_format.__defaults__ = ("NCDHW", None)
-    function.__name__ = function.__qualname__ = f"adaptive_avg_pool{dims}d"
-    function.__doc__ = "Means of windows as large as it takes for `output_size` of them."
-    return operation(function)
+    return row(f"adaptive_avg_pool{dims}d", function, "The means of `output_size` windows that cover x.")
 
 
 def _adaptive_max(dims: int) -> Callable[..., Any]:
@@ -194,10 +117,32 @@ def _adaptive_max(dims: int) -> Callable[..., Any]:
         out = pool(inner, _sizes(output_size, inner), return_mask)
         return (out[0], out[1].to(torch.int32)) if return_mask else out
 
-    function.__name__ = function.__qualname__ = f"adaptive_max_pool{dims}d"
-    function.__doc__ = "Largest elements of windows as large as it takes for `output_size` of them."
-    return operation(function)
+    return row(
+        f"adaptive_max_pool{dims}d",
+        function,
+        "The largest elements of `output_size` windows that cover x.",
+    )
 
 
+def _unpool(dims: int) -> Callable[..., Any]:
+    pool: Callable[..., torch.Tensor] = getattr(torch.nn.functional, f"max_unpool{dims}d")
+
+    def function(
+        x: torch.Tensor, indices: torch.Tensor, kernel_size: Lengths, stride: Lengths | None = None, padding: Lengths = 0,
+        data_format: str = _FORMATS[dims - 1], output_size: Sequence[int] | None = None, name: str | None = None,
+    ) -> torch.Tensor:  # fmt: skip
+        if data_format != _FORMATS[dims - 1]:
+            raise ValueError(
+                f"Attr(data_format) should be '{_FORMATS[dims - 1]}'. Received Attr(data_format): {data_format}."
+            )
+        size = None if output_size is None else [int(each) for each in output_size]
+        return pool(plain(x), plain(indices).to(torch.int64), kernel_size, stride, padding, size)
+
+    return row(f"max_unpool{dims}d", function, "The elements of `max_poolNd` back at their places, zeros elsewhere.")
+
+
+max_pool1d, max_pool2d, max_pool3d = (_max(dims) for dims in (1, 2, 3))
+avg_pool1d, avg_pool2d, avg_pool3d = (_average(dims) for dims in (1, 2, 3))
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (_adaptive_average(dims) for dims in (1, 2, 3))
 adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (_adaptive_max(dims) for dims in (1, 2, 3))
+max_unpool1d, max_unpool2d, max_unpool3d = (_unpool(dims) for dims in (1, 2, 3))

@@ -41,11 +41,7 @@ def lengths(value: Lengths, dims: int, name: str) -> list[int]:
 
 
 def margins(
-    padding: Padding,
-    sizes: Sequence[int],
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    channels_last: bool,
+    padding: Padding, sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int], channels_last: bool
 ) -> list[tuple[int, int]]:
     """What is added before and after each axis of `sizes`.
 

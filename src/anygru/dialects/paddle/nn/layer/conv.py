@@ -134,43 +134,25 @@ def _transposed(dims: int) -> type[_Convolution]:
             """The transposed convolution, of `output_size` where several sizes are possible."""
             return self._run(x, output_size)
 
-    def groups_first(
-        self: Transposed,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Lengths,
-        stride: Lengths = 1,
-        padding: Padding = 0,
-        output_padding: Lengths = 0,
-        groups: int = 1,
-        dilation: Lengths = 1,
-        weight_attr: Attr = None,
-        bias_attr: Attr = None,
+    def dilation_first(
+        self: Transposed, in_channels: int, out_channels: int, kernel_size: Lengths, stride: Lengths = 1, padding: Padding = 0,
+        output_padding: Lengths = 0, dilation: Lengths = 1, groups: int = 1, weight_attr: Attr = None, bias_attr: Attr = None,
         data_format: str = _FORMATS[dims - 1],
-    ) -> None:
+    ) -> None:  # fmt: skip
         attrs, channels = (weight_attr, bias_attr), (in_channels, out_channels)
         self._build(
             channels, kernel_size, stride, padding, dilation, groups, attrs, data_format, "zeros", output_padding
         )
 
-    def dilation_first(
-        self: Transposed,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Lengths,
-        stride: Lengths = 1,
-        padding: Padding = 0,
-        output_padding: Lengths = 0,
-        dilation: Lengths = 1,
-        groups: int = 1,
-        weight_attr: Attr = None,
-        bias_attr: Attr = None,
+    def groups_first(
+        self: Transposed, in_channels: int, out_channels: int, kernel_size: Lengths, stride: Lengths = 1, padding: Padding = 0,
+        output_padding: Lengths = 0, groups: int = 1, dilation: Lengths = 1, weight_attr: Attr = None, bias_attr: Attr = None,
         data_format: str = _FORMATS[dims - 1],
-    ) -> None:
-        attrs, channels = (weight_attr, bias_attr), (in_channels, out_channels)
-        self._build(
-            channels, kernel_size, stride, padding, dilation, groups, attrs, data_format, "zeros", output_padding
-        )
+    ) -> None:  # fmt: skip
+        dilation_first(
+            self, in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation, groups, weight_attr,
+            bias_attr, data_format,
+        )  # fmt: skip
 
     Transposed.__init__ = groups_first if dims == 1 else dilation_first  # type: ignore[assignment, method-assign]
     return _named(Transposed, f"Conv{dims}DTranspose", dims)

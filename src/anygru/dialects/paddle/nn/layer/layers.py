@@ -77,12 +77,7 @@ class Layer(torch.nn.Module):
         assign(self, name, value)
 
     def create_parameter(
-        self,
-        shape: Any,
-        attr: Any = None,
-        dtype: Any = None,
-        is_bias: bool = False,
-        default_initializer: Any = None,
+        self, shape: Any, attr: Any = None, dtype: Any = None, is_bias: bool = False, default_initializer: Any = None
     ) -> Any:
         """A new parameter named after this layer, to be assigned to an attribute; None if `attr` is False.
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -14,7 +15,7 @@ from .layers import KeepsPrecision, Layer
 
 __all__ = [
     "BatchNorm", "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "GroupNorm", "InstanceNorm1D", "InstanceNorm2D",
-    "InstanceNorm3D", "LayerNorm",
+    "InstanceNorm3D", "LayerNorm", "SyncBatchNorm",
 ]  # fmt: skip
 
 Attr = ParamAttr | Initializer | str | bool | None
@@ -120,51 +121,59 @@ def _kept(value: float) -> ParamAttr:
     return ParamAttr(initializer=Constant(value), trainable=False)
 
 
-class BatchNorm1D(_BatchNormBase):
-    """Batch normalization of [N, C] or [N, C, L] ([N, L, C] with data_format 'NLC')."""
+def _batch_norm(dims: int, formats: tuple[str, ...], first: str) -> type[_BatchNormBase]:
+    """The layer for inputs of `dims` axes beside batch and channels; `first` is the format by default."""
 
-    ranks = (2, 3)
-    formats = ("NC", "NCL", "NLC")
+    class BatchNormOfRank(_BatchNormBase):
+        def __init__(
+            self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-5, weight_attr: Attr = None,
+            bias_attr: Attr = None, data_format: str = first, use_global_stats: bool | None = None, name: str | None = None,
+        ) -> None:  # fmt: skip
+            _BatchNormBase.__init__(
+                self, num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name
+            )
 
-    def __init__(
-        self,
-        num_features: int,
-        momentum: float = 0.9,
-        epsilon: float = 1e-5,
-        weight_attr: Attr = None,
-        bias_attr: Attr = None,
-        data_format: str = "NCL",
-        use_global_stats: bool | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
+    BatchNormOfRank.__name__ = BatchNormOfRank.__qualname__ = f"BatchNorm{dims}D"
+    BatchNormOfRank.__doc__ = f"Batch normalization of inputs in one of the formats {', '.join(formats)}."
+    BatchNormOfRank.ranks, BatchNormOfRank.formats = ((2, 3) if dims == 1 else (dims + 2,)), formats
+    return BatchNormOfRank
 
 
-class BatchNorm2D(_BatchNormBase):
-    """Batch normalization of [N, C, H, W] ([N, H, W, C] with data_format 'NHWC')."""
-
-    ranks = (4,)
-    formats = ("NCHW", "NHWC")
+BatchNorm1D = _batch_norm(1, ("NC", "NCL", "NLC"), "NCL")
+BatchNorm2D = _batch_norm(2, ("NCHW", "NHWC"), "NCHW")
+BatchNorm3D = _batch_norm(3, ("NCDHW", "NDHWC"), "NCDHW")
 
 
-class BatchNorm3D(_BatchNormBase):
-    """Batch normalization of [N, C, D, H, W] ([N, D, H, W, C] with data_format 'NDHWC')."""
-
-    ranks = (5,)
-    formats = ("NCDHW", "NDHWC")
+class SyncBatchNorm(_BatchNormBase):
+    """Batch normalization by the statistics of all processes' batches; in one process, which is all that is covered."""
 
     def __init__(
-        self,
-        num_features: int,
-        momentum: float = 0.9,
-        epsilon: float = 1e-5,
-        weight_attr: Attr = None,
-        bias_attr: Attr = None,
-        data_format: str = "NCDHW",
-        use_global_stats: bool | None = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, use_global_stats, name)
+        self, num_features: int, momentum: float = 0.9, epsilon: float = 1e-5, weight_attr: Attr = None,
+        bias_attr: Attr = None, data_format: str = "NCHW", name: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(num_features, momentum, epsilon, weight_attr, bias_attr, data_format, None, name)
+
+    def forward(self, input: torch.Tensor) -> Tensor:
+        """The normalized input. Raises NotImplementedError for training in several processes."""
+        if self.training and torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1:
+            raise NotImplementedError(
+                "SyncBatchNorm: training in several processes is not covered; use torch.nn.SyncBatchNorm"
+            )
+        return super().forward(input)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
+        """The layer with a `SyncBatchNorm` of the same parameters in place of every batch normalization."""
+        children: list[tuple[str, Any]] = list(layer.named_children())
+        for name, part in children:
+            setattr(layer, name, cls.convert_sync_batchnorm(part))
+        if not isinstance(layer, _BatchNormBase) or isinstance(layer, cls):
+            return layer
+        made = cls(
+            layer._num_features, layer._momentum, layer._epsilon, data_format=layer._data_format, name=layer._name
+        )
+        made.weight, made.bias, made._mean, made._variance = layer.weight, layer.bias, layer._mean, layer._variance
+        return made
 
 
 class BatchNorm(_BatchNormBase):

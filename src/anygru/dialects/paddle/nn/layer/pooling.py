@@ -8,6 +8,7 @@ from .of_function import layer_of
 __all__ = [
     "AdaptiveAvgPool1D", "AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool1D", "AdaptiveMaxPool2D",
     "AdaptiveMaxPool3D", "AvgPool1D", "AvgPool2D", "AvgPool3D", "MaxPool1D", "MaxPool2D", "MaxPool3D",
+    "MaxUnPool1D", "MaxUnPool2D", "MaxUnPool3D",
 ]  # fmt: skip
 
 _SHOWN = "kernel_size stride padding"
@@ -34,3 +35,16 @@ AdaptiveAvgPool3D = layer_of(
 AdaptiveMaxPool1D = layer_of("AdaptiveMaxPool1D", F.adaptive_max_pool1d, "{}", _SIZES, __name__, **_MASKED)
 AdaptiveMaxPool2D = layer_of("AdaptiveMaxPool2D", F.adaptive_max_pool2d, "_{}", _SIZES, __name__, **_MASKED)
 AdaptiveMaxPool3D = layer_of("AdaptiveMaxPool3D", F.adaptive_max_pool3d, "_{}", _SIZES, __name__, **_MASKED)
+MaxUnPool1D, MaxUnPool2D, MaxUnPool3D = (
+    layer_of(
+        f"MaxUnPool{dims}D",
+        getattr(F, f"max_unpool{dims}d"),
+        "{}",
+        "output_size",
+        __name__,
+        **_WINDOW,
+        data_format=form,
+        output_size=None,
+    )  # fmt: skip
+    for dims, form in enumerate(("NCL", "NCHW", "NCDHW"), 1)
+)

@@ -1,6 +1,6 @@
 """The recurrent layers of Paddle 2. Every GRU is computed by `anygru.functional`, LSTM and SimpleRNN by torch."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -246,6 +246,22 @@ class _ByTorch(RNNBase):
         return output, tuple(plain(each).index_select(1, packed.unsorted_indices) for each in last)  # type: ignore[arg-type]
 
 
+def _constructor(mode: str) -> Callable[..., None]:
+    """What GRU and LSTM are made by."""
+
+    def __init__(
+        self: RNNBase, input_size: int, hidden_size: int, num_layers: int = 1, direction: str = "forward",
+        time_major: bool = False, dropout: float = 0.0, weight_ih_attr: Attr = None, weight_hh_attr: Attr = None,
+        bias_ih_attr: Attr = None, bias_hh_attr: Attr = None, name: str | None = None,
+    ) -> None:  # fmt: skip
+        RNNBase.__init__(
+            self, mode, input_size, hidden_size, num_layers, direction, time_major, dropout, weight_ih_attr, weight_hh_attr,
+            bias_ih_attr, bias_hh_attr,
+        )  # fmt: skip
+
+    return __init__
+
+
 class SimpleRNN(_ByTorch):
     """An Elman network of one or more layers, in one or both directions.
 
@@ -291,24 +307,7 @@ class LSTM(_ByTorch):
 
     state_components = 2
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        direction: str = "forward",
-        time_major: bool = False,
-        dropout: float = 0.0,
-        weight_ih_attr: Attr = None,
-        weight_hh_attr: Attr = None,
-        bias_ih_attr: Attr = None,
-        bias_hh_attr: Attr = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(
-            "LSTM", input_size, hidden_size, num_layers, direction, time_major, dropout, weight_ih_attr, weight_hh_attr,
-            bias_ih_attr, bias_hh_attr,
-        )  # fmt: skip
+    __init__ = _constructor("LSTM")
 
     def _cell(self, width: int, attributes: Attributes) -> Cell:
         return LSTMCell(width, self.hidden_size, *attributes)
@@ -331,24 +330,7 @@ class GRU(RNNBase):
         ValueError: for another direction.
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        direction: str = "forward",
-        time_major: bool = False,
-        dropout: float = 0.0,
-        weight_ih_attr: Attr = None,
-        weight_hh_attr: Attr = None,
-        bias_ih_attr: Attr = None,
-        bias_hh_attr: Attr = None,
-        name: str | None = None,
-    ) -> None:
-        super().__init__(
-            "GRU", input_size, hidden_size, num_layers, direction, time_major, dropout, weight_ih_attr, weight_hh_attr,
-            bias_ih_attr, bias_hh_attr,
-        )  # fmt: skip
+    __init__ = _constructor("GRU")
 
     def _cell(self, width: int, attributes: Attributes) -> Cell:
         return GRUCell(width, self.hidden_size, *attributes)

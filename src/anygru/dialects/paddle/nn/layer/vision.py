@@ -67,19 +67,13 @@ _RESIZED: dict[str, Any] = {**_SIZE, "mode": "nearest", "align_corners": False, 
 
 
 def _linear(
-    x: torch.Tensor,
-    size: Sequence[int] | None = None,
-    scale_factor: float | None = None,
-    data_format: str = "NCHW",
+    x: torch.Tensor, size: Sequence[int] | None = None, scale_factor: float | None = None, data_format: str = "NCHW"
 ) -> torch.Tensor:
     return vision.interpolate(x, size, scale_factor, "bilinear", True, 0, data_format)
 
 
 def _nearest(
-    x: torch.Tensor,
-    size: Sequence[int] | None = None,
-    scale_factor: float | None = None,
-    data_format: str = "NCHW",
+    x: torch.Tensor, size: Sequence[int] | None = None, scale_factor: float | None = None, data_format: str = "NCHW"
 ) -> torch.Tensor:
     return vision.interpolate(x, size, scale_factor, "nearest", False, 0, data_format)
 
