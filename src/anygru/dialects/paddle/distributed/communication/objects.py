@@ -25,10 +25,7 @@ def broadcast_object_list(object_list: list[Any], src: int, group: Group | None 
 
 
 def scatter_object_list(
-    out_object_list: list[Any],
-    in_object_list: list[Any] | None = None,
-    src: int = 0,
-    group: Group | None = None,
+    out_object_list: list[Any], in_object_list: list[Any] | None = None, src: int = 0, group: Group | None = None
 ) -> None:
     """Put into `out_object_list` this process's object of the list that process `src` gives."""
     members = resolve(group)
