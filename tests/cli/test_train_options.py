@@ -87,7 +87,7 @@ def test_tied_weights_are_one_parameter_and_are_saved_once(train, tmp_path):
         (["--val-fraction", 0.1, "--val-file", "x"], "--val-file and --val-fraction both choose the held-out text"),
         (["--val-file", "absent.txt"], "there is no file 'absent.txt'"),
         (["--init-from", "absent"], "there is no file 'absent'"),
-        (["--export", "model.pt"], "--export writes files that end in .onnx, got 'model.pt'"),
+        (["--export", "model.pt"], "--export writes files that end in .onnx or .safetensors, got 'model.pt'"),
         (["--export", "absent/model.onnx"], "--export: there is no folder"),
         (["--patience", 0], "--patience must be from 1"),
     ],
@@ -208,6 +208,22 @@ def test_tensorboard_files_hold_the_losses(train, tmp_path):
 def test_without_tensorboard_its_name_is_said(train, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     only_line(train("--steps", 1, "--tensorboard"), "pip install 'anygru[tensorboard]'")
+
+
+def test_an_exported_frozen_file_is_small_and_writes_text(anygru, tmp_path, text):
+    from cli.command_line import TINY
+
+    file = tmp_path / "small.safetensors"
+    options = [*TINY, "--hidden", 32, "--no-xz", "--steps", 1, "--out", tmp_path / "run"]
+    result = anygru("train", text, *options, "--export", file, "--export-weights", "int8")
+    assert result.status == 0, result
+    assert f"exported with int8 weights: {file}" in result.out
+    model = next((tmp_path / "run").glob("model-*.safetensors"))
+    assert file.stat().st_size < model.stat().st_size
+    assert "int8 weights" in anygru("inspect", file).out
+    arguments = ["--length", 30, "--seed", 1]
+    frozen = anygru("sample", tmp_path / "run", *arguments, "--weights", "int8").out
+    assert anygru("sample", file, *arguments).out == frozen
 
 
 def test_an_exported_step_continues_a_text_as_the_model_does(anygru, tmp_path, text):

@@ -48,7 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="at the end, write the best model as one step of inference to FILE.onnx; may be repeated",
+        help="at the end, write the best model: FILE.onnx is one step of inference, FILE.safetensors is frozen; may be repeated",
+    )
+    parser.add_argument(
+        "--export-weights",
+        choices=("float32", "bfloat16", "int8"),
+        default="float32",
+        help="format of the weights of an exported FILE.safetensors (default: %(default)s)",
     )
     parser.add_argument(
         "--evaluate",
@@ -150,7 +156,7 @@ def _end(args: argparse.Namespace, folder: "RunFolder", corpus: "Corpus", stoppe
     assert progress is not None  # the training has just written it
     assert progress.best is not None
     report.finish(folder, progress, corpus, xz=not args.no_xz)
-    exports.write(args.export, folder.path / progress.best.file.file)
+    exports.write(args.export, folder.path / progress.best.file.file, args.export_weights)
     return 0
 
 
