@@ -179,8 +179,6 @@ def test_a_cut_wire_ends_the_job_and_names_the_host(hosts, tmp_path, text):
     assert first.returncode == 1
     assert "(10.83.0.2) does not answer; saved up to step" in output
     assert time.monotonic() - begin < 60
-    # The host without the store waits for it longer, but not when it is asked to end.
-    second.send_signal(signal.SIGTERM)
-    output, _ = second.communicate(timeout=60)
-    assert second.returncode in (2, 143)
+    output, _ = second.communicate(timeout=60)  # alone, torch waits for the store of the other host much longer
+    assert second.returncode == 1
     assert "(10.83.0.1) does not answer" in output

@@ -6,6 +6,7 @@ import socket
 import struct
 
 LOOPBACK = "127.0.0.1"
+PATIENCE = 3.0  # seconds that a machine has to answer
 _SIOCGIFADDR = 0x8915  # Linux: the address of an interface
 
 
@@ -23,6 +24,17 @@ def is_this_machine(host: str) -> bool:
                 continue
             return True
     return False
+
+
+def answers(host: str, port: int) -> bool:
+    """Return whether a machine answers at all within some seconds; also by refusing the connection."""
+    try:
+        socket.create_connection((host, port), timeout=PATIENCE).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def own_address(host: str) -> str:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import textwrap
 import threading
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 from ..errors import AnygruError, ArgumentError
 from ._worker import LAUNCHER, LOGS
-from .addresses import LOOPBACK, is_this_machine, own_address
-from .world import TIMEOUT
+from .addresses import LOOPBACK, answers, is_this_machine, own_address
+from .world import TIMEOUT, timeout_said
 
 GRACE = 15.0  # seconds between a signal and the end of a launcher that does not come back
 
@@ -87,7 +88,7 @@ def run(
     if log_dir is not None:
         Path(log_dir).mkdir(parents=True, exist_ok=True)
         extra[LOGS] = os.path.abspath(log_dir)
-    with _environment(extra), _shown(log_dir), _private_logs(options), _ended_by_signals():
+    with _environment(extra), _shown(log_dir), _private_logs(options), _ended_by_signals(), _ended_by_silence(options):
         try:
             torchrun(options)
         except ChildFailedError as error:
@@ -125,7 +126,7 @@ def _check(options: argparse.Namespace) -> None:
 
 def _meet_elsewhere(options: argparse.Namespace) -> None:
     """Find out whether this machine is the one where the others meet: torchrun asks only what the host name resolves to."""
-    host = ((options.rdzv_endpoint or "").rpartition(":")[0] or options.rdzv_endpoint).strip("[]")
+    host, _ = _meeting_place(options)
     if options.rdzv_backend != "c10d" or not host:
         return
     if "is_host" not in options.rdzv_conf:
@@ -170,6 +171,42 @@ def _ended_by_signals() -> Iterator[None]:
         writing.close()
         watcher.join()
         reading.close()
+
+
+@contextlib.contextmanager
+def _ended_by_silence(options: argparse.Namespace) -> Iterator[None]:
+    """End this process if the machine where the job meets stops answering: torch may wait for its store for a quarter of an hour.
+
+    The workers notice within the same time and end first, with their own words.
+    """
+    host, port = _meeting_place(options)
+    if options.rdzv_backend != "c10d" or not port or is_this_machine(host):
+        yield
+        return
+    seconds = getattr(options, "timeout", None) or timeout_said().total_seconds()
+    done = threading.Event()
+
+    def watch() -> None:
+        answered = None  # nothing is expected before the first answer
+        while not done.wait(0.5 if answered is None else min(5.0, seconds)):
+            if answers(host, int(port)):
+                answered = time.monotonic()
+            elif answered is not None and time.monotonic() - answered > seconds + GRACE and not done.is_set():
+                print(f"anygru launch: ended, since {host}, where the job meets, does not answer", file=sys.stderr)
+                sys.stderr.flush()
+                os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
+def _meeting_place(options: argparse.Namespace) -> tuple[str, str]:
+    """Return host and port of the rendezvous; an empty port where none is said."""
+    host, colon, port = (options.rdzv_endpoint or "").rpartition(":")
+    return (host if colon else port).strip("[]"), port if colon and port.isdecimal() else ""
 
 
 def _on_one_machine(options: argparse.Namespace) -> bool:

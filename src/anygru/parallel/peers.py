@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import torch.distributed as dist
 
-from .addresses import LOOPBACK, own_address
+from .addresses import LOOPBACK, PATIENCE, own_address
 
-PATIENCE = 3.0  # seconds that a machine has to answer
 _SIGNS = ("gloo", "nccl", "connection closed", "connection reset", "timed out", "timeout", "tcpstore", "recv")
 
 
