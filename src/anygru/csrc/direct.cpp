@@ -59,14 +59,15 @@ bool take_weights(nb::handle weights, const Kind& kind, ForwardArguments<Real>& 
     shape.reverse = kind.reverse;
     const bool list = PyList_CheckExact(weights.ptr());
     if (!list && !PyTuple_CheckExact(weights.ptr())) return false;
-    PyObject* const* items = list ? &PyList_GET_ITEM(weights.ptr(), 0) : &PyTuple_GET_ITEM(weights.ptr(), 0);
     const Index count = PySequence_Fast_GET_SIZE(weights.ptr()), each = shape.weights_a_direction();
     if (count == 0 || count % (each * shape.directions)) return false;
     shape.layers = int(count / (each * shape.directions));
     arguments.weights.resize(std::size_t(count));
     for (Index i = 0; i < count; ++i) {
         TensorView view;
-        if (!view_of(items[i], view) || view.numel() == 0 || view.bits != 8 * sizeof(Real) || !view.contiguous())
+        PyObject* const weight =
+            list ? PyList_GET_ITEM(weights.ptr(), Py_ssize_t(i)) : PyTuple_GET_ITEM(weights.ptr(), Py_ssize_t(i));
+        if (!view_of(weight, view) || view.numel() == 0 || view.bits != 8 * sizeof(Real) || !view.contiguous())
             return false;
         const Index kind = i % each;
         if (i == 0) {

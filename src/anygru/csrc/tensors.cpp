@@ -58,7 +58,7 @@ bool view_of(PyObject* object, TensorView& view) {
     const auto address = reinterpret_cast<std::uintptr_t>(view.data) + view.byte_offset;
     if ((!view.data && view.numel()) || address % (view.bits / 8)) return false;
     // A tensor may stand for the negative of its memory, which DLPack has no word for.
-    PyObject* negative = PyObject_CallMethodNoArgs(object, is_neg);
+    PyObject* negative = PyObject_VectorcallMethod(is_neg, &object, 1, nullptr);
     if (!negative) PyErr_Clear();
     Py_XDECREF(negative);
     return negative == Py_False;

@@ -7,6 +7,13 @@
 
 #include <cstdint>
 
+#ifdef Py_LIMITED_API  // the stable ABI, of which one wheel serves every Python from 3.12, has functions for these macros
+#define PyTuple_GET_ITEM PyTuple_GetItem
+#define PyTuple_GET_SIZE PyTuple_Size
+#define PyList_GET_ITEM PyList_GetItem
+#define PySequence_Fast_GET_SIZE PySequence_Size
+#endif
+
 namespace anygru {
 
 // DLPack's DLTensor.
