@@ -1,47 +1,64 @@
 # make train   set up .venv and run the main job (trains a language model on the Python manual; two to three minutes)
-# make test    set up .venv and run the tests
+# make test    set up .venv and run the tests; make test-oldest: with the oldest versions allowed, on Python 3.10
 # make test-gpu    the tests of the backends on a machine with a GPU
 # make lint    ruff (lint and format) and mypy
 # make fuzz    fuzz all readers of files and the native calls for MINUTES=10; findings are left in fuzz-findings
 # make bench   the benchmark grid, on this machine
 # make docs    the documentation as a site, in build/site; warnings are errors
 PYTHON ?= python3
+OLDEST ?= python3.10
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip
 READY := $(VENV)/.ready
+DEV := $(VENV)/.dev
 ARGS ?=
 MINUTES ?= 10
 
-.PHONY: train test test-all test-gpu lint format bench docs clean
+# Without a GPU torch's build for CPUs will do, which is far smaller: a local version such as 2.13.0+cpu. (macOS has no other.)
+# It comes from where pip is configured to look, an index or a folder of wheels; else from PyTorch's own index.
+TORCH := torch==$(shell sed -n 's/^torch==//p' constraints.txt)
+CPU_INDEX := https://download.pytorch.org/whl/cpu
+GPU := $(wildcard /dev/nvidia0 /dev/kfd)
+MACOS := $(filter Darwin,$(shell uname -s))
+
+.PHONY: train test test-all test-oldest test-gpu lint format fuzz bench docs clean
 
 train: $(READY)
 	@echo "== anygru train"
 	$(BIN)/anygru train --out runs/manual $(ARGS)
 
-test: $(READY)
+test: $(DEV)
 	@echo "== tests"
 	$(BIN)/python -m pytest -n 2 -m "not slow and not gpu" $(ARGS)
 
-test-all: $(READY)
+test-all: $(DEV)
 	@echo "== tests, the slow ones too"
 	$(BIN)/python -m pytest -n 2 $(ARGS)
 
-test-gpu: $(READY)
+test-gpu: $(DEV)
 	@echo "== tests of the backends, on a GPU"
 	$(BIN)/python -c "import torch; assert torch.cuda.is_available(), 'torch sees no GPU here'; print(torch.cuda.get_device_name())"
 	$(BIN)/python -m pytest -m "not slow" $(ARGS) tests/backends
 
-lint: $(READY)
+test-oldest:
+	@echo "== tests with the oldest versions that are allowed"
+	test -x .venv-oldest/bin/python || $(OLDEST) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --constraint oldest.txt torch numpy
+	.venv-oldest/bin/python -m pip install --constraint oldest.txt --editable ".[dev]"
+	.venv-oldest/bin/python -m pytest -n 2 -m "not slow and not gpu" $(ARGS)
+
+lint: $(DEV)
 	@echo "== ruff and mypy"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(READY)
+format: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-fuzz: $(READY)
+fuzz: $(DEV)
 	@echo "== fuzzing for $(MINUTES) minutes"
 	$(BIN)/python tests/checkpoints/fuzzing.py --minutes $(MINUTES) $(ARGS)
 
@@ -50,17 +67,31 @@ bench: $(READY)
 
 docs: $(READY)
 	@echo "== sphinx"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[docs]"
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs build/site
 	@echo "build/site/index.html"
 
-# The stamp is older than what decides the environment only when there is something to install.
-$(READY): pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/anygru/csrc/*)
-	@echo "== setting up $(VENV)"
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch numpy
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
-	@touch $@
+# Both stamps are older than what decides the environment only when there is something to install.
+$(READY) $(DEV): pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/anygru/csrc/*)
+
+$(READY):
+	$(call set_up,.,240 MB to download and 1.1 GB on disk)
+
+$(DEV):
+	$(call set_up,.[dev],2.8 GB on disk with the tools of tests and lint)
+	@touch $(READY)
+
+define set_up
+@echo "== setting up $(VENV): the first time $(if $(GPU),some GB to download for the GPU,about $(2))"
+test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+@if $(PIP) config list | grep -Eq "(index-url|no-index|find-links)="; then index=; \
+else index="--extra-index-url $(CPU_INDEX)"; fi; \
+$(if $(GPU)$(MACOS),false,$(PIP) install --constraint constraints.txt $$index $(TORCH)+cpu) || \
+{ echo "== torch as the index has it"; $(PIP) install --constraint constraints.txt $(TORCH); }
+@echo "== the package, with its kernels: to compile them takes one to three minutes"
+$(PIP) install --constraint constraints.txt --editable "$(1)"
+@touch $@
+endef
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) .venv-oldest build dist

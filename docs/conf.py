@@ -43,6 +43,13 @@ autodoc_typehints_description_target = "documented"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 
+REPOSITORY = "https://github.com/anygru/anygru/blob/main/"
+"""Links of the README begin so, because package pages show it; on this site they lead to its own pages."""
+
+
+def _shorten_links(app: Any, path: Any, document: str, content: list[str]) -> None:
+    content[0] = content[0].replace(f"]: {REPOSITORY}", "]: ")
+
 
 def _signature_of_init(app: Any, what: str, name: str, value: Any, options: Any, given: str, returns: str) -> Any:
     """A class whose `__new__` takes anything is shown with the arguments of its `__init__`."""
@@ -62,3 +69,4 @@ def _without_field_numbers(app: Any, what: str, name: str, value: Any, options: 
 def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", _without_field_numbers)
     app.connect("autodoc-process-signature", _signature_of_init)
+    app.connect("include-read", _shorten_links)

@@ -1,0 +1,61 @@
+"""What people install: links that work on a package page, floors that are tested, a recipe that agrees with pyproject.toml."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = (ROOT / "pyproject.toml").read_text()  # read by hand: Python 3.10 has no tomllib
+HOMEPAGE = re.search(r'^Homepage = "(.*)"$', PROJECT, re.MULTILINE)[1]
+
+
+def floors(text: str, pattern: str) -> dict[str, tuple[int, ...]]:
+    found = re.findall(pattern, text, re.MULTILINE)
+    # 13 and 13.0.0 are the same version
+    return {name: tuple(map(int, [*version.split("."), "0", "0"][:3])) for name, version in found}
+
+
+def dependencies() -> dict[str, tuple[int, ...]]:
+    block = re.search(r"^dependencies = \[$(.*?)^\]$", PROJECT, re.MULTILINE | re.DOTALL)[1]
+    return floors(block, r'^    "([\w-]+)>=([\d.]+)",$')
+
+
+def test_links_of_the_readme_work_on_a_package_page() -> None:
+    text = re.sub(r"```.*?```|`[^`]*`", "", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    targets = re.findall(r"\]\(([^)]*)\)", text) + re.findall(r"^\[[^\]]*\]: (\S+)$", text, re.MULTILINE)
+    named = set(re.findall(r"\[([^\]]+)\](?!:|\(|\[)", text))
+    assert len(targets) > 10
+    assert [target for target in targets if not target.startswith(("https://", "#"))] == []
+    files = [target.removeprefix(f"{HOMEPAGE}/blob/main/") for target in targets if target.startswith(HOMEPAGE)]
+    assert [file for file in files if not (ROOT / file).is_file()] == []
+    assert named <= set(re.findall(r"^\[([^\]]*)\]: ", text, re.MULTILINE))
+
+
+def test_urls_are_one_repository() -> None:
+    block = re.search(r"^\[project\.urls\]$(.*?)^\[", PROJECT, re.MULTILINE | re.DOTALL)[1]
+    urls = re.findall(r'= "(.*)"', block)
+    assert len(urls) >= 4
+    assert all(url.startswith(HOMEPAGE) for url in urls)
+    assert f"homepage: {HOMEPAGE}\n" in (ROOT / "conda/recipe.yaml").read_text()
+
+
+def test_the_oldest_versions_are_the_floors() -> None:
+    assert floors((ROOT / "oldest.txt").read_text(), r"^([\w-]+)==([\d.]+)$") == dependencies()
+
+
+def test_the_recipe_asks_for_what_the_project_asks_for() -> None:
+    recipe = (ROOT / "conda/recipe.yaml").read_text()
+    run = floors(recipe[recipe.index("  run:") :], r"^    - ([\w-]+) >=([\d.]+)$")
+    names = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
+    found = {names.get(name, name): version for name, version in run.items()}
+    assert found.pop("python") == (3, 10, 0)
+    assert found == dependencies()
+    assert re.search(r'version: "(.*)"', recipe)[1] == re.search(r'^version = "(.*)"$', PROJECT, re.MULTILINE)[1]
+
+
+@pytest.mark.parametrize("workflow", sorted((ROOT / ".github/workflows").glob("*.yml")), ids=lambda path: path.name)
+def test_actions_are_pinned_by_hash(workflow: Path) -> None:
+    used = re.findall(r"uses: (\S+)", workflow.read_text())
+    assert used
+    assert [action for action in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action)] == []
