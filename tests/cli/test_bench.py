@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import runpy
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+import torch
 
 from anygru.cli import main
-from anygru.cli.bench.measure import Cell, Runner, Timing, compare
+from anygru.cli.bench.measure import GPU_WORKER, Cell, Runner, Timing, compare
 from anygru.cli.bench.report import Row, read_json
 
 
@@ -67,6 +70,29 @@ def test_flops_count_every_product() -> None:
     assert Cell(2, 3, 4, 5, 2, True, True).flops == 3 * 2 * 6 * 2 * (15 * 9 + 15 * 15)
 
 
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_the_runners_for_gpus_compute_the_same(reset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the CPU, where they can be called as well; only the events that time them need a GPU."""
+    monkeypatch.syspath_prepend(str(GPU_WORKER.parent))
+    runners = runpy.run_path(str(GPU_WORKER))["RUNNERS"]
+    monkeypatch.setattr(torch.backends.cudnn, "enabled", True)
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    cell = asdict(Cell(3, 2, 4, 5, 2, True, True, reset=reset))
+    expected = runners["reference"](cell)[0]()
+    torch.testing.assert_close(runners["anygru"](cell)[0](), expected)
+    if reset == "after":
+        torch.testing.assert_close(runners["torch"](cell)[0](), expected)
+    else:
+        with pytest.raises(NotImplementedError, match="reset='after' only"):
+            runners["torch"](cell)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--device", "cuda"]) == 2
+    assert "--device cuda needs a GPU, and torch sees none" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -75,6 +101,8 @@ def test_flops_count_every_product() -> None:
         (["--peer", "paddle"], "--peer must be NAME=PYTHON"),
         (["--peer", "caffe=/bin/sh"], "--peer must be NAME=PYTHON"),
         (["--peer", "paddle=/no/such/python"], "existing interpreter"),
+        (["--dtype", "bfloat16"], "--dtype goes with --device cuda"),
+        (["--device", "cuda", "--weights", "int8"], "--weights goes with --device cpu"),
         (["--seconds", "nan"], "--seconds must be more than 0 and finite, got nan"),
         (["--json", "/no/such/folder/x.json"], "--json must be a file in a folder that exists"),
         (["--plot", "x.txt"], "--plot must end in .png or .svg, got 'x.txt'"),

@@ -15,6 +15,7 @@ from .measure import Cell, compare, installed
 from .report import Row, print_rows, write_json, write_plot
 
 PEERS = ("anygru", "torch", "onnxruntime", "openvino")
+GPU_PEERS = ("anygru", "triton", "reference", "torch", "torch_without_cudnn", "torchrl", "flashrnn")
 FROZEN_PEERS = ("anygru", "torch", "torch_int8", "onnxruntime", "openvino", "openvino_default")
 """For a frozen layer: also torch's int8 layer, and OpenVINO at the precision that it chooses itself."""
 
@@ -35,6 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("float32", "bfloat16", "int8"),
         help="freeze anygru's layer with weights in this format, and compare with int8 and bfloat16 peers, too",
     )
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where to compute (default: cpu)")
+    parser.add_argument(
+        "--dtype", choices=("float32", "bfloat16", "float16"), default="float32", help="with --device cuda"
+    )
+    parser.add_argument("--reset", choices=("after", "before"), default="after", help="with --device cuda")
     parser.add_argument(
         "--threads", type=int, default=1, metavar="N", help="threads of each implementation (default: 1)"
     )
@@ -53,14 +59,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     check_files(args)
-    rows = run(
-        cells(args), peers(args.peer, FROZEN_PEERS if args.weights else PEERS), args.threads, args.rounds, args.seconds
-    )
+    rows = run(cells(args), peers(args.peer, usual_peers(args)), args.threads, args.rounds, args.seconds)
     if args.json:
         write_json(args.json, rows, args.threads)
     if args.plot:
         write_plot(args.plot, rows, args.threads)
     return 0
+
+
+def usual_peers(args: argparse.Namespace) -> tuple[str, ...]:
+    if args.device == "cuda":
+        return GPU_PEERS
+    return FROZEN_PEERS if args.weights else PEERS
+
+
+def check_device(args: argparse.Namespace) -> None:
+    """Refuses options that have nothing to act on, and a GPU that is not there."""
+    if args.device == "cpu":
+        for name, usual in (("dtype", "float32"), ("reset", "after")):
+            if getattr(args, name) != usual:
+                raise UsageError(f"--{name} goes with --device cuda")
+        return
+    for name in ("weights", "peer"):
+        if getattr(args, name):
+            raise UsageError(f"--{name} goes with --device cpu")
+    import torch
+
+    if not torch.cuda.is_available():
+        raise UsageError("--device cuda needs a GPU, and torch sees none")
 
 
 def check_files(args: argparse.Namespace) -> None:
@@ -83,11 +109,13 @@ def cells(args: argparse.Namespace) -> list[Cell]:
         raise UsageError(f"--threads must be at most {cpus}, the CPUs of this machine, got {args.threads}")
     if not 0 < args.seconds < math.inf:
         raise UsageError(f"--seconds must be more than 0 and finite, got {args.seconds}")
+    check_device(args)
     if args.weights and args.train:
         raise UsageError("--weights freezes the layer, which --train cannot train")
     combinations = itertools.product(args.steps, args.batch, args.input or [0], args.hidden, args.layers)
+    common = {"frozen": args.weights or "", "device": args.device, "dtype": args.dtype, "reset": args.reset}
     return [
-        Cell(steps, batch, input or hidden, hidden, layers, args.bidirectional, args.train, frozen=args.weights or "")
+        Cell(steps, batch, input or hidden, hidden, layers, args.bidirectional, args.train, **common)
         for steps, batch, input, hidden, layers in combinations
     ]
 

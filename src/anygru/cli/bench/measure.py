@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 WORKER = Path(__file__).with_name("worker.py")
+GPU_WORKER = Path(__file__).with_name("gpu_worker.py")
 TOLERANCE = 2e-4
 TOLERANCE_ROUNDED = 0.1
 """Where an implementation rounds weights or inputs to 8 or 16 bits."""
@@ -33,6 +34,10 @@ class Cell:
     stream: bool = False
     frozen: str = ""
     """The format of the weights of anygru's layer, which is then frozen."""
+    device: str = "cpu"
+    dtype: str = "float32"
+    reset: str = "after"
+    """These two are for GPUs."""
 
     @property
     def rows(self) -> int:
@@ -65,6 +70,7 @@ class Cell:
         extra += " ragged" if self.lengths else ""
         extra += " stream" if self.stream else ""
         extra += f" frozen {self.frozen}" if self.frozen else ""
+        extra += f" {self.device} {self.dtype} reset={self.reset}" if self.device != "cpu" else ""
         return f"T={self.steps} B={self.batch} I={self.input} H={self.hidden}{extra}"
 
 
@@ -92,10 +98,10 @@ class Timing:
 class Runner:
     """A worker process."""
 
-    def __init__(self, name: str, python: str, threads: int) -> None:
+    def __init__(self, name: str, python: str, threads: int, worker: Path = WORKER) -> None:
         self.name = name
         self._process = subprocess.Popen(
-            [python, str(WORKER), name, str(threads)],
+            [python, str(worker), name, str(threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -131,10 +137,11 @@ def compare(
         a Timing for each peer, and {"gflops": large matrix product, "gbytes": reading as many bytes as a layer reads at each
         step, each thread its own share of them}.
     """
-    runners = [Runner(name, python, threads) for name, python in peers.items()]
+    worker = WORKER if cell.device == "cpu" else GPU_WORKER
+    runners = [Runner(name, python, threads, worker) for name, python in peers.items()]
     try:
         results, expected = {}, None
-        rounded = cell.frozen in ROUNDED or any(name in ROUNDED for name in peers)
+        rounded = cell.dtype != "float32" or cell.frozen in ROUNDED or any(name in ROUNDED for name in peers)
         tolerance = TOLERANCE_ROUNDED if rounded else TOLERANCE
         for runner in runners:
             answer = runner.ask({"cell": asdict(cell)})
@@ -150,9 +157,8 @@ def compare(
             for runner in running:
                 results[runner.name].times += runner.ask({"seconds": seconds})["times"]
         size = 4 * (cell.weights if cell.steps == 1 else cell.recurrent) // cell.layers
-        limits = next(
-            (runner.ask({"limit": size, "threads": threads}) for runner in running if runner.name == "anygru"), {}
-        )
+        asked = [runner for runner in running if runner.name == "anygru" and cell.device == "cpu"]
+        limits = asked[0].ask({"limit": size, "threads": threads}) if asked else {}
         return results, limits
     finally:
         for runner in runners:
@@ -166,5 +172,6 @@ def _differs(output: Sequence[float], expected: Sequence[float] | None, toleranc
 def installed(names: Sequence[str], find: Callable[[str], object | None]) -> dict[str, str]:
     """Those of `names` that this Python has, with this Python's path."""
     needs: dict[str, tuple[str, ...]] = {"onnxruntime": ("onnxruntime", "onnx"), "torch_int8": ("torch",)}
+    needs |= dict.fromkeys(("reference", "torch_without_cudnn"), ("torch",))
     needs |= dict.fromkeys(("openvino", "openvino_default"), ("openvino", "onnx"))
     return {name: sys.executable for name in names if all(find(module) for module in needs.get(name, (name,)))}

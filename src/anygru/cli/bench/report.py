@@ -97,6 +97,8 @@ def machine() -> dict[str, str]:
         facts["instruction set"] = _native.isa()
     except ImportError:
         facts["instruction set"] = "no native kernels"
+    if torch.cuda.is_available():
+        facts["gpu"] = torch.cuda.get_device_name()
     facts["date"] = datetime.date.today().isoformat()
     return facts
 

@@ -16,7 +16,8 @@ import sys
 import time
 
 
-def main():
+def serve(build, timed, sample):
+    """Answers requests: build(name, cell, threads) gives a call and a version, timed the times of calls, sample some values."""
     name, threads = sys.argv[1], int(sys.argv[2])
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = str(threads)  # before any library reads them
@@ -29,7 +30,7 @@ def main():
             if "cell" in request:
                 if request["cell"].get("stream") and name not in STREAMING:
                     raise NotImplementedError(name + " is given no streams here")
-                call, version = RUNNERS[name](request["cell"], threads)
+                call, version = build(name, request["cell"], threads)
                 answer = {"output": [float(value) for value in sample(call())], "version": version}
             elif "limit" in request:
                 answer = limit(request["limit"], request["threads"])
@@ -37,8 +38,7 @@ def main():
                 answer = {"times": timed(call, request["seconds"])}
         except Exception as error:
             answer = {"error": "{}: {}".format(type(error).__name__, " ".join(str(error).split())[:300])}
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 def timed(call, seconds):
@@ -397,4 +397,4 @@ RUNNERS = {
 STREAMING = ("anygru", "torch", "torch_int8", "onnxruntime")
 
 if __name__ == "__main__":
-    main()
+    serve(lambda name, cell, threads: RUNNERS[name](cell, threads), timed, sample)
