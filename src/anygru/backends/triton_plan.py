@@ -24,6 +24,9 @@ these do not; with all 255, it uses all and spills some, too."""
 ALONE_REST = 20 << 10
 """Shared memory of a program that works alone, for all but its weights."""
 
+MOST_OWN = 128 << 10
+"""With more, the backward pass of a lone program spills registers on sm_100."""
+
 AMD_OWN = 12 << 10
 """The compiler for AMD keeps a lone program's weights in registers, and more would not fit there."""
 
@@ -41,7 +44,7 @@ class Device(NamedTuple):
     @property
     def own(self) -> int:
         """Bytes of all recurrent weights that a program can keep beside a tile of states."""
-        return AMD_OWN if self.amd else self.shared - ALONE_REST
+        return AMD_OWN if self.amd else min(self.shared - ALONE_REST, MOST_OWN)
 
     @property
     def options(self) -> dict[str, int | bool]:
