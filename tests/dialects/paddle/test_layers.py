@@ -312,6 +312,18 @@ def test_softmax_has_a_floor():
     assert float((masked * paddle.log(masked)).sum()) == pytest.approx(-64 * 1.6038109e-28)
 
 
+def test_cross_entropy_has_the_floor_of_softmax():
+    """Values and gradients of 2.6.2 on a CPU."""
+    rows = [[0.0, 200.0, -10.0], [1.0, 2.0, 500.0]]
+    for labels in (np.array([0, 1]), np.eye(3, dtype="float32")[:2]):
+        x = paddle.to_tensor(rows, stop_gradient=False)
+        soft = labels.ndim == 2
+        loss = nn.functional.cross_entropy(x, paddle.to_tensor(labels), soft_label=soft, reduction="none")
+        assert loss.numpy().ravel().tolist() == [64.0, 64.0]
+        loss.sum().backward()
+        np.testing.assert_allclose(x.grad.numpy(), [[-1, 1, 0], [0, -1, 1]], atol=1e-6)
+
+
 def test_unpooling_and_batch_normalization_of_all_processes():
     """Values of 2.6.2."""
     x = paddle.to_tensor([[[1.0, 5.0, 2.0, 4.0, 3.0, 0.0]]])

@@ -8,6 +8,7 @@ from ...base.errors import paddles
 from ...framework.dtype import single, torch_dtype
 from ...tensor.operation import need_tensor, operation, plain
 from .loss import check_reduction, reduced
+from .softmaxes import log_softmax
 
 __all__ = ["cross_entropy", "softmax_with_cross_entropy"]
 
@@ -61,7 +62,7 @@ def _hard(log_p: torch.Tensor, label: torch.Tensor, axis: int, ignore_index: int
 
 
 def _log_probabilities(input: torch.Tensor, axis: int, use_softmax: bool) -> torch.Tensor:
-    return torch.log_softmax(input, axis) if use_softmax else torch.log(input)
+    return log_softmax(input, axis) if use_softmax else torch.log(input)
 
 
 @operation
@@ -76,7 +77,7 @@ def softmax_with_cross_entropy(
 ) -> Any:
     """The cross entropy of softmax(logits), the class axis kept with length 1; with `return_softmax` the softmax too."""
     axis %= logits.ndim
-    log_p = torch.log_softmax(logits, axis)
+    log_p = log_softmax(logits, axis)
     if soft_label:
         loss = torch.neg(torch.sum(torch.mul(label, log_p), dim=axis, keepdim=True))
     else:
