@@ -16,9 +16,8 @@ ARGS ?=
 MINUTES ?= 10
 
 # Without a GPU torch's build for CPUs will do, which is far smaller: a local version such as 2.13.0+cpu. (macOS has no other.)
-# It comes from where pip is configured to look, an index or a folder of wheels; else from PyTorch's own index.
+# It comes from where pip is configured to look, indexes or a folder of wheels; where they have none, torch comes as they have it.
 TORCH := torch==$(shell sed -n 's/^torch==//p' constraints.txt)
-CPU_INDEX := https://download.pytorch.org/whl/cpu
 GPU := $(wildcard /dev/nvidia0 /dev/kfd)
 MACOS := $(filter Darwin,$(shell uname -s))
 
@@ -84,10 +83,9 @@ $(DEV):
 define set_up
 @echo "== setting up $(VENV): the first time $(if $(GPU),some GB to download for the GPU,about $(2))"
 test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-@if $(PIP) config list | grep -Eq "(index-url|no-index|find-links)="; then index=; \
-else index="--extra-index-url $(CPU_INDEX)"; fi; \
-$(if $(GPU)$(MACOS),false,$(PIP) install --constraint constraints.txt $$index $(TORCH)+cpu) || \
-{ echo "== torch as the index has it"; $(PIP) install --constraint constraints.txt $(TORCH); }
+@$(if $(GPU)$(MACOS),false,$(PIP) install --constraint constraints.txt $(TORCH)+cpu) || \
+{ echo "== torch as the index has it$(if $(GPU)$(MACOS),, (some GB; PIP_EXTRA_INDEX_URL can name an index of builds for CPUs))"; \
+$(PIP) install --constraint constraints.txt $(TORCH); }
 @echo "== the package, with its kernels: to compile them takes one to three minutes"
 $(PIP) install --constraint constraints.txt --editable "$(1)"
 @touch $@
