@@ -23,6 +23,9 @@ GREY = "#7f7f7f"
 WIDTH, LEFT, RIGHT, TOP, ROW = 500, 190, 20, 52, 17
 LEAST, MOST = 0.5, 64.0
 
+WORK = ("inference", "streaming", "training")
+"""What `anygru bench` measures; other programs write other tables."""
+
 
 def place(ratio: float) -> float:
     """Where a ratio stands on the axis; what lies beyond its end is put at the end."""
@@ -78,6 +81,8 @@ def pictures() -> dict[Path, str]:
     found = {}
     for path in sorted(RESULTS.glob("*/*_[0-9].json")):
         work, _, threads = path.stem.partition("_")
+        if work not in WORK:
+            continue
         title = f"{work.capitalize()}, {threads} thread{'s' if threads != '1' else ''}"
         found[path.with_suffix(".svg")] = draw(json.loads(path.read_text()), title)
     return found

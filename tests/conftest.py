@@ -1,7 +1,8 @@
-"""Seeds, one thread, and memory that is NaN until somebody writes it."""
+"""Seeds, one thread, no width of a terminal, and memory that is NaN until somebody writes it."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 torch.set_num_threads(1)
+os.environ.pop("COLUMNS", None)  # pytest-xdist's workers have it, and then printed lines would be cut
 
 
 @pytest.fixture(autouse=True)
