@@ -14,6 +14,9 @@ WARPS = 8
 STREAMED_SLICE = 128
 """Bytes of the states of a slice, where weights are loaded anew at each step."""
 
+STREAMED_SHARED = 80 << 10
+"""Bytes of shared memory for such slices of three gates and of the states; where there are fewer, slices are half as long."""
+
 MOST_SEQUENCES = 32
 """Of a tile: more would need more registers than a thread has."""
 
@@ -83,6 +86,8 @@ def _spread(hidden: int, batch: int, directions: int, stored: int, itemsize: int
     resident = rows >= TILE and tiles <= device.processors
     if not resident:
         piece = min(piece, STREAMED_SLICE // itemsize)
+        if device.shared < STREAMED_SHARED:
+            piece = max(TILE, piece // 2)
         rows = MOST_SEQUENCES
     together = directions if tiles * directions <= device.processors or not resident else 1
     room = max(1, device.processors // together)
