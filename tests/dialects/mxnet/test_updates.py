@@ -243,3 +243,8 @@ else:
             nd.sgd_update(array(WEIGHT), array(GRADIENT), lr=0.1, speed=3)
         with pytest.raises(mx.MXNetError, match="missing a required argument: 'lr'"):
             nd.sgd_update(array(WEIGHT), array(GRADIENT))
+        one = [[array(WEIGHT)], [array(GRADIENT)], [array(WEIGHT)], [array(WEIGHT)]]
+        with pytest.raises(mx.MXNetError, match="Cannot find argument 'eta'"):
+            nd.contrib.multi_adamw_update(*one, 1.0, [0.1], [0.0], [1.0], eta=0.5)
+        with pytest.raises(mx.MXNetError, match="Cannot find argument 't'"):
+            nd.contrib.multi_lamb_update(*one, [1], [0.1], [0.0], t=3)

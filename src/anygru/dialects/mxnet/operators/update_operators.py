@@ -5,8 +5,8 @@ learning rates and weight decays come as arrays.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from inspect import Parameter, Signature, signature
 from typing import Any
 
@@ -26,22 +26,27 @@ class Update:
     Attributes:
         change: the arithmetic.
         states: names of the arrays that it keeps for a weight.
-        options: names and defaults of its numbers beside lr, wd, rescale_grad and clip_gradient.
         decay_first: whether weight decay joins the gradient before it is clipped.
         clip: the name of the attribute with the bound of the gradient.
         scaled: whether `rescale_grad` is an array, behind the others; a scale that is 0 or not finite skips the step.
-        many: names of the attributes of the `multi_` form that have a value for each weight, and what they are in a step.
+        many: names of the attributes of the `multi_` form that have a value for each weight, and what they are in a step
+            (which the `multi_` form has not: MXNet refuses `eta` beside `etas`).
         count: the attribute of the `multi_` form with the number of weights.
     """
 
     change: Callable[..., None]
     states: tuple[str, ...] = ()
-    options: Mapping[str, float] = field(default_factory=dict)
     decay_first: bool = False
     clip: str = "clip_gradient"
     scaled: bool = False
     many: tuple[tuple[str, str], ...] = (("lrs", "lr"), ("wds", "wd"))
     count: str = "num_weights"
+
+    @property
+    def options(self) -> dict[str, float]:
+        """Names and defaults of the rule's numbers beside lr, wd, rescale_grad and the bound of the gradient."""
+        parameters = signature(self.change).parameters.values()
+        return {each.name: each.default for each in parameters if each.default is not Parameter.empty}
 
     def step(self, arrays: list[Tensor], in_master: bool, given: dict[str, Any]) -> Tensor:
         """The new weight after one step on [weight, gradient, *states], with `in_master` by way of a float32 copy behind them."""
@@ -52,26 +57,19 @@ class Update:
         lr, wd = single(given.pop("lr")), single(given.pop("wd", 0.0))
         if not (self.scaled and (scale == 0 or not math.isfinite(scale))):
             gradient = prepared(gradient.to(target.dtype), target, wd, single(scale), clip, self.decay_first)
-            self.change(target, gradient, *states, lr=lr, wd=wd, **{**self.options, **given})
+            self.change(target, gradient, *states, lr=lr, wd=wd, **given)
         return target.to(weight.dtype, copy=in_master)
 
 
-_BETAS = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
-_MOMENTUM = {"momentum": 0.0}
-_BOUNDED = {"epsilon": 1e-8, "clip_weights": -1.0}
-_LAMB = {**_BETAS, "epsilon": 1e-6, "lower_bound": -1.0, "upper_bound": -1.0, "bias_correction": True}
 _MOMENTS = ("mean", "var")
 
 SGD = Update(updates.sgd)
-SGD_MOMENTUM = Update(updates.sgd_momentum, ("mom",), _MOMENTUM)
-NESTEROV = Update(updates.nesterov, ("mom",), _MOMENTUM)
-ADAMW = Update(
-    updates.adamw, _MOMENTS, {"eta": 1.0, **_BETAS}, scaled=True, many=(("lrs", "lr"), ("wds", "wd"), ("etas", "eta"))
-)
+SGD_MOMENTUM = Update(updates.sgd_momentum, ("mom",))
+NESTEROV = Update(updates.nesterov, ("mom",))
+ADAMW = Update(updates.adamw, _MOMENTS, scaled=True, many=(("lrs", "lr"), ("wds", "wd"), ("etas", "eta")))
 LAMB = Update(
     updates.lamb,
     _MOMENTS,
-    _LAMB,
     many=(("learning_rates", "lr"), ("wds", "wd"), ("step_count", "t")),
     count="num_tensors",
 )
@@ -84,22 +82,12 @@ ONE = [
     ("nag_mom_update", NESTEROV, False),
     ("mp_nag_mom_update", NESTEROV, True),
     ("signsgd_update", Update(updates.sign_sgd), False),
-    ("signum_update", Update(updates.signum, ("mom",), {**_MOMENTUM, "wd_lh": 0.0}), False),
-    ("adam_update", Update(updates.adam, _MOMENTS, _BETAS, decay_first=True), False),
-    ("rmsprop_update", Update(updates.rmsprop, ("n",), {"gamma1": 0.95, **_BOUNDED}, decay_first=True), False),
-    (
-        "rmspropalex_update",
-        Update(
-            updates.rmsprop_centered, ("n", "g", "delta"), {"gamma1": 0.95, "gamma2": 0.9, **_BOUNDED}, decay_first=True
-        ),
-        False,
-    ),
-    ("ftrl_update", Update(updates.ftrl, ("z", "n"), {"lamda1": 0.01, "beta": 1.0}), False),
-    (
-        "ftml_update",
-        Update(updates.ftml, ("d", "v", "z"), {**_BETAS, "beta1": 0.6, "t": 1}, decay_first=True, clip="clip_grad"),
-        False,
-    ),
+    ("signum_update", Update(updates.signum, ("mom",)), False),
+    ("adam_update", Update(updates.adam, _MOMENTS, decay_first=True), False),
+    ("rmsprop_update", Update(updates.rmsprop, ("n",), decay_first=True), False),
+    ("rmspropalex_update", Update(updates.rmsprop_centered, ("n", "g", "delta"), decay_first=True), False),
+    ("ftrl_update", Update(updates.ftrl, ("z", "n")), False),
+    ("ftml_update", Update(updates.ftml, ("d", "v", "z"), decay_first=True, clip="clip_grad"), False),
     ("_adamw_update", ADAMW, False),
     ("_mp_adamw_update", ADAMW, True),
 ]
@@ -164,7 +152,9 @@ def _register_many(name: str, update: Update, half: bool, preloaded: bool) -> No
             results.append(update.step(list(arrays[place * each : (place + 1) * each]), half, {**given, **own}))
         return results[0] if weights == 1 else tuple(results)
 
-    attributes: dict[str, Any] = {update.count: 1, **update.options, update.clip: -1.0}
+    own_names = {short for _, short in update.many}
+    options = {key: value for key, value in update.options.items() if key not in own_names}
+    attributes: dict[str, Any] = {update.count: 1, **options, update.clip: -1.0}
     attributes |= {} if update.scaled else {"rescale_grad": 1.0}
     attributes |= {} if preloaded else {key: () for key, _ in update.many}
     parameters = [Parameter("arrays", Parameter.VAR_POSITIONAL)]

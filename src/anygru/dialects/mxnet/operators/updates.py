@@ -5,7 +5,6 @@ and then numbers. `mx.nd.sgd_update` and similar operators call them by name, `m
 """
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -180,11 +179,11 @@ def lamb_step(
     mean: Tensor,
     variance: Tensor,
     wd: float,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    epsilon: float = 1e-6,
-    t: float = 1,
-    bias_correction: bool = True,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    t: float,
+    bias_correction: bool,
 ) -> Tensor:
     """Adam's step with weight decay, which LAMB then scales."""
     beta1, beta2, count = single(beta1), single(beta2), int(t)
@@ -221,12 +220,16 @@ def lamb(
     variance: Tensor,
     lr: float,
     wd: float,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-6,
+    t: float = 1,
+    bias_correction: bool = True,
     lower_bound: float = -1.0,
     upper_bound: float = -1.0,
-    **options: Any,
 ) -> None:
     """LAMB's step (You et al. 2019), scaled by the norms of the weight and of the step."""
-    step = lamb_step(weight, gradient, mean, variance, wd, **options)
+    step = lamb_step(weight, gradient, mean, variance, wd, beta1, beta2, epsilon, t, bias_correction)
     lamb_scaled(weight, step, weight.norm(), step.norm(), lr, lower_bound, upper_bound)
 
 
