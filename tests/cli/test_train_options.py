@@ -89,6 +89,7 @@ def test_tied_weights_are_one_parameter_and_are_saved_once(train, tmp_path):
         (["--init-from", "absent"], "there is no file 'absent'"),
         (["--export", "model.pt"], "--export writes files that end in .onnx or .safetensors, got 'model.pt'"),
         (["--export", "absent/model.onnx"], "--export: there is no folder"),
+        (["--export", "model.onnx", "--export-weights", "int8"], "--export-weights is for a frozen file"),
         (["--patience", 0], "--patience must be from 1"),
     ],
 )
@@ -184,7 +185,8 @@ def test_validation_on_a_file_of_its_own(anygru, tmp_path, text):
     [
         (["--hidden", "8", "--steps", "3"], "--hidden, --steps"),
         (["--export", "model.onnx", "--resume"], "--resume, --export"),
-        (["--tensorboard"], "--tensorboard"),
+        (["--tensorboard", "--no-xz"], "--tensorboard, --no-xz"),
+        (["--out", "elsewhere"], "leave out --out"),
         (["--val-file", "a.txt", "--val-fraction", "0.1"], "--val-file and --val-fraction"),
     ],
 )

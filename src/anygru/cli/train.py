@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from .language_model.session import Job
 
 
+RUN_FOLDER = "runs/train"
+EXPORTED_WEIGHTS = ("float32", "bfloat16", "int8")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "texts",
@@ -36,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file or folder to validate on; may be repeated (default: parts of the TEXTs are held out)",
     )
-    parser.add_argument("--out", default="runs/train", metavar="DIR", help="the run's folder (default: %(default)s)")
+    parser.add_argument("--out", default=RUN_FOLDER, metavar="DIR", help="the run's folder (default: %(default)s)")
     start = parser.add_mutually_exclusive_group()
     start.add_argument("--resume", action="store_true", help="go on with the run in --out, also after it has finished")
     start.add_argument("--fresh", action="store_true", help="start over, even if the run in --out is unfinished")
@@ -52,9 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--export-weights",
-        choices=("float32", "bfloat16", "int8"),
-        default="float32",
-        help="format of the weights of an exported FILE.safetensors (default: %(default)s)",
+        choices=EXPORTED_WEIGHTS,
+        help=f"format of the weights of an exported FILE.safetensors (default: {EXPORTED_WEIGHTS[0]})",
     )
     parser.add_argument(
         "--evaluate",
@@ -87,6 +90,9 @@ def main(args: argparse.Namespace) -> int:
         return _end(args, folder, corpus, stopped_by)
 
 
+_OF_TRAINING = ("resume", "fresh", "tensorboard", "no_xz", "export")
+
+
 def _check_arguments(args: argparse.Namespace) -> None:
     """Raise UsageError for arguments that contradict each other."""
     given = options_module.given(args)
@@ -95,10 +101,13 @@ def _check_arguments(args: argparse.Namespace) -> None:
         raise UsageError(f"{' and '.join(lengths)} both set the length of the run; give one of them")
     if args.val_file and "val_fraction" in given:
         raise UsageError("--val-file and --val-fraction both choose the held-out text; give one of them")
+    if args.export_weights and not any(file.endswith(".safetensors") for file in args.export):
+        raise UsageError("--export-weights is for a frozen file; it needs --export FILE.safetensors")
     if args.evaluate is None:
         return
     unused = [options_module.flag(name) for name in given if name not in options_module.USED_IN_EVALUATION]
-    unused += [f"--{name}" for name in ("resume", "fresh", "tensorboard", "export") if getattr(args, name)]
+    unused += ["--out"] if args.out != RUN_FOLDER else []
+    unused += [f"--{name.replace('_', '-')}" for name in _OF_TRAINING if getattr(args, name)]
     if unused:
         raise UsageError(f"--evaluate does not train; leave out {', '.join(unused)}")
 
@@ -156,7 +165,7 @@ def _end(args: argparse.Namespace, folder: "RunFolder", corpus: "Corpus", stoppe
     assert progress is not None  # the training has just written it
     assert progress.best is not None
     report.finish(folder, progress, corpus, xz=not args.no_xz)
-    exports.write(args.export, folder.path / progress.best.file.file, args.export_weights)
+    exports.write(args.export, folder.path / progress.best.file.file, args.export_weights or EXPORTED_WEIGHTS[0])
     return 0
 
 
