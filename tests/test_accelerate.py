@@ -52,6 +52,15 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     for name in ("gru", "gru_cell"):
         monkeypatch.setattr(functional, name, spy(name))
+    direct_cell = functional.direct_cell
+
+    def fast_path(*args: object) -> Tensor | None:
+        found = direct_cell(*args)  # type: ignore[arg-type]
+        if found is not None:
+            called.append("gru_cell")
+        return found
+
+    monkeypatch.setattr(functional, "direct_cell", fast_path)
     return called
 
 
@@ -182,6 +191,17 @@ def test_cell_gives_what_torch_gives(bias: bool, form: str, calls: list[str]) ->
     assert_same(results(cell, *arguments), expected)
     assert calls[0] == "gru_cell"
     anygru.restore(cell)
+
+
+@pytest.mark.parametrize("name", ["bias_ih", "bias_hh"])
+def test_cell_with_one_bias_is_torchs_affair(name: str, calls: list[str]) -> None:
+    cell = nn.GRUCell(3, 4)
+    setattr(cell, name, None)
+    arguments = torch.randn(2, 3), torch.randn(2, 4)
+    expected = cell(*arguments)
+    with anygru.accelerate(cell):
+        torch.testing.assert_close(cell(*arguments), expected, rtol=0, atol=0)
+    assert calls == []
 
 
 def test_dropout_between_layers_draws_as_torch_does() -> None:

@@ -272,15 +272,22 @@ def compute_cell(input: Tensor, h: Tensor | None, weights: AnyWeights, options: 
         raise ArgumentError(f"input must be [B, I] or [I], got {list(input.shape)}")
     if h is not None and h.dim() != input.dim():
         raise ArgumentError(f"h must have {input.dim()} dimensions as input has, got {list(h.shape)}")
-    if options.noise is None and not autocast_enabled(input) and not torch.compiler.is_compiling():
-        found: Tensor | None = direct("direct_cell", input, h, weights, options)
-        if found is not None:
-            return found
+    found = direct_cell(input, h, weights, options)
+    if found is not None:
+        return found
     if input.dim() == 2:
         state = None if h is None else h.unsqueeze(0)
         return run(input.unsqueeze(0), state, weights, input.shape[0], None, options)[1].squeeze(0)
     state = None if h is None else h[None, None]
     return run(input[None, None], state, weights, 1, None, options)[1][0, 0]
+
+
+def direct_cell(input: Tensor, h: Tensor | None, weights: AnyWeights, options: Options) -> Tensor | None:
+    """The fast path of `compute_cell`, which also checks; None for a call that it does not take, or that is wrong."""
+    if options.noise is not None or autocast_enabled(input) or torch.compiler.is_compiling():
+        return None
+    found: Tensor | None = direct("direct_cell", input, h, weights, options)
+    return found
 
 
 def _check_tensors(state: Tensor | None, name: str, weights: Sequence[Tensor]) -> None:

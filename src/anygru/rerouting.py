@@ -19,8 +19,10 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from . import compiling, functional
+from .backends.problem import Options
 from .errors import AnygruError
 from .execution import is_exporting
+from .formula import Formula
 
 _MARK = "_anygru_accelerated"
 _lock = threading.RLock()
@@ -190,11 +192,19 @@ def _gru_cell(
 ) -> Tensor:
     """`torch._VF.gru_cell`."""
     weights = (w_ih, w_hh) if b_ih is None or b_hh is None else (w_ih, w_hh, b_ih, b_hh)
+    both = (b_ih is None) == (b_hh is None)
+    if both:
+        # The fast path checks what it takes; the checks below would be a third of a small step.
+        found = functional.direct_cell(input, h, weights, _CELL_OPTIONS[b_ih is not None])
+        if found is not None:
+            return found
     fits = h.dim() == 2 and input.shape[-1] == w_ih.shape[-1] and h.shape == (input.shape[0], w_hh.shape[-1])
-    if not fits or (b_ih is None) != (b_hh is None) or not _ours(input, h, weights):
+    if not fits or not both or not _ours(input, h, weights):
         return torch._VF.gru_cell(input, h, w_ih, w_hh, b_ih, b_hh)
     return functional.gru_cell(input, h, w_ih, w_hh, b_ih, b_hh)
 
+
+_CELL_OPTIONS = tuple(Options(Formula(), False, bias, 0.0, None) for bias in (False, True))
 
 _kernels = ModuleType("anygru.accelerate._kernels")
 _kernels.__dict__.update(gru=_gru, gru_cell=_gru_cell, __getattr__=functools.partial(getattr, torch._VF))
