@@ -704,7 +704,9 @@ def test_gradients_of_a_cell(reset: str, batch: int | None, frozen: tuple) -> No
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("reset", ["after", "before"])
-@pytest.mark.parametrize("size", [(5, 1, 1, 1), (90, 3, 70, 21), (1, 600, 17, 8), (30, 20, 130, 41)], ids=str)
+@pytest.mark.parametrize(
+    "size", [(5, 1, 1, 1), (90, 3, 70, 21), (1, 600, 17, 8), (1, 70, 9, 170), (30, 20, 130, 41)], ids=str
+)
 def test_gradients_of_many_rows(variant: str, size: tuple[int, int, int, int], reset: str, dtype: torch.dtype) -> None:
     """Sums over more rows than are gone through at once, of units and columns that are no multiple of a tile's."""
     steps, batch, input_size, hidden = size

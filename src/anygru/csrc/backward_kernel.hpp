@@ -51,10 +51,11 @@ struct BackwardKernel {
         const Sequence& sequence = call.sequence;
         for (Index i = 0; i < sequence.steps; ++i) {
             const Index t = call.reverse ? i : sequence.steps - 1 - i;
+            const bool multiplies = i + 1 < sequence.steps || call.multiplies_last;
             if (call.reset_before)
-                step_before(t, i & 1);
+                step_before(t, i & 1, multiplies);
             else
-                step_after(t, i & 1);
+                step_after(t, i & 1, multiplies);
         }
         if (call.grad_h_0)
             for_rows(sequence.batch, [&](Index, Index b) {
@@ -154,7 +155,7 @@ struct BackwardKernel {
                 s.dh * (Real(1) - blend.z) * blend.masked * (Real(1) - s.n * s.n), s.dh * blend.z};
     }
 
-    void step_after(Index t, Index parity) {
+    void step_after(Index t, Index parity, bool multiplies) {
         const Index size = call.sequence.size(t);
         for_rows(size, [&](Index, Index b) {
             for (Index block = share.first_block; block < share.last_block; ++block) {
@@ -169,12 +170,13 @@ struct BackwardKernel {
         });
         through_norms(t, size, false);
         through_norms(t, size, true);
+        if (!multiplies) return;
         exchange();
         multiply(t, size, {0, 2, 1, call.packed}, {hidden, 0, 2, nullptr}, parity,
                  [&](Real* carry, V sum, Index place) { settle(t, carry, sum, place); });
     }
 
-    void step_before(Index t, Index parity) {
+    void step_before(Index t, Index parity, bool multiplies) {
         const Index size = call.sequence.size(t);
         for_rows(size, [&](Index, Index b) {
             for (Index block = share.first_block; block < share.last_block; ++block) {
@@ -197,6 +199,7 @@ struct BackwardKernel {
             store(carry, fused(dp, masked(b, at, r), load(carry)));
         });
         through_norms(t, size, false);
+        if (!multiplies) return;
         exchange();
         multiply(t, size, {0, 0, 2, call.packed}, {}, parity,
                  [&](Real* carry, V sum, Index place) { settle(t, carry, sum, place); });

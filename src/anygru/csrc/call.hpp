@@ -145,8 +145,9 @@ struct Backward {
     Modifiers<Real> modifiers;
     Norm<Real> norm;
     const Real* norm_kept;
-    Real* grad_decay;  // [rows, H] or null
-    Real* grad_h_0;    // [B, H]
+    Real* grad_decay;      // [rows, H] or null
+    Real* grad_h_0;        // [B, H]
+    bool multiplies_last;  // else grad_h_0 lacks the product of the last step's gates, and a decay
 
     Grid grid;
     Real* packed;  // [blocks, 3H, lanes]; null: weight_hh is read as it lies

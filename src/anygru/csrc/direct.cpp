@@ -239,12 +239,25 @@ nb::object gradient_of_input(const nb::object& gates, nb::handle weight_ih, nb::
     return own.attr("mm")(weight_ih).attr("view_as")(input);
 }
 
+// Adds the gates' share to the gradient of the state before a step with reset="after", by torch's own products.
+void add_to_gradient_of_state(const nb::object& gradient, const nb::object& gates, nb::handle weight_hh, Index hidden) {
+    const nb::object sum = gradient.attr("view")(-1, hidden);
+    const auto add = [&](Index column, Index row, Index count) {
+        sum.attr("addmm_")(gates.attr("narrow")(1, column, count), weight_hh.attr("narrow")(0, row, count));
+    };
+    add(hidden, 0, 2 * hidden);  // r, z
+    add(0, 2 * hidden, hidden);  // the candidate
+}
+
+// From so many multiply-adds on they are faster than ours, which does not block so large a product for the cache.
+constexpr double worth_torch = 6e6;
+
 // What a backward pass of one layer in one direction works with.
 template <class Real>
 struct LayerGradients {
     BackwardArguments<Real> back{};
     Gradients<Real> sums{};
-    nb::object input, weight_ih;
+    nb::object input, weight_ih, weight_hh;
     TensorView view;  // of the input
     std::vector<bool> needs;
     bool gives_gates;  // as a last result
@@ -253,14 +266,17 @@ struct LayerGradients {
 // Makes the results, computes them with memory for what lies between, and gives a list.
 template <class Real>
 nb::object compute_gradients(LayerGradients<Real>& call) {
-    auto& [back, sums, input, weight_ih, view, needs, gives_gates] = call;
+    auto& [back, sums, input, weight_ih, weight_hh, view, needs, gives_gates] = call;
     const Shape& shape = back.shape;
     const Index rows = shape.rows, batch = shape.batch, hidden = shape.hidden, width = shape.input_size;
     const Index each = (shape.reset_before ? 3 : 4) * hidden, states = batch * hidden;
     const bool few = rows <= few_rows, first_state = !back.h_0, one_step = shape.steps == 1;
     const bool torch_multiplies = needs[0] && !few;
+    const bool torch_adds = needs[1] && one_step && !few && !shape.reset_before &&
+                            double(states) * 3 * double(hidden) >= worth_torch;
+    back.multiplies_last = needs[1] && !torch_adds;
     nb::object gates;
-    if (gives_gates || torch_multiplies) gates = result(true, back.grad_gates, input, rows, each);
+    if (gives_gates || torch_multiplies || torch_adds) gates = result(true, back.grad_gates, input, rows, each);
     const Index own = gates.is_valid() ? 0 : rows * each;
     const std::unique_ptr<Real[]> memory(
         new Real[std::size_t(own + (first_state ? states : 0) + (one_step ? 0 : rows * hidden) + states)]);
@@ -280,12 +296,14 @@ nb::object compute_gradients(LayerGradients<Real>& call) {
         found.push_back(result(needs[4], sums.bias_ih_gradient, input, 3 * hidden));
         found.push_back(result(needs[5], sums.bias_hh_gradient, input, 3 * hidden));
     }
+    const bool wants_sums = sums.input_gradient || std::find(needs.begin() + 2, needs.end(), true) != needs.end();
     {
         nb::gil_scoped_release release;
         anygru::backward(back);
-        anygru::gradients(sums, back.threads);
+        if (wants_sums) anygru::gradients(sums, back.threads);
     }
     if (torch_multiplies) found[0] = gradient_of_input(gates, weight_ih, input, hidden, shape.reset_before);
+    if (torch_adds) add_to_gradient_of_state(found[1], gates, weight_hh, hidden);
     if (gives_gates) found.push_back(gates);
     nb::list results;
     for (nb::object& one : found) results.append(std::move(one));
@@ -333,6 +351,7 @@ nb::object backward_of_layer(const Arguments& given, const TensorView& view) {
     sums.weight_ih = forward.weights[0];
     call.input = nb::borrow(given.get(keys::input));
     call.weight_ih = given.get(keys::weights)[0];
+    call.weight_hh = given.get(keys::weights)[1];
     call.view = view;
     call.gives_gates = given.find(keys::gives_gates).ptr() == Py_True;
     return compute_gradients(call);

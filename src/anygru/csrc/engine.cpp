@@ -292,6 +292,7 @@ private:
         }
         call.grad_decay = arguments_.grad_decay ? arguments_.grad_decay + direction * rows * hidden : nullptr;
         call.grad_h_0 = arguments_.grad_h_0 + direction * batch * hidden;
+        call.multiplies_last = arguments_.multiplies_last;
         call.grid = {division_.row_groups, division_.block_groups, team.all, team.row_groups};
         call.packed = team.packed;
         call.carry = team.state;

@@ -96,6 +96,7 @@ struct BackwardArguments {
     Real* grad_gates;                     // [directions, rows, 4 or 3, H]
     Real* previous;                       // [directions, rows, H] or null
     Real* grad_h_0;                       // [directions, B, H]
+    bool multiplies_last = true;          // see Backward
     int threads;
 };
 

@@ -82,15 +82,15 @@ struct ForwardKernel {
 
     Real* state(Index parity) const { return call.state + parity * call.sequence.batch * call.pitch; }
 
-    // Packed weights of this thread's blocks, and the initial state in both buffers: a sequence that starts later, as
-    // ragged ones do in reverse, then finds its h_0 in either.
+    // Packed weights of this thread's blocks, and the initial state, of ragged batches in both buffers: a sequence that
+    // starts later, as they do in reverse, then finds its h_0 in either.
     void prepare() {
         if (!call.packed_ready)
             for (Index block = share.first_block + share.row_group; block < share.last_block; block += share.row_groups)
                 Format::pack(call, block, block + 1);
-        const Index batch = call.sequence.batch;
+        const Index batch = call.sequence.batch, buffers = call.sequence.sizes ? 2 : 1;
         for (Index b = share.member; b < batch; b += share.members) {
-            for (Index parity = 0; parity < 2; ++parity) {
+            for (Index parity = 0; parity < buffers; ++parity) {
                 Real* to = state(parity) + b * call.pitch;
                 const Index given = call.h_0 ? call.hidden : 0;
                 if (given) std::memcpy(to, call.h_0 + b * call.hidden, sizeof(Real) * given);
@@ -321,13 +321,21 @@ struct ForwardKernel {
 
     // Reset and update gates in place of their sums. What follows them is a loop of its own: the CPU computes a few
     // gates at a time, and of r, z and n together, which wait for one another, it would have too few in flight.
-    void open_gates(Index size, Index first, Index last, Index slot) {
-        for_sums(size, first, last, slot, [&](Index, Index block, Real* sum, const Real* in) ANYGRU_INLINED {
+    void open_gates(const Step& now, Index first, Index last) {
+        Real* const kept = call.kept ? call.kept + call.sequence.first_row(now.t) * 4 * call.hidden : nullptr;
+        for_sums(now.size, first, last, now.slot, [&](Index b, Index block, Real* sum, const Real* in) ANYGRU_INLINED {
+            if (kept) claim(kept + b * 4 * call.hidden + block * L, call.hidden);
             const Real* bias = call.bias + block * 4 * L;
             const V r = load(in) + load(sum) + load(bias), z = load(in + L) + load(sum + L) + load(bias + L);
             store(sum, sigmoid<Real>(r));
             store(sum + L, sigmoid<Real>(z));
         });
+    }
+
+    // Fetches the places of four values of a unit that are about to be kept. Neighbouring rows lie so far apart that the
+    // CPU does not foresee them, and writing waits for memory as reading does.
+    static ANYGRU_INLINE void claim(Real* kept, Index hidden) {
+        for (int value = 0; value < 4; ++value) __builtin_prefetch(kept + value * hidden, 1);
     }
 
     // The state after the step, from gates, candidate and state.
@@ -342,7 +350,7 @@ struct ForwardKernel {
 
     template <bool Modified>
     void finish_after(const Step& now, Index first, Index last) {
-        open_gates(now.size, first, last, now.slot);
+        open_gates(now, first, last);
         const NextRows ahead = next_rows(call, now.t);
         const Index first_row = call.sequence.first_row(now.t);
         const Real* const held = Modified && call.held ? call.held : now.previous;
@@ -371,7 +379,7 @@ struct ForwardKernel {
 
     // r * h and z, for the second half of the step.
     void reset_before(const Step& now, Index first, Index last) {
-        open_gates(now.size, first, last, now.slot);
+        open_gates(now, first, last);
         Real* const kept = call.kept ? call.kept + call.sequence.first_row(now.t) * 4 * call.hidden : nullptr;
         const auto work = [&](Index b, Index block, const Real* gates, const Real*) ANYGRU_INLINED {
             const Index at = block * L;
@@ -412,7 +420,7 @@ struct ForwardKernel {
             stay = t + 1 < sequence.steps ? sequence.size(t + 1) : 0;
         else if (t > 0)
             return;
-        if (stay == size) return;
+        if (stay == size || call.h_n == call.output.data) return;  // a cell's step has one result
         const Index at = share.first_block * L;
         const Index end = share.last_block * L < call.hidden ? share.last_block * L : call.hidden;
         if (end <= at) return;
