@@ -6,6 +6,7 @@ import pathlib
 import numpy as np
 import pytest
 
+import anygru.dialects.mxnet as mx
 from anygru.dialects.mxnet import MXNetError, autograd, cpu, gluon, nd, sym
 from anygru.dialects.mxnet.gluon import nn, rnn
 
@@ -176,3 +177,50 @@ def test_draws_in_graphs():
         assert drawn.eval(ctx=cpu(), x=nd.array([[0.5, 0.5], [0.2, 0.8]]))[0].shape == shape
     with pytest.raises(TypeError, match="missing a required argument: 'high'"):
         draws.randint(5)
+
+
+class _Reset(gluon.HybridBlock):
+    """A cell over a sequence, whose last states give way to the first ones where a sample is padding, as GluonTS has it."""
+
+    def __init__(self):
+        super().__init__()
+        self.cell = rnn.LSTMCell(4)
+
+    def hybrid_forward(self, F, x, padding):
+        begin = self.cell.begin_state(func=F.zeros, batch_size=0 if F is sym else x.shape[0])
+        output, last = self.cell.unroll(3, x, begin_state=begin, layout="NTC", merge_outputs=True)
+        padded = padding.repeat(repeats=4, axis=1)
+        return output, [F.where(padded, first, state) for first, state in zip(begin, last, strict=True)]
+
+
+def test_a_state_of_unknown_size_gets_the_size_that_follows_from_the_inputs():
+    """Recorded from MXNet 1.9.1; a state that only goes into cells has batch size 1 inside."""
+    net = _Reset()
+    net.initialize(mx.init.One())
+    net.hybridize()
+    for batch in (2, 3):
+        padding = nd.array([[1.0]] + [[0.0]] * (batch - 1))
+        output, states = net(nd.arange(12 * batch).reshape((batch, 3, 4)), padding)
+        assert output.shape == (batch, 3, 4)
+        assert np.allclose(states[0][:2].asnumpy(), [[0] * 4, [0.9950548] * 4], atol=1e-6)
+        assert np.allclose(states[1][:2].asnumpy(), [[0] * 4, [3.0] * 4], atol=1e-4)
+
+
+def test_a_state_of_unknown_size_as_a_result():
+    x, state = sym.var("x"), sym.zeros((0, 3))
+    cell = rnn.RNNCell(3, input_size=2)
+    output, _ = cell(x, [state])
+    graph = sym.Group([output * state, state])
+    values = {name: nd.ones(p.shape) for name, p in cell.params.items()}
+    assert [array.shape for array in graph.eval(x=nd.ones((4, 2)), **values)] == [(4, 3), (4, 3)]
+
+
+def test_multinomial_of_any_number_of_axes():
+    sure = nd.array([[[0, 1.0], [1, 0]], [[1, 0], [0, 1]]])
+    assert nd.random.multinomial(sure).asnumpy().tolist() == [[1, 0], [0, 1]]
+    assert nd.random.multinomial(sure, shape=2).asnumpy().tolist() == [[[1, 1], [0, 0]], [[0, 0], [1, 1]]]
+    assert [a.shape for a in nd.sample_multinomial(sure, get_prob=True, shape=(2, 3))] == [(2, 2, 2, 3)] * 2
+
+
+def test_modules_that_mxnets_modules_import_are_theirs_too():
+    assert mx.metric.ndarray is mx.init.ndarray is gluon.utils.ndarray is nd

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .._kit.fans import fans
+from . import ndarray as ndarray  # programs take it from here, as from MXNet's
 from . import random
 from .ndarray.ndarray import NDArray
 from .ndarray.utils import load as load_arrays

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from ..._hook.not_covered import not_covered
+from .. import ndarray
 from ..base import MXNetError, Sizes
 from ..context import Context, current_context
 from ..ndarray.array import wrap
@@ -18,7 +19,7 @@ from ..ndarray.register import FUNCTIONS
 from ..ndarray.utils import array
 from ..state import state
 
-__all__ = ["check_sha1", "clip_global_norm", "download", "split_and_load", "split_data"]
+__all__ = ["check_sha1", "clip_global_norm", "download", "ndarray", "split_and_load", "split_data"]
 
 
 def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: bool = True) -> list[NDArray]:

@@ -41,7 +41,7 @@ def _fully_connected_shapes(attributes: Mapping[str, Any], shapes: list) -> list
     return shapes[:2] + [(hidden,)] * (len(shapes) - 2)
 
 
-@operator("FullyConnected", inputs=3, needs=without_bias, infer=_fully_connected_shapes)
+@operator("FullyConnected", inputs=3, needs=without_bias, infer=_fully_connected_shapes, rows=True)
 def _fully_connected(
     data: Tensor,
     weight: Tensor,

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..base import DtypeLike, MXNetError, Sizes, torch_dtype
+from ..base import DtypeLike, Sizes, torch_dtype
 from ..context import ContextLike, as_context
 from .registry import operator, truth
 
@@ -108,9 +108,7 @@ def _sample_multinomial(
 ) -> Tensor | tuple[Tensor, Tensor]:
     sizes = _sampled(shape)
     count = torch.Size(sizes).numel()
-    rows = data if data.dim() == 2 else data.unsqueeze(0)
-    if rows.dim() != 2:
-        raise MXNetError(f"multinomial: data must have one or two dimensions, got {data.dim()}")
+    rows = data.reshape(-1, data.shape[-1])
     drawn = torch.multinomial(rows.detach(), count, replacement=True)
     lead = data.shape[:-1]
     samples = drawn.to(torch_dtype(dtype)).reshape((*lead, *sizes) or (1,))

@@ -40,6 +40,7 @@ class Operator:
         infer: the inputs' shapes, given attributes and what is known of them: None or, for a size, 0 where it is not.
         output_names: names of the results where they are more than numbers.
         alike: whether all inputs and results have one shape.
+        rows: whether the result has as many rows as the first input, each computed from its own alone.
         wires: for an operator with graphs of its own: the input that each variable of each graph gets, given the attributes.
     """
 
@@ -56,6 +57,7 @@ class Operator:
         infer: Callable[[Mapping[str, Any], list[Shape]], list[Shape]] | None = None,
         output_names: tuple[str, ...] = (),
         alike: bool = False,
+        rows: bool = False,
         wires: Callable[[Mapping[str, Any]], list[list[int]]] | None = None,
     ) -> None:
         parameters = list(inspect.signature(compute).parameters.values())
@@ -76,6 +78,7 @@ class Operator:
         self.infer = infer
         self.output_names = output_names
         self.alike = alike
+        self.rows = rows
         self.wires = wires
 
     def outputs(self, attributes: Mapping[str, Any]) -> int:

@@ -305,7 +305,7 @@ def _pad(data: Tensor, mode: str, pad_width: Sizes, constant_value: float = 0.0)
 
 def _where_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     condition, x, y = shapes
-    return [condition, x or y, y or x]
+    return [condition] * 3 if condition is not None and len(condition) > 1 else [condition, y, x]
 
 
 @operator("where", inputs=3, infer=_where_shapes)

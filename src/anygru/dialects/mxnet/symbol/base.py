@@ -10,7 +10,7 @@ from ..context import Context, current_context
 from ..executor import Executor
 from ..ndarray.array import wrap
 from ..ndarray.ndarray import NDArray
-from . import files, graph, infer, types
+from . import files, infer, sizing, types
 from .node import HIDDEN, Entry, Node, topological
 
 __all__ = ["SymbolBase", "Untraceable", "python_only"]
@@ -199,7 +199,7 @@ class SymbolBase:
     def eval(self, ctx: Context | None = None, **arrays: NDArray) -> list[NDArray]:
         """Compute the outputs from arrays given by the arguments' names."""
         context = ctx or current_context()
-        program = graph.Program(self._entries)
+        program = sizing.ready(self._entries)
         missing = [name for name in program.variables if name not in arrays]
         if missing:
             raise MXNetError(f"eval: no values for {', '.join(missing)}")
@@ -218,7 +218,7 @@ class SymbolBase:
         shared_exec: Any = None,
     ) -> Executor:
         """An executor on the given arrays: lists in the arguments' order, or dicts by their names."""
-        return Executor.bound(self, graph.Program(self._entries), ctx, args, args_grad, grad_req, aux_states)
+        return Executor.bound(self, sizing.ready(self._entries), ctx, args, args_grad, grad_req, aux_states)
 
     def simple_bind(
         self,
@@ -233,7 +233,7 @@ class SymbolBase:
         **kwargs: Sizes,
     ) -> Executor:
         """An executor on arrays of zeros, given the shapes of some arguments by name."""
-        return Executor.allocated(self, graph.Program(self._entries), ctx, grad_req, type_dict, kwargs)
+        return Executor.allocated(self, sizing.ready(self._entries), ctx, grad_req, type_dict, kwargs)
 
     def tojson(self, remove_amp_cast: bool = True) -> str:
         """The graph in the form of MXNet's symbol files."""

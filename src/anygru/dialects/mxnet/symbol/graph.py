@@ -4,7 +4,7 @@ Two shortcuts change no result: the RNN operator takes the parameters that MXNet
 are, and a cell is one call of `anygru.functional`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from .node import Entry, Node, topological
 
 _CREATORS = ("_zeros", "_ones", "_full")
 # What an elementwise operator becomes where a state of unknown batch size has size 1 in its place.
-_BROADCASTING = {f"elemwise_{name}": f"broadcast_{name}" for name in ("add", "sub", "mul", "div")} | {
+BROADCASTING = {f"elemwise_{name}": f"broadcast_{name}" for name in ("add", "sub", "mul", "div")} | {
     f"_{name}": f"broadcast_{name}" for name in ("maximum", "minimum", "power", "mod", "equal", "greater", "lesser")
 }
 
@@ -105,12 +105,16 @@ class Program:
 
     Attributes:
         variables: names of its variables, in the order in which `run` takes their values.
+        sizes: shapes of states that the graph leaves open, by the ids of their nodes; the others are of batch size 1.
     """
 
-    def __init__(self, heads: list[Entry], lenient: bool = False) -> None:
+    def __init__(
+        self, heads: list[Entry], lenient: bool = False, sizes: Mapping[int, tuple[int, ...]] | None = None
+    ) -> None:
         nodes = topological((node for node, _ in heads), running_inputs)
         self.variables = [node.name for node in nodes if node.operator is None]
-        self._lenient = lenient or any(unknown_size(node) for node in nodes)
+        self._sizes = sizes or {}
+        self._lenient = lenient or any(unknown_size(node) and id(node) not in self._sizes for node in nodes)
         slots: dict[tuple[int, int], int] = {}
         for node in nodes:
             if node.operator is None:
@@ -136,7 +140,8 @@ class Program:
             return partial(operator.compute, **attributes)
         attributes = node.operator.parse(node.attrs)
         if node.operator.name == "RNN" and len(node.inputs) > 2:
-            attributes["state_for_any"] = unknown_size(node.inputs[2][0])
+            state_node = node.inputs[2][0]
+            attributes["state_for_any"] = unknown_size(state_node) and id(state_node) not in self._sizes
         if node.operator.wires is not None:
             attributes["graphs"] = [self._inner(heads, variables) for heads, variables, _ in node.wires()]
         parameters = flattened_parameters(node)
@@ -145,10 +150,10 @@ class Program:
         if node.operator.name in _CREATORS:
             shape = attributes.get("shape", ())
             sizes = shape if isinstance(shape, tuple) else (shape,)
-            attributes["shape"] = tuple(size or 1 for size in sizes)
+            attributes["shape"] = self._sizes.get(id(node)) or tuple(size or 1 for size in sizes)
         compute = node.operator.compute
-        if self._lenient and node.operator.name in _BROADCASTING:
-            compute = OPERATORS[_BROADCASTING[node.operator.name]].compute
+        if self._lenient and node.operator.name in BROADCASTING:
+            compute = OPERATORS[BROADCASTING[node.operator.name]].compute
         return partial(compute, **attributes) if attributes else compute
 
     def _inner(self, heads: list[Entry], variables: list[Node]) -> Callable[[list[Tensor]], list[Tensor]]:

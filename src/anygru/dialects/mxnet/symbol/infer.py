@@ -135,10 +135,21 @@ def _spread(node: Node, found: Shapes) -> None:
             found.tell(entry, size, node)
     for heads, variables, places in node.wires():
         _spread_graph(node, heads, variables, places, found)
+    if node.operator.rows:
+        _spread_rows(node.inputs[0], (node, 0), node, found)
     if node.operator.infer is not None:
         implied = node.operator.infer(attributes, [found.of(entry) for entry in node.inputs])
         for entry, shape in zip(node.inputs, implied, strict=True):
             found.tell(entry, shape, node)
+
+
+def _spread_rows(first: Entry, second: Entry, node: Node, found: Shapes) -> None:
+    """Tell two entries that they have one number of rows."""
+    sizes = [found.of(first), found.of(second)]
+    rows = next((size[0] for size in sizes if size and size[0]), 0)
+    for entry, size in zip((first, second), sizes, strict=True):
+        if size:
+            found.tell(entry, (rows, *size[1:]), node)
 
 
 def _spread_graph(node: Node, heads: list[Entry], variables: list[Node], places: list[int], found: Shapes) -> None:

@@ -14,6 +14,7 @@ from ...ndarray.utils import save
 from ...symbol import nesting
 from ...symbol.base import Untraceable
 from ...symbol.graph import Program
+from ...symbol.sizing import SizedProgram, ready
 from .base import Block
 from .errors import DeferredInitializationError
 from .parameter_dict import ParameterDict
@@ -27,7 +28,7 @@ class HybridBlock(Block):
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self._cached_graph: tuple = ()
-        self._cached_op: Program | None = None
+        self._cached_op: Program | SizedProgram | None = None
         self._cached_op_args: list[tuple[bool, Any]] = []
         self._out_format: Any = None
         self._in_format: Any = None
@@ -151,7 +152,7 @@ class HybridBlock(Block):
             for name in needed:
                 if name in parameters:
                     parameters[name]._finish_deferred_init()
-        self._cached_op = Program(output._entries)
+        self._cached_op = ready(output._entries)
         self._cached_op_args = [
             (True, places[name]) if name in places else (False, parameters[name]) for name in self._cached_op.variables
         ]

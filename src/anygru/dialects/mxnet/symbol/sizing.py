@@ -1,0 +1,67 @@
+"""Graphs with states whose batch size nobody gave (`F.zeros` with a size of 0), as cells begin with.
+
+Most such states only go into recurrent operators and sums, which take one of batch size 1 for any. The others get the size
+that follows from the shapes of the values, once for each set of shapes.
+"""
+
+from torch import Tensor
+
+from .graph import BROADCASTING, Program, Watch, running_inputs, unknown_size
+from .infer import Shape, known, shapes
+from .node import Entry, topological
+
+
+class SizedProgram:
+    """A graph made ready to run, anew for each set of shapes.
+
+    Attributes:
+        variables: names of its variables, in the order in which `run` takes their values.
+    """
+
+    def __init__(self, heads: list[Entry]) -> None:
+        self._heads = heads
+        self._programs: dict[tuple[Shape, ...], Program] = {}
+        self.variables = Program(heads).variables
+
+    def run(self, values: list[Tensor], watch: Watch | None = None) -> list[Tensor]:
+        """The outputs, given the values of the variables; in the graph of gradients only while recording.
+
+        Raises:
+            MXNetError: for values that an operator refuses, naming the node.
+        """
+        given = tuple(tuple(value.shape) for value in values)
+        if given not in self._programs:
+            found = shapes(self._heads, dict(zip(self.variables, given, strict=True)))
+            sizes: dict[int, Shape] = {}
+            for node in topological((node for node, _ in self._heads), running_inputs):
+                shape = found.of((node, 0))
+                if shape is not None and known(shape) and unknown_size(node):
+                    sizes[id(node)] = shape
+            self._programs[given] = Program(self._heads, sizes=sizes)
+        return self._programs[given].run(values, watch)
+
+
+def ready(heads: list[Entry]) -> Program | SizedProgram:
+    """A graph made ready to run."""
+    return SizedProgram(heads) if _needs_sizes(heads) else Program(heads)
+
+
+def _needs_sizes(heads: list[Entry]) -> bool:
+    """Whether a state of unknown size reaches an operator that does not take one of batch size 1 for it, or is a result."""
+    spread: set[int] = set()
+    for node in topological((node for node, _ in heads), running_inputs):
+        if node.operator is None:
+            continue
+        if unknown_size(node):
+            spread.add(id(node))
+            continue
+        reads = [id(below) in spread for below, _ in running_inputs(node)]
+        if not any(reads) or node.fused is not None or node.operator.name == "RNN":
+            continue
+        if node.operator.name in BROADCASTING:
+            if not all(reads):
+                continue
+        elif not (node.operator.rows or node.operator.alike or node.operator.name == "SliceChannel"):
+            return True
+        spread.add(id(node))
+    return any(id(node) in spread for node, _ in heads)
