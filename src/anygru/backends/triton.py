@@ -7,8 +7,8 @@ gradient. The products are torch's. docs/kernels.md explains the kernels. Under 
 import importlib.util
 import os
 import shutil
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import cache
 
 import torch
@@ -21,6 +21,8 @@ from .problem import Problem
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 _OLDEST = (8, 0)
 """The first compute capability of NVIDIA's with the products that the kernels are made of."""
+_OLDEST_TRITON = (3, 7)
+"""Older ones do not compile the kernels: they cannot pass named tuples with None in them from one function to another."""
 
 
 def refuse(problem: Problem) -> str | None:
@@ -63,6 +65,10 @@ def _missing() -> str | None:
     """What this machine lacks for the kernels, and the remedy."""
     if importlib.util.find_spec("triton") is None:
         return "Triton is not installed: pip install 'anygru[gpu]'"
+    version = importlib.import_module("triton").__version__
+    if tuple(map(int, version.split(".")[:2])) < _OLDEST_TRITON:
+        oldest = ".".join(map(str, _OLDEST_TRITON))
+        return f"it needs Triton {oldest} or newer, and {version} is installed, which may have come with torch: update both"
     if _interprets():
         return None
     if not any(map(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang"))):
@@ -140,15 +146,17 @@ def backward(
     """
     from .triton_passes import Pass
 
-    # Autograd may run this under the caller's autocast; the forward pass has cast all there is to cast.
-    with _on(input), torch.autocast(input.device.type, enabled=False):
+    with _on(input):
         call = Pass(problem, input, h_0, weights, batch_sizes, modifiers, reserve)
         return call.backward(grad_output, grad_h_n, output, needs)
 
 
-def _on(tensor: Tensor) -> AbstractContextManager[object]:
-    """Triton launches on the current device."""
-    return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
+@contextmanager
+def _on(tensor: Tensor) -> Iterator[None]:
+    """Triton launches on the current device. All that autocast casts has been cast; autograd may come under the caller's."""
+    place = torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
+    with place, torch.autocast(tensor.device.type, enabled=False):
+        yield
 
 
 _KERNELS = recorded.Kernels(forward, backward)
