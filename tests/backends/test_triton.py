@@ -23,11 +23,16 @@ from anygru.weights import Layout
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 if sys.platform == "linux" and platform.machine() == "x86_64":
-    import triton  # noqa: F401  the dev extra has it there, so its absence is a failure
+    import triton  # the dev extra has it there, so its absence is a failure
 else:
-    pytest.importorskip("triton")
+    triton = pytest.importorskip("triton")
 
+import triton.language as tl  # noqa: E402
 from backends.triton_binaries import DEVICES, Binary, Call, build  # noqa: E402
+from triton.backends.compiler import GPUTarget  # noqa: E402
+from triton.compiler import ASTSource  # noqa: E402
+
+from anygru.backends import triton_pieces  # noqa: E402
 
 A100, H100 = DEVICES["sm_80"], DEVICES["sm_90"]
 
@@ -72,11 +77,29 @@ def test_a_binary_of_programs_that_meet() -> None:
     assert before.count("ttg.local_alloc") == 3
     assert "ttg.local_load" in loop
     # All threads wait, one tells the others with release, and looks with acquire until all have come.
-    barriers = re.findall(r"bar\.sync\s+0;|red\.global\.gpu\.release\.add|ld\.global\.gpu\.acquire", found.assembly)
+    barriers = re.findall(
+        r"bar\.sync\s+0;|(?:red|atom)\.global\.gpu\.release\.add|ld\.global\.gpu\.acquire", found.assembly
+    )
     words = [barrier.split(".")[0] for barrier in barriers]
-    arrivals = [index for index, word in enumerate(words) if word == "red"]
+    arrivals = [index for index, word in enumerate(words) if word in ("red", "atom")]
     assert len(arrivals) == 2  # after r * h, and after the state
     assert all(words[index - 1] == "bar" and words[index + 1 : index + 4] == ["bar", "ld", "bar"] for index in arrivals)
+
+
+@triton.jit
+def store_and_meet(values, counter, AMD: tl.constexpr):
+    tl.store(values + tl.arange(0, 1024), 1.0)
+    triton_pieces.meet(counter, 4, AMD)
+
+
+def test_on_amd_all_waves_finish_their_stores_before_one_tells_the_others() -> None:
+    signature = {"values": "*fp32", "counter": "*i32", "AMD": "constexpr"}
+    source = ASTSource(fn=store_and_meet, signature=signature, constexprs={(2,): True})
+    binary = triton.compile(source, target=GPUTarget("hip", "gfx942", 64), options=DEVICES["gfx942"].options)
+    found = re.search(r"_store_dword\w* v.*?global_atomic_add", binary.asm["amdgcn"], re.DOTALL)[0]
+    words = re.findall(r"vmcnt\(0\)|s_barrier|buffer_wbl2 sc1", found)
+    assert words[:2] == ["vmcnt(0)", "s_barrier"]
+    assert words[-3:] == ["s_barrier", "buffer_wbl2 sc1", "vmcnt(0)"]
 
 
 def test_a_binary_of_a_program_alone() -> None:
@@ -179,6 +202,10 @@ def test_refusals(facts: dict, words: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_what_a_machine_lacks_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend._missing.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(triton, "__version__", "3.6.0")
+        assert "it needs Triton 3.7 or newer, and 3.6.0 is installed" in backend.refuse(problem())
     backend._missing.cache_clear()
     monkeypatch.setattr(backend.shutil, "which", lambda name: None)
     assert "Triton needs a C compiler" in backend.refuse(problem())

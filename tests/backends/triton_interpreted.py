@@ -18,7 +18,7 @@ from anygru.backends import triton_plan
 from anygru.functional import gru
 
 ALONE = {"PRECISION": "ieee", "BM": 16}
-SPREAD = {"PRECISION": "ieee", "BM": 16, "BN": 16, "BK": 16, "SLICES": 2}
+SPREAD = {"PRECISION": "ieee", "AMD": False, "BM": 16, "BN": 16, "BK": 16, "SLICES": 2}
 
 
 def alone(hidden: int, batch: int, directions: int, *rest: object) -> triton_plan.Plan:

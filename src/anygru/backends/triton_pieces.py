@@ -131,12 +131,25 @@ def grad_of_gates(grad, z, n, h):
 
 
 @triton.jit
-def meet(counter, arrivals):
+def finish_stores():
+    """Each thread of an AMD GPU waits until its stores have arrived in L2.
+
+    There a program's barrier waits for shared memory only, and a release for the stores of its own wave only. On NVIDIA's GPUs
+    a release after a barrier covers the stores of all threads that came to the barrier.
+    """
+    threads = tl.arange(0, 64)
+    tl.inline_asm_elementwise("s_waitcnt vmcnt(0)", "=v,v,~{memory}", [threads], tl.int32, is_pure=False, pack=1)
+
+
+@triton.jit
+def meet(counter, arrivals, AMD: tl.constexpr):
     """A barrier of the whole grid: returns when `arrivals` programs have come, and then shows what they stored before.
 
     The counter only grows: at the n-th barrier, p programs wait for n * p arrivals. All threads of a program have stored when
     one of them arrives (release), and none loads before one has seen the others (acquire), as in NVIDIA's grid.sync().
     """
+    if AMD:
+        finish_stores()
     tl.debug_barrier()
     tl.atomic_add(counter, 1, sem="release", scope="gpu")
     while tl.atomic_add(counter, 0, sem="acquire", scope="gpu") < arrivals:

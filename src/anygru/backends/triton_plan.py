@@ -97,7 +97,7 @@ def _spread(hidden: int, batch: int, directions: int, stored: int, itemsize: int
         sequences *= 2
     items = tiles * -(-batch // sequences)
     programs = tiles * min(groups, -(-batch // sequences)) if resident else min(items, room)
-    constants: dict[str, int | bool | str] = {"PRECISION": device.precision, "RESIDENT": resident}
+    constants: dict[str, int | bool | str] = {"PRECISION": device.precision, "RESIDENT": resident, "AMD": device.amd}
     constants |= {"BM": sequences, "BN": TILE, "BK": piece, "SLICES": WARPS}
     return Plan(False, constants, programs, together)
 

@@ -155,7 +155,7 @@ def state_tile(
 def forward(
     op, counters, first, last, steps, batch, width, hidden, rows, direction, reverse,
     BEFORE: tl.constexpr, PHASES: tl.constexpr, MEETS: tl.constexpr, RESIDENT: tl.constexpr, PRECISION: tl.constexpr,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SLICES: tl.constexpr,
+    AMD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SLICES: tl.constexpr,
 ):  # fmt: skip
     """Steps first <= order < last of all sequences. The directions of a layer meet apart.
 
@@ -184,7 +184,7 @@ def forward(
                 reset_tile(op, order, steps, batch, width, hidden, reverse, b, units, k, own_r, BK, SLICES, PRECISION)
             if MEETS:
                 arrivals += programs
-                meet(counters + d, arrivals)
+                meet(counters + d, arrivals, AMD)
         if PHASES & 2:
             for item in tl.range(program, items, programs, num_stages=1):
                 b, units = place(item, batch, hidden, BM, BN)
@@ -194,7 +194,7 @@ def forward(
                 )  # fmt: skip
             if MEETS:
                 arrivals += programs
-                meet(counters + d, arrivals)
+                meet(counters + d, arrivals, AMD)
 
 
 @triton.jit
@@ -285,7 +285,7 @@ def state_gradient_tile(
 def backward(
     op, counters, first, last, steps, batch, width, hidden, rows, direction, reverse,
     BEFORE: tl.constexpr, PHASES: tl.constexpr, MEETS: tl.constexpr, RESIDENT: tl.constexpr, PRECISION: tl.constexpr,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SLICES: tl.constexpr,
+    AMD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SLICES: tl.constexpr,
 ):  # fmt: skip
     """Steps last > order >= first of the forward pass, the last one first; arguments as there.
 
@@ -313,7 +313,7 @@ def backward(
                 gradient_tile(op, order, steps, batch, width, hidden, reverse, b, units, BEFORE)
             if MEETS:
                 arrivals += programs
-                meet(counters + d, arrivals)
+                meet(counters + d, arrivals, AMD)
         if BEFORE and PHASES & 2:
             for item in tl.range(program, items, programs, num_stages=1):
                 b, units = place(item, batch, hidden, BM, BN)
@@ -322,7 +322,7 @@ def backward(
                 )
             if MEETS:
                 arrivals += programs
-                meet(counters + d, arrivals)
+                meet(counters + d, arrivals, AMD)
         if PHASES & 4:
             for item in tl.range(program, items, programs, num_stages=1):
                 b, units = place(item, batch, hidden, BM, BN)
