@@ -16,7 +16,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations
-from torch.nn.utils.rnn import PackedSequence, pack_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequence, pad_packed_sequence
 
 import anygru
 from anygru import functional
@@ -650,6 +650,29 @@ def test_an_accelerated_gru_compiles_without_a_break(graphs: list) -> None:
     torch._dynamo.reset()
     with pytest.raises(torch._dynamo.exc.Unsupported, match="RNN, GRU, or LSTM"):
         compiled(model, graphs, fullgraph=True)(input)
+
+
+class Packing(nn.Module):
+    """The usual layer around padded sequences."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru, self.head = nn.GRU(3, 4, batch_first=True), nn.Linear(4, 2)
+
+    def forward(self, input: Tensor, lengths: Tensor) -> Tensor:
+        packed = pack_padded_sequence(input, lengths, batch_first=True, enforce_sorted=False)
+        output, _ = pad_packed_sequence(self.gru(packed)[0], batch_first=True)
+        return self.head(output)
+
+
+@pytest.mark.compiles
+def test_a_compiled_model_packs_sequences_for_an_accelerated_gru(graphs: list) -> None:
+    """torch's packing breaks the graph, so the compiler meets our functions between two graphs."""
+    model = Packing()
+    input, lengths = torch.randn(3, 5, 3), torch.tensor([2, 5, 1])
+    expected = model(input, lengths)
+    with anygru.accelerate(model), torch.no_grad():
+        torch.testing.assert_close(compiled(model, graphs)(input, lengths), expected)
 
 
 @pytest.mark.slow

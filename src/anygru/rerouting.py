@@ -137,20 +137,20 @@ def _install() -> None:
         # A scripted module keeps to torch's kernel: the compiler takes our functions for the operators of that name.
         torch.jit._builtins._register_builtin(_gru, "aten::gru")
         torch.jit._builtins._register_builtin(_gru_cell, "aten::gru_cell")
-        for kernel in (_gru, _gru_cell):
-            _keep_from_compiler(kernel)
+        for function in (_gru, _gru_cell, _Route.__get__):
+            _keep_from_compiler(function)
         compiling.install(_is_accelerated)
 
 
-def _keep_from_compiler(kernel: Callable[..., Any]) -> None:
-    """Called between two compiled graphs, a kernel is run and not compiled for itself, as torch's, in C, is not.
+def _keep_from_compiler(function: Callable[..., Any]) -> None:
+    """Called between two compiled graphs, the function is run and not compiled for itself, as torch's kernel, in C, is not.
 
     Where the compiler is told to trace through recurrent layers (allow_rnn), it still does.
     """
     frames = torch._C._dynamo.eval_frame
     if hasattr(frames, "set_code_exec_strategy"):
         skip = frames._FrameAction.SKIP
-        frames.set_code_exec_strategy(kernel.__code__, frames._FrameExecStrategy(skip, skip))
+        frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(skip, skip))
 
 
 def _uninstall_if_unused() -> None:
