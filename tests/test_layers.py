@@ -277,17 +277,22 @@ class Holder(nn.Module):
         super().__init__()
         self.gru, self.cell = anygru.GRU(3, 4), anygru.GRUCell(4, 4)
 
+    def frozen(self) -> "Holder":
+        self.gru, self.cell = self.gru.freeze(), self.cell.freeze()  # type: ignore[assignment]
+        return self
+
     def forward(self, input: Tensor) -> Tensor:
         output, _ = self.gru(input)
         return self.cell(output[-1])
 
 
-def test_a_layer_is_one_node_for_torch_fx() -> None:
-    model, input = Holder(), torch.randn(5, 2, 3)
+@pytest.mark.parametrize("model", [Holder(), Holder().frozen()], ids=["layers", "frozen"])
+def test_a_layer_is_one_node_for_torch_fx(model: Holder) -> None:
+    input = torch.randn(5, 2, 3)
     traced = torch.fx.symbolic_trace(model)
     assert [node.target for node in traced.graph.nodes if node.op == "call_module"] == ["gru", "cell"]
     assert torch.equal(traced(input), model(input))
-    with pytest.raises(TypeError, match=r"torch\.fx takes anygru\.GRU as one node"):
+    with pytest.raises(TypeError, match=r"torch\.fx takes anygru\.(Frozen)?GRU as one node"):
         torch.fx.symbolic_trace(model.gru)
 
 
@@ -338,6 +343,13 @@ def test_torchs_profiler_shows_a_name() -> None:
     trained = names(lambda: model(input).sum().backward())
     assert "_GRUBackward" in trained
     assert "_GRUCellBackward" in trained
+    resets, frozen = torch.ones(5, 2, dtype=torch.bool), model.gru.freeze()
     with torch.no_grad():
-        for call in (lambda: model.gru(input), lambda: model.gru([input[:, 0]]), lambda: stream.step(input[0])):
+        for call in (
+            lambda: model.gru(input),
+            lambda: model.gru([input[:, 0]]),
+            lambda: stream.step(input[0]),
+            lambda: stream.run(input, resets),
+            lambda: frozen([input[:, 0]]),
+        ):
             assert "anygru::gru" in names(call)

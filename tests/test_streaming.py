@@ -20,7 +20,7 @@ def test_a_stream_is_copied_and_pickled() -> None:
     model.stream = stream = layer.stream(2)
     x = torch.randn(6, 2, 3)
     stream.run(x[:2])
-    copies = [copy.deepcopy(stream), pickle.loads(pickle.dumps(stream)), copy.deepcopy(model).stream]
+    copies = [copy.deepcopy(stream), pickle.loads(pickle.dumps(stream)), copy.deepcopy(model).stream, copy.copy(stream)]
     expected = stream.run(x[2:])
     for own in copies:
         assert torch.equal(own.run(x[2:]), expected)

@@ -232,7 +232,9 @@ def _run_frozen(call: _Call, weights: FrozenWeights, options: Options) -> tuple[
     if is_recorded():
         return _compute(call._replace(weights=weights.dequantized()), weights.layout, options)
     problem = _problem(call, weights.layout, options)._replace(rounds_rows=weights.rounds_rows)
-    return weights.run(problem, call.input, call.h_0, call.batch_sizes, modifiers)
+    computed = (problem, call.input, call.h_0, call.batch_sizes, modifiers)
+    found: tuple[Tensor, Tensor] = named(weights.run, *computed) if is_profiled() else weights.run(*computed)
+    return found
 
 
 def _needs_grad(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor]) -> bool:

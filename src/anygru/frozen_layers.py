@@ -14,7 +14,7 @@ from .frozen import Frozen
 from .frozen_weights import FrozenWeights
 from .functional import check_dropout, check_state_type, compute, compute_cell
 from .quantization import Stored, check_format, quantize
-from .recurrent import check_size
+from .recurrent import as_leaf, check_size
 from .sequences import Batch, Lengths
 from .streaming import Stream
 from .weights import Layout, Weights
@@ -94,6 +94,10 @@ class FrozenSequence(Frozen):
         Raises:
             ArgumentError: also where a gradient is asked for, dropout while training, or the states of all layers.
         """
+        if not isinstance(input, Tensor):
+            node = as_leaf(self, input, h_0, lengths, resets, decay, return_states)
+            if node is not None:
+                return node  # type: ignore[no-any-return]
         if return_states:
             raise ArgumentError(
                 "return_states: a frozen layer keeps no states between layers; use the layer of `thaw()`"
@@ -166,6 +170,10 @@ class FrozenStep(Frozen):
 
     def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
         """As `GRUCell.forward`, without gradients."""
+        if not isinstance(input, Tensor):
+            node = as_leaf(self, input, h)
+            if node is not None:
+                return node  # type: ignore[no-any-return]
         if h is not None:
             check_state_type(h, "h")
         options = Options(self.formula, False, self.layout.bias, 0.0, self.backend)

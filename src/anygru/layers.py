@@ -15,7 +15,7 @@ from .errors import ArgumentError, ArgumentTypeError
 from .formula import Activation, Reset
 from .frozen_layers import FrozenSequence, FrozenStep, sizes_repr
 from .functional import check_dropout, check_state_type, compute, compute_cell, make_noise
-from .recurrent import Recurrent, check_size
+from .recurrent import Recurrent, as_leaf, check_size
 from .rnn_names import RNNNames
 from .sequences import Batch, Lengths
 from .streaming import Stream
@@ -194,7 +194,7 @@ class GRU(RNNNames, Recurrent):
             output with D*H features, h_n [L*D, B, H] ([L*D, H] for one sequence), and the states if asked for.
         """
         if not isinstance(input, Tensor):
-            node = self._as_leaf(input, h_0, lengths, resets, decay, return_states)
+            node = as_leaf(self, input, h_0, lengths, resets, decay, return_states)
             if node is not None:
                 return node  # type: ignore[no-any-return]
         if h_0 is not None:
@@ -334,7 +334,7 @@ class GRUCell(Recurrent):
     def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
         """The state after input [B, I] (or [I]) from h [B, H] (or [H]; None: zeros)."""
         if not isinstance(input, Tensor):
-            node = self._as_leaf(input, h)
+            node = as_leaf(self, input, h)
             if node is not None:
                 return node
         if h is not None:

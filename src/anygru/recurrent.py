@@ -46,6 +46,21 @@ def formula_repr(formula: Formula, backend: str | None) -> str:
     return words if backend is None else f"{words}, backend={backend!r}"
 
 
+def as_leaf(module: nn.Module, *call: Any) -> Any:
+    """The call as one node of a graph if torch.fx traces it, else None; the tracer does so by itself for torch.nn only."""
+    proxy = next((one for one in call if isinstance(one, Proxy)), None)
+    if proxy is None:
+        return None
+    name = proxy.tracer.path_of_module(module)  # type: ignore[attr-defined]
+    if not name:
+        raise ArgumentTypeError(
+            f"torch.fx takes anygru.{type(module).__name__} as one node: trace a module that holds it"
+        )
+    while call[-1] is None or call[-1] is False:
+        call = call[:-1]
+    return proxy.tracer.create_proxy("call_module", name, call, {})
+
+
 class Recurrent(nn.Module):
     """The common base of layer and cell: a formula, a backend's name, torch's initialisation."""
 
@@ -173,20 +188,6 @@ class Recurrent(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing, unexpected, errors)
         if marked and entry in missing:  # the metadata told the formula
             missing.remove(entry)
-
-    def _as_leaf(self, *call: Any) -> Any:
-        """The call as one node of a graph, if torch.fx traces it: what the tracer does by itself for modules of torch.nn only."""
-        proxy = next((one for one in call if isinstance(one, Proxy)), None)
-        if proxy is None:
-            return None
-        name = proxy.tracer.path_of_module(self)  # type: ignore[attr-defined]
-        if not name:
-            raise ArgumentTypeError(
-                f"torch.fx takes anygru.{type(self).__name__} as one node: trace a module that holds it"
-            )
-        while call[-1] is None or call[-1] is False:
-            call = call[:-1]
-        return proxy.tracer.create_proxy("call_module", name, call, {})
 
     def _answer_quantization(self, chosen: object) -> None:
         """`chosen` is the configuration for this layer, None if only others were named."""

@@ -118,6 +118,7 @@ class Stream:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._state = self._state.clone()  # copy.copy shares it, and steps change it in place
         self._prepare()
 
     @property
@@ -263,7 +264,9 @@ class Stream:
                 modifiers = Modifiers(resets.logical_not().to(steps.dtype)[None, ..., None])
             if self._options.noise is not None:
                 modifiers = self._options.noise.draw(modifiers, steps, *self._state.shape)
-            output, self._state = self._prepared.run(steps, self._state, modifiers=modifiers)
+            call = (steps, self._state, None, modifiers)
+            run = self._prepared.run
+            output, self._state = named(run, *call) if is_profiled() else run(*call)
             return output
         weights = self._weights
         if compiled and isinstance(weights, FrozenWeights):
