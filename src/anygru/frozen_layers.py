@@ -97,7 +97,7 @@ class FrozenSequence(Frozen):
         if not isinstance(input, Tensor):
             node = as_leaf(self, input, h_0, lengths, resets, decay, return_states)
             if node is not None:
-                return node  # type: ignore[no-any-return]
+                return node
         if return_states:
             raise ArgumentError(
                 "return_states: a frozen layer keeps no states between layers; use the layer of `thaw()`"
@@ -173,7 +173,7 @@ class FrozenStep(Frozen):
         if not isinstance(input, Tensor):
             node = as_leaf(self, input, h)
             if node is not None:
-                return node  # type: ignore[no-any-return]
+                return node
         if h is not None:
             check_state_type(h, "h")
         options = Options(self.formula, False, self.layout.bias, 0.0, self.backend)
