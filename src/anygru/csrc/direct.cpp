@@ -104,14 +104,14 @@ nb::object dense(nb::handle input, const TensorView& given, nb::handle h_0, nb::
     }
     const nb::object output = new_tensor(input, shape.steps, shape.batch, features);
     const nb::object h_n = new_tensor(input, states, shape.batch, shape.hidden);
-    if (!view_of(output.ptr(), view)) return nb::none();
+    if (!view_of_new(output.ptr(), view)) return nb::none();
     arguments.output = {view.at<Real>(), shape.batch * features, features};
-    if (!view_of(h_n.ptr(), view)) return nb::none();
+    if (!view_of_new(h_n.ptr(), view)) return nb::none();
     arguments.h_n = view.at<Real>();
     nb::object reserve;
     if (keep) {
         reserve = new_tensor(input, reserve_size(shape));
-        if (!view_of(reserve.ptr(), view)) return nb::none();
+        if (!view_of_new(reserve.ptr(), view)) return nb::none();
         arguments.reserve = view.at<Real>();
     }
     arguments.threads = thread_count(threads);
@@ -144,13 +144,13 @@ nb::object cell(nb::handle input, const TensorView& given, nb::handle h, nb::han
         arguments.h_0 = view.at<const Real>();
     }
     const nb::object output = batched ? new_tensor(input, shape.batch, shape.hidden) : new_tensor(input, shape.hidden);
-    if (!view_of(output.ptr(), view)) return nb::none();
+    if (!view_of_new(output.ptr(), view)) return nb::none();
     arguments.h_n = view.at<Real>();
     arguments.output = {arguments.h_n, shape.rows * shape.hidden, shape.hidden};
     nb::object reserve;
     if (keep) {
         reserve = new_tensor(input, reserve_size(shape));
-        if (!view_of(reserve.ptr(), view)) return nb::none();
+        if (!view_of_new(reserve.ptr(), view)) return nb::none();
         arguments.reserve = view.at<Real>();
     }
     arguments.threads = thread_count(threads);
@@ -188,7 +188,7 @@ nb::object advance(const StoredWeights<Real>& stored, nb::handle input, const Te
                               : many          ? new_tensor(input, shape.steps, shape.hidden)
                               : batched       ? new_tensor(input, shape.batch, shape.hidden)
                                               : new_tensor(input, shape.hidden);
-    if (!view_of(output.ptr(), view)) return nb::none();
+    if (!view_of_new(output.ptr(), view)) return nb::none();
     arguments.output = {view.at<Real>(), shape.batch * shape.hidden, shape.hidden};
     arguments.weights.resize(std::size_t(shape.layers) * shape.weights_a_direction());
     arguments.packed = stored.packed.get();
@@ -219,7 +219,7 @@ nb::object result(bool wanted, Real*& at, nb::handle like, Sizes... sizes) {
     if (!wanted) return nb::none();
     nb::object made = new_tensor(like, sizes...);
     TensorView view;
-    if (!view_of(made.ptr(), view)) refuse("new_empty gave no plain tensor");
+    if (!view_of_new(made.ptr(), view)) refuse("new_empty gave no plain tensor");
     at = view.at<Real>();
     return made;
 }

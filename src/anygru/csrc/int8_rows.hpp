@@ -66,6 +66,10 @@ ANYGRU_INLINE void store_groups(Ints v, char* to) {
     }
 }
 
+// Values of the rows that follow in memory, which are usually next, on their way to the cache: nothing else of this loop
+// is long enough to wait for them.
+constexpr Index fetched_ahead = 1024;
+
 inline const QuantizedRow* quantize_row(const float* row, Index width, char* memory) {
     constexpr Index L = lanes<float>, step = L / Dot::group * group_bytes;
     constexpr std::int32_t infinity = 0x7f800000;
@@ -75,7 +79,10 @@ inline const QuantizedRow* quantize_row(const float* row, Index width, char* mem
         const Ints magnitude = (Ints)x & 0x7fffffff;  // in order also as integers, NaN above infinity
         greatest = magnitude > greatest ? magnitude : greatest;
     };
-    for (Index k = 0; k < whole; k += L) look(load(row + k));
+    for (Index k = 0; k < whole; k += L) {
+        __builtin_prefetch(row + k + fetched_ahead);
+        look(load(row + k));
+    }
     if (whole < width) look(load(row + whole, width - whole));
     const std::int32_t bits = greatest_lane(greatest);
     QuantizedRow* const head = reinterpret_cast<QuantizedRow*>(memory);

@@ -23,7 +23,7 @@ inline Division divide(int threads, const Shape& shape, int lanes, int tile_rows
     const Index blocks = (shape.hidden + lanes - 1) / lanes;
     const Index batch = shape.sizes && shape.steps ? (shape.rows + shape.steps - 1) / shape.steps : shape.batch;
     const Index tiles = std::max<Index>(1, (batch + tile_rows - 1) / tile_rows);
-    const bool apart = shape.norm || crowded();  // a norm needs all units of a row
+    const bool apart = threads > 1 && (shape.norm || crowded());  // a norm needs all units of a row
     Division best;
     double least = 0;
     for (int used = 1; used <= threads; ++used)

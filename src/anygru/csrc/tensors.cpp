@@ -46,7 +46,7 @@ bool set_tensor_types(PyObject* capsule, PyObject* tensor, PyObject* parameter) 
 
 bool reads_tensors() { return table != nullptr; }
 
-bool view_of(PyObject* object, TensorView& view) {
+bool view_of_new(PyObject* object, TensorView& view) {
     if (!table || (Py_TYPE(object) != plain[0] && Py_TYPE(object) != plain[1])) return false;
     if (table->look(object, &view) != 0) {
         PyErr_Clear();  // sparse, quantized, ...: the general way tells what is wrong with it
@@ -56,7 +56,11 @@ bool view_of(PyObject* object, TensorView& view) {
         (view.bits != 32 && view.bits != 64))
         return false;
     const auto address = reinterpret_cast<std::uintptr_t>(view.data) + view.byte_offset;
-    if ((!view.data && view.numel()) || address % (view.bits / 8)) return false;
+    return (view.data || !view.numel()) && address % (view.bits / 8) == 0;
+}
+
+bool view_of(PyObject* object, TensorView& view) {
+    if (!view_of_new(object, view)) return false;
     // A tensor may stand for the negative of its memory, which DLPack has no word for.
     PyObject* negative = PyObject_VectorcallMethod(is_neg, &object, 1, nullptr);
     if (!negative) PyErr_Clear();

@@ -62,4 +62,7 @@ bool reads_tensors();
 // its memory says. The view lives as long as the object is not changed.
 bool view_of(PyObject* object, TensorView& view);
 
+// The same for a tensor that was just allocated: it cannot be the negative of its memory, so Python need not be asked.
+bool view_of_new(PyObject* object, TensorView& view);
+
 }  // namespace anygru
