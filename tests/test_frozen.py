@@ -256,6 +256,14 @@ def test_parametrized_weights_are_taken_as_computed() -> None:
             close(module(x)[0], output)
 
 
+def doubling(base: Any) -> Any:
+    class Doubling(base):
+        def forward(self, *call: Any) -> Any:
+            return 2 * super().forward(*call)[0]
+
+    return Doubling
+
+
 def test_freeze_walks_a_model() -> None:
     model = torch.nn.ModuleDict(
         {
@@ -283,6 +291,10 @@ def test_freeze_walks_a_model() -> None:
     assert type(model["torch"]) is anygru.FrozenGRU
     close(model["torch"](x)[0], expected)
     close(model["cell"](x[0]), cell)
+    own = torch.nn.ModuleList([make(3, 4) for make in (doubling(torch.nn.GRU), doubling(anygru.GRU))])
+    assert all("`forward` of its own" in reason for reason in anygru.freeze(own).unchanged.values())
+    assert [type(module).__name__ for module in own] == ["Doubling"] * 2
+    model["torch"].flatten_parameters()  # what code around a torch.nn.GRU calls
     again = anygru.freeze(model)
     assert again.unchanged["own"] == "already frozen"
     assert anygru.accelerate(model).unchanged["own"] == "computes through anygru already"
@@ -338,6 +350,28 @@ def refused(name: str, value: Any, weights: str = "int8") -> str:
     return str(error.value)
 
 
+def test_wrong_buffers_are_refused_by_name() -> None:
+    x = torch.randn(4, 3, 5)
+    wrong: list[tuple[str, Any, str]] = [
+        ("weight_hh_l0_scale", lambda t: t * 0, "weight_hh_l0_scale: scales must be positive"),
+        ("weight_hh_l0_scale", lambda t: t.double(), "must be torch.float32"),
+        ("weight_hh_l0", lambda t: t.fill_(-128), "one is -128"),
+        ("weight_ih_l0", lambda t: t[:, :3], r"FrozenGRU.weight_ih_l0: must be \[27, 5\], got \[27, 3\]"),
+        ("weight_ih_l0", lambda t: None, "must be a tensor, got NoneType"),
+    ]
+    for name, change, message in wrong:
+        layer = anygru.GRU(5, 9).freeze("int8")
+        expected, right = layer(x)[0], getattr(layer, name).clone()
+        setattr(layer, name, change(getattr(layer, name)))
+        for _ in range(2):
+            with pytest.raises(ValueError, match=message):
+                layer(x)
+        setattr(layer, name, right)
+        assert torch.equal(layer(x)[0], expected)
+    with pytest.raises(AttributeError, match="weights"):
+        layer.weights = "bfloat16"
+
+
 def test_wrong_state_dicts_are_refused_whole() -> None:
     scale = "weight_hh_l0_scale"
     assert "scales must be positive and finite, and one is 0" in refused(scale, lambda t: t * 0)
@@ -351,6 +385,7 @@ def test_wrong_state_dicts_are_refused_whole() -> None:
     assert "weights='float32', got torch.bfloat16" in refused("weight_hh_l0", lambda t: t.bfloat16(), "float32")
     assert "one is -128" in refused("weight_ih_l0", lambda t: t.fill_(-128))
     assert "must be a tensor, got list" in refused("bias_ih_l0", [1.0])
+    assert "no values, since it is on the device meta" in refused("weight_hh_l0", lambda t: t.to("meta"))
     assert "Unexpected key" in refused("weight_ih_l1", torch.ones(1))
     small = anygru.FrozenGRU(5, 8, weights="int8")
     with pytest.raises(RuntimeError, match=r"weight_ih_l0: must be \[24, 5\], got \[27, 5\]"):
@@ -372,6 +407,8 @@ def test_bad_calls_are_refused_by_name() -> None:
         layer(x, h_0.clone().requires_grad_())
     with torch.no_grad():
         layer(x.clone().requires_grad_())
+    with pytest.raises(ValueError, match="input requires a gradient"):
+        torch.func.jvp(lambda given: layer(given)[0], (x,), (x,))
     with pytest.raises(ValueError, match="return_states: a frozen layer"):
         layer(x, return_states=True)
     for option in ({"norm": "layer"}, {"zoneout": 0.5}):

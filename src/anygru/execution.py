@@ -219,7 +219,7 @@ def _run_frozen(call: _Call, weights: FrozenWeights, options: Options) -> tuple[
     modifiers = call.modifiers
     wanted = [("input", call.input), ("h_0", call.h_0), *zip(modifiers.names, modifiers.present, strict=True)]
     for name, tensor in wanted:
-        if torch.is_grad_enabled() and tensor.requires_grad:
+        if (torch.is_grad_enabled() and tensor.requires_grad) or _has_tangent(tensor):
             raise ArgumentError(
                 f"{name} requires a gradient, and a frozen layer has none: call it under torch.no_grad(), pass "
                 f"{name}.detach(), or train the layer that `thaw()` gives"
@@ -243,6 +243,10 @@ def _needs_grad(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor]) ->
         or (h_0 is not None and h_0.requires_grad)
         or any(weight.requires_grad for weight in weights)
     )
+
+
+def _has_tangent(tensor: Tensor) -> bool:
+    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
 
 
 def _inside_transform() -> bool:

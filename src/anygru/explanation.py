@@ -91,7 +91,7 @@ def explain(
 
 def _explain_frozen(layer: Frozen, input: Batch, lengths: Lengths | None, decayed: bool) -> Explanation:
     weights = layer.frozen_weights
-    options = Options(layer.formula, layer.layout.bidirectional, layer.bias, 0.0, layer.backend)
+    options = layer.options._replace(dropout=0.0)
     rows, batch_sizes = _rows(layer, input, lengths)
     problem = describe(rows, weights, batch_sizes, options, ("decay",) if decayed else ())
     chosen = backends.choose(problem, layer.backend)

@@ -4,12 +4,15 @@ from typing import Any
 
 from torch import nn
 
-from .acceleration import Report, describe, reason_of_class, recurrent_modules
+from .acceleration import Report, describe, recurrent_modules
 from .errors import AnygruError
 from .frozen import Frozen
 from .layers import GRU, GRUCell
 from .quantization import check_format
 from .weights import KINDS, Weights
+
+_KNOWN: tuple[type[nn.Module], ...] = (nn.GRU, nn.GRUCell, GRU, GRUCell)
+"""What can be frozen, and subclasses that compute no other way."""
 
 
 def freeze(model: nn.Module, weights: str = "float32") -> Report:
@@ -59,16 +62,14 @@ def _reason_to_leave(module: nn.Module, is_model: bool) -> str | None:
     kind = type(module).__name__
     if isinstance(module, Frozen):
         return "already frozen"
-    if not isinstance(module, (nn.GRU, nn.GRUCell, GRU, GRUCell)):
+    if not isinstance(module, _KNOWN):
         return f"{type(module).__module__}.{kind} is no GRU or GRUCell of torch or anygru"
     if is_model:
         return "it is the model itself, and cannot be exchanged in place: use the result of anygru.GRU's freeze()"
     if "forward" in module.__dict__:
         return f"its own `forward` hides {kind}.forward"
-    if isinstance(module, (nn.GRU, nn.GRUCell)):
-        reason = reason_of_class(type(module))
-        if reason is not None:
-            return reason
+    if not any(type(module).forward is known.forward for known in _KNOWN):
+        return f"{kind} has a `forward` of its own, which would be lost"
     if any(not _is_reparametrization(hook) for hook in module._forward_pre_hooks.values()) or module._forward_hooks:
         return "it has hooks, which expect the layer itself"
     return None

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from . import backends
-from .errors import ArgumentTypeError
+from .backends.problem import Options
+from .errors import ArgumentError, ArgumentTypeError
 from .execution import is_recorded
 from .formula import Activation, Formula, make_formula
 from .frozen_weights import FrozenWeights
@@ -26,6 +27,9 @@ SCALE = "_scale"
 """What the name of a scale adds to that of its matrix."""
 HALF_ENTRY = "frozen_bfloat16"
 """The entry by which bfloat16 matrices without biases differ from those of a GRU in bfloat16; its value means nothing."""
+
+_IN_OPTIONS = frozenset(("dropout", "training"))
+"""The attributes that `options` depends on and that may change."""
 
 _lock = threading.RLock()
 """Of all layers: their buffers come and go under it."""
@@ -42,6 +46,8 @@ class Frozen(nn.Module):
         layout, reset, gate_activation, activation, backend, device: as of the layer.
     """
 
+    dropout = 0.0
+    _options: Options
     _weights: FrozenWeights
     _entries: frozenset[str]
     """The names of the buffers."""
@@ -65,8 +71,7 @@ class Frozen(nn.Module):
         dtype = check_format(weights)
         self.input_size = check_size("input_size", input_size)
         self.hidden_size = check_size("hidden_size", hidden_size)
-        self.weights = weights
-        self.backend = backend
+        self._format, self._backend = weights, backend
         self.layout = layout
         self.formula: Formula = make_formula(reset, gate_activation, activation)
         self._names = tuple(names)
@@ -78,6 +83,25 @@ class Frozen(nn.Module):
             stored.append(Stored(values, ones))
         self.replace_weights(stored)
         self.eval()
+        self._options = self._make_options()
+
+    def _make_options(self) -> Options:
+        dropout = self.dropout if self.training else 0.0
+        return Options(self.formula, self.layout.bidirectional, self.layout.bias, dropout, self.backend)
+
+    @property
+    def options(self) -> Options:
+        """What a call passes on besides tensors; made anew when one of the attributes changes and not at every call."""
+        return self._options
+
+    @property
+    def weights(self) -> str:
+        """The format of the weight matrices."""
+        return self._format
+
+    @property
+    def backend(self) -> str | None:
+        return self._backend
 
     @property
     def reset(self) -> str:
@@ -133,6 +157,8 @@ class Frozen(nn.Module):
         if name in self.__dict__.get("_entries", ()):
             self._show()
         super().__setattr__(name, value)
+        if name in _IN_OPTIONS and "_options" in self.__dict__:
+            self._options = self._make_options()
 
     def __getattr__(self, name: str) -> Any:
         if name in self.__dict__.get("_entries", ()):
@@ -162,7 +188,7 @@ class Frozen(nn.Module):
             if any(
                 buffers.get(name) is not tensor or _version(tensor) != version for name, tensor, version in self._shown
             ):
-                self._weights = self._from_buffers(buffers, True)
+                self._weights = self._from_changed(buffers)
                 self._shown = [(name, buffers[name], _version(buffers[name])) for name, _, _ in self._shown]
             if not self._keeps_shown:
                 self.__dict__["_buffers"] = {
@@ -186,6 +212,33 @@ class Frozen(nn.Module):
     def _from_buffers(self, buffers: Mapping[str, Any], packs: bool) -> FrozenWeights:
         stored = [Stored(buffers[name], buffers.get(name + SCALE)) for name in self._names]
         return FrozenWeights(stored, self.layout, self.formula, self.backend, packs)
+
+    def _from_changed(self, buffers: Mapping[str, Any]) -> FrozenWeights:
+        """The weights that buffers hold which a caller has changed.
+
+        Raises:
+            ArgumentError: naming one that does not fit; the buffers stay as they are.
+        """
+        wrong = self._wrong_in(self._make_entries(self._weights.stored()), buffers, self.__class__.__name__ + ".")
+        if wrong:
+            raise ArgumentError("; ".join(wrong))
+        return self._from_buffers(buffers, True)
+
+    def _wrong_in(self, expected: Mapping[str, Tensor], given: Mapping[str, Any], prefix: str) -> list[str]:
+        """What is wrong with the tensors that are `given` for entries, those of `expected`."""
+        wrong = [
+            f"{prefix}{name}: {reason}"
+            for name, tensor in expected.items()
+            for reason in _reasons(given.get(name), tensor, self.weights)
+        ]
+        if wrong:
+            return wrong
+        stored = [Stored(given[name], given.get(name + SCALE)) for name in self._names]
+        return [
+            f"{prefix}{name}{part}: {reason}"
+            for name, one in zip(self._names, stored, strict=True)
+            for part, reason in check(one)
+        ]
 
     def replace_weights(self, stored: Sequence[Stored]) -> None:
         """Packs other weights, which fit the layer, in the place of the present ones."""
@@ -251,33 +304,28 @@ class Frozen(nn.Module):
         if self.reset == "after" and prefix + FORMULA_ENTRY in state_dict:
             errors.append(f"{own} has reset='after', the weights are for reset='before'")
             return
-        found, wrong = {}, []
-        for name, expected in entries.items():
-            given = state_dict.get(prefix + name)
-            if given is None:
-                missing.append(prefix + name)
-            else:
-                wrong += [f"{prefix}{name}: {reason}" for reason in _reasons(given, expected, self.weights)]
-                found[name] = given
+        given = {name: state_dict.get(prefix + name, tensor) for name, tensor in entries.items()}
+        missing += [prefix + name for name in entries if prefix + name not in state_dict]
         if strict:
             start = len(prefix)
             names = [key[start:] for key in state_dict if key.startswith(prefix)]
             unexpected += [prefix + name for name in names if "." not in name and name not in entries]
-        if wrong:
-            errors += wrong
-            return
         assigned = local_metadata.get("assign_to_params_buffers", False)
-        whole = {}
-        for name, tensor in entries.items():
-            given = found.get(name, tensor).detach()
-            whole[name] = given.to(given.device if assigned else tensor.device, copy=True)
-        stored = [Stored(whole[name], whole.get(name + SCALE)) for name in self._names]
-        for name, one in zip(self._names, stored, strict=True):
-            wrong += [f"{prefix}{name}{part}: {reason}" for part, reason in check(one)]
+        wrong = self._wrong_in(entries, given, prefix)
+        if not assigned:
+            wrong += [
+                f"{prefix}{name}: has no values, since it is on the device meta"
+                for name, tensor in entries.items()
+                if not tensor.is_meta and getattr(given[name], "is_meta", False)
+            ]
         if wrong:
             errors += wrong
             return
-        self.replace_weights(stored)
+        whole = {
+            name: given[name].detach().to(given[name].device if assigned else tensor.device, copy=True)
+            for name, tensor in entries.items()
+        }
+        self.replace_weights([Stored(whole[name], whole.get(name + SCALE)) for name in self._names])
 
     def __prepare_scriptable__(self) -> NoReturn:
         """Called by torch.jit.script, also for a module that holds this one."""

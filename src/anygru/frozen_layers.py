@@ -15,6 +15,7 @@ from .frozen_weights import FrozenWeights
 from .functional import check_dropout, check_state_type, compute, compute_cell
 from .quantization import Stored, check_format, quantize
 from .recurrent import as_leaf, check_size
+from .rnn_names import RNNNames
 from .sequences import Batch, Lengths
 from .streaming import Stream
 from .weights import Layout, Weights
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class FrozenSequence(Frozen):
+class FrozenSequence(RNNNames, Frozen):
     """`anygru.FrozenGRU`, but for the class of the layer that it thaws to."""
 
     trainable: ClassVar[Any]
@@ -104,9 +105,7 @@ class FrozenSequence(Frozen):
             )
         if h_0 is not None:
             check_state_type(h_0, "h_0")
-        dropout = self.dropout if self.training else 0.0
-        options = Options(self.formula, self.layout.bidirectional, self.layout.bias, dropout, self.backend)
-        return compute(input, h_0, self.frozen_weights, lengths, self.batch_first, options, resets, decay)
+        return compute(input, h_0, self.frozen_weights, lengths, self.batch_first, self._options, resets, decay)
 
     def stream_weights(self) -> FrozenWeights:
         """The weights, which a stream shares."""
@@ -114,7 +113,7 @@ class FrozenSequence(Frozen):
 
     def stream_options(self) -> Options:
         """The options of a call in inference."""
-        return Options(self.formula, False, self.layout.bias, 0.0, self.backend)
+        return self._options._replace(dropout=0.0)
 
     def stream(self, batch_size: int | None = None) -> Stream:
         """A stream that runs this layer and shares its packed weights; see `GRU.stream`."""
@@ -176,8 +175,7 @@ class FrozenStep(Frozen):
                 return node
         if h is not None:
             check_state_type(h, "h")
-        options = Options(self.formula, False, self.layout.bias, 0.0, self.backend)
-        return compute_cell(input, h, self.frozen_weights, options)
+        return compute_cell(input, h, self.frozen_weights, self._options)
 
     def thaw(self) -> Any:
         """A GRUCell that can be trained, with the weights as they are now, in float32."""

@@ -16,14 +16,14 @@ from .formula import Activation, Reset
 from .frozen_layers import FrozenSequence, FrozenStep, sizes_repr
 from .functional import check_dropout, check_state_type, compute, compute_cell, make_noise
 from .recurrent import Recurrent, as_leaf, check_size
-from .rnn_names import RNNNames
+from .rnn_names import RNNWeights
 from .sequences import Batch, Lengths
 from .streaming import Stream
 from .typed_calls import CellCall, SequenceCall
 from .weights import Layout, Weights
 
 
-class GRU(RNNNames, Recurrent):
+class GRU(RNNWeights, Recurrent):
     """A GRU layer: torch.nn.GRU's arguments, parameters, state_dict and results, and more.
 
     Args:

@@ -1,4 +1,4 @@
-"""The names by which libraries read a torch.nn.RNNBase, for a layer that is none (docs/architecture.md, Decisions)."""
+"""The names by which libraries read a torch.nn.RNNBase, for layers that are none (docs/architecture.md, Decisions)."""
 
 from torch import Tensor
 
@@ -7,13 +7,33 @@ from .weights import Weights
 
 
 class RNNNames:
-    """What `GRU` has of torch.nn.RNNBase besides its arguments and parameters."""
+    """What `GRU` and `FrozenGRU` have of torch.nn.RNNBase besides its arguments."""
 
     input_size: int
     mode = "GRU"
     """The kind of a layer."""
     proj_size = 0
     """Only an LSTM can have a projection."""
+
+    def flatten_parameters(self) -> None:
+        """Does nothing, since no backend needs contiguous weights; torch.nn.GRU's method lays them out for cuDNN."""
+
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None = None) -> None:
+        """Refuses an input that the layer cannot read.
+
+        Args:
+            input: [T, B, I], or packed rows [N, I] with batch_sizes.
+
+        Raises:
+            ArgumentError: another number of dimensions or features.
+        """
+        form = "[T, B, I]" if batch_sizes is None else "[N, I]"
+        if input.dim() != form.count(",") + 1 or input.shape[-1] != self.input_size:
+            raise ArgumentError(f"input must be {form} with I = {self.input_size}, got {list(input.shape)}")
+
+
+class RNNWeights(RNNNames):
+    """What `GRU` alone has: its weights are parameters."""
 
     @property
     def weights(self) -> Weights:
@@ -33,19 +53,3 @@ class RNNNames:
             for layer in range(layout.num_layers)
             for direction in range(layout.directions)
         ]
-
-    def flatten_parameters(self) -> None:
-        """Does nothing, since no backend needs contiguous weights; torch.nn.GRU's method lays them out for cuDNN."""
-
-    def check_input(self, input: Tensor, batch_sizes: Tensor | None = None) -> None:
-        """Refuses an input that the layer cannot read.
-
-        Args:
-            input: [T, B, I], or packed rows [N, I] with batch_sizes.
-
-        Raises:
-            ArgumentError: another number of dimensions or features.
-        """
-        form = "[T, B, I]" if batch_sizes is None else "[N, I]"
-        if input.dim() != form.count(",") + 1 or input.shape[-1] != self.input_size:
-            raise ArgumentError(f"input must be {form} with I = {self.input_size}, got {list(input.shape)}")
