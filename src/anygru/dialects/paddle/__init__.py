@@ -24,6 +24,7 @@ from . import linalg as linalg
 from . import metric as metric
 from . import nn as nn
 from . import optimizer as optimizer
+from . import reader as reader
 from . import regularizer as regularizer
 from . import static as static
 from . import tensor as tensor

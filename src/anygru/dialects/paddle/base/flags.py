@@ -1,5 +1,7 @@
-"""Flags of Paddle's kernels and allocators: kept and given back, without any effect here."""
+"""Flags of Paddle's kernels and allocators: kept and given back. One has an effect: FLAGS_set_to_1d, also as a variable of the
+environment, lets `Tensor.numpy()` give [1] for a single number, as scripts written for Paddle before 2.5 expect."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +12,7 @@ _flags: dict[str, Any] = {
     "FLAGS_allocator_strategy": "auto_growth", "FLAGS_benchmark": False, "FLAGS_check_nan_inf": False,
     "FLAGS_cudnn_deterministic": False, "FLAGS_cudnn_exhaustive_search": False, "FLAGS_eager_delete_tensor_gb": 0.0,
     "FLAGS_fraction_of_gpu_memory_to_use": 0.92, "FLAGS_use_mkldnn": False,
+    "FLAGS_set_to_1d": os.environ.get("FLAGS_set_to_1d", "0").lower() in ("1", "true"),  # noqa: SIM112 - Paddle's name
 }  # fmt: skip
 
 
@@ -42,6 +45,11 @@ def get_flags(flags: str | Sequence[str]) -> dict[str, Any]:
         if name not in _flags:
             raise ValueError(f"Flag {name} cannot get its value through this function.")
     return {name: _flags[name] for name in names}
+
+
+def is_set(name: str) -> bool:
+    """Whether a flag is on."""
+    return bool(_flags[name])
 
 
 def disable_signal_handler() -> None:

@@ -1,17 +1,20 @@
-"""Making parameters: names, initial values, attributes."""
+"""Making parameters: names, initial values, attributes; and operators that scripts call by their type."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 
+from ..._hook.not_covered import not_covered
 from ..framework.dtype import as_dtype, bfloat16, dtype, float16, float32, float64
 from ..nn.initializer import initializer as init
+from ..tensor.operation import wrap
 from . import unique_name
 from .core import expected_place
 from .framework import EagerParamBase, make_parameter
 from .param_attr import ParamAttr
 
+_torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 _FLOATS = (float16, float32, float64, bfloat16)
 
 
@@ -94,3 +97,53 @@ def create_parameter(
 
 def _dtype_of(wanted: Any) -> dtype:
     return float32 if isinstance(wanted, str) and wanted == "float" else as_dtype(wanted)
+
+
+class LayerHelper:
+    """What Paddle 1.x's layers call operators with: `append_op` computes into variables made before.
+
+    Args:
+        layer_type: a name.
+        kwargs: kept as they are; `act` is what `append_activation` applies.
+    """
+
+    operators: dict[str, Callable[..., dict[str, Any]]] = {}
+    """By type: a function of the inputs, by their names, and of the attributes; it gives the outputs by name."""
+
+    def __init__(self, layer_type: str, **kwargs: Any) -> None:
+        self.layer_type, self.kwargs = layer_type, kwargs
+
+    def create_variable_for_type_inference(self, dtype: Any = None, stop_gradient: bool = False) -> torch.Tensor:
+        """A variable for an output."""
+        return wrap(torch.empty(0, dtype=torch.float32 if dtype is None else as_dtype(dtype).torch))
+
+    create_tmp_variable = create_variable_for_type_inference
+
+    def append_op(self, type: str, inputs: Any = None, outputs: Any = None, attrs: Any = None, **_: Any) -> None:
+        """Compute an operator: its outputs become those of the variables in `outputs`.
+
+        Raises:
+            NotCoveredError: for a type that is not in `operators`.
+        """
+        if type not in self.operators:
+            raise not_covered(
+                f"paddle's operator {type!r} in append_op", "a function of paddle or of paddle.nn.functional"
+            )
+        given = {name: value for name, value in (inputs or {}).items() if value is not None}
+        for name, result in self.operators[type](given, attrs or {}).items():
+            target = (outputs or {}).get(name)
+            target = target[0] if isinstance(target, (list, tuple)) else target
+            if target is not None:
+                torch.Tensor.data.__set__(target, torch.empty(tuple(result.shape), dtype=_torch_dtype(result)))  # type: ignore[attr-defined]
+                torch.Tensor.copy_(target, result)
+
+    def iter_inputs_and_params(self, inputs: Any, param_attr: Any = None) -> Iterator[tuple[torch.Tensor, Any]]:
+        """Every input with the attribute of its parameter."""
+        inputs = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+        attrs = param_attr if isinstance(param_attr, (list, tuple)) else [param_attr] * len(inputs)
+        yield from zip(inputs, (ParamAttr._to_attr(each) for each in attrs), strict=True)
+
+    def append_activation(self, value: torch.Tensor, act: str | None = None) -> torch.Tensor:
+        """The activation `act` (that of the helper without it) of a tensor."""
+        act = act or self.kwargs.get("act")
+        return value if act is None else self.operators[act]({"X": value}, {})["Out"]

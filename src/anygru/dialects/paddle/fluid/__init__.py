@@ -5,7 +5,10 @@ from . import core as core
 from . import dygraph as dygraph
 from . import framework as framework
 from . import initializer as initializer
+from . import io as io
 from . import layers as layers
+from . import metrics as metrics
+from . import operators as operators
 from . import optimizer as optimizer
 from . import param_attr as param_attr
 from . import regularizer as regularizer

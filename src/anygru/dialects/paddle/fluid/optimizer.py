@@ -6,15 +6,36 @@ As there, `minimize(loss)` makes a step by the gradients that `loss.backward()` 
 import inspect
 from typing import Any
 
+import torch
+
 from ..optimizer import optimizers as current
 from ..optimizer.optimizer import Optimizer as Optimizer
+from ..tensor.creation import to_tensor
+from .dygraph.learning_rate_scheduler import LearningRateDecay
 
 __all__ = [
-    "SGD", "Adagrad", "AdagradOptimizer", "Adam", "AdamOptimizer", "Adamax", "AdamaxOptimizer", "Momentum",
-    "MomentumOptimizer", "Optimizer", "RMSProp", "RMSPropOptimizer", "SGDOptimizer",
+    "SGD", "Adadelta", "AdadeltaOptimizer", "Adagrad", "AdagradOptimizer", "Adam", "AdamOptimizer", "Adamax", "AdamaxOptimizer",
+    "Lamb",
+    "LambOptimizer", "Momentum", "MomentumOptimizer", "Optimizer", "RMSProp", "RMSPropOptimizer", "SGDOptimizer",
 ]  # fmt: skip
 
 _RENAMED = {"parameter_list": "parameters", "regularization": "weight_decay"}
+
+
+class _Stepping(Optimizer):
+    """What optimizers had in Paddle 1.x: each step asks a `LearningRateDecay` for the next rate."""
+
+    def _apply(self, params_grads: Any) -> None:
+        if isinstance(self._learning_rate, LearningRateDecay):
+            self._learning_rate.advance()
+        super()._apply(params_grads)
+
+    def current_step_lr(self) -> float:
+        """The learning rate of the last step."""
+        return self.get_lr()
+
+    def _global_learning_rate(self) -> torch.Tensor:
+        return to_tensor([self.get_lr()], "float32")
 
 
 def _first_name(optimizer: type[Optimizer], arguments: str, **defaults: Any) -> Any:
@@ -34,7 +55,7 @@ def _first_name(optimizer: type[Optimizer], arguments: str, **defaults: Any) -> 
 
     doc = f"`paddle.optimizer.{optimizer.__name__}` with the arguments {arguments.replace(' ', ', ')}."
     members = {"__init__": __init__, "__doc__": doc, "__module__": __name__, "__signature__": signature}
-    return type(f"{optimizer.__name__}Optimizer", (optimizer,), members)
+    return type(f"{optimizer.__name__}Optimizer", (_Stepping, optimizer), members)
 
 
 _COMMON = "parameter_list regularization grad_clip name"
@@ -47,5 +68,10 @@ Momentum = MomentumOptimizer = _first_name(
 )
 Adam = AdamOptimizer = _first_name(current.Adam, f"learning_rate beta1 beta2 epsilon {_COMMON} lazy_mode")
 Adamax = AdamaxOptimizer = _first_name(current.Adamax, f"learning_rate beta1 beta2 epsilon {_COMMON}")
+Adadelta = AdadeltaOptimizer = _first_name(current.Adadelta, f"learning_rate epsilon rho {_COMMON}", learning_rate=...)
+Lamb = LambOptimizer = _first_name(
+    current.Lamb,
+    "learning_rate lamb_weight_decay beta1 beta2 epsilon parameter_list grad_clip exclude_from_weight_decay_fn name",
+)
 Adagrad = AdagradOptimizer = _first_name(current.Adagrad, f"learning_rate epsilon {_COMMON} initial_accumulator_value")
 RMSProp = RMSPropOptimizer = _first_name(current.RMSProp, f"learning_rate rho epsilon momentum centered {_COMMON}")

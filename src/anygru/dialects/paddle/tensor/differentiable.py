@@ -124,6 +124,8 @@ class Differentiable(torch.Tensor):
             SystemError: if the graph has been used by a `backward` without `retain_graph`.
             ValueError: if `grad_tensor` is no tensor or has another shape.
         """
+        if hasattr(grad_tensor, "sort_sum_gradient"):  # a BackwardStrategy of Paddle 1.x
+            grad_tensor = None
         backward([self], [grad_tensor], retain_graph)
 
     def register_hook(self, hook: "Callable[[Tensor], torch.Tensor | None]") -> TensorHookRemoveHelper:

@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..base import core, unique_name
+from ..base import core, flags, unique_name
 from ..base.seams import words
 from ..framework.dtype import FROM_TORCH, dtype, torch_dtype
 from ..framework.kinds import Operand
 from .differentiable import Differentiable
 from .methods import METHODS
 from .moving import recast as recast
+from .one_element import OneElement
 from .operation import as_torch as as_torch
 from .operation import plain as plain
 from .operation import results_are
@@ -156,7 +157,12 @@ class Tensor(Differentiable):
         value = self.detach().as_subclass(torch.Tensor)
         if value.dtype == torch.bfloat16:
             value = value.view(torch.uint16)
-        return value.cpu().numpy().copy()
+        array = value.cpu().numpy().copy()
+        if array.size != 1:
+            return array
+        if array.ndim == 0:
+            return array.reshape(1) if flags.is_set("FLAGS_set_to_1d") else array
+        return array.view(OneElement)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()

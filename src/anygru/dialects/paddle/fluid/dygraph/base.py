@@ -10,8 +10,16 @@ from ...base.dygraph.base import no_grad_ as no_grad_
 from ...base.dygraph.base import to_variable as to_variable
 
 __all__ = [
-    "disable_dygraph", "disable_imperative", "enable_dygraph", "enable_imperative", "enabled", "grad", "guard", "no_grad",
+    "BackwardStrategy", "disable_dygraph", "disable_imperative", "enable_dygraph", "enable_imperative", "enabled", "grad",
+    "guard", "no_grad",
     "no_grad_", "to_variable",
 ]  # fmt: skip
+
+
+class BackwardStrategy:
+    """How `backward` of Paddle 1.x sums gradients; any order gives the same sums here, and `backward(strategy)` takes it."""
+
+    sort_sum_gradient = False
+
 
 enable_imperative, disable_imperative = enable_dygraph, disable_dygraph

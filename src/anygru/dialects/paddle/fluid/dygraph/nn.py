@@ -1,5 +1,6 @@
 """`paddle.fluid.dygraph.nn`: layers with the argument names of Paddle 1.x."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -9,13 +10,16 @@ from ...nn.functional import common, norm
 from ...nn.functional import input as inputs
 from ...nn.initializer.initializer import Constant, Initializer
 from ...nn.layer.layers import Layer
+from ...nn.layer.loss import BCELoss, L1Loss, MSELoss, NLLLoss
 from ...tensor.tensor import Tensor
-from ..layers.functions import activation_of
+from ..layers.functions import mul
+from ..layers.renamed import activation_of
 from .gru_unit import GRUUnit
 from .images import BatchNorm, Conv2D, Conv2DTranspose, Pool2D
 
 __all__ = [
-    "BatchNorm", "Conv2D", "Conv2DTranspose", "Dropout", "Embedding", "GRUUnit", "LayerNorm", "Linear", "Pool2D",
+    "BCELoss", "BatchNorm", "Conv2D", "Conv2DTranspose", "Dropout", "Embedding", "FC", "GRUUnit", "L1Loss", "LayerNorm",
+    "Linear", "MSELoss", "NLLLoss", "Pool2D",
 ]  # fmt: skip
 
 Attr = ParamAttr | Initializer | str | bool | None
@@ -41,6 +45,35 @@ class Linear(Layer):
     def forward(self, input: torch.Tensor) -> Tensor:
         """The product."""
         return activation_of(self._act)(common.linear(input, self.weight, self.bias))
+
+
+class FC(Layer):
+    """act of the product of inputs, flattened from axis `num_flatten_dims` on, with a weight made for the first of them."""
+
+    def __init__(
+        self,
+        name_scope: str,
+        size: int,
+        num_flatten_dims: int = 1,
+        param_attr: Attr = None,
+        bias_attr: Attr = None,
+        act: str | None = None,
+        is_test: bool = False,
+        dtype: object = "float32",
+    ) -> None:
+        super().__init__(name_scope, dtype)
+        self._size, self._num_flatten_dims, self._act = size, num_flatten_dims, act
+        self._attrs = param_attr, bias_attr
+
+    def _build_once(self, input: torch.Tensor) -> None:
+        rows = math.prod(int(length) for length in input.shape[self._num_flatten_dims :])
+        self.weight = self.create_parameter([rows, self._size], self._attrs[0], self._dtype)
+        self.bias = self.create_parameter([self._size], self._attrs[1], self._dtype, is_bias=True)
+
+    def forward(self, input: torch.Tensor) -> Tensor:
+        """The product."""
+        out = mul(input, self.weight, self._num_flatten_dims)
+        return activation_of(self._act)(out if self.bias is None else out + self.bias)
 
 
 class Embedding(Layer):

@@ -20,7 +20,6 @@ from ...nn.layer.layers import Layer
 from ...tensor import ops
 from ...tensor.operation import core_call, need_tensor, wrap
 from ...tensor.tensor import Tensor, plain
-from ..layers import functions as fluid_layers
 
 _dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 Activation = Callable[[Any], Any]
@@ -31,9 +30,9 @@ def _core_activation(function: Activation | None, default: str) -> Any:
     if function is None:
         return default
     for name, same in (
-        ("sigmoid", (ops.sigmoid, fluid_layers.sigmoid, F.sigmoid)),
-        ("tanh", (ops.tanh, fluid_layers.tanh, F.tanh)),
-        ("relu", (F.relu, fluid_layers.relu)),
+        ("sigmoid", (ops.sigmoid, F.sigmoid)),
+        ("tanh", (ops.tanh, F.tanh)),
+        ("relu", (F.relu,)),
     ):
         if any(function is each for each in same):
             return name
@@ -82,8 +81,8 @@ class GRUCell(Layer):
         self._bias_attr = bias_attr
         self._dtype = dtype
         self._use_cudnn_impl = use_cudnn_impl
-        self._gate_activation = gate_activation or fluid_layers.sigmoid
-        self._activation = activation or fluid_layers.tanh
+        self._gate_activation = gate_activation or ops.sigmoid
+        self._activation = activation or ops.tanh
         self._gate = _core_activation(gate_activation, "sigmoid")
         self._node = _core_activation(activation, "tanh")
         joined = input_size + hidden_size

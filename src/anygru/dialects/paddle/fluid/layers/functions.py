@@ -1,6 +1,10 @@
-"""`paddle.fluid.layers`: functions of Paddle 1.x that dynamic-graph scripts use, with their argument names."""
+"""`paddle.fluid.layers`: functions of Paddle 1.x that dynamic-graph scripts use, with their argument names.
+
+Most are those of today, or a row of `_ROWS`. What 1.x gives as [1], for want of tensors without axes, is [1] here too.
+"""
 
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -8,80 +12,46 @@ import torch
 from ...framework.dtype import torch_dtype
 from ...metric import metrics
 from ...nn.functional import activation as F
-from ...nn.functional import common, entropy, pooling
+from ...nn.functional import common, entropy, extension, pooling, vision
 from ...nn.functional import input as inputs
-from ...nn.functional.activation import elu, gelu, leaky_relu, relu, relu6, softplus, softsign, swish
-from ...nn.functional.entropy import softmax_with_cross_entropy
-from ...nn.functional.extension import sequence_mask
-from ...nn.functional.loss import mse_loss as _mse_loss
-from ...nn.functional.loss import square_error_cost
-from ...tensor import creation, linalg, manipulation, math, random, search, stat
-from ...tensor.creation import assign, diag, eye, fill_constant, linspace, ones_like, zeros_like
-from ...tensor.logic import (
-    equal,
-    greater_equal,
-    greater_than,
-    less_equal,
-    less_than,
-    logical_and,
-    logical_not,
-    logical_or,
-    not_equal,
+from ...tensor import (
+    attribute,
+    creation,
+    linalg,
+    logic,
+    manipulation,
+    math,
+    ops,
+    parameter,
+    random,
+    reduction,
+    search,
+    selection,
+    special,
+    stat,
 )
-from ...tensor.manipulation import cast, gather_nd, slice, stack, strided_slice, unstack
-from ...tensor.manipulation import squeeze as _squeeze
-from ...tensor.manipulation import unsqueeze as _unsqueeze
-from ...tensor.math import clip, scale
-from ...tensor.ops import (
-    abs,
-    ceil,
-    cos,
-    exp,
-    floor,
-    log,
-    reciprocal,
-    round,
-    rsqrt,
-    sigmoid,
-    sign,
-    sin,
-    sqrt,
-    square,
-    tanh,
-)
-from ...tensor.parameter import create_parameter
-from ...tensor.search import argmax, argmin, argsort, where
-from ...tensor.stat import mean
 from ...tensor.tensor import Tensor
+from . import formulas
+from .renamed import activation_of, one_element, renamed
 
-__all__ = [
-    "abs", "accuracy", "argmax", "argmin", "argsort", "assign", "cast", "ceil", "clip", "concat", "cos",
-    "create_parameter", "cross_entropy", "diag", "dropout", "elementwise_add", "elementwise_div", "elementwise_floordiv",
-    "elementwise_max", "elementwise_min", "elementwise_mod", "elementwise_mul", "elementwise_pow",
-    "elementwise_sub", "elu", "equal", "exp", "expand", "eye", "fc", "fill_constant", "floor", "gather",
-    "gather_nd", "gaussian_random", "gelu", "greater_equal", "greater_than", "hard_sigmoid", "leaky_relu",
-    "less_equal", "less_than", "linspace", "log", "log_softmax", "logical_and", "logical_not", "logical_or",
-    "matmul", "mean", "mse_loss", "mul", "not_equal", "one_hot", "ones", "ones_like", "pool2d", "pow", "range", "reciprocal",
-    "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu",
-    "relu6", "reshape", "round", "rsqrt", "scale", "sequence_mask", "sigmoid", "sign", "sin", "slice", "softmax",
-    "softmax_with_cross_entropy", "softplus", "softsign", "split", "sqrt", "square", "square_error_cost", "squeeze",
-    "stack", "strided_slice", "swish", "tanh", "topk", "transpose", "uniform_random", "unsqueeze", "unstack",
-    "where", "zeros", "zeros_like",
-]  # fmt: skip
-
-
-def activation_of(name: str | None) -> Callable[[Any], Any]:
-    """The activation that the argument `act` names; None leaves values as they are.
-
-    Raises:
-        ValueError: for a name that is none.
-    """
-    if name is None:
-        return lambda value: value
-    found = getattr(F, name, None) if isinstance(name, str) and not name.startswith("_") else None
-    if found is None:
-        raise ValueError(f"act must name an activation such as 'relu', 'tanh', 'sigmoid' or 'softmax', got {name!r}")
-    return found
+# Functions whose names and arguments have stayed.
+_SAME: dict[ModuleType, str] = {
+    ops: "abs acos asin atan ceil cos erf exp floor log log1p reciprocal round rsqrt sigmoid sign sin sqrt square tanh",
+    logic: "equal greater_equal greater_than less_equal less_than logical_and logical_not logical_or logical_xor not_equal",
+    F: "elu gelu leaky_relu relu softplus softsign swish mish",
+    manipulation: "cast reverse stack unstack",
+    math: "addmm clip increment multiplex stanh",
+    selection: "gather_nd scatter_nd slice strided_slice",
+    linalg: "bmm",
+    creation: "arange diag_embed fill_constant linspace meshgrid ones_like zeros_like",
+    search: "index_sample",
+    special: "shard_index",
+    attribute: "shape",
+    parameter: "create_parameter",
+    extension: "gather_tree sequence_mask",
+    entropy: "softmax_with_cross_entropy",
+    vision: "affine_grid pixel_shuffle",
+}
 
 
 def _elementwise(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,33 +69,140 @@ def _elementwise(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-elementwise_add = _elementwise("elementwise_add", math.add)
-elementwise_sub = _elementwise("elementwise_sub", math.subtract)
-elementwise_mul = _elementwise("elementwise_mul", math.multiply)
-elementwise_div = _elementwise("elementwise_div", math.divide)
-elementwise_max = _elementwise("elementwise_max", math.maximum)
-elementwise_min = _elementwise("elementwise_min", math.minimum)
-elementwise_pow = _elementwise("elementwise_pow", math.pow)
-elementwise_mod = _elementwise("elementwise_mod", math.mod)
-elementwise_floordiv = _elementwise("elementwise_floordiv", math.floor_divide)
+_PAIRS: dict[str, Callable[..., Any]] = {
+    "add": math.add, "sub": math.subtract, "mul": math.multiply, "div": math.divide, "max": math.maximum,
+    "min": math.minimum, "pow": math.pow, "mod": math.mod, "floordiv": math.floor_divide,
+}  # fmt: skip
 
 
-def _reduction(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
-    def function(input: torch.Tensor, dim: Any = None, keep_dim: bool = False, name: str | None = None) -> Any:
-        return compute(input, axis=dim, keepdim=keep_dim)
+def create_global_var(
+    shape: Any, value: float, dtype: Any, persistable: bool = False, force_cpu: bool = False, name: str | None = None
+) -> Tensor:
+    """A tensor filled with a value."""
+    made = creation.full(shape, value, dtype)
+    made.persistable = persistable
+    if name is not None:
+        made.name = name
+    return made
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`paddle.{compute.__name__}` over the axes `dim`."
-    return function
 
+_REDUCED = "input>x dim>axis=None keep_dim>keepdim=False name=None"
+_IMAGE = "input out_shape=None scale=None name=None"
+_IMAGE_ENDS = "actual_shape=None align_corners=True align_mode=1 data_format='NCHW'"
 
-reduce_sum = _reduction("reduce_sum", math.sum)
-reduce_mean = _reduction("reduce_mean", stat.mean)
-reduce_max = _reduction("reduce_max", math.max)
-reduce_min = _reduction("reduce_min", math.min)
-reduce_prod = _reduction("reduce_prod", math.prod)
-reduce_all = _reduction("reduce_all", math.all)
-reduce_any = _reduction("reduce_any", math.any)
+# The function that computes it, the arguments of 1.x (see `renamed`), what follows.
+_ROWS: dict[str, tuple[Any, ...]] = {
+    "reduce_sum": (reduction.sum, _REDUCED, one_element),
+    "reduce_mean": (stat.mean, _REDUCED, one_element),
+    "reduce_max": (reduction.max, _REDUCED, one_element),
+    "reduce_min": (reduction.min, _REDUCED, one_element),
+    "reduce_prod": (reduction.prod, _REDUCED, one_element),
+    "reduce_all": (reduction.all, _REDUCED, one_element),
+    "reduce_any": (reduction.any, _REDUCED, one_element),
+    "mean": (stat.mean, "x name=None", one_element),
+    "sum": (math.add_n, "x>inputs"),
+    "sums": (formulas.sums, "input out=None"),
+    "logsumexp": (reduction.logsumexp, "x dim>axis=None keepdim=False name=None", one_element),
+    "cumsum": (formulas.new(formulas.cumsum), "x axis=None exclusive=False reverse=False"),
+    "dist": (linalg.dist, "x y p=2", one_element),
+    "dot": (linalg.dot, "x y name=None", one_element),
+    "rank": (attribute.rank, "input"),
+    "size": (stat.numel, "input>x", one_element),
+    "trace": (math.trace, "input>x offset=0 dim1>axis1=0 dim2>axis2=1 name=None", one_element),
+    "is_empty": (logic.is_empty, "x", one_element),
+    "isfinite": (lambda x: reduction.all(ops.isfinite(x)), "x", one_element),
+    "has_inf": (lambda x: reduction.any(ops.isinf(x)), "x", one_element),
+    "has_nan": (lambda x: reduction.any(ops.isnan(x)), "x", one_element),
+    "allclose": (logic.allclose, "input>x other>y rtol=1e-05 atol=1e-08 equal_nan=False name=None", one_element),
+    "elementwise_equal": (logic.equal, "x y name=None"),
+    "argmax": (search.argmax, "x axis=0"),
+    "argmin": (search.argmin, "x axis=0"),
+    "argsort": (
+        lambda x, axis, descending: (search.sort(x, axis, descending), search.argsort(x, axis, descending)),
+        "input>x axis=-1 descending=False name=None",
+    ),
+    "topk": (search.topk, "input>x k name=None"),
+    "where": (formulas.where, "condition"),
+    "nonzero": (search.nonzero, "input>x as_tuple=False"),
+    "index_select": (formulas.gather_rows, "input index dim=0"),
+    "gather": (selection.gather, "input>x index overwrite>-=True"),
+    "scatter": (selection.scatter, "input>x index updates name=None overwrite=True"),
+    "scatter_nd_add": (selection.scatter_nd_add, "ref>x index updates name=None"),
+    "concat": (manipulation.concat, "input>x axis=0 name=None"),
+    "split": (manipulation.split, "input>x num_or_sections dim>axis=-1 name=None"),
+    "reshape": (manipulation.reshape, "x shape actual_shape=None act=None inplace>-=False name=None"),
+    "transpose": (manipulation.transpose, "x perm name=None"),
+    "squeeze": (manipulation.squeeze, "input>x axes>axis name=None"),
+    "unsqueeze": (manipulation.unsqueeze, "input>x axes>axis name=None"),
+    "expand": (manipulation.tile, "x expand_times>repeat_times name=None"),
+    "expand_as": (manipulation.expand_as, "x target_tensor>y name=None"),
+    "flatten": (formulas.new(formulas.flatten), "x axis=1 name=None"),
+    "flip": (manipulation.flip, "input>x dims>axis name=None"),
+    "roll": (manipulation.roll, "input>x shifts dims>axis=None"),
+    "crop_tensor": (selection.crop, "x shape=None offsets=None name=None"),
+    "pad": (formulas.new(formulas.pad), "x paddings pad_value=0.0 name=None"),
+    "pad2d": (formulas.pad2d, "input paddings=(0,0,0,0) mode='constant' pad_value=0.0 data_format='NCHW' name=None"),
+    "t": (linalg.t, "input name=None"),
+    "cross": (linalg.cross, "input>x other>y dim>axis=9"),
+    "kron": (math.kron, "x y out>-=None name=None"),
+    "tril": (creation.tril, "input>x diagonal=0 name=None"),
+    "triu": (creation.triu, "input>x diagonal=0 name=None"),
+    "pow": (math.pow, "x factor>y=1.0 name=None"),
+    "scale": (math.scale, "x scale=1.0 bias=0.0 bias_after_scale=True act=None name=None"),
+    "clamp": (math.clip, "input>x min=None max=None output>-=None name=None"),
+    "clip_by_norm": (formulas.new(formulas.clip_by_norm), "x max_norm name=None"),
+    "l2_normalize": (formulas.new(formulas.l2_normalize), "x axis epsilon=1e-12 name=None"),
+    "cos_sim": (formulas.new(formulas.cos_sim), "X Y"),
+    "softmax": (F.softmax, "input>x use_cudnn=False name=None axis=-1"),
+    "log_softmax": (F.log_softmax, "input>x axis=-1 dtype=None name=None"),
+    "hard_sigmoid": (F.hardsigmoid, "x slope=0.2 offset=0.5 name=None"),
+    "hard_swish": (formulas.new(formulas.hard_swish), "x threshold=6.0 scale=6.0 offset=3.0 name=None"),
+    "hard_shrink": (F.hardshrink, "x threshold=0.5"),
+    "softshrink": (F.softshrink, "x alpha>threshold=0.5"),
+    "thresholded_relu": (F.thresholded_relu, "x threshold=1.0"),
+    "tanh_shrink": (F.tanhshrink, "x name=None"),
+    "logsigmoid": (F.log_sigmoid, "x name=None"),
+    "brelu": (formulas.new(formulas.brelu), "x t_min=0.0 t_max=24.0 name=None"),
+    "relu6": (formulas.new(formulas.relu6), "x threshold=6.0 name=None"),
+    "soft_relu": (formulas.new(formulas.soft_relu), "x threshold=40.0 name=None"),
+    "leaky_relu": (F.leaky_relu, "x alpha>negative_slope=0.02 name=None"),
+    "selu": (F.selu, "x scale=1.0507009873554805 alpha=1.6732632423543772 name=None"),
+    "maxout": (F.maxout, "x groups name=None axis=1"),
+    "label_smooth": (common.label_smooth, "label prior_dist=None epsilon=0.1 dtype>-='float32' name=None"),
+    "adaptive_pool2d": (formulas.adaptive_pool2d, "input pool_size pool_type='max' require_index=False name=None"),
+    "image_resize": (formulas.resize("BILINEAR"), f"{_IMAGE} resample='BILINEAR' {_IMAGE_ENDS}"),
+    "interpolate": (formulas.resize("BILINEAR"), f"{_IMAGE} resample='BILINEAR' {_IMAGE_ENDS}"),
+    "resize_bilinear": (formulas.resize("BILINEAR"), f"{_IMAGE} {_IMAGE_ENDS}"),
+    "resize_nearest": (formulas.resize("NEAREST"), f"{_IMAGE} actual_shape=None align_corners=True data_format='NCHW'"),
+    "unfold": (vision.unfold, "x kernel_sizes strides=1 paddings=0 dilations=1 name=None"),
+    "grid_sampler": (vision.grid_sample, "x grid name=None"),
+    "zeros": (creation.zeros, "shape dtype force_cpu=False name=None"),
+    "ones": (creation.ones, "shape dtype force_cpu=False"),
+    "full": (creation.full, "shape fill_value out>-=None dtype=None device=None stop_gradient=True name=None"),
+    "full_like": (creation.full_like, "input>x fill_value out>-=None dtype=None device=None stop_gradient=True name=None"),
+    "range": (creation.arange, "start end step dtype name=None"),
+    "eye": (creation.eye, "num_rows num_columns=None batch_shape>-=None dtype='float32'"),
+    "diag": (formulas.diag, "diagonal"),
+    "assign": (creation.assign, "input>x output=None"),
+    "fill_constant_batch_size_like": (
+        formulas.filled_like, "input shape dtype value input_dim_idx=0 output_dim_idx=0 force_cpu=False",
+    ),
+    "uniform_random": (random.uniform, "shape dtype='float32' min=-1.0 max=1.0 seed=0 name=None"),
+    "randint": (
+        random.randint, "low high=None shape=(1,) out>-=None dtype=None device=None stop_gradient=False seed>-=0 name=None",
+    ),
+    "randn": (random.randn, "shape out>-=None dtype=None device=None stop_gradient=True name=None"),
+    "randperm": (random.randperm, "n out>-=None dtype='int64' device=None stop_gradient=True seed>-=0"),
+    "accuracy": (metrics.accuracy, "input label k=1 correct=None total=None", one_element),
+}  # fmt: skip
+
+# From here on abs, range, round, slice and sum are Paddle's.
+for _home, _names in _SAME.items():
+    globals().update((_name, getattr(_home, _name)) for _name in _names.split())
+globals().update(
+    (f"elementwise_{_name}", _elementwise(f"elementwise_{_name}", _made)) for _name, _made in _PAIRS.items()
+)
+globals().update((_name, renamed(_name, *_row)) for _name, _row in _ROWS.items())
 
 
 def mul(x: torch.Tensor, y: torch.Tensor, x_num_col_dims: int = 1, y_num_col_dims: int = 1, name: Any = None) -> Tensor:
@@ -187,80 +264,6 @@ def pool2d(
     )
 
 
-def concat(input: Any, axis: int = 0, name: str | None = None) -> Tensor:
-    """Tensors joined along an axis."""
-    return manipulation.concat(input, axis)
-
-
-def split(input: torch.Tensor, num_or_sections: Any, dim: int = -1, name: str | None = None) -> list[Tensor]:
-    """A tensor cut along an axis."""
-    return manipulation.split(input, num_or_sections, dim)
-
-
-def reshape(
-    x: torch.Tensor,
-    shape: Any,
-    actual_shape: Any = None,
-    act: str | None = None,
-    inplace: bool = False,
-    name: Any = None,
-) -> Tensor:
-    """A tensor in another shape."""
-    if actual_shape is not None:
-        raise NotImplementedError("fluid.layers.reshape: actual_shape is not covered; give shape")
-    return activation_of(act)(manipulation.reshape(x, shape))
-
-
-def transpose(x: torch.Tensor, perm: Any, name: str | None = None) -> Tensor:
-    """The axes in another order."""
-    return manipulation.transpose(x, perm)
-
-
-def squeeze(input: torch.Tensor, axes: Any, name: str | None = None) -> Tensor:
-    """A tensor without axes of length 1."""
-    return _squeeze(input, axes)
-
-
-def unsqueeze(input: torch.Tensor, axes: Any, name: str | None = None) -> Tensor:
-    """A tensor with axes of length 1 put in."""
-    return _unsqueeze(input, axes)
-
-
-def expand(x: torch.Tensor, expand_times: Any, name: str | None = None) -> Tensor:
-    """A tensor repeated along each axis."""
-    return manipulation.tile(x, expand_times)
-
-
-def gather(input: torch.Tensor, index: torch.Tensor, overwrite: bool = True) -> Tensor:
-    """Rows of a tensor."""
-    return manipulation.gather(input, index)
-
-
-def pow(x: torch.Tensor, factor: Any = 1.0, name: str | None = None) -> Tensor:
-    """x to the power `factor`."""
-    return math.pow(x, factor)
-
-
-def topk(input: torch.Tensor, k: Any, name: str | None = None) -> Any:
-    """The k largest elements of the last axis and their positions."""
-    return search.topk(input, k)
-
-
-def softmax(input: torch.Tensor, use_cudnn: bool = False, name: str | None = None, axis: int = -1) -> Tensor:
-    """exp(x) / sum(exp(x)) along an axis."""
-    return F.softmax(input, axis)
-
-
-def log_softmax(input: torch.Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
-    """log(softmax(x)) along an axis."""
-    return F.log_softmax(input, -1 if axis is None else axis, dtype)
-
-
-def hard_sigmoid(x: torch.Tensor, slope: float = 0.2, offset: float = 0.5, name: str | None = None) -> Tensor:
-    """slope * x + offset held between 0 and 1."""
-    return F.hardsigmoid(x, slope, offset)
-
-
 def dropout(
     x: torch.Tensor,
     dropout_prob: float,
@@ -285,11 +288,6 @@ def cross_entropy(
     return entropy.cross_entropy(input, label, None, ignore_index, "none", soft_label, use_softmax=False)
 
 
-def mse_loss(input: torch.Tensor, label: torch.Tensor) -> Tensor:
-    """The mean squared difference."""
-    return _mse_loss(input, label)
-
-
 def one_hot(input: torch.Tensor, depth: int, allow_out_of_range: bool = False) -> Tensor:
     """Ones at the positions input, whose last axis of length 1 (if any) is taken off, along a new last axis."""
     if allow_out_of_range:
@@ -297,28 +295,6 @@ def one_hot(input: torch.Tensor, depth: int, allow_out_of_range: bool = False) -
     if input.ndim > 1 and int(input.shape[-1]) == 1:
         input = manipulation.squeeze(input, -1)
     return inputs.one_hot(input, depth)
-
-
-def zeros(shape: Any, dtype: Any, force_cpu: bool = False, name: str | None = None) -> Tensor:
-    """Zeros."""
-    return creation.zeros(shape, dtype)
-
-
-def ones(shape: Any, dtype: Any, force_cpu: bool = False) -> Tensor:
-    """Ones."""
-    return creation.ones(shape, dtype)
-
-
-def range(start: Any, end: Any, step: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """Numbers from `start` up to, not including, `end`."""
-    return creation.arange(start, end, step, dtype)
-
-
-def uniform_random(
-    shape: Any, dtype: Any = "float32", min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
-) -> Tensor:
-    """Numbers evenly from `min` to `max`."""
-    return random.uniform(shape, dtype, min, max, seed)
 
 
 def gaussian_random(
@@ -332,6 +308,7 @@ def gaussian_random(
     return random.normal_values(list(shape), mean, std, torch_dtype(dtype))  # type: ignore[return-value]
 
 
-def accuracy(input: torch.Tensor, label: torch.Tensor, k: int = 1, correct: Any = None, total: Any = None) -> Tensor:
-    """The share of rows whose label is among the k best classes."""
-    return metrics.accuracy(input, label, k)
+__all__ = [
+    *" ".join(_SAME.values()).split(), *_ROWS, *(f"elementwise_{_name}" for _name in _PAIRS), "create_global_var",
+    "cross_entropy", "dropout", "fc", "gaussian_random", "matmul", "mul", "one_hot", "pool2d",
+]  # fmt: skip

@@ -5,6 +5,7 @@ live in `_parameters`, buffers in `_buffers`, sublayers in torch's `_modules`. W
 with other arguments (`named_parameters(recurse=...)`, `state_dict(prefix=...)`, `train(mode)`), both spellings are taken.
 """
 
+import functools
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from torch._C._dynamo.eval_frame import get_eval_frame_callback
 
 from ...base import unique_name
 from ...base.framework import EagerParamBase
-from ...base.layer_helper import create_parameter
+from ...base.layer_helper import LayerHelper, create_parameter
 from ...base.seams import not_traced
 from ...framework.dtype import as_dtype
 from ...framework.framework import get_default_dtype
@@ -57,6 +58,17 @@ class Layer(torch.nn.Module):
         set_plainly("_full_name", unique_name.generate(name_scope or _snake_case(type(self).__name__)))
         set_plainly("_dtype", dtype)
         set_plainly("_paddle_state_hooks", OrderedDict())
+
+        if hasattr(type(self), "_build_once"):  # layers of Paddle 1.x make their parameters when they see an input
+            building = self.register_forward_pre_hook(lambda _, inputs: self._make_parameters(building, inputs))
+
+    def _make_parameters(self, hook: Any, inputs: tuple[Any, ...]) -> None:
+        hook.remove()
+        type(self)._build_once(self, *inputs)  # type: ignore[attr-defined]
+
+    @functools.cached_property
+    def _helper(self) -> LayerHelper:
+        return LayerHelper(self._full_name)
 
     @property
     def _sub_layers(self) -> dict[str, Any]:

@@ -1,0 +1,3 @@
+"""`paddle.reader`."""
+
+from .decorator import *
