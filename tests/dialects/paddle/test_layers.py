@@ -335,3 +335,28 @@ def test_unpooling_and_batch_normalization_of_all_processes():
     synced = nn.SyncBatchNorm.convert_sync_batchnorm(plain)
     assert str(synced[1]) == "SyncBatchNorm(num_features=3, momentum=0.9, epsilon=1e-05, data_format=NCL)"
     assert synced[1].weight is plain[1].weight
+
+
+def test_weight_norm_trains_lengths_and_directions():
+    """The numbers were recorded from Paddle 2.6.2."""
+    paddle.seed(3)
+    layer = paddle.nn.utils.weight_norm(paddle.nn.Linear(3, 2), dim=1)
+    assert [(name, p.shape) for name, p in layer.named_parameters()] == [
+        ("bias", [2]),
+        ("weight_v", [3, 2]),
+        ("weight_g", [2]),
+    ]
+    x = paddle.to_tensor(np.linspace(-1, 1, 12, dtype="float32").reshape(4, 3))
+    sgd = paddle.optimizer.SGD(0.5, parameters=layer.parameters())
+    for _ in range(2):
+        loss = (layer(x) ** 2).mean()
+        loss.backward()
+        sgd.step()
+        sgd.clear_grad()
+    np.testing.assert_allclose(float(loss), 0.07163901627063751, rtol=1e-6)
+    np.testing.assert_allclose(layer.weight_g.numpy(), [0.17997030913829803, 0.11816875636577606], rtol=2e-5)
+    with pytest.raises(RuntimeError, match="Cannot register two weight_norm hooks"):
+        paddle.nn.utils.weight_norm(layer)
+    before = layer.weight_g.numpy()
+    paddle.nn.utils.remove_weight_norm(layer)
+    np.testing.assert_allclose(np.linalg.norm(layer.weight.numpy(), axis=0), before, rtol=1e-6)

@@ -8,15 +8,15 @@ import torch
 
 from ..batch import batch as batch
 from ..io import reader as current
-from ..reader import buffered as buffered
-from ..reader import cache as cache
-from ..reader import chain as chain
-from ..reader import compose as compose
-from ..reader import firstn as firstn
-from ..reader import map_readers as map_readers
-from ..reader import multiprocess_reader as multiprocess_reader
-from ..reader import shuffle as shuffle
-from ..reader import xmap_readers as xmap_readers
+from ..reader.decorator import buffered as buffered
+from ..reader.decorator import cache as cache
+from ..reader.decorator import chain as chain
+from ..reader.decorator import compose as compose
+from ..reader.decorator import firstn as firstn
+from ..reader.decorator import map_readers as map_readers
+from ..reader.decorator import multiprocess_reader as multiprocess_reader
+from ..reader.decorator import shuffle as shuffle
+from ..reader.decorator import xmap_readers as xmap_readers
 from ..tensor.creation import to_tensor
 
 Generator = Callable[[], Iterable[Any]]

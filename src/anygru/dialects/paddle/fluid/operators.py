@@ -3,8 +3,7 @@
 from typing import Any
 
 from ..base.layer_helper import LayerHelper
-from . import layers
-from .layers import crf
+from .layers import crf, functions
 
 Inputs = dict[str, Any]
 
@@ -30,8 +29,8 @@ def _chunks(inputs: Inputs, attrs: Inputs) -> Inputs:
 
 
 def _of_layers(name: str, arguments: str, options: str = "") -> Any:
-    """The operator computed by a function of `fluid.layers`: its inputs in order, and the attributes that it takes."""
-    function = getattr(layers, name)
+    """The operator computed by a function of `fluid.layers.functions`: its inputs in order, and the attributes that it takes."""
+    function = getattr(functions, name)
 
     def operator(inputs: Inputs, attrs: Inputs) -> Inputs:
         values = [inputs[key] if name in ("concat", "sum") else _first(inputs[key]) for key in arguments.split()]

@@ -1,4 +1,4 @@
-"""Clipping gradients in place, and parameters as one vector."""
+"""Clipping gradients in place, parameters as one vector, and weights as lengths and directions."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,6 +7,8 @@ import torch
 
 from ...tensor.operation import wrap
 from ...tensor.tensor import Tensor
+from .weight_norm_hook import remove_weight_norm as remove_weight_norm
+from .weight_norm_hook import weight_norm as weight_norm
 
 
 def _list(parameters: Any) -> list[Any]:
