@@ -178,6 +178,12 @@ def test_validation_on_a_file_of_its_own(anygru, tmp_path, text):
     assert math.isfinite(bits)
     assert other.out.endswith(f"on {text.stat().st_size:,} bytes\n")
     only_line(anygru("train", "--resume", "--steps", 9, "--val-file", text, "--out", tmp_path / "run"), "--val-file")
+    small = tmp_path / "small.safetensors"
+    assert anygru("convert", best_file(tmp_path / "run"), small, "--weights", "int8").status == 0
+    frozen = anygru("train", "--evaluate", small, "--val-file", text, "--threads", 1)
+    assert float(frozen.out.split()[0]) == pytest.approx(bits, rel=0.005)
+    only_line(anygru("train", "--evaluate", small, "--val-file", text, "--layer", "torch"), "--layer torch", "frozen")
+    only_line(anygru("train", "--init-from", small, *options), "int8 weights, which cannot be trained")
 
 
 @pytest.mark.parametrize(

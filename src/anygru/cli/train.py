@@ -218,10 +218,17 @@ def _job(args: argparse.Namespace, folder: "RunFolder") -> "Job":
 
 def _check_init_from(options: options_module.Options) -> None:
     from .language_model.checkpoint import read_model
+    from .language_model.generate import format_of
     from .language_model.model import Shape
 
     assert options.init_from is not None
-    shape, _ = read_model(options.init_from)
+    shape, weights = read_model(options.init_from)
+    frozen = format_of(weights)
+    if frozen:
+        raise UsageError(
+            f"--init-from {options.init_from} holds {frozen} weights, which cannot be trained; "
+            "start from the model that was frozen"
+        )
     if shape != Shape.of(options):
         raise UsageError(f"--init-from {options.init_from} holds a model of {shape}, the run's is {Shape.of(options)}")
 

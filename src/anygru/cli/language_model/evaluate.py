@@ -8,9 +8,11 @@ import sys
 import torch
 
 from ...errors import printable
+from .. import UsageError
 from ..terminal import count
 from .checkpoint import RunFolder, read_model
 from .corpus import load
+from .generate import build, format_of
 from .options import Options, check, given
 from .trainer import Group, Trainer, check_device
 
@@ -35,8 +37,14 @@ def main(args: argparse.Namespace) -> int:
     for warning in corpus.warnings:
         print(printable(f"warning: {warning}"), file=sys.stderr)
     trainer = Trainer(options, corpus, Group())
-    with torch.no_grad():
-        trainer.load_weights(weights)
+    model = build(shape, weights, args.evaluate, options.backend)
+    if format_of(weights):
+        if options.layer == "torch":
+            raise UsageError(f"--layer torch cannot evaluate frozen weights, and {args.evaluate} holds some")
+        trainer.model = model.to(trainer.device)
+    else:
+        with torch.no_grad():
+            trainer.load_weights(weights)
     bits, size = trainer.validate(), sum(map(len, corpus.held_out))
     print(f"{bits:.4f} bits per byte on {count(size, 'byte')}")
     return 0

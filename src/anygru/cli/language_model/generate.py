@@ -32,7 +32,7 @@ def build(
         CheckpointError: they do not fit; it names `source`.
         ArgumentError: the weights are frozen in another format than `freeze`.
     """
-    frozen = _format_of(weights)
+    frozen = format_of(weights)
     if frozen and freeze not in (None, frozen):
         raise ArgumentError(f"{source} holds {frozen} weights, which cannot become {freeze}")
     # Sizes first, on a device without memory: a damaged file must not make us allocate what it claims to hold.
@@ -56,7 +56,7 @@ def build(
     return model.eval()
 
 
-def _format_of(weights: Mapping[str, Tensor]) -> str:
+def format_of(weights: Mapping[str, Tensor]) -> str:
     """The format of a frozen GRU's weights, empty if it is not frozen."""
     if "gru.weight_hh_l0" not in weights:
         return ""
