@@ -42,7 +42,6 @@ class NormCall(TypedDict, total=False):
 
     gains: Sequence[Tensor]
     norm_kept: Tensor
-    grad_inputs: Tensor
     grad_norms: Tensor
 
 class ForwardCall(_Shape, ModifiersCall):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -488,6 +489,30 @@ def test_gradients_through_norms_are_the_same_on_every_number_of_threads(variant
         torch.set_num_threads(before)
     for one, two in zip(*found, strict=True):
         assert torch.equal(one, two)
+
+
+@pytest.mark.parametrize("reset", ["after", "before"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_backward_through_norms_in_one_call(
+    variant: str, reset: Literal["after", "before"], bias: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu, "Backward", None)  # the general way
+    torch.manual_seed(0)
+    layer = GRU(3, 19, bias=bias, reset=reset, norm="layer", dtype=torch.float64)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.normal_()
+    layer.gain_hh_l0.requires_grad_(False)
+    weights = [weight for weight in layer.parameters() if weight.requires_grad]
+    truth = GRU(3, 19, bias=bias, reset=reset, norm="layer", dtype=torch.float64, backend="reference")
+    truth.load_state_dict(layer.state_dict())
+    theirs = [weight for name, weight in truth.named_parameters() if name != "gain_hh_l0"]
+    for steps, batch in ((1, 3), (4, 1), (3, 9)):
+        input = torch.randn(steps, batch, 3, dtype=torch.float64, requires_grad=True)
+        found = torch.autograd.grad(layer(input)[0].sin().sum(), [input, *weights])
+        expected = torch.autograd.grad(truth(input)[0].sin().sum(), [input, *theirs])
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
 
 
 def test_backward_of_a_layer_takes_plain_calls_only() -> None:

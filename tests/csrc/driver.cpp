@@ -289,7 +289,8 @@ void check_all_frozen() {
 // Gradients of sum(output * u) + sum(h_n * v) for one layer in double.
 void check_backward(Problem<double> problem) {
     const anygru::Shape& shape = problem.shape;
-    const Index hidden = shape.hidden, features = shape.directions * hidden, gates = shape.reset_before ? 3 : 4;
+    const Index hidden = shape.hidden, features = shape.directions * hidden;
+    const Index gates = anygru::gate_columns(shape.reset_before, shape.norm);
     const auto u = random_values<double>(shape.rows * features, 1), v = random_values<double>(problem.h_0.size(), 1);
     const auto loss = [&] {
         const auto result = problem.run(1, false, false);
@@ -326,14 +327,12 @@ void check_backward(Problem<double> problem) {
         arguments.modifiers = problem.modifiers();
         std::vector<double> grad_decay(problem.decay.size(), NAN);
         arguments.grad_decay = grad_decay.empty() ? nullptr : grad_decay.data();
-        std::vector<double> grad_inputs(3 * previous.size(), NAN);
         std::vector<double> grad_norms(shape.directions * anygru::norm_tiles(shape.batch) * 12 * hidden);
         if (shape.norm) {
             for (int direction = 0; direction < shape.directions; ++direction)
                 for (int side : {4, 5}) arguments.gains.push_back(problem.weights[direction * 6 + side].data());
             arguments.norm_kept = kept.reserve.data() + shape.directions * shape.rows * 4 * hidden;
             arguments.grad_norms = grad_norms.data();
-            arguments.grad_inputs = grad_inputs.data();
         }
         arguments.threads = threads;
         anygru::backward(arguments);

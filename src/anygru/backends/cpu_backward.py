@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ..modifiers import NONE, Modifiers
-from .cpu_calls import address, describe, kind, kind_of, native, plain
+from .cpu_calls import address, describe, kind_of, native, plain
 from .problem import Problem
 
 if TYPE_CHECKING:
@@ -33,16 +33,15 @@ class _Piece(NamedTuple):
 
 
 class _Terms(NamedTuple):
-    """The rows over which the gradients of one direction of a piece are summed: [N, I], [N, 4H or 3H], [N, H], [N, 4, H].
+    """The rows over which the gradients of one direction of a piece are summed: [N, I], [N, width], [N, H], [N, 4, H].
 
-    With layer norm, what the product with the input gets: [N, 3H].
+    The gates' last 3H columns are what the product with the input gets; see gate_columns in csrc/call.hpp.
     """
 
     input: Tensor
     gates: Tensor
     previous: Tensor
     kept: Tensor
-    inputs: Tensor | None = None
 
 
 class Backward:
@@ -145,10 +144,7 @@ class Backward:
             own_input = None if grad_input is None else grad_input[piece.rows]
             for direction in range(directions):
                 terms = _Terms(self.layer_inputs[layer][piece.rows], *(values[direction] for values in found))
-                if self.layout.norm:
-                    self._gradients_with_norm(layer, direction, terms, grads, own_input)
-                else:
-                    self._gradients(layer, direction, terms, grads, own_input)
+                self._gradients(layer, direction, terms, grads, own_input)
         if self.norm_sums is not None:
             self._gradients_of_norms(layer, self.norm_sums, grads)
         return grad_input
@@ -184,10 +180,10 @@ class Backward:
     ) -> tuple[Tensor, ...]:
         """The terms of a piece but for its input, each [D, N, ...]."""
         problem, layout, hidden, dtype, batch = self.problem, self.layout, self.hidden, self.problem.dtype, piece.batch
-        before = problem.formula.reset == "before"
+        columns = 6 if layout.norm else 3 if problem.formula.reset == "before" else 4
         output = self.layer_outputs[layer]
         rows = piece.rows.stop - piece.rows.start
-        gates = output.new_empty((layout.directions, rows, (3 if before else 4) * hidden))
+        gates = output.new_empty((layout.directions, rows, columns * hidden))
         previous = output.new_empty((layout.directions, rows, hidden))
         if piece.steps.start == 0:
             states = self.h_0[layout.states_of_layer(layer)]
@@ -195,7 +191,7 @@ class Backward:
             states = output[piece.before : piece.before + batch]
         recurrent = self.weights[layout.of_layer(layer)][1 :: layout.per_direction]
         sizes, modifiers, grad_decay = self.batch_sizes, self._modifiers(layer, piece), None
-        norm = self._norm(layer, piece, gates) if layout.norm else {}
+        norm = self._norm(layer, piece) if layout.norm else {}
         if self.grad_decay is not None:
             grad_decay = self.grad_decay[layout.states_of_layer(layer)][:, piece.rows]
         native.backward(
@@ -225,14 +221,12 @@ class Backward:
                 "threads": torch.get_num_threads(),
             }
         )
-        found = (gates, previous, kept[:, piece.rows])
-        return (*found, norm["grad_inputs"]) if norm else found
+        return gates, previous, kept[:, piece.rows]
 
-    def _norm(self, layer: int, piece: _Piece, gates: Tensor) -> dict[str, Tensor]:
+    def _norm(self, layer: int, piece: _Piece) -> dict[str, Tensor]:
         assert self.norm_kept is not None
         assert self.norm_sums is not None
         return {
-            "grad_inputs": gates.new_empty((*gates.shape[:2], 3 * self.hidden)),
             "grad_norms": self.norm_sums[:, : -(-piece.batch // NORM_TILE)],
             "norm_kept": plain(self.norm_kept[layer][:, piece.rows]),
         }
@@ -249,28 +243,15 @@ class Backward:
     def _gradients(
         self, layer: int, direction: int, terms: _Terms, grads: list[Tensor | None], grad_input: Tensor | None
     ) -> None:
-        """Adds a piece to the gradients of one direction's weights that are asked for, or begins them with it."""
-        first = self.layout.of_direction(layer, direction).start
-        before = self.problem.formula.reset == "before"
-        self._sums(kind_of(self.problem), terms, grads, first, range(min(self.layout.per_direction, 4)))
-        if grad_input is not None:
-            gates = terms.gates if before else terms.gates[:, self.hidden :]
-            torch.addmm(grad_input, gates, self.weights[first], beta=int(direction > 0), out=grad_input)
+        """Adds a piece to the gradients of one direction's weights that are asked for, or begins them with it.
 
-    def _gradients_with_norm(
-        self, layer: int, direction: int, terms: _Terms, grads: list[Tensor | None], grad_input: Tensor | None
-    ) -> None:
-        """The same where the products are normalised; those of gain and bias are made by the recurrence."""
-        assert terms.inputs is not None
-        bias, reset = self.layout.bias, self.problem.formula.reset
+        Those of the gains and biases of a layer norm are made by the recurrence.
+        """
         first = self.layout.of_direction(layer, direction).start
-        # The gates r, z, n in this order, as reset="before" has them.
-        self._sums(
-            kind(False, bias, False, False, "before"), terms._replace(gates=terms.inputs), grads, first, range(1)
-        )
-        self._sums(kind(False, bias, False, False, reset), terms, grads, first, range(1, 2))
+        self._sums(terms, grads, first, 2 if self.layout.norm else self.layout.per_direction)
         if grad_input is not None:
-            torch.addmm(grad_input, terms.inputs, self.weights[first], beta=int(direction > 0), out=grad_input)
+            gates = terms.gates[:, -3 * self.hidden :]
+            torch.addmm(grad_input, gates, self.weights[first], beta=int(direction > 0), out=grad_input)
 
     def _gradients_of_norms(self, layer: int, sums: Tensor, grads: list[Tensor | None]) -> None:
         """Puts the gradients of gains and biases into `grads`, from sums [D, tiles, 4, 3H]."""
@@ -282,12 +263,12 @@ class Backward:
                     index = place.start + self.layout.kinds.index(name)
                     grads[index] = grad if self.needs[2 + index] else None
 
-    def _sums(self, kind: Any, terms: _Terms, grads: list[Tensor | None], first: int, own: range) -> None:
-        """Gradients of some tensors of a direction, whose first one is `first`."""
+    def _sums(self, terms: _Terms, grads: list[Tensor | None], first: int, count: int) -> None:
+        """Gradients of the first tensors of a direction, which begin at `first`."""
         dtype, before = self.problem.dtype, self.problem.formula.reset == "before"
         wanted: list[Any] = [None] * 4
         adds = False
-        for index in own:
+        for index in range(count):
             if self.needs[2 + first + index]:
                 grad = grads[first + index]
                 adds = grad is not None
@@ -297,7 +278,7 @@ class Backward:
         native.gradients(
             {
                 "itemsize": dtype.itemsize,
-                "kind": kind,
+                "kind": kind_of(self.problem),
                 "rows": terms.gates.shape[0],
                 "input_size": terms.input.shape[1],
                 "hidden": self.hidden,

@@ -37,7 +37,7 @@ struct BackwardKernel {
         : call(backward),
           share(backward.grid, member, (backward.hidden + L - 1) / L, tile_rows),
           hidden(backward.hidden),
-          width(backward.reset_before ? 3 * backward.hidden : 4 * backward.hidden) {
+          width(gate_columns(backward.reset_before, bool(backward.norm)) * backward.hidden) {
         const ScratchLayout layout(call.sequence.batch, 1, call.grid, share.blocks, L, tile_rows, deepest_block);
         char* memory = reinterpret_cast<char*>(call.scratch + member * call.scratch_size);
         rows = reinterpret_cast<const Real**>(memory);
@@ -157,19 +157,17 @@ struct BackwardKernel {
 
     void step_after(Index t, Index parity, bool multiplies) {
         const Index size = call.sequence.size(t);
-        for_rows(size, [&](Index, Index b) {
+        make_gates(t, size, true, true, [&](Index b) {
             for (Index block = share.first_block; block < share.last_block; ++block) {
                 const Saved s = saved(t, b, block);
                 const Parts d = parts(s);
                 store(s.gates, d.dn * s.r, s.left);
                 store(s.gates + hidden, d.dn * s.last * s.r * (Real(1) - s.r), s.left);
                 store(s.gates + 2 * hidden, d.dz, s.left);
-                store(s.gates + 3 * hidden, d.dn, s.left);
+                store(s.gates + width - hidden, d.dn, s.left);
                 store(call.carry + b * call.pitch + block * L, d.dh);
             }
         });
-        through_norms(t, size, false);
-        through_norms(t, size, true);
         if (!multiplies) return;
         exchange();
         multiply(t, size, {0, 2, 1, call.packed}, {hidden, 0, 2, nullptr}, parity,
@@ -178,7 +176,7 @@ struct BackwardKernel {
 
     void step_before(Index t, Index parity, bool multiplies) {
         const Index size = call.sequence.size(t);
-        for_rows(size, [&](Index, Index b) {
+        make_gates(t, size, false, true, [&](Index b) {
             for (Index block = share.first_block; block < share.last_block; ++block) {
                 const Saved s = saved(t, b, block);
                 const Parts d = parts(s);
@@ -187,7 +185,6 @@ struct BackwardKernel {
                 store(call.carry + b * call.pitch + block * L, d.dh);
             }
         });
-        through_norms(t, size, true);
         exchange();
         const Real* candidate = call.packed ? call.packed + share.blocks * 2 * hidden * L : nullptr;
         multiply(t, size, {2 * hidden, 2, 1, candidate}, {}, parity, [&](Real* carry, V dp, Index place) {
@@ -198,42 +195,48 @@ struct BackwardKernel {
             store(call.grad_gates + row * width + at, dp * h * r * (Real(1) - r), left);
             store(carry, fused(dp, masked(b, at, r), load(carry)));
         });
-        through_norms(t, size, false);
+        if (call.norm) make_gates(t, size, true, false, [](Index) {});
         if (!multiplies) return;
         exchange();
         multiply(t, size, {0, 0, 2, call.packed}, {}, parity,
                  [&](Real* carry, V sum, Index place) { settle(t, carry, sum, place); });
     }
 
-    // Gradients of the reset and update gates, or those of the candidate, on to the products with state and input,
-    // where these are normalised.
-    void through_norms(Index t, Index size, bool candidate) const {
-        if (!call.norm) return;
-        for (OwnRows own(share, size); own.next();)
-            for_few_rows(own.first, own.last,
-                         [&](Index b, auto count) { through_norms_of<decltype(count)::value>(t, b, candidate); });
+    // Calls work(b) for each own row. Where products are normalised, the gradients of the update gates or the
+    // candidate, or both, then go on to the products with state and input, a few rows at a time, while they are cached.
+    template <class Work>
+    ANYGRU_INLINE void make_gates(Index t, Index size, bool update, bool candidate, const Work& work) const {
+        for (OwnRows own(share, size); own.next();) {
+            if (!call.norm)
+                for (Index b = own.first; b < own.last; ++b) work(b);
+            else
+                for_few_rows(own.first, own.last, [&](Index first, auto count) {
+                    for (Index b = first; b < first + count; ++b) work(b);
+                    if (update) through_norms<decltype(count)::value>(t, first, false);
+                    if (candidate) through_norms<decltype(count)::value>(t, first, true);
+                });
+        }
     }
 
-    // The same for R rows from b on.
+    // Gradients of the update gates, or those of the candidate, through the norms of R rows from b on.
     template <Index R>
-    void through_norms_of(Index t, Index b, bool candidate) const {
+    void through_norms(Index t, Index b, bool candidate) const {
         const Index row = call.sequence.first_row(t) + b;
         const NormRow<const Real> kept(call.norm_kept, row, hidden);
         Real* const gates = call.grad_gates + row * width;
-        Real* const inputs = call.grad_inputs + row * 3 * hidden;
+        Real* const inputs = gates + width - 3 * hidden;
         Real* const sums = call.grad_norms + b / norm_tile * 12 * hidden;
         const Index gate = candidate ? 2 : 0, at = gate * hidden;
-        const Index from_input = call.reset_before ? at : at + hidden;
-        const Index from_state = call.reset_before ? at : candidate ? 0 : hidden;
-        const int count = candidate ? 1 : 2;
-        const auto scale = [&](int which) {
-            return [=](Index r) ANYGRU_INLINED { return kept.scales[r * norm_width(hidden) + which]; };
+        Real* const own = gates + (call.reset_before ? at : candidate ? 0 : hidden);
+        const Real* const given = candidate && !call.reset_before ? inputs + at : own;
+        const auto through = [&](auto count) ANYGRU_INLINED {
+            constexpr Index N = decltype(count)::value;
+            through_norm<R, N>(hidden, width, given, call.norm.gain_ih + at, kept.input + at, kept.scales + gate / 2,
+                               sums + at, sums + 6 * hidden + at, inputs + at);
+            through_norm<R, N>(hidden, width, own, call.norm.gain_hh + at, kept.state + at, kept.scales + 2 + gate / 2,
+                               sums + 3 * hidden + at, sums + 9 * hidden + at, own);
         };
-        through_norm<R, Real>(count, hidden, {gates + from_input, width}, call.norm.gain_ih + at, kept.input + at,
-                              scale(candidate ? 1 : 0), sums + at, sums + 6 * hidden + at, {inputs + at, 3 * hidden});
-        through_norm<R, Real>(count, hidden, {gates + from_state, width}, call.norm.gain_hh + at, kept.state + at,
-                              scale(candidate ? 3 : 2), sums + 3 * hidden + at, sums + 9 * hidden + at,
-                              {gates + from_state, width});
+        candidate ? through(Constant<1>{}) : through(Constant<2>{});
     }
 
     // The gradient of the state as products of step t read it, added to the carry, and on to the state before it was

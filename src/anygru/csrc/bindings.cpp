@@ -163,10 +163,8 @@ void forward(const Arguments& given) {
 template <class Real>
 void take_norm(const Arguments& given, anygru::BackwardArguments<Real>& arguments) {
     const anygru::Shape& shape = arguments.shape;
-    const Index unit_rows = shape.rows * shape.directions * shape.hidden;
     const Index width = anygru::norm_width(shape.hidden);
     arguments.norm_kept = given.tensor<const Real>(keys::norm_kept, shape.rows * shape.directions * width);
-    arguments.grad_inputs = given.tensor<Real>(keys::grad_inputs, 3 * unit_rows);
     arguments.grad_norms =
         given.tensor<Real>(keys::grad_norms, anygru::norm_tiles(shape.batch) * shape.directions * 12 * shape.hidden);
     const auto gains = nb::cast<nb::list>(given.get(keys::gains));
@@ -190,7 +188,8 @@ void backward(const Arguments& given) {
     arguments.h_0 = given.tensor<const Real>(keys::h_0, states);
     const Index unit_rows = multiply({shape.rows, features}, "grad_gates");
     arguments.kept = given.tensor<const Real>(keys::kept, 4 * unit_rows);
-    arguments.grad_gates = given.tensor<Real>(keys::grad_gates, (shape.reset_before ? 3 : 4) * unit_rows);
+    const Index columns = anygru::gate_columns(shape.reset_before, shape.norm);
+    arguments.grad_gates = given.tensor<Real>(keys::grad_gates, multiply({columns, unit_rows}, "grad_gates"));
     arguments.previous = given.optional_tensor<Real>(keys::previous, unit_rows);
     arguments.modifiers = modifiers<Real>(given, shape);
     arguments.grad_decay = given.optional_tensor<Real>(keys::grad_decay, unit_rows);
@@ -211,16 +210,18 @@ void gradients(const Arguments& given) {
     const Index rows = given.number(keys::rows), input_size = given.number(keys::input_size);
     const Index hidden = given.number(keys::hidden);
     if (rows < 0 || input_size < 0 || hidden < 1) refuse("rows and input_size must not be negative, hidden at least 1");
-    const bool reset_before = nb::cast<const Kind&>(given.get(keys::kind)).reset_before;
+    const Kind& kind = nb::cast<const Kind&>(given.get(keys::kind));
+    const bool reset_before = kind.reset_before;
     const Index square = multiply({3, hidden, hidden}, "hidden"),
                 wide = multiply({3, hidden, input_size}, "input_size");
-    const Index units = multiply({rows, hidden, 4}, "gates") / 4, features = multiply({rows, input_size}, "input");
+    const Index units = multiply({rows, hidden, 6}, "gates") / 6, features = multiply({rows, input_size}, "input");
     anygru::Gradients<Real> arguments{};
     arguments.rows = rows;
     arguments.input_size = input_size;
     arguments.hidden = hidden;
     arguments.reset_before = reset_before;
-    arguments.gates = given.tensor<const Real>(keys::gates, (reset_before ? 3 : 4) * units);
+    arguments.norm = kind.norm;
+    arguments.gates = given.tensor<const Real>(keys::gates, anygru::gate_columns(reset_before, kind.norm) * units);
     arguments.previous = given.tensor<const Real>(keys::previous, units);
     arguments.kept = given.optional_tensor<const Real>(keys::kept, 4 * units);
     arguments.input = given.tensor<const Real>(keys::input, features);

@@ -73,6 +73,11 @@ constexpr Index norm_tiles(Index batch) { return (batch + norm_tile - 1) / norm_
 // Values a row that a norm keeps for backward: normalised products with the input and with the state, and the factors.
 constexpr Index norm_width(Index hidden) { return 6 * hidden + 4; }
 
+// Values a hidden unit in a row of Backward::grad_gates. The last three are r, z, n of the product with the input.
+//   after:  W_hn h, r, z, n    before: r, z, n
+//   with a norm, those of the product with the state (n, r, z after; r, z, n before) and then those with the input
+constexpr Index gate_columns(bool reset_before, bool norm) { return norm ? 6 : reset_before ? 3 : 4; }
+
 // How the threads of one team share a layer: a grid of row groups times block groups. Threads of one row group exchange
 // h after every step; row groups never meet.
 struct Grid {
@@ -138,8 +143,7 @@ struct Backward {
     const Real* h_0;        // [B, H]
     const Real* weight_hh;  // [3H, H]
     const Real* kept;       // [rows, 4, H]
-    Real* grad_gates;       // after [rows, 4, H]: W_hn h, r, z, W_in x; before [rows, 3, H]: r, z, n
-    Real* grad_inputs;      // with a norm, what the product with the input gets [rows, 3, H]: r, z, n; else null
+    Real* grad_gates;       // [rows, gate_columns, H]
     Real* grad_norms;       // [tiles, 4, 3H]: to be added to the gradients of gain_ih, gain_hh, bias_ih, bias_hh
     Real* previous;         // [rows, H] h before each step as products read it, or null
     Modifiers<Real> modifiers;
@@ -161,7 +165,7 @@ struct Backward {
 template <class Real>
 struct Gradients {
     Index rows, input_size, hidden;
-    bool reset_before;
+    bool reset_before, norm;
     const Real* gates;         // Backward::grad_gates
     const Real* previous;      // [rows, H]
     const Real* kept;          // [rows, 4, H]; its r * h is read where reset_before

@@ -281,13 +281,13 @@ private:
         call.h_0 = arguments_.h_0 + direction * batch * hidden;
         call.weight_hh = arguments_.weights_hh[direction];
         call.kept = arguments_.kept + direction * rows * 4 * hidden;
-        call.grad_gates = arguments_.grad_gates + direction * rows * (shape_.reset_before ? 3 : 4) * hidden;
+        call.grad_gates =
+            arguments_.grad_gates + direction * rows * gate_columns(shape_.reset_before, shape_.norm) * hidden;
         call.previous = arguments_.previous ? arguments_.previous + direction * rows * hidden : nullptr;
         call.modifiers = arguments_.modifiers.of(direction, shape_);
         if (shape_.norm) {
             call.norm = {arguments_.gains[2 * direction], arguments_.gains[2 * direction + 1]};
             call.norm_kept = arguments_.norm_kept + direction * rows * norm_width(hidden);
-            call.grad_inputs = arguments_.grad_inputs + direction * rows * 3 * hidden;
             call.grad_norms = arguments_.grad_norms + direction * norm_tiles(batch) * 12 * hidden;
         }
         call.grad_decay = arguments_.grad_decay ? arguments_.grad_decay + direction * rows * hidden : nullptr;
@@ -332,9 +332,10 @@ void forward(const ForwardArguments<Real>& arguments) {
 
 template <class Real>
 void backward(const BackwardArguments<Real>& arguments) {
-    const Index units = arguments.shape.rows * arguments.shape.directions * arguments.shape.hidden;
-    use_large_pages(arguments.grad_gates, sizeof(Real) * std::size_t((arguments.shape.reset_before ? 3 : 4) * units));
-    if (arguments.grad_inputs) use_large_pages(arguments.grad_inputs, sizeof(Real) * std::size_t(3 * units));
+    const Shape& shape = arguments.shape;
+    const Index units = shape.rows * shape.directions * shape.hidden;
+    use_large_pages(arguments.grad_gates,
+                    sizeof(Real) * std::size_t(gate_columns(shape.reset_before, shape.norm) * units));
     if (arguments.previous) use_large_pages(arguments.previous, sizeof(Real) * std::size_t(units));
     BackwardRun<Real>(arguments, kernels()).run();
 }
@@ -343,8 +344,8 @@ template <class Real>
 void gradients(Gradients<Real> call, int threads) {
     const Kernels& variant = kernels();
     call.members = gradient_threads(threads, call.rows, call.input_size, call.hidden);
-    call.scratch_size =
-        portable::gradient_scratch(call.hidden, call.members, call.reset_before ? 3 : 4, variant.of<Real>().lanes);
+    const int gates = int(gate_columns(call.reset_before, call.norm));
+    call.scratch_size = portable::gradient_scratch(call.hidden, call.members, gates, variant.of<Real>().lanes);
     call.scratch =
         Parts(workspace().reserve(sizeof(Real) * std::size_t(call.scratch_size * call.members))).take<Real>(0);
     struct Run {

@@ -84,7 +84,6 @@ struct BackwardArguments {
     Real* grad_decay;                // [directions, rows, H] or null
     std::vector<const Real*> gains;  // [directions, 2] of a layer norm
     const Real* norm_kept;           // [directions, rows, norm_width]
-    Real* grad_inputs;               // [directions, rows, 3, H]
     Real* grad_norms;                // [directions, tiles, 4, 3H]
     Shape shape;                     // of one layer
     Rows<const Real> grad_output;    // data null: zero
@@ -93,7 +92,7 @@ struct BackwardArguments {
     const Real* h_0;
     const Real* kept;                     // [directions, rows, 4, H]
     std::vector<const Real*> weights_hh;  // [directions]
-    Real* grad_gates;                     // [directions, rows, 4 or 3, H]
+    Real* grad_gates;                     // [directions, rows, gate_columns, H]
     Real* previous;                       // [directions, rows, H] or null
     Real* grad_h_0;                       // [directions, B, H]
     bool multiplies_last = true;          // see Backward

@@ -23,9 +23,9 @@ struct GradientKernel {
     explicit GradientKernel(const Gradients<Real>& gradients)
         : call(gradients),
           hidden(gradients.hidden),
-          width(gradients.reset_before ? 3 * hidden : 4 * hidden),
-          from_input(gradients.reset_before ? gradients.gates : gradients.gates + hidden),
-          from_state(from_input),
+          width(gate_columns(gradients.reset_before, gradients.norm) * hidden),
+          from_input(gradients.gates + width - 3 * hidden),
+          from_state(gradients.reset_before ? gradients.gates : gradients.gates + hidden),
           candidate(gradients.reset_before ? gradients.gates + 2 * hidden : gradients.gates) {}
 
     void of_weights() const {

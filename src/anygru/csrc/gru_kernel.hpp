@@ -332,8 +332,8 @@ struct ForwardKernel {
         });
     }
 
-    // Fetches the places of four values of a unit that are about to be kept. Neighbouring rows lie so far apart that the
-    // CPU does not foresee them, and writing waits for memory as reading does.
+    // Fetches the places of four values of a unit that are about to be kept. Neighbouring rows lie so far apart that
+    // the CPU does not foresee them, and writing waits for memory as reading does.
     static ANYGRU_INLINE void claim(Real* kept, Index hidden) {
         for (int value = 0; value < 4; ++value) __builtin_prefetch(kept + value * hidden, 1);
     }

@@ -45,12 +45,12 @@ struct WeightGradientKernel {
     WeightGradientKernel(const Gradients<Real>& gradients, int member)
         : call(gradients),
           hidden(gradients.hidden),
-          gates(gradients.reset_before ? 3 : 4),
+          gates(int(gate_columns(gradients.reset_before, gradients.norm))),
           first(first_unit(hidden, call.members, member)),
           units(first_unit(hidden, call.members, member + 1) - first),
           groups((units + M - 1) / M) {
-        static constexpr int order[] = {0, 1, 2}, order_of_input[] = {1, 2, 3}, order_of_state[] = {1, 2, 0};
-        from_input = call.reset_before ? order : order_of_input;
+        static constexpr int order[] = {0, 1, 2, 3, 4, 5}, order_of_state[] = {1, 2, 0};
+        from_input = order + gates - 3;
         from_state = call.reset_before ? order : order_of_state;
         panel = call.scratch + member * call.scratch_size;
         sums = panel + gradient_depth * widest * L;
