@@ -52,22 +52,26 @@ def quantize(tensor: Tensor, weights: str) -> Stored:
     scale = (greatest / 127).clamp(min=torch.finfo(torch.float32).tiny)
     if tensor.is_meta:
         return Stored(tensor.to(torch.int8), scale)
-    return Stored(_rounded_together(tensor.cpu().double(), scale.cpu().double()).to(tensor.device), scale)
+    parts = [_rounded_together(part.cpu(), scale.cpu()) for part in tensor.split(_AT_MOST, 1)]
+    return Stored(torch.cat(parts, 1).to(tensor.device), scale)
 
 
 LIKE_NOISE = 2.0
 """How much of a row's input or state `_rounded_together` takes for noise, in parts of what it takes for alike the weights."""
+_AT_MOST = 1024
+"""Columns that make up for one another's errors: time and memory grow with their square, and 100,000 inputs are possible."""
 _TOGETHER = 64
 """Columns whose errors are passed on to all later ones at once, by one product."""
 
 
 def _rounded_together(weight: Tensor, scale: Tensor) -> Tensor:
-    """A matrix [3H, K] in float64 as int8, where each column makes up for the errors of those before it.
+    """A matrix [3H, K] as int8, where each column makes up for the errors of those before it.
 
     An error e of the weights costs e C e^T, where C says which values of a row come together. C is unknown without data, but
     weights that were trained read most what comes: W^T W and noise take its place. With C = R R^T, R triangular, column k is
     moved by what brings column k of e R to zero, then rounded (GPTQ, Frantar et al. 2023, in the order of columns).
     """
+    weight, scale = weight.double(), scale.double()
     together = weight.T @ weight
     together += LIKE_NOISE * together.diagonal().mean() * torch.eye(len(together), dtype=torch.float64)
     exact = (weight / scale.unsqueeze(1)).T.contiguous()  # a row for each column
