@@ -73,7 +73,7 @@ def _rounded_together(weight: Tensor, scale: Tensor) -> Tensor:
     """
     weight, scale = weight.double(), scale.double()
     together = weight.T @ weight
-    together += LIKE_NOISE * together.diagonal().mean() * torch.eye(len(together), dtype=torch.float64)
+    together.diagonal().add_(LIKE_NOISE * together.diagonal().mean())
     exact = (weight / scale.unsqueeze(1)).T.contiguous()  # a row for each column
     nearest = torch.round(exact)
     if not together.any():
