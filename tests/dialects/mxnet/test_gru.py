@@ -283,3 +283,13 @@ def test_lengths_may_be_of_any_dtype_in_a_graph_too():
     layer.hybridize()
     for dtype in ("float32", "int32"):
         np.testing.assert_allclose(layer(x, states, nd.array([1, 3], dtype=dtype))[0].asnumpy(), plain, rtol=1e-6)
+
+
+def test_a_gru_has_no_projection_and_ignores_lengths_that_it_did_not_ask_for():
+    """As in MXNet 1.9.1, where only LSTM takes `projection_size`."""
+    with pytest.raises(TypeError, match="projection_size"):
+        rnn.GRU(5, projection_size=2)
+    layer = rnn.GRU(5, input_size=4)
+    layer.initialize()
+    x = nd.ones((2, 3, 4))
+    assert (layer(x, None, nd.array([1, 2, 2])) - layer(x)).abs().max().asscalar() == 0

@@ -9,6 +9,7 @@ from . import (
     attribute,
     autograd,
     base,
+    callback,
     context,
     contrib,
     executor,
@@ -18,6 +19,8 @@ from . import (
     kvstore,
     lr_scheduler,
     metric,
+    model,
+    module,
     name,
     ndarray,
     numpy,
@@ -31,6 +34,7 @@ from . import (
 )
 from . import initializer as init
 from . import kvstore as kv
+from . import module as mod
 from . import ndarray as nd
 from . import numpy as np
 from . import numpy_extension as npx

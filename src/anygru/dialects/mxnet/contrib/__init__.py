@@ -1,3 +1,3 @@
 """`mx.contrib`: vocabularies and embeddings of words."""
 
-from . import text
+from . import amp, text

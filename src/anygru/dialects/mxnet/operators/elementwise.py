@@ -306,6 +306,7 @@ def _slopes_shape(attributes: Mapping[str, Any], shapes: list) -> list:
     "LeakyReLU",
     inputs=2,
     infer=_slopes_shape,
+    begins={"gamma": '["Constant", {"value": 0.25}]'},
     needs=lambda attributes: ["data", "gamma"] if attributes.get("act_type") == "prelu" else ["data"],
 )
 def _leaky_relu(

@@ -41,6 +41,7 @@ class Operator:
         output_names: names of the results where they are more than numbers.
         alike: whether all inputs and results have one shape.
         rows: whether the result has as many rows as the first input, each computed from its own alone.
+        begins: for inputs that a symbol's variables are, the initializer that they get unless they have one.
         wires: for an operator with graphs of its own: the input that each variable of each graph gets, given the attributes.
     """
 
@@ -58,6 +59,7 @@ class Operator:
         output_names: tuple[str, ...] = (),
         alike: bool = False,
         rows: bool = False,
+        begins: Mapping[str, str] | None = None,
         wires: Callable[[Mapping[str, Any]], list[list[int]]] | None = None,
     ) -> None:
         parameters = list(inspect.signature(compute).parameters.values())
@@ -80,6 +82,7 @@ class Operator:
         self.alike = alike
         self.rows = rows
         self.wires = wires
+        self.begins = begins or {}
 
     def outputs(self, attributes: Mapping[str, Any]) -> int:
         """How many results a call with these attributes has."""

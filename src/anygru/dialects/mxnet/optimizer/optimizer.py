@@ -29,7 +29,7 @@ class Optimizer:
         clip_gradient: bound on each element of the rescaled gradient, or None.
         learning_rate: 0.01 by default.
         lr_scheduler: the learning rate as a function of the number of updates.
-        sym: not covered.
+        sym: a symbol whose variables' `__lr_mult__` and `__wd_mult__` are factors.
         begin_num_update: the number of updates to begin with.
         multi_precision: keep float32 copies of float16 weights.
         param_dict: parameters by index, for their lr_mult and wd_mult.
@@ -52,14 +52,14 @@ class Optimizer:
         multi_precision: bool = False,
         param_dict: dict | None = None,
     ) -> None:
-        if sym is not None:
-            raise NotImplementedError("optimizer: sym belongs to MXNet's Module API, which anygru does not cover")
         self.rescale_grad = rescale_grad
         self.lr_scheduler = lr_scheduler
         if lr_scheduler is None and learning_rate is None:
             learning_rate = 0.01
         self.lr = learning_rate
         if lr_scheduler is not None and learning_rate is not None:
+            if lr_scheduler.base_lr != learning_rate:  # MXNet prints this warning rather than to give it
+                print("learning rate from ``lr_scheduler`` has been overwritten by ``learning_rate`` in optimizer.")
             lr_scheduler.base_lr = learning_rate
         self.wd = wd
         self.lr_mult: dict = {}
@@ -74,7 +74,7 @@ class Optimizer:
         names = {} if param_idx2name is None else param_idx2name
         assert isinstance(names, dict), "param_idx2name should be a dict of param indexes to names."
         self.idx2name = names.copy()
-        self.sym_info: tuple = ()
+        self.sym_info: tuple = () if sym is None else (sym.attr_dict(), sym.list_arguments())
         self.param_dict = param_dict or {}
         self.allow_np_array = False
         self.set_lr_mult({})
@@ -162,12 +162,17 @@ class Optimizer:
 
     def set_lr_mult(self, args_lr_mult: dict) -> None:
         """Set factors on the rate, by index or name."""
-        self.lr_mult = dict(args_lr_mult)
+        self.lr_mult = self._told("__lr_mult__") | args_lr_mult
 
     def set_wd_mult(self, args_wd_mult: dict) -> None:
         """Set factors on the weight decay, by index or name; names that are neither weights nor gammas have 0."""
         self.wd_mult = {n: 0.0 for n in self.idx2name.values() if not n.endswith(("_weight", "_gamma"))}
-        self.wd_mult.update(args_wd_mult)
+        self.wd_mult |= self._told("__wd_mult__") | args_wd_mult
+
+    def _told(self, attribute: str) -> dict[str, float]:
+        """Factors that the variables of the symbol hold."""
+        attributes, names = self.sym_info or ({}, [])
+        return {name: float(attributes[name][attribute]) for name in names if attribute in attributes.get(name, {})}
 
     def _set_current_context(self, device_id: int) -> None:
         self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})

@@ -16,7 +16,7 @@ def call(operator: Operator, hint: str, args: tuple, name: str | None, attribute
         AssertionError: for a value in the place of an input that is no symbol.
         TypeError: for too many arguments.
     """
-    inputs = [value for value in args if isinstance(value, Symbol)]
+    inputs: list[Symbol | None] = [value for value in args if isinstance(value, Symbol)]
     places = list(operator.inputs) + list(operator.defaults)
     named: dict[str, Any] = {}
     if operator.variadic:
@@ -31,7 +31,9 @@ def call(operator: Operator, hint: str, args: tuple, name: str | None, attribute
         for key in operator.inputs:
             if key in attributes:
                 by_name[key] = attributes.pop(key)
-        inputs = [by_name[key] for key in operator.inputs if by_name.get(key) is not None]
+        inputs = [by_name.get(key) for key in operator.inputs]
+        while inputs and inputs[-1] is None:
+            inputs.pop()
     named.update(attributes)
     kept = {key: value for key, value in named.items() if key not in operator.inputs or operator.variadic}
     return apply(operator, inputs, kept, name, hint)

@@ -151,7 +151,9 @@ def _scalar(name: str, hint: str, symbol: Symbol, number: Any) -> Symbol:
     return apply(OPERATORS[name], [symbol], {"scalar": number}, None, hint)
 
 
-def apply(operator: Operator, inputs: list[Symbol], attributes: dict[str, Any], name: str | None, hint: str) -> Symbol:
+def apply(
+    operator: Operator, inputs: Sequence[Symbol | None], attributes: dict[str, Any], name: str | None, hint: str
+) -> Symbol:
     """A node that applies an operator.
 
     Raises:
@@ -164,19 +166,25 @@ def apply(operator: Operator, inputs: list[Symbol], attributes: dict[str, Any], 
     attributes |= {f"__{key}__" if key in HIDDEN else key: value for key, value in scope.items()}
     operator.check({key: value for key, value in attributes.items() if not key.startswith("__")})
     given = current_names().get(name, hint)
+    attrs = dict(sorted((key, text_of(value)) for key, value in attributes.items()))
     entries: list[Entry] = []
-    for symbol in inputs:
-        if not isinstance(symbol, Symbol):
+    # Inputs that were left out become variables with the node's attributes, as in `sym.FullyConnected(data, num_hidden=3)`.
+    needed = [] if operator.variadic else operator.needs(operator.parse(attrs))
+    missing: list[Symbol | None] = [None] * (len(needed) - len(inputs))
+    for place, symbol in enumerate((*inputs, *missing)):
+        which = operator.inputs[0 if operator.variadic else place]
+        if symbol is None:
+            if which in needed:
+                entries.append((Node(None, f"{given}_{which}", attrs), 0))
+        elif not isinstance(symbol, Symbol):
             raise AssertionError(f"{operator.name}: inputs must be Symbols, got {type(symbol)}")
-        entries.extend(symbol._entries if operator.variadic else symbol._entries[:1])
-    attrs = {key: text_of(value) for key, value in attributes.items()}
-    if operator.variadic and "num_args" not in attrs:
-        attrs["num_args"] = str(len(entries))
-    if not operator.variadic:
-        # Inputs that were left out become variables, as in `sym.FullyConnected(data, num_hidden=3)`.
-        needed = operator.needs(operator.parse(attrs))
-        entries += [(Node(None, f"{given}_{left_out}"), 0) for left_out in needed[len(entries) :]]
-    node = Node(operator, given, dict(sorted(attrs.items())), entries)
+        else:
+            entries.extend(symbol._entries if operator.variadic else symbol._entries[:1])
+        if which in operator.begins and entries[-1][0].operator is None:
+            entries[-1][0].attrs.setdefault("__init__", operator.begins[which])
+    if operator.variadic:
+        attrs = dict(sorted({"num_args": str(len(entries)), **attrs}.items()))
+    node = Node(operator, given, attrs, entries)
     return Symbol([(node, index) for index in range(node.outputs())])
 
 

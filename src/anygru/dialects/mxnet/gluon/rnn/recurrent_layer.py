@@ -147,9 +147,7 @@ class RecurrentLayer(HybridBlock):
             states = [states]
         if self._use_sequence_length:
             return super().__call__(inputs, states, sequence_length)
-        if sequence_length is not None:
-            raise ValueError(f"{type(self).__name__}: sequence_length needs use_sequence_length=True at construction")
-        return super().__call__(inputs, states)
+        return super().__call__(inputs, states)  # without use_sequence_length MXNet takes lengths and ignores them, too
 
     def _call_cached_op(self, *args: Any) -> Any:
         # The graph of a call without states has one output less.

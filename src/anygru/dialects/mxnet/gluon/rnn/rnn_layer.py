@@ -74,6 +74,7 @@ class GRU(RecurrentLayer):
             i2h_bias_initializer,
             h2h_bias_initializer,
             dtype,
+            projection_size=None,
             **kwargs,
         )
 

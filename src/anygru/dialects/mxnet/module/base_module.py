@@ -1,0 +1,194 @@
+"""What modules share: the training loop, evaluation and prediction."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .. import metric
+from ..initializer import Initializer, Uniform
+from ..io import DataBatch
+from ..model import BatchEndParam, read_params, save_params
+from ..ndarray import concatenate
+from ..ndarray.ndarray import NDArray
+
+Callbacks = Callable | list[Callable] | None
+
+
+def _call(callbacks: Callbacks, *arguments: Any) -> None:
+    for callback in callbacks if isinstance(callbacks, list) else [callbacks] if callbacks else []:
+        callback(*arguments)
+
+
+class BaseModule:
+    """A subclass defines what is declared here."""
+
+    symbol: Any
+    bind: Callable[..., None]
+    init_params: Callable[..., None]
+    init_optimizer: Callable[..., None]
+    get_params: Callable[[], tuple[dict[str, NDArray], dict[str, NDArray]]]
+    forward: Callable[..., None]
+    backward: Callable[..., None]
+    update: Callable[[], None]
+    update_metric: Callable[..., None]
+    get_outputs: Callable[..., list]
+    binded = False
+    params_initialized = False
+    optimizer_initialized = False
+    for_training = False
+
+    def __init__(self, logger: Any = logging) -> None:
+        self.logger = logger
+
+    def _check_ready(self) -> None:
+        assert self.binded, "call bind first"
+        assert self.params_initialized, "call init_params first"
+
+    def forward_backward(self, data_batch: DataBatch) -> None:
+        """One step forward and back."""
+        self.forward(data_batch, is_train=True)
+        self.backward()
+
+    def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Any = None) -> None:
+        """Make ready for a batch."""
+
+    def set_params(
+        self,
+        arg_params: dict,
+        aux_params: dict,
+        allow_missing: bool = False,
+        force_init: bool = True,
+        allow_extra: bool = False,
+    ) -> None:
+        """Give parameters and auxiliary states values."""
+        self.init_params(None, arg_params, aux_params, allow_missing, force_init, allow_extra)
+
+    def save_params(self, fname: str) -> None:
+        """Write the parameters to a file."""
+        save_params(fname, *self.get_params())
+
+    def load_params(self, fname: str) -> None:
+        """Read the parameters of a file."""
+        self.set_params(*read_params(fname))
+
+    def score(
+        self,
+        eval_data: Any,
+        eval_metric: Any,
+        num_batch: int | None = None,
+        batch_end_callback: Callbacks = None,
+        score_end_callback: Callbacks = None,
+        reset: bool = True,
+        epoch: int = 0,
+        sparse_row_id_fn: Any = None,
+    ) -> list[tuple[str, Any]]:
+        """A metric over data, as names and values."""
+        self._check_ready()
+        if reset:
+            eval_data.reset()
+        eval_metric = eval_metric if isinstance(eval_metric, metric.EvalMetric) else metric.create(eval_metric)
+        eval_metric.reset()
+        count = 0
+        for batch in eval_data:
+            if count == num_batch:
+                break
+            self.prepare(batch)
+            self.forward(batch, is_train=False)
+            self.update_metric(eval_metric, batch.label)
+            _call(batch_end_callback, BatchEndParam(epoch, count, eval_metric, locals()))
+            count += 1
+        _call(score_end_callback, BatchEndParam(epoch, count, eval_metric, locals()))
+        return eval_metric.get_name_value()
+
+    def iter_predict(
+        self, eval_data: Any, num_batch: int | None = None, reset: bool = True, sparse_row_id_fn: Any = None
+    ) -> Iterator[tuple[list[NDArray], int, DataBatch]]:
+        """The outputs of one batch after the other without its padding, its number and the batch."""
+        self._check_ready()
+        if reset:
+            eval_data.reset()
+        for count, batch in enumerate(eval_data):
+            if count == num_batch:
+                return
+            self.prepare(batch)
+            self.forward(batch, is_train=False)
+            kept = [output[: output.shape[0] - (batch.pad or 0)].copy() for output in self.get_outputs()]
+            yield kept, count, batch
+
+    def predict(
+        self,
+        eval_data: Any,
+        num_batch: int | None = None,
+        merge_batches: bool = True,
+        reset: bool = True,
+        always_output_list: bool = False,
+        sparse_row_id_fn: Any = None,
+    ) -> Any:
+        """The outputs over data (an iterator, or one array), joined unless `merge_batches` is false."""
+        if isinstance(eval_data, NDArray):
+            self.forward(DataBatch([eval_data]), is_train=False)
+            return self.get_outputs()[0]
+        batches = [outputs for outputs, _, _ in self.iter_predict(eval_data, num_batch, reset)]
+        if not merge_batches or not batches:
+            return batches
+        assert len({len(outputs) for outputs in batches}) == 1, "Cannot merge batches of different numbers of outputs"
+        merged = [concatenate(list(parts)) for parts in zip(*batches, strict=True)]
+        return merged[0] if len(merged) == 1 and not always_output_list else merged
+
+    def fit(
+        self,
+        train_data: Any,
+        eval_data: Any = None,
+        eval_metric: Any = "acc",
+        epoch_end_callback: Callbacks = None,
+        batch_end_callback: Callbacks = None,
+        kvstore: Any = "local",
+        optimizer: Any = "sgd",
+        optimizer_params: Any = (("learning_rate", 0.01),),
+        eval_end_callback: Callbacks = None,
+        eval_batch_end_callback: Callbacks = None,
+        initializer: Initializer | None = None,
+        arg_params: dict | None = None,
+        aux_params: dict | None = None,
+        allow_missing: bool = False,
+        force_rebind: bool = False,
+        force_init: bool = False,
+        begin_epoch: int = 0,
+        num_epoch: int | None = None,
+        validation_metric: Any = None,
+        monitor: Any = None,
+        sparse_row_id_fn: Any = None,
+    ) -> None:
+        """Train from `begin_epoch` to `num_epoch`, evaluating after each epoch where there is `eval_data`."""
+        assert num_epoch is not None, "please specify number of epochs"
+        if monitor is not None:
+            raise NotImplementedError("Module.fit: monitor is not covered; Executor.set_monitor_callback")
+        self.bind(train_data.provide_data, train_data.provide_label, True, force_rebind=force_rebind)
+        self.init_params(initializer or Uniform(0.01), arg_params, aux_params, allow_missing, force_init)
+        self.init_optimizer(kvstore, optimizer, optimizer_params)
+        eval_metric = eval_metric if isinstance(eval_metric, metric.EvalMetric) else metric.create(eval_metric)
+        for epoch in range(begin_epoch, num_epoch):
+            began = time.time()
+            self._train_epoch(train_data, epoch, eval_metric, batch_end_callback)
+            for name, value in eval_metric.get_global_name_value():
+                self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
+            self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - began)
+            arg_now, aux_now = self.get_params()
+            _call(epoch_end_callback, epoch, self.symbol, arg_now, aux_now)
+            if eval_data:
+                for name, value in self.score(
+                    eval_data, validation_metric or eval_metric, None, eval_batch_end_callback, eval_end_callback,
+                    epoch=epoch,
+                ):  # fmt: skip
+                    self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
+            train_data.reset()
+
+    def _train_epoch(self, train_data: Any, epoch: int, eval_metric: metric.EvalMetric, callbacks: Callbacks) -> None:
+        eval_metric.reset()
+        for count, batch in enumerate(train_data):
+            self.prepare(batch)
+            self.forward_backward(batch)
+            self.update()
+            self.update_metric(eval_metric, batch.label)
+            _call(callbacks, BatchEndParam(epoch, count, eval_metric, locals()))

@@ -1,0 +1,123 @@
+"""The Module API: training of symbols, with the numbers of MXNet 1.9.1."""
+
+import logging
+
+import numpy as np
+import pytest
+
+import anygru.dialects.mxnet as mx
+from anygru.dialects.mxnet import nd, sym
+
+R = np.random.RandomState(0)
+X, Y = R.randn(10, 4, 2).astype("float32"), (np.arange(10) % 2).astype("float32")
+SGD = {"learning_rate": 0.5, "momentum": 0.9, "wd": 0.01}
+
+
+class Fill(mx.init.Initializer):
+    def __call__(self, desc, arr):
+        arr[:] = np.random.RandomState(len(desc)).uniform(-0.5, 0.5, arr.shape)
+
+
+def net(steps):
+    cell = mx.gluon.rnn.GRUCell(3, prefix="gru_", input_size=2)
+    begin = cell.begin_state(func=sym.zeros)
+    out, _ = cell.unroll(steps, sym.var("data"), begin_state=begin, layout="NTC", merge_outputs=True)
+    last = sym.SequenceLast(sym.swapaxes(out, dim1=0, dim2=1))
+    head = sym.FullyConnected(last, num_hidden=2, name="head", lr_mult=2)
+    return sym.SoftmaxOutput(head, sym.var("softmax_label"), name="softmax")
+
+
+def sums(module):
+    return [module.get_params()[0][name].asnumpy().sum() for name in sorted(module.get_params()[0])]
+
+
+def test_fit_score_predict_and_checkpoints(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    data = mx.io.NDArrayIter(X, Y, 4)
+    module = mx.mod.Module(net(4))
+    prefix = str(tmp_path / "ck")
+    module.fit(
+        data, data, eval_metric=["acc", "ce"], optimizer_params=SGD, num_epoch=3, initializer=Fill(),
+        epoch_end_callback=mx.callback.do_checkpoint(prefix, 2), batch_end_callback=mx.callback.Speedometer(4, 1),
+    )  # fmt: skip
+    assert "Epoch[2] Train-cross-entropy=0.700902" in caplog.messages
+    assert "Epoch[2] Validation-cross-entropy=0.700686" in caplog.messages
+    assert any(message.startswith("Epoch[0] Batch [0-1]\tSpeed: ") for message in caplog.messages)
+    (name, value), predicted = module.score(data, "ce")[0], module.predict(data)
+    assert (name, predicted.shape) == ("cross-entropy", (10, 2))
+    assert abs(value - 0.7006859) < 1e-5
+    assert np.allclose(predicted[:2].asnumpy(), [[0.58754, 0.41246], [0.57415, 0.42585]], atol=2e-5)
+    assert np.allclose(sums(module), [0.01377, 0.24002, 0.00341, -0.06128, -0.48775, -0.47732], atol=2e-5)
+    module.save_checkpoint(prefix, 9, True)
+    again = mx.mod.Module.load(prefix, 9, True)
+    again.bind(data.provide_data, data.provide_label)
+    again.init_optimizer(optimizer_params=SGD)
+    data.reset()
+    again.forward_backward(next(data))
+    again.update()
+    assert np.allclose(sums(again), [-0.00692, 0.23179, -0.04016, -0.12009, -0.48775, -0.43877], atol=2e-5)
+    again.forward(mx.io.DataBatch([nd.array(X[:7])], [nd.array(Y[:7])]), is_train=False)
+    assert again.get_outputs()[0].shape == (7, 2)
+    loaded, parameters, states = mx.model.load_checkpoint(prefix, 2)
+    assert (loaded.list_arguments()[1], len(parameters), states) == ("gru_i2h_weight", 6, {})
+
+
+def test_buckets_share_parameters_and_the_optimizer():
+    module = mx.mod.BucketingModule(lambda key: (net(key), ("data",), ("softmax_label",)), default_bucket_key=4)
+    module.bind([("data", (2, 4, 2))], [("softmax_label", (2,))])
+    module.init_params(Fill())
+    module.init_optimizer(optimizer="adam", optimizer_params={"learning_rate": 0.01})
+    seen = []
+    for steps in (4, 2, 3, 2):
+        batch = mx.io.DataBatch(
+            [nd.array(X[:2, :steps])], [nd.array(Y[:2])], bucket_key=steps,
+            provide_data=[("data", (2, steps, 2))], provide_label=[("softmax_label", (2,))],
+        )  # fmt: skip
+        module.forward_backward(batch)
+        module.update()
+        metric = mx.metric.CrossEntropy()
+        module.update_metric(metric, batch.label)
+        seen.append(metric.get()[1])
+    assert np.allclose(seen, [0.75493002, 0.66997319, 0.72806561, 0.66714478], atol=1e-5)
+    assert np.allclose(sums(module), [0.05531, 0.08638, 0.06979, -0.15293, -0.48775, -0.70647], atol=2e-5)
+
+
+def test_gradients_of_the_data_and_errors():
+    module = mx.mod.Module(net(4), fixed_param_names=["head_bias"])
+    with pytest.raises(AssertionError, match="bind"):
+        module.init_params()
+    module.bind([("data", (2, 4, 2))], [("softmax_label", (2,))], inputs_need_grad=True)
+    module.init_params(Fill())
+    module.forward(mx.io.DataBatch([nd.array(X[:2])], [nd.array(Y[:2])]))
+    module.backward()
+    assert abs(module.get_input_grads()[0].asnumpy().sum() + 0.01244) < 1e-5
+    with pytest.raises(AssertionError, match="init_optimizer"):
+        module.update()
+    with pytest.raises(RuntimeError, match="is not presented"):
+        module.set_params({}, {})
+    with pytest.raises(ValueError, match="nope"):
+        mx.mod.Module(net(4), data_names=["nope"])
+    with pytest.raises(NotImplementedError, match="several contexts"):
+        mx.mod.Module(net(4), context=[mx.cpu(0), mx.cpu(1)])
+
+
+def test_variables_that_an_operator_makes():
+    """What is left out is made in its place, with the node's attributes and the operator's first values."""
+    bias = sym.var("own_bias", lr_mult=1.0)
+    layer = sym.FullyConnected(data=sym.var("x"), bias=bias, name="fc", num_hidden=3, lr_mult=0)
+    assert layer.list_arguments() == ["x", "fc_weight", "own_bias"]
+    assert layer.attr_dict()["fc_weight"]["__lr_mult__"] == "0"
+    assert layer.attr_dict()["own_bias"]["__lr_mult__"] == "1.0"
+    optimizer = mx.optimizer.SGD(sym=layer, param_idx2name={0: "fc_weight", 1: "own_bias"})
+    assert optimizer.lr_mult == {"fc_weight": 0.0, "own_bias": 1.0}
+    norm = sym.BatchNorm(sym.LeakyReLU(layer, act_type="prelu", name="act"), name="bn")
+    module = mx.mod.Module(norm, data_names=["x"], label_names=None)
+    module.bind([("x", (2, 4))])
+    module.init_params()
+    assert module.get_params()[0]["act_gamma"].asnumpy().tolist() == [0.25] * 3
+    assert module.get_params()[1]["bn_moving_var"].asnumpy().tolist() == [1.0] * 3
+
+
+def test_the_shape_of_a_ctc_loss():
+    loss = sym.CTCLoss(sym.var("data"), sym.var("label"))
+    assert loss.infer_shape(data=(5, 2, 4), label=(2, 3))[1] == [(2,)]
