@@ -305,3 +305,22 @@ def test_transforms_are_torchs_under_paddles_names():
     np.testing.assert_allclose(paddle.fft.fftn(given, s=(3, 5), axes=(0, 1)).numpy(), np.fft.fftn(x, (3, 5), (0, 1)))
     np.testing.assert_allclose(paddle.fft.ifft2(given).numpy(), np.fft.ifft2(x))
     assert str(paddle.fft.fftfreq(4, dtype="float64").dtype) == "paddle.float32"
+
+
+def test_arange_adds_the_step_in_the_dtype():
+    """Recorded from Paddle 2.6.2."""
+    assert paddle.arange(1, 2, 0.3).numpy().tolist()[2:] == [
+        float.fromhex("0x1.999998p+0"),
+        float.fromhex("0x1.e66664p+0"),
+    ]
+    assert paddle.arange(0, 100, 0.7).numpy()[-1] == float.fromhex("0x1.8d997ep+6")
+    assert paddle.arange(0, 10, 2.5, dtype="int64").tolist() == [0, 2, 4, 6, 8]
+    assert paddle.arange(0, 0, 1.0).shape == [0]
+    with pytest.raises(ValueError, match="step"):
+        paddle.arange(3, 1, 1.0)
+    assert paddle.arange(5, 0, -0.6).shape == [9]
+
+
+def test_there_are_no_shifts():
+    with pytest.raises(TypeError, match="unsupported operand type"):
+        paddle.to_tensor([1]) << 1

@@ -179,10 +179,17 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, na
             dtype = tensors[0].dtype if tensors and tensors[0].is_floating_point() else None
         else:
             dtype = "int64"
-    values = torch.arange(
-        _number(start), _number(end), _number(step), dtype=torch.float64, device=expected_place().device
-    )
-    return values.to(_dtype_or_default(dtype))
+    kind, ends = _dtype_or_default(dtype), [_number(each) for each in (start, end, step)]
+    if kind not in (torch.float32, torch.float64):
+        ends = ends if kind.is_floating_point else [int(each) for each in ends]
+        return torch.arange(*ends, device=expected_place().device).to(kind)
+    # Paddle 2.6.2 adds the step again and again in the dtype (recorded): 1.5999999 is the third of arange(1, 2, 0.3).
+    first, last, by = (np.float32(each) if kind is torch.float32 else float(each) for each in ends)
+    if by == 0 or (last - first) / by <= 0:
+        return torch.arange(*ends, dtype=kind)
+    values = np.full(int(np.ceil((last - first) / by)), by)
+    values[0] = first
+    return torch.from_numpy(np.add.accumulate(values)).to(expected_place().device)
 
 
 @operation

@@ -227,4 +227,6 @@ OPERATORS: dict[str, Any] = {
     "__rxor__": _unsupported("^"),
     "__neg__": _negative,
     "__invert__": _invert,
+    "__lshift__": _unsupported("<<"),
+    "__rshift__": _unsupported(">>"),
 }
