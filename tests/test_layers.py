@@ -353,3 +353,27 @@ def test_torchs_profiler_shows_a_name() -> None:
             lambda: frozen([input[:, 0]]),
         ):
             assert "anygru::gru" in names(call)
+
+
+def test_torchs_defaults_for_new_tensors_change_nothing() -> None:
+    """Of a program that calls torch.set_default_device("cuda") or torch.set_default_dtype(torch.float64)."""
+    layer, input = anygru.GRU(3, 4, bidirectional=True), torch.randn(5, 2, 3)
+    frozen = layer.freeze("int8")
+    mirrored = anygru.GRU(3, 4, bidirectional=True, backend="reference")
+    noisy = anygru.GRU(3, 4, zoneout=0.5)
+
+    def results() -> list[Tensor]:
+        torch.manual_seed(0)
+        outputs = [layer(input, lengths=[2, 5])[0], *layer([input[:, 0], input[:3, 1]])[0]]
+        outputs += [mirrored(input, lengths=[2, 5])[0], noisy(input.repeat(1, 400, 1))[0]]
+        return [*outputs, frozen(input)[0], layer.freeze("int8").weight_hh_l0_scale]
+
+    expected = results()
+    try:
+        torch.set_default_device("meta")
+        torch.set_default_dtype(torch.float64)
+        found = results()
+    finally:
+        torch.set_default_device(None)
+        torch.set_default_dtype(torch.float32)
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))

@@ -100,7 +100,9 @@ def _draw(like: Tensor, shape: Sequence[int], probability: float) -> Tensor:
     if like.device.type != "cpu" or wrapped or count < _FEW:
         return values.bernoulli_(probability)
     # torch draws 64 random bits in less time than one bernoulli number, and they make two.
-    bits = torch.empty((count + 1) // 2, dtype=torch.int64).random_(-(2**63), None).view(torch.int32)[:count]
+    bits = (
+        torch.empty((count + 1) // 2, dtype=torch.int64, device="cpu").random_(-(2**63), None).view(torch.int32)[:count]
+    )
     threshold = round(probability * 2**32) - 2**31
     if threshold >= 2**31:
         return values.fill_(1)

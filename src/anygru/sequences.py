@@ -151,7 +151,7 @@ def _from_list(sequences: Sequence[Tensor]) -> Rows:
         parts = rows.split(lengths)
         return parts if isinstance(sequences, tuple) else list(parts)
 
-    return _from_joined(torch.cat(tuple(sequences)), torch.tensor(lengths), restore)
+    return _from_joined(torch.cat(tuple(sequences)), torch.tensor(lengths, device="cpu"), restore)
 
 
 def _from_nested(nested: Tensor) -> Rows:
@@ -183,7 +183,7 @@ def _from_padded(input: Tensor, lengths: Lengths, batch_first: bool) -> Rows:
     batch, steps = input.shape[:2] if batch_first else (input.shape[1], input.shape[0])
     lengths = check_lengths(lengths, batch, steps)
     strides = (steps, 1) if batch_first else (1, batch)
-    order, sizes, index = _row_index(lengths, torch.arange(batch) * strides[0], strides[1])
+    order, sizes, index = _row_index(lengths, torch.arange(batch, device="cpu") * strides[0], strides[1])
     index = index.to(input.device)
 
     def restore(rows: Tensor) -> Batch:
@@ -253,6 +253,7 @@ def _row_index(lengths: Tensor, starts: Tensor, stride: int) -> tuple[Tensor, Te
     """
     order = torch.argsort(lengths, descending=True, stable=True)
     longest = int(lengths.max()) if len(lengths) else 0
-    running = torch.arange(longest).unsqueeze(1) < lengths[order]  # [T, B]
-    rows = starts[order] + stride * torch.arange(longest).unsqueeze(1)
+    steps = torch.arange(longest, device="cpu").unsqueeze(1)
+    running = steps < lengths[order]  # [T, B]
+    rows = starts[order] + stride * steps
     return order, running.sum(1), rows[running]

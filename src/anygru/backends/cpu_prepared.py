@@ -52,9 +52,11 @@ class Prepared:
         shapes = layout.shapes(self._input_size, self._hidden_size)
         for place in range(layout.states):
             own = slice(place * layout.per_direction, (place + 1) * layout.per_direction)
-            matrices = [torch.empty(shape, dtype=self._stored_dtype) for shape in shapes[own][:2]]
+            matrices = [torch.empty(shape, dtype=self._stored_dtype, device="cpu") for shape in shapes[own][:2]]
             scaled = self._stored_dtype is torch.int8
-            scales = [torch.empty(len(matrix)) for matrix in matrices] if scaled else []
+            scales = (
+                [torch.empty(len(matrix), dtype=torch.float32, device="cpu") for matrix in matrices] if scaled else []
+            )
             native.unpack(self._packed, place, [(one.data_ptr(), one.nbytes) for one in (*matrices, *scales)])
             found += [Stored(matrix, scales[i] if scaled else None) for i, matrix in enumerate(matrices)]
             biases = layout.per_direction - 2

@@ -29,7 +29,7 @@ def run(
 def _mirror(batch_sizes: Tensor) -> Tensor:
     """For each packed row, the row of the same sequence's step counted from its end."""
     starts = batch_sizes.cumsum(0) - batch_sizes
-    steps = torch.repeat_interleave(torch.arange(len(batch_sizes)), batch_sizes)
-    sequences = torch.arange(len(steps)) - starts[steps]
-    lengths = (batch_sizes.unsqueeze(1) > torch.arange(int(batch_sizes[0]))).sum(0)
+    steps = torch.repeat_interleave(torch.arange(len(batch_sizes), device="cpu"), batch_sizes)
+    sequences = torch.arange(len(steps), device="cpu") - starts[steps]
+    lengths = (batch_sizes.unsqueeze(1) > torch.arange(int(batch_sizes[0]), device="cpu")).sum(0)
     return starts[lengths[sequences] - 1 - steps] + sequences
