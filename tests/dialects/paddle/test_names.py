@@ -39,3 +39,17 @@ def test_what_is_only_imported_never_stops_a_program(name):
         found = getattr(found, part)
     with pytest.raises(NotImplementedError, match="not covered"):
         (found.matmul if name == "_C_ops" else found)()
+
+
+def test_structures_are_flattened_and_packed():
+    """As in Paddle 2.6.2 (recorded)."""
+    from anygru.dialects.paddle.utils import layers_utils
+
+    nest = [1, (2, {"z": 3, "a": [4]})]
+    assert layers_utils.flatten(nest) == [1, 2, 4, 3]
+    assert layers_utils.pack_sequence_as(nest, list("abcd")) == ["a", ("b", {"z": "d", "a": ["c"]})]
+    assert paddle.fluid.layers.utils.map_structure(lambda a, b: a + b, nest, nest) == [2, (4, {"z": 6, "a": [8]})]
+    with pytest.raises(ValueError, match="Structure had 4 elements"):
+        layers_utils.pack_sequence_as(nest, [1])
+    with pytest.raises(TypeError, match="sequence type"):
+        layers_utils.assert_same_structure([1], (1,))

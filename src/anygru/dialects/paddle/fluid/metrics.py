@@ -78,6 +78,10 @@ class Auc(current.Auc):
     def __init__(self, name: str, curve: str = "ROC", num_thresholds: int = 4095) -> None:
         super().__init__(curve, num_thresholds, name)
 
+    def update(self, preds: Any, labels: Any) -> None:
+        """Add a batch; 1.8 reads as many predictions as there are labels."""
+        super().update(preds[: len(labels)], labels)
+
 
 class Accuracy(MetricBase):
     """The mean of the batches' accuracies, by their weights."""

@@ -2,3 +2,4 @@
 
 from . import unique_name as unique_name
 from .general import *
+from .layers_utils import *
