@@ -26,8 +26,8 @@ def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
     parts = [_packed(part, leaves) for part in _parts(structure)]
     if isinstance(structure, Mapping):
         named = dict(zip(sorted(structure), parts, strict=True))
-        return type(structure)((key, named[key]) for key in structure)
-    return type(structure)(*parts) if hasattr(structure, "_fields") else type(structure)(parts)  # type: ignore[call-arg]
+        return type(structure)((key, named[key]) for key in structure)  # type: ignore[call-arg]
+    return type(structure)(*parts) if hasattr(structure, "_fields") else type(structure)(parts)
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
