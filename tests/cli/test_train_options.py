@@ -82,7 +82,7 @@ def test_tied_weights_are_one_parameter_and_are_saved_once(train, tmp_path):
         (["--steps", 5, "--epochs", 1], "--steps and --epochs both set the length of the run"),
         (["--device", "cuda:99"], "--device cuda:99 cannot be used"),
         (["--device", "meta"], "--device must be cpu or a CUDA device, got meta"),
-        (["--device", "toaster"], "--device toaster cannot be used"),
+        (["--device", "toaster"], "--device must be cpu or a CUDA device, got toaster"),
         (["--val-fraction", 0.9], "--val-fraction must be from 1e-06 to 0.5, got 0.9"),
         (["--val-fraction", 0.1, "--val-file", "x"], "--val-file and --val-fraction both choose the held-out text"),
         (["--val-file", "absent.txt"], "there is no file 'absent.txt'"),
@@ -125,6 +125,9 @@ def test_a_run_starts_from_the_weights_of_another(train, tmp_path, finished):
     _, after = read_model(tmp_path / "run")
     assert all(torch.equal(before[name], after[name]) for name in before)
     only_line(train("--steps", 1, "--hidden", 9, "--init-from", finished, "--fresh"), "--init-from", "holds a model of")
+    damaged = tmp_path / "damaged.safetensors"
+    damaged.write_bytes(best_file(finished).read_bytes()[:-4] + b"\xff\xff\xff\x7f")  # NaN
+    only_line(train("--steps", 1, "--init-from", damaged, "--fresh"), "weights that are not finite")
 
 
 def test_bfloat16_trains_nearly_as_float32(train, tmp_path, finished):
@@ -226,6 +229,11 @@ def test_an_exported_frozen_file_is_small_and_writes_text(anygru, tmp_path, text
     result = anygru("train", text, *options, "--export", file, "--export-weights", "int8")
     assert result.status == 0, result
     assert f"exported with int8 weights: {file}" in result.out
+    evaluate = ["train", "--val-file", text, "--threads", 1, "--evaluate"]
+    bits, frozen_bits = (float(anygru(*evaluate, model).out.split()[0]) for model in (tmp_path / "run", file))
+    assert frozen_bits == pytest.approx(bits, abs=0.01)
+    again = anygru("train", text, *options, "--fresh", "--init-from", file)
+    only_line(again, "holds int8 weights, which cannot be trained")
     model = next((tmp_path / "run").glob("model-*.safetensors"))
     assert file.stat().st_size < model.stat().st_size
     assert "int8 weights" in anygru("inspect", file).out

@@ -218,7 +218,7 @@ def _job(args: argparse.Namespace, folder: "RunFolder") -> "Job":
 
 def _check_init_from(options: options_module.Options) -> None:
     from .language_model.checkpoint import read_model
-    from .language_model.generate import format_of
+    from .language_model.generate import build, format_of
     from .language_model.model import Shape
 
     assert options.init_from is not None
@@ -231,6 +231,7 @@ def _check_init_from(options: options_module.Options) -> None:
         )
     if shape != Shape.of(options):
         raise UsageError(f"--init-from {options.init_from} holds a model of {shape}, the run's is {Shape.of(options)}")
+    build(shape, weights, options.init_from)  # raises where the file is damaged
 
 
 def _files(paths: list[str]) -> tuple[str, ...]:

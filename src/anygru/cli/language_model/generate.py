@@ -43,7 +43,8 @@ def build(
     found = {name: tuple(weight.shape) for name, weight in weights.items()}
     if expected != found:
         wrong = sorted(name for name in {*expected, *found} if expected.get(name) != found.get(name))
-        raise CheckpointError(f"{source} does not hold the weights of a {shape}; wrong or missing: {', '.join(wrong)}")
+        names = ", ".join(wrong)
+        raise CheckpointError(f"{source} does not hold the weights of a model of {shape}; wrong or missing: {names}")
     kinds = {name: weight.dtype for name, weight in model.state_dict().items()}
     if not all(weight.dtype == kinds[name] and weight.isfinite().all() for name, weight in weights.items()):
         raise CheckpointError(f"{source} holds weights that are not finite float32 numbers")

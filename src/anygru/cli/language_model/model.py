@@ -24,6 +24,10 @@ class Shape:
     embedding: int
     tied: bool = False
 
+    def __str__(self) -> str:
+        sizes = f"--layers {self.layers} --hidden {self.hidden} --embedding {self.embedding}"
+        return f"{sizes} --tie" if self.tied else sizes
+
     @classmethod
     def of(cls, options: Options) -> "Shape":
         return cls(options.layers, options.hidden, options.embedding, options.tie)

@@ -248,14 +248,14 @@ def _like(tensors: Mapping[str, Tensor], name: str, expected: Tensor) -> Tensor:
 
 def check_device(name: str) -> torch.device:
     """Return the device; UsageError if there is no such."""
+    if name.split(":")[0] not in ("cpu", "cuda"):
+        raise UsageError(f"--device must be cpu or a CUDA device, got {name}")
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:  # torch without CUDA raises the second
         reason = " ".join(str(error).split("\n")[0].split())
         raise UsageError(f"--device {name} cannot be used: {reason}") from None
-    if device.type not in ("cpu", "cuda"):
-        raise UsageError(f"--device must be cpu or a CUDA device, got {name}")
     return device
 
 
