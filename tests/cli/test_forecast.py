@@ -62,6 +62,8 @@ def test_groups_of_a_table_are_series_in_the_order_of_time(tmp_path, kind):
         ),
         ([[1, "a", 2, 3], [2, "a", "NaN", 3]], {}, "column 'power' of .* lacks 1 value"),
         ([[1, "a", 2, 3], [1, "b", 2, 3]], {}, "the time '1' stands twice in .*name the --group column"),
+        ([[1, "a", 2, 3], ["", "a", 2, 3]], {}, "column 'day' of .* lacks 1 value, the first in row 2"),
+        ([["day 9", "a", 2, 3], ["day 10", "a", 2, 3]], {}, "column 'day' of .* is text that would be sorted as words"),
         ([], {}, "has no rows"),
     ],
 )

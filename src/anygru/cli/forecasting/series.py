@@ -62,7 +62,7 @@ def read(path: str, time: str | None, group: str | None, targets: Sequence[str])
 
     Raises:
         UsageError: the file cannot be read or is too large; a column is missing, not numeric, or has missing values; a
-            time stands twice in a group.
+            time stands twice in a group; times are text, and the rows are not in its order.
     """
     frame = _frame(path)
     columns = frame.columns
@@ -77,18 +77,28 @@ def read(path: str, time: str | None, group: str | None, targets: Sequence[str])
     for name in channels:
         if name not in numeric:
             raise UsageError(f"column {name!r} of {path!r} is no number column that could be forecast")
-        wrong = ~np.isfinite(frame[name].cast(float).fill_null(float("nan")).to_numpy())
-        if wrong.any():
-            first = int(wrong.argmax()) + 1
-            raise UsageError(
-                f"column {name!r} of {path!r} lacks {count(int(wrong.sum()), 'value')}, the first in row {first}; fill them first"
-            )
+        _complete(path, name, ~np.isfinite(frame[name].cast(float).fill_null(float("nan")).to_numpy()))
+    _complete(path, time, frame[time].is_null().to_numpy())
     parts = [("", frame)] if group is None else [(str(key[0]), part) for key, part in frame.group_by([group])]
     return Table(tuple(_series(path, name, part, time, channels) for name, part in sorted(parts)), tuple(channels))
 
 
+def _complete(path: str, name: str, missing: np.ndarray) -> None:
+    if missing.any():
+        lacks = f"lacks {count(int(missing.sum()), 'value')}, the first in row {int(missing.argmax()) + 1}"
+        raise UsageError(f"column {name!r} of {path!r} {lacks}; fill them first")
+
+
 def _series(path: str, name: str, frame: "polars.DataFrame", time: str, channels: Sequence[str]) -> Series:
+    import polars
+
+    given = frame[time]
     frame = frame.sort(time)
+    if given.dtype == polars.String and not given.equals(frame[time]):
+        raise UsageError(
+            f"column {time!r} of {path!r} is text that would be sorted as words; "
+            "sort the rows by it as words, or write times as 2024-12-31 23:59 or as numbers"
+        )
     times = frame[time].cast(str).fill_null("").to_list()
     for one, other in zip(times, times[1:], strict=False):
         if one == other:
