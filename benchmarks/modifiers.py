@@ -1,6 +1,7 @@
 """What resets, a decay, layer norm, zoneout and recurrent dropout cost, and a rollout with resets against torch's many calls.
 
-Variants take turns in one process; ratios are medians of the ratios of neighbouring turns.
+Variants take turns in one process; ratios are medians of the ratios of neighbouring turns. A rollout also has the time of its
+products at the speed of the multiply-add units alone (`units.cpp`, on one thread): no program in float32 can be faster.
 
     python benchmarks/modifiers.py [--threads 1] [--seconds 2] [--only WORD] [--json FILE]
 """
@@ -8,10 +9,12 @@ Variants take turns in one process; ratios are medians of the ratios of neighbou
 import argparse
 import json
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
 
 import torch
+from frozen_limits import PER_TURN, TURNS, compiled
 
 import anygru
 
@@ -111,6 +114,20 @@ def rollout(size: tuple[int, int, int, int], work: str, seconds: float) -> dict[
     return turns(call(work, ours, x, h_0=h_0, resets=ends), call(work, Cut(), x, h_0=h_0, done=ends), seconds)
 
 
+def multiply_adds_a_second() -> float:
+    """Operations of one thread's units, two for a multiply-add."""
+    with tempfile.TemporaryDirectory() as folder:
+        units = compiled(folder)
+        return TURNS * PER_TURN["float32"] / min(units.multiply_adds(TURNS) for _ in range(200))
+
+
+def operations(size: tuple[int, int, int, int], work: str) -> float:
+    """Those of a rollout's products; the input wants no gradient."""
+    steps, batch, features, hidden = size
+    once = 2.0 * steps * batch * 3 * hidden
+    return once * (features + hidden) + (once * (features + 2 * hidden) if work == "training" else 0.0)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=1)
@@ -126,14 +143,19 @@ def main() -> None:
             for work in ("inference", "training"):
                 if args.only in name:
                     found[f"{name}, {work}, {reset}"] = cost(name, reset, work, args.seconds)
+    speed = multiply_adds_a_second()
     for size in ROLLOUTS if args.only in "rollout" else ():
         for work in ("inference", "training"):
-            found[f"rollout {size} against torch, {work}"] = rollout(size, work, args.seconds)
+            found[f"rollout {size} against torch, {work}"] = {
+                **rollout(size, work, args.seconds),
+                "products_ms": round(operations(size, work) / speed * 1e3, 3),
+            }
     for name, figures in found.items():
         print(f"{name:60} {figures}", flush=True)
     if args.json:
         with open(args.json, "w") as file:
-            json.dump({"size": SIZE, "threads": args.threads, "figures": found}, file, indent=1)
+            figures = {"size": SIZE, "threads": args.threads, "gflops": round(speed / 1e9, 1), "figures": found}
+            json.dump(figures, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -270,3 +270,20 @@ def test_torchs_own_kernels_refuse_and_explain_says_so() -> None:
     found = anygru.explain(anygru.GRU(4, 6), torch.randn(5, 3, 4), resets=True)
     assert found.backend == "cpu"
     assert "no resets" in found.reasons["aten"]
+
+
+@pytest.mark.parametrize("reset", ["after", "before"])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_gradients_past_factors_that_want_none(steps: int, reset: str) -> None:
+    """One layer whose factors want no gradient: one native call for the whole backward pass."""
+    layer = anygru.GRU(3, 5, reset=reset, dtype=torch.float64)
+    x = torch.randn(steps, 4, 3, dtype=torch.float64, requires_grad=True)
+    h_0 = torch.randn(1, 4, 5, dtype=torch.float64, requires_grad=True)
+    given = {"resets": torch.rand(steps, 4) < 0.5, "decay": torch.rand(steps, 4, 5, dtype=torch.float64)}
+    given["resets"][0, 0] = True
+    found = []
+    for layer.backend in ("cpu", "reference"):
+        output, h_n = layer(x, h_0, **given)
+        found.append(torch.autograd.grad((output**2).sum() + h_n.sum(), [x, h_0, *layer.parameters()]))
+    for one, other in zip(*found, strict=True):
+        close(one, other)

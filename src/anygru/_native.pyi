@@ -108,7 +108,7 @@ class PackCall(TypedDict):
     weights: Sequence[Tensor]
     scales: Sequence[Tensor]
 
-class LayerCall(TypedDict, total=False):
+class LayerCall(ModifiersCall, total=False):
     kind: Kind
     threads: int
     grad_output: torch.Tensor | None
@@ -137,6 +137,7 @@ def dense(
     kind: Kind,
     threads: int,
     keep: bool,
+    modifiers: ModifiersCall | None = None,
 ) -> Any | None:
     """(output, h_n), and with keep the reserve, for [T, B, I] and [L*D, B, H]; None where they are no plain, fitting tensors."""
 

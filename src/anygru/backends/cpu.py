@@ -51,12 +51,7 @@ def run(
     if problem.needs_grad:
         tensors = (input, h_0, *weights, *modifiers.present)
         return recorded.run(_KERNELS, problem, batch_sizes, None, *tensors)
-    if problem.dtype in _HALF_DTYPES:
-        output, h_n, _ = forward(problem, input, h_0, weights, batch_sizes, False, modifiers)
-        return output, h_n
-    output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.layout.directions))
-    h_n = torch.empty_like(h_0, memory_format=torch.contiguous_format)
-    cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, None, modifiers)
+    output, h_n, _ = forward(problem, input, h_0, weights, batch_sizes, False, modifiers)
     return output, h_n
 
 
@@ -113,8 +108,11 @@ def forward(
     shape = (*input.shape[:-1], features)
     if dtype not in _HALF_DTYPES:
         found = None
-        if batch_sizes is None and modifiers is NONE:
-            found = native.dense(input, h_0, weights, cpu_calls.kind_of(problem), torch.get_num_threads(), keep)
+        if batch_sizes is None:
+            modifiers = cpu_calls.plain_modifiers(modifiers)
+            given = None if modifiers is NONE else cpu_calls.describe(modifiers, dtype)
+            threads = torch.get_num_threads()
+            found = native.dense(input, h_0, weights, cpu_calls.kind_of(problem), threads, keep, given)
         if found is not None:
             return found if keep else (*found, input.new_empty(0))
         output, h_n = input.new_empty(shape), h_0.new_empty(h_0.shape)
@@ -171,24 +169,28 @@ def backward(
         changes = modifiers.like(inputs[0])
         found = backward(single, grad_output, grad_h_n, *inputs, batch_sizes, exact, kept[:numel], needs, changes)
         return [None if grad is None else grad.to(dtype) for grad in found]
-    if batch_sizes is None and modifiers is NONE:
+    end = 2 + len(weights)
+    if batch_sizes is None and not any(needs[end:]):
         # One native call where it can be, since several spend much of a small call's time between them.
+        modifiers = cpu_calls.plain_modifiers(modifiers)
         whole = native.backward_of_layer(
             {
                 "kind": cpu_calls.kind_of(problem),
                 "grad_output": None if grad_output is None else grad_output.contiguous(),
-                "grad_h_n": grad_h_n,
+                "grad_h_n": None if grad_h_n is None else grad_h_n.contiguous(),
                 "input": input,
                 "h_0": h_0,
                 "weights": weights,
                 "output": output,
                 "reserve": reserve,
-                "needs": needs,
+                "needs": needs[:end],
+                "gives_gates": False,
+                **cpu_calls.describe(modifiers, dtype),
                 "threads": torch.get_num_threads(),
             }
         )
         if whole is not None:
-            return whole
+            return [*whole, *(None for _ in needs[end:])]
     call = Backward(problem, input, h_0, weights, batch_sizes, output, reserve, needs, modifiers)
     return call.compute(grad_output, grad_h_n)
 

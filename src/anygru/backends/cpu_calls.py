@@ -68,8 +68,13 @@ def plain(tensor: Tensor) -> Tensor:
     return tensor.clone() if tensor.data_ptr() % tensor.element_size() else tensor
 
 
+def plain_modifiers(modifiers: Modifiers) -> Modifiers:
+    """Each of them plain."""
+    return modifiers if modifiers is NONE else Modifiers.of(modifiers.names, map(plain, modifiers.present))
+
+
 def describe(modifiers: Modifiers, dtype: torch.dtype) -> "_native.ModifiersCall":
-    """The arguments that tell the kernels about the modifiers, which are plain."""
+    """The arguments that tell the kernels about the modifiers, which are plain and must outlive the call."""
     found: dict[str, Any] = {}
     for name, values in zip(modifiers.names, modifiers.present, strict=True):
         found[name] = address(values, dtype)
@@ -109,7 +114,7 @@ def forward(
     else:
         addresses = weights
     h_0 = plain(h_0)
-    modifiers = modifiers if modifiers is NONE else Modifiers.of(modifiers.names, map(plain, modifiers.present))
+    modifiers = plain_modifiers(modifiers)
     if batch_sizes is None:
         steps, batch, input_size = input.shape
         input = _strided(input, dtype)

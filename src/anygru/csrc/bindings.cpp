@@ -22,6 +22,7 @@ namespace {
 using anygru::Arguments;
 using anygru::Key;
 using anygru::Kind;
+using anygru::modifiers;
 using anygru::multiply;
 namespace keys = anygru::keys;
 using anygru::refuse;
@@ -112,25 +113,6 @@ std::vector<const Real*> weight_list(const anygru::Shape& shape, nb::handle give
                                        multiply({3, shape.hidden, width}, name), name);
     }
     return result;
-}
-
-template <class Real>
-anygru::StateFactors<Real> factors(const Arguments& given, const anygru::Shape& shape, const keys::FactorKeys& which) {
-    if (!given.find(which.data).is_valid()) return {};
-    const std::string name = which.data.name;
-    const Index states = Index(shape.layers) * shape.directions;
-    const Index given_states = given.number(which.states), width = given.number(which.width);
-    if (given_states != 1 && given_states != states) refuse(name + " must be one for all states or one for each");
-    if (width != 0 && width != 1 && width != shape.hidden) refuse(name + " must have 0, 1 or H values a row");
-    const Index count = width ? multiply({given_states, shape.rows, width}, which.data.name) : 1;
-    return {given.tensor<const Real>(which.data, count), width, given_states == 1};
-}
-
-template <class Real>
-anygru::StateModifiers<Real> modifiers(const Arguments& given, const anygru::Shape& shape) {
-    const Index states = multiply({shape.layers, shape.directions, shape.batch, shape.hidden}, "mask");
-    return {factors<Real>(given, shape, keys::decay), factors<Real>(given, shape, keys::candidate),
-            factors<Real>(given, shape, keys::zoneout), given.optional_tensor<const Real>(keys::mask, states)};
 }
 
 template <class Real>

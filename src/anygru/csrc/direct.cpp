@@ -5,7 +5,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "engine.hpp"
 #include "operands.hpp"
 #include "tensors.hpp"
+#include "workspace.hpp"
 
 namespace anygru {
 
@@ -85,7 +85,7 @@ bool take_weights(nb::handle weights, const Kind& kind, ForwardArguments<Real>& 
 
 template <class Real>
 nb::object dense(nb::handle input, const TensorView& given, nb::handle h_0, nb::handle weights, const Kind& kind,
-                 Index threads, bool keep) {
+                 Index threads, bool keep, nb::handle modified) {
     ForwardArguments<Real> arguments{};
     Shape& shape = arguments.shape;
     shape.steps = given.shape[0], shape.batch = given.shape[1], shape.input_size = given.shape[2];
@@ -94,6 +94,7 @@ nb::object dense(nb::handle input, const TensorView& given, nb::handle h_0, nb::
     if (gaps || shape.rows == 0 || shape.input_size == 0) return nb::none();
     arguments.input = {given.at<const Real>(), given.strides[0], given.strides[1]};
     if (!take_weights<Real>(weights, kind, arguments)) return nb::none();
+    if (!modified.is_none()) arguments.modifiers = modifiers<Real>(Arguments(nb::cast<nb::dict>(modified)), shape);
     const Index states = shape.layers * shape.directions, features = shape.directions * shape.hidden;
     TensorView view;
     if (!h_0.is_none()) {
@@ -291,23 +292,25 @@ nb::object compute_gradients(LayerGradients<Real>& call) {
     const Index norms = shape.norm ? norm_tiles(batch) * 12 * hidden : 0;
     const bool few = rows <= few_rows, first_state = !back.h_0, one_step = shape.steps == 1;
     const bool torch_multiplies = needs[0] && !few;
+    // What the products of the state read: h_0 itself, if it is not changed before the only step.
+    const bool reads_h_0 = one_step && !back.modifiers.decay.data && !back.modifiers.mask;
     const bool torch_adds =
-        needs[1] && one_step && !few && !shape.reset_before && double(states) * 3 * double(hidden) >= worth_torch;
+        needs[1] && reads_h_0 && !few && !shape.reset_before && double(states) * 3 * double(hidden) >= worth_torch;
     back.multiplies_last = needs[1] && !torch_adds;
     nb::object gates;
     if (gives_gates || torch_multiplies || torch_adds) gates = result(true, back.grad_gates, input, rows, each);
     const Index own = gates.is_valid() ? 0 : rows * each;
-    const std::unique_ptr<Real[]> memory(
-        new Real[std::size_t(own + (first_state ? states : 0) + (one_step ? 0 : rows * hidden) + states + norms)]);
-    Real* free = memory.get();
+    const Index needed = own + (first_state ? states : 0) + (reads_h_0 ? 0 : rows * hidden) + states + norms;
+    thread_local Workspace memory;
+    Real* free = reinterpret_cast<Real*>(memory.reserve(sizeof(Real) * std::size_t(needed)));
     if (!gates.is_valid()) back.grad_gates = free, free += own;
     if (first_state) std::fill_n(free, states, Real(0)), back.h_0 = free, free += states;
-    if (!one_step) back.previous = free, free += rows * hidden;
+    if (!reads_h_0) back.previous = free, free += rows * hidden;
     back.grad_h_0 = free;
     back.grad_norms = free + states;
     std::fill_n(back.grad_norms, norms, Real(0));
     sums.gates = back.grad_gates;
-    sums.previous = one_step ? back.h_0 : back.previous;
+    sums.previous = reads_h_0 ? back.h_0 : back.previous;
     std::vector<nb::object> found;
     found.push_back(result_like(needs[0] && few, sums.input_gradient, input, view, shape.steps, width));
     found.push_back(result_like(needs[1], back.grad_h_0, input, view, 1, hidden));
@@ -326,6 +329,7 @@ nb::object compute_gradients(LayerGradients<Real>& call) {
     }
     if (torch_multiplies) found[0] = gradient_of_input(gates, weight_ih, input, hidden, each);
     if (shape.norm) push_gradients_of_norm(call, found);
+    memory.trim();
     if (torch_adds) add_to_gradient_of_state(found[1], gates, weight_hh, hidden);
     if (gives_gates) found.push_back(gates);
     nb::list results;
@@ -365,6 +369,7 @@ nb::object backward_of_layer(const Arguments& given, const TensorView& view) {
     if (call.needs.size() != 2 + forward.weights.size())
         refuse("needs must have one value for the input, h_0 and each weight");
     back.shape = shape;
+    back.modifiers = modifiers<Real>(given, shape);
     back.output.step_stride = back.grad_output.step_stride = states;
     back.output.row_stride = back.grad_output.row_stride = shape.hidden;
     back.weights_hh = {forward.weights[1]};
@@ -390,14 +395,15 @@ nb::object backward_of_layer(const Arguments& given, const TensorView& view) {
 void define_direct_calls(nb::module_& m) {
     m.def(
         "dense",
-        [](nb::handle input, nb::handle h_0, nb::handle weights, const Kind& kind, Index threads,
-           bool keep) -> nb::object {
+        [](nb::handle input, nb::handle h_0, nb::handle weights, const Kind& kind, Index threads, bool keep,
+           nb::handle modified) -> nb::object {
             TensorView view;
             if (!view_of(input.ptr(), view) || view.dimensions != 3) return nb::none();
-            return (view.bits == 32 ? &dense<float> : &dense<double>)(input, view, h_0, weights, kind, threads, keep);
+            const auto compute = view.bits == 32 ? &dense<float> : &dense<double>;
+            return compute(input, view, h_0, weights, kind, threads, keep, modified);
         },
         nb::arg("input"), nb::arg("h_0").none(), nb::arg("weights"), nb::arg("kind"), nb::arg("threads"),
-        nb::arg("keep"));
+        nb::arg("keep"), nb::arg("modifiers") = nb::none());
 
     m.def(
         "cell",
