@@ -1,4 +1,4 @@
-"""anygru: one GRU for PyTorch, fast on CPUs, at home with ragged batches, fluent in other frameworks' dialects.
+"""anygru: one GRU for PyTorch that is fast on CPUs, takes ragged batches, and runs code of other frameworks (dialects).
 
 Every public name is imported when it is first used, so that `anygru --help` or `anygru inspect` need not wait for torch. A module
 must not have the name of a public function: importing the one would hide the other.

@@ -74,7 +74,7 @@ def accelerate(model: nn.Module | None = None) -> Report:
             called or the `with` block ends; and every keras.layers.GRU and GRUCell where Keras runs on torch.
 
     Returns:
-        Report: what was changed, and what not and why. Used as `with accelerate(model):` or `with accelerate():` it
+        Report: what was changed, and why other modules were not. Used as `with accelerate(model):` or `with accelerate():` it
         undoes the change at the end; such blocks may be nested.
 
     Raises:
@@ -174,7 +174,7 @@ def _reason_to_leave(module: nn.Module) -> str | None:
 
 
 def reason_of_class(kind: type[nn.Module]) -> str | None:
-    """Why the class never comes to torch's forward, if so: it has its own, and none of its methods calls another."""
+    """Why the class never calls torch's forward (it overrides forward without super().forward), or None if it does."""
     for parent in kind.__mro__:
         if parent in (nn.GRU, nn.GRUCell):
             return None
@@ -200,5 +200,5 @@ def _kind(module: nn.Module) -> str:
 
 
 def describe(module: nn.Module) -> str:
-    """The module as its `repr` has it, without what is inside."""
+    """The module's own line of its `repr`, without its children."""
     return f"{_kind(module)}({module.extra_repr()})"

@@ -29,7 +29,7 @@ def install(is_ours: Callable[[nn.Module], bool]) -> None:
 
 
 def uninstall() -> None:
-    """Gives the compiler back as it was."""
+    """Undo `install`."""
     global _original, _waiting
     if _waiting in sys.meta_path:
         sys.meta_path.remove(_waiting)

@@ -89,7 +89,7 @@ def _from_resets(values: Tensor, name: str, batched: bool) -> Tensor:
 
 
 class _Decay:
-    """What a decay of the caller's must be."""
+    """Checks a decay of the caller."""
 
     def __init__(self, states: int, hidden_size: int, like: Tensor, step_dimensions: int) -> None:
         self.states, self.hidden_size, self.like = states, hidden_size, like

@@ -131,7 +131,7 @@ def describe(
     options: Options,
     modified: tuple[str, ...] = (),
 ) -> Problem:
-    """The facts by which `run` would choose a backend for this input, without computing anything.
+    """The problem by which `run` would choose a backend for this input; computes nothing.
 
     Args:
         modified: the modifiers that the call is given; those that the options' noise makes are added.
@@ -168,7 +168,7 @@ is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", torch
 
 
 class _NotRecorded:
-    """Comparisons of sizes inside are left out of a trace, which would warn that they are constants in it."""
+    """Inside this context torch.jit.trace records nothing, so that comparisons of sizes cause no warnings about constants."""
 
     def __enter__(self) -> None:
         self.recorder = _recorder()
@@ -250,7 +250,7 @@ def _has_tangent(tensor: Tensor) -> bool:
 
 
 def _inside_transform() -> bool:
-    """Under torch.func, forward-mode AD or a dispatch mode, where a tensor is more than its storage."""
+    """Whether torch.func, forward-mode AD or a dispatch mode is active: kernels cannot read tensors' memory then."""
     return _functorch_stack() is not None or forward_ad._current_level >= 0 or _dispatch_modes() > 0
 
 

@@ -29,7 +29,7 @@ class Explanation:
     named: str | None = None
     """The backend that the layer asks for by name."""
     weights: str | None = None
-    """How a frozen layer's weights come to the backend."""
+    """How the backend gets the weights of a frozen layer."""
 
     @property
     def _why_not_taken(self) -> str:
@@ -104,7 +104,7 @@ def _explain_frozen(layer: Frozen, input: Batch, lengths: Lengths | None, decaye
 
 
 def _rows(layer: nn.Module, input: Batch, lengths: Lengths | None) -> tuple[Tensor, Tensor | None]:
-    """The input as a backend gets it, up to its dimensions, and batch_sizes; raises where the layer could not read it."""
+    """The input in its inner form (values are not needed) and batch_sizes; raises if the layer could not read it."""
     cell = isinstance(layer, (GRUCell, nn.GRUCell, FrozenGRUCell))
     if cell and lengths is not None:
         raise ArgumentError("lengths goes with a GRU, got it with a GRUCell")

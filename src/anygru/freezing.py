@@ -25,7 +25,7 @@ def freeze(model: nn.Module, weights: str = "float32") -> Report:
         weights: how weight matrices are stored: "float32", "bfloat16" or "int8".
 
     Returns:
-        Report: what was frozen, and what not and why.
+        Report: what was frozen, and why other modules were not.
 
     Raises:
         TypeError: `model` is not a torch.nn.Module.

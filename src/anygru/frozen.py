@@ -24,15 +24,15 @@ from .recurrent import FORMULA_ENTRY, check_size, formula_repr
 from .weights import Layout
 
 SCALE = "_scale"
-"""What the name of a scale adds to that of its matrix."""
+"""The suffix of a scale's name after the name of its matrix."""
 HALF_ENTRY = "frozen_bfloat16"
-"""The entry by which bfloat16 matrices without biases differ from those of a GRU in bfloat16; its value means nothing."""
+"""A state_dict entry that tells a frozen bfloat16 layer without biases from a GRU in bfloat16. Its value is unused."""
 
 _IN_OPTIONS = frozenset(("dropout", "training"))
 """The attributes that `options` depends on and that may change."""
 
 _lock = threading.RLock()
-"""Of all layers: their buffers come and go under it."""
+"""Guards the buffers of all layers, which are created and dropped."""
 if hasattr(os, "register_at_fork"):  # another thread may hold it while a child is forked
     os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.RLock()))
 
@@ -180,7 +180,7 @@ class Frozen(nn.Module):
     _show_for_good._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
     def _settle(self) -> FrozenWeights:
-        """Takes over what was done to the buffers since they were unpacked, and lets them go."""
+        """Packs the buffers again if they were changed since they were unpacked, and drops them."""
         with _lock:
             if self._shown is None:
                 return self._weights
@@ -277,7 +277,7 @@ class Frozen(nn.Module):
         return self
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """As torch.nn.Module's; where it raises, the weights are those of before."""
+        """As torch.nn.Module's. If it raises, the weights stay unchanged."""
         before = self.frozen_weights
         try:
             return super().load_state_dict(state_dict, strict, assign)

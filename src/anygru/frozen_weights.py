@@ -1,4 +1,4 @@
-"""The weights of a frozen layer as a call takes them: packed once where the kernels compute, stored as they are elsewhere."""
+"""The weights of a frozen layer during a call: packed once for the kernels, otherwise stored in their portable form."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,9 +15,9 @@ from .weights import Layout
 
 
 class FrozenWeights:
-    """Weights that never change, in the place where a call of a layer has a list of tensors.
+    """Weights that never change; a call takes them instead of a list of tensors.
 
-    Threads, streams and copies share one. Where a backend can pack weights, its packed copy is the only one in memory.
+    Threads, streams and copies share one object. If a backend packs the weights, the packed copy is the only one in memory.
 
     Args:
         stored: the flat weights as `quantization` stores them.
@@ -41,10 +41,10 @@ class FrozenWeights:
         chosen = backends.choose(problem, backend) if packs and not first.is_meta else None
         make: Any = getattr(chosen, "Prepared", None)
         self.prepared: Any = make(problem, stored) if make is not None else None
-        """The packed copy, as `backends.cpu.Prepared`; None where nothing is packed."""
+        """The packed copy, a `backends.cpu.Prepared`; None if nothing is packed."""
         self._packed_by = chosen
         self.rounds_rows = second.dtype is torch.int8 and self.device.type == "cpu" and backend in (None, "reference")
-        """Whether rows are rounded also where plain torch computes, so that the numbers are those of the kernels."""
+        """Whether plain torch rounds rows, too, so that it gives the same numbers as the kernels."""
         self._stored = None if self.prepared is not None else list(stored)
 
     def stored(self) -> list[Stored]:
@@ -71,12 +71,12 @@ class FrozenWeights:
         return self.prepared is not None and backend is self._packed_by
 
     def direct(self, input: Tensor, h_0: Tensor | None) -> tuple[Tensor, Tensor] | None:
-        """A dense call [T, B, I], as `backends.cpu.direct`; None where it must go the general way."""
+        """A dense call [T, B, I], see `backends.cpu.direct`; None if it must take the general path."""
         found: tuple[Tensor, Tensor] | None = None if self.prepared is None else self.prepared.direct(input, h_0)
         return found
 
     def direct_cell(self, input: Tensor, h: Tensor | None) -> Tensor | None:
-        """One step [B, I] or [I], as `backends.cpu.direct_cell`."""
+        """One step [B, I] or [I], see `backends.cpu.direct_cell`."""
         found: Tensor | None = None if self.prepared is None else self.prepared.direct_cell(input, h)
         return found
 

@@ -91,7 +91,7 @@ def bias_from_concatenated(gate_bias: Tensor, candidate_bias: Tensor, order: str
 
 
 def fuse_biases(bias_ih: Tensor, bias_hh: Tensor) -> Tensor:
-    """The one bias [3H] that does what two do. Exact only for reset="before", where they are always added."""
+    """One bias [3H] that replaces two. Exact only for reset="before", which always adds them."""
     return bias_ih + bias_hh
 
 

@@ -96,7 +96,7 @@ def why_not(cell: "GRUCell", inputs: Any, training: bool) -> str | None:
 def _layer_call(
     self: "GRU", sequences: Tensor, initial_state: Any = None, mask: Any = None, training: bool = False
 ) -> Any:
-    """In the place of `GRU.call`: a plain call without what Keras prepares for its loop, which takes longer than a small GRU."""
+    """Replaces `GRU.call`. Skips Keras's preparations for its loop, which take longer than a small GRU."""
     cell = self.cell
     plain = initial_state is None and mask is None and not self.stateful and type(self).inner_loop is _inner_loop
     if not plain or cell.dropout or cell.recurrent_dropout or why_not(cell, sequences, training) is not None:
@@ -114,7 +114,7 @@ def _layer_call(
 def _inner_loop(
     self: "GRU", sequences: Tensor, initial_state: Any, mask: Any, training: bool = False
 ) -> tuple[Tensor, Tensor, list[Tensor]]:
-    """In the place of `GRU.inner_loop`: (last output [B, H], outputs [B, T, H] or [B, 1, H], [state [B, H]])."""
+    """Replaces `GRU.inner_loop`: (last output [B, H], outputs [B, T, H] or [B, 1, H], [state [B, H]])."""
     if why_not(self.cell, sequences, training) is not None:
         return _originals["inner_loop"](self, sequences, initial_state, mask, training=training)
     if training and self.cell.dropout:
@@ -144,7 +144,7 @@ def _inner_loop(
 
 
 def _call(self: "GRUCell", inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, Any]:
-    """In the place of `GRUCell.call`: the new state [B, H], twice, the second time nested as `states` is."""
+    """Replaces `GRUCell.call`: the new state [B, H], twice, the second time nested as `states` is."""
     if why_not(self, inputs, training) is not None:
         return _originals["call"](self, inputs, states, training=training)
     if training and self.dropout:
@@ -233,7 +233,7 @@ def _are_equal(ones: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
 
 
 def _is_watched() -> bool:
-    """Whether the call is traced, transformed or recorded, so that values cannot be compared."""
+    """Whether the call is traced, transformed or recorded: values cannot be compared then."""
     tracing = torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
     return (
         tracing or torch._C._len_torch_dispatch_stack() > 0 or torch._C._functorch.peek_interpreter_stack() is not None

@@ -203,7 +203,7 @@ class GRU(RNNWeights, Recurrent):
         return compute(input, h_0, weights, lengths, self.batch_first, self._options, resets, decay, return_states)
 
     def freeze(self, weights: str = "float32") -> "FrozenGRU":
-        """A layer for inference with a copy of the present weights, packed once.
+        """Returns a layer for inference with a copy of the present weights, packed once.
 
         Args:
             weights: how weight matrices are stored: "float32" (the same results, bit for bit), "bfloat16" or "int8".
@@ -352,7 +352,7 @@ class GRUCell(Recurrent):
 
 
 class FrozenGRU(FrozenSequence):
-    """A GRU for inference whose weights were packed once: `GRU.freeze` makes it, and the call is that of `GRU`.
+    """A GRU for inference with weights that are packed once. `GRU.freeze` makes it; it is called as `GRU` is.
 
     It has no parameters, and computes in float32. Its weights are buffers: those of a GRU by name and shape, the matrices in the
     format that `weights` names, and for int8 a scale for each row of a matrix in `..._scale`. Made directly, it has weights of
@@ -376,7 +376,7 @@ class FrozenGRU(FrozenSequence):
 
 
 class FrozenGRUCell(FrozenStep):
-    """One step of a frozen GRU: `GRUCell.freeze` makes it, and the call is that of `GRUCell`; see `FrozenGRU`.
+    """One step of a frozen GRU. `GRUCell.freeze` makes it; it is called as `GRUCell` is. See `FrozenGRU`.
 
     Args: as `GRUCell`, and `weights` as `FrozenGRU`.
     """

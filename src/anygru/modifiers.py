@@ -1,11 +1,11 @@
-"""What changes a step besides the weights, as the backends get it.
+"""What changes a step besides the weights: decay, masks, zoneout, in the form that backends take.
 
 With h the state before a step and d, c, k, m the values of a call that has them:
 
     h <- d * h                       decay: resets, GRU-D
     every product reads m * h        mask: recurrent dropout after Gal and Ghahramani
     n <- c * n                       candidate: recurrent dropout after Semeniuta et al.
-    h' = k * h + (1 - k) * h'        zoneout: h' as it would be without, and h kept in its place
+    h' = k * h + (1 - k) * h'        zoneout: keeps the share k of the old state
 
 A gradient goes to the decay alone; the others are drawn at random, or constant.
 """
@@ -32,7 +32,7 @@ class Modifiers(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of those that there are."""
+        """The names of the modifiers that are given."""
         return tuple([name for name, value in zip(self._fields, self, strict=True) if value is not None])
 
     @property
@@ -45,7 +45,7 @@ class Modifiers(NamedTuple):
         return cls(**dict(zip(names, tensors, strict=True)))
 
     def of_states(self, states: slice) -> "Modifiers":
-        """Those of some layers and directions."""
+        """The modifiers of some layers and directions."""
         return Modifiers(*(value if value is None or len(value) == 1 else value[states] for value in self))
 
     def like(self, input: Tensor) -> "Modifiers":

@@ -1,4 +1,4 @@
-"""Weights as a frozen layer stores them: float32 as they are, bfloat16, or int8 with a scale for each row.
+"""How a frozen layer stores weights: float32, bfloat16, or int8 with a scale for each row.
 
 int8 is symmetric: a value q of a row with scale s stands for q * s, q between -127 and 127. Biases stay float32.
 """
@@ -48,7 +48,7 @@ def quantize(tensor: Tensor, weights: str) -> Stored:
     greatest = tensor.abs().amax(1) if tensor.shape[1] else tensor.new_zeros(len(tensor))
     if not tensor.is_meta and not bool(torch.isfinite(greatest).all()):
         raise ArgumentError("int8 holds finite weights only, and one is infinite or NaN")
-    # A row of zeros, or of numbers whose 127th part is none any more, gets a scale that may divide.
+    # A row of zeros, or of numbers so small that a 127th underflows, gets a scale that is not 0.
     scale = (greatest / 127).clamp(min=torch.finfo(torch.float32).tiny)
     if tensor.is_meta:
         return Stored(tensor.to(torch.int8), scale)
@@ -93,11 +93,11 @@ def _rounded_together(weight: Tensor, scale: Tensor) -> Tensor:
 
 
 GREATEST = 32512.0
-"""What the greatest magnitude of a row becomes where the row is rounded to 16 bits; see csrc/int8_rows.hpp."""
+"""The 16-bit value of a row's greatest magnitude; see csrc/int8_rows.hpp."""
 
 
 def round_rows(rows: Tensor) -> Tensor:
-    """Rows of the input or the state as they meet int8 weights: rounded to 16 bits, but where one has an infinity or NaN."""
+    """Rows of the input or the state, rounded to 16 bits for int8 weights; rows with an infinity or NaN stay unchanged."""
     if rows.shape[-1] == 0:
         return rows
     greatest = rows.abs().amax(-1, keepdim=True)
@@ -118,7 +118,7 @@ def check(stored: Stored) -> list[tuple[str, str]]:
 
 
 def dequantize(stored: Stored) -> Tensor:
-    """The values that `stored` stands for; int8 and bfloat16 as float32, others in their own dtype."""
+    """The values of a stored weight; int8 and bfloat16 become float32, others keep their dtype."""
     values, scale = stored
     if scale is not None:
         return values.float() * scale.unsqueeze(1)

@@ -20,7 +20,7 @@ from .functional import check_norm, make_noise
 _MARK = "anygru.formula"
 """The key of the formula in a state_dict's metadata, if it is not torch's; checkpoints keep it, too."""
 FORMULA_ENTRY = "reset_before"
-"""The entry of a state_dict that tells the same, and that a plain copy of the tensors keeps; its value means nothing."""
+"""A state_dict entry that says the same and survives a plain copy of the tensors. Its value is unused."""
 
 
 _IN_OPTIONS = frozenset(
@@ -115,7 +115,7 @@ class Recurrent(nn.Module):
             self.register_buffer(FORMULA_ENTRY, torch.ones((), dtype=torch.uint8, device=device))
 
     def _make_options(self) -> Options:
-        """The options of a call, made anew when one of the attributes changes and not at every call, which would cost."""
+        """The options of a call. They are made when an attribute changes, since making them at every call would be slow."""
         formula = make_formula(self.reset, self.gate_activation, self.activation)
         dropout = self.dropout if self.training else 0.0
         norm = check_norm(self.norm) is not None
@@ -124,12 +124,12 @@ class Recurrent(nn.Module):
 
     @property
     def options(self) -> Options:
-        """What a call of the layer passes on besides tensors."""
+        """The arguments of a call besides tensors."""
         return self._options
 
     @property
     def formula(self) -> Formula:
-        """The formula as the functional form takes it."""
+        """The formula, as `functional.gru` takes it."""
         return self._options.formula
 
     def reset_parameters(self) -> None:
@@ -142,13 +142,13 @@ class Recurrent(nn.Module):
                 nn.init.uniform_(parameter, -bound, bound)
 
     def _adopt(self, weights: dict[str, Tensor]) -> None:
-        """Replaces the parameters: by the tensor where it is a parameter, else by one that shares the tensor's memory."""
+        """Replaces the parameters. A tensor that is no parameter becomes one that shares its memory."""
         for name, tensor in weights.items():
             shared = tensor if isinstance(tensor, nn.Parameter) else nn.Parameter(tensor.detach(), tensor.requires_grad)
             setattr(self, name, shared)
 
     def _current(self, names: Sequence[str]) -> list[Any]:
-        """Weights by name; parameters without nn.Module's slow attribute lookup."""
+        """Weights by name; finds parameters without nn.Module's slow attribute lookup."""
         own = self._parameters
         # A parametrized or weight-normalised weight is no parameter any more, but still an attribute.
         found = [own[name] if name in own else getattr(self, name) for name in names]

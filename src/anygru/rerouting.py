@@ -58,7 +58,7 @@ def start_everywhere(owner: object) -> None:
 
 
 def end_everywhere(owner: object | None = None) -> None:
-    """Take back what this owner, or with None every owner, started."""
+    """Undo `start_everywhere` for this owner, or for all owners if None."""
     with _lock:
         if owner is None:
             _everywhere.clear()
@@ -71,7 +71,7 @@ def is_everywhere() -> bool:
 
 
 class Mark:
-    """What an accelerated module carries. Copies and pickles of the module carry their own, which works on arrival."""
+    """Marks a module as accelerated. Each copy and pickle of the module has its own mark, which works as soon as it is loaded."""
 
     alive: "weakref.WeakSet[Mark]" = weakref.WeakSet()
 
@@ -85,10 +85,9 @@ class Mark:
 
 
 class _Route:
-    """Stands in a torch class in the place of `forward`, and gives a module torch's method or the one through anygru.
+    """A descriptor that replaces `forward` of a torch class. It returns torch's method, or the accelerated one, for each module.
 
-    Being no function but what yields one, it shows tools that look at a module (torch.jit.script, inspect, dynamo) a
-    method with torch's own code in both cases.
+    Both methods have torch's own code, so tools that inspect a module (torch.jit.script, inspect, dynamo) see what they expect.
     """
 
     def __init__(self, owner: type[nn.Module]) -> None:
@@ -214,11 +213,11 @@ _FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 
 def _ours(input: Tensor, h_0: Tensor, weights: Sequence[Tensor | None]) -> bool:
-    """Whether anygru computes this call; wrong arguments and calls that torch must see go to torch, which answers.
+    """Whether anygru computes this call. Wrong arguments, and calls that torch must see, go to torch.
 
-    That is: tensors of unlike dtype, device or class, an empty batch or sequence, autocast (which chooses dtypes inside
-    torch's kernel), and programs that watch or write down: tracing, exporting (to a file that shall not need anygru),
-    FakeTensor, FLOP counters and other dispatch modes.
+    These are: tensors that differ in dtype, device or class; an empty batch or sequence; autocast, which chooses dtypes inside
+    torch's kernel; tracing and exporting, whose results must not need anygru; FakeTensor, FLOP counters and other dispatch
+    modes.
     """
     if torch.compiler.is_compiling():
         if is_exporting():

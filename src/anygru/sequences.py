@@ -102,7 +102,7 @@ def _from_packed(packed: PackedSequence) -> Rows:
 
 
 def _check_packed(data: Tensor, batch_sizes: Tensor, order: Tensor | None) -> None:
-    """Refuses a PackedSequence that was put together by hand and does not hold together; torch's constructor does not look."""
+    """Refuses an inconsistent PackedSequence that was made by hand; torch's constructor does not check."""
     if data.dim() != 2:
         raise ArgumentError(f"a packed input's data must be [N, I], got {list(data.shape)}")
     if batch_sizes.dtype is not torch.int64 or batch_sizes.dim() != 1:
@@ -119,7 +119,7 @@ def _check_packed(data: Tensor, batch_sizes: Tensor, order: Tensor | None) -> No
     if order is None:
         return
     batch = sizes[0] if sizes else 0
-    # On another device the look at the numbers would have to wait for it, which a captured CUDA graph may not.
+    # Reading the numbers on another device would wait for it, which is not allowed while a CUDA graph is captured.
     if order.shape != (batch,) or (order.device.type == "cpu" and sorted(order.tolist()) != list(range(batch))):
         raise ArgumentError(
             f"a packed input's sorted_indices must hold each of the {batch} sequences once, got {_some(order.tolist())}"

@@ -90,7 +90,7 @@ class Stream:
     def refresh(self) -> None:
         """Copies the layer's parameters anew; the state stays, moved to their device and dtype.
 
-        The weights of a frozen layer are not copied, but taken as they are now.
+        The present weights of a frozen layer are shared, not copied.
         """
         layer = self.layer
         self._weights = weights = layer.stream_weights()
@@ -237,7 +237,7 @@ class Stream:
             )
 
     def _advance_in_place(self, x: Tensor, many: bool) -> Tensor | None:
-        """A whole step in one call of the backend; None if the backend cannot, or if x does not fit."""
+        """Fast path: one call of the backend checks and computes; None if it cannot, or if x does not fit."""
         if is_recorded():
             raise ArgumentError(
                 "a stream keeps its state outside the graph and cannot be traced; trace the layer instead"

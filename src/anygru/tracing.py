@@ -1,8 +1,8 @@
 """The operator as torch.compile and torch.export see it: one node, whatever the batch and the length.
 
-Eager calls do not come here, since a dispatched operator costs several microseconds a call that one step of a small GRU does
-not have. A traced graph holds `anygru::gru`, whose shapes follow from its input's, symbolic ones included; when the graph runs,
-the registry chooses the backend for the tensors at hand, as in an eager call.
+Eager calls do not come here: a dispatched operator costs several microseconds, which is much for one step of a small GRU. A
+traced graph holds `anygru::gru`, whose shapes follow from its input's, symbolic ones included. When the graph runs, the backend
+is chosen for the tensors at hand, as in an eager call.
 
 The operator takes three forms of batch: `[T, B, I]` alone; packed rows `[N, I]` with `sizes` [T], the rows of each step; and a
 padded batch `[T, B, I]` with `sizes` [B], the lengths. A padded batch is packed when the graph runs, since the number of rows
@@ -121,7 +121,7 @@ def problem_of(
 
 
 def own_results(output: Tensor, h_n: Tensor) -> tuple[Tensor, Tensor]:
-    """As a node returns them: neither its input nor a view, and in the layout of `fake_results`."""
+    """Results that a node may return: new tensors, no views, with the strides of `fake_results`."""
     return output.contiguous(), h_n.clone(memory_format=torch.contiguous_format)
 
 

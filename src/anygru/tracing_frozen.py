@@ -1,6 +1,6 @@
 """A frozen layer as torch.compile and torch.export see it: one node that holds the stored weights.
 
-The node packs them when it first runs, and keeps the packed copy for as long as the tensors live and stay as they are.
+The node packs them when it first runs, and keeps the packed copy until the tensors change or die.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _library.define(
     tags=torch.Tag.pt2_compliant_tag,
 )
 _packed = WeakTensorKeyDictionary()
-"""By the first tensor: (facts, what identifies the tensors as they were, the packed copy)."""
+"""Cache by the first tensor: (facts, identities and versions of the tensors, the packed copy)."""
 
 
 def run(

@@ -93,5 +93,5 @@ def direct(kind: str, name: str | None = None) -> Callable[..., Any] | None:
 
 
 def reasons(problem: Problem) -> dict[str, str | None]:
-    """Each backend's answer: None where it accepts, else why not."""
+    """For each backend the reason why it refuses, or None if it accepts."""
     return {name: load(name).refuse(problem) for name in NAMES}

@@ -1,7 +1,7 @@
-"""The native kernels on the CPU: forward, backward, and what a stream keeps packed.
+"""The native kernels on the CPU: forward, backward, and packed weights for streams.
 
 The kernels (`csrc/`, explained in docs/kernels.md) take addresses and sizes, so they neither compile nor link against torch.
-float32 and float64 go to them as they are; bfloat16 and float16 are converted, and computed in float32.
+They take float32 and float64; bfloat16 and float16 are converted to float32 and back.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def run(
     batch_sizes: Tensor | None,
     modifiers: Modifiers = NONE,
 ) -> tuple[Tensor, Tensor]:
-    """As `reference.run`."""
+    """See `reference.run`."""
     if problem.needs_grad:
         tensors = (input, h_0, *weights, *modifiers.present)
         return recorded.run(_KERNELS, problem, batch_sizes, None, *tensors)
@@ -58,10 +58,10 @@ def run(
 def direct(
     input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options: Options, needs_grad: bool
 ) -> tuple[Tensor, Tensor] | None:
-    """A dense call [T, B, I], checked and computed by the native module in one go.
+    """Fast path: the native module checks and computes a dense call [T, B, I] in one call.
 
-    None where it is no such call, or where anything about it is unusual or wrong: then the general way computes it, or says
-    what is wrong. The bits are those of the general way.
+    Returns None if anything about the call is unusual or wrong; the general path then computes it or raises. Both paths give
+    bit-identical results.
     """
     if native is None or not options.formula.standard:
         return None
@@ -79,7 +79,7 @@ def direct(
 def reserve_numel(
     problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
 ) -> Any:
-    """Elements, of the input's dtype, that `forward` keeps for `backward`; symbolic where the shapes are.
+    """How many elements of the input's dtype `forward` keeps for `backward`; symbolic if the shapes are.
 
     Four values a row and hidden unit (r, z, n and the candidate's share of the state), and the outputs of all layers but the
     last; with layer norm, the six normalised products of a unit and four factors a row. Computing in float32 for a half-wide
@@ -171,7 +171,7 @@ def backward(
         return [None if grad is None else grad.to(dtype) for grad in found]
     end = 2 + len(weights)
     if batch_sizes is None and not any(needs[end:]):
-        # One native call where it can be, since several spend much of a small call's time between them.
+        # One native call if possible: several would spend much of a small call's time between them.
         modifiers = cpu_calls.plain_modifiers(modifiers)
         whole = native.backward_of_layer(
             {

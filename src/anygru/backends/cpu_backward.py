@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from .. import _native
 
 PIECE_BYTES = 4 << 20
-"""Gradients of gates that are made before the products with them."""
+"""Size of the gate gradients that are computed before the products with them."""
 
 PIECE_ROWS = 2048
-"""At least so many rows, even where they are more bytes: every piece packs the recurrent weights again."""
+"""The least number of rows of a piece, even if they take more bytes, because every piece packs the recurrent weights again."""
 
 NORM_TILE = 4
 """Sequences whose gradients of gains and biases the kernels sum by themselves: norm_tile in csrc/call.hpp."""

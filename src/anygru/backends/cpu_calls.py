@@ -1,4 +1,4 @@
-"""Tensors on their way to the native module, and its forward pass."""
+"""Converts tensors to arguments of the native module, and calls its forward pass."""
 
 import functools
 from typing import TYPE_CHECKING, Any, cast
@@ -41,7 +41,7 @@ _reads_tensors = native is not None and native.set_tensor_types(_table, *_PLAIN)
 
 
 def address(tensor: Tensor, dtype: torch.dtype) -> Tensor | tuple[int, int]:
-    """A contiguous tensor as the native module takes it: itself where it can be read, else its address and size in bytes."""
+    """A contiguous tensor as an argument of the native module: the tensor if it can be read, else (address, size in bytes)."""
     if _reads_tensors and type(tensor) in _PLAIN and tensor.dtype is dtype and dtype.is_floating_point:
         return tensor
     if tensor.dtype is not dtype or not tensor.is_cpu or not tensor.is_contiguous():
@@ -53,7 +53,7 @@ def address(tensor: Tensor, dtype: torch.dtype) -> Tensor | tuple[int, int]:
 
 @functools.lru_cache(maxsize=64)
 def kind(bidirectional: bool, bias: bool, reverse: bool, norm: bool, reset: Reset) -> "_native.Kind":
-    """The native module's word for the facts that calls of one layer have in common."""
+    """The native module's object for what all calls of one layer share."""
     return native.Kind(bidirectional, bias, reset == "before", reverse, norm)
 
 
@@ -62,7 +62,7 @@ def kind_of(problem: Problem) -> "_native.Kind":
 
 
 def plain(tensor: Tensor) -> Tensor:
-    """The tensor, or a copy that lies in memory as it reads."""
+    """The tensor, or a copy that is contiguous, aligned and has no lazy negation."""
     tensor = tensor.resolve_neg() if tensor.is_neg() else tensor
     tensor = tensor if tensor.is_contiguous() else tensor.contiguous()
     return tensor.clone() if tensor.data_ptr() % tensor.element_size() else tensor
@@ -85,7 +85,7 @@ def describe(modifiers: Modifiers, dtype: torch.dtype) -> "_native.ModifiersCall
 
 
 def _strided(input: Tensor, dtype: torch.dtype) -> Tensor:
-    """A dense input as the kernels read it: in place where its rows are contiguous, also with the batch first."""
+    """A dense input that the kernels can read: unchanged if its rows are contiguous (steps or batch first), else a copy."""
     if not input.transpose(0, 1).is_contiguous():
         input = plain(input)
     elif input.is_neg() or input.data_ptr() % input.element_size():
@@ -106,7 +106,7 @@ def forward(
     reserve: Tensor | None,
     modifiers: Modifiers = NONE,
 ) -> None:
-    """Calls the native forward pass; weights: tensors, or what `native.pack` returned."""
+    """Calls the native forward pass. `weights` are tensors or the result of `native.pack`."""
     dtype = problem.dtype
     if isinstance(weights, (list, tuple)):
         weights = [plain(weight) for weight in weights]  # alive until the kernel is done

@@ -1,4 +1,4 @@
-"""One step of a cell, as loops over steps take it: one native call forward and one backward."""
+"""One step of a cell: one native call forward and one backward."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,7 +33,7 @@ def direct_cell(
 
 
 class _GRUCell(torch.autograd.Function):
-    """A step as one node of autograd. The gradients of the weights go to the weights, or by way of a loop's anchor."""
+    """A step as one node of autograd. Gradients go to the weights directly, or through the anchor of a loop."""
 
     @staticmethod
     def forward(
@@ -89,7 +89,7 @@ class _GRUCell(torch.autograd.Function):
 def _gradients_of_step(
     formula: Formula, grad: Tensor, input: Tensor, h: Tensor | None, weights: Sequence[Tensor], needs: Sequence[bool]
 ) -> list[Tensor | None]:
-    """Gradients for (input, h, *weights) by operations of torch, which can be differentiated again."""
+    """Gradients for (input, h, *weights), computed by torch, so that they can be differentiated again."""
 
     def whole(tensor: Tensor) -> Tensor:
         return tensor.reshape(1, -1, tensor.shape[-1])

@@ -64,14 +64,14 @@ class Prepared:
         return found
 
     def direct(self, input: Tensor, h_0: Tensor | None) -> tuple[Tensor, Tensor] | None:
-        """As the backend's `direct`; None also where the input does not fit these weights."""
+        """See `cpu.direct`; also returns None if the input does not fit these weights."""
         found: tuple[Tensor, Tensor] | None = native.dense(
             input, h_0, self._packed, self._kind, torch.get_num_threads(), False
         )
         return found
 
     def direct_cell(self, input: Tensor, h: Tensor | None) -> Tensor | None:
-        """As the backend's `direct_cell`; None also where the input does not fit these weights."""
+        """See `cpu_cell.direct_cell`; also returns None if the input does not fit these weights."""
         found: Tensor | None = native.cell(input, h, self._packed, self._kind, torch.get_num_threads(), False)
         return found
 

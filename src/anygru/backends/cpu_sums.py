@@ -19,11 +19,11 @@ from torch import Tensor
 from .cpu_calls import address, native
 
 MOST_ROWS = 256
-"""Rows that wait for the product: enough for its full speed."""
+"""The number of rows that are collected before a product: enough for its full speed."""
 
 
 class Loop:
-    """The steps that use the same weights and whose graphs are alive. They hold it; nothing else does."""
+    """The steps that use the same weights and whose graphs are alive. Only they keep it alive."""
 
     __slots__ = ("__weakref__", "anchor", "kind", "sums", "weights")
 
@@ -45,7 +45,7 @@ class Loop:
         )
 
     def is_wanted(self) -> bool:
-        """Whether the backward pass that is going on will call the anchor."""
+        """Whether the current backward pass will call the anchor."""
         node = None if self.anchor is None else self.anchor.grad_fn
         return node is not None and torch._C._will_engine_execute_node(node)
 
@@ -74,7 +74,7 @@ _loops: WeakValueDictionary[int, Loop] = WeakValueDictionary()
 
 
 def loop_of(weights: Sequence[Tensor], kind: Any) -> Loop | None:
-    """The loop that a step belongs to, with an anchor from the second step on; None where the weights are no plain leaves."""
+    """The loop that a step belongs to, with an anchor from the second step on; None if a weight is not a leaf."""
     key = id(weights[0])
     loop = _loops.get(key)
     if loop is not None and loop.fits(weights, kind):
@@ -103,7 +103,7 @@ class _Anchor(torch.autograd.Function):
 
 
 class _Sums:
-    """Gradients of the weights in one backward pass: rows that are not multiplied yet, and the sums of others."""
+    """Gradients of the weights in one backward pass: rows that still wait for their product, and sums of finished products."""
 
     def __init__(self, weights: Sequence[Tensor], kind: Any) -> None:
         self.kind = kind
@@ -160,7 +160,7 @@ class _Sums:
         self.terms, self.rows = [], 0
 
     def gradients(self) -> list[Tensor | None]:
-        """Those of all weights."""
+        """The gradients of all weights."""
         self.multiply()
         found: list[Tensor | None] = [*self.sums]
         if not found:

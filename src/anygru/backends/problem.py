@@ -32,10 +32,10 @@ class Options(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What a backend may look at to take or refuse a call. Hashable: choices are remembered by it.
+    """The facts by which a backend accepts or refuses a call. Hashable, so that choices can be cached.
 
-    Dropout between layers is not here: a call that needs it is run layer by layer by `functional.gru`, so that no backend
-    draws random numbers.
+    Dropout between layers is not among them: `execution` runs such a call layer by layer, so that no backend draws random
+    numbers.
     """
 
     device_type: str
@@ -47,20 +47,20 @@ class Problem(NamedTuple):
     empty: bool
     """There is nothing to compute, since no sequence, no step or no feature came."""
     needs_grad: bool
-    """A gradient will be asked of the result."""
+    """The result needs a gradient."""
     transformed: bool
-    """Under torch.func (vmap, grad, jvp), forward-mode AD, a dispatch mode, or with tensors that are no plain storage."""
+    """The call runs under torch.func, forward-mode AD or a dispatch mode, or a tensor's subclass intercepts operators."""
     recorded: bool = False
     """torch.jit.trace or the legacy ONNX exporter records the operations of torch that the call makes."""
     modified: tuple[str, ...] = ()
     """The names of the modifiers (`modifiers.py`) that the call has."""
     rounds_rows: bool = False
-    """Rows of inputs and states are rounded to 16 bits, as the kernels of int8 weights do it."""
+    """Rows of inputs and states are rounded to 16 bits, as in the kernels for int8 weights."""
 
 
 @cache
 def plain_problem(formula: Formula, facts: tuple[bool, ...], weights: int, dtype: torch.dtype) -> Problem:
-    """The problem of a dense call, with gradients, that has so many weights; `facts` are the layout's but for the layers."""
+    """The problem of a dense call with gradients; `facts`: the fields of `Layout` after num_layers; `weights`: how many."""
     one = Layout(1, *facts)
     layout = one._replace(num_layers=weights // one.per_layer)
     return Problem("cpu", dtype, layout, formula, ragged=False, empty=False, needs_grad=True, transformed=False)

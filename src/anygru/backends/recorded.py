@@ -26,9 +26,9 @@ def run(
     found: tuple[Tensor, Tensor, Tensor] | None,
     *tensors: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """Output and h_n, with their way back to input, h_0, the weights and the modifiers (`tensors`).
+    """Output and h_n, connected by autograd to input, h_0, the weights and the modifiers (`tensors`).
 
-    found: what the forward pass returned, if it has been computed already.
+    found: the result of the forward pass, if it was computed before.
     """
     results: tuple[Tensor, Tensor] = _GRU.apply(kernels, problem, batch_sizes, found, *tensors)  # type: ignore[no-untyped-call]
     return results
@@ -69,7 +69,7 @@ class _GRU(torch.autograd.Function):
         problem, needs = ctx.problem, ctx.needs_input_grad[4:]
         call = _Operands.of(problem, ctx.batch_sizes, tensors)
         grad_output, grad_h_n = grads
-        # Differentiated again, or many at once: only operations of torch can do that.
+        # Second derivatives and batched gradients need plain operations of torch.
         if torch.is_grad_enabled() or are_batched(grads):
             grad_output = torch.zeros_like(output) if grad_output is None else grad_output
             grad_h_n = torch.zeros_like(call.h_0) if grad_h_n is None else grad_h_n

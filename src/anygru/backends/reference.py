@@ -70,7 +70,7 @@ def gradients(
     needs: Sequence[bool],
     modifiers: Modifiers = NONE,
 ) -> list[Tensor | None]:
-    """Gradients for input, h_0, each weight and each modifier that is given, in that order; differentiable again in grad mode.
+    """Gradients for input, h_0, each weight and each given modifier, in that order; differentiable again in grad mode.
 
     It is how a fused kernel, whose own backward cannot be differentiated, supports double backward: the forward is computed
     anew from the same tensors in a form that autograd can walk.
