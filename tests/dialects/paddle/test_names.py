@@ -1,8 +1,12 @@
 """What a refused name says."""
 
+import importlib
+import sys
+
 import pytest
 
 import anygru.dialects.paddle as paddle
+from anygru.dialects._hook.finder import DialectFinder
 
 
 def test_a_refusal_names_the_torch_way():
@@ -53,3 +57,16 @@ def test_structures_are_flattened_and_packed():
         layers_utils.pack_sequence_as(nest, [1])
     with pytest.raises(TypeError, match="sequence type"):
         layers_utils.assert_same_structure([1], (1,))
+
+
+@pytest.mark.parametrize("name", ["device.cuda.graphs", "io.dataloader.fetcher", "distributed.fleet.layers.mpu.mp_ops"])
+def test_internal_modules_can_be_imported(name, monkeypatch):
+    monkeypatch.setattr(sys, "meta_path", [DialectFinder(), *sys.meta_path])
+    known = set(sys.modules)
+    try:
+        found = importlib.import_module(f"paddle.{name}")
+        with pytest.raises(NotImplementedError, match="not covered"):
+            found.Anything()
+    finally:
+        for each in [each for each in set(sys.modules) - known if each.partition(".")[0] == "paddle"]:
+            del sys.modules[each]

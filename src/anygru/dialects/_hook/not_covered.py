@@ -122,6 +122,9 @@ def cover(package: str) -> None:
     """
     dialect = package.removeprefix(PACKAGE + ".").partition(".")[0]
     with_paths = {path.rpartition(".")[0] for path in names(dialect).paths}
+    with_paths |= {
+        name for name, below in names(dialect).refused.items() if any(each.is_module for each in below.values())
+    }
     for name, module in list(sys.modules.items()):
         if (name + ".").startswith(package + ".") and isinstance(module, ModuleType):
             vars(module).setdefault("__getattr__", refuser(_original(name)))
