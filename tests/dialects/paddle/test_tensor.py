@@ -324,3 +324,11 @@ def test_arange_adds_the_step_in_the_dtype():
 def test_there_are_no_shifts():
     with pytest.raises(TypeError, match="unsupported operand type"):
         paddle.to_tensor([1]) << 1
+
+
+def test_ufuncs_of_numpy_refuse_tensors():
+    x = paddle.to_tensor([1.0, 4.0])
+    with pytest.raises(TypeError, match="does not support ufuncs"):
+        np.exp(x)
+    assert isinstance(np.array([1.0, 2.0], "float32") + x, paddle.Tensor)
+    np.testing.assert_allclose(np.sqrt(x.numpy()), x.sqrt())
