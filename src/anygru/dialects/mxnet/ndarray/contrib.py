@@ -13,6 +13,9 @@ from .updates import CONTRIB
 boolean_mask = FUNCTIONS["_contrib_boolean_mask"]
 arange_like = FUNCTIONS["_contrib_arange_like"]
 div_sqrt_dim = FUNCTIONS["_contrib_div_sqrt_dim"]
+quadratic, gradientmultiplier = FUNCTIONS["_contrib_quadratic"], FUNCTIONS["_contrib_gradientmultiplier"]
+round_ste, sign_ste, index_copy = (FUNCTIONS[f"_contrib_{_name}"] for _name in ("round_ste", "sign_ste", "index_copy"))
+AdaptiveAvgPooling2D = FUNCTIONS["_contrib_AdaptiveAvgPooling2D"]
 ctc_loss = CTCLoss = FUNCTIONS["CTCLoss"]
 adamw_update, mp_adamw_update = CONTRIB["adamw_update"], CONTRIB["mp_adamw_update"]
 multi_adamw_update, multi_mp_adamw_update = CONTRIB["multi_adamw_update"], CONTRIB["multi_mp_adamw_update"]

@@ -62,6 +62,8 @@ DRAWS: dict[str, tuple[dict[str, Any], str]] = {
     "poisson": ({"lam": 1}, "Poisson with a rate."),
     "exponential": ({"scale": 1}, "Exponential with a mean."),
     "gamma": ({"alpha": 1, "beta": 1}, "Gamma with a shape `alpha` and a scale `beta`."),
+    "negative_binomial": ({"k": 1, "p": 1}, "Failures before `k` successes of probability `p`."),
+    "generalized_negative_binomial": ({"mu": 1, "alpha": 1}, "Negative binomial with a mean and a dispersion."),
     "randint": ({"low": None, "high": None}, "Whole numbers of [low, high), int32."),
 }
 
@@ -94,7 +96,9 @@ def _distribution(name: str) -> Callable[..., NDArray]:
     return function
 
 
-uniform, normal, poisson, exponential, gamma, randint = map(_distribution, DRAWS)
+uniform, normal, poisson, exponential, gamma, negative_binomial, generalized_negative_binomial, randint = map(
+    _distribution, DRAWS
+)
 
 
 def randn(*shape: int, **kwargs: Any) -> NDArray:

@@ -9,6 +9,7 @@ from . import (
     linalg,
     losses,
     neural,
+    pictures_and_densities,
     random,
     recurrent,
     reduce,

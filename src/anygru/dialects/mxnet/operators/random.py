@@ -53,6 +53,39 @@ def _poisson(lam: float = 1.0, shape: Sizes = None, ctx: ContextLike = None, dty
     return torch.poisson(torch.full_like(_blank(shape, ctx, dtype), lam))
 
 
+def _negative_binomial(count: Tensor, fail: Tensor) -> Tensor:
+    """How many failures there are, of probability `fail` over that of the other, before `count` successes."""
+    return torch.poisson(torch._standard_gamma(count) * fail)
+
+
+@operator("_random_negative_binomial", "random_negative_binomial", inputs=0)
+def _random_negative_binomial(
+    k: float = 1.0, p: float = 1.0, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None
+) -> Tensor:
+    blank = _blank(shape, ctx, dtype)
+    return _negative_binomial(torch.full_like(blank, k), torch.full_like(blank, (1 - p) / p))
+
+
+@operator("_random_generalized_negative_binomial", "random_generalized_negative_binomial", inputs=0)
+def _random_generalized_negative_binomial(
+    mu: float = 1.0, alpha: float = 1.0, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None
+) -> Tensor:
+    blank = _blank(shape, ctx, dtype)
+    return _negative_binomial(torch.full_like(blank, 1 / alpha), torch.full_like(blank, mu * alpha))
+
+
+@operator("_sample_negative_binomial", "sample_negative_binomial", inputs=2)
+def _sample_negative_binomial(k: Tensor, p: Tensor, shape: Sizes = None, dtype: DtypeLike = None) -> Tensor:
+    sizes = _sampled(shape)
+    return _negative_binomial(_spread(k, sizes).contiguous(), _spread((1 - p) / p, sizes))
+
+
+@operator("_sample_generalized_negative_binomial", "sample_generalized_negative_binomial", inputs=2)
+def _sample_generalized(mu: Tensor, alpha: Tensor, shape: Sizes = None, dtype: DtypeLike = None) -> Tensor:
+    sizes = _sampled(shape)
+    return _negative_binomial(_spread(1 / alpha, sizes).contiguous(), _spread(mu * alpha, sizes))
+
+
 @operator("_random_randint", "random_randint", inputs=0)
 def _randint(low: int, high: int, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = "int32") -> Tensor:
     kind = torch.int32 if dtype in (None, "None") else torch_dtype(dtype)

@@ -9,6 +9,9 @@ from .register import FUNCTIONS
 boolean_mask = FUNCTIONS["_contrib_boolean_mask"]
 arange_like = FUNCTIONS["_contrib_arange_like"]
 div_sqrt_dim = FUNCTIONS["_contrib_div_sqrt_dim"]
+quadratic, gradientmultiplier = FUNCTIONS["_contrib_quadratic"], FUNCTIONS["_contrib_gradientmultiplier"]
+round_ste, sign_ste, index_copy = (FUNCTIONS[f"_contrib_{_name}"] for _name in ("round_ste", "sign_ste", "index_copy"))
+AdaptiveAvgPooling2D = FUNCTIONS["_contrib_AdaptiveAvgPooling2D"]
 ctc_loss = CTCLoss = FUNCTIONS["CTCLoss"]
 adamw_update = scaled(FUNCTIONS["_adamw_update"], 4, lambda number: FUNCTIONS["_full"](shape=(1,), value=number))
 mp_adamw_update = scaled(FUNCTIONS["_mp_adamw_update"], 5, lambda number: FUNCTIONS["_full"](shape=(1,), value=number))

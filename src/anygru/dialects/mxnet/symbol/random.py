@@ -21,7 +21,9 @@ def _distribution(name: str) -> Callable[..., Symbol]:
     return function
 
 
-uniform, normal, poisson, exponential, gamma, randint = map(_distribution, DRAWS)
+uniform, normal, poisson, exponential, gamma, negative_binomial, generalized_negative_binomial, randint = map(
+    _distribution, DRAWS
+)
 multinomial, shuffle = FUNCTIONS["_sample_multinomial"], FUNCTIONS["_shuffle"]
 uniform_like, normal_like = FUNCTIONS["uniform_like"], FUNCTIONS["normal_like"]
 

@@ -1,0 +1,137 @@
+"""Operators that seldom stand beside a recurrent network: rearranged pictures, densities of draws, gradients as they are."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch import distributions as laws
+from torch.nn import functional
+
+from ..base import Sizes
+from .registry import operator, truth
+
+
+def _pair(value: Sizes, default: int) -> tuple[int, ...]:
+    sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    return tuple(int(size) for size in sizes if size is not None) or (default, default)
+
+
+@operator("depth_to_space")
+def _depth_to_space(data: Tensor, block_size: int) -> Tensor:
+    n, c, h, w = data.shape
+    b = int(block_size)
+    return data.reshape(n, b, b, c // b**2, h, w).permute(0, 3, 4, 1, 5, 2).reshape(n, c // b**2, h * b, w * b)
+
+
+@operator("space_to_depth")
+def _space_to_depth(data: Tensor, block_size: int) -> Tensor:
+    n, c, h, w = data.shape
+    b = int(block_size)
+    return data.reshape(n, c, h // b, b, w // b, b).permute(0, 3, 5, 1, 2, 4).reshape(n, c * b**2, h // b, w // b)
+
+
+@operator("im2col")
+def _im2col(data: Tensor, kernel: Sizes, stride: Sizes = None, dilate: Sizes = None, pad: Sizes = None) -> Tensor:
+    return functional.unfold(data, _pair(kernel, 1), _pair(dilate, 1), _pair(pad, 0), _pair(stride, 1))
+
+
+@operator("col2im")
+def _col2im(
+    data: Tensor, output_size: Sizes, kernel: Sizes, stride: Sizes = None, dilate: Sizes = None, pad: Sizes = None
+) -> Tensor:
+    sizes = _pair(output_size, 1), _pair(kernel, 1)
+    return functional.fold(data, *sizes, _pair(dilate, 1), _pair(pad, 0), _pair(stride, 1))
+
+
+@operator("LRN", alike=True)
+def _lrn(data: Tensor, nsize: int, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0) -> Tensor:
+    return functional.local_response_norm(data, int(nsize), alpha, beta, knorm)
+
+
+@operator("_contrib_AdaptiveAvgPooling2D")
+def _adaptive_pooling(data: Tensor, output_size: Sizes = 1) -> Tensor:
+    sizes = _pair(output_size, 1)
+    return functional.adaptive_avg_pool2d(data, (sizes[0], sizes[-1]))
+
+
+@operator("khatri_rao")
+def _khatri_rao(*args: Tensor) -> Tensor:
+    """Products of the columns' elements, each with each."""
+    result = args[0]
+    for factor in args[1:]:
+        result = (result.unsqueeze(1) * factor).reshape(-1, factor.shape[1])
+    return result
+
+
+@operator("_contrib_quadratic", alike=True)
+def _quadratic(data: Tensor, a: float = 0.0, b: float = 0.0, c: float = 0.0) -> Tensor:
+    return a * data * data + b * data + c
+
+
+@operator("_contrib_round_ste", alike=True)
+def _round_ste(data: Tensor) -> Tensor:
+    return data + (torch.sign(data) * torch.floor(data.abs() + 0.5) - data).detach()
+
+
+@operator("_contrib_sign_ste", alike=True)
+def _sign_ste(data: Tensor) -> Tensor:
+    return data + (torch.sign(data) - data).detach()
+
+
+@operator("_contrib_gradientmultiplier", alike=True)
+def _gradient_multiplier(data: Tensor, scalar: float = 1.0) -> Tensor:
+    return data.detach() + (data - data.detach()) * scalar
+
+
+@operator("_contrib_index_copy", inputs=3)
+def _index_copy(old_tensor: Tensor, index_vector: Tensor, new_tensor: Tensor) -> Tensor:
+    return old_tensor.index_copy(0, index_vector.long(), new_tensor)
+
+
+@operator("fill_element_0index", inputs=3)
+def _fill_element(lhs: Tensor, mhs: Tensor, rhs: Tensor) -> Tensor:
+    return lhs.scatter(1, rhs.long().unsqueeze(1), mhs.unsqueeze(1))
+
+
+def _places(size: int, offset: int, lower: Any) -> tuple[Tensor, Tensor]:
+    below = truth(lower) if offset == 0 else offset < 0
+    rows, columns = torch.tril_indices(size, size, offset if below else -offset)
+    return (rows, columns) if below else (columns, rows)
+
+
+@operator("_linalg_extracttrian", "linalg_extracttrian")
+def _extract_triangle(A: Tensor, offset: int = 0, lower: bool = True) -> Tensor:
+    rows, columns = _places(A.shape[-1], int(offset), lower)
+    return A[..., rows, columns]
+
+
+def _densities(name: str, law: Callable[..., Any], count: int) -> None:
+    def of(sample: Tensor, *parameters: Tensor, is_log: Any = False) -> Tensor:
+        spread = [p.reshape(p.shape + (1,) * (sample.dim() - p.dim())) for p in parameters]
+        density = law(*spread).log_prob(sample)
+        return density if truth(is_log) else density.exp()
+
+    def one(sample: Tensor, first: Tensor, is_log: bool = False) -> Tensor:
+        return of(sample, first, is_log=is_log)
+
+    def two(sample: Tensor, first: Tensor, second: Tensor, is_log: bool = False) -> Tensor:
+        return of(sample, first, second, is_log=is_log)
+
+    operator(f"_random_pdf_{name}", f"random_pdf_{name}", inputs=1 + count)(one if count == 1 else two)
+
+
+for _name, _law, _count in (
+    ("normal", lambda mean, deviation: laws.Normal(mean, deviation, validate_args=False), 2),
+    ("uniform", lambda low, high: laws.Uniform(low, high, validate_args=False), 2),
+    ("exponential", lambda rate: laws.Exponential(rate, validate_args=False), 1),
+    ("poisson", lambda rate: laws.Poisson(rate, validate_args=False), 1),
+    ("gamma", lambda alpha, beta: laws.Gamma(alpha, beta, validate_args=False), 2),
+    ("negative_binomial", lambda k, p: laws.NegativeBinomial(k, 1 - p, validate_args=False), 2),
+    (
+        "generalized_negative_binomial",
+        lambda mu, alpha: laws.NegativeBinomial(1 / alpha, mu * alpha / (1 + mu * alpha), validate_args=False),
+        2,
+    ),
+):
+    _densities(_name, _law, _count)
