@@ -74,6 +74,12 @@ def test_a_table_that_cannot_be_forecast_is_named(tmp_path, rows, options, words
         series.read(str(path), None, options.get("group"), options.get("targets", []))
 
 
+def test_a_target_named_twice_is_one(tmp_path):
+    pytest.importorskip("polars")
+    path = write(tmp_path / "t.csv", [[1, "a", 2, 3], [2, "a", 4, 5]])
+    assert series.read(str(path), None, None, ["heat", "heat"]).channels == ("heat",)
+
+
 @pytest.mark.parametrize(
     ("name", "contents"), [("t.parquet", b"PAR1 nothing"), ("t.csv", b""), ("t.csv", b"a,b\n1,2,3,4\n")]
 )

@@ -71,7 +71,7 @@ def read(path: str, time: str | None, group: str | None, targets: Sequence[str])
         if name not in columns:
             raise UsageError(f"{path!r} has no column {name!r}; it has {', '.join(map(repr, columns[:20]))}")
     numeric = [name for name in columns if frame[name].dtype.is_numeric() and name not in (time, group)]
-    channels = list(targets) or numeric
+    channels = list(dict.fromkeys(targets)) or numeric
     if not channels:
         raise UsageError(f"{path!r} has no numeric column to forecast")
     for name in channels:
