@@ -80,6 +80,13 @@ def test_buckets_share_parameters_and_the_optimizer():
         seen.append(metric.get()[1])
     assert np.allclose(seen, [0.75493002, 0.66997319, 0.72806561, 0.66714478], atol=1e-5)
     assert np.allclose(sums(module), [0.05531, 0.08638, 0.06979, -0.15293, -0.48775, -0.70647], atol=2e-5)
+    metric = mx.metric.CrossEntropy()
+    module.update_metric(metric, [batch.label], pre_sliced=True)
+    assert metric.get()[1] == seen[-1]
+    before = sums(module)
+    module.bind([("data", (5, 4, 2))], [("softmax_label", (5,))], force_rebind=True)
+    assert module.data_shapes[0].shape == (5, 4, 2)
+    assert sums(module) == before
 
 
 def test_gradients_of_the_data_and_errors():

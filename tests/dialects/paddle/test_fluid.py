@@ -110,10 +110,10 @@ def test_rates_move_on_at_each_step(make, rates):
     assert sgd._global_learning_rate().shape == [1]
 
 
-def append_op(kind, inputs, **outputs):
+def append_op(kind, inputs, attrs=None, **outputs):
     helper = fluid.Layer()._helper
     made = {name: helper.create_variable_for_type_inference(dtype) for name, dtype in outputs.items()}
-    helper.append_op(type=kind, inputs=inputs, outputs={name: [each] for name, each in made.items()}, attrs={})
+    helper.append_op(type=kind, inputs=inputs, outputs={name: [each] for name, each in made.items()}, attrs=attrs)
     return list(made.values())
 
 
@@ -148,6 +148,32 @@ def test_chain_crf_against_all_paths():
 def test_operators_that_are_not_there_say_so():
     with pytest.raises(NotImplementedError, match="'warpctc' in append_op is not covered"):
         append_op("warpctc", {}, Loss="float32")
+    with pytest.raises(NotImplementedError, match="'relu' with the attribute 'threshold' is not covered"):
+        append_op("relu", {"X": [var(X)]}, {"threshold": 6.0}, Out="float32")
+    (rows,) = append_op("softmax", {"X": [var(X)]}, {"axis": 0, "use_cudnn": False}, Out="float32")
+    np.testing.assert_allclose(rows.numpy().sum(0), 1.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("full", {"shape": [1], "fill_value": 2.0, "stop_gradient": False}),
+        ("randn", {"shape": [1], "out": X}),
+        ("randint", {"low": 0, "high": 3, "seed": 5}),
+        ("eye", {"num_rows": 2, "batch_shape": [3]}),
+        ("reshape", {"x": X, "shape": [-1], "actual_shape": [3, 2]}),
+    ],
+)
+def test_arguments_that_would_have_no_effect_are_refused(name, given):
+    with pytest.raises(NotImplementedError, match=rf"fluid\.layers\.{name}\({list(given)[-1]}=\.\.\.\) is not covered"):
+        getattr(L, name)(**given)
+    del given[list(given)[-1]]
+    getattr(L, name)(**{key: var(value) if value is X else value for key, value in given.items()})
+
+
+def test_a_pool_is_of_maxima_or_means():
+    with pytest.raises(ValueError, match="pool_type"):
+        L.adaptive_pool2d(var(X.reshape(1, 1, *X.shape)), 1, "min")
 
 
 def test_chunks():

@@ -44,12 +44,13 @@ class BucketingModule(BaseModule):
         self, data_shapes: list, label_shapes: list | None = None, for_training: bool = True, **kwargs: Any
     ) -> None:
         """Allocate for the default bucket."""
-        if self.binded and not kwargs.pop("force_rebind", False):
+        again = kwargs.pop("force_rebind", False)
+        if self.binded and not again:
             self.logger.warning("Already bound, ignoring bind()")
             return
-        kwargs.pop("force_rebind", None)
         self._bound = {"for_training": for_training, **kwargs}
-        self._current.bind(data_shapes, label_shapes, for_training, **kwargs)
+        self._current = self._modules.get(self._default, self._current)
+        self._current.bind(data_shapes, label_shapes, for_training, force_rebind=again, **kwargs)
         self._modules = {self._default: self._current}
         self.binded, self.for_training = True, for_training
 
@@ -92,4 +93,4 @@ class BucketingModule(BaseModule):
 
     def update_metric(self, eval_metric: EvalMetric, labels: list, pre_sliced: bool = False) -> None:
         """Tell a metric the last outputs and these labels."""
-        self._current.update_metric(eval_metric, labels)
+        self._current.update_metric(eval_metric, labels, pre_sliced)

@@ -105,10 +105,10 @@ class Module(BaseModule):
         grad_req: str = "write",
     ) -> None:
         """Allocate for inputs of these shapes: descriptions, or pairs of name and shape."""
-        held = self.get_params() if self.binded and self.params_initialized else self._loaded
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")
             return
+        held = self.get_params() if self.binded and self.params_initialized else self._loaded
         self.data_shapes, self.label_shapes = (
             [d if isinstance(d, DataDesc) else DataDesc(*d) for d in shapes or ()]
             for shapes in (data_shapes, label_shapes)
@@ -266,7 +266,8 @@ class Module(BaseModule):
         return gradients if merge_multi_context else [[gradient] for gradient in gradients]
 
     def update_metric(self, eval_metric: EvalMetric, labels: list, pre_sliced: bool = False) -> None:
-        """Tell a metric the last outputs and these labels."""
+        """Tell a metric the last outputs and these labels; `pre_sliced` ones are a list of a list for each context."""
+        labels = labels[0] if pre_sliced else labels
         named = dict(zip((d.name for d in self.label_shapes), labels or (), strict=False))
         eval_metric.update_dict(named, dict(zip(self.output_names, self.get_outputs(), strict=True)))
 
@@ -292,7 +293,7 @@ class Module(BaseModule):
         self, prefix: str, epoch: int, save_optimizer_states: bool = False, remove_amp_cast: bool = True
     ) -> None:
         """Write the symbol, the parameters and, if asked for, the optimizer's states."""
-        save_checkpoint(prefix, epoch, self.symbol, *self.get_params())
+        save_checkpoint(prefix, epoch, self.symbol, *self.get_params(), remove_amp_cast)
         if save_optimizer_states:
             path = f"{prefix}-{epoch:04d}.states"
             self.save_optimizer_states(path)

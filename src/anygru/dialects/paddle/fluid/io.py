@@ -25,7 +25,7 @@ Generator = Callable[[], Iterable[Any]]
 class _GeneratorLoader:
     """Batches of a generator; `set_sample_generator` and its like say what it yields."""
 
-    def __init__(self, return_list: bool = True) -> None:
+    def __init__(self) -> None:
         self._batches: Callable[[], Iterator[list[torch.Tensor]]] | None = None
 
     def set_batch_generator(self, reader: Generator, places: Any = None) -> "_GeneratorLoader":

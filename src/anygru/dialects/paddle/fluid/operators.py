@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..._hook.not_covered import not_covered
 from ..base.layer_helper import LayerHelper
 from .layers import crf, functions
 
@@ -29,10 +30,18 @@ def _chunks(inputs: Inputs, attrs: Inputs) -> Inputs:
 
 
 def _of_layers(name: str, arguments: str, options: str = "") -> Any:
-    """The operator computed by a function of `fluid.layers.functions`: its inputs in order, and the attributes that it takes."""
+    """The operator computed by a function of `fluid.layers.functions`: its inputs in order, and the attributes that it takes.
+
+    It refuses other attributes but those that choose a library.
+    """
     function = getattr(functions, name)
 
     def operator(inputs: Inputs, attrs: Inputs) -> Inputs:
+        unknown = attrs.keys() - options.split() - {"use_cudnn", "use_mkldnn"}
+        if unknown:
+            raise not_covered(
+                f"paddle's operator {name!r} with the attribute {min(unknown)!r}", f"paddle.fluid.layers.{name}"
+            )
         values = [inputs[key] if name in ("concat", "sum") else _first(inputs[key]) for key in arguments.split()]
         return {"Out": function(*values, **{key: attrs[key] for key in options.split() if key in attrs})}
 
@@ -46,18 +55,8 @@ LayerHelper.operators["mul"] = _of_layers("mul", "X Y", "x_num_col_dims y_num_co
 LayerHelper.operators["concat"] = _of_layers("concat", "X", "axis")
 for _name in ("add", "sub", "mul", "div", "max", "min", "pow"):
     LayerHelper.operators[f"elementwise_{_name}"] = _of_layers(f"elementwise_{_name}", "X Y", "axis")
-for _name in (
-    "relu",
-    "sigmoid",
-    "softmax",
-    "tanh",
-    "mean",
-    "square",
-    "sqrt",
-    "exp",
-    "log",
-    "abs",
-    "gelu",
-    "leaky_relu",
-):
+LayerHelper.operators["softmax"] = _of_layers("softmax", "X", "axis")
+LayerHelper.operators["leaky_relu"] = _of_layers("leaky_relu", "X", "alpha")
+LayerHelper.operators["gelu"] = _of_layers("gelu", "X", "approximate")
+for _name in ("relu", "sigmoid", "tanh", "mean", "square", "sqrt", "exp", "log", "abs"):
     LayerHelper.operators[_name] = _of_layers(_name, "X")

@@ -113,6 +113,8 @@ def nearest(input: torch.Tensor, out_shape: Any, scale: Any, data_format: str) -
 
 
 def adaptive_pool2d(input: torch.Tensor, pool_size: Any, pool_type: str = "max", require_index: bool = False) -> Any:
+    if pool_type not in ("max", "avg"):
+        raise ValueError(f"Unknown pool_type: '{pool_type}'. It can only be 'max' or 'avg'.")
     if pool_type == "avg":
         return pooling.adaptive_avg_pool2d(input, pool_size)
     return pooling.adaptive_max_pool2d(input, pool_size, require_index)

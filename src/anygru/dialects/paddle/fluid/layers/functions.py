@@ -88,7 +88,7 @@ def create_global_var(
 
 _REDUCED = "input>x dim>axis=None keep_dim>keepdim=False name=None"
 _IMAGE = "input out_shape=None scale=None name=None"
-_IMAGE_ENDS = "actual_shape=None align_corners=True align_mode=1 data_format='NCHW'"
+_IMAGE_ENDS = "actual_shape>!=None align_corners=True align_mode=1 data_format='NCHW'"
 
 # The function that computes it, the arguments of 1.x (see `renamed`), what follows.
 _ROWS: dict[str, tuple[Any, ...]] = {
@@ -130,7 +130,7 @@ _ROWS: dict[str, tuple[Any, ...]] = {
     "scatter_nd_add": (selection.scatter_nd_add, "ref>x index updates name=None"),
     "concat": (manipulation.concat, "input>x axis=0 name=None"),
     "split": (manipulation.split, "input>x num_or_sections dim>axis=-1 name=None"),
-    "reshape": (manipulation.reshape, "x shape actual_shape=None act=None inplace>-=False name=None"),
+    "reshape": (manipulation.reshape, "x shape actual_shape>!=None act=None inplace>-=False name=None"),
     "transpose": (manipulation.transpose, "x perm name=None"),
     "squeeze": (manipulation.squeeze, "input>x axes>axis name=None"),
     "unsqueeze": (manipulation.unsqueeze, "input>x axes>axis name=None"),
@@ -144,12 +144,12 @@ _ROWS: dict[str, tuple[Any, ...]] = {
     "pad2d": (formulas.pad2d, "input paddings=(0,0,0,0) mode='constant' pad_value=0.0 data_format='NCHW' name=None"),
     "t": (linalg.t, "input name=None"),
     "cross": (linalg.cross, "input>x other>y dim>axis=9"),
-    "kron": (math.kron, "x y out>-=None name=None"),
+    "kron": (math.kron, "x y out>!=None name=None"),
     "tril": (creation.tril, "input>x diagonal=0 name=None"),
     "triu": (creation.triu, "input>x diagonal=0 name=None"),
     "pow": (math.pow, "x factor>y=1.0 name=None"),
     "scale": (math.scale, "x scale=1.0 bias=0.0 bias_after_scale=True act=None name=None"),
-    "clamp": (math.clip, "input>x min=None max=None output>-=None name=None"),
+    "clamp": (math.clip, "input>x min=None max=None output>!=None name=None"),
     "clip_by_norm": (formulas.new(formulas.clip_by_norm), "x max_norm name=None"),
     "l2_normalize": (formulas.new(formulas.l2_normalize), "x axis epsilon=1e-12 name=None"),
     "cos_sim": (formulas.new(formulas.cos_sim), "X Y"),
@@ -173,15 +173,15 @@ _ROWS: dict[str, tuple[Any, ...]] = {
     "image_resize": (formulas.resize("BILINEAR"), f"{_IMAGE} resample='BILINEAR' {_IMAGE_ENDS}"),
     "interpolate": (formulas.resize("BILINEAR"), f"{_IMAGE} resample='BILINEAR' {_IMAGE_ENDS}"),
     "resize_bilinear": (formulas.resize("BILINEAR"), f"{_IMAGE} {_IMAGE_ENDS}"),
-    "resize_nearest": (formulas.resize("NEAREST"), f"{_IMAGE} actual_shape=None align_corners=True data_format='NCHW'"),
+    "resize_nearest": (formulas.resize("NEAREST"), f"{_IMAGE} actual_shape>!=None align_corners=True data_format='NCHW'"),
     "unfold": (vision.unfold, "x kernel_sizes strides=1 paddings=0 dilations=1 name=None"),
     "grid_sampler": (vision.grid_sample, "x grid name=None"),
     "zeros": (creation.zeros, "shape dtype force_cpu=False name=None"),
     "ones": (creation.ones, "shape dtype force_cpu=False"),
-    "full": (creation.full, "shape fill_value out>-=None dtype=None device=None stop_gradient=True name=None"),
-    "full_like": (creation.full_like, "input>x fill_value out>-=None dtype=None device=None stop_gradient=True name=None"),
+    "full": (creation.full, "shape fill_value out>!=None dtype=None device=None stop_gradient>!=True name=None"),
+    "full_like": (creation.full_like, "input>x fill_value out>!=None dtype=None device=None stop_gradient>!=True name=None"),
     "range": (creation.arange, "start end step dtype name=None"),
-    "eye": (creation.eye, "num_rows num_columns=None batch_shape>-=None dtype='float32'"),
+    "eye": (creation.eye, "num_rows num_columns=None batch_shape>!=None dtype='float32'"),
     "diag": (formulas.diag, "diagonal"),
     "assign": (creation.assign, "input>x output=None"),
     "fill_constant_batch_size_like": (
@@ -189,10 +189,10 @@ _ROWS: dict[str, tuple[Any, ...]] = {
     ),
     "uniform_random": (random.uniform, "shape dtype='float32' min=-1.0 max=1.0 seed=0 name=None"),
     "randint": (
-        random.randint, "low high=None shape=(1,) out>-=None dtype=None device=None stop_gradient=False seed>-=0 name=None",
+        random.randint, "low high=None shape=(1,) out>!=None dtype=None device=None stop_gradient>!=False seed>!=0 name=None",
     ),
-    "randn": (random.randn, "shape out>-=None dtype=None device=None stop_gradient=True name=None"),
-    "randperm": (random.randperm, "n out>-=None dtype='int64' device=None stop_gradient=True seed>-=0"),
+    "randn": (random.randn, "shape out>!=None dtype=None device=None stop_gradient>!=True name=None"),
+    "randperm": (random.randperm, "n out>!=None dtype='int64' device=None stop_gradient>!=True seed>!=0"),
     "accuracy": (metrics.accuracy, "input label k=1 correct=None total=None", one_element),
 }  # fmt: skip
 

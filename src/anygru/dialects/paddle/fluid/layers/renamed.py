@@ -4,9 +4,10 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from ...._hook.not_covered import not_covered
 from ...nn.functional import activation
 
-_WITHOUT_EFFECT = frozenset(("-", "name", "use_cudnn", "force_cpu", "device", "stop_gradient", "actual_shape"))
+_WITHOUT_EFFECT = frozenset(("-", "name", "use_cudnn", "force_cpu", "device"))
 
 
 def activation_of(name: str | None) -> Callable[[Any], Any]:
@@ -35,16 +36,20 @@ def renamed(name: str, function: Callable[..., Any], arguments: str, then: Calla
         name: of the new function.
         function: computes it.
         arguments: names in order, `old>new` where `function` has another name for one, `=default` where it may be left out.
-            `act` names an activation of the result; `old>-` and those in `_WITHOUT_EFFECT` are taken and dropped.
+            `act` names an activation of the result; `old>-` and those in `_WITHOUT_EFFECT` are taken and dropped, `old>!` is
+            refused with any value but its default.
         then: applied to the result.
     """
     targets: dict[str, str] = {}
     defaults: dict[str, Any] = {}
+    fixed: list[tuple[str, Any]] = []
     for word in arguments.split():
         left, given, default = word.partition("=")
         old, _, new = left.partition(">")
-        targets[old] = new or old
-        if given and targets[old] not in _WITHOUT_EFFECT:
+        targets[old] = old if new == "!" else new or old
+        if new == "!":
+            fixed.append((old, ast.literal_eval(default)))
+        elif given and targets[old] not in _WITHOUT_EFFECT:
             defaults[targets[old]] = ast.literal_eval(default)
     order = tuple(targets.values())
     dropped = tuple(_WITHOUT_EFFECT.intersection(order))
@@ -57,6 +62,10 @@ def renamed(name: str, function: Callable[..., Any], arguments: str, then: Calla
             if key not in targets:
                 raise TypeError(f"{name}() got an unexpected keyword argument {key!r}")
             values[targets[key]] = value
+        for key, only in fixed:
+            given = values.pop(key, only)
+            if not (given is only or (isinstance(given, int) and given == only)):
+                raise not_covered(f"paddle.fluid.layers.{name}({key}=...)", "the function of today's paddle")
         for key in dropped:
             values.pop(key, None)
         act = values.pop("act", None)
