@@ -214,3 +214,18 @@ def test_the_default_programs_seed_and_layers_are_built_at_their_first_input():
     fluid.require_version("1.6.0")
     with pytest.raises(NotImplementedError, match="Program.global_block is not covered"):
         fluid.default_main_program().global_block()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "tags", "chunks"),
+    [
+        ("IOE", [0, 1, 0, 1, 4, 1, 2, 0], 5),  # I-0 E-0, I-0 E-0, E-0, I-1, I-0
+        ("IOBES", [3, 3, 0, 2, 1, 8, 4, 5, 4, 7], 7),  # S-0, S-0, B-0 E-0, I-0, B-1 I-1, B-1, S-1
+        ("plain", [0, 0, 1, 2, 0], 3),
+    ],
+)
+def test_chunks_of_other_schemes(scheme, tags, chunks):
+    found = L.chunk_eval(var([tags]), var([tags]), scheme, 2)
+    assert [each.numpy().item() for each in found[3:]] == [chunks] * 3
+    with pytest.raises(ValueError, match="chunk_scheme"):
+        L.chunk_eval(var([tags]), var([tags]), "BIO", 2)
