@@ -13,7 +13,7 @@ import torch
 
 from anygru.cli import main
 from anygru.cli.bench.measure import GPU_WORKER, Cell, Runner, Timing, compare
-from anygru.cli.bench.report import Row, read_json
+from anygru.cli.bench.report import Row, print_rows, read_json
 
 
 def test_it_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,6 +29,12 @@ def test_it_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert row.limit is not None
     assert json.loads(times.read_text())["machine"]["instruction set"]
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_title_stays_whole_above_a_narrow_table(capsys: pytest.CaptureFixture[str]) -> None:
+    cell = Cell(5, 2, 9, 9, 2, True, True)
+    print_rows([Row(cell, {"torch": Timing("2", [1e-3])}, {})])
+    assert "T=5 B=2 I=9 H=9 L=2 bidirectional, forward and backward\n" in capsys.readouterr().out
 
 
 def test_the_ragged_batch_runs() -> None:

@@ -52,7 +52,8 @@ def print_rows(rows: list[Row]) -> None:
     out = console()
     for row in rows:
         title = row.cell.describe() + (", forward and backward" if row.cell.train else ", inference")
-        table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0), pad_edge=False)
+        out.print(f"[italic]{escape(title)}[/]")  # a table's own title wraps where the table is narrow
+        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
         table.add_column("", overflow="fold")
         for heading in ("ms", "+-", "GFLOP/s", "slowdown"):
             table.add_column(heading, justify="right", no_wrap=True)
