@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def test_groups_of_a_table_are_series_in_the_order_of_time(tmp_path, kind):
         [f"2024-01-{day:02}", city, 10 * day, -day]
         for city in ("b", "a")
         for day in (3, 1, 2)
-        if (day, city) != (2, "a")
+        if (day, city) != (3, "a")
     ]
     path = write(tmp_path / "t.csv", rows)
     if kind == "parquet":
@@ -43,7 +44,7 @@ def test_groups_of_a_table_are_series_in_the_order_of_time(tmp_path, kind):
     table = series.read(str(path), None, "city", [])
     assert table.channels == ("power", "heat")
     assert [(each.name, each.values.tolist(), each.times) for each in table.series] == [
-        ("a", [[10, -1], [30, -3]], ("2024-01-01", "2024-01-03")),
+        ("a", [[10, -1], [20, -2]], ("2024-01-01", "2024-01-02")),
         ("b", [[10, -1], [20, -2], [30, -3]], ("2024-01-01", "2024-01-02", "2024-01-03")),
     ]
     assert table.describe() == "2 series of 2 to 3 steps, channels power, heat"
@@ -72,6 +73,103 @@ def test_a_table_that_cannot_be_forecast_is_named(tmp_path, rows, options, words
     path = write(tmp_path / "t.csv", rows)
     with pytest.raises(UsageError, match=words):
         series.read(str(path), None, options.get("group"), options.get("targets", []))
+
+
+def days(*numbers, month=1):
+    return [[f"2024-{month:02}-{day:02}", "a", day, -day] for day in numbers]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (days(1, 2, 4, 5, 8), "lacks 3 rows, the first at 2024-01-03 (a step is 1 day); --gaps fill repeats"),
+        ([[t, "a", 1, 2] for t in (10, 20, 30, 50)], "lacks 1 row, the first at 40 (a step is 10)"),
+        ([[t, "a", 1, 2] for t in (0.1, 0.2, 0.3, 0.5)], "lacks 1 row, the first at 0.4 (a step is 0.1)"),
+        ([[t, "a", 1, 2] for t in (1, 2, 3, 3.5)], "not equally far apart: 3.5 follows 3.0, and a step is 1;"),
+        (
+            [[f"2024-01-01 {t}:00", "a", 1, 2] for t in ("00:00", "00:15", "00:30", "01:00")],
+            "lacks 1 row, the first at 2024-01-01 00:45:00.000000 (a step is 15 minutes)",
+        ),
+        (
+            [[f"2024-{m:02}-01", "a", 1, 2] for m in (1, 2, 3, 5)],
+            "lacks 1 row, the first at 2024-04-01 (a step is 1 month)",
+        ),
+        (
+            [[f"2024-{day}", "a", 1, 2] for day in ("03-31", "06-30", "12-31")],
+            "lacks 1 row, the first at 2024-09-30 (a step is 3 months)",
+        ),
+    ],
+)
+def test_a_missing_row_is_named(tmp_path, rows, words):
+    pytest.importorskip("polars")
+    with pytest.raises(UsageError, match=re.escape(words)):
+        series.read(str(write(tmp_path / "t.csv", rows)), None, None, [])
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["2023-11-30", "2023-12-31", "2024-01-31", "2024-02-29"],  # ends of months
+        ["2020-05-01", "2021-05-01", "2022-05-01"],
+        ["2024-01-01T00:00:00Z", "2024-01-01T01:00:00Z", "2024-01-01T01:59:59Z"],  # a clock that is not exact
+        [3, 1, 2],
+        [7],
+    ],
+)
+def test_equal_steps_miss_no_rows(tmp_path, times):
+    pytest.importorskip("polars")
+    table = series.read(str(write(tmp_path / "t.csv", [[t, "a", 1, 2] for t in times])), None, None, [])
+    assert len(table.series[0]) == len(times)
+    assert table.remark == ""
+
+
+def test_gaps_are_filled_with_the_row_before_or_ignored(tmp_path):
+    pytest.importorskip("polars")
+    rows = [*days(1, 3, 4, 5), ["2024-01-06", "a", "", 0], *days(31), *[[d, "b", p, h] for d, _, p, h in days(8, 9)]]
+    rows[5][0] = "2024-01-07"
+    path = str(write(tmp_path / "t.csv", rows))
+    table = series.read(path, None, "city", [], "fill")
+    assert table.remark == "; filled 1 row; filled 1 value"
+    assert table.series[0].values.tolist() == [[1, -1], [1, -1], [3, -3], [4, -4], [5, -5], [5, 0], [31, -31]]
+    assert table.series[0].times == tuple(f"2024-01-0{day}" for day in range(1, 8))
+    assert len(table.series[1]) == 2
+    with pytest.raises(UsageError, match="column 'power' of .* lacks 1 value"):
+        series.read(path, None, "city", [], "ignore")
+    assert series.read(path, None, "city", ["heat"], "ignore").series[0].values[:, 0].tolist() == [
+        -1,
+        -3,
+        -4,
+        -5,
+        0,
+        -31,
+    ]
+    months = write(tmp_path / "m.csv", [[f"2024-{day}", "a", 1, 2] for day in ("01-31", "02-29", "03-31", "05-31")])
+    filled = series.read(str(months), None, None, [], "fill").series[0].times
+    assert filled == ("2024-01-31", "2024-02-29", "2024-03-31", "2024-04-30", "2024-05-31")
+
+
+def test_times_that_are_durations_or_no_times(tmp_path):
+    polars = pytest.importorskip("polars")
+    path = str(tmp_path / "t.parquet")
+    lists = polars.Series([[1], [2], [3]])
+    frame = polars.DataFrame({"t": polars.Series([10, 20, 40]).cast(polars.Duration("ms")), "l": lists, "x": [1, 2, 3]})
+    frame.write_parquet(path)
+    with pytest.raises(UsageError, match=r"lacks 1 row, the first at 0.03 \(a step is 0.01\)"):
+        series.read(path, None, None, [])
+    with pytest.raises(UsageError, match=r"column 'l' of .* holds no times but List\(Int64\)"):
+        series.read(path, "l", None, [])
+
+
+def test_what_cannot_be_filled_is_refused_and_words_are_remarked(tmp_path):
+    pytest.importorskip("polars")
+    path = str(write(tmp_path / "t.csv", [[t, "a", 1, 2] for t in (1, 2, 3, 1000)]))
+    with pytest.raises(UsageError, match="lacks 996 rows, the first at 4: more than it has"):
+        series.read(path, None, None, [], "fill")
+    path = str(write(tmp_path / "t.csv", [[1, "a", "", 2], [2, "a", 1, 2]]))
+    with pytest.raises(UsageError, match="begins with a missing value"):
+        series.read(path, None, None, [], "fill")
+    words = series.read(str(write(tmp_path / "t.csv", [["w1", "a", 1, 2], ["w3", "a", 1, 2]])), None, None, [])
+    assert words.remark == "; missing rows are not noticed, since 'day' holds text"
 
 
 def test_a_target_named_twice_is_one(tmp_path):

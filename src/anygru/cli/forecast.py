@@ -39,6 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="to forecast; may be repeated (default: all numbers)",
     )
+    parser.add_argument(
+        "--gaps",
+        choices=("error", "fill", "ignore"),
+        default="error",
+        help="where rows are missing: stop, repeat the row before (missing values, too), or count rows and not time, "
+        "as for trading days (default: %(default)s)",
+    )
     parser.add_argument("--season", type=int, metavar="N", help="steps of a season (default: found by autocorrelation)")
     parser.add_argument("--horizon", type=int, metavar="N", help="steps to forecast (default: a season)")
     parser.add_argument(
@@ -73,7 +80,11 @@ def main(args: argparse.Namespace) -> int:
     from .forecasting import series
     from .forecasting.backtest import Scaled, guess_season, of_model
 
-    table = series.generated() if args.file is None else series.read(args.file, args.time, args.group, args.target)
+    table = (
+        series.generated()
+        if args.file is None
+        else series.read(args.file, args.time, args.group, args.target, args.gaps)
+    )
     season = args.season or guess_season(table.series)
     data = Scaled(table, args.horizon or season, args.folds, season)
     os.makedirs(args.out, exist_ok=True)

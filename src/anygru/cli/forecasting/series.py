@@ -17,6 +17,7 @@ from ...checkpoints.source import open_regular
 from ...errors import CheckpointError
 from .. import UsageError
 from ..terminal import STANDARD_INPUT, count
+from . import pace
 
 if TYPE_CHECKING:
     import polars
@@ -43,15 +44,16 @@ class Table:
 
     series: tuple[Series, ...]
     channels: tuple[str, ...]
+    remark: str = ""
 
     def describe(self) -> str:
         lengths = [len(each) for each in self.series]
         number = f"{len(lengths):,} series"
         least = "" if min(lengths) == max(lengths) else f"{min(lengths):,} to "
-        return f"{number} of {least}{count(max(lengths), 'step')}, channels {', '.join(self.channels)}"
+        return f"{number} of {least}{count(max(lengths), 'step')}, channels {', '.join(self.channels)}{self.remark}"
 
 
-def read(path: str, time: str | None, group: str | None, targets: Sequence[str]) -> Table:
+def read(path: str, time: str | None, group: str | None, targets: Sequence[str], gaps: str = "error") -> Table:
     """Read a CSV or Parquet file in long form: a row for each step of each group.
 
     Args:
@@ -59,10 +61,11 @@ def read(path: str, time: str | None, group: str | None, targets: Sequence[str])
         time: the column that orders the steps; None: the first.
         group: the column that tells the series apart; None: there is one series.
         targets: the columns to forecast; empty: all numeric ones but time and group.
+        gaps: what to do about missing rows: "error", "fill" (missing values, too), or "ignore".
 
     Raises:
         UsageError: the file cannot be read or is too large; a column is missing, not numeric, or has missing values; a
-            time stands twice in a group; times are text, and the rows are not in its order.
+            time stands twice in a group; rows are missing; times are text, and the rows are not in its order.
     """
     frame = _frame(path)
     columns = frame.columns
@@ -77,10 +80,28 @@ def read(path: str, time: str | None, group: str | None, targets: Sequence[str])
     for name in channels:
         if name not in numeric:
             raise UsageError(f"column {name!r} of {path!r} is no number column that could be forecast")
-        _complete(path, name, ~np.isfinite(frame[name].cast(float).fill_null(float("nan")).to_numpy()))
     _complete(path, time, frame[time].is_null().to_numpy())
+    frame = _ordered_by(path, time, frame)
+    frame = frame.with_columns(frame[name].cast(float).fill_nan(None) for name in channels)
+    if gaps != "fill":
+        for name in channels:
+            _complete(path, name, ~np.isfinite(frame[name].fill_null(float("nan")).to_numpy()))
     parts = [("", frame)] if group is None else [(str(key[0]), part) for key, part in frame.group_by([group])]
-    return Table(tuple(_series(path, name, part, time, channels) for name, part in sorted(parts)), tuple(channels))
+    groups = {name: _sorted(path, name, part, time) for name, part in sorted(parts, key=lambda part: part[0])}
+    found = pace.find([part[time] for part in groups.values()])
+    series = tuple(_series(path, name, part, time, channels, found, gaps) for name, part in groups.items())
+    return Table(series, tuple(channels), _remark(found, frame, series, time, channels))
+
+
+def _ordered_by(path: str, time: str, frame: "polars.DataFrame") -> "polars.DataFrame":
+    import polars
+
+    dtype = frame[time].dtype
+    if dtype == polars.Duration:  # Polars has no text of them
+        return frame.with_columns(frame[time].dt.total_microseconds() / 1e6)
+    if not (dtype.is_numeric() or dtype.is_temporal() or dtype in (polars.String, polars.Categorical, polars.Enum)):
+        raise UsageError(f"column {time!r} of {path!r} holds no times but {dtype}; name the right one with --time")
+    return frame
 
 
 def _complete(path: str, name: str, missing: np.ndarray) -> None:
@@ -89,7 +110,7 @@ def _complete(path: str, name: str, missing: np.ndarray) -> None:
         raise UsageError(f"column {name!r} of {path!r} {lacks}; fill them first")
 
 
-def _series(path: str, name: str, frame: "polars.DataFrame", time: str, channels: Sequence[str]) -> Series:
+def _sorted(path: str, name: str, frame: "polars.DataFrame", time: str) -> "polars.DataFrame":
     import polars
 
     given = frame[time]
@@ -99,13 +120,47 @@ def _series(path: str, name: str, frame: "polars.DataFrame", time: str, channels
             f"column {time!r} of {path!r} is text that would be sorted as words; "
             "sort the rows by it as words, or write times as 2024-12-31 23:59 or as numbers"
         )
-    times = frame[time].cast(str).fill_null("").to_list()
-    for one, other in zip(times, times[1:], strict=False):
-        if one == other:
-            raise UsageError(
-                f"the time {one!r} stands twice in {name or path!r}; name the --group column, if there is one"
-            )
-    return Series(name, frame.select(channels).to_numpy().astype(np.float64), tuple(times))
+    twice = frame[time].is_duplicated()
+    if twice.any():
+        one = frame[time].filter(twice).cast(str)[0]
+        raise UsageError(f"the time {one!r} stands twice in {name or path!r}; name the --group column, if there is one")
+    return frame
+
+
+def _series(
+    path: str,
+    name: str,
+    frame: "polars.DataFrame",
+    time: str,
+    channels: Sequence[str],
+    found: pace.Pace | None,
+    gaps: str,
+) -> Series:
+    where = f"{name!r} in {path!r}" if name else repr(path)
+    values = frame.select(channels).fill_null(strategy="forward").to_numpy()
+    if not np.isfinite(values).all():
+        raise UsageError(f"a column of {where} begins with a missing value or holds an infinite one; fill it first")
+    times = frame[time].cast(str).to_list()
+    if found is not None:
+        at = pace.places(frame[time], found, where, gaps)
+        rows, times = pace.filled(frame[time], found, at)
+        values = values[rows]
+    return Series(name, values, tuple(times))
+
+
+def _remark(
+    found: pace.Pace | None,
+    frame: "polars.DataFrame",
+    series: Sequence[Series],
+    time: str,
+    channels: Sequence[str],
+) -> str:
+    rows = sum(map(len, series)) - frame.height
+    values = sum(frame.select(channels).null_count().row(0))
+    said = [f"filled {count(number, noun)}" for number, noun in ((rows, "row"), (values, "value")) if number]
+    if found is None and frame.height > len(series):
+        said.append(f"missing rows are not noticed, since {time!r} holds text")
+    return "".join(f"; {each}" for each in said)
 
 
 def _frame(path: str) -> "polars.DataFrame":
