@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from helpers import close
+from torch.nn.utils import prune
 
 import anygru
 from anygru.quantization import DTYPES, dequantize, quantize
@@ -254,6 +255,23 @@ def test_parametrized_weights_are_taken_as_computed() -> None:
         assert len(anygru.freeze(model).changed) == 2
         for module, output in zip(model, expected, strict=True):
             close(module(x)[0], output)
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning")
+@pytest.mark.parametrize("reparametrize", [torch.nn.utils.weight_norm, prune.identity])
+def test_weights_that_a_hook_computes_are_those_of_now(reparametrize: Any) -> None:
+    layer, cell, x = anygru.GRU(5, 9), anygru.GRUCell(5, 9), torch.randn(4, 3, 5)
+    reparametrize(layer, "weight_hh_l0")
+    reparametrize(cell, "weight_ih")
+    stream = layer.stream(3)
+    with torch.no_grad():
+        for parameter in (*layer.parameters(), *cell.parameters()):
+            parameter.mul_(1.5)
+        stream.refresh()
+        found = layer.freeze()(x)[0], cell.freeze()(x[0]), stream.run(x)
+        expected = layer(x)[0], cell(x[0]), layer(x)[0]
+    for one, other in zip(found, expected, strict=True):
+        assert torch.equal(one, other)
 
 
 def doubling(base: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import io
 import pickle
 import re
@@ -115,6 +116,21 @@ def test_weights_are_never_stale(change) -> None:
         x, torch.zeros(1, 3, 6), [getattr(layer, n) for n in names], True, 1, 0.0, False, False, False
     )
     close(layer(x)[0], expected[0])
+
+
+def test_tools_find_the_arguments_of_the_class() -> None:
+    assert list(inspect.signature(anygru.GRU).parameters)[:3] == ["input_size", "hidden_size", "num_layers"]
+    layer = nn.utils.skip_init(anygru.GRU, 4, 6, reset="before")
+    layer.load_state_dict(anygru.GRU(4, 6, reset="before").state_dict())
+    assert layer(torch.randn(5, 3, 4))[0].isfinite().all()
+
+
+@pytest.mark.parametrize("options", [{"activation": "relu"}, {"backend": "reference", "norm": "layer"}, {}])
+def test_no_step_has_gradients_of_zero(options: dict[str, str]) -> None:
+    layer = anygru.GRU(4, 6, 2, bidirectional=True, **options)
+    output, h_n = layer(torch.randn(0, 3, 4))
+    (output.sum() + h_n.sum()).backward()
+    assert not layer.weight_ih_l1.grad.any()
 
 
 def test_to_half_double_meta_deepcopy_pickle() -> None:
@@ -366,7 +382,9 @@ def test_torchs_defaults_for_new_tensors_change_nothing() -> None:
         torch.manual_seed(0)
         outputs = [layer(input, lengths=[2, 5])[0], *layer([input[:, 0], input[:3, 1]])[0]]
         outputs += [mirrored(input, lengths=[2, 5])[0], noisy(input.repeat(1, 400, 1))[0]]
-        return [*outputs, frozen(input)[0], layer.freeze("int8").weight_hh_l0_scale]
+        made = anygru.FrozenGRU(3, 4, bidirectional=True, weights="int8", device="cpu")
+        made.load_state_dict(frozen.state_dict())
+        return [*outputs, frozen(input)[0], made(input)[0], layer.freeze("int8").weight_hh_l0_scale]
 
     expected = results()
     try:

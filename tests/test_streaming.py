@@ -160,6 +160,15 @@ def test_a_stream_of_no_sequences(backend: str | None) -> None:
     stream = anygru.GRU(4, 6, backend=backend).stream(0)
     assert stream.step(torch.zeros(0, 4)).shape == (0, 6)
     assert stream.run(torch.zeros(3, 0, 4)).shape == (3, 0, 6)
+    assert stream.run(torch.zeros(3, 0, 4), torch.zeros(3, 0, dtype=torch.bool)).shape == (3, 0, 6)
+
+
+def test_a_chunk_without_steps_may_have_resets() -> None:
+    stream = anygru.GRU(4, 6).stream(2)
+    stream.step(torch.randn(2, 4))
+    before = stream.state
+    assert stream.run(torch.zeros(0, 2, 4), torch.zeros(0, 2, dtype=torch.bool)).shape == (0, 2, 6)
+    assert torch.equal(stream.state, before)
 
 
 def test_reset_takes_bytes_for_indices_and_no_index_for_none() -> None:

@@ -9,6 +9,7 @@ from .errors import AnygruError
 from .frozen import Frozen
 from .layers import GRU, GRUCell
 from .quantization import check_format
+from .recurrent import is_reparametrization, settle_weights
 from .weights import KINDS, Weights
 
 _KNOWN: tuple[type[nn.Module], ...] = (nn.GRU, nn.GRUCell, GRU, GRUCell)
@@ -70,21 +71,15 @@ def _reason_to_leave(module: nn.Module, is_model: bool) -> str | None:
         return f"its own `forward` hides {kind}.forward"
     if not any(type(module).forward is known.forward for known in _KNOWN):
         return f"{kind} has a `forward` of its own, which would be lost"
-    if any(not _is_reparametrization(hook) for hook in module._forward_pre_hooks.values()) or module._forward_hooks:
+    if any(not is_reparametrization(hook) for hook in module._forward_pre_hooks.values()) or module._forward_hooks:
         return "it has hooks, which expect the layer itself"
     return None
 
 
-def _is_reparametrization(hook: object) -> bool:
-    """Whether a hook only computes a weight before a call, as torch.nn.utils.weight_norm's and spectral_norm's do."""
-    return type(hook).__module__.startswith("torch.nn.utils.")
-
-
 def _freeze(module: nn.Module, weights: str) -> nn.Module:
-    for hook in module._forward_pre_hooks.values():
-        hook(module, ())
     if isinstance(module, (GRU, GRUCell)):
         return module.freeze(weights)
+    settle_weights(module)
     layer: Any = module
     cell = isinstance(module, nn.GRUCell)
     names = KINDS if cell else layer._flat_weights_names

@@ -79,7 +79,7 @@ class Frozen(nn.Module):
         for shape in layout.shapes(input_size, hidden_size):
             own = dtype if len(shape) == 2 else torch.float32
             values = torch.zeros(shape, dtype=own, device=device)
-            ones = torch.ones(shape[0], device=device) if own is torch.int8 else None
+            ones = torch.ones(shape[0], dtype=torch.float32, device=device) if own is torch.int8 else None
             stored.append(Stored(values, ones))
         self.replace_weights(stored)
         self.eval()

@@ -1,5 +1,6 @@
 """`GRU` and `GRUCell`: parameters and options; `functional.py` computes."""
 
+import inspect
 import warnings
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +16,7 @@ from .errors import ArgumentError, ArgumentTypeError
 from .formula import Activation, Reset
 from .frozen_layers import FrozenSequence, FrozenStep, sizes_repr
 from .functional import check_dropout, check_state_type, compute, compute_cell, make_noise
-from .recurrent import Recurrent, as_leaf, check_size
+from .recurrent import Recurrent, as_leaf, check_size, settle_weights
 from .rnn_names import RNNWeights
 from .sequences import Batch, Lengths
 from .streaming import Stream
@@ -212,10 +213,12 @@ class GRU(RNNWeights, Recurrent):
             ArgumentError: no such format, a lazy layer, or weights that int8 cannot hold.
             ArgumentTypeError: the layer is not float32.
         """
+        settle_weights(self)
         return FrozenGRU.of(self, dict(zip(self._weight_names, self.flat_weights, strict=True)), weights)
 
     def stream_weights(self) -> list[Tensor]:
         """The copy of the weights that a stream keeps."""
+        settle_weights(self)
         return [weight.detach().clone() for weight in self.flat_weights]
 
     def stream_options(self) -> Options:
@@ -228,6 +231,10 @@ class GRU(RNNWeights, Recurrent):
 
     def extra_repr(self) -> str:
         return sizes_repr(self) + self._formula_repr()
+
+
+# Tools ask the class for its arguments (torch.nn.utils.skip_init does), and would find those of `__new__`.
+GRU.__new__.__signature__ = inspect.signature(GRU.__init__)  # type: ignore[attr-defined]
 
 
 class LazyGRU(LazyModuleMixin, GRU):
@@ -343,6 +350,7 @@ class GRUCell(Recurrent):
 
     def freeze(self, weights: str = "float32") -> "FrozenGRUCell":
         """A cell for inference with a copy of the present weights, packed once; see `GRU.freeze`."""
+        settle_weights(self)
         named = dict(zip(self._weight_names, self._current(self._weight_names), strict=True))
         return FrozenGRUCell.of(self, named, weights)
 

@@ -61,6 +61,18 @@ def as_leaf(module: nn.Module, *call: Any) -> Any:
     return proxy.tracer.create_proxy("call_module", name, call, {})
 
 
+def is_reparametrization(hook: object) -> bool:
+    """Whether a hook only computes a weight before a call, as torch.nn.utils.weight_norm's, spectral_norm's and prune's do."""
+    return type(hook).__module__.startswith("torch.nn.utils.")
+
+
+def settle_weights(module: nn.Module) -> None:
+    """Computes the weights that such hooks compute; those of the last call stay otherwise until the next one."""
+    for hook in module._forward_pre_hooks.values():
+        if is_reparametrization(hook):
+            hook(module, ())
+
+
 class Recurrent(nn.Module):
     """The common base of layer and cell: a formula, a backend's name, torch's initialisation."""
 

@@ -207,7 +207,7 @@ class Stream:
         self._check("chunk", chunk, "[T, I]" if self.batch_size is None else "[T, B, I]")
         if resets is not None:
             self._check_resets(resets, chunk.shape[:1])
-            resets = resets.reshape(len(chunk), -1)
+            resets = resets.reshape(len(chunk), self._state.shape[1])
         if self.batch_size is None:
             return self._advance(chunk.unsqueeze(1), resets).squeeze(1)
         return self._advance(chunk, resets)
