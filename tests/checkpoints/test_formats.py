@@ -242,7 +242,7 @@ def test_oneflow_reads_the_single_file_and_the_oldest_form(tmp_path: Path) -> No
 
 
 def test_oneflow_modules_are_made_by_who_knows_their_classes() -> None:
-    from anygru.checkpoints.unpickle import Pending
+    from anygru.checkpoints.pickle_tree import Pending
 
     class Record(Pending):
         def build(self, state):

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anygru.checkpoints.pickle_tree import Pending
 from anygru.checkpoints.pickling import Call, Global, dump
-from anygru.checkpoints.unpickle import Pending, RestrictedUnpickler
+from anygru.checkpoints.unpickle import RestrictedUnpickler
 from anygru.errors import CheckpointError
 
 VALUE: dict[Any, Any] = {

@@ -10,8 +10,6 @@ from ..errors import CheckpointError
 from .budget import PER_OBJECT, Budget
 from .source import MAP_FROM, Cursor, open_bytes
 
-__all__ = ["Archive"]
-
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _ENCRYPTED = 1
 _PIECE = 1 << 20

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["mode_of", "open_for_replace", "sync_folder"]
-
 #: What a new file may be read and written by before the process's own mask is taken off.
 _NEW_FILE_MODE = 0o666
 _PIECE = 16 << 20

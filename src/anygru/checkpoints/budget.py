@@ -8,8 +8,6 @@ import os
 
 from ..errors import ArgumentError, ArgumentTypeError, CheckpointError
 
-__all__ = ["FREE", "PER_OBJECT", "RATIO", "Budget"]
-
 #: Without a limit of the caller's, this much may be made from any checkpoint: 64 MiB ...
 FREE = 64 << 20
 #: ... and beyond it this many times the size of its files.

@@ -24,8 +24,6 @@ from .source import COMPRESS_BELOW, Bytes, Cursor, plain_dtype, plain_values
 from .stored import Stored
 from .unpickle import RestrictedUnpickler
 
-__all__ = ["LAYOUT", "load_npz", "read", "recognise", "save_npz", "write"]
-
 NESTED = False
 SUFFIXES = (".npz",)
 

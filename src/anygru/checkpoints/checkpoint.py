@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from .weights import AnyLayer
 
-__all__ = ["Checkpoint", "load_checkpoint"]
-
 
 class Checkpoint:
     """What is in a checkpoint file.

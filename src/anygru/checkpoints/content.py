@@ -9,8 +9,6 @@ from ..errors import CheckpointError
 from .budget import Budget
 from .stored import Stored, flat_name, walk
 
-__all__ = ["Content", "Progress", "flatten", "plain_problem", "texts_of"]
-
 #: Called with the number of bytes that have been written since the last call.
 Progress = Callable[[int], None]
 

@@ -17,8 +17,6 @@ from .oneflow import put_in_place
 from .report import Report
 from .rewriting import Choices, check_place, rewrite
 
-__all__ = ["Report", "convert"]
-
 
 def convert(
     source: str | os.PathLike[str],

@@ -15,8 +15,6 @@ from .finding import FoundGRU
 from .report import Report
 from .weights import core_weights, framework_tensors
 
-__all__ = ["fill"]
-
 
 def fill(
     checkpoint: Checkpoint, like: str | os.PathLike[str], target: str | os.PathLike[str], mapping: Mapping[str, str]

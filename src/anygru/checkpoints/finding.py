@@ -8,8 +8,6 @@ from typing import Any
 from .layout import PARTS, Layout, name_pattern, split_prefix
 from .stored import Stored
 
-__all__ = ["FoundGRU", "find_gru_layers"]
-
 #: Where one layer and direction's parts are: part -> the tensors' names; a missing bias has none.
 Sources = dict[str, tuple[str, ...]]
 

@@ -14,8 +14,6 @@ from .content import Content, Progress
 from .layout import Layout
 from .source import open_regular
 
-__all__ = ["NAMES", "READ_ONLY", "Format", "checked_path", "format_for", "format_module", "is_folder", "recognise"]
-
 #: Every format, the most telling content first: a pickle that no other format claims counts as Paddle's.
 NAMES = ("mxnet", "hdf5", "safetensors", "keras", "chainer", "torch", "oneflow", "onnx", "paddle")
 

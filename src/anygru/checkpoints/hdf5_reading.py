@@ -18,8 +18,6 @@ from .source import Cursor, array_from, count_elements, native, open_bytes, plai
 if TYPE_CHECKING:
     import h5py as h5
 
-__all__ = ["DEEPEST", "Reader"]
-
 #: How deep groups may be nested.
 DEEPEST = 32
 

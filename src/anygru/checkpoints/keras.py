@@ -24,8 +24,6 @@ from .formats import READ_ONLY
 from .layout import Layout
 from .stored import Stored
 
-__all__ = ["LAYOUT", "WEIGHTS", "problem", "read", "recognise", "write"]
-
 NESTED = False
 SUFFIXES = (".keras",)
 

@@ -14,8 +14,6 @@ from .budget import Budget
 from .pickle_tree import Pending, check_key
 from .source import Bytes, array_from, native, plain_dtype
 
-__all__ = ["known_types", "make_array"]
-
 #: Bytes for a place in a list or tuple, and for one in a dict or set with its key.
 _PER_ITEM, _PER_KEY = 16, 224
 

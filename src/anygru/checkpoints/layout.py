@@ -8,8 +8,6 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["PARTS", "Layout"]
-
 #: The core weights of one layer and direction, in the order of `anygru.functional.gru`.
 PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 

@@ -24,8 +24,6 @@ from .layout import Layout
 from .source import Bytes, Cursor, array_from, count_elements, open_bytes, shown
 from .stored import Stored
 
-__all__ = ["LAYOUT", "Array", "dumps", "load", "loads", "parse", "read", "recognise", "save", "write"]
-
 NESTED = False
 LISTS = True
 SUFFIXES = (".params", ".nd")

@@ -5,8 +5,6 @@ from typing import Any
 
 from ..errors import CheckpointError
 
-__all__ = ["Names"]
-
 
 class Names:
     """The new names of tensors.

@@ -24,12 +24,11 @@ from .atomic import open_for_replace, sync_folder
 from .budget import Budget
 from .content import Content, Progress, plain_problem
 from .layout import PARTS, Layout
+from .pickle_tree import Pending
 from .pickling import Call, Global, dump
 from .source import array_from, open_bytes, plain_values, shown
 from .stored import BITS, Stored, map_leaves
-from .unpickle import Pending, RestrictedUnpickler
-
-__all__ = ["LAYOUT", "Parameter", "Tensor", "load", "read", "recognise", "save", "write"]
+from .unpickle import RestrictedUnpickler
 
 NESTED = True
 SUFFIXES = ("",)

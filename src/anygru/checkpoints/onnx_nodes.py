@@ -13,8 +13,6 @@ from .stored import Stored
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
 
-__all__ = ["LAYOUT", "LONGEST_CHAIN", "USUAL", "Node", "stacks"]
-
 _PARTS = ("W_l{layer}{direction}", "R_l{layer}{direction}", "Wb_l{layer}{direction}", "Rb_l{layer}{direction}")
 LAYOUT = (
     Layout(

@@ -12,8 +12,6 @@ from fnmatch import fnmatchcase
 from ..errors import CheckpointError
 from .stored import Stored
 
-__all__ = ["LayerPlan", "plan_layers"]
-
 #: The formats whose framework keeps the weight of a linear layer as [in, out].
 _IN_OUT = {"paddle"}
 

@@ -21,8 +21,6 @@ from .source import plain_values, shown
 from .stored import Stored, map_leaves
 from .unpickle import RestrictedUnpickler
 
-__all__ = ["LAYOUT", "NAME_TABLE", "SLICE_TABLE", "load", "read", "recognise", "save", "write"]
-
 NESTED = True
 SUFFIXES = (".pdparams", ".pdopt", ".pdtensor")
 

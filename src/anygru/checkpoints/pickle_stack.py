@@ -7,8 +7,6 @@ from .budget import Budget
 from .pickle_tree import Pending, check_key
 from .source import shown
 
-__all__ = ["PickleStack"]
-
 #: Bytes for a place on the stack, in the memo or in a list, and for one in a dict or set.
 _PER_PLACE, _PER_KEY = 16, 128
 #: Bytes for a place in the memo that does not follow the last one.

@@ -7,8 +7,6 @@ from ..errors import CheckpointError
 from .budget import Budget
 from .stored import Branch
 
-__all__ = ["Pending", "check_key", "check_tree", "settle_bytes"]
-
 #: How deep values may be nested. State dictionaries need five.
 _DEEPEST = 100
 #: Bytes that the check itself takes for a list, tuple or dict, and that a value takes wherever a tree is walked again.

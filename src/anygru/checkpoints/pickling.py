@@ -12,8 +12,6 @@ from typing import IO, Any
 
 import numpy as np
 
-__all__ = ["Call", "Global", "dump"]
-
 
 @dataclass(frozen=True)
 class Global:

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from .finding import FoundGRU
 from .layout import Layout
 
-__all__ = ["Report", "Verdict"]
-
 
 @dataclass(frozen=True)
 class Verdict:

@@ -19,8 +19,6 @@ from .other_layers import LayerPlan, plan_layers
 from .report import Report
 from .stored import Path, Stored, branches, flat_name, walk
 
-__all__ = ["Choices", "check_place", "rewrite"]
-
 
 @dataclass(frozen=True)
 class Choices:

@@ -11,8 +11,6 @@ from .formats import checked_path, format_for
 from .rewriting import rewrite
 from .stored import Path, Stored, flat_name
 
-__all__ = ["content_of", "save_checkpoint"]
-
 
 def save_checkpoint(obj: object, path: str | os.PathLike[str], format: str | None = None) -> None:
     """Write a model or tensors as a checkpoint of any framework; the file is replaced in one step.

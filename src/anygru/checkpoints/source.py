@@ -13,23 +13,6 @@ import numpy as np
 from ..errors import CheckpointError
 from .budget import PER_OBJECT, Budget
 
-__all__ = [
-    "COMPRESS_BELOW",
-    "MAP_FROM",
-    "Bytes",
-    "Cursor",
-    "array_from",
-    "count_elements",
-    "empty_array",
-    "native",
-    "open_bytes",
-    "open_regular",
-    "plain_dtype",
-    "plain_values",
-    "shown",
-    "usable",
-]
-
 Bytes: TypeAlias = bytes | bytearray | memoryview
 
 #: Files from this size on are mapped rather than read: 64 MiB. Mapping keeps a large file out of memory; reading

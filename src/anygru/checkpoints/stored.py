@@ -12,8 +12,6 @@ from ..errors import CheckpointError
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["BITS", "Branch", "Path", "Stored", "branches", "flat_name", "holder", "map_leaves", "walk"]
-
 #: dtypes that NumPy lacks, and the integers that hold their bits here.
 BITS: dict[str, np.dtype] = {
     "bfloat16": np.dtype(np.uint16),

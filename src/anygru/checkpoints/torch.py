@@ -23,8 +23,6 @@ from .source import count_elements, empty_array, open_bytes, open_regular, plain
 from .stored import BITS, Path, Stored, flat_name, holder, map_leaves
 from .unpickle import RestrictedUnpickler
 
-__all__ = ["LAYOUT", "MARKED_LAYOUT", "problem", "read", "recognise", "write"]
-
 NESTED = True
 SUFFIXES = (".pt", ".pth", ".bin", ".ckpt")
 

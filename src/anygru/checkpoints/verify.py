@@ -16,8 +16,6 @@ from .report import Report, Verdict
 from .stored import Stored
 from .weights import as_stored, core_weights
 
-__all__ = ["verify"]
-
 #: Steps and sequences of the random input.
 _STEPS, _BATCH = 4, 2
 #: How far outputs may differ where biases had to be added: a few roundings of float32 in states below 1.

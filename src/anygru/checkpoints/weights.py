@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     AnyLayer = GRU | GRUCell | FrozenGRU | FrozenGRUCell
 
-__all__ = ["core_weights", "framework_tensors", "make_layer", "mark_of"]
-
 #: One layer and direction's core weights by part; both biases or none.
 Core = dict[str, Tensor]
 

@@ -19,7 +19,7 @@ from .inspect import BIDIRECTIONAL
 from .terminal import STANDARD_INPUT, as_file, count
 
 if TYPE_CHECKING:
-    from ..checkpoints.convert import Report
+    from ..checkpoints.report import Report
 
 #: Smaller files are written before a progress bar could be read.
 _LONG_WORK = 64 << 20

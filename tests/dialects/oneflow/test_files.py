@@ -13,8 +13,8 @@ import torch
 import anygru.dialects.oneflow as flow
 from anygru import parallel
 from anygru.checkpoints import oneflow as files
+from anygru.checkpoints.pickle_tree import Pending
 from anygru.checkpoints.pickling import Call, Global
-from anygru.checkpoints.unpickle import Pending
 from anygru.dialects.oneflow import nn
 from anygru.errors import CheckpointError
 

@@ -8,8 +8,6 @@ from .configuration import using_config
 from .utils import argument
 from .variable import Variable, as_variable
 
-__all__ = ["backward", "grad"]
-
 
 def backward(outputs: Any, grad_outputs: Any = None, **kwargs: Any) -> None:
     """Compute the gradients of several variables' sum at once; see `Variable.backward`.

@@ -123,3 +123,18 @@ def to_chx(array: Any) -> Any:
 def from_chx(array: Any) -> Any:
     """The array as it is: it cannot be one of ChainerX."""
     return array
+
+
+def get_array_types() -> tuple[type, ...]:
+    """The classes of arrays."""
+    return (numpy.ndarray, cuda.ndarray) if cuda.available else (numpy.ndarray,)
+
+
+def get_cpu_array_types() -> tuple[type, ...]:
+    """The classes of arrays on the CPU."""
+    return (numpy.ndarray,)
+
+
+def is_arrays_compatible(arrays: Any) -> bool:
+    """Whether all arrays (None aside) are on the same kind of device."""
+    return len({isinstance(array, numpy.ndarray) for array in arrays if array is not None}) <= 1

@@ -2,8 +2,6 @@
 
 from .._hook.not_covered import cover as _cover
 
-__all__ = ["is_available", "ndarray"]
-
 
 def is_available() -> bool:
     """False: there are no ChainerX arrays here."""

@@ -7,8 +7,6 @@ from typing import Any
 from .function_node import FunctionNode
 from .variable import Variable, VariableNode
 
-__all__ = ["ComputationalGraph", "build_computational_graph"]
-
 Node = VariableNode | FunctionNode
 Style = dict[str, str] | str | None
 _VARIABLE_STYLE = {"shape": "octagon", "fillcolor": "#E0E0E0", "style": "filled"}

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from typing import Any, TextIO
 
@@ -142,3 +143,36 @@ def get_dtype(dtype: DTypeLike | None = None, map_mixed16: Any = None) -> numpy.
     if dtype is mixed16 and map_mixed16 is not None:
         dtype = map_mixed16
     return numpy.dtype(dtype)
+
+
+def get_compute_mode() -> Any:
+    """The configured compute mode (always None: it belongs to iDeep)."""
+    return config.compute_mode
+
+
+def is_debug() -> bool:
+    """Whether debug mode is on in this thread."""
+    return bool(config.debug)
+
+
+def set_debug(debug: bool) -> None:
+    """Turn debug mode on or off in this thread: more checks, stack traces with errors of backpropagation."""
+    config.debug = debug
+
+
+class DebugMode:
+    """Switches debug mode inside a `with` block. Deprecated: use `using_config("debug", ...)`."""
+
+    def __init__(self, debug: bool) -> None:
+        warnings.warn(
+            'chainer.DebugMode is deprecated. Use chainer.using_config("debug", ...) instead.',
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        self._block = using_config("debug", debug)
+
+    def __enter__(self) -> None:
+        self._block.__enter__()
+
+    def __exit__(self, *args: Any) -> None:
+        self._block.__exit__(*args)

@@ -8,8 +8,6 @@ from . import backend
 from .functions.arrays import reshape
 from .variable import Variable
 
-__all__ = ["Distribution", "cross_entropy", "kl_divergence", "register_kl"]
-
 Divergence = Callable[[Any, Any], Variable]
 
 

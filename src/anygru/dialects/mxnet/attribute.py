@@ -4,8 +4,6 @@ import threading
 from collections import defaultdict
 from typing import Any, ClassVar
 
-__all__ = ["AttrScope", "current"]
-
 
 class _Local(threading.local):
     def __init__(self) -> None:

@@ -8,11 +8,6 @@ from typing import Any
 
 from .model import BatchEndParam, save_checkpoint
 
-__all__ = [
-    "LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint", "log_train_metric",
-    "module_checkpoint",
-]  # fmt: skip
-
 
 def module_checkpoint(mod: Any, prefix: str, period: int = 1, save_optimizer_states: bool = False) -> Callable:
     """Have a module write a checkpoint every `period` epochs."""

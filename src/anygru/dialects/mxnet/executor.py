@@ -14,8 +14,6 @@ from .ndarray.gradients import backward
 from .ndarray.ndarray import NDArray
 from .ndarray.utils import zeros
 
-__all__ = ["Executor"]
-
 
 class _Program(Protocol):
     """A symbol's graph made ready to run."""

@@ -19,11 +19,6 @@ from . import random
 from .ndarray.ndarray import NDArray
 from .ndarray.utils import load as load_arrays
 
-__all__ = [
-    "Constant", "InitDesc", "Initializer", "LSTMBias", "Load", "MSRAPrelu", "Mixed", "Normal", "One", "Orthogonal",
-    "Uniform", "Xavier", "Zero", "alias", "create", "register",
-]  # fmt: skip
-
 _registry: dict[str, type["Initializer"]] = {}
 
 

@@ -10,8 +10,6 @@ from .ndarray.ndarray import NDArray
 from .ndarray.register import FUNCTIONS
 from .ndarray.utils import array
 
-__all__ = ["DataBatch", "DataDesc", "DataIter", "NDArrayIter"]
-
 take = FUNCTIONS["take"]
 
 

@@ -3,8 +3,6 @@
 import threading
 from typing import Any
 
-__all__ = ["NameManager", "Prefix", "current"]
-
 
 class _ManagerType(type):
     @property

@@ -5,8 +5,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["get_alias_func", "get_create_func", "get_register_func", "get_registry"]
-
 _classes: dict[type, dict[str, type]] = {}
 
 

@@ -8,11 +8,6 @@ from typing import Any, TypeVar
 from .context import num_gpus
 from .state import state
 
-__all__ = [
-    "get_gpu_count", "getenv", "is_np_array", "is_np_default_dtype", "is_np_shape", "makedirs", "np_array", "np_shape",
-    "reset_np", "set_module", "set_np", "set_np_shape", "setenv", "use_np", "use_np_array", "use_np_shape",
-]  # fmt: skip
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

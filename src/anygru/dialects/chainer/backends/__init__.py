@@ -1,5 +1,3 @@
 """Where arrays live: NumPy on the CPU, torch CUDA tensors behind `backends.cuda` on a GPU."""
 
 from . import intel64
-
-__all__ = ["intel64"]

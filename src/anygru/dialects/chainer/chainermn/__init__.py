@@ -11,15 +11,4 @@ from .datasets import create_empty_dataset, scatter_dataset
 from .extensions import create_multi_node_evaluator
 from .optimizers import create_multi_node_optimizer
 
-__all__ = [
-    "CommunicatorBase",
-    "communicators",
-    "create_communicator",
-    "create_empty_dataset",
-    "create_multi_node_evaluator",
-    "create_multi_node_optimizer",
-    "functions",
-    "scatter_dataset",
-]
-
 _cover(__name__)

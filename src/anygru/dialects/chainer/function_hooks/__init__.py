@@ -2,5 +2,3 @@
 
 from ..function_hooks.debug_print import PrintHook
 from ..function_hooks.timer import TimerHook
-
-__all__ = ["PrintHook", "TimerHook"]

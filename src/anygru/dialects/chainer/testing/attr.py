@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import torch
 
-__all__ = ["chainerx", "cudnn", "gpu", "ideep", "is_available", "multi_gpu", "slow"]
 Test = TypeVar("Test", bound=Callable[..., Any])
 
 

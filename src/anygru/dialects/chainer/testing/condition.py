@@ -4,7 +4,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["repeat", "repeat_with_success_at_least", "retry"]
 Test = Callable[..., None]
 
 

@@ -7,8 +7,6 @@ import numpy
 from ..backends import _cpu
 from ..device_resident import DeviceResident, DeviceResidentsVisitor
 
-__all__ = ["WalkerAlias"]
-
 
 class WalkerAlias(DeviceResident):
     """Draws numbers from 0 with these weights, one draw from NumPy's generator each (Walker's alias method).

@@ -9,8 +9,6 @@ from ..metric import EvalMetric
 from .base_module import BaseModule
 from .module import Module
 
-__all__ = ["BucketingModule"]
-
 
 class BucketingModule(BaseModule):
     """Modules of `sym_gen(bucket_key)`, which gives a symbol and the names of its data and labels."""

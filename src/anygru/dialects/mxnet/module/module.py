@@ -19,8 +19,6 @@ from ..optimizer.updater import Updater, read_states
 from ..symbol.symbol import Symbol
 from .base_module import BaseModule
 
-__all__ = ["Module"]
-
 Names = Sequence[str] | None
 
 

@@ -15,8 +15,6 @@ from .array import IN_GRAPH, IN_PLACE, Array, run, wrap, write
 if TYPE_CHECKING:
     from .ndarray import NDArray
 
-__all__ = ["Arithmetic", "arithmetic", "symmetric"]
-
 
 class Arithmetic(Array):
     """The operators of Python's language on arrays."""

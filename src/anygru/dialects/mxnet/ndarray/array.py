@@ -15,8 +15,6 @@ from .tape import remember
 if TYPE_CHECKING:
     from .ndarray import NDArray
 
-__all__ = ["IN_GRAPH", "IN_PLACE", "Array", "call", "mark", "move", "run", "wrap", "wrapped_by", "write"]
-
 IN_GRAPH = (
     "Assigning to NDArrays that are already in a computational graph will cause undefined behavior when evaluating "
     "gradients. Please call backward first to clear the graph or do this out side of a record section."

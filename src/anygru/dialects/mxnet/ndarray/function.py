@@ -10,8 +10,6 @@ from ..state import state
 from .array import wrap
 from .ndarray import NDArray
 
-__all__ = ["Function", "Scope"]
-
 
 class Scope:
     """Sets the flags that are not None, and torch's own switch with recording, for the length of a `with`."""

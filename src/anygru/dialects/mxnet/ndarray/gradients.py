@@ -14,8 +14,6 @@ from .tape import forget
 if TYPE_CHECKING:
     from .ndarray import NDArray
 
-__all__ = ["backward", "grad"]
-
 _NOT_IN_GRAPH = (
     "Cannot differentiate node because it is not in a computational graph. You need to set is_recording to true or use "
     "autograd.record() to save computational graphs for backward. If you want to differentiate the same graph twice, you "

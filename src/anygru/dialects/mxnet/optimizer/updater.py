@@ -14,9 +14,10 @@ from torch import Tensor
 
 from anygru.checkpoints import mxnet as files
 from anygru.checkpoints.budget import Budget
+from anygru.checkpoints.pickle_tree import Pending
 from anygru.checkpoints.pickling import Call, Global, dump
 from anygru.checkpoints.source import open_regular
-from anygru.checkpoints.unpickle import Pending, RestrictedUnpickler
+from anygru.checkpoints.unpickle import RestrictedUnpickler
 from anygru.errors import CheckpointError
 
 from .. import lr_scheduler

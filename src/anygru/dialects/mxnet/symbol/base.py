@@ -13,8 +13,6 @@ from ..ndarray.ndarray import NDArray
 from . import files, infer, sizing, types
 from .node import HIDDEN, Entry, Node, topological
 
-__all__ = ["SymbolBase", "Untraceable", "python_only"]
-
 Own = TypeVar("Own", bound="SymbolBase")
 
 

@@ -14,8 +14,6 @@ from .node import Entry, Node, topological
 from .register import FUNCTIONS
 from .symbol import Group, Symbol, var
 
-__all__ = ["cond", "foreach", "while_loop"]
-
 _MARK = "__subgraph_name__"
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from ....checkpoints import oneflow as files
+from ....checkpoints.pickle_tree import Pending
 from ....checkpoints.pickling import Call, Global
-from ....checkpoints.unpickle import Pending
 from ....errors import CheckpointError
 from ....parallel import world
 from .. import sbp as sbp_module

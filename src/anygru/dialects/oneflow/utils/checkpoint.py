@@ -5,8 +5,6 @@ from typing import Any
 
 import torch.utils.checkpoint as _torch
 
-__all__ = ["checkpoint"]
-
 
 def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
     """Call the function, and call it again in backward instead of keeping what it saved."""

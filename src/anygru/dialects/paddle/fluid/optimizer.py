@@ -13,12 +13,6 @@ from ..optimizer.optimizer import Optimizer as Optimizer
 from ..tensor.creation import to_tensor
 from .dygraph.learning_rate_scheduler import LearningRateDecay
 
-__all__ = [
-    "SGD", "Adadelta", "AdadeltaOptimizer", "Adagrad", "AdagradOptimizer", "Adam", "AdamOptimizer", "Adamax", "AdamaxOptimizer",
-    "Lamb",
-    "LambOptimizer", "Momentum", "MomentumOptimizer", "Optimizer", "RMSProp", "RMSPropOptimizer", "SGDOptimizer",
-]  # fmt: skip
-
 _RENAMED = {"parameter_list": "parameters", "regularization": "weight_decay"}
 
 

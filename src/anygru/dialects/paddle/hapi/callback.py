@@ -2,8 +2,6 @@
 
 from typing import Any
 
-__all__ = ["Callback"]
-
 Logs = dict[str, Any] | None
 
 

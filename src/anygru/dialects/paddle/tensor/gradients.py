@@ -7,8 +7,6 @@ import torch
 
 from ..._kit.graph import is_release
 
-__all__ = ["backward"]
-
 
 def run_engine(run: Callable[[], Any], roots: Iterable[torch.Tensor]) -> Any:
     """Call torch's engine; Paddle's SystemError where the graph has been used and released."""

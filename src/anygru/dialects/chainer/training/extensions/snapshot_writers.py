@@ -10,17 +10,6 @@ from typing import Any
 from ... import _processes
 from ...serializers.npz import save_npz
 
-__all__ = [
-    "ProcessQueueWriter",
-    "ProcessWriter",
-    "QueueWriter",
-    "SimpleWriter",
-    "StandardWriter",
-    "ThreadQueueWriter",
-    "ThreadWriter",
-    "Writer",
-]
-
 
 class Writer:
     """Called with (file name, folder, dictionary of arrays)."""

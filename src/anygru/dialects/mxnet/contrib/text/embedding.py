@@ -13,16 +13,6 @@ from ...ndarray.ndarray import NDArray
 from ...ndarray.utils import array, zeros
 from .vocab import UNKNOWN, Vocabulary
 
-__all__ = [
-    "CompositeEmbedding",
-    "CustomEmbedding",
-    "FastText",
-    "GloVe",
-    "create",
-    "get_pretrained_file_names",
-    "register",
-]
-
 _registry: dict[str, type["_TokenEmbedding"]] = {}
 
 

@@ -3,8 +3,6 @@
 import re
 from collections import Counter
 
-__all__ = ["count_tokens_from_str"]
-
 
 def count_tokens_from_str(
     source_str: str,

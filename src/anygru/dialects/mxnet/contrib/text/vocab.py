@@ -3,8 +3,6 @@
 from collections import Counter
 from typing import Any
 
-__all__ = ["Vocabulary"]
-
 UNKNOWN = 0  # the number of the unknown token
 
 

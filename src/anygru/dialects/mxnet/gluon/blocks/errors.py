@@ -2,8 +2,6 @@
 
 from ...base import MXNetError
 
-__all__ = ["DeferredInitializationError"]
-
 
 class DeferredInitializationError(MXNetError):
     """A parameter's values were asked for before its shape is known."""

@@ -9,8 +9,6 @@ from ... import ndarray
 from ...base import DtypeLike
 from ...ndarray.ndarray import NDArray
 
-__all__ = ["AsList", "Group", "Pad", "Stack"]
-
 
 class Stack:
     """Samples of one shape as one array."""

@@ -8,8 +8,6 @@ from ...symbol.nesting import Data
 from ..blocks.parameter_dict import ParameterDict
 from .recurrent_cell import HybridRecurrentCell
 
-__all__ = ["GatedCell"]
-
 
 class GatedCell(HybridRecurrentCell):
     """A cell with one product of the input and one of the state.

@@ -19,8 +19,6 @@ from .combined_cells import BidirectionalCell, HybridSequentialRNNCell
 from .modifier_cells import DropoutCell
 from .recurrent_cell import HybridRecurrentCell
 
-__all__ = ["RecurrentLayer"]
-
 _STATES = {"lstm": 2}  # of the modes that have more than one
 _KEY = re.compile(r"(l|r)(\d+)_(i2h|h2h|h2r)_(weight|bias)\Z")
 

@@ -14,8 +14,6 @@ from ..modules.graph_block import mapped, running
 from ..modules.module import Module
 from .graph_config import GraphConfig
 
-__all__ = ["Graph"]
-
 # How a graph's state calls the tensors of optimizers (recorded in 0.9.0).
 _STATES = {
     "momentum_buf": "momentum", "exp_avg": "m", "exp_avg_sq": "v", "max_exp_avg_sq": "max_v",

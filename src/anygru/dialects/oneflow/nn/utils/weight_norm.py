@@ -8,8 +8,6 @@ from ...framework.dressing import dress
 from ...framework.tensor import Parameter, Tensor
 from ..modules.module import Module
 
-__all__ = ["remove_weight_norm", "weight_norm"]
-
 
 class _WeightNorm:
     """Computes the weight before each forward."""

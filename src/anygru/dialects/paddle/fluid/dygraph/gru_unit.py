@@ -16,8 +16,6 @@ from ...tensor.operation import need_tensor, wrap
 from ...tensor.tensor import Tensor, plain
 from .rnn import GRUCell
 
-__all__ = ["GRUUnit"]
-
 Attr = ParamAttr | Initializer | str | bool | None
 _ACTIVATIONS = {"identity": lambda x: x, "sigmoid": ops.sigmoid, "tanh": ops.tanh, "relu": relu}
 

@@ -21,8 +21,6 @@ from ...tensor.tensor import Tensor
 from ..initializer.initializer import Constant, Initializer, Uniform
 from .sequence import Nested, RNNCellBase
 
-__all__ = ["GRUCell", "LSTMCell", "SimpleRNNCell"]
-
 Attr = ParamAttr | Initializer | str | bool | None
 _PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 _torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]

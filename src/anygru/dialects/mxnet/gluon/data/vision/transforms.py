@@ -10,8 +10,6 @@ from ....symbol.nesting import Data
 from ...blocks.hybrid import HybridBlock
 from ...nn.containers import Sequential
 
-__all__ = ["Cast", "Compose", "Normalize", "ToTensor"]
-
 
 class Compose(Sequential):
     """Transforms one after the other."""

@@ -1,0 +1,19 @@
+"""The versions of the packages that compute."""
+
+import importlib.metadata
+import platform
+import sys
+from typing import TextIO
+
+import numpy
+import torch
+
+from ._version import __version__
+
+
+def print_runtime_info(out: TextIO | None = None) -> None:
+    """Print the versions of Python's platform, the dialect, NumPy, PyTorch and CUDA."""
+    (sys.stdout if out is None else out).write(
+        f"Platform: {platform.platform()}\nChainer: {__version__} (dialect of anygru {importlib.metadata.version('anygru')})\n"
+        f"NumPy: {numpy.__version__}\nPyTorch: {torch.__version__}\nCUDA: {torch.version.cuda or 'Not Available'}\n"
+    )
