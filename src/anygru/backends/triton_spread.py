@@ -78,6 +78,18 @@ def place(item, batch, hidden, BM: tl.constexpr, BN: tl.constexpr):
 
 
 @triton.jit
+def own_weights(weights, program, k, batch, hidden, TRANSPOSED: tl.constexpr, RESIDENT: tl.constexpr, BM, BN):
+    """The weights of r, z and n that a program keeps, or None for each."""
+    r, z, n = None, None, None
+    if RESIDENT:
+        _, units = place(program, batch, hidden, BM, BN)
+        r = weights_of(weights, 0, units, k, hidden, TRANSPOSED)
+        z = weights_of(weights, 1, units, k, hidden, TRANSPOSED)
+        n = weights_of(weights, 2, units, k, hidden, TRANSPOSED)
+    return r, z, n
+
+
+@triton.jit
 def reset_tile(op, order, steps, batch, width, hidden, reverse, b, units, k, own, BK, SLICES, PRECISION):
     """reset="before": r of a tile, and r * h into `read`."""
     rows, active, states, factors = read_rows(op, order, steps, batch, width, hidden, reverse, b)
@@ -170,12 +182,7 @@ def forward(
     program, programs = tl.program_id(0), tl.num_programs(0)
     items = tl.cdiv(batch, BM) * tl.cdiv(hidden, BN)
     k = (tl.arange(0, SLICES) * BK)[:, None] + tl.arange(0, BK)[None, :]
-    own_r, own_z, own_n = None, None, None
-    if RESIDENT:
-        b, units = place(program, batch, hidden, BM, BN)
-        own_r = weights_of(op.weights, 0, units, k, hidden, False)
-        own_z = weights_of(op.weights, 1, units, k, hidden, False)
-        own_n = weights_of(op.weights, 2, units, k, hidden, False)
+    own_r, own_z, own_n = own_weights(op.weights, program, k, batch, hidden, False, RESIDENT, BM, BN)
     arrivals = 0
     for order in tl.range(first, last, num_stages=1):
         if BEFORE and PHASES & 1:
@@ -298,12 +305,7 @@ def backward(
     program, programs = tl.program_id(0), tl.num_programs(0)
     items = tl.cdiv(batch, BM) * tl.cdiv(hidden, BN)
     k = (tl.arange(0, SLICES) * BK)[:, None] + tl.arange(0, BK)[None, :]
-    own_r, own_z, own_n = None, None, None
-    if RESIDENT:
-        b, units = place(program, batch, hidden, BM, BN)
-        own_r = weights_of(op.weights, 0, units, k, hidden, True)
-        own_z = weights_of(op.weights, 1, units, k, hidden, True)
-        own_n = weights_of(op.weights, 2, units, k, hidden, True)
+    own_r, own_z, own_n = own_weights(op.weights, program, k, batch, hidden, True, RESIDENT, BM, BN)
     arrivals = 0
     for back in tl.range(first, last, num_stages=1):
         order = first + last - 1 - back
