@@ -1,4 +1,4 @@
-"""The hooks of the current thread: those for all functions and those for all links."""
+"""The hooks of the current thread, those for all functions and those for all links, and the base of their classes."""
 
 import threading
 from collections import OrderedDict
@@ -29,3 +29,31 @@ def of_function(function: Any) -> list[Any]:
     """All hooks that see a function: the thread's, then its own."""
     own = function._local_function_hooks
     return list({**get_function_hooks(), **own}.values()) if own else list(get_function_hooks().values())
+
+
+class Hook:
+    """Sees functions or links run: all of a thread inside `with hook:`, or one after its `add_hook(hook)`."""
+
+    name: str
+
+    @staticmethod
+    def registry() -> OrderedDict[str, Any]:
+        """The hooks of this kind in this thread."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        hooks = self.registry()
+        if self.name in hooks:
+            raise KeyError(f"hook {self.name} already exists")
+        hooks[self.name] = self
+        self.added(None)
+        return self
+
+    def __exit__(self, *args: Any) -> None:
+        self.registry().pop(self.name).deleted(None)
+
+    def added(self, watched: Any) -> None:
+        """Called with the function or link at which the hook is registered (None for all)."""
+
+    def deleted(self, watched: Any) -> None:
+        """Called with the function or link from which the hook is removed (None for all)."""

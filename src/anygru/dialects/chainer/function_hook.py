@@ -5,27 +5,12 @@ from typing import Any
 from . import _hooks
 
 
-class FunctionHook:
+class FunctionHook(_hooks.Hook):
     """Sees functions run: all of a thread inside `with hook:`, or one function after `function.add_hook(hook)`."""
 
     name = "FunctionHook"
 
-    def __enter__(self) -> Any:
-        hooks = _hooks.get_function_hooks()
-        if self.name in hooks:
-            raise KeyError(f"hook {self.name} already exists")
-        hooks[self.name] = self
-        self.added(None)
-        return self
-
-    def __exit__(self, *args: Any) -> None:
-        _hooks.get_function_hooks().pop(self.name).deleted(None)
-
-    def added(self, function: Any) -> None:
-        """Called when the hook is registered (with None for all functions)."""
-
-    def deleted(self, function: Any) -> None:
-        """Called when the hook is removed (with None for all functions)."""
+    registry = staticmethod(_hooks.get_function_hooks)
 
     def forward_preprocess(self, function: Any, in_data: tuple[Any, ...]) -> None:
         """Called before a function runs, with its input arrays."""

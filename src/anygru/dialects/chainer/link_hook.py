@@ -32,27 +32,12 @@ class _ForwardPostprocessCallbackArgs(_ForwardPreprocessCallbackArgs):
         self.out = out
 
 
-class LinkHook:
+class LinkHook(_hooks.Hook):
     """Sees links being called: all of a thread inside `with hook:`, or one link after `link.add_hook(hook)`."""
 
     name = "LinkHook"
 
-    def __enter__(self) -> Any:
-        hooks = _hooks.get_link_hooks()
-        if self.name in hooks:
-            raise KeyError(f"hook {self.name} already exists")
-        hooks[self.name] = self
-        self.added(None)
-        return self
-
-    def __exit__(self, *args: Any) -> None:
-        _hooks.get_link_hooks().pop(self.name).deleted(None)
-
-    def added(self, link: "Link | None") -> None:
-        """Called when the hook is registered (with None for all links)."""
-
-    def deleted(self, link: "Link | None") -> None:
-        """Called when the hook is removed (with None for all links)."""
+    registry = staticmethod(_hooks.get_link_hooks)
 
     def forward_preprocess(self, args: Any) -> None:
         """Called before a link runs; `args` has link, forward_name, args and kwargs."""

@@ -43,6 +43,12 @@ def as_pair(value: Ints) -> tuple[int, ...]:
     return as_tuple(value, 2)
 
 
+def dilate_and_groups(kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Two keywords of convolutions, 1 by default (ValueError for one of an earlier release, TypeError for others)."""
+    deterministic = "deterministic argument is not supported anymore. Use chainer.using_config"
+    return argument.parse_kwargs(kwargs, ("dilate", 1), ("groups", 1), deterministic=deterministic)
+
+
 def _around(x: Tensor, pads: Sequence[tuple[int, int]], value: float = 0.0) -> Tensor:
     """The tensor with (before, after) elements around its last axes; negative numbers cut off."""
     return _F.pad(x, [p for pair in reversed(pads) for p in pair], value=value)
@@ -133,12 +139,7 @@ def convolution_2d(
     Raises:
         InvalidType: sizes or dtypes do not fit. ValueError: a keyword of an earlier release.
     """
-    dilate, groups = argument.parse_kwargs(
-        kwargs,
-        ("dilate", 1),
-        ("groups", 1),
-        deterministic="deterministic argument is not supported anymore. Use chainer.using_config",
-    )
+    dilate, groups = dilate_and_groups(kwargs)
     return _convolution(x, W, b, 2, stride, pad, cover_all, dilate, groups)
 
 
@@ -191,12 +192,7 @@ def deconvolution_2d(
     **kwargs: Any,
 ) -> Variable:
     """`deconvolution_nd` of pictures; `dilate` and `groups` are keywords (ValueError for one of an earlier release)."""
-    dilate, groups = argument.parse_kwargs(
-        kwargs,
-        ("dilate", 1),
-        ("groups", 1),
-        deterministic="deterministic argument is not supported anymore. Use chainer.using_config",
-    )
+    dilate, groups = dilate_and_groups(kwargs)
     return _deconvolution(x, W, b, 2, stride, pad, outsize, dilate, groups)
 
 

@@ -3,22 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...functions.convolutions import as_pair, convolution_2d, deconvolution_2d
+from ...functions.convolutions import as_pair, convolution_2d, deconvolution_2d, dilate_and_groups
 from ...types import InitializerSpec, VariableLike
-from ...utils import argument
 from ...variable import Variable, as_array
 from .convolution_nd import ConvolutionBase, Ints
 
 __all__ = ["Convolution2D", "Deconvolution2D"]
-
-
-def _dilate_and_groups(kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    return argument.parse_kwargs(
-        kwargs,
-        ("dilate", 1),
-        ("groups", 1),
-        deterministic="deterministic argument is not supported anymore. Use chainer.using_config",
-    )
 
 
 class Convolution2D(ConvolutionBase):
@@ -41,7 +31,7 @@ class Convolution2D(ConvolutionBase):
         initial_bias: InitializerSpec = None,
         **kwargs: Any,
     ) -> None:
-        dilate, groups = _dilate_and_groups(kwargs)
+        dilate, groups = dilate_and_groups(kwargs)
         super().__init__(2, in_channels, out_channels, ksize, nobias, initialW, initial_bias, groups)
         self.stride = as_pair(stride)
         self.pad = as_pair(pad)
@@ -94,7 +84,7 @@ class Deconvolution2D(ConvolutionBase):
         initial_bias: InitializerSpec = None,
         **kwargs: Any,
     ) -> None:
-        dilate, groups = _dilate_and_groups(kwargs)
+        dilate, groups = dilate_and_groups(kwargs)
         super().__init__(2, in_channels, out_channels, ksize, nobias, initialW, initial_bias, groups)
         self.stride = as_pair(stride)
         self.pad = as_pair(pad)

@@ -8,12 +8,17 @@ from ...types import VariableLike
 from ...variable import Variable
 
 
+def zeros(link: Any, x: VariableLike) -> Variable:
+    """A state of zeros for the batch x."""
+    return Variable(link.xp.zeros((x.shape[0], link.state_size), dtype=x.dtype))
+
+
 class Stateful(Chain):
     """A link that keeps Variables, each None before the first step; they go with the link to its device."""
 
     kept: ClassVar[tuple[str, ...]] = ("h",)
     state_size: int
-    h: Any
+    h: Any = None
 
     def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
         super().device_resident_accept(visitor)
@@ -39,15 +44,12 @@ class Stateful(Chain):
         for name in self.kept:
             setattr(self, name, None)
 
-    def _zeros(self, x: VariableLike) -> Variable:
-        return Variable(self.xp.zeros((x.shape[0], self.state_size), dtype=x.dtype))
-
 
 class CellStateful(Stateful):
     """A link that keeps cells `c` and outputs `h`."""
 
     kept = ("c", "h")
-    c: Any
+    c: Any = None
 
     def set_state(self, c: Variable, h: Variable) -> None:  # type: ignore[override]
         """Set the cells and outputs (AssertionError unless they are Variables)."""

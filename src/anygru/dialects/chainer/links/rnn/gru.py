@@ -40,6 +40,7 @@ class GRUBase(Chain):
         bias_init: InitializerSpec = None,
     ) -> None:
         super().__init__()
+        self.state_size = out_size
         with self.init_scope():
             self.W_r = Linear(in_size, out_size, initialW=init, initial_bias=bias_init)
             self.U_r = Linear(out_size, out_size, initialW=inner_init, initial_bias=bias_init)
@@ -119,18 +120,6 @@ class StatefulGRU(Stateful, GRUBase):
 
     The first step after `reset_state()` leaves U out, biases included: h' = z * c.
     """
-
-    def __init__(
-        self,
-        in_size: int | None,
-        out_size: int,
-        init: InitializerSpec = None,
-        inner_init: InitializerSpec = None,
-        bias_init: InitializerSpec = 0,
-    ) -> None:
-        super().__init__(in_size, out_size, init, inner_init, bias_init)
-        self.state_size = out_size
-        self.reset_state()
 
     def forward(self, x: VariableLike) -> Variable:
         """The new state [B, out] after x [B, in]."""

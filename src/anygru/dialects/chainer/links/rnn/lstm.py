@@ -10,7 +10,7 @@ from ...types import InitializerSpec, NdArray, VariableLike
 from ...utils.array import size_of_shape
 from ...variable import Variable
 from ..connection.linear import Linear
-from ._stateful import CellStateful
+from ._stateful import CellStateful, zeros
 
 __all__ = ["LSTM", "StatelessLSTM"]
 
@@ -69,9 +69,6 @@ class LSTMBase(Chain):
             self.upward._initialize_params(size_of_shape(x.shape[1:]))
             self._initialize_params()
 
-    def _zeros(self, x: VariableLike) -> Variable:
-        return Variable(self.xp.zeros((x.shape[0], self.state_size), dtype=x.dtype))
-
 
 class StatelessLSTM(LSTMBase):
     """One step of an LSTM, from a state that the caller keeps; see `LSTMBase` for the arguments."""
@@ -82,7 +79,7 @@ class StatelessLSTM(LSTMBase):
         lstm_in = self.upward(x)
         if h is not None:
             lstm_in += self.lateral(h)
-        return lstm(self._zeros(x) if c is None else c, lstm_in)
+        return lstm(zeros(self, x) if c is None else c, lstm_in)
 
 
 class LSTM(CellStateful, LSTMBase):
@@ -90,18 +87,6 @@ class LSTM(CellStateful, LSTMBase):
 
     A batch may be smaller than the one before: the states of the sequences at the end then stay as they are.
     """
-
-    def __init__(
-        self,
-        in_size: int | None,
-        out_size: int | None = None,
-        lateral_init: InitializerSpec = None,
-        upward_init: InitializerSpec = None,
-        bias_init: InitializerSpec = None,
-        forget_bias_init: InitializerSpec = None,
-    ) -> None:
-        super().__init__(in_size, out_size, lateral_init, upward_init, bias_init, forget_bias_init)
-        self.reset_state()
 
     def forward(self, x: VariableLike) -> Variable:
         """The outputs [B, N] after x [B, I] (TypeError if the batch is larger than the one before)."""
@@ -113,7 +98,7 @@ class LSTM(CellStateful, LSTMBase):
             before, rest = self._split(batch)
             if before is not None:
                 lstm_in += self.lateral(before)
-        self.c, y = lstm(self._zeros(x) if self.c is None else self.c, lstm_in)
+        self.c, y = lstm(zeros(self, x) if self.c is None else self.c, lstm_in)
         if rest is None:
             self.h = y
         else:

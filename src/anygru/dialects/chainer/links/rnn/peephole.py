@@ -10,7 +10,7 @@ from ...types import VariableLike
 from ...utils import argument
 from ...variable import Variable
 from ..connection.linear import Linear
-from ._stateful import CellStateful
+from ._stateful import CellStateful, zeros
 
 __all__ = ["StatefulPeepholeLSTM", "StatefulZoneoutLSTM"]
 
@@ -21,7 +21,6 @@ class GatedLSTM(CellStateful):
     def __init__(self, in_size: int | None, out_size: int) -> None:
         super().__init__()
         self.state_size = out_size
-        self.reset_state()
         with self.init_scope():
             self.upward = Linear(in_size, 4 * out_size)
             self.lateral = Linear(out_size, 4 * out_size, nobias=True)
@@ -32,7 +31,7 @@ class GatedLSTM(CellStateful):
         if self.h is not None:
             total += self.lateral(self.h)
         if self.c is None:
-            self.c = self._zeros(x)
+            self.c = zeros(self, x)
         parts = split_axis(reshape(total, (len(total), self.state_size, 4)), 4, 2)
         return [reshape(part, part.shape[:2]) for part in parts]
 
@@ -81,7 +80,7 @@ class StatefulZoneoutLSTM(GatedLSTM):
         """The outputs [B, N] after x [B, I]."""
         a, i, f, o = self._gates(x)
         if self.h is None:
-            self.h = self._zeros(x)
+            self.h = zeros(self, x)
         c = tanh(a) * sigmoid(i) + sigmoid(f) * self.c
         self.c = zoneout(self.c, c, self.c_ratio)
         self.h = zoneout(self.h, sigmoid(o) * tanh(c), self.h_ratio)

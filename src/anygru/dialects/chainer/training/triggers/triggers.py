@@ -48,6 +48,22 @@ def check_unit(unit: str) -> None:
         raise ValueError(f"Trigger unit must be either 'epoch' or 'iteration'. Actual: {unit!r}")
 
 
+def advance(trigger: Any, updater: Any) -> tuple[Any, Any]:
+    """The epoch or iteration (the trigger's unit) of its last call and of this one, which it remembers."""
+    if trigger.unit == "epoch":
+        now, before = updater.epoch_detail, trigger._previous_epoch_detail
+        if before < 0:
+            before = updater.previous_epoch_detail
+    else:
+        now, before = updater.iteration, trigger._previous_iteration
+        if before < 0:
+            before = now - 1
+    trigger._previous_iteration = updater.iteration
+    if hasattr(updater, "epoch_detail"):
+        trigger._previous_epoch_detail = updater.epoch_detail
+    return before, now
+
+
 class IntervalTrigger:
     """Fires every `period` epochs or iterations (`unit`); the period in epochs may be a fraction."""
 
@@ -60,19 +76,9 @@ class IntervalTrigger:
         self._previous_epoch_detail: Any = 0.0
 
     def __call__(self, trainer: "Trainer") -> bool:
-        updater = trainer.updater
+        before, now = advance(self, trainer.updater)
         if self.unit == "epoch":
-            now, before = updater.epoch_detail, self._previous_epoch_detail
-            if before < 0:
-                before = updater.previous_epoch_detail
             self.count = now // self.period
-        else:
-            now, before = updater.iteration, self._previous_iteration
-            if before < 0:
-                before = now - 1
-        self._previous_iteration = updater.iteration
-        if hasattr(updater, "epoch_detail"):
-            self._previous_epoch_detail = updater.epoch_detail
         return before // self.period != now // self.period
 
     def serialize(self, serializer: AbstractSerializer) -> None:
@@ -100,22 +106,11 @@ class ManualScheduleTrigger:
         self._previous_epoch_detail: Any = 0.0
 
     def __call__(self, trainer: "Trainer") -> bool:
-        updater = trainer.updater
-        if self.unit == "epoch":
-            now, before = updater.epoch_detail, self._previous_epoch_detail
-            if before < 0:
-                before = updater.previous_epoch_detail
-        else:
-            now, before = updater.iteration, self._previous_iteration
-            if before < 0:
-                before = now - 1
+        before, now = advance(self, trainer.updater)
         fire = any(before < point <= now for point in self.points)
         if (fire or self._finished_is_unknown) and now >= max(self.points):
             self.finished = True
         self._finished_is_unknown = False
-        self._previous_iteration = updater.iteration
-        if hasattr(updater, "epoch_detail"):
-            self._previous_epoch_detail = updater.epoch_detail
         return fire
 
     def serialize(self, serializer: AbstractSerializer) -> None:
