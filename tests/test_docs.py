@@ -76,7 +76,7 @@ def environment() -> dict[str, str]:
 
 
 def process(command: list[str], folder: Path) -> str:
-    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -75,7 +75,7 @@ print([warning.category.__name__ for warning in seen], seen[0].message)
 
 def test_missing_kernels_are_said_once() -> None:
     command = [sys.executable, "-W", "error", "-c", WITHOUT_KERNELS]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("but nothing is faster: the native module of this installation cannot be loaded") == 2
     assert done.stdout.count("['RuntimeWarning'] the native module of this installation cannot be loaded") == 1

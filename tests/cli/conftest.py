@@ -56,7 +56,7 @@ def finished(text, tmp_path_factory):
     """The folder of a finished run of 6 steps, not to be changed."""
     folder = tmp_path_factory.mktemp("finished") / "run"
     process = start("train", text, *TINY, "--steps", 6, "--every", 2, "--out", folder)
-    out, error = process.communicate(timeout=120)
+    out, error = process.communicate(timeout=600)
     assert process.returncode == 0, error
     (folder / "printed").write_text(out)
     (folder / "said").write_text(error)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import torch
-from cli.command_line import start
 
 import anygru
 from anygru.checkpoints import load_checkpoint, save_checkpoint
@@ -123,14 +122,27 @@ def test_progress_is_shown_on_long_work_to_somebody_who_looks(
     assert "writing" in error
 
 
+STAYS = """
+import os, sys, time
+from anygru.cli import main
+def fsync(descriptor):
+    print("written", flush=True)
+    time.sleep(600)
+os.fsync = fsync
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
-    torch.save({f"w{index}": torch.randn(1000, 1000) for index in range(40)}, tmp_path / "x.pt")
-    process = start("convert", tmp_path / "x.pt", tmp_path / "y.npz")
-    deadline = time.monotonic() + 120
-    while not list(tmp_path.glob(".anygru-*/.*.tmp")) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(number)
-    process.communicate(timeout=120)
+    """When the file is written, and is not yet in its place."""
+    torch.save({"w": torch.randn(100, 100)}, tmp_path / "x.pt")
+    command = [sys.executable, "-c", STAYS, "convert", str(tmp_path / "x.pt"), str(tmp_path / "y.npz")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert "written\n" in iter(process.stdout.readline, "")
+        assert list(tmp_path.glob(".anygru-*/.*.tmp"))
+        process.send_signal(number)
+        process.communicate(timeout=600)
     assert process.returncode == 128 + number
     assert os.listdir(tmp_path) == ["x.pt"]

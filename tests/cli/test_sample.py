@@ -106,7 +106,7 @@ def test_weights_are_the_best_models(finished):
 def test_a_process_streams_bytes_and_prints_its_speed(finished):
     arguments = ["sample", finished, "--prompt", "ten green", "--length", 30, "--seed", 5, "--temperature", 1]
     process = start(*arguments, "--bytes", errors="surrogateescape")
-    out, error = process.communicate(timeout=60)
+    out, error = process.communicate(timeout=600)
     assert process.returncode == 0, error
     shape, weights = read_model(finished)
     expected = b"".join(generate(build(shape, weights, finished), b"ten green", 30, 1.0, 5))
@@ -138,7 +138,7 @@ def test_a_reader_that_leaves_is_no_error(finished):
     process.stdout.close()
     process.stdout = None
     try:
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=600)
     except subprocess.TimeoutExpired:
         process.kill()
         raise

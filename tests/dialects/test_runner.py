@@ -26,7 +26,7 @@ def run(code, *arguments, folder, variables=None, flags=(), plain=False):
         env=base if plain else dialects.environment(base),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         cwd=folder,
     )
 
@@ -312,7 +312,7 @@ def test_accelerate_reaches_every_process(imports, tmp_path):
             env=dialects.environment(os.environ, accelerate=accelerate),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines() == [f"through anygru: {accelerate}"] * (2 - len(arguments))

@@ -18,7 +18,7 @@ RUN = [sys.executable, "-m", "anygru", "run"]
 def run(*arguments, cwd):
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.run(
-        [*RUN, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=110, check=False
+        [*RUN, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=600, check=False
     )
 
 

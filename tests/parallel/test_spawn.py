@@ -24,7 +24,7 @@ def test_large_results_do_not_block_and_join_can_wait():
 def wait(workers):
     begin = time.monotonic()
     while not workers.join(timeout=1):
-        assert time.monotonic() - begin < 40, "still waiting"
+        assert time.monotonic() - begin < 600, "still waiting"
 
 
 @pytest.mark.parametrize("how", ["raise", "kill", "exit"])

@@ -7,6 +7,7 @@ import pickle
 import signal
 import threading
 import time
+import warnings
 import weakref
 
 import numpy as np
@@ -58,7 +59,7 @@ class Watched:
 
 
 def wait_for(condition):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 300
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert condition()
@@ -95,11 +96,21 @@ def test_errors_of_the_dataset_are_raised():
         next(iterator)
 
 
-def test_a_late_batch_warns():
-    event = threading.Event()
-    dataset = datasets.TransformDataset([0, 1], lambda i: event.wait(0.3))
-    with make(dataset, dataset_timeout=0.01) as iterator, pytest.warns(iterators.MultiprocessIterator.TimeoutWarning):
-        next(iterator)
+@pytest.mark.parametrize("shared_mem", [None, 0], ids=["read here", "read by workers"])
+def test_a_late_batch_warns(shared_mem):
+    """The batch comes once the warning is there."""
+    warned = multiprocessing.get_context("fork").Event()
+    dataset = datasets.TransformDataset([0, 1], lambda i: warned.wait(300))
+    with (
+        make(dataset, dataset_timeout=0.01, shared_mem=shared_mem) as iterator,
+        warnings.catch_warnings(record=True) as seen,
+    ):
+        warnings.simplefilter("always")
+        letting_go = threading.Thread(target=lambda: (wait_for(lambda: len(seen)), warned.set()))
+        letting_go.start()
+        assert next(iterator) == [True, True]
+        letting_go.join()
+    assert {warning.category for warning in seen} == {iterators.MultiprocessIterator.TimeoutWarning}
 
 
 @pytest.mark.filterwarnings("default")

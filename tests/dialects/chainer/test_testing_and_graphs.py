@@ -1,5 +1,6 @@
 """`chainer.testing` and `chainer.computational_graph`."""
 
+import sys
 import unittest
 
 import numpy as np
@@ -30,8 +31,15 @@ class TestOfChance:
         assert self.attempts == 2
 
 
-def test_every_combination_of_parameters_has_run():
+def test_every_combination_of_parameters_runs(request):
+    """Under unittest, here; pytest gives them to whichever process is free, so it only says what it finds."""
+    RUNS.clear()
+    result = unittest.TestResult()
+    unittest.TestLoader().loadTestsFromModule(sys.modules[__name__]).run(result)
+    assert (result.testsRun, result.errors, result.failures) == (4, [], [])
     assert sorted(RUNS) == [(1, "a", False), (1, "a", True), (2, "a", False), (2, "a", True)]
+    found = [child.name for child in request.node.getparent(pytest.Module).collect()]
+    assert sum(name.startswith("TestOfParameters_param_") for name in found) == 4
 
 
 def test_a_failure_of_every_attempt_is_a_failure():
