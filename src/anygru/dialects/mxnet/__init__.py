@@ -29,6 +29,7 @@ from . import (
     optimizer,
     random,
     registry,
+    rnn,
     symbol,
     util,
 )

@@ -18,6 +18,8 @@ from . import ndarray as ndarray  # programs take it from here, as from MXNet's
 from . import random
 from .ndarray.ndarray import NDArray
 from .ndarray.utils import load as load_arrays
+from .ndarray.utils import zeros
+from .operators.recurrent import input_size_of, parameter_parts
 
 _registry: dict[str, type["Initializer"]] = {}
 
@@ -147,7 +149,7 @@ def _enter(klass: type[Initializer], name: str) -> type[Initializer]:
     return klass
 
 
-def create(init: Any, *args: Any, **kwargs: Any) -> Initializer:
+def create(init: Any, /, *args: Any, **kwargs: Any) -> Initializer:
     """An initializer from an object, a registered name, or the text of `dumps`.
 
     Raises:
@@ -297,6 +299,41 @@ class LSTMBias(Initializer):
         arr[:] = 0.0
         hidden = arr.shape[0] // 4
         arr[hidden : 2 * hidden] = self.forget_bias
+
+
+@register
+class FusedRNN(Initializer):
+    """The flat vector of a recurrent network, each gate's part by another initializer; the global one by default."""
+
+    def __init__(
+        self,
+        init: Initial,
+        num_hidden: int,
+        num_layers: int,
+        mode: str,
+        bidirectional: bool = False,
+        forget_bias: float = 1.0,
+    ) -> None:
+        self._init = None if init is None else create(init)
+        super().__init__(
+            init=None if self._init is None else self._init.dumps(),
+            num_hidden=num_hidden,
+            num_layers=num_layers,
+            mode=mode,
+            bidirectional=bidirectional,
+            forget_bias=forget_bias,
+        )
+        self._sizes = (num_hidden, num_layers, 2 if bidirectional else 1, mode)
+        self._forget_bias = forget_bias
+
+    def _init_weight(self, name: Any, arr: NDArray) -> None:
+        for part, first, shape in parameter_parts(input_size_of(arr.size, *self._sizes), *self._sizes):
+            values = zeros(shape, arr.context, arr.dtype)
+            if self._sizes[-1] == "lstm" and part.endswith("_f_bias"):
+                values[:] = self._forget_bias
+            else:
+                (self._init or name.global_init)(InitDesc(part, global_init=name.global_init), values)
+            arr[first : first + values.size] = values.reshape(-1)
 
 
 class Load:

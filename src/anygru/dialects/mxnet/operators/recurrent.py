@@ -1,7 +1,8 @@
 """The RNN operator: one flat vector of parameters, as cuDNN had it; a GRU computed by `anygru.functional`, others by torch."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import torch
@@ -15,8 +16,11 @@ from ..state import state
 from .elementwise import same_dtype
 from .registry import operator, truth
 
-# Rows of a weight for each unit, by the operator's attribute `mode`.
-GATES = {"gru": 3, "lstm": 4, "rnn_tanh": 1, "rnn_relu": 1}
+# Gates in the order of their rows, by the operator's attribute `mode`; a network without gates has one block of rows.
+GATE_NAMES = {"gru": ("_r", "_z", "_o"), "lstm": ("_i", "_f", "_c", "_o"), "rnn_tanh": ("",), "rnn_relu": ("",)}
+
+# Rows of a weight for each unit.
+GATES = {mode: len(names) for mode, names in GATE_NAMES.items()}
 
 
 def gates_of(mode: str) -> int:
@@ -41,6 +45,26 @@ def parameter_shapes(
         own: list[tuple[int, ...]] = [(gates * hidden, features), (gates * hidden, out)]
         weights += [*own, *([(out, hidden)] if projection else [])] * directions
     return weights + [(gates * hidden,)] * (2 * layers * directions)
+
+
+def parameter_parts(
+    input_size: int, hidden: int, layers: int, directions: int, mode: str
+) -> Iterator[tuple[str, int, tuple[int, ...]]]:
+    """Name, place in the flat vector and shape of each gate's part of it, in the vector's order."""
+    shapes, first = iter(parameter_shapes(input_size, hidden, layers, directions, gates_of(mode))), 0
+    for kind in ("weight", "bias"):
+        for layer, side, group in product(range(layers), "lr"[:directions], ("i2h", "h2h")):
+            shape = (hidden, *next(shapes)[1:])
+            for gate in GATE_NAMES[mode]:
+                yield f"{side}{layer}_{group}{gate}_{kind}", first, shape
+                first += torch.Size(shape).numel()
+
+
+def input_size_of(numbers: int, hidden: int, layers: int, directions: int, mode: str) -> int:
+    """The input size for which the flat vector holds so many numbers."""
+    rows = gates_of(mode) * hidden * directions
+    above = (layers - 1) * rows * (hidden * directions + hidden + 2)
+    return (numbers - above) // rows - hidden - 2
 
 
 def in_torch_order(parameters: Sequence[Tensor], projected: bool = False) -> list[Tensor]:

@@ -1,0 +1,125 @@
+"""`mx.rnn.BaseRNNCell`: what the cells of the symbol API have in common."""
+
+from typing import Any
+
+from .. import symbol
+from ..gluon.rnn.sequences import Sequence, Steps
+from ..ndarray.ndarray import NDArray
+from ..symbol.symbol import Symbol
+
+__all__ = ["BaseRNNCell", "RNNParams"]
+
+Arrays = dict[str, NDArray]
+MODIFIED = (
+    "After applying modifier cells (e.g. DropoutCell) the base cell cannot be called directly. "
+    "Call the modifier cell instead."
+)
+
+
+class RNNParams:
+    """The variables of a cell, each made when it is first asked for; cells that are given one dict share them."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
+        self._params: dict[str, Symbol] = {}
+
+    def get(self, name: str, **kwargs: Any) -> Symbol:
+        """The variable of a name without the prefix; further arguments are those of `mx.sym.var`."""
+        full = self._prefix + name
+        if full not in self._params:
+            self._params[full] = symbol.var(full, **kwargs)
+        return self._params[full]
+
+
+class BaseRNNCell:
+    """One step of a recurrent network: called with a symbol and states, it returns an output and the next states.
+
+    Args:
+        prefix: the beginning of the names of variables and outputs.
+        params: variables to share.
+    """
+
+    # Whether a single step can be asked for.
+    _steps = True
+
+    def __init__(self, prefix: str = "", params: RNNParams | None = None) -> None:
+        self._own_params = params is None
+        self._params = RNNParams(prefix) if params is None else params
+        self._prefix = prefix
+        self._modified = False
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the steps counted; `unroll` begins with it."""
+        self._init_counter = -1
+        self._counter = -1
+
+    def __call__(self, inputs: Symbol, states: list) -> tuple[Symbol, list]:
+        """One step."""
+        raise NotImplementedError
+
+    @property
+    def params(self) -> RNNParams:
+        """The variables, to be shared."""
+        self._own_params = False
+        return self._params
+
+    @property
+    def state_info(self) -> list[dict[str, Any]]:
+        """Shape, with 0 for the batch size, and layout of each state."""
+        raise NotImplementedError
+
+    @property
+    def state_shape(self) -> list[tuple[int, ...]]:
+        """Shape of each state."""
+        return [info["shape"] for info in self.state_info]
+
+    def begin_state(self, func: Any = symbol.zeros, **kwargs: Any) -> list[Symbol]:
+        """States to begin with: what `func` makes of their shapes, zeros by default."""
+        assert not self._modified, MODIFIED
+        states = []
+        for info in self.state_info:
+            self._init_counter += 1
+            states.append(func(name=f"{self._prefix}begin_state_{self._init_counter}", **{**kwargs, **info}))
+        return states
+
+    def unpack_weights(self, args: Arrays) -> Arrays:
+        """A dict of arrays with one weight for each gate in the place of those that the cell joins."""
+        return dict(args)
+
+    def pack_weights(self, args: Arrays) -> Arrays:
+        """The reverse of `unpack_weights`."""
+        return dict(args)
+
+    def unroll(
+        self,
+        length: int,
+        inputs: Steps,
+        begin_state: list | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool | None = None,
+    ) -> tuple[Any, list]:
+        """Run the cell over the steps of a sequence.
+
+        Args:
+            length: number of steps.
+            inputs: one symbol in the layout, or a list of one a step.
+            begin_state: states; zeros by default.
+            layout: "NTC" or "TNC".
+            merge_outputs: True for one symbol, False for a list, None for whatever is at hand.
+        """
+        self.reset()
+        states = self.begin_state() if begin_state is None else begin_state
+        sequence = Sequence(length, layout, merge_outputs)
+        outputs: list = []
+        for step in sequence.steps(inputs):
+            output, states = self(step, states)
+            outputs.append(output)
+        return in_form(sequence, outputs), states
+
+
+def in_form(sequence: Sequence, inputs: Steps) -> Any:
+    """Steps as one symbol or as a list, as the sequence wants them."""
+    if sequence.merge is None:
+        return inputs
+    return sequence.merged(symbol, inputs) if sequence.merge else sequence.steps(inputs)

@@ -1,0 +1,152 @@
+"""`mx.rnn.SequentialRNNCell` and `BidirectionalCell`: cells made of cells."""
+
+from typing import Any, NoReturn
+
+from .. import symbol
+from ..gluon.rnn.sequences import Sequence, Steps
+from ..symbol.symbol import Symbol
+from .base_cell import MODIFIED, Arrays, BaseRNNCell, RNNParams, in_form
+
+__all__ = ["BidirectionalCell", "SequentialRNNCell"]
+
+
+class _Cells(BaseRNNCell):
+    """Cells whose states stand one after the other."""
+
+    def __init__(self, params: RNNParams | None, cells: list[BaseRNNCell]) -> None:
+        self._cells = cells
+        super().__init__("", params)
+        self._override_cell_params = params is not None
+
+    def reset(self) -> None:
+        """Forget the steps counted."""
+        super().reset()
+        for cell in self._cells:
+            cell.reset()
+
+    def _share(self, cell: BaseRNNCell) -> None:
+        """Let a cell's variables be known to the whole, and those that were given to the whole to the cell.
+
+        Raises:
+            AssertionError: where the cell was given variables of its own as well.
+        """
+        if self._override_cell_params:
+            assert cell._own_params, "Either specify params for the whole or for its cells, not both."
+            cell.params._params.update(self._params._params)
+        self._params._params.update(cell.params._params)
+
+    @property
+    def state_info(self) -> list[dict[str, Any]]:
+        """Shape and layout of the states of all cells."""
+        return [info for cell in self._cells for info in cell.state_info]
+
+    def begin_state(self, **kwargs: Any) -> list[Symbol]:  # type: ignore[override]
+        """States of all cells."""
+        assert not self._modified, MODIFIED
+        return [state for cell in self._cells for state in cell.begin_state(**kwargs)]
+
+    def unpack_weights(self, args: Arrays) -> Arrays:
+        """A dict of arrays with the weights of all cells apart."""
+        for cell in self._cells:
+            args = cell.unpack_weights(args)
+        return args
+
+    def pack_weights(self, args: Arrays) -> Arrays:
+        """The reverse of `unpack_weights`."""
+        for cell in self._cells:
+            args = cell.pack_weights(args)
+        return args
+
+    def _apart(self, states: list) -> list[list]:
+        """The states of each cell."""
+        ends = [0]
+        for cell in self._cells:
+            ends.append(ends[-1] + len(cell.state_info))
+        return [states[first:last] for first, last in zip(ends, ends[1:], strict=False)]
+
+
+class SequentialRNNCell(_Cells):
+    """Cells one upon the other."""
+
+    def __init__(self, params: RNNParams | None = None) -> None:
+        super().__init__(params, [])
+
+    def add(self, cell: BaseRNNCell) -> None:
+        """Put a cell on top."""
+        self._cells.append(cell)
+        self._share(cell)
+
+    def __call__(self, inputs: Symbol, states: list) -> tuple[Symbol, list]:
+        """One step of each."""
+        self._counter += 1
+        following = []
+        for cell, own in zip(self._cells, self._apart(states), strict=True):
+            inputs, after = cell(inputs, own)
+            following.extend(after)
+        return inputs, following
+
+    def unroll(
+        self,
+        length: int,
+        inputs: Steps,
+        begin_state: list | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool | None = None,
+    ) -> tuple[Any, list]:
+        """Run every cell over the whole sequence, one after the other."""
+        self.reset()
+        states = self.begin_state() if begin_state is None else begin_state
+        following: list = []
+        for cell, own in zip(self._cells, self._apart(states), strict=True):
+            merge = merge_outputs if cell is self._cells[-1] else None
+            inputs, after = cell.unroll(length, inputs, own, layout, merge)
+            following.extend(after)
+        return inputs, following
+
+
+class BidirectionalCell(_Cells):
+    """Two cells over a sequence, one from each end; only `unroll` runs it."""
+
+    _steps = False
+
+    def __init__(
+        self,
+        l_cell: BaseRNNCell,
+        r_cell: BaseRNNCell,
+        params: RNNParams | None = None,
+        output_prefix: str = "bi_",
+    ) -> None:
+        super().__init__(params, [l_cell, r_cell])
+        self._output_prefix = output_prefix
+        for cell in self._cells:
+            self._share(cell)
+
+    def __call__(self, inputs: Symbol, states: list) -> NoReturn:
+        raise NotImplementedError("Bidirectional cannot be stepped. Please use unroll")
+
+    def unroll(
+        self,
+        length: int,
+        inputs: Steps,
+        begin_state: list | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool | None = None,
+    ) -> tuple[Any, list]:
+        """Run both over the sequence; outputs are joined along the features, and there are two lists of states."""
+        self.reset()
+        sequence = Sequence(length, layout, False)
+        steps = sequence.steps(inputs)
+        own = self._apart(self.begin_state() if begin_state is None else begin_state)
+        sides = [(self._cells[0], steps, own[0]), (self._cells[1], steps[::-1], own[1])]
+        results = [cell.unroll(length, values, first, layout, merge_outputs) for cell, values, first in sides]
+        (left, left_states), (right, right_states) = results
+        merge = isinstance(left, Symbol) and isinstance(right, Symbol)
+        if merge:
+            right = symbol.reverse(right, axis=sequence.axis)
+            return symbol.Concat(left, right, dim=2, name=f"{self._output_prefix}out"), [left_states, right_states]
+        pairs = zip(in_form(sequence, left), in_form(sequence, right)[::-1], strict=True)
+        outputs = [
+            symbol.Concat(one, other, dim=1, name=f"{self._output_prefix}t{place}")
+            for place, (one, other) in enumerate(pairs)
+        ]
+        return outputs, [left_states, right_states]

@@ -1,0 +1,139 @@
+"""`mx.rnn.FusedRNNCell`: all layers of a recurrent network as one operator with one vector of parameters."""
+
+import warnings
+from functools import partial
+from typing import Any, NoReturn
+
+from .. import symbol
+from ..gluon.rnn.sequences import Sequence, Steps
+from ..initializer import FusedRNN
+from ..ndarray import concatenate
+from ..operators.recurrent import GATES, input_size_of, parameter_parts
+from ..symbol.symbol import Symbol
+from .base_cell import Arrays, BaseRNNCell, RNNParams, in_form
+from .combined_cells import BidirectionalCell, SequentialRNNCell
+from .gated_cells import GRUCell, LSTMCell, RNNCell
+from .modifier_cells import DropoutCell
+
+__all__ = ["FusedRNNCell"]
+
+_UNFUSED: dict[str, Any] = {
+    "rnn_relu": partial(RNNCell, activation="relu"),
+    "rnn_tanh": partial(RNNCell, activation="tanh"),
+    "lstm": LSTMCell,
+    "gru": GRUCell,
+}
+
+
+class FusedRNNCell(BaseRNNCell):
+    """A recurrent network of several layers; only `unroll` runs it.
+
+    Args:
+        num_hidden: hidden size.
+        num_layers: number of layers.
+        mode: "gru", "lstm", "rnn_tanh" or "rnn_relu".
+        bidirectional: whether each layer reads from both ends.
+        dropout: probability of zeroing an input of the second layer and those above when training.
+        get_next_state: whether `unroll` returns the last states; else it returns none.
+        forget_bias: the first value of an LSTM's forget gates' biases.
+        prefix, params: as for `BaseRNNCell`; the prefix is the mode and "_" by default.
+    """
+
+    _steps = False
+
+    def __init__(
+        self,
+        num_hidden: int,
+        num_layers: int = 1,
+        mode: str = "lstm",
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        get_next_state: bool = False,
+        forget_bias: float = 1.0,
+        prefix: str | None = None,
+        params: RNNParams | None = None,
+    ) -> None:
+        super().__init__(f"{mode}_" if prefix is None else prefix, params)
+        self._num_hidden, self._num_layers, self._mode = num_hidden, num_layers, mode
+        self._bidirectional, self._dropout, self._get_next_state = bidirectional, dropout, get_next_state
+        self._sizes = (num_hidden, num_layers, 2 if bidirectional else 1, mode)
+        first = FusedRNN(None, num_hidden, num_layers, mode, bidirectional, forget_bias)
+        self._parameter = self._params.get("parameters", init=first)
+        self._joined = self._parameter.list_inputs()[0]
+
+    @property
+    def state_info(self) -> list[dict[str, Any]]:
+        """Shape, with 0 for the batch size, and layout of each state."""
+        hidden, layers, directions, mode = self._sizes
+        states = 2 if mode == "lstm" else 1
+        return [{"shape": (layers * directions, 0, hidden), "__layout__": "LNC"} for _ in range(states)]
+
+    def unpack_weights(self, args: Arrays) -> Arrays:
+        """A dict of arrays with one weight for each gate, layer and direction."""
+        args = dict(args)
+        vector = args.pop(self._joined)
+        for name, first, shape in parameter_parts(input_size_of(vector.size, *self._sizes), *self._sizes):
+            count = shape[0] * (shape[1] if len(shape) == 2 else 1)
+            args[self._prefix + name] = vector[first : first + count].reshape(shape).copy()
+        return args
+
+    def pack_weights(self, args: Arrays) -> Arrays:
+        """The reverse of `unpack_weights`."""
+        args = dict(args)
+        first = next(name for name, *_ in parameter_parts(1, *self._sizes))
+        parts = parameter_parts(args[self._prefix + first].shape[1], *self._sizes)
+        args[self._joined] = concatenate([args.pop(self._prefix + name).reshape(-1) for name, *_ in parts])
+        return args
+
+    def __call__(self, inputs: Symbol, states: list) -> NoReturn:
+        raise NotImplementedError("FusedRNNCell cannot be stepped. Please use unroll")
+
+    def unroll(
+        self,
+        length: int,
+        inputs: Steps,
+        begin_state: list | None = None,
+        layout: str = "NTC",
+        merge_outputs: bool | None = None,
+    ) -> tuple[Any, list]:
+        """Run the network over a sequence, as `BaseRNNCell.unroll` runs a cell."""
+        self.reset()
+        sequence = Sequence(length, layout, merge_outputs)
+        data = sequence.merged(symbol, inputs)
+        if layout == "NTC":
+            warnings.warn("NTC layout detected. Consider using TNC for FusedRNNCell for faster speed", stacklevel=2)
+            data = symbol.swapaxes(data, dim1=0, dim2=1)
+        states = self.begin_state() if begin_state is None else begin_state
+        outputs = symbol.RNN(
+            data,
+            self._parameter,
+            *states,
+            state_size=self._num_hidden,
+            num_layers=self._num_layers,
+            bidirectional=self._bidirectional,
+            p=self._dropout,
+            state_outputs=self._get_next_state,
+            mode=self._mode,
+            name=self._prefix + "rnn",
+        )
+        outputs, *states = outputs if self._get_next_state else [outputs]
+        if layout == "NTC":
+            outputs = symbol.swapaxes(outputs, dim1=0, dim2=1)
+        return in_form(sequence, outputs), states
+
+    def unfuse(self) -> SequentialRNNCell:
+        """The same network as cells one upon the other; `unpack_weights` and `pack_weights` carry weights over."""
+        make, prefix, stack = _UNFUSED[self._mode], self._prefix, SequentialRNNCell()
+        for layer in range(self._num_layers):
+            cell: BaseRNNCell = make(self._num_hidden, prefix=f"{prefix}l{layer}_")
+            if self._bidirectional:
+                back = make(self._num_hidden, prefix=f"{prefix}r{layer}_")
+                cell = BidirectionalCell(cell, back, output_prefix=f"{prefix}bi_l{layer}_")
+            stack.add(cell)
+            if self._dropout > 0 and layer < self._num_layers - 1:
+                stack.add(DropoutCell(self._dropout, prefix=f"{prefix}_dropout{layer}_"))
+        return stack
+
+    @property
+    def _num_gates(self) -> int:
+        return GATES[self._mode]

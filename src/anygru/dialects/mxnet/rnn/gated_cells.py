@@ -1,0 +1,90 @@
+"""`mx.rnn.RNNCell`, `LSTMCell` and `GRUCell`: one step by the formula of the Gluon cell of the same name."""
+
+from typing import Any
+
+from .. import symbol
+from ..gluon.rnn import gru_cell, other_cells
+from ..gluon.rnn.gated_cell import GatedCell
+from ..initializer import LSTMBias
+from ..ndarray import concatenate
+from ..operators.recurrent import GATE_NAMES
+from ..symbol.symbol import Symbol
+from .base_cell import Arrays, BaseRNNCell, RNNParams
+
+__all__ = ["GRUCell", "LSTMCell", "RNNCell"]
+
+_BIAS = "i2h_bias"
+
+
+class _GatedCell(BaseRNNCell):
+    """A cell with one product of the input and one of the state."""
+
+    def __init__(self, formula: GatedCell, gates: tuple[str, ...], params: RNNParams | None, **bias: Any) -> None:
+        super().__init__(formula.prefix, params)
+        self._formula = formula
+        self._gate_names = gates
+        names = (_BIAS, "i2h_weight", "h2h_weight", "h2h_bias")
+        self._variables = {name: self._params.get(name, **(bias if name == _BIAS else {})) for name in names}
+
+    def __call__(self, inputs: Symbol, states: list) -> tuple[Symbol, list]:
+        """One step."""
+        self._counter += 1
+        self._formula._counter = self._counter
+        with self._formula.name_scope():
+            return self._formula.hybrid_forward(symbol, inputs, states, **self._variables)
+
+    @property
+    def state_info(self) -> list[dict[str, Any]]:
+        """Shape, with 0 for the batch size, and layout of each state."""
+        return self._formula.state_info()
+
+    def unpack_weights(self, args: Arrays) -> Arrays:
+        """A dict of arrays with one weight for each gate."""
+        args = dict(args)
+        for name in self._variables if len(self._gate_names) > 1 else ():
+            group, _, kind = name.partition("_")
+            joined = args.pop(self._prefix + name)
+            size = joined.shape[0] // len(self._gate_names)
+            for place, gate in enumerate(self._gate_names):
+                part = joined[place * size : (place + 1) * size]
+                args[f"{self._prefix}{group}{gate}_{kind}"] = part.copy()
+        return args
+
+    def pack_weights(self, args: Arrays) -> Arrays:
+        """The reverse of `unpack_weights`."""
+        args = dict(args)
+        for name in self._variables if len(self._gate_names) > 1 else ():
+            group, _, kind = name.partition("_")
+            parts = [args.pop(f"{self._prefix}{group}{gate}_{kind}") for gate in self._gate_names]
+            args[self._prefix + name] = concatenate(parts)
+        return args
+
+
+class RNNCell(_GatedCell):
+    """One step of a recurrent network without gates."""
+
+    def __init__(
+        self, num_hidden: int, activation: str = "tanh", prefix: str = "rnn_", params: RNNParams | None = None
+    ) -> None:
+        super().__init__(other_cells.RNNCell(num_hidden, activation, prefix=prefix), GATE_NAMES["rnn_tanh"], params)
+
+
+class LSTMCell(_GatedCell):
+    """One step of long short-term memory.
+
+    Args:
+        forget_bias: the first value of the forget gate's bias.
+    """
+
+    def __init__(
+        self, num_hidden: int, prefix: str = "lstm_", params: RNNParams | None = None, forget_bias: float = 1.0
+    ) -> None:
+        formula = other_cells.LSTMCell(num_hidden, prefix=prefix)
+        super().__init__(formula, GATE_NAMES["lstm"], params, init=LSTMBias(forget_bias=forget_bias))
+
+
+class GRUCell(_GatedCell):
+    """One step of a GRU; the reset gate acts after the product."""
+
+    def __init__(self, num_hidden: int, prefix: str = "gru_", params: RNNParams | None = None) -> None:
+        super().__init__(gru_cell.GRUCell(num_hidden, prefix=prefix), GATE_NAMES["gru"], params)

@@ -1,0 +1,59 @@
+"""`mxnet.rnn.rnn`: checkpoints that hold a weight for each gate, whichever cells read them."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from ..gluon.rnn.sequences import Steps
+from ..model import load_checkpoint, save_checkpoint
+from ..symbol.symbol import Symbol
+from .base_cell import Arrays, BaseRNNCell
+
+__all__ = ["do_rnn_checkpoint", "load_rnn_checkpoint", "rnn_unroll", "save_rnn_checkpoint"]
+
+Cells = BaseRNNCell | list[BaseRNNCell]
+
+
+def _listed(cells: Cells) -> list[BaseRNNCell]:
+    return [cells] if isinstance(cells, BaseRNNCell) else cells
+
+
+def rnn_unroll(
+    cell: BaseRNNCell,
+    length: int,
+    inputs: Steps,
+    begin_state: list | None = None,
+    input_prefix: str = "",
+    layout: str = "NTC",
+) -> tuple[Any, list]:
+    """The older way to write `cell.unroll`."""
+    warnings.warn("rnn_unroll is deprecated. Please call cell.unroll directly.", stacklevel=2)
+    return cell.unroll(length, inputs, begin_state, layout)
+
+
+def save_rnn_checkpoint(
+    cells: Cells, prefix: str, epoch: int, symbol: Symbol, arg_params: Arrays, aux_params: Arrays
+) -> None:
+    """Write a symbol and parameters, those of the cells by gate."""
+    for cell in _listed(cells):
+        arg_params = cell.unpack_weights(arg_params)
+    save_checkpoint(prefix, epoch, symbol, arg_params, aux_params)
+
+
+def load_rnn_checkpoint(cells: Cells, prefix: str, epoch: int) -> tuple[Symbol, Arrays, Arrays]:
+    """The symbol, the parameters and the auxiliary states of a checkpoint of `save_rnn_checkpoint`."""
+    symbol, arg_params, aux_params = load_checkpoint(prefix, epoch)
+    for cell in _listed(cells):
+        arg_params = cell.pack_weights(arg_params)
+    return symbol, arg_params, aux_params
+
+
+def do_rnn_checkpoint(cells: Cells, prefix: str, period: int = 1) -> Callable:
+    """A callback of `Module.fit` that writes a checkpoint every `period` epochs."""
+    period = int(max(1, period))
+
+    def write(epoch: int, symbol: Any = None, arg_params: Any = None, aux_params: Any = None) -> None:
+        if (epoch + 1) % period == 0:
+            save_rnn_checkpoint(cells, prefix, epoch + 1, symbol, arg_params, aux_params)
+
+    return write
