@@ -1,6 +1,6 @@
 """`mx.optimizer.Optimizer`: learning rates, weight decay and update counts, which every rule shares, and the registry.
 
-The rules themselves are in `optimizer.rules`.  Of MXNet 1.9's `mxnet.optimizer`.
+The rules themselves are in `optimizer.optimizers`.  Of MXNet 1.9's `mxnet.optimizer`.
 """
 
 import warnings

@@ -1,4 +1,4 @@
-"""Operators that seldom stand beside a recurrent network: rearranged pictures, densities of draws, gradients as they are."""
+"""Operators that few recurrent programs use: rearranged images, densities of distributions, straight-through gradients."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,7 @@
-"""The update rules, on torch tensors; gradients are rescaled, then clipped, and weight decay added, as MXNet does each."""
+"""MXNet's optimizers: for each its arguments, its states and its rule, whose arithmetic is in `operators/updates.py`.
+
+Gradients are rescaled, then clipped, and weight decay is added, in MXNet's order for each rule.
+"""
 
 import math
 from typing import Any

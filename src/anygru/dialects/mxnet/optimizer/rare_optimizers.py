@@ -1,4 +1,4 @@
-"""Update rules that few programs use: LAMB, LARS, LBSGD, FTML, DCASGD, and the one for tests."""
+"""Optimizers that few programs use: LAMB, LARS, LBSGD, FTML, DCASGD, and MXNet's `Test`."""
 
 import math
 from typing import Any
@@ -9,7 +9,7 @@ from torch import Tensor
 from ..ndarray.ndarray import NDArray
 from ..operators import updates
 from .optimizer import each, register
-from .rules import SGD, Rule, TwoMoments, blank
+from .optimizers import SGD, Rule, TwoMoments, blank
 
 __all__ = ["DCASGD", "FTML", "LAMB", "LARS", "LBSGD", "Test"]
 
