@@ -1,22 +1,38 @@
-"""Seeds, one thread, no width of a terminal, and memory that is NaN until somebody writes it."""
+"""Seeds, examples that are the same at every run, one thread, no width of a terminal, and memory that is NaN until somebody
+writes it."""
 
 from __future__ import annotations
 
 import os
+import random
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import hypothesis
+import numpy as np
 import pytest
 import torch
 
 torch.set_num_threads(1)
+# No time limit and no new examples at every run: a slow machine or a rare example must not decide. `--hypothesis-profile
+# default` looks for new ones.
+hypothesis.settings.register_profile(
+    "same", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("same")
 os.environ.pop("COLUMNS", None)  # pytest-xdist's workers have it, and then printed lines would be cut
 
 
 @pytest.fixture(autouse=True)
 def _seed() -> None:
+    """Seed everything that tests or dialects draw from; Paddle's dialect has a generator of its own."""
+    random.seed(0)
+    np.random.seed(0)
     torch.manual_seed(0)
+    paddle = sys.modules.get("anygru.dialects.paddle")
+    if paddle is not None:
+        paddle.seed(0)
 
 
 def _poisoned(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
