@@ -7,6 +7,7 @@ ever reads, and tells the others where it is: the operating system answers there
 import os
 import socket
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ import torch.distributed as dist
 
 from .addresses import LOOPBACK, PATIENCE, own_address
 
+MOMENT = 0.5  # seconds in which a process that is ending closes its connections
 _SIGNS = ("gloo", "nccl", "connection closed", "connection reset", "timed out", "timeout", "tcpstore", "recv")
 
 
@@ -56,7 +58,18 @@ def introduce(rank: int, size: int) -> None:
 
 
 def silent() -> list[str]:
-    """Return a sentence for each process of the job that has ended or does not answer; takes a few seconds at most."""
+    """Return a sentence for each process of the job that has ended or does not answer; takes a few seconds at most.
+
+    A process that ends closes its connections one after the other, this one perhaps last: if all answer, they are asked again.
+    """
+    faults = _faults()
+    if _peers and not faults:
+        time.sleep(MOMENT)
+        faults = _faults()
+    return faults
+
+
+def _faults() -> list[str]:
     if not _peers:
         return []
     with ThreadPoolExecutor(min(32, len(_peers))) as pool:
