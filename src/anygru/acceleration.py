@@ -21,7 +21,7 @@ from .recurrent import Recurrent
 
 @dataclass(eq=False)
 class Report:
-    """What `accelerate`, `restore` or `freeze` did; as a context manager, undoes at the end what `accelerate` did.
+    """The result of `accelerate`, `restore` or `freeze`. As a context manager it undoes `accelerate` at the end.
 
     Attributes:
         action: "accelerated", "restored" or "frozen".

@@ -1,4 +1,4 @@
-"""What anygru raises. Each class is also the built-in that a caller would expect."""
+"""The exceptions of anygru. Each class is also the built-in that a caller would expect."""
 
 
 class AnygruError(Exception):

@@ -19,7 +19,7 @@ from .weights import KINDS
 
 @dataclass(frozen=True)
 class Explanation:
-    """What `explain` found; prints as a small table."""
+    """The result of `explain`; prints as a small table."""
 
     backend: str
     """The backend that computes the call."""

@@ -15,7 +15,7 @@ and differ in where the reset gate acts:
     reset="before"   n = a(W_in x + b_in + W_hn (r * h) + b_hn)
 
 `reset="before"` is Cho et al. 2014, "Learning Phrase Representations using RNN Encoder-Decoder" (arXiv:1406.1078,
-section 2.3, equations 5 to 8). `reset="after"` moves the reset behind the matrix product, which lets one product serve all
+section 2.3, equations 5 to 8). `reset="after"` moves the reset after the matrix product, which lets one product serve all
 three gates; it is the formula of NVIDIA's cuDNN (cudnnRNNMode_t, CUDNN_GRU) and of torch.nn.GRU. Chung et al. 2014
 (arXiv:1412.3555, section 3.2) write the blend the other way round, h' = (1 - z) * h + z * n: the same formula with the rows
 of the update gate negated, since 1 - sigmoid(v) = sigmoid(-v); `gates.negate_update` does that.
@@ -98,7 +98,7 @@ def canonical(activation: Activation) -> Activation:
 
 
 def resolve(activation: Activation) -> Callable[[torch.Tensor], torch.Tensor]:
-    """The callable behind a name; a callable is returned as it is."""
+    """The callable of a name; a callable is returned unchanged."""
     return ACTIVATIONS[activation] if isinstance(activation, str) else activation
 
 

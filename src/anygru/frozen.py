@@ -91,7 +91,7 @@ class Frozen(nn.Module):
 
     @property
     def options(self) -> Options:
-        """What a call passes on besides tensors; made anew when one of the attributes changes and not at every call."""
+        """The options of a call, made anew only when one of the attributes changes."""
         return self._options
 
     @property
@@ -225,7 +225,7 @@ class Frozen(nn.Module):
         return self._from_buffers(buffers, True)
 
     def _wrong_in(self, expected: Mapping[str, Tensor], given: Mapping[str, Any], prefix: str) -> list[str]:
-        """What is wrong with the tensors that are `given` for entries, those of `expected`."""
+        """The faults of the tensors `given` for the entries in `expected`."""
         wrong = [
             f"{prefix}{name}: {reason}"
             for name, tensor in expected.items()
@@ -241,7 +241,7 @@ class Frozen(nn.Module):
         ]
 
     def replace_weights(self, stored: Sequence[Stored]) -> None:
-        """Packs other weights, which fit the layer, in the place of the present ones."""
+        """Replaces the weights by others of the same shapes, and packs them."""
         found = FrozenWeights(stored, self.layout, self.formula, self.backend)
         with _lock:
             foreign = self.__dict__["_buffers"]

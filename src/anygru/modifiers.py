@@ -1,4 +1,4 @@
-"""What changes a step besides the weights: decay, masks, zoneout, in the form that backends take.
+"""Inputs besides the weights that change a step: decay, masks, zoneout, in the form that backends take.
 
 With h the state before a step and d, c, k, m the values of a call that has them:
 

@@ -106,7 +106,7 @@ def round_rows(rows: Tensor) -> Tensor:
 
 
 def check(stored: Stored) -> list[tuple[str, str]]:
-    """What is wrong with the numbers of a stored weight: ("" for its values or "_scale", the reason)."""
+    """The fault in the numbers of a stored weight: ("" for its values or "_scale", the reason)."""
     values, scale = stored
     found = []
     if values.dtype is torch.int8 and not values.is_meta and bool((values == -128).any()):

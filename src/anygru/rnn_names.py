@@ -7,7 +7,7 @@ from .weights import Weights
 
 
 class RNNNames:
-    """What `GRU` and `FrozenGRU` have of torch.nn.RNNBase besides its arguments."""
+    """Attributes of torch.nn.RNNBase that `GRU` and `FrozenGRU` have besides its arguments."""
 
     input_size: int
     mode = "GRU"
@@ -33,7 +33,7 @@ class RNNNames:
 
 
 class RNNWeights(RNNNames):
-    """What `GRU` alone has: its weights are parameters."""
+    """Attributes of `GRU` alone, whose weights are parameters."""
 
     @property
     def weights(self) -> Weights:

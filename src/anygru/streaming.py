@@ -29,7 +29,7 @@ class Prepared(Protocol):
 
 
 class Streamable(Protocol):
-    """What a stream reads of a layer; `anygru.GRU` and `anygru.FrozenGRU` have it."""
+    """The attributes of a layer that a stream reads; `anygru.GRU` and `anygru.FrozenGRU` have them."""
 
     @property
     def input_size(self) -> int: ...

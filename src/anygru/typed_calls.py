@@ -1,4 +1,4 @@
-"""What the results of calls are, for type checkers: the output has the form of the input."""
+"""Types of calls and their results for type checkers: the output has the form of the input."""
 
 from typing import Any, Literal, Protocol, TypedDict, TypeVar, overload
 

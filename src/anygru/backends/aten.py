@@ -26,7 +26,7 @@ def refuse(problem: Problem) -> str | None:
 
 
 def refuse_formula(problem: Problem) -> str | None:
-    """What torch's own GRU cannot compute, on any device."""
+    """Why torch's own GRU cannot compute a problem, on any device; None if it can."""
     if problem.formula.reset != "after":
         return "torch's own GRU knows reset='after' only"
     if not problem.formula.standard:

@@ -62,7 +62,7 @@ def _interprets() -> bool:
 
 @cache
 def _missing() -> str | None:
-    """What this machine lacks for the kernels, and the remedy."""
+    """Why this machine cannot run the kernels, and the remedy; None if it can."""
     if importlib.util.find_spec("triton") is None:
         return "Triton is not installed: pip install 'anygru[gpu]'"
     version = importlib.import_module("triton").__version__

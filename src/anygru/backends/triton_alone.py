@@ -98,7 +98,7 @@ def forward(
 
 @triton.jit
 def saved_of(op, order, steps, batch, width, hidden, reverse, b, units):
-    """What the forward pass left of a step: the output's gradient, r, z, n, the state's share of n, the state before."""
+    """Values of a step that the forward pass kept: the output's gradient, r, z, n, the state's share of n, the last state."""
     rows, active, states, factors = read_rows(op, order, steps, batch, width, hidden, reverse, b)
     mask = active[:, None] & (units < hidden)[None, :]
     kept = op.kept + rows[:, None] * (4 * hidden) + units[None, :]

@@ -1,4 +1,4 @@
-"""What the GPU kernels share: their operands, activations, addresses, the barrier. See docs/kernels.md.
+"""The shared parts of the GPU kernels: their operands, activations, addresses, the barrier. See docs/kernels.md.
 
 `B` sequences, `H` hidden units, `D` directions, `N` rows of all steps. A tile has BM sequences.
 """
@@ -10,7 +10,7 @@ import triton.language as tl
 
 
 class Forward(NamedTuple):
-    """What a forward kernel reads and writes, all contiguous; None: there is none.
+    """The operands of a forward kernel, all contiguous; None: there is none.
 
     Those with D are for all directions of a layer.
     """

@@ -35,7 +35,7 @@ AMD_OWN = 12 << 10
 
 
 class Device(NamedTuple):
-    """What a plan needs to know of a GPU."""
+    """The facts of a GPU on which a plan depends."""
 
     processors: int
     shared: int

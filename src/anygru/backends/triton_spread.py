@@ -206,7 +206,7 @@ def forward(
 
 @triton.jit
 def gradient_tile(op, order, steps, batch, width, hidden, reverse, b, units, BEFORE):
-    """The gradients of the gates of a tile; with reset="before" but for r's, and n's without what r has of it."""
+    """The gradients of the gates of a tile; with reset="before" r's is missing, and n's lacks r's share."""
     rows, active, states, factors = read_rows(op, order, steps, batch, width, hidden, reverse, b)
     mask = active[:, None] & (units < hidden)[None, :]
     h = tl.load(states[:, None] + units[None, :], mask=mask, other=0.0).to(tl.float32)
@@ -240,7 +240,7 @@ def gradient_tile(op, order, steps, batch, width, hidden, reverse, b, units, BEF
 
 @triton.jit
 def reset_gradient_tile(op, order, steps, batch, width, hidden, reverse, b, units, k, own_n, BK, SLICES, PRECISION):
-    """reset="before": the gradient of r * h, from it that of r, and what the state gets of it."""
+    """reset="before": the gradient of r * h, and from it the gradient of r and a part of the state's."""
     rows, active, states, factors = read_rows(op, order, steps, batch, width, hidden, reverse, b)
     mask = active[:, None] & (units < hidden)[None, :]
     gates = op.grad_gates + rows * (3 * hidden)

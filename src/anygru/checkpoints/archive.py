@@ -1,4 +1,4 @@
-"""Zip archives whose directory has been checked before anything is unpacked: `.npz` and torch's `.pt` are such."""
+"""Zip archives whose directory has been checked before anything is unpacked; `.npz` and torch's `.pt` are zip archives."""
 
 import os
 import struct
@@ -14,7 +14,7 @@ _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _ENCRYPTED = 1
 _PIECE = 1 << 20
 
-#: What Python's zip reader raises about damaged archives, besides its own error.
+#: Exceptions that Python's zip reader raises for damaged archives, besides its own.
 _DAMAGE = (
     zipfile.BadZipFile,
     NotImplementedError,
@@ -138,7 +138,7 @@ class Archive:
         return memoryview(self.read(name))
 
     def _view(self, name: str) -> memoryview:
-        """A stored member's bytes in the file, behind its header there."""
+        """The bytes of a stored member, which follow its header in the file."""
         entry = self._entries[name]
         cursor = Cursor(self._data, f"{self.where}: {name}")
         cursor.position = min(entry.header_offset, len(self._data))

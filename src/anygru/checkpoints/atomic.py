@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-#: What a new file may be read and written by before the process's own mask is taken off.
+#: The permissions of a new file before the process's mask is applied.
 _NEW_FILE_MODE = 0o666
 _PIECE = 16 << 20
 
@@ -21,7 +21,7 @@ def open_for_replace(
 
     The bytes go to a temporary file in the same folder, are flushed and fsynced, and the file is renamed over `path`;
     whatever happens before that, the old file is whole. On an error nothing is left behind (after SIGKILL a file
-    named `.<name>.*.tmp` stays). A symbolic link is followed, so that the file behind it is replaced.
+    named `.<name>.*.tmp` stays). A symbolic link is followed, so that its target is replaced.
 
     Args:
         path: the file to write; its folder must exist.
@@ -90,7 +90,7 @@ def sync_folder(path: str | os.PathLike[str]) -> None:
 
 
 def mode_of(target: Path) -> int:
-    """The permissions of what is replaced, or those that a new file would have got."""
+    """The permissions of the replaced file, or those of a new file."""
     try:
         return target.stat().st_mode & 0o7777
     except FileNotFoundError:

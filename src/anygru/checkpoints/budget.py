@@ -51,7 +51,7 @@ class Budget:
         """Count bytes that are about to be made.
 
         Raises:
-            CheckpointError: they and what was counted before are more than the limit.
+            CheckpointError: the total is now above the limit.
         """
         self._used += count
         if self._used > self._limit:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Checkpoint:
-    """What is in a checkpoint file.
+    """The content of a checkpoint file.
 
     Attributes:
         path: where it came from.

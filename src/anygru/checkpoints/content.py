@@ -1,4 +1,4 @@
-"""What every format's `read` gives and `write` takes."""
+"""The content of a checkpoint: every format's `read` returns it and `write` takes it."""
 
 import sys
 from collections.abc import Callable, Mapping

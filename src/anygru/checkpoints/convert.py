@@ -76,7 +76,7 @@ def convert(
             raise CheckpointError(f"{target}: a Keras file holds no {weights} weights")
     choices = Choices(mapping or {}, approximate, style, transpose, no_transpose, layer_names, weights)
     check_place(target, name)
-    place = FilePath(os.path.realpath(target))  # behind a symbolic link, which stays
+    place = FilePath(os.path.realpath(target))  # the target of a symbolic link; the link stays
     with _workplace(place, target) as workplace:
         unverified = workplace / "result"
         if like is not None:

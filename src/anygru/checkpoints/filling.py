@@ -19,7 +19,7 @@ from .weights import core_weights, framework_tensors
 def fill(
     checkpoint: Checkpoint, like: str | os.PathLike[str], target: str | os.PathLike[str], mapping: Mapping[str, str]
 ) -> Report:
-    """Write a copy of a Keras file with the GRUs of a checkpoint in the place of its own.
+    """Write a copy of a Keras file with the GRUs of a checkpoint instead of its own.
 
     A GRU goes to the place that `mapping` names, else to the GRU of the same name, else, where both files have as many, to
     the GRU at the same place in their order. A tensor outside of GRUs is written where the file has one of its name and shape.

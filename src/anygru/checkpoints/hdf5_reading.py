@@ -75,7 +75,7 @@ class Reader:
                 self._fail(path, "neither a group nor an array")
 
     def _read_once(self, dataset: "h5.Dataset", path: str) -> np.ndarray:
-        """Read an array, or return the one that another hard link to it gave."""
+        """Read an array, or return the one already read through another hard link."""
         address = self._h5py.h5o.get_info(dataset.id).addr
         if address not in self._read:
             self._read[address] = self._read_dataset(dataset, path)
@@ -173,7 +173,7 @@ def _unfiltered(data: bytes, filters: list[int], mask: int, length: int, itemsiz
 
 
 def _inflated(data: bytes, length: int, place: str) -> bytes:
-    # room for a checksum behind the values, and for one byte that should not be there
+    # room for a checksum after the values, and for one byte too many
     room = length + 5
     try:
         stream = zlib.decompressobj()

@@ -2,7 +2,7 @@
 
 A `.keras` file is a zip archive of `config.json`, `metadata.json` and `model.weights.h5`, which lists the variables of each layer
 by number: `layers/gru/cell/vars/0` is the kernel, 1 the recurrent kernel, 2 the bias. Files of Keras 2, and those that Keras 3
-still writes for the ending `.h5`, name them `kernel`, `recurrent_kernel` and `bias`, with `:0` behind where TensorFlow wrote
+still writes for the ending `.h5`, name them `kernel`, `recurrent_kernel` and `bias`, with `:0` appended where TensorFlow wrote
 them. Read in files of Keras 3.15 and in its sources; https://keras.io/guides/serialization_and_saving. Nothing of a
 configuration is ever built: a `Lambda` layer or a registered object in it stays text.
 """

@@ -1,4 +1,4 @@
-"""What a checkpoint's pickle may name: NumPy arrays and Python's containers, each behind a function that checks.
+"""The types that a checkpoint's pickle may name: NumPy arrays and Python's containers, each made by a function that checks.
 
 None of NumPy's or Python's own constructors is ever called with a file's values as they are: `bytearray(10**9)` or
 `ndarray((10**9,))` would take memory for nothing, and `list(value)` a thousand times would copy the value each time.

@@ -1,4 +1,4 @@
-"""New names for what is written."""
+"""Renaming tensors before they are written."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the tensors outside of GRUs are, as far as names and shapes tell: linear layers, convolutions, normalisation.
+"""Layers other than GRUs, recognised by the names and shapes of their tensors: linear, convolution, normalisation.
 
 The frameworks differ in two ways, both known from files that the real ones wrote and read (docs/checkpoints.md):
 Paddle keeps the weight of a `Linear` as [in, out] where all others have [out, in], and some parts have other names.
@@ -38,7 +38,7 @@ _SEPARATORS = "./:_"
 
 @dataclass
 class LayerPlan:
-    """What a conversion does with tensors outside of GRUs.
+    """The result of converting tensors outside of GRUs.
 
     Attributes:
         transposed: the tensors to transpose, with the reason.

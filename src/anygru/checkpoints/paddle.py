@@ -81,7 +81,7 @@ LAYOUT = (
 
 
 def _lod_tensor(source: object, variables: object = None) -> Any:
-    """What a static graph's tensor is pickled as: eval("data", {"data": array}). Nothing is evaluated here."""
+    """The pickled form of a static graph's tensor: eval("data", {"data": array}). Nothing is evaluated here."""
     if source != "data" or not isinstance(variables, dict) or not isinstance(variables.get("data"), np.ndarray):
         raise ValueError("a call of eval that is not Paddle's way to write a tensor")
     return variables["data"]

@@ -16,7 +16,7 @@ _MARK = object()
 
 
 class PickleStack:
-    """What opcodes put values on and take them from.
+    """The stack of values that opcodes push to and pop from.
 
     Args:
         budget: counts the memory that is made.

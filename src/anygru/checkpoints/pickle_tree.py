@@ -29,7 +29,7 @@ class Pending:
 
 
 def check_key(key: object) -> Any:
-    """Return the key if it is plain: hashing nested tuples that repeat themselves would take for ever.
+    """Return the key if it is plain: hashing nested tuples that repeat themselves would never end.
 
     Raises:
         ValueError: the key is neither text, a number nor a tuple of those.

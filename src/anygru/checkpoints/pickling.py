@@ -23,7 +23,7 @@ class Global:
 
 @dataclass(frozen=True)
 class Call:
-    """What the reader makes by calling `function(*arguments)` and then setting `state`.
+    """An object that the reader makes by calling `function(*arguments)` and then setting `state`.
 
     With `new` the function is a class, made by its `__new__` alone.
     """

@@ -1,4 +1,4 @@
-"""What a conversion did."""
+"""The report of a conversion."""
 
 from dataclasses import dataclass, field
 
@@ -23,7 +23,7 @@ class Verdict:
 
 @dataclass
 class Report:
-    """What a conversion did.
+    """The report of a conversion.
 
     Attributes:
         source, target: the formats' names.

@@ -22,7 +22,7 @@ from .stored import Path, Stored, branches, flat_name, walk
 
 @dataclass(frozen=True)
 class Choices:
-    """What a caller decides about a conversion; see `convert` for each."""
+    """The options of a conversion; see `convert` for each."""
 
     mapping: Mapping[str, str] = field(default_factory=dict)
     approximate: bool = False
@@ -69,7 +69,7 @@ def refuse(problems: Mapping[str, str], where: str) -> None:
 
 
 def check_place(target: str | os.PathLike[str], format: str) -> None:
-    """Refuse a place where nothing of this format can be written, before any work is done."""
+    """Refuse a path to which this format cannot be written, before any work is done."""
     wants_folder = format_module(format).SUFFIXES == ("",)
     parent = os.path.dirname(os.path.realpath(target))
     if not wants_folder and not os.path.isdir(parent):  # a folder is made with those above it

@@ -24,7 +24,7 @@ def save_checkpoint(obj: object, path: str | os.PathLike[str], format: str | Non
 
     Raises:
         CheckpointError: the format cannot hold something, the message names it and says why; or `path` has no place there.
-        ArgumentTypeError: `obj` is nothing of that, or `path` no path.
+        ArgumentTypeError: `obj` is none of these, or `path` is no path.
         OSError: whatever the file system says while it writes (a full disk); the old file is whole.
     """
     path = checked_path(path)
@@ -34,7 +34,7 @@ def save_checkpoint(obj: object, path: str | os.PathLike[str], format: str | Non
 
 
 def content_of(obj: object) -> Content:
-    """Give what is to be written of a module or of nested dicts.
+    """Return the entries of a module or of nested dicts that are written.
 
     Raises:
         CheckpointError: a GRU has an activation without a name, or a tensor cannot be stored.

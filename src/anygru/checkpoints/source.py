@@ -32,7 +32,7 @@ MAX_AXES = 32
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a regular file for reading; a FIFO or a device could block for ever.
+    """Open a regular file for reading; a FIFO or a device could block forever.
 
     Raises:
         CheckpointError: the file cannot be opened, or is none of the regular ones.
@@ -109,7 +109,7 @@ class Cursor:
 def shown(value: object) -> str:
     """Write a value of a file for an error: numbers and short texts as they are, of anything else the type.
 
-    The `repr` of nested values could take for ever, and that of a long integer is refused by Python.
+    The `repr` of nested values could take forever, and that of a long integer is refused by Python.
     """
     if isinstance(value, str | bytes):
         return repr(value) if len(value) <= 60 else f"{value[:60]!r}..."

@@ -212,7 +212,7 @@ def _device(kind: object, index: object = None) -> str:
 
 
 def _known_names(where: str, budget: Budget) -> dict[tuple[str, str], Any]:
-    """What a pickle of torch may name, besides arrays and containers."""
+    """The names that a pickle of torch may use besides arrays and containers."""
     return {
         **{("torch", kind): _Dtype(dtype) for kind, dtype in _STORAGES.items()},
         **{("torch", dtype): _Dtype(dtype) for dtype in _DTYPES},

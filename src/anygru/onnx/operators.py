@@ -71,7 +71,7 @@ def check_activation(argument: str, activation: Any) -> str:
 
 
 def _gru(input: Any, h_0: Any, weights: Sequence[Any], sizes: Any, *rest: Any) -> tuple[Any, Any, Any]:
-    """`anygru::gru`: output, h_n, and in the place of the values that backward needs an unused one."""
+    """`anygru::gru`: output, h_n, and an unused value instead of those that backward needs."""
     output, h_n = _call(input, h_0, weights, sizes, *rest)
     return output, h_n, onnxscript_operators().Identity(h_n)
 
@@ -81,7 +81,7 @@ def _frozen_gru(
 ) -> tuple[Any, Any]:
     """`anygru::frozen_gru`: output and h_n, from weights in float32.
 
-    ONNX Runtime prepares constant weights once, and dequantizes at each call those behind a DequantizeLinear.
+    ONNX Runtime prepares constant weights once, and dequantizes the output of a DequantizeLinear at each call.
     """
     op = onnxscript_operators()
     remaining = iter(scales)

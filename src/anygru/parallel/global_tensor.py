@@ -119,7 +119,7 @@ def relayout(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
 
 
 def _moved(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
-    """The same global tensor on other processes, which may hold nothing of it so far; differentiable."""
+    """The same global tensor on other processes, which may hold no part of it yet; differentiable."""
     source = tensor.redistribute(placements=[Replicate()] * tensor.device_mesh.ndim)
     whole = _Carried.apply(source, mesh)  # type: ignore[no-untyped-call]
     replicas = [Replicate()] * mesh.ndim

@@ -113,7 +113,7 @@ def _name_loaded_modules(name: str, actual: str) -> None:
 
 
 def _module_without_file(fullname: str) -> ModuleType:
-    """What the parent module gives for an import path that has no file: a stand-in, or the names of another module.
+    """The parent module's answer for an import path that has no file: a stand-in, or the names of another module.
 
     Raises ModuleNotFoundError, with the dialect's reason, if it gives nothing or no module.
     """

@@ -1,4 +1,4 @@
-"""The lists of names: `names.txt` of a dialect says which names of the original are covered, and what serves for the others.
+"""The lists of names: `names.txt` of a dialect says which names of the original it covers, and what to use instead of others.
 
 The file is the one place where a name that is not covered is written down. It has a section for each module or class of the
 original, and in a section these lines:
@@ -32,7 +32,7 @@ class Refusal(NamedTuple):
 
 
 class Names(NamedTuple):
-    """What one `names.txt` says, by section."""
+    """The content of one `names.txt`, by section."""
 
     covered: dict[str, tuple[str, ...]]
     refused: dict[str, dict[str, Refusal]]

@@ -1,4 +1,4 @@
-"""What a dialect gives for a name that it does not cover.
+"""Stand-ins for the names that a dialect does not cover.
 
 A name that `names.txt` lists as refused exists in the original, and programs import, store and compare such names without ever
 using them. It becomes a stand-in: a class (or a module) of that name which raises `NotCoveredError` when it is called. A name
@@ -190,7 +190,7 @@ def other_path(path: str) -> ModuleType:
 
 @cache
 def stand_in(name: str) -> Any:
-    """What stands for a refused name: a module if `names.txt` says that it is one, else a class.
+    """The stand-in of a refused name: a module if `names.txt` says that it is one, else a class.
 
     The class can be stored, compared, subclassed and used in `isinstance`, where nothing is an instance of it. Where the
     original's name is that of an exception or a warning it can stand in an `except` clause.

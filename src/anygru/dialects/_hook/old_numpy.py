@@ -151,7 +151,7 @@ def _convert_arrays_of_one_number(name: str, slot: int) -> None:
 
 
 def _number_methods(cls: type) -> Any:
-    """The C functions of a class for numbers: `PyTypeObject.tp_as_number`, behind the head and nine other pointers."""
+    """The C functions of a class for numbers: `PyTypeObject.tp_as_number`, after the head and nine other pointers."""
     word = ctypes.sizeof(ctypes.c_void_p)
     place = id(cls) + object.__basicsize__ + word + 9 * word
     return ctypes.cast(ctypes.c_void_p.from_address(place).value, ctypes.POINTER(ctypes.c_void_p))  # type: ignore[arg-type]

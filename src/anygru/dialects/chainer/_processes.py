@@ -27,6 +27,6 @@ def start(process: BaseProcess) -> None:
 def begin() -> None:
     """To be called first in a new process.
 
-    A forked child has the memory of torch's thread pools without their threads, and would wait for these for ever.
+    A forked child has the memory of torch's thread pools without their threads, and would wait for these forever.
     """
     torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""What moves between devices as a whole: links, and whatever users derive from `DeviceResident`."""
+"""Objects that move between devices as a whole: links, and what users derive from `DeviceResident`."""
 
 import warnings
 from typing import Any

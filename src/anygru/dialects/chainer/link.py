@@ -13,7 +13,7 @@ __all__ = ["Chain", "ChainList", "Link"]
 
 
 class _Parent(Link):
-    """What Chain and ChainList share: everything that goes on to the children."""
+    """The base of Chain and ChainList: everything that is passed on to the children."""
 
     def _named_children(self) -> Iterator[tuple[str, Any]]:
         raise NotImplementedError

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class _ForwardPreprocessCallbackArgs:
-    """What a hook gets before a link runs."""
+    """The argument of a hook before a link runs."""
 
     def __init__(self, link: "Link | None", forward_name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.link = link
@@ -23,7 +23,7 @@ class _ForwardPreprocessCallbackArgs:
 
 
 class _ForwardPostprocessCallbackArgs(_ForwardPreprocessCallbackArgs):
-    """What a hook gets after a link has run."""
+    """The argument of a hook after a link has run."""
 
     def __init__(
         self, link: "Link | None", forward_name: str, args: tuple[Any, ...], kwargs: dict[str, Any], out: TextIO

@@ -133,7 +133,7 @@ def _wide(value: Any) -> Any:
 
 
 class DictSummary:
-    """Running means of dictionaries of scalars; what is no scalar is left out."""
+    """Running means of dictionaries of scalars; other values are left out."""
 
     def __init__(self) -> None:
         self._summaries: dict[str, Summary] = {}

@@ -120,7 +120,7 @@ class Sequential(ChainList):
             self._rename()
 
     def _child_place(self, i: int) -> int:
-        """Where the link at `i` of the layers goes among the children: behind the first of the links before it.
+        """The place among the children of the link at `i` of the layers: after the first of the links before it.
 
         So links that are appended one by one are numbered 0, n-1, ..., 2, 1. That is how the original numbers them, and
         saved files depend on it.

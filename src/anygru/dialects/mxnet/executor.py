@@ -107,7 +107,7 @@ class Executor:
 
         Raises:
             TypeError: for gradients that are no arrays.
-            ValueError: for fewer gradients than outputs; what is beyond them is ignored, as in MXNet 1.9.1.
+            ValueError: for fewer gradients than outputs; further ones are ignored, as in MXNet 1.9.1.
         """
         if isinstance(out_grads, dict):
             out_grads = [out_grads[name] for name in self._symbol.list_outputs()]

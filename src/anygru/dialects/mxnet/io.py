@@ -80,7 +80,7 @@ class DataIter:
         """Begin again."""
 
     def next(self) -> DataBatch:
-        """The next batch. Raises StopIteration behind the last one."""
+        """The next batch. Raises StopIteration after the last one."""
         if not self.iter_next():
             raise StopIteration
         return DataBatch(self.getdata(), self.getlabel(), self.getpad(), self.getindex())

@@ -11,7 +11,7 @@ __all__ = ["BatchEndParam", "load_checkpoint", "load_params", "save_checkpoint"]
 
 
 class BatchEndParam(NamedTuple):
-    """What a callback is told after a batch."""
+    """The argument of a callback after a batch."""
 
     epoch: int
     nbatch: int

@@ -15,7 +15,7 @@ __all__ = ["Generator", "Size", "Tensor", "cpu_broadcast", "device", "dtype", "e
 
 
 def cpu_broadcast(data: Any, src: int) -> Any:
-    """What process `src` gives, bytes or an array, on every process."""
+    """The bytes or the array of process `src`, on every process."""
     if parallel.start().size == 1:
         return data
     sent = [data]

@@ -28,7 +28,7 @@ class sbp:
 
 
 Layout = sbp | Sequence[sbp]
-"""What an `sbp=` argument takes: one for each dimension of the placement."""
+"""The type of an `sbp=` argument: one for each dimension of the placement."""
 
 broadcast = sbp("broadcast", Replicate())
 partial_sum = sbp("partial_sum", Partial("sum"))

@@ -50,7 +50,7 @@ def create_communicator(
 
 
 class CommunicatorBase:
-    """What the processes do together. A rank is the number of a process, from 0 to `size` - 1."""
+    """Communication between the processes. A rank is the number of a process, from 0 to `size` - 1."""
 
     def __init__(self, backend: str, allreduce_grad_dtype: numpy.dtype | None) -> None:
         parallel.start(backend, alone=True, timeout=parallel.timeout_said(parallel.LONG_TIMEOUT))
@@ -153,7 +153,7 @@ class CommunicatorBase:
         return tuple(self.allgather_obj(x))
 
     def alltoall(self, xs: Sequence[NdArray]) -> tuple[NdArray, ...]:
-        """What each process has for this one, by rank, where `xs` are the arrays for each of them."""
+        """The values of each process for this one, by rank, where `xs` are the arrays for each of them."""
         return tuple([sent[self.rank] for sent in self.allgather_obj(tuple(xs))])
 
     def gather(self, x: NdArray, root: int = 0) -> tuple[NdArray, ...] | None:

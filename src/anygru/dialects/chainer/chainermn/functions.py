@@ -21,7 +21,7 @@ def _nothing() -> numpy.ndarray:
 
 
 class _Communication(Function):
-    """What all functions here share.
+    """The base of all functions in this file.
 
     Args:
         comm: the communicator.
@@ -114,7 +114,7 @@ def allgather(comm: CommunicatorBase, x: VariableLike) -> tuple[Variable, ...]:
 
 
 def alltoall(comm: CommunicatorBase, xs: Sequence[VariableLike]) -> tuple[Variable, ...]:
-    """What each process has for this one, by rank (ValueError unless xs has one for each)."""
+    """The values of each process for this one, by rank (ValueError unless xs has one for each)."""
     return _as_tuple(AllToAll(comm)(*xs))
 
 

@@ -1,4 +1,4 @@
-"""What datasets and iterators have in common, and how examples become batches."""
+"""The bases of datasets and iterators, and how examples become batches."""
 
 from . import convert as convert
 from . import download as download

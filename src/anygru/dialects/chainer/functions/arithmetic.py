@@ -241,7 +241,7 @@ PowConstVar = _with_constant("PowConstVar", "{} ** _", lambda x, value: value**x
 def _operator(
     with_array: type[Row], with_constant: type[Row], reflected: bool = False, scalar: Callable[[Any], Any] = lambda c: c
 ) -> Callable[[Any, Operand], Variable]:
-    """The function behind an operator; `scalar` turns a scalar operand into that of `with_constant`."""
+    """The function of an operator; `scalar` turns a scalar operand into that of `with_constant`."""
 
     def apply(self: VariableLike, rhs: Operand) -> Variable:
         if _is_scalar(rhs):

@@ -149,7 +149,7 @@ def pad_sequence(xs: Sequence[Tensor], length: int | None = None, padding: float
 
     Args:
         length: L; the longest length by default (InvalidType if a sequence is longer).
-        padding: the value behind the end of a sequence.
+        padding: the value after the end of a sequence.
     """
     longest = max(len(x) for x in xs) if length is None else length
     return torch.stack(

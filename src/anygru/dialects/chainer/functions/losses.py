@@ -141,7 +141,7 @@ def _cross_entropy(
 
 
 def _scores(node: Any) -> NdArray | None:
-    """What Chainer keeps of the call: the softmax, as `loss.creator.y`; None unless `cache_score`."""
+    """The value that Chainer keeps: the softmax, as `loss.creator.y`; None unless `cache_score`."""
     return as_array(torch.softmax(node._leaves[0].detach(), 1)) if node.cache_score and node._leaves else None
 
 

@@ -20,7 +20,7 @@ __all__ = [
 
 
 def batch_axes(ndim: int, n_kept: int, axis: tuple[int, ...] | None) -> tuple[int, ...]:
-    """The axes that are averaged over: `axis`, or the first one and all behind the `n_kept` channel axes."""
+    """The axes that are averaged over: `axis`, or the first one and all after the `n_kept` channel axes."""
     return (0, *range(n_kept + 1, ndim)) if axis is None else axis
 
 

@@ -36,7 +36,7 @@ class MultiprocessIterator(SerialIterator):
         dataset_timeout: seconds after which waiting for a batch gives a `TimeoutWarning`; None for never.
         maxtasksperchild: a process is replaced after so many examples.
 
-    A worker that dies ends in a RuntimeError at the next batch. In Chainer 7.8.1 the iterator then waits for ever.
+    A worker that dies ends in a RuntimeError at the next batch. In Chainer 7.8.1 the iterator then waits forever.
     """
 
     class TimeoutWarning(RuntimeWarning):

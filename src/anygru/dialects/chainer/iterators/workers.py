@@ -48,7 +48,7 @@ def _convert(example: Any, convert: Callable[[Any], Any]) -> Any:
 
 
 def pack(example: Any, memory: Any, start: int, stop: int) -> Any:
-    """Move the arrays of an example into the shared memory; what finds no room there (a warning) stays as it is."""
+    """Move the arrays of an example into the shared memory; arrays that do not fit (a warning) stay as they are."""
     if not len(memory):
         return example
     offset = start
@@ -108,7 +108,7 @@ def _portable(error: Exception) -> Exception:
 
 
 class _Worker:
-    """A worker process and what it has in hand."""
+    """A worker process and its current task."""
 
     def __init__(self, dataset: Examples, size: int, memory: Any) -> None:
         context: Any = _processes.context()

@@ -18,7 +18,7 @@ __all__ = ["SpectralNormalization", "WeightStandardization"]
 
 
 class WeightHook(LinkHook):
-    """The base class: a hook of one link, which puts `weight_of(link)` in the place of a weight for the time of a call.
+    """The base class: a hook of one link, which replaces a weight by `weight_of(link)` during a call.
 
     Args:
         weight_name: name of the link's weight (ValueError at `add_hook` if it has none).

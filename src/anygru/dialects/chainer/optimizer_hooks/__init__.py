@@ -1,3 +1,3 @@
-"""What optimizers do to gradients before an update."""
+"""Hooks that change gradients before an update."""
 
 from .hooks import *

@@ -1,4 +1,4 @@
-"""What optimizers do to gradients before an update."""
+"""Hooks that change gradients before an update."""
 
 from collections.abc import Callable
 from typing import Any
@@ -122,7 +122,7 @@ class WeightDecay(_ForEachParameter):
 
     def __call__(self, rule: UpdateRule, param: Parameter) -> None:
         if param.array is not None and param.grad is not None:
-            # Hooks of an optimizer see gradients that are still scaled; of Chainer 7.8.1's hooks this one alone minds it
+            # Hooks of an optimizer see gradients that are still scaled; of Chainer 7.8.1's hooks only this one allows for it
             # (`optimizer_hooks/weight_decay.py`, read).
             scale = 1.0 if param._loss_scale is None else param._loss_scale
             as_tensor(param.grad).add_(as_tensor(param.array), alpha=self.rate * scale)

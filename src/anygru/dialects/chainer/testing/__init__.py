@@ -1,4 +1,4 @@
-"""What tests of models use."""
+"""Helpers for tests of models."""
 
 from . import attr as attr
 from . import condition as condition

@@ -1,4 +1,4 @@
-"""What all metrics have in common, and the registry of their names."""
+"""The base of all metrics, and the registry of their names."""
 
 from collections.abc import Callable
 from typing import Any
@@ -69,7 +69,7 @@ class EvalMetric:
         return f"EvalMetric: {plain}"
 
     def get_config(self) -> dict[str, Any]:
-        """What the metric was made with."""
+        """The arguments that the metric was made with."""
         return {
             **self._kwargs,
             "metric": type(self).__name__,

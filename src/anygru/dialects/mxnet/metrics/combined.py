@@ -110,7 +110,7 @@ class CompositeEvalMetric(EvalMetric):
         return [name for name, _ in found], [value for _, value in found]
 
     def get_config(self) -> dict[str, Any]:
-        """What the metric was made with."""
+        """The arguments that the metric was made with."""
         return {**super().get_config(), "metrics": [metric.get_config() for metric in self.metrics]}
 
 

@@ -127,7 +127,7 @@ def _is_torchs(path: str | os.PathLike[str]) -> bool:
 
 
 def _of_torch(path: str | os.PathLike[str], put: Callable[[torch.Tensor], Tensor]) -> Any:
-    """What torch.save wrote, with OneFlow's tensors."""
+    """The content of a file of torch.save, with OneFlow's tensors."""
     try:
         saved = torch.load(path, "cpu", weights_only=True)
     except pickle.UnpicklingError as error:
@@ -244,7 +244,7 @@ def _complete(module: Any) -> None:
 
 
 def _nowhere() -> None:
-    """What a weak reference to an object that is gone gives."""
+    """The result of a weak reference whose object is gone."""
 
 
 class _PendingGenerator(Pending):

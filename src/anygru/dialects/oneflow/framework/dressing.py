@@ -20,7 +20,7 @@ DRESSED: dict[type, type] = {}
 
 
 def dress(value: Any) -> Any:
-    """What torch gave, as OneFlow gives it: tensors (in place, in tuples and lists too), shapes, types, devices."""
+    """A result of torch in OneFlow's types: tensors (in place, in tuples and lists too), shapes, types, devices."""
     kind = type(value)
     if kind is DTensor and any(_is_extremum(layout) for layout in value.placements):
         # OneFlow's partial results are sums; torch also has partial maxima and minima.
@@ -58,7 +58,7 @@ def inside_torch(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def as_in_programs() -> contextlib.AbstractContextManager[None]:
-    """What programs give backward runs in this context: tensors are OneFlow's there, though backward runs inside torch."""
+    """The context of functions that programs give to backward: tensors are OneFlow's, though backward runs inside torch."""
     return torch._C._EnableTorchFunction()
 
 

@@ -73,7 +73,7 @@ def _is_open(tensor: Tensor) -> bool:
 
 
 def _whole(value: Any) -> Any:
-    """What a global tensor is modelled on: of a tensor its whole values, here."""
+    """The model of a global tensor: for a tensor, its whole values on this process."""
     return value._whole().as_subclass(torch.Tensor) if isinstance(value, Tensor) else value
 
 

@@ -1,4 +1,4 @@
-"""What OneFlow calls the steps of the autograd graph, which it shows where it prints a tensor."""
+"""OneFlow's names for the steps of the autograd graph, which a printed tensor shows."""
 
 import re
 from typing import Any

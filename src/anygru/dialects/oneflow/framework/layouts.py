@@ -34,7 +34,7 @@ _POINTWISE = {
     "__rtruediv__", "__rdiv__", "rsub", "__rsub__", "eq", "ne", "lt", "le", "gt", "ge", "__eq__", "__ne__", "__lt__",
     "__le__", "__gt__", "__ge__", "squeeze", "pad",
 }  # fmt: skip
-# Functions of which each process computes its part of the batch alone. OneFlow 0.9.0 normalizes a batch so: each process
+# Functions that each process computes for its part of the batch alone. OneFlow 0.9.0 normalizes a batch so: each process
 # by its own part's statistics (recorded). For the gradients of the others torch has no rule over processes.
 _BY_PART = {
     "batch_norm", "group_norm", "instance_norm", "prelu", "relu6", "hardtanh", "hardsigmoid", "hardswish", "log_sigmoid",
@@ -45,7 +45,7 @@ _WITH_NUMBER = {"add", "__add__", "__radd__", "sub", "__sub__"}
 
 
 def call(function: Callable[..., Any], arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
-    """What the function gives for arguments in OneFlow's layouts. Call it where torch's functions are torch's own."""
+    """The result of the function for arguments in OneFlow's layouts. Call it where torch's functions are torch's own."""
     name = getattr(function, "__name__", "")
     first = arguments[0] if arguments else None
     if name in ("mean", "clone") and isinstance(first, DTensor) and any(kind.is_partial() for kind in first.placements):
@@ -189,7 +189,7 @@ def _viewed(tensor: DTensor, shape: Sequence[int]) -> DTensor:
 
 
 def _cut(tensor: DTensor, index: Any) -> set[int]:
-    """The dimensions of which an index of numbers and slices takes a part; none if there are tensors in it.
+    """The dimensions that an index of numbers and slices restricts; none if there are tensors in it.
 
     Of truth values there are no sums.
     """
@@ -211,7 +211,7 @@ def _cut(tensor: DTensor, index: Any) -> set[int]:
 
 
 def _opened(tensor: DTensor, cut: set[int]) -> DTensor:
-    """The tensor with open sums in place of splits over these dimensions: who has nothing of the part adds zeros."""
+    """The tensor with open sums in place of splits over these dimensions: a process without a part adds zeros."""
     layout = [Partial() if isinstance(kind, Shard) and kind.dim in cut else kind for kind in tensor.placements]
     return tensor if layout == list(tensor.placements) else _laid(tensor, layout)
 

@@ -1,4 +1,4 @@
-"""What tensors say about their layout over processes, and how they change it."""
+"""The methods of tensors that tell and change their layout over processes."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -55,7 +55,7 @@ class OverProcesses(torch.Tensor):
         check_meta: bool = True,
         copy: bool = False,
     ) -> Any:
-        """The global tensor of which this is the process's piece, or a global tensor laid out anew.
+        """A global tensor with this as the process's piece, or a global tensor in another layout.
 
         Raises:
             RuntimeError: a local tensor without placement or sbp; a split over a dimension that is not there.

@@ -250,7 +250,7 @@ class Parameter(Tensor):
 
 
 class _Global:
-    """What only global tensors have."""
+    """Methods of global tensors only."""
 
     @classmethod
     def __torch_function__(

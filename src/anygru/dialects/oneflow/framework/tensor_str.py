@@ -15,7 +15,7 @@ PREFIX = "tensor("
 
 
 def text(tensor: "Tensor") -> str:
-    """What `repr` shows."""
+    """The text of `repr`."""
     suffixes = []
     if tensor.is_global:
         suffixes += [f"placement={tensor.placement}", f"sbp={tensor.sbp}"]

@@ -1,4 +1,4 @@
-"""What all optimizers share: OneFlow's parameter groups, states and order of a step."""
+"""The base of all optimizers: OneFlow's parameter groups, states and order of a step."""
 
 import copy
 import warnings

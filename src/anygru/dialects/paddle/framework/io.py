@@ -209,7 +209,7 @@ def _load_from(file: Any) -> Any:
         end = 1 + max(place for _, _, place in pickletools.genops(content) if place is not None)
     except ValueError:  # no pickle: the reader says what is wrong
         end = len(content)
-    if end < len(content):  # several objects in one file: the next `load` goes on behind this one
+    if end < len(content):  # several objects in one file: the next `load` continues after this one
         file.seek(end - len(content), os.SEEK_CUR)
     with _spare_file() as spare:
         with open(spare, "wb") as target:

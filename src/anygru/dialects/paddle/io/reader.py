@@ -42,7 +42,7 @@ class DataLoader:
         num_workers: processes that read samples; 0 reads in this one.
         use_buffer_reader, use_shared_memory: kept for scripts.
         prefetch_factor: batches that each process prepares.
-        timeout: seconds to wait for a batch of a process, 0 for ever.
+        timeout: seconds to wait for a batch of a process, 0 to wait forever.
         worker_init_fn: called with its number in each process.
         persistent_workers: keep the processes from one epoch to the next.
 

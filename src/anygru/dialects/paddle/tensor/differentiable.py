@@ -22,7 +22,7 @@ _set_torch_grad = torch.Tensor.grad.__set__  # type: ignore[union-attr]
 
 
 def gradient_of(tensor: torch.Tensor) -> torch.Tensor | None:
-    """The gradient of a leaf, or the one that `retain_grads` kept."""
+    """The gradient of a leaf, or the gradient that `retain_grads` kept."""
     return _torch_grad(tensor) if tensor.is_leaf else tensor.__dict__.get("_retained")
 
 

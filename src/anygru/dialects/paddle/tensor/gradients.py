@@ -36,7 +36,7 @@ def reached(roots: Iterable[torch.Tensor], blocked: Iterable[torch.Tensor] = ())
 
 
 def _step(tensor: torch.Tensor) -> Any:
-    """The step that made a tensor; of a leaf the one that takes its gradient."""
+    """The step that made a tensor; for a leaf, the step that accumulates its gradient."""
     if tensor.grad_fn is not None or not tensor.requires_grad:
         return tensor.grad_fn
     return torch.autograd.graph.get_gradient_edge(tensor).node

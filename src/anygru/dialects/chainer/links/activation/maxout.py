@@ -45,7 +45,7 @@ class Maxout(Chain):
 
 
 def _flat(name: str, initial: InitializerSpec, shape: tuple[int, ...]) -> InitializerSpec:
-    """Values for the linear link: an array, and what a function of one fills, have an axis more than that link's.
+    """Initial values of the linear link: an array, and an array that a function fills, have one axis more than the link's.
 
     An `Initializer` sees the link's own array, as in Chainer 7.8.1 (`links/activation/maxout.py`, read), so its fans differ.
     """

@@ -23,7 +23,7 @@ Ints = int | Sequence[int]
 
 
 class ConvolutionBase(Link):
-    """What all convolutions share: filters W [out_channels, in_channels / groups, k1, ...] and biases b [out_channels].
+    """The base of all convolutions: filters W [out_channels, in_channels / groups, k1, ...] and biases b [out_channels].
 
     A transposed one has W [in_channels, out_channels / groups, k1, ...].
 

@@ -65,7 +65,7 @@ class Linear(Link):
         yield from [("in_size", self.in_size), ("out_size", self.out_size), ("nobias", self.b is None)]
 
     def forward(self, x: VariableLike, n_batch_axes: int = 1) -> Variable:
-        """[B, N] from x [B, ...], whose axes behind the batch axes are flattened."""
+        """[B, N] from x [B, ...], whose axes after the batch axes are flattened."""
         if self.W.array is None:
             self._initialize_params(size_of_shape(x.shape[n_batch_axes:]))
         return linear(x, self.W, self.b, n_batch_axes=n_batch_axes)

@@ -80,7 +80,7 @@ def _loss(x: Tensor, t: Tensor, W: Tensor, tree: Any) -> Tensor:
 
 
 class _Tree(DeviceResident):
-    """The ways to all words, one behind the other."""
+    """The ways to all words, one after the other."""
 
     def __init__(self, tree: Any, dtype: DTypeSpec) -> None:
         super().__init__()

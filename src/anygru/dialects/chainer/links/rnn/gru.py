@@ -67,7 +67,7 @@ class GRUBase(Chain):
         return gru_step.step(h, x, [parameter for part in self._parts() for parameter in (part.W, part.b)])
 
     def _step_by_links(self, h: VariableLike, x: VariableLike) -> Variable:
-        """The step by way of the six links, so that who watches them sees what happens, in the original's order."""
+        """The step by the six links, in the original's order, so that hooks see each of them."""
         r = sigmoid(self.W_r(x) + self.U_r(h))
         z = sigmoid(self.W_z(x) + self.U_z(h))
         return linear_interpolate(z, tanh(self.W(x) + self.U(r * h)), h)

@@ -1,4 +1,4 @@
-"""What the links over whole sequences share, and the plain recurrent ones."""
+"""The base of the links over whole sequences, and the recurrent ones without gates."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -120,7 +120,7 @@ class NStepRNNBase(ChainList):
         return self.kind.n_states
 
     def rnn(self, n_layers: int, dropout: float, *args: Any) -> tuple[Any, ...]:
-        """The function over time steps behind the link, such as `functions.n_step_gru`."""
+        """The function over time steps that the link calls, such as `functions.n_step_gru`."""
         *states, ws, bs, xs = args
         return recurrent.run(self.kind, n_layers, dropout, states, ws, bs, xs, self.use_bi_direction, time_major=True)
 

@@ -109,7 +109,7 @@ class _Snapshot(Extension):
 
 
 def _find_snapshot_files(fmt: str, path: str) -> list[tuple[float, str]]:
-    """Time and name of each file in a folder whose name fits the pattern before the first "{" and behind the last "}"."""
+    """Time and name of each file in a folder whose name fits the pattern before the first "{" and after the last "}"."""
     start, end = fmt.split("{")[0], fmt.split("}")[-1]
     names = [name for name in os.listdir(path) if name.startswith(start) and name.endswith(end)]
     full = {name: os.path.join(path, name) for name in names}

@@ -27,7 +27,7 @@ def is_graphviz_available() -> bool:
 
 
 class DumpGraph(Extension):
-    """Writes the graph behind a reported Variable into the trainer's folder at the first iteration, in Graphviz's language.
+    """Writes the graph of a reported Variable into the trainer's folder at the first iteration, in Graphviz's language.
 
     Where Graphviz's `dot` is installed it also draws the graph as a PNG. Until then `config.keep_graph_on_report` is set.
 

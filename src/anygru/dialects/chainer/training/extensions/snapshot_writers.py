@@ -85,7 +85,7 @@ class StandardWriter(SimpleWriter):
 
 
 class ThreadWriter(StandardWriter):
-    """Writes in a thread for each snapshot. What the thread raises goes to `threading.excepthook`."""
+    """Writes in a thread for each snapshot. Its exceptions go to `threading.excepthook`."""
 
     def create_worker(self, filename: str, outdir: str, target: dict[str, Any], **kwds: Any) -> threading.Thread:
         arguments = (filename, outdir, _copied(target), self._savefun)
@@ -104,7 +104,7 @@ class QueueWriter(Writer):
 
     Args:
         savefun: function (path, dictionary) that writes a file.
-        task: what the consumer calls, with (file name, folder, dictionary); by default a `SimpleWriter` of `savefun`.
+        task: the function that the consumer calls, with (file name, folder, dictionary); a `SimpleWriter` by default.
     """
 
     _is_running = False
@@ -121,7 +121,7 @@ class QueueWriter(Writer):
         self._queue.put([self._task, filename, outdir, _copied(target)])
 
     def create_task(self, savefun: Callable[..., None]) -> Callable[..., None]:
-        """What the consumer calls."""
+        """Returns the function that the consumer calls."""
         return SimpleWriter(savefun=savefun)
 
     def create_queue(self) -> Any:

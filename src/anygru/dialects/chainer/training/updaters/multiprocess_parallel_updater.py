@@ -27,7 +27,7 @@ _EPS_POWERS = {"Adam": 1, "AdaGrad": 1, "RMSprop": 1, "RMSpropGraves": 2, "AdaDe
 class MultiprocessParallelUpdater(StandardUpdater):
     """Each device's process computes the gradients of its own batch; the first adds them up and updates.
 
-    What the links report is that of the first device.
+    The links report the values of the first device.
 
     Args:
         iterators: an iterator for each device, over datasets of one length (AssertionError).

@@ -27,7 +27,7 @@ class Updater:
         """Called with the trainer that will use it."""
 
     def finalize(self) -> None:
-        """Give back what it holds."""
+        """Release its resources."""
         raise NotImplementedError
 
     def get_optimizer(self, name: str) -> Any:

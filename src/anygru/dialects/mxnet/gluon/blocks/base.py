@@ -137,7 +137,7 @@ class Block:
     def initialize(
         self, init: Initial = None, ctx: ContextLike = None, verbose: bool = False, force_reinit: bool = False
     ) -> None:
-        """Initialize all parameters; `init` (Uniform(0.07) by default) stands behind their own initializers."""
+        """Initialize all parameters; `init` (Uniform(0.07) by default) fills those without an initializer of their own."""
         self.collect_params().initialize(init, ctx, verbose, force_reinit)
 
     def hybridize(self, active: bool = True, **kwargs: Any) -> None:
@@ -176,7 +176,7 @@ class Block:
         return output
 
     def forward(self, *args: Any) -> Any:
-        """What the block computes; a subclass defines it."""
+        """The computation of the block; a subclass defines it."""
         raise NotImplementedError
 
     def summary(self, *inputs: Any) -> None:

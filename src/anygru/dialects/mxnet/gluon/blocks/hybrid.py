@@ -309,7 +309,7 @@ class HybridBlock(Block):
             return self.hybrid_forward(ndarray, x, *args, **parameters)
 
     def hybrid_forward(self, F: ModuleType, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """What the block computes, with the operators of F; the block's parameters come as keywords."""
+        """The computation of the block with the operators of F; the block's parameters come as keywords."""
         raise NotImplementedError
 
 

@@ -79,7 +79,7 @@ class SymbolBlock(HybridBlock):
         return f"{type(self).__name__}(\n{output} : {len(inputs)} -> {len(output)}\n)"
 
     def forward(self, x: Any, *args: Any) -> Any:
-        """Run the graph on arrays, or put symbols in the place of its inputs."""
+        """Run the graph on arrays, or replace its inputs by symbols."""
         if isinstance(x, NDArray):
             with x.context:
                 return self._call_cached_op(x, *args)
@@ -98,7 +98,7 @@ class SymbolBlock(HybridBlock):
         self._cached_graph = kept
 
     def hybrid_forward(self, F: ModuleType, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """Refused: the graph is what a SymbolBlock computes."""
+        """Refused: a SymbolBlock computes its graph."""
         raise NotImplementedError
 
     def reset_ctx(self, ctx: ContextLike) -> None:

@@ -141,7 +141,7 @@ class ParameterDict:
     def initialize(
         self, init: Initial = None, ctx: ContextLike = None, verbose: bool = False, force_reinit: bool = False
     ) -> None:
-        """Initialize every parameter; `init` stands behind their own initializers."""
+        """Initialize every parameter; `init` fills those without an initializer of their own."""
         default: Any = initializer.Uniform() if init is None else init
         if verbose:
             default.set_verbosity(verbose=verbose)

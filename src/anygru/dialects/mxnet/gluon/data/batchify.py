@@ -27,7 +27,7 @@ class Pad:
     """Samples of several lengths as one array.
 
     Args:
-        val: what stands beyond the end of a sample, 0 by default.
+        val: the value after the end of a sample, 0 by default.
         dtype: of the array; that of the samples by default.
         round_to: every length a multiple of this.
     """

@@ -159,7 +159,7 @@ class Lambda(Block):
 
     Raises:
         AssertionError: for a name that is no operator.
-        ValueError: for what is neither a name nor callable.
+        ValueError: the argument is neither a name nor callable.
     """
 
     def __init__(self, function: str | Callable, prefix: str | None = None) -> None:
@@ -185,7 +185,7 @@ class HybridLambda(HybridBlock):
 
     Raises:
         AssertionError: for a name that is no operator.
-        ValueError: for what is neither a name nor callable.
+        ValueError: the argument is neither a name nor callable.
     """
 
     def __init__(self, function: str | Callable, prefix: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What the cells with weights have in common: their parameters, states and products."""
+"""The base of the cells with weights: their parameters, states and products."""
 
 from types import ModuleType
 from typing import Any
@@ -54,7 +54,7 @@ class GatedCell(HybridRecurrentCell):
     def _products(
         self, F: ModuleType, inputs: Data, state: Data, i2h_w: Data, h2h_w: Data, i2h_b: Data, h2h_b: Data
     ) -> tuple[Any, Any]:
-        """What the input and the state contribute to the gates."""
+        """The contributions of the input and of the state to the gates."""
         at, rows = f"t{self._counter}_", self._reg_params["h2h_bias"].shape[0]  # type: ignore[index]
         i2h = F.FullyConnected(data=inputs, weight=i2h_w, bias=i2h_b, num_hidden=rows, name=at + "i2h")
         return i2h, F.FullyConnected(data=state, weight=h2h_w, bias=h2h_b, num_hidden=rows, name=at + "h2h")

@@ -1,4 +1,4 @@
-"""What the recurrent layers have in common: parameters of all layers and directions, states, and the RNN operator."""
+"""The base of the recurrent layers: parameters of all layers and directions, states, and the RNN operator."""
 
 import re
 from types import ModuleType

@@ -8,7 +8,7 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 def share(module: Module, names: list[str], tensors: list[Tensor]) -> Module:
-    """Put parameters over the tensors' memory in the place of a module's own."""
+    """Replace a module's parameters by parameters on the memory of the tensors."""
     for name, tensor in zip(names, tensors, strict=True):
         setattr(module, name, nn.Parameter(tensor.detach()))
     return module

@@ -41,7 +41,7 @@ class Graph:
         self._to_load: dict[str, Tensor] = {}
 
     def build(self, *args: Any, **kwargs: Any) -> Any:
-        """What the graph computes, given by the subclass; in training it calls `backward()` on its loss."""
+        """The computation, defined by the subclass; in training it calls `backward()` on its loss."""
         raise NotImplementedError("nn.Graph.build() method must be overridden when subclassing the nn.Graph.")
 
     def add_optimizer(self, optim: Optimizer, *, lr_sch: Any = None, is_sparse: bool = False) -> None:
@@ -189,7 +189,7 @@ def _scaled(optimizer: Optimizer) -> Iterator[None]:
 
 
 def _meta(leaf: Any) -> tuple[Any, ...]:
-    """What must stay from call to call."""
+    """The properties of an argument that may not change from call to call."""
     if not isinstance(leaf, Tensor):
         return (leaf,)
     return (tuple(leaf.shape), leaf.dtype, *((leaf.placement, leaf.sbp) if leaf.is_global else (leaf.device,)))

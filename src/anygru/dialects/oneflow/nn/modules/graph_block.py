@@ -1,4 +1,4 @@
-"""What a graph remembers of a module: its stage of a pipeline, and whether to keep its activations."""
+"""The settings of a module in a graph: its stage of a pipeline, and whether to keep its activations."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -128,7 +128,7 @@ class Module(torch.nn.Module):
             parameter._zero_grad_(set_to_none)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What copies and pickles take along: everything except the forward hooks."""
+        """The state that copies and pickles keep: everything except the forward hooks."""
         state = self.__dict__.copy()
         for hooks in ("_forward_hooks", "_forward_pre_hooks"):
             if state.get(hooks):

@@ -72,7 +72,7 @@ class SyncBatchNorm(adopt(torch.nn.SyncBatchNorm, "num_features eps momentum aff
 
     @classmethod
     def convert_sync_batchnorm(cls, module: torch.nn.Module, process_group: Any = None) -> Any:
-        """The module with this layer in the place of every batch normalization in it, and the same parameters."""
+        """The module with this layer instead of every batch normalization, on the same parameters."""
         converted = torch.nn.SyncBatchNorm.convert_sync_batchnorm(module, process_group)
         for layer in converted.modules():
             if type(layer) is torch.nn.SyncBatchNorm:

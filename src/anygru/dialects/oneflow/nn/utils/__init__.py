@@ -1,4 +1,4 @@
-"""What is done to parameters and sequences."""
+"""Functions on parameters and sequences."""
 
 from . import rnn as rnn
 from .clip_grad import clip_grad_norm_ as clip_grad_norm_
