@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import runpy
 import sys
@@ -12,7 +13,7 @@ import pytest
 import torch
 
 from anygru.cli import main
-from anygru.cli.bench.measure import GPU_WORKER, Cell, Runner, Timing, compare
+from anygru.cli.bench.measure import GPU_WORKER, WORKER, Cell, Runner, Timing, compare
 from anygru.cli.bench.report import Row, print_rows, read_json
 
 
@@ -63,6 +64,17 @@ def test_another_output_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     results, _ = compare(Cell(3, 1, 4, 5), {"anygru": sys.executable, "torch": sys.executable}, 1, 1, 0.01)
     assert results["torch"].error == "its output is another one"
     assert not results["torch"].times
+
+
+def test_a_machine_on_which_a_call_takes_longer_than_the_time_for_all_has_limits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seconds = itertools.count()
+    worker = runpy.run_path(str(WORKER))
+    monkeypatch.setattr(worker["time"], "perf_counter", lambda: float(next(seconds)))
+    limits = worker["limit"](4096, 1)
+    assert limits["gflops"] == pytest.approx(2 * 1024**3 / 1e9)
+    assert limits["gbytes"] > 0
 
 
 def test_the_ratio_is_to_the_fastest_peer() -> None:
