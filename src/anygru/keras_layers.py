@@ -20,6 +20,8 @@ from .functional import gru, gru_cell
 if TYPE_CHECKING:
     from keras.layers import GRU, GRUCell
 
+States = Tensor | Sequence[Tensor]
+Mask = Tensor | Sequence[Tensor]
 LIMITS = "Keras's own loop computes recurrent_dropout, and dropout with implementation=1, while training"
 _MODULE = "keras.src.layers.rnn.gru"
 
@@ -82,7 +84,7 @@ def _reroute() -> None:
     module.GRUCell.call = _call
 
 
-def why_not(cell: "GRUCell", inputs: Any, training: bool) -> str | None:
+def why_not(cell: "GRUCell", inputs: object, training: bool) -> str | None:
     """Why Keras's own loop computes a call, or None if anygru does."""
     if not isinstance(inputs, Tensor) or inputs.device.type == "meta":
         return "the call asks for shapes only"
@@ -94,7 +96,11 @@ def why_not(cell: "GRUCell", inputs: Any, training: bool) -> str | None:
 
 
 def _layer_call(
-    self: "GRU", sequences: Tensor, initial_state: Any = None, mask: Any = None, training: bool = False
+    self: "GRU",
+    sequences: Tensor,
+    initial_state: States | None = None,
+    mask: Mask | None = None,
+    training: bool = False,
 ) -> Any:
     """Replaces `GRU.call`. Skips Keras's preparations for its loop, which take longer than a small GRU."""
     cell = self.cell
@@ -112,7 +118,7 @@ def _layer_call(
 
 
 def _inner_loop(
-    self: "GRU", sequences: Tensor, initial_state: Any, mask: Any, training: bool = False
+    self: "GRU", sequences: Tensor, initial_state: States, mask: Mask | None, training: bool = False
 ) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Replaces `GRU.inner_loop`: (last output [B, H], outputs [B, T, H] or [B, 1, H], [state [B, H]])."""
     if why_not(self.cell, sequences, training) is not None:
@@ -143,7 +149,7 @@ def _inner_loop(
     return last, outputs if self.return_sequences else last.unsqueeze(1), [h_n[0]]
 
 
-def _call(self: "GRUCell", inputs: Tensor, states: Any, training: bool = False) -> tuple[Tensor, Any]:
+def _call(self: "GRUCell", inputs: Tensor, states: States, training: bool = False) -> tuple[Tensor, Any]:
     """Replaces `GRUCell.call`: the new state [B, H], twice, the second time nested as `states` is."""
     if why_not(self, inputs, training) is not None:
         return _originals["call"](self, inputs, states, training=training)
@@ -245,7 +251,7 @@ def _activation(function: Callable[[Any], Any]) -> str | Callable[[Any], Any]:
     return _NAMES.get(name, function) if module.startswith("keras.") else function
 
 
-def _tensor(value: Any) -> Tensor:
+def _tensor(value: object) -> Tensor:
     """A variable's tensor, cast as Keras's policy asks, or the tensor itself."""
     return _backend().convert_to_tensor(value)
 

@@ -5,7 +5,7 @@ ONNX defines the operator in https://onnx.ai/onnx/operators/onnx__GRU.html: gate
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -14,6 +14,11 @@ from ..modifiers import Modifiers
 
 OPSET = 18
 """The version of ONNX's operators that is written, which torch's exporter writes, too."""
+
+Value: TypeAlias = Any
+"""A value of the graph that onnxscript builds; it has no class that both of its builders share."""
+Operators: TypeAlias = Any
+"""onnxscript's functions for ONNX's operators."""
 
 # ONNX's name of each activation, with alpha and beta where it has them; torch's hardsigmoid is clip(x / 6 + 1 / 2, 0, 1).
 ACTIVATIONS: dict[str, tuple[str, float | None, float | None]] = {
@@ -32,7 +37,7 @@ class ExtraMissingError(AnygruError, ImportError):
     """A command or function needs a package that an extra of anygru installs."""
 
 
-def onnxscript_operators() -> Any:
+def onnxscript_operators() -> Operators:
     """onnxscript's functions for the operators of `OPSET`.
 
     Raises:
@@ -58,7 +63,7 @@ def translations() -> dict[Callable[..., Any], Callable[..., Any]]:
     return {torch.ops.anygru.gru.default: _gru, torch.ops.anygru.frozen_gru.default: _frozen_gru}
 
 
-def check_activation(argument: str, activation: Any) -> str:
+def check_activation(argument: str, activation: object) -> str:
     """The activation's name, if ONNX has it.
 
     Raises:
@@ -70,15 +75,15 @@ def check_activation(argument: str, activation: Any) -> str:
     return activation
 
 
-def _gru(input: Any, h_0: Any, weights: Sequence[Any], sizes: Any, *rest: Any) -> tuple[Any, Any, Any]:
+def _gru(input: Value, h_0: Value, weights: Sequence[Value], sizes: Value, *rest: Any) -> tuple[Value, Value, Value]:
     """`anygru::gru`: output, h_n, and an unused value instead of those that backward needs."""
     output, h_n = _call(input, h_0, weights, sizes, *rest)
     return output, h_n, onnxscript_operators().Identity(h_n)
 
 
 def _frozen_gru(
-    input: Any, h_0: Any, values: Sequence[Any], scales: Sequence[Any], sizes: Any, *rest: Any
-) -> tuple[Any, Any]:
+    input: Value, h_0: Value, values: Sequence[Value], scales: Sequence[Value], sizes: Value, *rest: Any
+) -> tuple[Value, Value]:
     """`anygru::frozen_gru`: output and h_n, from weights in float32.
 
     ONNX Runtime prepares constant weights once, and dequantizes the output of a DequantizeLinear at each call.
@@ -96,7 +101,7 @@ def _frozen_gru(
     return _call(input, h_0, weights, sizes, *rest)
 
 
-def _call(input: Any, h_0: Any, weights: Sequence[Any], sizes: Any, *rest: Any) -> tuple[Any, Any]:
+def _call(input: Value, h_0: Value, weights: Sequence[Value], sizes: Value, *rest: Any) -> tuple[Value, Value]:
     op = onnxscript_operators()
     modifiers, facts = Modifiers(*rest[:4]), rest[4:]
     if modifiers.decay is not None:
@@ -112,10 +117,10 @@ def _call(input: Any, h_0: Any, weights: Sequence[Any], sizes: Any, *rest: Any) 
 
 
 def _layers(
-    input: Any,
-    h_0: Any,
-    weights: Sequence[Any],
-    lengths: Any,
+    input: Value,
+    h_0: Value,
+    weights: Sequence[Value],
+    lengths: Value,
     bidirectional: bool = False,
     bias: bool = True,
     reverse: bool = False,
@@ -123,8 +128,8 @@ def _layers(
     reset: str = "after",
     gate_activation: str = "sigmoid",
     activation: str = "tanh",
-    *unused: Any,
-) -> tuple[Any, Any]:
+    *unused: object,
+) -> tuple[Value, Value]:
     op = onnxscript_operators()
     directions = 2 if bidirectional else 1
     groups = _grouped(weights, directions, 4 if bias else 2)
@@ -153,7 +158,7 @@ def _layers(
     return input, final[0] if len(final) == 1 else op.Concat(*final, axis=0)
 
 
-def _grouped(weights: Sequence[Any], directions: int, parts: int) -> list[list[Sequence[Any]]]:
+def _grouped(weights: Sequence[Value], directions: int, parts: int) -> list[list[Sequence[Value]]]:
     """The flat list of weights by layer and direction."""
     groups = [weights[start : start + parts] for start in range(0, len(weights), parts)]
     return [groups[start : start + directions] for start in range(0, len(groups), directions)]
@@ -172,14 +177,14 @@ def _activation_attributes(names: Sequence[str]) -> dict[str, Any]:
     return attributes
 
 
-def _operands(op: Any, group: Sequence[Sequence[Any]]) -> tuple[Any, Any, Any]:
+def _operands(op: Operators, group: Sequence[Sequence[Value]]) -> tuple[Value, Value, Value]:
     """W, R and B of one layer from the core's weights of each direction; B is None without biases."""
     first = op.Constant(value_ints=[0])
 
-    def stacked(part: int) -> list[Any]:
+    def stacked(part: int) -> list[Value]:
         return [_update_first(op, direction[part]) for direction in group]
 
-    def joined(values: list[Any]) -> Any:
+    def joined(values: list[Value]) -> Value:
         rows = [op.Unsqueeze(value, first) for value in values]
         return rows[0] if len(rows) == 1 else op.Concat(*rows, axis=0)
 
@@ -189,7 +194,7 @@ def _operands(op: Any, group: Sequence[Sequence[Any]]) -> tuple[Any, Any, Any]:
     return joined(stacked(0)), joined(stacked(1)), joined(biases)
 
 
-def _update_first(op: Any, weight: Any) -> Any:
+def _update_first(op: Operators, weight: Value) -> Value:
     """Rows in the order r, z, n as rows in the order z, r, n. (Slices and not Split, which the optimizer does not fold.)"""
     hidden = int(weight.shape[0]) // 3
     bounds = [op.Constant(value_ints=[gate * hidden]) for gate in range(4)]
@@ -197,6 +202,6 @@ def _update_first(op: Any, weight: Any) -> Any:
     return op.Concat(update, reset, candidate, axis=0)
 
 
-def _side_by_side(op: Any, output: Any, hidden: int) -> Any:
+def _side_by_side(op: Operators, output: Value, hidden: int) -> Value:
     """[T, D, B, H] as [T, B, D*H]."""
     return op.Reshape(op.Transpose(output, perm=[0, 2, 1, 3]), op.Constant(value_ints=[0, 0, 2 * hidden]))
