@@ -4,6 +4,8 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+from .types import NdArray
+
 
 def convert_arrays(arrays: Any, convert: Callable[[Any], Any]) -> Any:
     """Apply `convert` to an array or to each array of a list or tuple (None stays None, one array is converted once)."""
@@ -43,13 +45,13 @@ class Device:
         """Move an array, or each of a list or tuple, to this device (one that is there already is returned itself)."""
         return convert_arrays(arrays, self.send_array)
 
-    def send_array(self, array: Any) -> Any:
+    def send_array(self, array: NdArray) -> Any:
         """Move one array to this device."""
         raise NotImplementedError
 
     def use(self) -> None:
         """Make this the current device."""
 
-    def is_array_supported(self, array: Any) -> bool:
+    def is_array_supported(self, array: NdArray) -> bool:
         """Whether the array lives on this device."""
         raise NotImplementedError

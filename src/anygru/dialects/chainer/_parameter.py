@@ -8,16 +8,17 @@ from . import backend
 from ._tensors import ARRAYS
 from ._variable import Variable
 from .initializers import fillers
+from .types import DeviceSpec, NdArray
 
 
 def _recover_parameter(
-    array: Any,
+    array: NdArray,
     name: str | None,
     grad: Any,
     grad_valid: bool,
     initializer: Any,
     update_rule: Any,
-    device: Any = None,
+    device: DeviceSpec = None,
 ) -> "Parameter":
     parameter = Parameter(initializer, name=name)
     parameter.array = array
@@ -102,7 +103,7 @@ class Parameter(Variable):
         """Where the array lives or will live."""
         return self._initial_device if self._data[0] is None else backend.get_device_from_array(self._data[0])
 
-    def to_device(self, device: Any) -> None:
+    def to_device(self, device: DeviceSpec) -> None:
         """Move to a device; one that is not initialized yet will be initialized there."""
         self._initial_device = backend.get_device(device)
         super().to_device(self._initial_device)

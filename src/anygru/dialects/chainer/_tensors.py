@@ -7,13 +7,14 @@ import torch
 from numpy.typing import DTypeLike
 
 from .backends import cuda
+from .types import NdArray
 
 Tensor = torch.Tensor
 ARRAYS = (numpy.ndarray, cuda.ndarray)
 """The classes of arrays."""
 
 
-def as_tensor(array: Any) -> Tensor:
+def as_tensor(array: NdArray) -> Tensor:
     """A tensor of an array's values: the same memory, unless the array is read-only or has negative strides."""
     if isinstance(array, cuda.ndarray):
         return array.tensor

@@ -15,10 +15,13 @@ from ._variable_node import VariableNode
 from ._variable_text import debug_text, text
 from .backends import cuda
 from .configuration import using_config
+from .types import DeviceSpec, NdArray
 from .utils import argument
 
 
-def _create_variable(array: Any, name: str | None, grad: Any, requires_grad: bool, device: Any = None) -> "Variable":
+def _create_variable(
+    array: NdArray, name: str | None, grad: Any, requires_grad: bool, device: Any = None
+) -> "Variable":
     # Name and arguments as in Chainer's pickles; an array on the CPU says itself where it is.
     return Variable(array, name=name, grad=grad, requires_grad=requires_grad)
 
@@ -108,7 +111,7 @@ class Variable:
         return self._data[0]
 
     @array.setter
-    def array(self, array: Any) -> None:
+    def array(self, array: NdArray) -> None:
         self._node._update_data_info(array)
         self._data[0] = array
 
@@ -118,7 +121,7 @@ class Variable:
         return self.array
 
     @data.setter
-    def data(self, array: Any) -> None:
+    def data(self, array: NdArray) -> None:
         self.array = array
 
     @property
@@ -341,7 +344,7 @@ class Variable:
         """Move to the CPU."""
         self.to_device("@numpy")
 
-    def to_gpu(self, device: Any = None) -> None:
+    def to_gpu(self, device: DeviceSpec = None) -> None:
         """Move to a GPU (RuntimeError where there is none)."""
         self.to_device(cuda.GpuDevice(cuda.device_or_current(device)))
 
@@ -356,7 +359,7 @@ class Variable:
     def from_chx(self) -> None:
         """Nothing to do: the array cannot be one of ChainerX."""
 
-    def to_device(self, device: Any) -> None:
+    def to_device(self, device: DeviceSpec) -> None:
         """Move the array and the gradient to a device."""
         device = backend.get_device(device)
         if self._data[0] is None or self.device == device:

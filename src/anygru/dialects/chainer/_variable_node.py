@@ -3,6 +3,8 @@
 import weakref
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from .types import NdArray
+
 if TYPE_CHECKING:
     from ._variable import Variable
 
@@ -54,7 +56,7 @@ class VariableNode:
         return self._data
 
     @data.setter
-    def data(self, array: Any) -> None:
+    def data(self, array: NdArray) -> None:
         self._data = array
         self._update_data_info(array)
 
@@ -92,7 +94,7 @@ class VariableNode:
         variable = self._variable()
         return self.rebuild(self.data) if variable is None else variable
 
-    def rebuild(self, array: Any) -> "Variable":
+    def rebuild(self, array: NdArray) -> "Variable":
         """A new variable at this place of the graph, holding `array`."""
         variable = self.variable_class(array, name=self.name, requires_grad=self.requires_grad)
         variable._node = self
@@ -126,7 +128,7 @@ class VariableNode:
         if self._old_style_function is not None:
             raise RuntimeError(f'cannot twice-differentiate an old style Function "{self._old_style_function}"')
 
-    def _update_data_info(self, array: Any) -> None:
+    def _update_data_info(self, array: NdArray) -> None:
         self.dtype = None if array is None else array.dtype
         self.shape = None if array is None else array.shape
         if self._data is not None:

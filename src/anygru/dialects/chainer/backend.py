@@ -8,6 +8,7 @@ from ._backend import Device
 from .backends import _cpu, cuda
 from .backends._cpu import CpuDevice
 from .backends.cuda import GpuDevice, get_array_module
+from .types import DeviceSpec, NdArray
 
 __all__ = [
     "ChainerxDevice",
@@ -28,11 +29,11 @@ __all__ = [
 class ChainerxDevice(Device):
     """The class of no device; for `isinstance`."""
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: DeviceSpec) -> None:
         raise RuntimeError("ChainerX is not available.")
 
     @staticmethod
-    def from_array(array: Any) -> None:
+    def from_array(array: NdArray) -> None:
         """None: no array is on such a device."""
 
 
@@ -45,12 +46,12 @@ class Intel64Device(Device):
     from_array = ChainerxDevice.from_array
 
 
-def contains_nan(array: Any) -> bool:
+def contains_nan(array: NdArray) -> bool:
     """Whether a floating point array has a NaN."""
     return array.dtype.kind == "f" and bool(get_array_module(array).isnan(array).any())
 
 
-def copyto(dst: Any, src: Any) -> None:
+def copyto(dst: NdArray, src: NdArray) -> None:
     """Write the values of one array into another of the same shape (broadcasting), across devices if need be."""
     if isinstance(dst, numpy.ndarray):
         numpy.copyto(dst, _cpu.array_to_cpu(src))
@@ -60,7 +61,7 @@ def copyto(dst: Any, src: Any) -> None:
         raise TypeError(f"cannot copy to non-array object of type {type(dst)}")
 
 
-def get_device(device_spec: Any) -> Device:
+def get_device(device_spec: DeviceSpec) -> Device:
     """A device from a device, a number (negative: the CPU) or a text: "@numpy", "@cupy:N", "-1", "0".
 
     Raises ValueError for an unknown "@..." text, TypeError for something else, RuntimeError for a GPU or for a text
@@ -102,7 +103,7 @@ def _named_device(name: str) -> Device:
     )
 
 
-def using_device(device_spec: Any) -> Any:
+def using_device(device_spec: DeviceSpec) -> Any:
     """A context manager inside which a device is the current one."""
     return get_device(device_spec).create_context()
 
@@ -115,12 +116,12 @@ def get_device_from_array(*arrays: Any) -> Device:
     return CpuDevice()
 
 
-def to_chx(array: Any) -> Any:
+def to_chx(array: NdArray) -> Any:
     """ChainerX arrays do not exist here: RuntimeError."""
     raise RuntimeError("ChainerX is not available.")
 
 
-def from_chx(array: Any) -> Any:
+def from_chx(array: NdArray) -> Any:
     """The array as it is: it cannot be one of ChainerX."""
     return array
 

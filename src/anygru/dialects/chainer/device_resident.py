@@ -5,6 +5,7 @@ from typing import Any
 
 from . import backend
 from .backends import cuda
+from .types import DeviceSpec
 
 
 class DeviceResident:
@@ -40,7 +41,7 @@ class DeviceResident:
         _warn_deprecated("to_cpu", "@numpy")
         return self._move(backend.CpuDevice(), self)
 
-    def to_gpu(self, device: Any = None) -> Any:
+    def to_gpu(self, device: DeviceSpec = None) -> Any:
         """Move to a GPU, the current one by default. Deprecated: use `to_device("@cupy:N")`."""
         target = cuda.GpuDevice(cuda.device_or_current(device))
         _warn_deprecated("to_gpu", "@cupy:N")
@@ -62,7 +63,7 @@ class DeviceResident:
 
     from_chainerx = from_chx
 
-    def to_device(self, device: Any) -> Any:
+    def to_device(self, device: DeviceSpec) -> Any:
         """Move all arrays and variables to a device; see `chainer.get_device`. Returns self."""
         return self._move(backend.get_device(device), None)
 

@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike
 from ._gradients import backward
 from .configuration import using_config
 from .testing.array import assert_allclose as _assert_allclose
+from .types import NdArray
 from .variable import Variable, as_array, as_variable
 
 
@@ -216,7 +217,7 @@ def _check_direction(
     _assert_allclose(numpy.float64(analytic), numpy.float64(numeric), atol=atol, rtol=rtol)
 
 
-def _cast(array: Any, dtype: DTypeLike | None) -> Any:
+def _cast(array: NdArray, dtype: DTypeLike | None) -> Any:
     return array.astype(dtype, copy=False) if dtype is not None and array.dtype.kind == "f" else array
 
 

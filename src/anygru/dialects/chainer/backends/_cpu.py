@@ -6,6 +6,7 @@ import numpy
 
 from .._backend import Device, convert_arrays
 from ..backends._gpu_array import ndarray as gpu_ndarray
+from ..types import NdArray
 
 
 class CpuDevice(Device):
@@ -16,7 +17,7 @@ class CpuDevice(Device):
     supported_array_types = (numpy.ndarray,)
 
     @staticmethod
-    def from_array(array: Any) -> "CpuDevice | None":
+    def from_array(array: NdArray) -> "CpuDevice | None":
         """The CPU device if `array` is a NumPy array, else None."""
         return CpuDevice() if isinstance(array, numpy.ndarray) else None
 
@@ -28,10 +29,10 @@ class CpuDevice(Device):
     def __repr__(self) -> str:
         return "<CpuDevice (numpy)>"
 
-    def send_array(self, array: Any) -> Any:
+    def send_array(self, array: NdArray) -> Any:
         return array_to_cpu(array)
 
-    def is_array_supported(self, array: Any) -> bool:
+    def is_array_supported(self, array: NdArray) -> bool:
         return isinstance(array, numpy.ndarray)
 
 
@@ -40,7 +41,7 @@ def to_cpu(arrays: Any) -> Any:
     return convert_arrays(arrays, array_to_cpu)
 
 
-def array_to_cpu(array: Any) -> Any:
+def array_to_cpu(array: NdArray) -> Any:
     """NumPy form of an array, a scalar or None (TypeError for anything else)."""
     if array is None or isinstance(array, numpy.ndarray):
         return array

@@ -20,6 +20,7 @@ from ..backends._device import available as available
 from ..backends._device import check_cuda_available as check_cuda_available
 from ..backends._gpu_array import ndarray as ndarray
 from ..configuration import config
+from ..types import DeviceSpec, NdArray
 
 __all__ = [
     "Device", "DummyDevice", "DummyDeviceType", "Event", "GpuDevice", "Stream", "available", "check_cuda_available",
@@ -84,7 +85,7 @@ class GpuDevice(_backend.Device):
         return GpuDevice(Device(int(device_id)))
 
     @staticmethod
-    def from_array(array: Any) -> "GpuDevice | None":
+    def from_array(array: NdArray) -> "GpuDevice | None":
         """The device of a GPU array, None for anything else."""
         return GpuDevice(array.device) if isinstance(array, ndarray) else None
 
@@ -99,13 +100,13 @@ class GpuDevice(_backend.Device):
     def create_context(self) -> Any:
         return Device(self.device.id)
 
-    def send_array(self, array: Any) -> Any:
+    def send_array(self, array: NdArray) -> Any:
         return _array_to_gpu(array, self.device)
 
     def use(self) -> None:
         self.device.use()
 
-    def is_array_supported(self, array: Any) -> bool:
+    def is_array_supported(self, array: NdArray) -> bool:
         return isinstance(array, ndarray) and array.device == self.device
 
 
@@ -137,7 +138,7 @@ def get_device(*args: Any) -> Any:
     return DummyDevice
 
 
-def device_or_current(device: Any) -> Device:
+def device_or_current(device: DeviceSpec) -> Device:
     """A device from None (the current one), a device or a number (ValueError for a negative one)."""
     check_cuda_available()
     if device is None or isinstance(device, DummyDeviceType):
@@ -149,7 +150,7 @@ def device_or_current(device: Any) -> Device:
     return Device(int(device))
 
 
-def _array_to_gpu(array: Any, device: Device) -> Any:
+def _array_to_gpu(array: NdArray, device: Device) -> Any:
     if array is None:
         return None
     if isinstance(array, (numpy.number, numpy.bool_)):
@@ -161,18 +162,18 @@ def _array_to_gpu(array: Any, device: Device) -> Any:
     return ndarray(torch.from_numpy(numpy.array(array)).to(f"cuda:{device.id}"))
 
 
-def to_gpu(array: Any, device: Any = None, stream: Any = None) -> Any:
+def to_gpu(array: NdArray, device: DeviceSpec = None, stream: Any = None) -> Any:
     """Copy an array (or each of a list or tuple) to a GPU; RuntimeError where there is none."""
     target = device_or_current(device)
     return _backend.convert_arrays(array, lambda one: _array_to_gpu(one, target))
 
 
-def to_cpu(array: Any, stream: Any = None) -> Any:
+def to_cpu(array: NdArray, stream: Any = None) -> Any:
     """The NumPy form of an array (or of each of a list or tuple)."""
     return _cpu.to_cpu(array)
 
 
-def copy(array: Any, out: Any = None, out_device: Any = None, stream: Any = None) -> Any:
+def copy(array: NdArray, out: Any = None, out_device: Any = None, stream: Any = None) -> Any:
     """A copy of a GPU array, on another device if one is given."""
     check_cuda_available()
     copied = array.copy() if out_device is None else to_gpu(array.copy(), out_device)

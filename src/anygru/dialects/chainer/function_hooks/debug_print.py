@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 from ..function_hook import FunctionHook
+from ..types import NdArray
 from ..variable import Variable
 
 
@@ -25,16 +26,16 @@ class PrintHook(FunctionHook):
     def _print(self, text: str) -> None:
         print(text, sep=self.sep, end=self.end, file=self.file, flush=self.flush)
 
-    def _show(self, in_data: Any) -> None:
+    def _show(self, in_data: tuple[NdArray, ...]) -> None:
         self._print("input data")
         for array in in_data:
             self._print("(removed)" if array is None else Variable(array).debug_print())
 
-    def forward_preprocess(self, function: Any, in_data: Any) -> None:
+    def forward_preprocess(self, function: Any, in_data: tuple[NdArray, ...]) -> None:
         self._print(f"function\t{function.label}")
         self._show(in_data)
 
-    def backward_preprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
+    def backward_preprocess(self, function: Any, in_data: tuple[NdArray, ...], out_grad: tuple[NdArray, ...]) -> None:
         self.forward_preprocess(function, in_data)
         self._print("output gradient")
         for gradient in out_grad:

@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 from ..function_hook import FunctionHook
+from ..types import NdArray
 
 
 class Stopwatch:
@@ -50,16 +51,16 @@ class TimerHook(Stopwatch, FunctionHook):
 
     name = "TimerHook"
 
-    def forward_preprocess(self, function: Any, in_data: Any) -> None:
+    def forward_preprocess(self, function: Any, in_data: tuple[NdArray, ...]) -> None:
         self._begin()
 
-    def backward_preprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
+    def backward_preprocess(self, function: Any, in_data: tuple[NdArray, ...], out_grad: tuple[NdArray, ...]) -> None:
         self._begin()
 
-    def forward_postprocess(self, function: Any, in_data: Any) -> None:
+    def forward_postprocess(self, function: Any, in_data: tuple[NdArray, ...]) -> None:
         self._end(function._impl_name)
 
-    def backward_postprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
+    def backward_postprocess(self, function: Any, in_data: tuple[NdArray, ...], out_grad: tuple[NdArray, ...]) -> None:
         self._end(function._impl_name)
 
 

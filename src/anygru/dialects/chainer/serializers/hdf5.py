@@ -10,6 +10,7 @@ from anygru.checkpoints import hdf5 as files
 
 from ..backends import _cpu
 from ..serializer import Deserializer, Serializer
+from ..types import NdArray
 from . import npz
 
 __all__ = ["HDF5Deserializer", "HDF5Serializer", "load_hdf5", "save_hdf5"]
@@ -28,7 +29,7 @@ def _h5py() -> Any:
     return h5py
 
 
-def _refuse_text(key: str, array: Any) -> None:
+def _refuse_text(key: str, array: NdArray) -> None:
     if getattr(array, "dtype", None) is not None and array.dtype.kind == "U":
         raise TypeError(f"{key}: Chainer's HDF5 files hold no text; save it as npz, or encode it to bytes")
 
