@@ -235,7 +235,7 @@ class NDArray(Arithmetic):
         wanted = new_shape(old, tuple(int(n) for n in shape), bool(kwargs.get("reverse", False)))
         size, before = math.prod(wanted), self._t.numel()
         if size != before:
-            # MXNet's engine refuses more elements than there are; its Python front end, fewer.
+            # MXNet's engine refuses more elements than there are; its Python front end, fewer (recorded from 1.9.1).
             error: type[Exception] = MXNetError if size > before or -1 in shape else ValueError
             raise error(f"Cannot reshape array of size {before} into shape {tuple(shape)}")
         return wrap(run(lambda t: t.reshape(wanted), self._t), self._ctx)

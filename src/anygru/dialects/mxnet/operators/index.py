@@ -101,7 +101,7 @@ def _embedding(
     dtype: DtypeLike = "float32",
     sparse_grad: bool = False,
 ) -> Tensor:
-    # Rows beyond the table are its last row, as MXNet clips them.
+    # Numbers are clipped: beyond the table is its last row, below 0 its first (recorded from 1.9.1).
     return functional.embedding(data.long().clamp(0, weight.shape[0] - 1), weight)
 
 

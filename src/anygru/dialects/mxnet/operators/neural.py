@@ -164,7 +164,7 @@ def _batch_norm(
     result = scaled + _along(beta, axis, data.dim())
     if mean is not moving_mean:
         _move_averages(result, (moving_mean, mean), (moving_var, variance), momentum=momentum)
-    # MXNet calls the third result a variance; it is one divided by the deviation.
+    # MXNet calls the third result a variance; it is one divided by the deviation (recorded from 1.9.1).
     return (result, mean, torch.rsqrt(variance + eps)) if truth(output_mean_var) else result
 
 

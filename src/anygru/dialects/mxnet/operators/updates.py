@@ -43,7 +43,7 @@ def nesterov(weight: Tensor, gradient: Tensor, state: Tensor, lr: float, wd: flo
     state.mul_(momentum)
     step = gradient + wd * weight
     weight.add_(state - lr * step, alpha=momentum).add_(step, alpha=-lr)
-    # What is remembered has the weight decay of the new weight, as MXNet's operator leaves it.
+    # The momentum gets the weight decay of the new weight (recorded from 1.9.1).
     state.add_(gradient + wd * weight, alpha=-lr)
 
 

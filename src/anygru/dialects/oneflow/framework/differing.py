@@ -289,6 +289,6 @@ for _name, _operator in [
     ("__xor__", _logical(torch.logical_xor)),
 ]:
     setattr(Tensor, _name, _operator)
-# `x **= 2` and the like give `x` a new tensor in OneFlow, while `+=`, `-=`, `*=` and `/=` change the old one.
+# `x **= 2` and the like give `x` a new tensor in OneFlow, while `+=`, `-=`, `*=` and `/=` change the old one (recorded in 0.9.0).
 for _name in ("pow", "mod", "floordiv", "and", "or", "xor"):
     setattr(Tensor, f"__i{_name}__", getattr(Tensor, f"__{_name}__"))

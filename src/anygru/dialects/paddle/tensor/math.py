@@ -88,7 +88,8 @@ def _remainder(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def _maximum(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    return torch.where(torch.gt(x, y), x, y)  # equal values: Paddle's gradient is y's alone, torch.maximum's is shared
+    # Of equal values y gets the whole gradient, where torch.maximum shares it (recorded, 2.6.2).
+    return torch.where(torch.gt(x, y), x, y)
 
 
 def _minimum(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -208,7 +209,7 @@ def clip(x: torch.Tensor, min: Any = None, max: Any = None, name: str | None = N
         raise ValueError(f"(InvalidArgument) clip(): min must not be above max, got {low} and {high}")
     if not x.is_floating_point():
         return torch.Tensor.to(torch.clamp(x, low, high), torch_dtype(x.dtype))
-    # hardtanh, not clamp: in Paddle a value on a bound gets no gradient.
+    # hardtanh, not clamp: in Paddle a value on a bound gets no gradient (recorded, 2.6.2).
     return torch._C._nn.hardtanh(x, -math.inf if low is None else low, math.inf if high is None else high)
 
 

@@ -111,7 +111,7 @@ def _nonzero(y: Operand) -> Any:
 
 
 def _floor_divide(x: Any, y: Any) -> torch.Tensor:
-    with torch.no_grad():  # neither Paddle's floor division nor its remainder has a gradient
+    with torch.no_grad():  # neither Paddle's floor division nor its remainder has a gradient (recorded, 2.6.2)
         return torch.floor_divide(x, y if x.is_floating_point() else _nonzero(y))
 
 

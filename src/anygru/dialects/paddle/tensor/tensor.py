@@ -164,7 +164,7 @@ class Tensor(Differentiable):
             return array.reshape(1) if flags.is_set("FLAGS_set_to_1d") else array
         return array.view(OneElement)
 
-    __array_ufunc__ = None  # as in Paddle: np.exp(tensor) is a TypeError, array + tensor a tensor
+    __array_ufunc__ = None  # np.exp(tensor) is a TypeError, array + tensor a tensor (recorded, 2.6.2)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()

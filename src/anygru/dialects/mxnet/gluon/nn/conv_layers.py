@@ -159,7 +159,7 @@ class _Pool(HybridBlock):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if isinstance(layout, bool):  # AvgPool2D has `ceil_mode` before `layout` in MXNet, and so has AvgPool3D
+        if isinstance(layout, bool):  # AvgPool2D and AvgPool3D have `ceil_mode` before `layout` (read in 1.9.1)
             layout, ceil_mode = (ceil_mode or None), layout  # type: ignore[assignment]
         size = _numbers(pool_size, self._spatial)
         self._kwargs: dict[str, Any] = {

@@ -145,7 +145,7 @@ class RecurrentLayer(HybridBlock):
             states = [states]
         if self._use_sequence_length:
             return super().__call__(inputs, states, sequence_length)
-        return super().__call__(inputs, states)  # without use_sequence_length MXNet takes lengths and ignores them, too
+        return super().__call__(inputs, states)  # lengths are ignored without use_sequence_length (recorded from 1.9.1)
 
     def _call_cached_op(self, *args: Any) -> Any:
         # The graph of a call without states has one output less.

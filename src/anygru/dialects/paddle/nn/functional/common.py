@@ -168,9 +168,8 @@ def pad(
     inner = torch.movedim(x, -1, 1) if channels_last else x
     if mode == "circular":
         out = plain(inner)
-        for place, axis in enumerate(
-            range(x.ndim - 1, 1, -1)
-        ):  # torch goes round at most once, Paddle as often as it takes
+        # torch goes round at most once, Paddle as often as the padding asks (recorded, 2.6.2)
+        for place, axis in enumerate(range(x.ndim - 1, 1, -1)):
             length, (before, after) = out.shape[axis], widths[2 * place : 2 * place + 2]
             out = out.index_select(axis, torch.arange(-before, length + after, device=out.device) % length)
     else:

@@ -42,7 +42,8 @@ def _convolution(dims: int) -> Function:
         inner, window = to_first(plain(x), last), list(weight.shape[2:])
         steps = lengths(stride, dims, "stride")
         same = isinstance(padding, str) and padding.upper() == "SAME"
-        wide = [1] * dims if same else lengths(dilation, dims, "dilation")  # Paddle drops the dilation with 'SAME'
+        # 'SAME' drops the dilation (recorded, 2.6.2).
+        wide = [1] * dims if same else lengths(dilation, dims, "dilation")
         inner, even = padded(inner, margins(padding, inner.shape[2:], window, steps, last))
         own = None if bias is None else plain(bias)
         return to_last(kernel(inner, plain(weight), own, steps, even, wide, groups), last)

@@ -169,7 +169,7 @@ def _smoothed(input: torch.Tensor, label: torch.Tensor, axis: int, smoothing: fl
     if not soft:
         flat = torch.squeeze(label, axis) if label.ndim == input.ndim else label
         one_hot = torch.nn.functional.one_hot(plain(torch.Tensor.to(flat, torch.int64)), classes)
-        label = torch.movedim(one_hot.to(torch.float32), -1, axis)  # Paddle smooths in single precision
+        label = torch.movedim(one_hot.to(torch.float32), -1, axis)  # smoothed in single precision (recorded, 2.6.2)
     smoothed = torch.add(torch.mul(label, single(1 - smoothing)), single(single(smoothing) / classes))
     return torch.Tensor.to(smoothed, torch_dtype(input.dtype))
 
@@ -182,7 +182,7 @@ def _soft_cross_entropy(
             f"(InvalidArgument) cross_entropy: soft labels must have shape {list(log_p.shape)}, got {list(label.shape)}"
         )
     loss = torch.neg(torch.sum(torch.mul(label, log_p), dim=axis, keepdim=True))
-    if total is not None:  # Paddle's gradient is softmax - label, also for labels whose sum is not 1
+    if total is not None:  # the gradient is softmax - label, also for labels whose sum is not 1 (recorded, 2.6.2)
         loss = loss + (1 - label.sum(axis, keepdim=True)) * (total - total.detach())
     if weight is None:
         return reduced(loss, reduction)

@@ -122,7 +122,7 @@ def local_response_norm(
         raise ValueError(f"Expected 3D or higher dimensionality input, but got {x.ndim} dimensions")
     last = data_format in CHANNELS_LAST
     inner = to_first(x.as_subclass(torch.Tensor), last)
-    # Paddle's window of an even size begins one channel earlier than torch's.
+    # Paddle's window of an even size begins one channel earlier than torch's (recorded, 2.6.2).
     squares = torch.nn.functional.pad(inner.square().movedim(1, -1), (size // 2, (size - 1) // 2))
     mean = squares.unfold(-1, size, 1).mean(-1).movedim(-1, 1)
     return to_last(inner / (k + alpha * mean) ** beta, last)
