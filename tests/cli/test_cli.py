@@ -99,7 +99,8 @@ class FakeCommand:
     [
         (UsageError("a\n\x1b[31m\u202eb"), 2, "anygru train: error: a\\n\\x1b[31m\\u202eb\n"),
         (Failure("died"), 1, "anygru train: error: died\n"),
-        (OSError(28, "No space left on device"), 1, "anygru train: error: [Errno 28] No space left on device\n"),
+        (OSError(28, "No space left on device"), 1, "anygru train: error: No space left on device\n"),
+        (OSError(30, "Read-only file system", "a\n"), 1, "anygru train: error: 'a\\n': Read-only file system\n"),
         (KeyboardInterrupt(), 130, "anygru train: interrupted\n"),
     ],
 )

@@ -101,6 +101,7 @@ def test_the_digest_sees_every_byte_and_every_border():
         (None, "text: cannot be read: No such file"),
         (b"", "'.*text' is empty"),
         (b"too short", "too short to hold out a part: 9 bytes"),
+        (b"!", "too short to hold out a part: 1 byte, at least 512"),
     ],
 )
 def test_a_text_that_cannot_be_used_is_named(tmp_path, contents, words):
@@ -171,6 +172,14 @@ def test_a_repeated_text_is_left_out_with_a_warning(tmp_path):
     assert [warning.replace(str(tmp_path), "") for warning in found.warnings] == [
         "left out, because it repeats '/a.txt': '/c.txt'"
     ]
+
+
+def test_many_repeated_texts_are_counted(tmp_path):
+    for number in range(12):
+        (tmp_path / f"{number:02}.txt").write_bytes(words(300))
+    warnings = corpus.load([str(tmp_path)]).warnings
+    assert len(warnings) == corpus.SHOWN_REPETITIONS + 1
+    assert warnings[-1] == "left out, because they repeat others: 6 more"
 
 
 def test_held_out_lines_that_are_trained_on_are_worth_a_warning(tmp_path):

@@ -55,13 +55,20 @@ def test_groups_of_a_table_are_series_in_the_order_of_time(tmp_path, kind):
     ("rows", "options", "words"),
     [
         ([[1, "a", 2, 3]], {"group": "town"}, "has no column 'town'; it has 'day', 'city', 'power', 'heat'"),
-        ([[1, "a", 2, 3]], {"targets": ["city"]}, "column 'city' of .* is no number column"),
+        (
+            [[1, "a", 2, 3]],
+            {"targets": ["city"]},
+            "column 'city' of .* cannot be forecast: 'city' holds text, such as 'a'",
+        ),
         (
             [[1, "a", 2, 3], [2, "a", "", 3]],
             {},
-            "column 'power' of .* lacks 1 value, the first in row 2; fill them first",
+            "column 'power' of .* lacks 1 value, the first in row 2 .*; fill them first",
         ),
         ([[1, "a", 2, 3], [2, "a", "NaN", 3]], {}, "column 'power' of .* lacks 1 value"),
+        ([[1, "a", 2, 3], [2, "a", 1e200, 3]], {}, "column 'power' of .* lacks 1 value"),
+        ([[1, "a", "1.5", "x"], [2, "a", "-", "x"]], {"targets": ["power"]}, "'power' holds text, such as '-'"),
+        ([[1, "a", 2, 3], [1, "a", 2, 3]], {"group": "city"}, "the time '1' stands twice in 'a'$"),
         ([[1, "a", 2, 3], [1, "b", 2, 3]], {}, "the time '1' stands twice in .*name the --group column"),
         ([[1, "a", 2, 3], ["", "a", 2, 3]], {}, "column 'day' of .* lacks 1 value, the first in row 2"),
         ([["day 9", "a", 2, 3], ["day 10", "a", 2, 3]], {}, "column 'day' of .* is text that would be sorted as words"),
@@ -73,6 +80,32 @@ def test_a_table_that_cannot_be_forecast_is_named(tmp_path, rows, options, words
     path = write(tmp_path / "t.csv", rows)
     with pytest.raises(UsageError, match=words):
         series.read(str(path), None, options.get("group"), options.get("targets", []))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t,power,heat\n1,1.5,2\n2,2.5,3\n",
+        "t;power;heat\n1;1,5;2\r\n2;2,5;3\r\n",
+        "t\tpower\theat\n1\t1.5\t2\n2\t2.5\t3\n",
+    ],
+)
+def test_fields_end_with_commas_semicolons_or_tabs(tmp_path, text):
+    pytest.importorskip("polars")
+    (tmp_path / "t.csv").write_text(text)
+    table = series.read(str(tmp_path / "t.csv"), None, None, [])
+    assert (table.channels, table.series[0].values.tolist()) == (("power", "heat"), [[1.5, 2], [2.5, 3]])
+
+
+def test_a_column_that_is_left_out_is_named(tmp_path):
+    pytest.importorskip("polars")
+    path = str(write(tmp_path / "t.csv", [[1, "a", 1, 2], [2, "a", "NA", 3]]))
+    table = series.read(path, None, "city", [])
+    assert table.channels == ("heat",)
+    assert table.remark == "; not forecast, since they are no numbers: 'power'"
+    (tmp_path / "t.csv").write_bytes("t,x\n1,2\n".encode("utf-16"))
+    with pytest.raises(UsageError, match="it is UTF-16; write it as UTF-8"):
+        series.read(path, None, None, [])
 
 
 def days(*numbers, month=1):
@@ -88,7 +121,7 @@ def days(*numbers, month=1):
         ([[t, "a", 1, 2] for t in (1, 2, 3, 3.5)], "not equally far apart: 3.5 follows 3.0, and a step is 1;"),
         (
             [[f"2024-01-01 {t}:00", "a", 1, 2] for t in ("00:00", "00:15", "00:30", "01:00")],
-            "lacks 1 row, the first at 2024-01-01 00:45:00.000000 (a step is 15 minutes)",
+            "lacks 1 row, the first at 2024-01-01 00:45:00 (a step is 15 minutes)",
         ),
         (
             [[f"2024-{m:02}-01", "a", 1, 2] for m in (1, 2, 3, 5)],
@@ -120,7 +153,7 @@ def test_equal_steps_miss_no_rows(tmp_path, times):
     pytest.importorskip("polars")
     table = series.read(str(write(tmp_path / "t.csv", [[t, "a", 1, 2] for t in times])), None, None, [])
     assert len(table.series[0]) == len(times)
-    assert table.remark == ""
+    assert table.remark == "; not forecast, since they are no numbers: 'city'"
 
 
 def test_gaps_are_filled_with_the_row_before_or_ignored(tmp_path):
@@ -169,7 +202,10 @@ def test_what_cannot_be_filled_is_refused_and_words_are_remarked(tmp_path):
     with pytest.raises(UsageError, match="begins with a missing value"):
         series.read(path, None, None, [], "fill")
     words = series.read(str(write(tmp_path / "t.csv", [["w1", "a", 1, 2], ["w3", "a", 1, 2]])), None, None, [])
-    assert words.remark == "; missing rows are not noticed, since 'day' holds text"
+    assert (
+        words.remark
+        == "; missing rows are not noticed, since 'day' holds text; not forecast, since they are no numbers: 'city'"
+    )
 
 
 def test_a_target_named_twice_is_one(tmp_path):
@@ -204,6 +240,7 @@ def test_a_small_file_of_a_huge_table_is_refused(tmp_path, monkeypatch):
     ("arguments", "words"),
     [
         (["--horizon", "0"], "--horizon must be from 1"),
+        (["--out", ""], "--out is empty"),
         (["--seconds", "0"], "--seconds must be above 0"),
         (["--time", "day"], "--time, --group and --target name columns of a FILE"),
         (["absent.csv"], "there is no file 'absent.csv'"),

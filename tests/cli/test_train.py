@@ -463,6 +463,7 @@ def test_an_output_folder_that_cannot_be_written_is_named(train, tmp_path):
     file.write_text("")
     only_line(train("--out", file), "cannot write into", "File exists")
     only_line(train("--out", file / "below"), "cannot write into", "Not a directory")
+    only_line(train("--out", ""), "--out is empty")
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
     if os.access(closed, os.W_OK):

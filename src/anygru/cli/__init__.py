@@ -183,6 +183,13 @@ def _out_of_memory(error: Exception) -> bool:
     )
 
 
+def _words(error: BaseException) -> str:
+    """Return the message; of an error of the system without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename!r}: {error.strerror}" if error.filename is not None else error.strerror
+    return str(error)
+
+
 def _report(error: BaseException, command: str) -> int:
     """Print one line on standard error and return the error's exit status."""
     if isinstance(error, BrokenPipeError):
@@ -192,5 +199,5 @@ def _report(error: BaseException, command: str) -> int:
     if isinstance(error, KeyboardInterrupt):
         print(f"{command}: interrupted", file=sys.stderr)
         return 130
-    print(f"{command}: error: {printable(str(error)) or type(error).__name__}", file=sys.stderr)
+    print(f"{command}: error: {printable(_words(error)) or type(error).__name__}", file=sys.stderr)
     return 2 if isinstance(error, AnygruError) else 1

@@ -113,6 +113,8 @@ def _check(args: argparse.Namespace) -> None:
         value, most = getattr(args, name), 4096 if name == "threads" else 1 << 20
         if value is not None and not least <= value <= most:
             raise UsageError(f"--{name} must be from {least} to {most}, got {value}")
+    if not args.out:
+        raise UsageError("--out is empty; it names the folder of the results")
     if not 0 < args.seconds < 1e9:
         raise UsageError(f"--seconds must be above 0, got {args.seconds}")
     if args.file is None and (args.time or args.group or args.target):

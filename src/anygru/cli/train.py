@@ -95,6 +95,8 @@ _OF_TRAINING = ("resume", "fresh", "tensorboard", "no_xz", "export")
 
 def _check_arguments(args: argparse.Namespace) -> None:
     """Raise UsageError for arguments that contradict each other."""
+    if not args.out:
+        raise UsageError("--out is empty; it names the folder of the run")
     given = options_module.given(args)
     lengths = [f"--{name}" for name in ("steps", "epochs", "seconds") if name in given]
     if len(lengths) > 1:

@@ -52,7 +52,7 @@ def places(times: "polars.Series", pace: Pace, where: str, gaps: str) -> np.ndar
     uneven = np.abs(steps - whole) > _NEARLY
     length = _length(times.dtype, pace)
     if uneven.any():
-        first, second = times[int(uneven.argmax()) : int(uneven.argmax()) + 2].cast(str)
+        first, second = texts(times[int(uneven.argmax()) : int(uneven.argmax()) + 2])
         raise UsageError(
             f"the times of {where} are not equally far apart: {second} follows {first}, and a step is {length}; "
             "--gaps ignore counts every row as one step"
@@ -76,6 +76,16 @@ def filled(times: "polars.Series", pace: Pace, at: np.ndarray) -> tuple[np.ndarr
     return rows, _later(times[rows], (np.arange(len(rows)) - at[rows]).tolist(), pace)
 
 
+def texts(times: "polars.Series") -> list[str]:
+    """Return the times as text, without fractions of a second where none has any."""
+    import polars
+
+    found = times.cast(polars.String)
+    if times.dtype in (polars.Datetime, polars.Time) and (times.dt.nanosecond() == 0).all():
+        found = found.str.replace(r"\.0+", "")
+    return found.to_list()
+
+
 def _later(times: "polars.Series", steps: list[int], pace: Pace) -> list[str]:
     """Return as text each of the times, so many steps later."""
     import polars
@@ -83,10 +93,10 @@ def _later(times: "polars.Series", steps: list[int], pace: Pace) -> list[str]:
     if not pace.monthly:
         numbers = _numbers(times)
         moved = polars.Series([one + n * pace.step for one, n in zip(numbers, steps, strict=True)], dtype=numbers.dtype)
-        return moved.cast(times.dtype).cast(str).to_list()
+        return texts(moved.cast(times.dtype))
     by = polars.Series([f"{n * round(pace.step)}mo" for n in steps])
     moved = polars.select(polars.lit(times).dt.offset_by(polars.lit(by))).to_series()
-    return (moved.dt.month_end() if pace.last else moved).cast(str).to_list()
+    return texts(moved.dt.month_end() if pace.last else moved)
 
 
 def _distances(times: "polars.Series", pace: Pace | None) -> np.ndarray:

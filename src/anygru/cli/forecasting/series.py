@@ -6,6 +6,7 @@ length.
 
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from . import pace
 if TYPE_CHECKING:
     import polars
 
+SEPARATORS = (b",", b";", b"\t")
+MOST = 1e100  # of a value, so that squares of a series can be summed
 MOST_BYTES = 2 << 30  # of a file, and of the table in memory
 GENERATED_STEPS = (24 * 180, 24 * 240, 24 * 150, 24 * 210, 24 * 300, 24 * 120)
 
@@ -57,7 +60,8 @@ def read(path: str, time: str | None, group: str | None, targets: Sequence[str],
     """Read a CSV or Parquet file in long form: a row for each step of each group.
 
     Args:
-        path: the file; Parquet if its name ends in .parquet, else CSV; "-" is CSV on standard input.
+        path: the file; Parquet if its name ends in .parquet, else CSV (fields end with a comma, a semicolon or a tab,
+            with semicolons numbers may have decimal commas); "-" is CSV on standard input.
         time: the column that orders the steps; None: the first.
         group: the column that tells the series apart; None: there is one series.
         targets: the columns to forecast; empty: all numeric ones but time and group.
@@ -75,22 +79,26 @@ def read(path: str, time: str | None, group: str | None, targets: Sequence[str],
             raise UsageError(f"{path!r} has no column {name!r}; it has {', '.join(map(repr, columns[:20]))}")
     numeric = [name for name in columns if frame[name].dtype.is_numeric() and name not in (time, group)]
     channels = list(dict.fromkeys(targets)) or numeric
+    words = [name for name in columns if name not in (*numeric, time, group)]
     if not channels:
-        raise UsageError(f"{path!r} has no numeric column to forecast")
+        raise UsageError(f"{path!r} has no numeric column to forecast{_not_a_number(frame, words[:1])}")
     for name in channels:
         if name not in numeric:
-            raise UsageError(f"column {name!r} of {path!r} is no number column that could be forecast")
+            raise UsageError(f"column {name!r} of {path!r} cannot be forecast{_not_a_number(frame, [name])}")
     _complete(path, time, frame[time].is_null().to_numpy())
     frame = _ordered_by(path, time, frame)
     frame = frame.with_columns(frame[name].cast(float).fill_nan(None) for name in channels)
     if gaps != "fill":
         for name in channels:
-            _complete(path, name, ~np.isfinite(frame[name].fill_null(float("nan")).to_numpy()))
+            _complete(path, name, ~(np.abs(frame[name].fill_null(float("nan")).to_numpy()) < MOST))
     parts = [("", frame)] if group is None else [(str(key[0]), part) for key, part in frame.group_by([group])]
     groups = {name: _sorted(path, name, part, time) for name, part in sorted(parts, key=lambda part: part[0])}
     found = pace.find([part[time] for part in groups.values()])
     series = tuple(_series(path, name, part, time, channels, found, gaps) for name, part in groups.items())
-    return Table(series, tuple(channels), _remark(found, frame, series, time, channels))
+    remark = _remark(found, frame, series, time, channels)
+    if words and not targets:
+        remark += f"; not forecast, since they are no numbers: {', '.join(map(repr, words))}"
+    return Table(series, tuple(channels), remark)
 
 
 def _ordered_by(path: str, time: str, frame: "polars.DataFrame") -> "polars.DataFrame":
@@ -107,7 +115,20 @@ def _ordered_by(path: str, time: str, frame: "polars.DataFrame") -> "polars.Data
 def _complete(path: str, name: str, missing: np.ndarray) -> None:
     if missing.any():
         lacks = f"lacks {count(int(missing.sum()), 'value')}, the first in row {int(missing.argmax()) + 1}"
-        raise UsageError(f"column {name!r} of {path!r} {lacks}; fill them first")
+        raise UsageError(f"column {name!r} of {path!r} {lacks} (or holds what is no finite number); fill them first")
+
+
+def _not_a_number(frame: "polars.DataFrame", names: Sequence[str]) -> str:
+    """Say which value keeps a column from being numeric."""
+    import polars
+
+    said = ""
+    for name in names:
+        said = f": {name!r} holds {frame[name].dtype}"
+        if frame[name].dtype == polars.String:
+            texts = frame[name].filter(frame[name].cast(polars.Float64, strict=False).is_null()).drop_nulls()
+            said = f": {name!r} holds text, such as {texts[0]!r}" if len(texts) else said
+    return said
 
 
 def _sorted(path: str, name: str, frame: "polars.DataFrame", time: str) -> "polars.DataFrame":
@@ -122,8 +143,9 @@ def _sorted(path: str, name: str, frame: "polars.DataFrame", time: str) -> "pola
         )
     twice = frame[time].is_duplicated()
     if twice.any():
-        one = frame[time].filter(twice).cast(str)[0]
-        raise UsageError(f"the time {one!r} stands twice in {name or path!r}; name the --group column, if there is one")
+        one = pace.texts(frame[time].filter(twice))[0]
+        way_out = "" if name else "; name the --group column, if there is one"
+        raise UsageError(f"the time {one!r} stands twice in {name or path!r}{way_out}")
     return frame
 
 
@@ -138,9 +160,9 @@ def _series(
 ) -> Series:
     where = f"{name!r} in {path!r}" if name else repr(path)
     values = frame.select(channels).fill_null(strategy="forward").to_numpy()
-    if not np.isfinite(values).all():
+    if not (np.abs(values) < MOST).all():
         raise UsageError(f"a column of {where} begins with a missing value or holds an infinite one; fill it first")
-    times = frame[time].cast(str).to_list()
+    times = pace.texts(frame[time])
     if found is not None:
         at = pace.places(frame[time], found, where, gaps)
         rows, times = pace.filled(frame[time], found, at)
@@ -185,7 +207,9 @@ def _frame(path: str) -> "polars.DataFrame":
         if 8 * cells > MOST_BYTES:  # a small file may hold a large table
             raise UsageError(f"{path!r} holds {cells:,} numbers, more than fit into {MOST_BYTES:,} bytes")
         return _not_empty(path, lazy.collect())
-    except (polars.exceptions.PolarsError, CheckpointError, OSError) as error:
+    except CheckpointError as error:
+        raise UsageError(str(error)) from None
+    except (polars.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UsageError(f"cannot read {path!r}: {reason}") from None
 
@@ -193,7 +217,18 @@ def _frame(path: str) -> "polars.DataFrame":
 def _csv(path: str, file: BinaryIO) -> "polars.DataFrame":
     import polars
 
-    return _not_empty(path, polars.read_csv(file, try_parse_dates=True, infer_schema_length=None))
+    head = file.readline(1 << 16)
+    file.seek(0)
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise UsageError(f"cannot read {path!r}: it is UTF-16; write it as UTF-8")
+    separator = max(SEPARATORS, key=head.count).decode()
+    first_rows = b"".join(file.readlines(1 << 16))
+    comma = separator == ";" and re.search(rb";\s*-?\d+,\d+\s*(;|$)", first_rows, re.M) is not None
+    file.seek(0)
+    frame = polars.read_csv(
+        file, try_parse_dates=True, infer_schema_length=None, separator=separator, decimal_comma=comma
+    )
+    return _not_empty(path, frame)
 
 
 def _not_empty(path: str, frame: "polars.DataFrame") -> "polars.DataFrame":

@@ -21,6 +21,7 @@ HELD_OUT_BYTES = 1 << 16  # an upper bound, so that validation stays quick on a 
 HELD_OUT_PIECES = 8  # or more, spread over the text
 SMALLEST_PIECE, LARGEST_PIECE = 256, 1 << 15
 SMALLEST_GRAIN = 64
+SHOWN_REPETITIONS = 5
 OVERLAP = 0.25  # of the held-out lines; more of them in the training text are worth a warning
 
 
@@ -90,20 +91,25 @@ def load(paths: Sequence[str], val_paths: Sequence[str] = (), val_fraction: floa
             return split(documents, budget)
         grains = _grains(documents, budget)
         if len(grains) < 2:
-            raise UsageError(f"the text is too short to hold out a part: {whole} bytes, at least 512 are needed")
+            raise UsageError(
+                f"the text is too short to hold out a part: {count(whole, 'byte')}, at least 512 are needed"
+            )
         found = split(grains, budget)
         corpus = Corpus(tuple(_pieces(_joined(found.training))), found.held_out, tuple(warnings))
     return _with_overlap_warning(corpus)
 
 
 def _without_repetitions(documents: Sequence[Document]) -> tuple[list[Document], list[str]]:
-    """Return the texts without those whose contents came before, and a warning for each of these."""
+    """Return the texts without those whose contents came before, and warnings that name the first of these."""
     first: dict[bytes, str] = {}
     warnings = []
     for document in documents:
         if document.data in first:
             warnings.append(f"left out, because it repeats {first[document.data]!r}: {document.name!r}")
         first.setdefault(document.data, document.name)
+    if len(warnings) > SHOWN_REPETITIONS:
+        more = len(warnings) - SHOWN_REPETITIONS
+        warnings[SHOWN_REPETITIONS:] = [f"left out, because they repeat others: {more:,} more"]
     return [Document(name, data) for data, name in first.items()], warnings
 
 
