@@ -30,7 +30,13 @@ struct Dot {
     static constexpr bool bytes = true;   // or words
     static constexpr bool offset = true;  // bytes of a row are unsigned, 128 more than what they stand for
     using Weight = __m512i;
-    static ANYGRU_INLINE Weight weight(const char* from) { return _mm512_loadu_si512(from); }
+    static ANYGRU_INLINE Weight weight(const char* from) {
+        Weight result = _mm512_loadu_si512(from);
+        // Kept in a register: the compiler would read it again for the second byte of a row, and a row alone would
+        // wait.
+        asm("" : "+v"(result));
+        return result;
+    }
     static ANYGRU_INLINE Ints add(Ints sum, Ints value, Weight weight) {
         return (Ints)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)value, weight);
     }
