@@ -7,7 +7,8 @@
 
 #include <cstdint>
 
-#ifdef Py_LIMITED_API  // the stable ABI, of which one wheel serves every Python from 3.12, has functions for these macros
+#ifdef Py_LIMITED_API  // the stable ABI, of which one wheel serves every Python from 3.12, has functions for these
+                       // macros
 #define PyTuple_GET_ITEM PyTuple_GetItem
 #define PyTuple_GET_SIZE PyTuple_Size
 #define PyList_GET_ITEM PyList_GetItem
@@ -62,7 +63,7 @@ bool reads_tensors();
 // its memory says. The view lives as long as the object is not changed.
 bool view_of(PyObject* object, TensorView& view);
 
-// The same for a tensor that was just allocated: it cannot be the negative of its memory, so Python need not be asked.
+// The same for a tensor that cannot be the negative of its memory, as one that was just allocated: Python is not asked.
 bool view_of_new(PyObject* object, TensorView& view);
 
 }  // namespace anygru
