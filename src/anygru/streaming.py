@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -102,19 +103,22 @@ class Stream:
         self._prepare()
 
     def _prepare(self) -> None:
-        """Packs the copied weights for the backend, if it packs any."""
-        self._prepared: Prepared | None
+        """Packs the copied weights for the backend, if it packs any, and finds what computes steps in one call."""
+        self._prepared = prepared = self._pack()
+        self._native = None if prepared is None or self._options.noise is not None else prepared.advance
+
+    def _pack(self) -> Prepared | None:
         if isinstance(self._weights, FrozenWeights):
-            self._prepared = self._weights.prepared
-            return
+            found: Prepared | None = self._weights.prepared
+            return found
         problem = describe(self._like.new_zeros((1, 1, self.layer.input_size)), self._weights, None, self._options)
         backend = backends.choose(problem, self._options.backend)
         prepare: Callable[[Problem, list[Stored]], Prepared] | None = getattr(backend, "Prepared", None)
         packs = prepare is not None and problem.dtype in (torch.float32, torch.float64)
-        self._prepared = prepare(problem, [Stored(weight) for weight in self._weights]) if prepare and packs else None
+        return prepare(problem, [Stored(weight) for weight in self._weights]) if prepare and packs else None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_prepared": None}
+        return {**self.__dict__, "_prepared": None, "_native": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -238,22 +242,15 @@ class Stream:
 
     def _advance_in_place(self, x: Tensor, many: bool) -> Tensor | None:
         """Fast path: one call of the backend checks and computes; None if it cannot, or if x does not fit."""
-        if is_recorded():
-            raise ArgumentError(
-                "a stream keeps its state outside the graph and cannot be traced; trace the layer instead"
-            )
-        if torch.compiler.is_compiling():
-            if is_exporting():
-                raise ArgumentError(
-                    "a stream keeps its state outside the graph and cannot be exported; export the layer, which takes and "
-                    "returns the state (anygru.onnx.export_step does it for ONNX)"
-                )
+        if is_recorded() or torch.compiler.is_compiling():
+            _refuse_graphs()
             return None
-        if self._prepared is None or self._options.noise is not None or not isinstance(x, Tensor):
+        advance = self._native
+        if advance is None:
             return None
-        call = (x, self._state, many, self.batch_size is not None)
-        found: Tensor | None = named(self._prepared.advance, *call) if is_profiled() else self._prepared.advance(*call)
-        return found
+        if is_profiled():
+            advance = partial(named, advance)
+        return advance(x, self._state, many, self.batch_size is not None)
 
     @torch.no_grad()
     def _advance(self, steps: Tensor, resets: Tensor | None = None) -> Tensor:
@@ -278,3 +275,14 @@ class Stream:
     def _zeros(self) -> Tensor:
         batch = 1 if self.batch_size is None else self.batch_size
         return self._like.new_zeros((self.layer.num_layers, batch, self.layer.hidden_size))
+
+
+def _refuse_graphs() -> None:
+    """Raises where a graph is made that would lose the state; does nothing in one of torch.compile, which keeps it."""
+    if is_recorded():
+        raise ArgumentError("a stream keeps its state outside the graph and cannot be traced; trace the layer instead")
+    if is_exporting():
+        raise ArgumentError(
+            "a stream keeps its state outside the graph and cannot be exported; export the layer, which takes and "
+            "returns the state (anygru.onnx.export_step does it for ONNX)"
+        )
