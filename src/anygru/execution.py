@@ -55,9 +55,9 @@ def run(
         # The inputs are already cast: turn autocast off so that matrix products do not cast again.
         with torch.autocast(input.device.type, enabled=False):
             return run(input, h_0, weights, batch, batch_sizes, options, modifiers)
-    plain = batch_sizes is None and modifiers is NONE and options.noise is None
+    plain = batch_sizes is None and options.noise is None
     if plain and not options.dropout and not options.states and not torch.compiler.is_compiling():
-        found: tuple[Tensor, Tensor] | None = direct("direct", input, h_0, weights, options)
+        found: tuple[Tensor, Tensor] | None = direct("direct", input, h_0, weights, options, modifiers)
         if found is not None:
             return found
     with _NotRecorded():
@@ -100,21 +100,33 @@ def sizes_of(weights: AnyWeights, options: Options) -> tuple[Layout, int]:
     return layout, weights[1].shape[-1]
 
 
-def direct(name: str, input: Tensor, h_0: Tensor | None, weights: AnyWeights, options: Options) -> Any:
+def direct(
+    name: str,
+    input: Tensor,
+    h_0: Tensor | None,
+    weights: AnyWeights,
+    options: Options,
+    modifiers: Modifiers = NONE,
+) -> Any:
     """The fast path for small calls: a backend that checks and computes in one call; None if none can.
 
     Args:
         name: "direct", for a dense call as `run` takes it, or "direct_cell".
     """
     if isinstance(weights, FrozenWeights):
-        if _needs_grad(input, h_0, ()) or _inside_transform() or is_recorded():
+        if _needs_grad(input, h_0, modifiers.present) or _inside_transform() or is_recorded():
             return None
         compute = getattr(weights, name)
-        return named(compute, input, h_0) if is_profiled() else compute(input, h_0)
+        given = (input, h_0) if modifiers is NONE else (input, h_0, modifiers)
+        return named(compute, *given) if is_profiled() else compute(*given)
     compute = backends.direct(name, options.backend)
     if compute is None or _inside_transform() or is_recorded():
         return None
-    call = (input, h_0, weights, options, _needs_grad(input, h_0, weights))
+    if modifiers is NONE:
+        call: tuple[Any, ...] = (input, h_0, weights, options, _needs_grad(input, h_0, weights))
+    else:
+        needs_grad = _needs_grad(input, h_0, (*weights, *modifiers.present))
+        call = (input, h_0, weights, options, needs_grad, modifiers)
     return named(compute, *call) if is_profiled() else compute(*call)
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from . import backends
 from .backends.problem import Problem
 from .formula import Formula
-from .modifiers import Modifiers
+from .modifiers import NONE, Modifiers
 from .quantization import Stored, dequantize_all
 from .weights import Layout
 
@@ -70,9 +70,11 @@ class FrozenWeights:
         """Whether this backend computes with the packed copy."""
         return self.prepared is not None and backend is self._packed_by
 
-    def direct(self, input: Tensor, h_0: Tensor | None) -> tuple[Tensor, Tensor] | None:
+    def direct(self, input: Tensor, h_0: Tensor | None, modifiers: Modifiers = NONE) -> tuple[Tensor, Tensor] | None:
         """A dense call [T, B, I], see `backends.cpu.direct`; None if it must take the general path."""
-        found: tuple[Tensor, Tensor] | None = None if self.prepared is None else self.prepared.direct(input, h_0)
+        if self.prepared is None:
+            return None
+        found: tuple[Tensor, Tensor] | None = self.prepared.direct(input, h_0, modifiers)
         return found
 
     def direct_cell(self, input: Tensor, h: Tensor | None) -> Tensor | None:

@@ -56,7 +56,12 @@ def run(
 
 
 def direct(
-    input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor], options: Options, needs_grad: bool
+    input: Tensor,
+    h_0: Tensor | None,
+    weights: Sequence[Tensor],
+    options: Options,
+    needs_grad: bool,
+    modifiers: Modifiers = NONE,
 ) -> tuple[Tensor, Tensor] | None:
     """Fast path: the native module checks and computes a dense call [T, B, I] in one call.
 
@@ -66,14 +71,16 @@ def direct(
     if native is None or not options.formula.standard:
         return None
     kind = cpu_calls.kind(options.bidirectional, options.bias, options.reverse, options.norm, options.formula.reset)
-    found = native.dense(input, h_0, weights, kind, torch.get_num_threads(), needs_grad)
+    found = cpu_calls.dense(input, h_0, weights, kind, needs_grad, modifiers)
     if found is None or not needs_grad:
-        return found
+        return found  # type: ignore[no-any-return]
     layout = (options.bidirectional, options.bias, options.reverse, options.norm)
     problem = plain_problem(options.formula, layout, len(weights), input.dtype)
     if h_0 is None:
         h_0 = torch.zeros_like(found[1])
-    return recorded.run(_KERNELS, problem, None, found, input, h_0, *weights)
+    if modifiers is not NONE:
+        problem = problem._replace(modified=modifiers.names)
+    return recorded.run(_KERNELS, problem, None, found, input, h_0, *weights, *modifiers.present)
 
 
 def reserve_numel(
@@ -109,10 +116,7 @@ def forward(
     if dtype not in _HALF_DTYPES:
         found = None
         if batch_sizes is None:
-            modifiers = cpu_calls.plain_modifiers(modifiers)
-            given = None if modifiers is NONE else cpu_calls.describe(modifiers, dtype)
-            threads = torch.get_num_threads()
-            found = native.dense(input, h_0, weights, cpu_calls.kind_of(problem), threads, keep, given)
+            found = cpu_calls.dense(input, h_0, weights, cpu_calls.kind_of(problem), keep, modifiers)
         if found is not None:
             return found if keep else (*found, input.new_empty(0))
         output, h_n = input.new_empty(shape), h_0.new_empty(h_0.shape)

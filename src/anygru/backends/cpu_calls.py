@@ -84,6 +84,29 @@ def describe(modifiers: Modifiers, dtype: torch.dtype) -> "_native.ModifiersCall
     return cast("_native.ModifiersCall", found)
 
 
+def dense(
+    input: Tensor,
+    h_0: Tensor | None,
+    weights: Any,
+    kind: "_native.Kind",
+    keep: bool,
+    modifiers: Modifiers = NONE,
+) -> Any:
+    """A dense call [T, B, I] that the native module checks and computes at once; None if anything about it is unusual.
+
+    Args:
+        weights: tensors, or the result of `native.pack`.
+        keep: whether what backward needs is a third result.
+    """
+    threads = torch.get_num_threads()
+    if modifiers is NONE:
+        return native.dense(input, h_0, weights, kind, threads, keep)
+    if not input.is_cpu or any(type(one) not in _PLAIN for one in modifiers.present):
+        return None
+    modifiers = plain_modifiers(modifiers)  # alive until the kernel is done
+    return native.dense(input, h_0, weights, kind, threads, keep, describe(modifiers, input.dtype))
+
+
 def _strided(input: Tensor, dtype: torch.dtype) -> Tensor:
     """A dense input that the kernels can read: unchanged if its rows are contiguous (steps or batch first), else a copy."""
     if not input.transpose(0, 1).is_contiguous():

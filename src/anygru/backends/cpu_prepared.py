@@ -63,11 +63,9 @@ class Prepared:
             found += [Stored(bias.clone()) for bias in self._biases[place * biases : (place + 1) * biases]]
         return found
 
-    def direct(self, input: Tensor, h_0: Tensor | None) -> tuple[Tensor, Tensor] | None:
+    def direct(self, input: Tensor, h_0: Tensor | None, modifiers: Modifiers = NONE) -> tuple[Tensor, Tensor] | None:
         """See `cpu.direct`; also returns None if the input does not fit these weights."""
-        found: tuple[Tensor, Tensor] | None = native.dense(
-            input, h_0, self._packed, self._kind, torch.get_num_threads(), False
-        )
+        found: tuple[Tensor, Tensor] | None = cpu_calls.dense(input, h_0, self._packed, self._kind, False, modifiers)
         return found
 
     def direct_cell(self, input: Tensor, h: Tensor | None) -> Tensor | None:
