@@ -1,5 +1,6 @@
 """Functions in the old style, which cannot be differentiated twice, and the switches of backpropagation."""
 
+import operator
 import weakref
 from typing import Any
 
@@ -60,6 +61,11 @@ class FunctionAdapter(FunctionNode):
         return tuple(results)
 
 
+def _of_node(name: str, doc: str) -> property:
+    """An attribute or a method of a function's node."""
+    return property(operator.attrgetter(f"node.{name}"), doc=doc)
+
+
 class Function:
     """A differentiable function whose `forward(inputs)` and `backward(inputs, grad_outputs)` take and return arrays.
 
@@ -84,40 +90,22 @@ class Function:
             node = self._owned_node = FunctionAdapter(self)
         return node
 
-    @property
-    def inputs(self) -> Any:
-        """The inputs' nodes."""
-        return self.node.inputs
-
-    @property
-    def outputs(self) -> Any:
-        """Weak references to the outputs' nodes."""
-        return self.node.outputs
-
-    @property
-    def output_data(self) -> Any:
-        """The retained output arrays."""
-        return self.node.output_data
-
-    @property
-    def rank(self) -> int:
-        """Length of the longest way from a leaf."""
-        return self.node.rank
-
-    @property
-    def stack(self) -> Any:
-        """The stack at the call, in debug mode."""
-        return self.node.stack
+    inputs = _of_node("inputs", "The inputs' nodes.")
+    outputs = _of_node("outputs", "Weak references to the outputs' nodes.")
+    output_data = _of_node("output_data", "The retained output arrays.")
+    rank = _of_node("rank", "Length of the longest way from a leaf.")
+    stack = _of_node("stack", "The stack at the call, in debug mode.")
+    local_function_hooks = _of_node("local_function_hooks", "The hooks of this function alone.")
+    unchain = _of_node("unchain", "Leave the graph.")
+    add_hook = _of_node("add_hook", "Register a hook for this function.")
+    delete_hook = _of_node("delete_hook", "Remove a hook.")
+    retain_inputs = _of_node("retain_inputs", "Called in `forward`: keep only these inputs for `backward`.")
+    retain_outputs = _of_node("retain_outputs", "Called in `forward`: keep these outputs for `backward`.")
 
     @property
     def label(self) -> str:
         """A short text for error messages."""
         return self.__class__.__name__
-
-    @property
-    def local_function_hooks(self) -> Any:
-        """The hooks of this function alone."""
-        return self.node.local_function_hooks
 
     def check_type_forward(self, in_types: Any) -> None:
         """Check the inputs' types; every type passes by default."""
@@ -147,23 +135,3 @@ class Function:
     def backward_gpu(self, inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The inputs' gradients for GPU arrays; None by default."""
         return (None,) * len(inputs)
-
-    def unchain(self) -> None:
-        """Leave the graph."""
-        self.node.unchain()
-
-    def add_hook(self, hook: Any, name: str | None = None) -> None:
-        """Register a hook for this function."""
-        self.node.add_hook(hook, name)
-
-    def delete_hook(self, name: str) -> None:
-        """Remove a hook."""
-        self.node.delete_hook(name)
-
-    def retain_inputs(self, indexes: Any) -> None:
-        """Called in `forward`: keep only these inputs for `backward`."""
-        self.node.retain_inputs(indexes)
-
-    def retain_outputs(self, indexes: Any) -> None:
-        """Called in `forward`: keep these outputs for `backward`."""
-        self.node.retain_outputs(indexes)

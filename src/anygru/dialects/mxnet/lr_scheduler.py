@@ -112,7 +112,44 @@ class MultiFactorScheduler(LRScheduler):
         return self.base_lr
 
 
-class PolyScheduler(LRScheduler):
+class _Annealing(LRScheduler):
+    """From the base rate to `final_lr` over `max_update` updates; a subclass gives the curve."""
+
+    def __init__(
+        self,
+        max_update: int,
+        base_lr: float = 0.01,
+        final_lr: float = 0,
+        warmup_steps: int = 0,
+        warmup_begin_lr: float = 0,
+        warmup_mode: str = "linear",
+    ) -> None:
+        super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
+        assert isinstance(max_update, int)
+        if max_update < 1:
+            raise ValueError("maximum number of updates must be strictly positive")
+        self.base_lr_orig = base_lr
+        self.max_update = max_update
+        self.final_lr = final_lr
+        self.max_steps = max_update - warmup_steps
+
+    def _after_warmup(self, num_update: int) -> float:
+        if num_update <= self.max_update:
+            self.base_lr = self._rate(num_update - self.warmup_steps)
+        return self.base_lr
+
+    def _rate(self, step: int) -> float:
+        raise NotImplementedError
+
+
+class CosineScheduler(_Annealing):
+    """From the base rate to `final_lr` along half a cosine, over `max_update` updates."""
+
+    def _rate(self, step: int) -> float:
+        return schedules.cosine(self.base_lr_orig, self.final_lr, step, self.max_steps)
+
+
+class PolyScheduler(_Annealing):
     """From the base rate to `final_lr` along a power, over `max_update` updates."""
 
     def __init__(
@@ -125,48 +162,8 @@ class PolyScheduler(LRScheduler):
         warmup_begin_lr: float = 0,
         warmup_mode: str = "linear",
     ) -> None:
-        super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
-        _check_updates(max_update)
+        super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         self.power = pwr
-        self.base_lr_orig = base_lr
-        self.max_update = max_update
-        self.final_lr = final_lr
-        self.max_steps = max_update - warmup_steps
 
-    def _after_warmup(self, num_update: int) -> float:
-        if num_update <= self.max_update:
-            step = num_update - self.warmup_steps
-            self.base_lr = schedules.polynomial(self.base_lr_orig, self.final_lr, step, self.max_steps, self.power)
-        return self.base_lr
-
-
-class CosineScheduler(LRScheduler):
-    """From the base rate to `final_lr` along half a cosine, over `max_update` updates."""
-
-    def __init__(
-        self,
-        max_update: int,
-        base_lr: float = 0.01,
-        final_lr: float = 0,
-        warmup_steps: int = 0,
-        warmup_begin_lr: float = 0,
-        warmup_mode: str = "linear",
-    ) -> None:
-        super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
-        _check_updates(max_update)
-        self.base_lr_orig = base_lr
-        self.max_update = max_update
-        self.final_lr = final_lr
-        self.max_steps = max_update - warmup_steps
-
-    def _after_warmup(self, num_update: int) -> float:
-        if num_update <= self.max_update:
-            step = num_update - self.warmup_steps
-            self.base_lr = schedules.cosine(self.base_lr_orig, self.final_lr, step, self.max_steps)
-        return self.base_lr
-
-
-def _check_updates(max_update: int) -> None:
-    assert isinstance(max_update, int)
-    if max_update < 1:
-        raise ValueError("maximum number of updates must be strictly positive")
+    def _rate(self, step: int) -> float:
+        return schedules.polynomial(self.base_lr_orig, self.final_lr, step, self.max_steps, self.power)

@@ -1,11 +1,10 @@
 """Hyperparameters that change while a model is trained."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import inspect
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy
 
-from ...optimizer import Optimizer
 from ...serializer import AbstractSerializer
 from ..extension import Extension
 
@@ -26,17 +25,38 @@ __all__ = [
 class _Shift(Extension):
     """Sets an attribute of the optimizer as a function of the number of calls.
 
-    Args:
-        attr: name of the attribute.
-        optimizer: the optimizer; by default the trainer's "main".
+    A subclass declares its options with their defaults, `...` for none, and finds them as `_rate`, `_init` and so on. Each takes
+    `attr`, the name of the attribute, before them, and `optimizer`, by default the trainer's "main", after them.
     """
 
-    def __init__(self, attr: str, optimizer: Optimizer | None = None) -> None:
-        self._attr = attr
-        self._optimizer = optimizer
-        self._init: Any = None
+    _signature: ClassVar[inspect.Signature]
+    _not_negative: ClassVar[str] = ""
+    """The option that must not be negative (ValueError)."""
+    _init: Any = None
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        if not options:  # a user's subclass, which has a constructor of its own
+            return
+        kind, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
+        given = {"attr": ..., **options, "optimizer": None}
+        cls._signature = inspect.Signature(
+            [inspect.Parameter(name, kind, default=empty if value is ... else value) for name, value in given.items()]
+        )
+        cls.__signature__ = cls._signature  # type: ignore[attr-defined]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        given = self._signature.bind(*args, **kwargs)
+        given.apply_defaults()
         self._t: int = 0
         self._last_value: Any = None
+        for name, value in given.arguments.items():
+            if name == self._not_negative and value < 0:
+                raise ValueError(f"{type(self).__name__} does not support negative {name}")
+            setattr(self, f"_{name}", value)
 
     def value(self, t: int) -> Any:
         """The value after `t` calls."""
@@ -71,23 +91,10 @@ def _not_beyond(value: Any, target: float | None, rising: bool) -> Any:
     return target if (value / target > 1 if rising else value / target < 1) else value
 
 
-class ExponentialShift(_Shift):
+class ExponentialShift(_Shift, rate=..., init=None, target=None):
     """`init * rate^t`, not beyond `target` (ValueError for a negative rate). `init` is the present value by default."""
 
-    def __init__(
-        self,
-        attr: str,
-        rate: float,
-        init: float | None = None,
-        target: float | None = None,
-        optimizer: Optimizer | None = None,
-    ) -> None:
-        if rate < 0:
-            raise ValueError("ExponentialShift does not support negative rate")
-        super().__init__(attr, optimizer)
-        self._rate = rate
-        self._init = init
-        self._target = target
+    _not_negative = "rate"
 
     def value(self, t: int) -> Any:
         if t == 0:
@@ -95,19 +102,8 @@ class ExponentialShift(_Shift):
         return _not_beyond(self._init * self._rate**t, self._target, self._rate > 1)
 
 
-class LinearShift(_Shift):
+class LinearShift(_Shift, value_range=..., time_range=...):
     """From the first to the second of `value_range` between the two calls of `time_range`, in equal steps."""
-
-    def __init__(
-        self,
-        attr: str,
-        value_range: tuple[float, float],
-        time_range: tuple[float, float],
-        optimizer: Optimizer | None = None,
-    ) -> None:
-        super().__init__(attr, optimizer)
-        self._value_range = value_range
-        self._time_range = time_range
 
     def value(self, t: int) -> Any:
         start, stop = self._time_range
@@ -116,25 +112,10 @@ class LinearShift(_Shift):
         return first if rate == 0 else last if rate == 1 else first + rate * (last - first)
 
 
-class InverseShift(_Shift):
+class InverseShift(_Shift, gamma=..., power=..., init=None, target=None):
     """`init * (1 + gamma * t)^(-power)`, not beyond `target`."""
 
-    def __init__(
-        self,
-        attr: str,
-        gamma: float,
-        power: float,
-        init: float | None = None,
-        target: float | None = None,
-        optimizer: Optimizer | None = None,
-    ) -> None:
-        if gamma < 0:
-            raise ValueError("InverseShift does not support negative gamma")
-        super().__init__(attr, optimizer)
-        self._gamma = gamma
-        self._power = power
-        self._init = init
-        self._target = target
+    _not_negative = "gamma"
 
     def value(self, t: int) -> Any:
         if t == 0:
@@ -142,23 +123,8 @@ class InverseShift(_Shift):
         return _not_beyond(self._init * (1 + self._gamma * t) ** -self._power, self._target, self._power < 0)
 
 
-class PolynomialShift(_Shift):
+class PolynomialShift(_Shift, rate=..., max_count=..., init=None, target=None):
     """`init * (1 - t / max_count)^rate`, not beyond `target`; 0 after `max_count` calls. It rises for a negative rate."""
-
-    def __init__(
-        self,
-        attr: str,
-        rate: float,
-        max_count: int,
-        init: float | None = None,
-        target: float | None = None,
-        optimizer: Optimizer | None = None,
-    ) -> None:
-        super().__init__(attr, optimizer)
-        self._rate = rate
-        self._max_count = max_count
-        self._init = init
-        self._target = target
 
     def value(self, t: int) -> Any:
         if t == 0:
@@ -167,55 +133,24 @@ class PolynomialShift(_Shift):
         return _not_beyond(self._init * decay**self._rate, self._target, self._rate < 0)
 
 
-class StepShift(_Shift):
+class StepShift(_Shift, gamma=..., step=..., init=None, target=None):
     """`init * gamma^(t // step)`, not beyond `target`."""
 
-    def __init__(
-        self,
-        attr: str,
-        gamma: float,
-        step: int,
-        init: float | None = None,
-        target: float | None = None,
-        optimizer: Optimizer | None = None,
-    ) -> None:
-        if gamma < 0:
-            raise ValueError("StepShift does not support negative gamma")
-        super().__init__(attr, optimizer)
-        self._gamma = gamma
-        self._step = step
-        self._init = init
-        self._target = target
+    _not_negative = "gamma"
 
     def value(self, t: int) -> Any:
         return _not_beyond(self._init * self._gamma ** (t // self._step), self._target, self._gamma > 1)
 
 
-class MultistepShift(_Shift):
+class MultistepShift(_Shift, gamma=..., step_value=..., init=...):
     """`init * gamma^n` after n of the calls listed in `step_value`."""
-
-    def __init__(
-        self, attr: str, gamma: float, step_value: Sequence[int], init: float, optimizer: Optimizer | None = None
-    ) -> None:
-        super().__init__(attr, optimizer)
-        self._gamma = gamma
-        self._step_value = step_value
-        self._init = init
 
     def value(self, t: int) -> Any:
         return self._init * self._gamma ** sum(t >= step for step in self._step_value)
 
 
-class WarmupShift(_Shift):
+class WarmupShift(_Shift, warmup_start=..., warmup_iter=..., init=...):
     """From `warmup_start` to `init` over the first `warmup_iter` calls, in equal steps."""
-
-    def __init__(
-        self, attr: str, warmup_start: float, warmup_iter: int, init: float, optimizer: Optimizer | None = None
-    ) -> None:
-        super().__init__(attr, optimizer)
-        self._warmup_start = warmup_start
-        self._warmup_iter = warmup_iter
-        self._init = init
 
     def value(self, t: int) -> Any:
         if t >= self._warmup_iter:
