@@ -10,6 +10,7 @@ anygru. Started as `python worker.py NAME THREADS`; reads one request a line:
 
 # It imports frameworks that are not there when types are checked.
 # mypy: ignore-errors
+import importlib
 import json
 import os
 import sys
@@ -104,13 +105,9 @@ def run_torch(cell, threads, anygru=False):
 
     data = Data(cell)
     torch.set_num_threads(threads)
-    if anygru:
-        import anygru as package
-
-        layer = package.GRU(data.I, data.H, data.L, bidirectional=data.D == 2)
-    else:
-        package = torch
-        layer = torch.nn.GRU(data.I, data.H, data.L, bidirectional=data.D == 2)
+    package = importlib.import_module("anygru") if anygru else torch
+    kind = package.GRU if anygru else torch.nn.GRU
+    layer = kind(data.I, data.H, data.L, bidirectional=data.D == 2)
     given = [torch.from_numpy(array) for own in data.weights for array in own]
     with torch.no_grad():
         for weight, value in zip(layer.parameters(), given):  # noqa: B905
@@ -259,11 +256,6 @@ def run_openvino(cell, threads, precision={"INFERENCE_PRECISION_HINT": "f32"}): 
     return lambda: request.infer({0: data.input}, share_inputs=True)[0].copy(), openvino.__version__.split("-")[0]
 
 
-def run_openvino_default(cell, threads):
-    """At the precision that OpenVINO chooses itself: bfloat16 where the CPU has instructions for it."""
-    return run_openvino(cell, threads, {})
-
-
 def run_paddle(cell, threads):
     import paddle
 
@@ -393,7 +385,8 @@ RUNNERS = {
     "torch_int8": run_torch_int8,
     "onnxruntime": run_onnxruntime,
     "openvino": run_openvino,
-    "openvino_default": run_openvino_default,
+    # At the precision that OpenVINO chooses itself: bfloat16 where the CPU has instructions for it.
+    "openvino_default": lambda cell, threads: run_openvino(cell, threads, {}),
     "paddle": run_paddle,
     "mxnet": run_mxnet,
     "chainer": run_chainer,
