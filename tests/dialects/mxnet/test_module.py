@@ -128,3 +128,29 @@ def test_variables_that_an_operator_makes():
 def test_the_shape_of_a_ctc_loss():
     loss = sym.CTCLoss(sym.var("data"), sym.var("label"))
     assert loss.infer_shape(data=(5, 2, 4), label=(2, 3))[1] == [(2,)]
+
+
+def test_states_are_given_and_read_and_not_trained():
+    out, last = sym.RNN(
+        sym.var("data"), sym.var("weights"), sym.var("h"), state_size=2, num_layers=1, mode="gru", state_outputs=True
+    )
+    loss = sym.LinearRegressionOutput(out, sym.var("label"))
+    module = mx.mod.Module(sym.Group([loss, sym.BlockGrad(last)]), ("data",), ("label",), state_names=["h"])
+    module.bind([("data", (3, 2, 2))], [("label", (3, 2, 2))])
+    module.init_params(mx.init.Mixed([".*"], [mx.init.Load({"weights": nd.arange(36) / 36})]))
+    module.init_optimizer()
+    module.set_states(value=0.5)
+    assert (sorted(module.get_params()[0]), module.get_states()[0].asnumpy().tolist()) == (
+        ["weights"],
+        [[[0.5] * 2] * 2],
+    )
+    batch = mx.io.DataBatch([nd.ones((3, 2, 2))], [nd.zeros((3, 2, 2))])
+    module.forward_backward(batch)
+    module.update()
+    first = module.get_outputs()[1]
+    module.set_states(states=[[first]])
+    module.forward(batch, is_train=False)
+    assert (module.get_states()[0] == first).asnumpy().all()
+    assert module.get_outputs()[1].asnumpy().min() > first.asnumpy().min()
+    with pytest.raises(AssertionError, match="states or value"):
+        module.set_states()

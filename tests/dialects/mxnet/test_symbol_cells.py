@@ -126,3 +126,9 @@ def test_names_shared_variables_and_misuse():
     mx.rnn.ResidualCell(cell)
     with pytest.raises(AssertionError, match="base cell cannot be called"):
         cell.begin_state()
+
+
+def test_a_bucket_without_sentences_is_dropped(capsys):
+    data = mx.rnn.BucketSentenceIter([[1, 2], [2, 3], [1, 2, 3, 4]], 2, buckets=[9, 2, 3, 4, 7], invalid_label=0)
+    assert (data.buckets, data.default_bucket_key, data.idx) == ([2, 4], 4, [(0, 0)])
+    capsys.readouterr()

@@ -30,9 +30,10 @@ class Module(BaseModule):
         data_names, label_names: the variables that batches give; all others are parameters.
         context: where; more than one context is not covered.
         fixed_param_names: parameters that training leaves alone.
+        state_names: variables that `set_states` gives.
 
     Raises:
-        NotImplementedError: for several contexts, states and gradient compression.
+        NotImplementedError: for several contexts and gradient compression.
         ValueError: for data names that the symbol does not have.
     """
 
@@ -52,7 +53,7 @@ class Module(BaseModule):
         super().__init__(logger)
         contexts = context if isinstance(context, (list, tuple)) else [context or current_context()]
         for given, what in (
-            (len(contexts) > 1, "several contexts"), (state_names, "state_names"), (group2ctxs, "group2ctxs"),
+            (len(contexts) > 1, "several contexts"), (group2ctxs, "group2ctxs"),
             (compression_params, "compression_params"),
         ):  # fmt: skip
             if given:
@@ -62,8 +63,8 @@ class Module(BaseModule):
         arguments = symbol.list_arguments()
         self.data_names = list(data_names or ())
         self.label_names = list(label_names or ())
-        self._fixed = list(fixed_param_names or ())
-        for name in (*self.data_names, *self._fixed):
+        self._fixed, self._state_names = list(fixed_param_names or ()), list(state_names or ())
+        for name in (*self.data_names, *self._fixed, *self._state_names):
             if name not in arguments:
                 raise ValueError(f'You created Module with a name "{name}" that the symbol does not have: {arguments}')
         for name in self.label_names:
@@ -71,7 +72,8 @@ class Module(BaseModule):
                 warnings.warn(
                     f'You created Module with label_names "{name}" that the symbol does not have', stacklevel=2
                 )
-        self._param_names = [n for n in arguments if n not in self.data_names and n not in self.label_names]
+        inputs = {*self.data_names, *self.label_names, *self._state_names}
+        self._param_names = [n for n in arguments if n not in inputs]
         self.output_names = symbol.list_outputs()
         self._executor: Executor | None = None
         self._loaded: tuple[dict, dict] | None = None
@@ -262,6 +264,18 @@ class Module(BaseModule):
         assert self.inputs_need_grad, "bind with inputs_need_grad=True"
         gradients = [self._running().grad_dict[name] for name in self.data_names]
         return gradients if merge_multi_context else [[gradient] for gradient in gradients]
+
+    def get_states(self, merge_multi_context: bool = True) -> list:
+        """The values of the states."""
+        states = [self._running().arg_dict[name].copy() for name in self._state_names]
+        return states if merge_multi_context else [[state] for state in states]
+
+    def set_states(self, states: list | None = None, value: float | None = None) -> None:
+        """Give the states values: an array for each, or a list with one, or one number for all."""
+        assert (states is None) != (value is None), "set_states: either states or value, got both or neither"
+        given = [value] * len(self._state_names) if states is None else states
+        for name, values in zip(self._state_names, given, strict=True):
+            self._running().arg_dict[name][:] = values[0] if isinstance(values, (list, tuple)) else values
 
     def update_metric(self, eval_metric: EvalMetric, labels: list, pre_sliced: bool = False) -> None:
         """Tell a metric the last outputs and these labels; `pre_sliced` ones are a list of a list for each context."""

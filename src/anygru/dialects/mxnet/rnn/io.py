@@ -58,7 +58,7 @@ class BucketSentenceIter(DataIter):
     Args:
         sentences: lists of numbers.
         batch_size: sentences of a batch.
-        buckets: lengths; by default those of at least `batch_size` sentences.
+        buckets: lengths; by default those of at least `batch_size` sentences. One that no sentence goes to is dropped.
         invalid_label: the number that fills up.
         data_name, label_name: names of the input and of the labels.
         dtype: dtype of both.
@@ -80,7 +80,7 @@ class BucketSentenceIter(DataIter):
         if not buckets:
             counts = np.bincount([len(sentence) for sentence in sentences])
             buckets = [length for length, count in enumerate(counts) if count >= batch_size]
-        buckets.sort()
+        buckets = sorted(buckets)
         filled: list[list] = [[] for _ in buckets]
         left_out = 0
         for sentence in sentences:
@@ -94,7 +94,8 @@ class BucketSentenceIter(DataIter):
         print(f"WARNING: discarded {left_out} sentences longer than the largest bucket.")
         if layout.find("N") not in (0, 1):
             raise ValueError(f"Invalid layout {layout}: Must by NT (batch major) or TN (time major)")
-        self.data = [np.asarray(rows, dtype=dtype) for rows in filled]
+        self.data = [np.asarray(rows, dtype=dtype) for rows in filled if rows]
+        buckets = [length for length, rows in zip(buckets, filled, strict=True) if rows]
         self.buckets, self.invalid_label, self.dtype, self.layout = buckets, invalid_label, dtype, layout
         self.data_name, self.label_name = data_name, label_name
         self.major_axis = layout.find("N")
@@ -103,7 +104,7 @@ class BucketSentenceIter(DataIter):
         self.provide_data, self.provide_label = self._described(shape if self.major_axis == 0 else shape[::-1])
         self.idx = [
             (bucket, first)
-            for bucket, rows in enumerate(filled)
+            for bucket, rows in enumerate(self.data)
             for first in range(0, len(rows) - batch_size + 1, batch_size)
         ]
         self.reset()
