@@ -146,6 +146,9 @@ def test_states_are_given_and_read_and_not_trained():
     )
     batch = mx.io.DataBatch([nd.ones((3, 2, 2))], [nd.zeros((3, 2, 2))])
     module.forward_backward(batch)
+    group = module._exec_group
+    assert group.param_names == ["weights"]
+    assert group.grad_arrays[0][0].asnumpy().any()
     module.update()
     first = module.get_outputs()[1]
     module.set_states(states=[[first]])
@@ -154,3 +157,23 @@ def test_states_are_given_and_read_and_not_trained():
     assert module.get_outputs()[1].asnumpy().min() > first.asnumpy().min()
     with pytest.raises(AssertionError, match="states or value"):
         module.set_states()
+
+
+def test_the_order_of_shuffled_batches_and_labels_that_are_chances():
+    np.random.seed(3)
+    data = mx.io.NDArrayIter(np.arange(7.0), np.arange(7.0), 3, shuffle=True, last_batch_handle="roll_over")
+    orders = []
+    for _ in range(3):
+        orders.append([batch.data[0].asnumpy().astype(int).tolist() for batch in data])
+        data.reset()
+    later = [[[2, 5, 6], [2, 0, 3]], [[4, 1, 3], [6, 4, 0], [2, 5, 1]]]
+    assert orders == [[[4, 6, 5], [3, 1, 0]], *later]
+    x = nd.array([[1.0, 2, 3], [3, 1, 0]])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = nd.SoftmaxOutput(
+            x, nd.array([[0, 1, 0], [0.5, 0.5, 0]]), grad_scale=2.0, normalization="batch", smooth_alpha=0.1
+        )
+    y.backward()
+    expected = [[0.1801, -1.5105, 1.3305], [0.6876, -0.7716, 0.084]]
+    assert np.allclose(x.grad.asnumpy(), expected, atol=1e-4)

@@ -138,6 +138,7 @@ class NDArrayIter(DataIter):
         self.shuffle = shuffle
         self.last_batch_handle = last_batch_handle
         self._left = np.empty(0, dtype="int64")
+        self.idx, self._rows_of = np.arange(self.num_data), np.arange(self.num_data)
         self.reset()
 
     @property
@@ -159,10 +160,16 @@ class NDArrayIter(DataIter):
         self.reset()
 
     def reset(self) -> None:
-        """Begin again."""
-        order = np.random.permutation(self.num_data) if self.shuffle else np.arange(self.num_data)
+        """Begin again.
+
+        As in MXNet 1.9.1 the numbers that reorder the samples are shuffled anew each time, and reorder what the last pass
+        left (recorded).
+        """
+        if self.shuffle:
+            np.random.shuffle(self.idx)
+            self._rows_of = self._rows_of[self.idx]
         self._carried = len(self._left)
-        self._order = np.concatenate([self._left, order])
+        self._order = np.concatenate([self._left, self._rows_of])
         self._left = self._left[:0]
         self._first = -self.batch_size
 

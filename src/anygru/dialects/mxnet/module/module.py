@@ -3,7 +3,7 @@
 import logging
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from anygru.checkpoints.atomic import open_for_replace
 
@@ -20,6 +20,15 @@ from ..symbol.symbol import Symbol
 from .base_module import BaseModule
 
 Names = Sequence[str] | None
+
+
+class _Group(NamedTuple):
+    """The arrays of a module as MXNet keeps them: in lists with one for each context, and there is one context."""
+
+    execs: list[Executor]
+    param_names: list[str]
+    param_arrays: list[list[NDArray]]
+    grad_arrays: list[list[NDArray]]
 
 
 class Module(BaseModule):
@@ -93,6 +102,14 @@ class Module(BaseModule):
     def _running(self) -> Executor:
         assert self._executor is not None, "call bind first"
         return self._executor
+
+    @property
+    def _exec_group(self) -> _Group:
+        """Where programs written for MXNet reach the gradients, to clip them."""
+        running = self._running()
+        names = [name for name in self._param_names if running.grad_dict.get(name) is not None]
+        values, gradients = ([[arrays[name]] for name in names] for arrays in (running.arg_dict, running.grad_dict))
+        return _Group([running], names, values, gradients)
 
     def bind(
         self,

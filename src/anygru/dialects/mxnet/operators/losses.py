@@ -49,6 +49,11 @@ def _softmax_output(
     chances = rows.softmax(axis)
     if not data.requires_grad:
         return chances.reshape(data.shape)
+    if (
+        label.shape == data.shape
+    ):  # a chance for each class; MXNet 1.9.1 uses none of the options but the scale (recorded)
+        gradient = (chances.reshape(data.shape) - label.detach()) * grad_scale
+        return _Output.apply(data, chances.reshape(data.shape), gradient)
     places = label.detach().reshape(rows.shape[:axis] + rows.shape[axis + 1 :]).long()
     count = rows.shape[axis]
     targets = torch.nn.functional.one_hot(places.clamp(0, count - 1), count).movedim(-1, axis).to(rows.dtype)
