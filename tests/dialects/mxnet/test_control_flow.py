@@ -248,3 +248,21 @@ def test_outputs_that_are_losses_have_their_own_gradient(name, shape, labels, gi
     bound.backward()
     np.testing.assert_allclose(bound.grad_dict["data"].asnumpy().ravel()[:6], expected, atol=2e-5)
     np.testing.assert_array_equal(bound.forward()[0].asnumpy(), trained)
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_foreach_over_numbers_gives_arrays_of_one_number(hybridized):
+    class Loop(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x, s):
+            return F.contrib.foreach(lambda part, state: (part + state, part * state + 1), x, s)
+
+    loop, x = Loop(), mx.nd.arange(4) + 1
+    loop.hybridize(hybridized)
+    x.attach_grad()
+    with mx.autograd.record():
+        outputs, last = loop(x, mx.nd.array([2.0]))
+    outputs.backward()
+    assert outputs.asnumpy().tolist() == [[3], [5], [10], [26]]
+    assert (last.asnumpy().tolist(), x.grad.asnumpy().tolist()) == ([89], [19, 13, 8, 1])
+    symbols = mx.sym.Group([*loop(mx.sym.var("x"), mx.sym.var("s"))])
+    assert symbols.infer_shape(x=(4,), s=(1,))[1] == [(4, 1), (1,)]

@@ -132,3 +132,16 @@ def test_a_bucket_without_sentences_is_dropped(capsys):
     data = mx.rnn.BucketSentenceIter([[1, 2], [2, 3], [1, 2, 3, 4]], 2, buckets=[9, 2, 3, 4, 7], invalid_label=0)
     assert (data.buckets, data.default_bucket_key, data.idx) == ([2, 4], 4, [(0, 0)])
     capsys.readouterr()
+
+
+def test_a_graph_is_drawn_as_text(tmp_path, monkeypatch):
+    hidden = sym.FullyConnected(sym.var("data"), num_hidden=3, name="fc")
+    drawing = mx.viz.plot_network(sym.tanh(hidden, name="act"), str(tmp_path / "net"), shape={"data": (2, 4)})
+    edges = [line.strip() for line in drawing.source.splitlines() if "->" in line]
+    assert edges == ['"fc" -> "data" [label="4"]', '"act" -> "fc" [label="3"]']
+    assert "FullyConnected\\nfc" in drawing.source
+    assert '"fc_weight" [' in mx.viz.plot_network(hidden, hide_weights=False).source
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RuntimeError, match="net.gv"):
+        drawing.view()
+    assert (tmp_path / "net.gv").read_text() == drawing.source

@@ -1,4 +1,4 @@
-"""NumPy as scripts of the originals' time know it: removed names, `int()` of an array of one number, ragged arrays.
+"""NumPy as scripts of the originals' time know it: removed names, `int()` of an array of one number, ragged arrays, bytes.
 
 The originals ended with NumPy 1.23 at the latest. A script written for them says `np.int`, `np.product`,
 `int(loss.numpy())` for an array of shape [1], and `np.array(sentences)` for lists of different lengths; NumPy 1.24 to 2.4
@@ -77,6 +77,7 @@ def install() -> None:
         numpy.__getattr__ = _getattr_for(numpy.__getattr__)  # type: ignore[method-assign]
         for name in ("array", "asanyarray", "asarray", "copy"):
             setattr(numpy, name, _taking_ragged(getattr(numpy, name)))
+        numpy.fromstring = _taking_bytes(numpy.fromstring)
         for convert, slot in ((int, 16), (float, 18)):
             if _numpy_refuses(convert):
                 _convert_arrays_of_one_number(f"__{convert.__name__}__", slot)
@@ -106,6 +107,19 @@ def _taking_ragged(present: Callable[..., numpy.ndarray]) -> Callable[..., numpy
         return present(as_objects(given, dtype=object), **kwargs)
 
     return call
+
+
+def _taking_bytes(present: Callable[..., numpy.ndarray]) -> Callable[..., numpy.ndarray]:
+    """`numpy.fromstring` which reads numbers of the script's bytes, as before 2.3; `frombuffer` does so since."""
+
+    @functools.wraps(present)
+    def fromstring(string: Any, dtype: Any = float, count: int = -1, sep: str = "", **kwargs: Any) -> numpy.ndarray:
+        if sep == "" and not kwargs and _asks_for_script(sys._getframe(1)):
+            raw = string.encode("latin-1") if isinstance(string, str) else string
+            return numpy.frombuffer(raw, dtype, count).copy()
+        return present(string, dtype, count, sep=sep, **kwargs)
+
+    return fromstring
 
 
 def _numpy_refuses(convert: type[int] | type[float]) -> bool:

@@ -32,6 +32,7 @@ from . import (
     rnn,
     symbol,
     util,
+    visualization,
 )
 from . import initializer as init
 from . import kvstore as kv
@@ -41,6 +42,7 @@ from . import numpy as np
 from . import numpy_extension as npx
 from . import random as rnd
 from . import symbol as sym
+from . import visualization as viz
 from .attribute import AttrScope
 from .base import MXNetError
 from .context import *

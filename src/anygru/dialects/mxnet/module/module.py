@@ -27,8 +27,8 @@ class _Group(NamedTuple):
 
     execs: list[Executor]
     param_names: list[str]
-    param_arrays: list[list[NDArray]]
-    grad_arrays: list[list[NDArray]]
+    param_arrays: list[list[NDArray | None]]
+    grad_arrays: list[list[NDArray | None]]
 
 
 class Module(BaseModule):

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ..base import MXNetError
+from ..state import state
 from .registry import operator
 
 Graph = Callable[[list[Tensor]], list[Tensor]]
@@ -48,7 +49,9 @@ def _foreach(
     data, rest = len(in_data_locs), inputs[len(in_data_locs) + len(in_state_locs) :]
     states = list(inputs[data : data + len(in_state_locs)])
     steps = []
-    for parts in zip(*(values.unbind() for values in inputs[:data]), strict=True):
+    # Outside `mx.np` a step of numbers is an array of one number.
+    columns = [values.unsqueeze(1) if values.dim() == 1 and not state.numpy else values for values in inputs[:data]]
+    for parts in zip(*(values.unbind() for values in columns), strict=True):
         results = graphs[0](_values([*parts, *states, *rest], wires))
         steps.append(results[:num_out_data])
         states = results[num_out_data:]

@@ -158,7 +158,7 @@ def _spread_graph(node: Node, heads: list[Entry], variables: list[Node], places:
     sliced = len(node.operator.parse(node.attrs).get("in_data_locs", ()))
     read = [found.of(node.inputs[place]) for place in places]
     given = {
-        variable.name: shape[1:] if place < sliced else shape
+        variable.name: (shape[1:] or (1,)) if place < sliced else shape
         for variable, place, shape in zip(variables, places, read, strict=True)
         if shape is not None
     }
@@ -166,8 +166,9 @@ def _spread_graph(node: Node, heads: list[Entry], variables: list[Node], places:
     for variable, place, shape in zip(variables, places, read, strict=True):
         told = inner.of((variable, 0))
         if told is not None:
-            steps = (shape or (0,))[:1] if place < sliced else ()
-            found.tell(node.inputs[place], (*steps, *told), node)
+            if place < sliced:
+                told = shape if shape is not None and len(shape) == 1 else ((shape or (0,))[0], *told)
+            found.tell(node.inputs[place], told, node)
 
 
 def _run(node: Node, found: Shapes) -> None:
