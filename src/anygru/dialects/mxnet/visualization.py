@@ -11,7 +11,7 @@ from .symbol.symbol import Symbol
 _WEIGHTS = ("_weight", "_bias", "_beta", "_gamma", "_moving_var", "_moving_mean", "_running_var", "_running_mean")
 
 
-class Drawing:
+class _Drawing:
     """A graph: `source` is its text, which `dot` draws."""
 
     def __init__(self, title: str, save_format: str) -> None:
@@ -57,7 +57,7 @@ def plot_network(
     dtype: Any = None,
     node_attrs: dict[str, str] | None = None,
     hide_weights: bool = True,
-) -> Drawing:
+) -> _Drawing:
     """A drawing of a symbol's graph.
 
     Args:
@@ -75,7 +75,7 @@ def plot_network(
     """
     if not isinstance(symbol, Symbol):
         raise TypeError("symbol must be a Symbol")
-    inside, drawing, sizes = symbol.get_internals(), Drawing(title, save_format), {}
+    inside, drawing, sizes = symbol.get_internals(), _Drawing(title, save_format), {}
     if shape is not None:
         shapes = inside.infer_shape(**shape)[1]
         if shapes is None:
