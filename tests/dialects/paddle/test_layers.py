@@ -360,3 +360,49 @@ def test_weight_norm_trains_lengths_and_directions():
     before = layer.weight_g.numpy()
     paddle.nn.utils.remove_weight_norm(layer)
     np.testing.assert_allclose(np.linalg.norm(layer.weight.numpy(), axis=0), before, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("dim", "value", "expected", "length"),
+    [
+        (None, 1e-7, 0.4999975, 1.019804e-6), (None, 1e-12, 0.3333333, 1e-6), (None, 0.0, 0.0, 1e-6),
+        (0, 1e-7, 0.7071068, 1.00995e-6), (1, 1e-13, 0.1, 1e-6), (0, 0.0, 0.0, 1e-6),
+    ],
+)  # fmt: skip
+def test_weight_norm_of_almost_nothing(dim, value, expected, length):
+    """Where its 1e-12 show: numbers of Paddle 2.6.2."""
+    layer = paddle.nn.Linear(2, 2)
+    layer.weight.set_value(np.full([2, 2], value, "float32"))
+    paddle.nn.utils.weight_norm(layer, dim=dim)
+    assert layer.weight_g.numpy().ravel()[0] == pytest.approx(length, rel=1e-5)
+    layer.weight_g.set_value(np.ones(layer.weight_g.shape, "float32"))
+    layer(paddle.ones([1, 2])).sum().backward()
+    assert layer.weight[0, 0].item() == pytest.approx(expected, rel=1e-5)
+    assert np.isfinite(layer.weight_v.grad.numpy()).all()
+
+
+def test_spectral_norm_by_seed():
+    """Numbers of Paddle 2.6.2: a hook that improves its vectors in training, and a layer that does not."""
+    paddle.seed(3)
+    layer = paddle.nn.utils.spectral_norm(paddle.nn.Linear(3, 4), n_power_iterations=2)
+    assert list(layer.state_dict()) == ["bias", "weight_orig", "weight_u", "weight_v"]
+    assert layer.weight_u.shape == [4]
+    assert [name for name, _ in layer.named_parameters()] == ["bias", "weight_orig"]
+    x = paddle.to_tensor(np.random.RandomState(0).randn(2, 3).astype("float32"))
+    adam = paddle.optimizer.SGD(0.1, parameters=layer.parameters())
+    for expected in (0.7663818, 0.4422141):
+        loss = (layer(x) ** 2).mean()
+        loss.backward()
+        adam.step()
+        adam.clear_grad()
+        assert loss.item() == pytest.approx(expected, rel=1e-5)
+    layer.eval()
+    assert layer(x).sum().item() == layer(x).sum().item() == pytest.approx(-0.4794735, rel=1e-5)
+    with pytest.raises(RuntimeError, match="Cannot register two"):
+        paddle.nn.utils.spectral_norm(layer)
+    paddle.seed(1)
+    alone = paddle.nn.SpectralNorm([4, 3])
+    matrix = paddle.to_tensor(np.random.RandomState(0).randn(4, 3).astype("float32"))
+    assert alone(matrix)[0].tolist() == pytest.approx([0.85610455, 0.19419855, 0.4749871], rel=1e-5)
+    assert alone.weight_u[0].item() == pytest.approx(-0.30557564)
+    assert alone.weight_v.stop_gradient

@@ -11,6 +11,7 @@ from ...nn.functional import input as inputs
 from ...nn.initializer.initializer import Constant, Initializer
 from ...nn.layer.layers import Layer
 from ...nn.layer.loss import BCELoss, L1Loss, MSELoss, NLLLoss
+from ...nn.layer.norm import SpectralNorm
 from ...tensor.tensor import Tensor
 from ..layers.functions import mul
 from ..layers.renamed import activation_of
@@ -19,7 +20,7 @@ from .images import BatchNorm, Conv2D, Conv2DTranspose, Pool2D
 
 __all__ = [
     "BCELoss", "BatchNorm", "Conv2D", "Conv2DTranspose", "Dropout", "Embedding", "FC", "GRUUnit", "L1Loss", "LayerNorm",
-    "Linear", "MSELoss", "NLLLoss", "Pool2D",
+    "Linear", "MSELoss", "NLLLoss", "Pool2D", "SpectralNorm",
 ]  # fmt: skip
 
 Attr = ParamAttr | Initializer | str | bool | None

@@ -1,5 +1,6 @@
 """Normalization layers."""
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -7,15 +8,17 @@ from typing import Any
 import torch
 
 from ...base.param_attr import ParamAttr
+from ...tensor.operation import plain, wrap
 from ...tensor.tensor import Tensor
 from ..functional import activation
 from ..functional import norm as F
-from ..initializer.initializer import Constant, Initializer
+from ..initializer.initializer import Constant, Initializer, Normal
+from ..utils.spectral_norm_hook import as_matrix, iterate
 from .layers import KeepsPrecision, Layer
 
 __all__ = [
     "BatchNorm", "BatchNorm1D", "BatchNorm2D", "BatchNorm3D", "GroupNorm", "InstanceNorm1D", "InstanceNorm2D",
-    "InstanceNorm3D", "LayerNorm", "SyncBatchNorm",
+    "InstanceNorm3D", "LayerNorm", "SpectralNorm", "SyncBatchNorm",
 ]  # fmt: skip
 
 Attr = ParamAttr | Initializer | str | bool | None
@@ -309,3 +312,34 @@ class InstanceNorm3D(_InstanceNorm):
     """Instance normalization of [N, C, D, H, W]."""
 
     ranks = (5,)
+
+
+class SpectralNorm(Layer):
+    """A weight over its largest singular value; unlike the hook, the layer keeps the vectors that it started from."""
+
+    weight_u: Tensor
+    weight_v: Tensor
+
+    def __init__(
+        self,
+        weight_shape: Sequence[int],
+        dim: int = 0,
+        power_iters: int = 1,
+        epsilon: float = 1e-12,
+        dtype: Any = "float32",
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name, dtype)
+        self._dim, self._power_iters, self._epsilon = dim, power_iters, epsilon
+        rows = weight_shape[dim]
+        for end, size in (("_u", rows), ("_v", math.prod(weight_shape) // rows)):
+            vector = self.create_parameter([size], dtype=dtype, default_initializer=Normal(0.0, 1.0))
+            vector.stop_gradient = True
+            self.add_parameter("weight" + end, vector)
+
+    def forward(self, x: torch.Tensor) -> Tensor:
+        """`x` over its largest singular value."""
+        matrix = as_matrix(plain(x), self._dim)
+        u, v = (plain(vector) for vector in (self.weight_u, self.weight_v))
+        u, v = iterate(matrix.detach(), u, v, self._power_iters, self._epsilon)
+        return wrap(plain(x) / torch.dot(u, matrix @ v))

@@ -7,6 +7,7 @@ import torch
 
 from ...tensor.operation import wrap
 from ...tensor.tensor import Tensor
+from .spectral_norm_hook import spectral_norm as spectral_norm
 from .weight_norm_hook import remove_weight_norm as remove_weight_norm
 from .weight_norm_hook import weight_norm as weight_norm
 

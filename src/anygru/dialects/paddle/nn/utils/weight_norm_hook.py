@@ -10,10 +10,10 @@ from ...tensor.operation import plain, wrap
 __all__ = ["remove_weight_norm", "weight_norm"]
 
 
-def _squares(weight: torch.Tensor, dim: int) -> torch.Tensor:
-    """The sums of squares over all axes but `dim` (-1: over all), kept as axes of length 1."""
+def _norm(weight: torch.Tensor, dim: int) -> torch.Tensor:
+    """The length over all axes but `dim` (-1: over all), kept as axes of length 1."""
     axes = [axis for axis in range(weight.dim()) if axis != dim]
-    return weight.square().sum(axes, keepdim=True)
+    return torch.linalg.vector_norm(weight, dim=axes, keepdim=True)
 
 
 class WeightNorm:
@@ -25,9 +25,9 @@ class WeightNorm:
     def compute_weight(self, layer: Any) -> torch.Tensor:
         """The weight of the lengths `<name>_g` and the direction `<name>_v`; 1e-12 is Paddle 2.6.2's (recorded)."""
         lengths, direction = (plain(getattr(layer, self.name + end)) for end in ("_g", "_v"))
-        squares = _squares(direction, self.dim)
-        scale = torch.rsqrt(squares + 1e-12 if self.dim == -1 else squares.clamp_min(1e-12))
-        return wrap(direction * (lengths.reshape(scale.shape) * scale))
+        norm = _norm(direction, self.dim)
+        norm = norm + 1e-12 if self.dim == -1 else norm.clamp_min(1e-12)
+        return wrap(direction / norm * lengths.reshape(norm.shape))
 
     def __call__(self, layer: Any, inputs: Any) -> None:
         setattr(layer, self.name, self.compute_weight(layer))
@@ -47,8 +47,8 @@ def weight_norm(layer: Any, name: str = "weight", dim: int | None = 0) -> Any:
     if not -weight.ndim <= dim < weight.ndim:
         raise AssertionError("dim must set between [-R, R), R means the dimension of weight.")
     hook = WeightNorm(name, dim if dim == -1 else dim % weight.ndim)
-    squares = _squares(plain(weight).detach(), hook.dim)
-    lengths = torch.sqrt(squares + 1e-12 if hook.dim == -1 else squares).reshape([-1] if hook.dim != -1 else [])
+    squares = _norm(plain(weight).detach(), hook.dim).square()
+    lengths = torch.sqrt(squares + 1e-12).reshape([-1] if hook.dim != -1 else [])
     del layer._parameters[name]
     for end, value in (("_v", weight), ("_g", wrap(lengths))):
         parameter = layer.create_parameter(list(value.shape), dtype=weight.dtype)
