@@ -59,7 +59,10 @@ def test_structures_are_flattened_and_packed():
         layers_utils.assert_same_structure([1], (1,))
 
 
-@pytest.mark.parametrize("name", ["device.cuda.graphs", "io.dataloader.fetcher", "distributed.fleet.layers.mpu.mp_ops"])
+@pytest.mark.parametrize(
+    "name",
+    ["device.cuda.graphs", "distributed.fleet.layers.mpu.mp_ops", "fluid.data_feed_desc"],
+)
 def test_internal_modules_can_be_imported(name, monkeypatch):
     monkeypatch.setattr(sys, "meta_path", [DialectFinder(), *sys.meta_path])
     known = set(sys.modules)
@@ -67,6 +70,32 @@ def test_internal_modules_can_be_imported(name, monkeypatch):
         found = importlib.import_module(f"paddle.{name}")
         with pytest.raises(NotImplementedError, match="not covered"):
             found.Anything()
+    finally:
+        for each in [each for each in set(sys.modules) - known if each.partition(".")[0] == "paddle"]:
+            del sys.modules[each]
+
+
+def test_a_module_does_not_hide_the_function_of_its_name():
+    """`paddle.amp.auto_cast` and `paddle.fluid.layers.loss` are modules of Paddle; what they hold is elsewhere here."""
+    from anygru.dialects.paddle.amp.auto_cast import amp_guard, auto_cast
+
+    from anygru.dialects.paddle.fluid.layers.loss import cross_entropy, sampled_softmax_with_cross_entropy
+
+    assert auto_cast is paddle.amp.auto_cast
+    assert cross_entropy is paddle.fluid.layers.cross_entropy
+    for refused in (amp_guard, sampled_softmax_with_cross_entropy):
+        with pytest.raises(NotImplementedError, match="not covered"):
+            refused()
+
+
+def test_a_path_that_is_a_refused_name_too_can_be_imported(monkeypatch):
+    monkeypatch.setattr(sys, "meta_path", [DialectFinder(), *sys.meta_path])
+    known = set(sys.modules)
+    try:
+        found = importlib.import_module("paddle.fluid.layers.rnn")
+        assert found.dynamic_decode is paddle.fluid.layers.dynamic_decode
+        assert isinstance(found.rnn, type)
+        assert not isinstance(1, found.rnn)
     finally:
         for each in [each for each in set(sys.modules) - known if each.partition(".")[0] == "paddle"]:
             del sys.modules[each]

@@ -130,12 +130,27 @@ def cover(package: str) -> None:
             vars(module).setdefault("__getattr__", refuser(_original(name)))
             if _original(name) in with_paths:  # Python imports nothing below a module without a path
                 vars(module).setdefault("__path__", [])
+    _keep_functions_over_modules(dialect)
     for section in names(dialect).refused:
         module_name, _, class_name = section.rpartition(".")
         root, dot, rest = module_name.partition(".")
         owner = getattr(sys.modules.get(ROOTS.get(root, "") + dot + rest), class_name, None)
         if isinstance(owner, type) and not isinstance(owner, _StandIn):
             _refuse_members(owner, section)
+
+
+def _keep_functions_over_modules(dialect: str) -> None:
+    """Load the import paths that are names of functions or classes too, such as `paddle.amp.auto_cast`: Python binds a
+    module in its parent only when it loads it, and would hide the function."""
+    for path in names(dialect).paths:
+        parent, _, last = path.rpartition(".")
+        root, dot, rest = parent.partition(".")
+        above = sys.modules.get(ROOTS.get(root, "") + dot + rest)
+        if above is None:
+            continue
+        refusal = names(dialect).refusal(path)
+        if not isinstance(vars(above).get(last, above), ModuleType) or (refusal is not None and not refusal.is_module):
+            sys.modules.setdefault(f"{above.__name__}.{last}", other_path(path))
 
 
 def _refuse_members(owner: type, section: str) -> None:
