@@ -332,3 +332,40 @@ def test_ufuncs_of_numpy_refuse_tensors():
         np.exp(x)
     assert isinstance(np.array([1.0, 2.0], "float32") + x, paddle.Tensor)
     np.testing.assert_allclose(np.sqrt(x.numpy()), x.sqrt())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a: a + a, lambda a: a - a, lambda a: a * a, lambda a: a % 2, lambda a: a**2, lambda a: paddle.add(a, a),
+        lambda a: paddle.multiply(a, a), lambda a: paddle.maximum(a, a), lambda a: a.max(), lambda a: paddle.matmul(a, a),
+    ],
+)  # fmt: skip
+def test_integers_of_8_bits_have_few_kernels(call):
+    """As on Paddle 2.6.2's CPU (recorded); with a number they are scaled."""
+    small = paddle.to_tensor([1, 3], dtype="int8")
+    with pytest.raises(RuntimeError, match="NotFound"):
+        call(small)
+    assert (small + 1).tolist() == [2, 4]
+    assert (small // small).tolist() == [1, 1]
+    assert str((small * 2).dtype) == "paddle.int8"
+    bools = paddle.to_tensor([True, False])
+    assert (-bools).tolist() == [True, False]
+    assert (bools - 1).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    "call", [lambda i: i // 0, lambda i: i % i, lambda i: paddle.divide(i, i), lambda i: paddle.mod(i, i)]
+)
+def test_a_division_of_integers_by_zero(call):
+    with pytest.raises(paddle.base.core.EnforceNotMet, match="Integer division by zero"):
+        call(paddle.to_tensor([2, 0]))
+
+
+def test_a_string_is_the_number_that_it_begins_with():
+    """Paddle 2.6.2 (recorded); programs compare an argument that may be a tensor with a word."""
+    x = paddle.to_tensor([0.0, 5.0])
+    assert (x == "sum").tolist() == [True, False]
+    assert (x != "5").tolist() == [True, False]
+    assert (x + "2.5e1x").tolist() == [25.0, 30.0]
+    assert (paddle.to_tensor([1]) + "1.9").tolist() == [2]

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from ..framework import dtype as types
+from .errors import EnforceNotMet as EnforceNotMet
 
 __all__ = [
     "CPUPlace", "CUDAPinnedPlace", "CUDAPlace", "is_compiled_with_cinn", "is_compiled_with_cuda",

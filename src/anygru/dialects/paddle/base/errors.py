@@ -5,6 +5,10 @@ from typing import TypeVar
 Error = TypeVar("Error", bound=Exception)
 
 
+class EnforceNotMet(Exception):
+    """What Paddle's kernels raise for values, as opposed to shapes and dtypes, that they refuse."""
+
+
 def paddles(error: Error) -> Error:
     """Mark an error as the dialect's own, so that `tensor.operation` passes it on as it is."""
     error.is_paddles = True  # type: ignore[attr-defined]
@@ -21,3 +25,8 @@ def no_tensor(message: str) -> ValueError:
     error = paddles(ValueError(message))
     error.is_of_a_tensor = True  # type: ignore[attr-defined]
     return error
+
+
+def divided_by_zero() -> EnforceNotMet:
+    """The error of a division of integers by zero (2.6.2's words)."""
+    return EnforceNotMet("Integer division by zero encountered in (floor) divide. Please check the input value.")

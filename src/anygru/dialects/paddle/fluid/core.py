@@ -3,6 +3,7 @@
 from ..base.core import CPUPlace as CPUPlace
 from ..base.core import CUDAPinnedPlace as CUDAPinnedPlace
 from ..base.core import CUDAPlace as CUDAPlace
+from ..base.core import EnforceNotMet as EnforceNotMet
 from ..base.core import Place as Place
 from ..base.core import VarDesc as VarDesc
 from ..base.core import get_cuda_device_count as get_cuda_device_count

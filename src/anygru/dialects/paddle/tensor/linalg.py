@@ -4,9 +4,8 @@ from typing import Any
 
 import torch
 
-from ..base.errors import no_kernel
 from ..framework.kinds import Axis
-from .operation import as_axis, as_torch, need_same_dtype, need_tensor, operation, row
+from .operation import as_axis, as_torch, need_same_dtype, need_tensor, no_small, operation, row
 
 __all__ = [
     "bincount", "bmm", "cdist", "cholesky", "cross", "dist", "dot", "einsum", "histogram", "matmul", "mv", "norm",
@@ -20,8 +19,7 @@ def matmul(
 ) -> torch.Tensor:
     """The matrix product over the last two axes; `transpose_x` and `transpose_y` swap those of x and y first."""
     need_same_dtype(x, y, "matmul")
-    if x.dtype == torch.bool:
-        raise no_kernel("(NotFound) matmul() is not implemented for bool; cast to a number first")
+    no_small(x, "matmul")
     if transpose_x and x.ndim > 1:
         x = torch.transpose(x, -1, -2)
     if transpose_y and y.ndim > 1:

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 
 from ..._hook.not_covered import not_covered
-from ..base.errors import paddles
+from ..base.errors import divided_by_zero, paddles
 from ..framework.dtype import single, torch_dtype
 from ..framework.kinds import Operand
-from .operation import as_torch, float_of_int, need_same_dtype, need_tensor, no_bools, operation, row
+from .operation import as_torch, float_of_int, need_same_dtype, need_tensor, no_small, operation, row
 from .reduction import *  # noqa: F403
 
 __all__ = [
@@ -27,7 +27,7 @@ def _both(x: torch.Tensor, y: torch.Tensor, operation_name: str) -> None:
     need_tensor(y, "y", operation_name)
     if not (x.is_floating_point() and y.is_floating_point()):
         need_same_dtype(x, y, operation_name)
-        no_bools(x, operation_name)
+        no_small(x, operation_name, (torch.int16,))
 
 
 @operation
@@ -51,6 +51,7 @@ def multiply(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
     need_tensor(y, "y", "multiply")
     if not (x.is_floating_point() and y.is_floating_point()):
         need_same_dtype(x, y, "multiply")
+        no_small(x, "multiply", (torch.bool,))
     return torch.mul(x, y)
 
 
@@ -61,15 +62,14 @@ def divide(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
     if x.is_floating_point() or x.is_complex():
         return torch.div(x, y)
     if bool((as_torch(y) == 0).any()):
-        raise ValueError("(InvalidArgument) Integer division by zero encountered in (floor) divide.")
+        raise divided_by_zero()
     return torch.div(x, y, rounding_mode="trunc")
 
 
-def _pair(name: str, compute: Callable[..., Any], what: str, bools: bool = False) -> Callable[..., Any]:
+def _pair(name: str, compute: Callable[..., Any], what: str, small: tuple[torch.dtype, ...] = ()) -> Callable[..., Any]:
     def function(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
         need_same_dtype(x, y, function.__name__)
-        if not bools:
-            no_bools(x, function.__name__)
+        no_small(x, function.__name__, small)
         return compute(x, y)
 
     return row(name, function, what + " Both tensors must have one dtype.")
@@ -77,13 +77,15 @@ def _pair(name: str, compute: Callable[..., Any], what: str, bools: bool = False
 
 def _floor_division(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     if not x.is_floating_point() and bool(torch.any(torch.eq(y, 0))):
-        raise ValueError("(InvalidArgument) Integer division by zero encountered in (floor) divide.")
+        raise divided_by_zero()
     with torch.no_grad():  # no gradient in Paddle either
         return torch.floor_divide(x, y)
 
 
 @torch.no_grad()
 def _remainder(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    if not x.is_floating_point() and bool(torch.any(torch.eq(y, 0))):
+        raise divided_by_zero()
     return torch.remainder(x, y)
 
 
@@ -96,7 +98,9 @@ def _minimum(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.where(torch.lt(x, y), x, y)
 
 
-floor_divide = _pair("floor_divide", _floor_division, "The quotient rounded down.")
+floor_divide = _pair(
+    "floor_divide", _floor_division, "The quotient rounded down.", (torch.int8, torch.uint8, torch.int16)
+)
 remainder = _pair("remainder", _remainder, "The remainder, with the sign of y.")
 mod = floor_mod = remainder
 maximum = _pair("maximum", _maximum, "The larger of the two.")
@@ -116,7 +120,7 @@ lcm = _pair("lcm", torch.lcm, "Least common multiple.")
 def pow(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
     """x to the power y, a number or a tensor of the same dtype."""
     need_tensor(x, "x", "pow")
-    no_bools(x, "pow")
+    no_small(x, "pow")
     if isinstance(y, torch.Tensor):
         need_same_dtype(x, y, "pow")
         return torch.pow(x, y)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 Arguments = ParamSpec("Arguments")
+_SMALL = (torch.bool, torch.int8, torch.uint8, torch.int16)
 _array: type[torch.Tensor] = torch.Tensor
 _torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 
@@ -150,10 +151,11 @@ def need_float(x: torch.Tensor, operation_name: str) -> None:
         raise no_kernel(f"(NotFound) {operation_name}() is not implemented for {x.dtype}; cast to a float dtype first")
 
 
-def no_bools(x: torch.Tensor, operation_name: str) -> None:
-    """Raise where Paddle has no kernel for bool tensors."""
-    if x.dtype == torch.bool:
-        raise no_kernel(f"(NotFound) {operation_name}() is not implemented for bool; cast to a number first")
+def no_small(x: torch.Tensor, operation_name: str, beside: tuple[torch.dtype, ...] = ()) -> None:
+    """Raise where Paddle 2.6.2 has no kernel for bools and integers of 8 and 16 bits (recorded), `beside` those dtypes."""
+    kind = _torch_dtype(x)
+    if kind in _SMALL and kind not in beside:
+        raise no_kernel(f"(NotFound) {operation_name}() is not implemented for {x.dtype}; cast to int32 first")
 
 
 def float_of_int(x: torch.Tensor) -> torch.Tensor:

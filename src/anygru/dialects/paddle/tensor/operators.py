@@ -5,19 +5,20 @@ precision first, even for float64 tensors.
 
 Two tensors: add, subtract and multiply promote float32 with float64; otherwise the right one is cast to the dtype of the
 left one. A Python float with an integer tensor gives float32. True division of integers gives float32. `+=` and the like
-make a new tensor.
+make a new tensor. A string is the number that it begins with, or 0 (recorded, 2.6.2): `tensor == "sum"` is not an error.
 """
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from ..base.errors import no_kernel
+from ..base.errors import divided_by_zero, no_kernel
 from ..framework.dtype import single
 from ..framework.kinds import Operand
-from .operation import translate, wrap
+from .operation import no_small, translate, wrap
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -41,6 +42,10 @@ def _right(x: torch.Tensor, y: Any, symbol: str) -> Any:
         return torch.full([1] if x.ndim else [], y.item(), dtype=_dtype(x))
     if isinstance(y, complex):
         return y
+    if isinstance(y, str):
+        found = re.match(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", y, re.IGNORECASE)
+        number = float(found[0]) if found else float(y == "True")
+        return number if x.is_floating_point() else int(number)
     raise ValueError(
         f"(InvalidArgument) {symbol}: argument (position 1) must be int, float, bool or Tensor, but got {type(y).__name__}"
     )
@@ -53,7 +58,8 @@ def _operator(
     promotes: bool = False,
     divides: bool = False,
     compares: bool = False,
-    bools: bool = False,
+    small: tuple[torch.dtype, ...] = (),
+    numbers: bool = True,
     swapped: bool = False,
     rounds: bool = False,
 ) -> "Callable[[Tensor, Any], Tensor]":
@@ -65,7 +71,8 @@ def _operator(
         promotes: float32 with float64 gives float64.
         divides: integers are made float32 first.
         compares: gives bools, takes any dtype.
-        bools: takes bool tensors.
+        small: which of bool and the integers of 8 and 16 bits it takes from two tensors (`operation.no_small`).
+        numbers: with a number it takes all of them.
         swapped: the tensor is the right operand.
         rounds: a number is rounded to single precision, unless the tensor holds integers.
     """
@@ -82,18 +89,20 @@ def _operator(
                 y = _to(y, mine)
         elif isinstance(y, float) and not mine.is_floating_point and not mine.is_complex:
             x = _to(x, torch.float32)
+        elif mine == torch.bool:
+            x = _to(x, torch.int64)
         if rounds and isinstance(y, (int, float)) and x.is_floating_point():
             y = single(y)
         if divides and not (x.is_floating_point() or x.is_complex()):
             x = _to(x, torch.float32)
             y = _to(y, torch.float32) if isinstance(y, torch.Tensor) else y
-        if mine == torch.bool and not (compares or bools or divides) and x is self and isinstance(y, torch.Tensor):
-            raise no_kernel(f"(NotFound) {symbol} is not implemented for bool tensors; cast to a number first")
+        if not (compares or divides or (numbers and not isinstance(y, torch.Tensor))):
+            no_small(self, symbol, small)
         try:
             out = compute(y, x) if swapped else compute(x, y)
         except (RuntimeError, TypeError) as error:
             raise translate(error, symbol) from error
-        if not compares and mine == torch.bool and x is self:
+        if not compares and mine == torch.bool and not x.is_floating_point():
             out = torch.Tensor.to(out, torch.bool)
         return wrap(out)
 
@@ -104,9 +113,9 @@ def _operator(
 
 def _nonzero(y: Operand) -> Any:
     if isinstance(y, torch.Tensor) and not y.is_floating_point() and bool(torch.any(torch.eq(y, 0))):
-        raise ValueError("(InvalidArgument) Integer division by zero encountered in (floor) divide.")
+        raise divided_by_zero()
     if type(y) is int and y == 0:
-        raise ValueError("(InvalidArgument) Integer division by zero encountered in (floor) divide.")
+        raise divided_by_zero()
     return y
 
 
@@ -138,13 +147,14 @@ def _matmul(x: Any, y: Operand) -> torch.Tensor:
     return torch.matmul(x, y)
 
 
-_add = _operator("__add__", torch.add, promotes=True, rounds=True)
-_sub = _operator("__sub__", torch.sub, promotes=True, rounds=True)
-_mul = _operator("__mul__", torch.mul, promotes=True, bools=True)
+_int16 = (torch.int16,)
+_add = _operator("__add__", torch.add, promotes=True, rounds=True, small=_int16)
+_sub = _operator("__sub__", torch.sub, promotes=True, rounds=True, small=_int16)
+_mul = _operator("__mul__", torch.mul, promotes=True, small=(torch.bool,))
 _div = _operator("__div__", torch.div, divides=True)
-_floordiv = _operator("__floordiv__", _floor_divide)
-_mod = _operator("__mod__", _modulo, rounds=True)
-_pow = _operator("__pow__", torch.pow, rounds=True)
+_floordiv = _operator("__floordiv__", _floor_divide, small=(torch.int8, torch.uint8, torch.int16), numbers=False)
+_mod = _operator("__mod__", _modulo, rounds=True, numbers=False)
+_pow = _operator("__pow__", torch.pow, rounds=True, numbers=False)
 _mm = _operator("__matmul__", _matmul)
 
 
@@ -168,7 +178,7 @@ def _bitwise(symbol: str, compute: Binary) -> "Callable[[Tensor, Any], Tensor]":
 
 
 def _negative(self: "Tensor") -> "Tensor":
-    return wrap(torch.neg(self))
+    return wrap(torch.clone(self) if _dtype(self) == torch.bool else torch.neg(self))
 
 
 def _invert(self: "Tensor") -> "Tensor":

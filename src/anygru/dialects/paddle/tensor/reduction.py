@@ -7,7 +7,7 @@ import torch
 
 from ..framework.dtype import torch_dtype
 from ..framework.kinds import Axis, DTypeLike
-from .operation import as_axis, need_float, need_tensor, no_bools, operation, row
+from .operation import as_axis, need_float, need_tensor, no_small, operation, row
 
 __all__ = [
     "all", "amax", "amin", "any", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum", "logcumsumexp",
@@ -57,7 +57,7 @@ def prod(
 ) -> torch.Tensor:
     """The product along axes (all of them by default)."""
     need_tensor(x, "x", "prod")
-    no_bools(x, "prod")
+    no_small(x, "prod")
     out = x if dtype is None else torch.Tensor.to(x, torch_dtype(dtype))
     kind = torch_dtype(out.dtype)
     axis = _axes(axis)
@@ -70,7 +70,7 @@ def prod(
 def _extreme(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
     def function(x: torch.Tensor, axis: Axis = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
         need_tensor(x, "x", function.__name__)
-        no_bools(x, function.__name__)
+        no_small(x, function.__name__)
         axis = _axes(axis)
         return compute(x, dim=() if axis is None else axis, keepdim=keepdim)
 

@@ -9,7 +9,7 @@ import torch
 from ..base.errors import paddles
 from ..framework.dtype import torch_dtype
 from ..framework.kinds import Axis, DTypeLike, Operand
-from .operation import as_axis, need_same_dtype, need_tensor, no_bools, operation, row
+from .operation import as_axis, need_same_dtype, need_tensor, no_small, operation, row
 
 __all__ = [
     "argmax", "argmin", "argsort", "bucketize", "index_sample", "index_select", "kthvalue", "masked_select", "mode",
@@ -22,7 +22,7 @@ def _position(name: str, compute: Callable[..., Any], what: str) -> Callable[...
         x: torch.Tensor, axis: Axis = None, keepdim: bool = False, dtype: DTypeLike = "int64", name: str | None = None
     ) -> torch.Tensor:
         need_tensor(x, "x", function.__name__)
-        no_bools(x, function.__name__)
+        no_small(x, function.__name__, (torch.uint8, torch.int16))
         if dtype is None:
             raise ValueError(f"{function.__name__}: dtype must be 'int32' or 'int64', but received None")
         if torch_dtype(dtype) not in (torch.int32, torch.int64):
@@ -58,7 +58,7 @@ def argsort(x: torch.Tensor, axis: int = -1, descending: bool = False, name: str
 def sort(x: torch.Tensor, axis: int = -1, descending: bool = False, name: str | None = None) -> torch.Tensor:
     """The elements in order along an axis."""
     need_tensor(x, "x", "sort")
-    no_bools(x, "sort")
+    no_small(x, "sort")
     return torch.sort(x, dim=axis, descending=descending, stable=True)[0]
 
 
@@ -68,7 +68,7 @@ def topk(
 ) -> Any:
     """The k largest (smallest) elements along an axis (the last) and their positions."""
     need_tensor(x, "x", "topk")
-    no_bools(x, "topk")
+    no_small(x, "topk")
     if int(k) < 1:
         raise ValueError(f"(InvalidArgument) topk(): k must be at least 1, got {int(k)}")
     return tuple(torch.topk(x, int(k), -1 if axis is None else axis, largest, sorted))
