@@ -150,10 +150,7 @@ def recognise(head: bytes) -> bool:
 
 def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     """Read a file for people and for conversion."""
-    arrays = load_npz(path, budget)
-    return Content(
-        {name: stored_or_plain(array, f"{os.fspath(path)}: {name}", budget) for name, array in arrays.items()}
-    )
+    return content_of(load_npz(path, budget), path, budget)
 
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
@@ -174,9 +171,15 @@ def flat_arrays(content: Content, path: str | os.PathLike[str]) -> dict[str, np.
     return {name: leaf.values if isinstance(leaf, Stored) else np.asarray(leaf) for name, leaf in flat.items()}
 
 
-def stored_or_plain(array: np.ndarray, place: str, budget: Budget) -> Any:
-    """Return numbers as a tensor, text and None as themselves."""
-    return Stored.of(array) if array.dtype.kind in "biufc" else plain_values(array, place, budget)
+def content_of(arrays: Mapping[str, np.ndarray], path: str | os.PathLike[str], budget: Budget) -> Content:
+    """Return numbers as tensors, text and None as themselves."""
+    place = os.fspath(path)
+    return Content(
+        {
+            name: Stored.of(array) if array.dtype.kind in "biufc" else plain_values(array, f"{place}: {name}", budget)
+            for name, array in arrays.items()
+        }
+    )
 
 
 def problem(leaf: object) -> str | None:

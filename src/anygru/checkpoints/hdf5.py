@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import CheckpointError
 from .atomic import open_for_replace
 from .budget import Budget
-from .chainer import LAYOUT, flat_arrays, problem, stored_or_plain
+from .chainer import LAYOUT, content_of, flat_arrays, problem
 from .content import Content, Progress
 from .hdf5_reading import DEEPEST, Reader
 from .source import COMPRESS_BELOW
@@ -105,10 +105,7 @@ def recognise(head: bytes) -> bool:
 
 def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     """Read a file for people and for conversion."""
-    arrays = load(path, budget)
-    return Content(
-        {name: stored_or_plain(array, f"{os.fspath(path)}: {name}", budget) for name, array in arrays.items()}
-    )
+    return content_of(load(path, budget), path, budget)
 
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:

@@ -53,6 +53,11 @@ class SGD(Optimizer):
         parameter.add_(gradient, alpha=-rate)
 
 
+def _corrections(asked_for: bool) -> dict[str, Any]:
+    """The options of the bias corrections, 1 before the first step."""
+    return {"bias_correction1": 1.0, "bias_correction2": 1.0, "do_bias_correction": asked_for}
+
+
 class Adam(Optimizer):
     """Adam (Kingma and Ba, 2015)."""
 
@@ -70,8 +75,7 @@ class Adam(Optimizer):
         fused: bool = False,
     ) -> None:
         options = {"lr": lr, "eps": eps, "betas": betas, "weight_decay": weight_decay, "amsgrad": amsgrad}
-        corrections = {"bias_correction1": 1.0, "bias_correction2": 1.0, "do_bias_correction": do_bias_correction}
-        super().__init__(params, {**options, **corrections, "fused": fused})
+        super().__init__(params, {**options, **_corrections(do_bias_correction), "fused": fused})
 
     def _state_names(self, group: dict[str, Any]) -> Sequence[str]:
         return self.STATE if group["amsgrad"] else self.STATE[:2]
@@ -128,8 +132,7 @@ class LAMB(Adam):
         if amsgrad:
             raise RuntimeError("LAMB: OneFlow takes no amsgrad=True")
         options = {"lr": lr, "eps": eps, "betas": betas, "weight_decay": weight_decay, "amsgrad": amsgrad}
-        corrections = {"bias_correction1": 1.0, "bias_correction2": 1.0, "do_bias_correction": do_bias_correction}
-        Optimizer.__init__(self, params, {**options, "adam_w_mode": adam_w_mode, **corrections})
+        Optimizer.__init__(self, params, {**options, "adam_w_mode": adam_w_mode, **_corrections(do_bias_correction)})
 
     def _update(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> None:
         decay = group["weight_decay"] if group["adam_w_mode"] else 0.0

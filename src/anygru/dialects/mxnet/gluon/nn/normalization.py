@@ -75,8 +75,14 @@ class BatchNorm(HybridBlock):
         return f"{type(self).__name__}({_options(self._kwargs)}, in_channels={channels if channels else None})"
 
 
+def _add(block: HybridBlock, name: str, size: int, init: Initial, learnt: bool) -> None:
+    """Give a block its gamma or beta; one that is not learnt gets no gradient."""
+    grad_req = "write" if learnt else "null"
+    setattr(block, name, block.params.get(name, grad_req=grad_req, shape=(size,), init=init, allow_deferred_init=True))
+
+
 class _ScaledNorm(HybridBlock):
-    """What LayerNorm and InstanceNorm have in common: gamma, beta and their options."""
+    """The base of LayerNorm and InstanceNorm: gamma, beta and their options."""
 
     def __init__(
         self,
@@ -93,15 +99,8 @@ class _ScaledNorm(HybridBlock):
         self._kwargs = {"eps": epsilon, "axis": axis, "center": center, "scale": scale}
         self._axis = axis
         self._epsilon = epsilon
-        for name, init, learnt in (("gamma", gamma_initializer, scale), ("beta", beta_initializer, center)):
-            parameter = self.params.get(
-                name,
-                grad_req="write" if learnt else "null",
-                shape=(in_channels,),
-                init=init,
-                allow_deferred_init=True,
-            )
-            setattr(self, name, parameter)
+        _add(self, "gamma", in_channels, gamma_initializer, scale)
+        _add(self, "beta", in_channels, beta_initializer, center)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({_options(self._kwargs)}, in_channels={self._reg_params['gamma'].shape[0]})"  # type: ignore[index]
@@ -191,15 +190,8 @@ class GroupNorm(HybridBlock):
         self._kwargs = {"eps": epsilon, "num_groups": num_groups, "center": center, "scale": scale}
         self._num_groups = num_groups
         self._epsilon = epsilon
-        for name, init, learnt in (("gamma", gamma_initializer, scale), ("beta", beta_initializer, center)):
-            parameter = self.params.get(
-                name,
-                grad_req="write" if learnt else "null",
-                shape=(num_groups,),
-                init=init,
-                allow_deferred_init=True,
-            )
-            setattr(self, name, parameter)
+        _add(self, "gamma", num_groups, gamma_initializer, scale)
+        _add(self, "beta", num_groups, beta_initializer, center)
 
     def hybrid_forward(self, F: ModuleType, data: Data, gamma: Data, beta: Data) -> Any:
         """Normalised within each group."""
