@@ -1,6 +1,6 @@
 # make train   set up .venv and run the main job (trains a language model on the Python manual; two to three minutes)
 # make test    set up .venv and run the tests; make test-oldest: with the oldest versions allowed, on Python 3.10 (without
-#              tests of torch's compiler, which in 2.6 cannot trace named tuples)
+#              tests of torch.compile: its version 2.10 cannot trace properties of named tuples)
 # make test-gpu    the tests of the backends on a machine with a GPU
 # make lint    ruff (lint and format) and mypy
 # make fuzz    fuzz all readers of files and the native calls for MINUTES=10; findings are left in fuzz-findings

@@ -352,7 +352,8 @@ def test_torchs_profiler_shows_a_name() -> None:
     stream = model.gru.stream(2)
 
     def names(call: object) -> str:
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        activities = [torch.profiler.ProfilerActivity.CPU]
+        with torch.profiler.profile(activities=activities, acc_events=True) as profile:  # torch 2.10 warns without
             call()
         return " ".join(event.key for event in profile.key_averages())
 

@@ -175,10 +175,6 @@ def is_recorded() -> bool:
     return _recorder() is not None
 
 
-is_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)
-"""Whether torch.export traces; before torch 2.7, whether anything compiles."""
-
-
 class _NotRecorded:
     """Inside this context torch.jit.trace records nothing, so that comparisons of sizes cause no warnings about constants."""
 

@@ -21,7 +21,6 @@ from torch.nn.utils.rnn import PackedSequence
 from . import compiling, functional
 from .backends.problem import Options
 from .errors import AnygruError
-from .execution import is_exporting
 from .formula import Formula
 
 _MARK = "_anygru_accelerated"
@@ -220,7 +219,7 @@ def _ours(input: Tensor, h_0: Tensor, weights: Sequence[Tensor | None]) -> bool:
     modes.
     """
     if torch.compiler.is_compiling():
-        if is_exporting():
+        if torch.compiler.is_exporting():
             return False
     elif torch._C._get_tracing_state() or torch._C._len_torch_dispatch_stack():
         return False

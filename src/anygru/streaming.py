@@ -11,7 +11,7 @@ from torch import Tensor
 from . import backends
 from .backends.problem import Options, Problem
 from .errors import ArgumentError, ArgumentTypeError
-from .execution import describe, is_exporting, is_profiled, is_recorded, named
+from .execution import describe, is_profiled, is_recorded, named
 from .formula import Formula
 from .frozen_weights import FrozenWeights
 from .functional import compute
@@ -281,7 +281,7 @@ def _refuse_graphs() -> None:
     """Raises where a graph is made that would lose the state; does nothing in one of torch.compile, which keeps it."""
     if is_recorded():
         raise ArgumentError("a stream keeps its state outside the graph and cannot be traced; trace the layer instead")
-    if is_exporting():
+    if torch.compiler.is_exporting():
         raise ArgumentError(
             "a stream keeps its state outside the graph and cannot be exported; export the layer, which takes and "
             "returns the state (anygru.onnx.export_step does it for ONNX)"
