@@ -27,6 +27,7 @@ source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
 default_role = "code"
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # furo's own underlines imported modules as if they were links
 html_title = "anygru"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
