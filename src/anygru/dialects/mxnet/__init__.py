@@ -1,6 +1,6 @@
 """MXNet's dialect: `import anygru.dialects.mxnet as mx`, or any MXNet 1.x Gluon script under `anygru run`.
 
-Names stand where MXNet 1.9 has them.  What is covered, and what is not and why, is in `names.txt`; `docs/mxnet.md` tells
+Names stand where MXNet 1.9 has them. What is covered, and what is not and why, is in `names.txt`; `docs/mxnet.md` tells
 where results may differ.
 """
 

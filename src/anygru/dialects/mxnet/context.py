@@ -1,7 +1,7 @@
 """Devices as MXNet names them: `mx.cpu(0)`, `mx.gpu(1)` and the current one.
 
 CPU contexts of different numbers are one memory, as in MXNet, and keep their numbers: a parameter may live on
-`cpu(0)` and `cpu(1)` as two copies.  Of MXNet 1.9's `mxnet.context`.
+`cpu(0)` and `cpu(1)` as two copies. Of MXNet 1.9's `mxnet.context`.
 """
 
 import threading
@@ -32,7 +32,7 @@ class _ContextType(type):
 
 
 class Context(metaclass=_ContextType):
-    """A device: type "cpu", "gpu", "cpu_pinned" or "cpu_shared", and a number.  `with ctx:` makes it the current one."""
+    """A device: type "cpu", "gpu", "cpu_pinned" or "cpu_shared", and a number. `with ctx:` makes it the current one."""
 
     devtype2str = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
     devstr2type = {"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5}

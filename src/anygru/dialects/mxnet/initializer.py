@@ -1,6 +1,6 @@
 """`mx.init`: how parameters get their first values.
 
-A parameter's own initializer fills it whatever its name; one given to `initialize()` stands behind that.  Of MXNet 1.9's
+A parameter's own initializer fills it whatever its name; one given to `initialize()` stands behind that. Of MXNet 1.9's
 `mxnet.initializer`.
 """
 
@@ -42,7 +42,7 @@ class InitDesc(str):
 
 
 class Initializer:
-    """Fills arrays.  A subclass defines `_init_weight(name, array)`."""
+    """Fills arrays. A subclass defines `_init_weight(name, array)`."""
 
     def __init__(self, **kwargs: Any) -> None:
         self._kwargs = kwargs

@@ -1,6 +1,6 @@
 """`mx.kv.KVStore`: values by key, to which devices push gradients and from which they pull results.
 
-Between processes the sum is `torch.distributed`'s; MXNet's servers do not exist.  Of MXNet 1.9's `mxnet.kvstore`.
+Between processes the sum is `torch.distributed`'s; MXNet's servers do not exist. Of MXNet 1.9's `mxnet.kvstore`.
 """
 
 import os

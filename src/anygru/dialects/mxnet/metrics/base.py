@@ -47,7 +47,7 @@ def alias(*names: str) -> Callable[[type["EvalMetric"]], type["EvalMetric"]]:
 
 
 class EvalMetric:
-    """A sum over samples and their number.  A subclass defines `update(labels, preds)`.
+    """A sum over samples and their number. A subclass defines `update(labels, preds)`.
 
     Args:
         name: shown beside the value.

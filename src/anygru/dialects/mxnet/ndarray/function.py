@@ -61,7 +61,7 @@ class _Bridge(torch.autograd.Function):
 class Function:
     """An operation with a gradient of its own: a subclass defines `forward` and `backward` on arrays.
 
-    An object is called once.  `save_for_backward` keeps arrays in `saved_tensors`.
+    An object is called once. `save_for_backward` keeps arrays in `saved_tensors`.
     """
 
     def __init__(self) -> None:

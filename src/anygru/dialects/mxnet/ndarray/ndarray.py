@@ -1,7 +1,7 @@
 """`mx.nd.NDArray`: a torch tensor under MXNet's rules.
 
 The array wraps a tensor and never is one: MXNet's sizes, dtypes, result shapes, memory sharing and gradients differ from
-torch's in too many places for a subclass.  Whatever MXNet copies is copied, and what it shares (reshapes by method, rows,
+torch's in too many places for a subclass. Whatever MXNet copies is copied, and what it shares (reshapes by method, rows,
 contiguous slices, `detach`) is a view.
 """
 

@@ -1,7 +1,7 @@
 """What `asscalar` and `asnumpy` give for single numbers: NumPy's values, behaving as in the NumPy of MXNet's time.
 
 Before NumPy 2 a scalar and a Python number met as two scalars, `float32(3) + 0.5` being a float64, so that a loss summed up in
-a Python float is one.  NumPy 2 lets the Python number take the scalar's dtype.
+a Python float is one. NumPy 2 lets the Python number take the scalar's dtype.
 A sum has shape (1,) in MXNet, and scripts write `float(loss.sum().asnumpy())`: NumPy 2.4 refuses that.
 """
 

@@ -1,6 +1,6 @@
 """The one list of operators behind `mx.nd`, `mx.sym` and the methods of arrays and symbols.
 
-An operator is a function on torch tensors.  Its first parameters are its inputs, the others its attributes, both under
+An operator is a function on torch tensors. Its first parameters are its inputs, the others its attributes, both under
 MXNet's names, so that a call, a node of a symbol and a line of an exported file all mean the same thing.
 """
 

@@ -16,7 +16,7 @@ def new_shape(old: tuple[int, ...], codes: tuple[int, ...], reverse: bool = Fals
     """The shape that MXNet's codes stand for.
 
     0 keeps the dimension, -1 is inferred, -2 keeps all that remain, -3 multiplies two, -4 splits one into the two that
-    follow (one of them may be -1).  `reverse` reads shape and codes from the right.
+    follow (one of them may be -1). `reverse` reads shape and codes from the right.
 
     Raises:
         MXNetError: for codes that do not fit the shape.

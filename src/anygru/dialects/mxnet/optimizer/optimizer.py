@@ -1,6 +1,6 @@
 """`mx.optimizer.Optimizer`: learning rates, weight decay and update counts, which every rule shares, and the registry.
 
-The rules themselves are in `optimizer.optimizers`.  Of MXNet 1.9's `mxnet.optimizer`.
+The rules themselves are in `optimizer.optimizers`. Of MXNet 1.9's `mxnet.optimizer`.
 """
 
 import warnings
@@ -20,7 +20,7 @@ def each(index: Any, *columns: Any) -> Iterator[tuple]:
 
 
 class Optimizer:
-    """How weights change, given gradients.  A subclass defines `create_state` and `update`.
+    """How weights change, given gradients. A subclass defines `create_state` and `update`.
 
     Args:
         rescale_grad: factor on gradients; `Trainer.step(batch_size)` divides it by the batch size.

@@ -1,6 +1,6 @@
 """Shapes of a graph before there are values.
 
-A node whose inputs are known runs on torch's meta device, which has shapes only.  Operators whose inputs and results have
+A node whose inputs are known runs on torch's meta device, which has shapes only. Operators whose inputs and results have
 one shape, and those that say what their other inputs must be, pass on what is known in either direction.
 """
 

@@ -68,7 +68,7 @@ class HybridBlock(Block):
         backward_bulk_size: int | None = None,
         **kwargs: Any,
     ) -> None:
-        """Run as a graph from the next call on, or as Python again.  The options that tune MXNet's engine change nothing.
+        """Run as a graph from the next call on, or as Python again. The options that tune MXNet's engine change nothing.
 
         Raises:
             NotImplementedError: for a `backend`, MXNet's hook for other compilers.

@@ -37,7 +37,7 @@ class GRU(RecurrentLayer):
         use_sequence_length: whether calls take the lengths of the sequences as a third argument.
         prefix, params: as for `Block`.
 
-    A call takes inputs [T, N, C] (or [N, T, C]) and states [L*D, N, H], alone or in a list.  Without states it returns the
+    A call takes inputs [T, N, C] (or [N, T, C]) and states [L*D, N, H], alone or in a list. Without states it returns the
     output [T, N, D*H], with them `(output, [state])`.
 
     Raises:
