@@ -14,7 +14,6 @@ _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 _ENCRYPTED = 1
 _PIECE = 1 << 20
 
-#: Exceptions that Python's zip reader raises for damaged archives, besides its own.
 _DAMAGE = (
     zipfile.BadZipFile,
     NotImplementedError,
@@ -28,6 +27,7 @@ _DAMAGE = (
     zlib.error,
     OSError,
 )
+"""Exceptions that Python's zip reader raises for damaged archives, besides its own."""
 
 
 class _ViewFile:

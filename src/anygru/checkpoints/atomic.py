@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-#: The permissions of a new file before the process's mask is applied.
 _NEW_FILE_MODE = 0o666
+"""The permissions of a new file before the process's mask is applied."""
 _PIECE = 16 << 20
 
 

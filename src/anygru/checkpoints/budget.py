@@ -8,13 +8,13 @@ import os
 
 from ..errors import ArgumentError, ArgumentTypeError, CheckpointError
 
-#: Without a limit of the caller's, this much may be made from any checkpoint: 64 MiB ...
 FREE = 64 << 20
-#: ... and beyond it this many times the size of its files.
+"""Bytes that may be made from any checkpoint where the caller sets no limit: 64 MiB, or `RATIO` if that is more."""
 RATIO = 32
+"""How many times the size of its files may be made from a checkpoint where the caller sets no limit."""
 
-#: Bytes that an array, its view of the file and the objects around it take, beside the numbers in it.
 PER_OBJECT = 512
+"""Bytes that an array, its view of the file and the objects around it take, beside the numbers in it."""
 
 
 class Budget:

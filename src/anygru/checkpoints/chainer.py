@@ -27,8 +27,8 @@ from .unpickle import RestrictedUnpickler
 NESTED = False
 SUFFIXES = (".npz",)
 
-#: Bytes; a zip archive has 16 bits for the length of a member's name.
 _LONGEST_NAME = (1 << 16) - 1
+"""Bytes; a zip archive has 16 bits for the length of a member's name."""
 
 
 def _nstep(prefix: str) -> dict[str, Any]:
@@ -68,15 +68,14 @@ _DTYPES = {
     "complex128",
 }
 
-#: NumPy itself reads no longer header of an array; those of Chainer's files have about 100 bytes.
 _LONGEST_HEADER = 10_000
+"""NumPy itself reads no longer header of an array; those of Chainer's files have about 100 bytes."""
 _NPY_MAGIC = b"\x93NUMPY"
 _HEADER = re.compile(
     r"\{'descr': '([<>|=]?\w{1,12}|[|]?\?)', 'fortran_order': (True|False), "
     r"'shape': \(((?:\d{1,19}, ?)*\d{0,19})\),? ?\}\s*"
 )
 
-#: None as NumPy pickles it in an array of objects.
 _NONE_ARRAY = Call(
     Global("numpy.core.multiarray", "_reconstruct"),
     (Global("numpy", "ndarray"), (0,), b"b"),
@@ -88,6 +87,7 @@ _NONE_ARRAY = Call(
         [None],
     ),
 )
+"""None as NumPy pickles it in an array of objects."""
 
 
 def load_npz(path: str | os.PathLike[str], budget: Budget | None = None) -> dict[str, np.ndarray]:

@@ -9,8 +9,8 @@ from ..errors import CheckpointError
 from .budget import Budget
 from .stored import Stored, flat_name, walk
 
-#: Called with the number of bytes that have been written since the last call.
 Progress = Callable[[int], None]
+"""Called with the number of bytes that have been written since the last call."""
 
 
 @dataclass
@@ -30,8 +30,8 @@ class Content:
     parameter_names: dict[str, str] = field(default_factory=dict)
 
 
-#: Bytes of an entry of a dict, beside the text of its key.
 _PER_ENTRY = 160
+"""Bytes of an entry of a dict, beside the text of its key."""
 
 
 def flatten(tree: object, where: str, budget: Budget | None = None) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 from .layout import PARTS, Layout, name_pattern, split_prefix
 from .stored import Stored
 
-#: Where one layer and direction's parts are: part -> the tensors' names; a missing bias has none.
 Sources = dict[str, tuple[str, ...]]
+"""Where one layer and direction's parts are: part -> the tensors' names; a missing bias has none."""
 
 
 @dataclass(frozen=True)
@@ -119,13 +119,13 @@ def _apply_mark(gru: FoundGRU, mark: Mapping[str, Any] | None) -> FoundGRU:
     return replace(gru, layout=layout, **known)  # type: ignore[arg-type]
 
 
-#: The entry by which a state_dict of the core's layers tells reset="before"; its value means nothing.
 FORMULA_ENTRY = "reset_before"
+"""The entry by which a state_dict of the core's layers tells reset="before"; its value means nothing."""
 _FLOATS = {"float16", "bfloat16", "float32", "float64"}
-#: That of a frozen layer with bfloat16 matrices and no biases; see `anygru.frozen`.
 HALF_ENTRY = "frozen_bfloat16"
-#: What the name of a scale adds to that of its int8 matrix; see `anygru.frozen`.
+"""That of a frozen layer with bfloat16 matrices and no biases; see `anygru.frozen`."""
 SCALE = "_scale"
+"""What the name of a scale adds to that of its int8 matrix; see `anygru.frozen`."""
 
 
 def _frozen_name(layout: Layout) -> str:

@@ -14,14 +14,14 @@ from .content import Content, Progress
 from .layout import Layout
 from .source import open_regular
 
-#: Every format, the most telling content first: a pickle that no other format claims counts as Paddle's.
 NAMES = ("mxnet", "hdf5", "safetensors", "keras", "chainer", "torch", "oneflow", "onnx", "paddle")
+"""Every format, the most telling content first: a pickle that no other format claims counts as Paddle's."""
 
-#: Formats that are read and never written, with the reason and the way out.
 READ_ONLY = {
     "keras": "a Keras file holds a model beside its weights: write the weights into a copy of one with --like FILE",
     "onnx": "a checkpoint has no graph, so no ONNX model can be made of it: export the module with anygru.onnx.export",
 }
+"""Formats that are read and never written, with the reason and the way out."""
 
 _HEAD = 4096
 

@@ -18,11 +18,11 @@ from .source import Cursor, array_from, count_elements, native, open_bytes, plai
 if TYPE_CHECKING:
     import h5py as h5
 
-#: How deep groups may be nested.
 DEEPEST = 32
+"""How deep groups may be nested."""
 
-#: Deflate, shuffle and checksum: the filters that every HDF5 library has. Others would load plugins.
 _DEFLATE, _SHUFFLE, _FLETCHER = 1, 2, 3
+"""Deflate, shuffle and checksum: the filters that every HDF5 library has. Others would load plugins."""
 _FILTERS = {_DEFLATE: "deflate", _SHUFFLE: "shuffle", _FLETCHER: "fletcher32"}
 
 

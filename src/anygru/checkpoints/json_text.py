@@ -6,11 +6,11 @@ from typing import Any
 from .budget import Budget
 from .source import Bytes
 
-#: Bytes that Python makes of each of these characters, at most: a list or dict, the pair of a key and its value with
-#: their place in a dict, one more value in a list, half of a text. (CPython 3.10 to 3.14, on 64 bits.)
 _COSTS = {b"{": 120, b"[": 120, b":": 240, b",": 48, b'"': 40}
-#: Bytes per byte of the text: a copy, and up to four for each letter.
+"""Bytes that Python makes of each of these characters, at most: a list or dict, the pair of a key and its value with
+their place in a dict, one more value in a list, half of a text. (CPython 3.10 to 3.14, on 64 bits.)"""
 _PER_BYTE = 5
+"""Bytes per byte of the text: a copy, and up to four for each letter."""
 
 
 def parse_json(data: Bytes, budget: Budget) -> Any:

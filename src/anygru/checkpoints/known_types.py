@@ -14,11 +14,11 @@ from .budget import Budget
 from .pickle_tree import Pending, check_key
 from .source import Bytes, array_from, native, plain_dtype
 
-#: Bytes for a place in a list or tuple, and for one in a dict or set with its key.
 _PER_ITEM, _PER_KEY = 16, 224
+"""Bytes for a place in a list or tuple, and for one in a dict or set with its key."""
 
-#: What a pickle of arrays needs, whatever framework wrote it.
 Names = dict[tuple[str, str], Any]
+"""What a pickle of arrays needs, whatever framework wrote it."""
 
 
 def known_types(budget: Budget) -> Names:

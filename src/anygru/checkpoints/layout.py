@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-#: The core weights of one layer and direction, in the order of `anygru.functional.gru`.
 PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+"""The core weights of one layer and direction, in the order of `anygru.functional.gru`."""
 
 
 @dataclass(frozen=True)

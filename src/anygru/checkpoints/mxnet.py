@@ -29,11 +29,11 @@ LISTS = True
 SUFFIXES = (".params", ".nd")
 
 FILE_MAGIC = 0x112
-#: Magic numbers of an array, oldest first: with 64-bit axes; with a storage type; under NumPy's shape semantics.
 WIDE_AXES, STORAGE_TYPES, NUMPY_SHAPES = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
+"""Magic numbers of an array, oldest first: with 64-bit axes; with a storage type; under NumPy's shape semantics."""
 
-#: The dtypes by their number in MXNet. 12 is bfloat16, which NumPy lacks.
 _NAMES = ["float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool"]
+"""The dtypes by their number in MXNet. 12 is bfloat16, which NumPy lacks."""
 _NAMES += ["int16", "uint16", "uint32", "uint64"]
 DTYPES = {number: np.dtype(name) for number, name in enumerate(_NAMES)}
 BFLOAT16 = 12
@@ -42,8 +42,8 @@ _SCOPE = "._:/"
 _PARTS = {"weight_ih": "i2h_weight", "weight_hh": "h2h_weight", "bias_ih": "i2h_bias", "bias_hh": "h2h_bias"}
 
 
-#: The styles of files whose names are those of the parameters, "encoder_gru0_l0_i2h_weight".
 _BY_PARAMETER = "mxnet.gluon.rnn.GRU (parameters' names)"
+"""The styles of files whose names are those of the parameters, "encoder_gru0_l0_i2h_weight"."""
 _CELL_BY_PARAMETER = "mxnet.gluon.rnn.GRUCell (parameters' names)"
 
 
@@ -99,12 +99,12 @@ LAYOUT = (
 
 _NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
 
-#: Storage type -> how many index arrays come with the data.
 _DENSE, _ROW_SPARSE, _CSR = 0, 1, 2
+"""Storage type -> how many index arrays come with the data."""
 _INDEX_ARRAYS = {_DENSE: 0, _ROW_SPARSE: 1, _CSR: 2}
 
-#: The smallest array: a magic and an empty shape.
 _SMALLEST_ARRAY = 4
+"""The smallest array: a magic and an empty shape."""
 
 
 class Array:

@@ -47,13 +47,12 @@ LAYOUT = (
     Layout(name="oneflow.nn.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",)),
 )
 
-#: What the registry gives as the head of a folder: this, and the names in it.
 FOLDER_HEAD = b"\0folder\0"
+"""What the registry gives as the head of a folder: this, and the names in it."""
 
 PICKLE_NAME, VALUES_NAME, META_NAME, OLD_MARK = "pickled_data", "out", "meta", "snapshot_done"
 PROTOCOL_VERSION = 1
 
-#: OneFlow's dtypes: the name in `meta`, and NumPy's.
 _DTYPES = [
     ("kFloat", "float32"),
     ("kDouble", "float64"),
@@ -70,16 +69,17 @@ _DTYPES = [
     ("kComplex64", "complex64"),
     ("kComplex128", "complex128"),
 ]
+"""OneFlow's dtypes: the name in `meta`, and NumPy's."""
 _BY_META = {name: np.dtype(dtype) for name, dtype in _DTYPES} | {"kBFloat16": np.dtype("uint16")}
 _META_OF = {np.dtype(dtype): name for name, dtype in _DTYPES}
 
-#: The longest description of a tensor: 32 axes have less than a third of it.
 _LONGEST_META = 4096
+"""The longest description of a tensor: 32 axes have less than a third of it."""
 _META_WORD = re.compile(r"\w+|[{}]|[^\s:,]", re.ASCII)
 _TENSOR_FOLDER = re.compile(r"(global_)?tensor_\d{1,18}")
 
-#: Numbers tensors across all files of this process, as OneFlow does.
 _numbers = itertools.count(1)
+"""Numbers tensors across all files of this process, as OneFlow does."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,10 +24,10 @@ from .unpickle import RestrictedUnpickler
 NESTED = True
 SUFFIXES = (".pdparams", ".pdopt", ".pdtensor")
 
-#: The key of the table from the names in the file to the names of the parameters.
 NAME_TABLE = "StructuredToParameterName@@"
-#: The key of the table of arrays that were cut in slices, to be joined again.
+"""The key of the table from the names in the file to the names of the parameters."""
 SLICE_TABLE = "UnpackBigParamInfor@@"
+"""The key of the table of arrays that were cut in slices, to be joined again."""
 _DTYPES = {
     "bool",
     "uint8",
@@ -42,8 +42,8 @@ _DTYPES = {
     "complex64",
     "complex128",
 }
-#: Protocols below 4 hold arrays up to this many bytes in one piece.
 SLICE_BYTES = (1 << 30) - 1
+"""Protocols below 4 hold arrays up to this many bytes in one piece."""
 
 _STACKED: dict[str, Any] = {part: (f"{part}_l{{layer}}{{direction}}",) for part in PARTS}
 _CELL: dict[str, Any] = {part: (part,) for part in PARTS}

@@ -7,10 +7,10 @@ from .budget import Budget
 from .pickle_tree import Pending, check_key
 from .source import shown
 
-#: Bytes for a place on the stack, in the memo or in a list, and for one in a dict or set.
 _PER_PLACE, _PER_KEY = 16, 128
-#: Bytes for a place in the memo that does not follow the last one.
+"""Bytes for a place on the stack, in the memo or in a list, and for one in a dict or set."""
 _PER_GAP = 160
+"""Bytes for a place in the memo that does not follow the last one."""
 
 _MARK = object()
 

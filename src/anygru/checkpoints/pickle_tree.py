@@ -7,12 +7,12 @@ from ..errors import CheckpointError
 from .budget import Budget
 from .stored import Branch
 
-#: How deep values may be nested. State dictionaries need five.
 _DEEPEST = 100
-#: Bytes that the check itself takes for a list, tuple or dict, and that a value takes wherever a tree is walked again.
+"""How deep values may be nested. State dictionaries need five."""
 _PER_CONTAINER, _PER_REPETITION = 320, 320
-#: The letters or bytes of a tuple's part, in a key: names are made of keys.
+"""Bytes that the check itself takes for a list, tuple or dict, and that a value takes wherever a tree is walked again."""
 _LONGEST_PART = 1000
+"""The letters or bytes of a tuple's part, in a key: names are made of keys."""
 
 _PLAIN_KEYS = (str, bytes, int, float, bool, type(None))
 

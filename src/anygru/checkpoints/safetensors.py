@@ -25,11 +25,11 @@ __all__ = ["LAYOUT", "MARKED_LAYOUT", "problem", "read", "recognise", "write"]
 NESTED = False
 SUFFIXES = (".safetensors",)
 
-#: The longest header that the format's own reader takes.
 _LONGEST_HEADER = 100_000_000
+"""The longest header that the format's own reader takes."""
 _METADATA = "__metadata__"
-#: Where anygru keeps formulas that the tensors do not tell.
 MARKS = "anygru.formula"
+"""Where anygru keeps formulas that the tensors do not tell."""
 
 _DTYPES = {
     "BOOL": "bool",

@@ -15,20 +15,20 @@ from .budget import PER_OBJECT, Budget
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 
-#: Files from this size on are mapped rather than read: 64 MiB. Mapping keeps a large file out of memory; reading
-#: keeps arrays valid when somebody shortens a small one.
 MAP_FROM = 64 << 20
+"""Files from this size on are mapped rather than read: 64 MiB. Mapping keeps a large file out of memory; reading
+keeps arrays valid when somebody shortens a small one."""
 
-#: Arrays from this size on are never written compressed, so that a reader can map them: 16 MiB.
 COMPRESS_BELOW = 16 << 20
+"""Arrays from this size on are never written compressed, so that a reader can map them: 16 MiB."""
 
-#: Bytes of one of Python's values beside its content, or of one list, with its place in another list.
 _PER_VALUE = 80
+"""Bytes of one of Python's values beside its content, or of one list, with its place in another list."""
 
 _DTYPE = re.compile(r"[<>|=]?(?:b1|\?|[iu][1248]|f[248]|c(?:8|16)|[SUO]\d{0,9})", re.ASCII)
 
-#: No tensor has more axes than NumPy knows.
 MAX_AXES = 32
+"""No tensor has more axes than NumPy knows."""
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:

@@ -12,7 +12,6 @@ from ..errors import CheckpointError
 if TYPE_CHECKING:
     from torch import Tensor
 
-#: dtypes that NumPy lacks, and the integers that hold their bits here.
 BITS: dict[str, np.dtype] = {
     "bfloat16": np.dtype(np.uint16),
     "float8_e4m3fn": np.dtype(np.uint8),
@@ -20,6 +19,7 @@ BITS: dict[str, np.dtype] = {
     "float8_e4m3fnuz": np.dtype(np.uint8),
     "float8_e5m2fnuz": np.dtype(np.uint8),
 }
+"""dtypes that NumPy lacks, and the integers that hold their bits here."""
 
 
 def holder(dtype: str) -> np.dtype:
@@ -29,11 +29,11 @@ def holder(dtype: str) -> np.dtype:
 
 _PIECE = 4 << 20
 
-#: Values that lead on to others.
 Branch: TypeAlias = dict[Any, Any] | list[Any] | tuple[Any, ...]
+"""Values that lead on to others."""
 
-#: The keys that lead to a value in nested containers.
 Path = tuple[Any, ...]
+"""The keys that lead to a value in nested containers."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,6 @@ LAYOUT = (
     Layout(name="torch.nn.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",)),
 )
 
-#: The same names with another formula, which the file's metadata tells.
 MARKED_LAYOUT = (
     Layout(
         name="anygru.GRU",
@@ -49,9 +48,10 @@ MARKED_LAYOUT = (
     ),
     Layout(name="anygru.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",), reset="before", marked=True),
 )
+"""The same names with another formula, which the file's metadata tells."""
 
-#: The first number of the form before torch 1.6, as it is pickled.
 _OLD_HEAD = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+"""The first number of the form before torch 1.6, as it is pickled."""
 _OLD_PROTOCOL = 1001
 
 _STORAGES = {
@@ -70,8 +70,8 @@ _STORAGES = {
 }
 _DTYPES = {*_STORAGES.values(), *BITS, "uint16", "uint32", "uint64"}
 
-#: Under this key of a state_dict's `_metadata` anygru keeps a formula that the tensors do not tell.
 MARK = "anygru.formula"
+"""Under this key of a state_dict's `_metadata` anygru keeps a formula that the tensors do not tell."""
 
 
 def recognise(head: bytes) -> bool:

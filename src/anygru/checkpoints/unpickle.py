@@ -19,10 +19,10 @@ from .pickle_stack import PickleStack
 from .pickle_tree import Pending, check_tree, settle_bytes
 from .source import Bytes, Cursor, open_bytes, shown
 
-#: Numbers written as decimal text are this long at most, since converting text to a number takes quadratic time.
 _LONGEST_TEXT_NUMBER = 1000
-#: Integers have this many bytes at most, since Python refuses to write longer ones as text (4,300 digits).
+"""Numbers written as decimal text are this long at most, since converting text to a number takes quadratic time."""
 _LONGEST_INTEGER = 1000
+"""Integers have this many bytes at most, since Python refuses to write longer ones as text (4,300 digits)."""
 
 
 def _is_number_type(value: object) -> bool:

@@ -16,12 +16,12 @@ from .report import Report, Verdict
 from .stored import Stored
 from .weights import as_stored, core_weights
 
-#: Steps and sequences of the random input.
 _STEPS, _BATCH = 4, 2
-#: How far outputs may differ where biases had to be added: a few roundings of float32 in states below 1.
+"""Steps and sequences of the random input."""
 _ROUNDING = 1e-5
-#: The result was written here, from a source that kept to its own limit.
+"""How far outputs may differ where biases had to be added: a few roundings of float32 in states below 1."""
 _NO_LIMIT = 1 << 62
+"""The result was written here, from a source that kept to its own limit."""
 
 
 def verify(

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     AnyLayer = GRU | GRUCell | FrozenGRU | FrozenGRUCell
 
-#: One layer and direction's core weights by part; both biases or none.
 Core = dict[str, Tensor]
+"""One layer and direction's core weights by part; both biases or none."""
 
 
 def core_weights(gru: FoundGRU, tensors: Mapping[str, Stored]) -> list[Core]:

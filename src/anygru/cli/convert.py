@@ -21,8 +21,8 @@ from .terminal import STANDARD_INPUT, as_file, count
 if TYPE_CHECKING:
     from ..checkpoints.report import Report
 
-#: Smaller files are written before a progress bar could be read.
 _LONG_WORK = 64 << 20
+"""Smaller files are written before a progress bar could be read."""
 _LONGEST_LIST = 12
 _UNDECIDED = (
     "NOT TRANSPOSED, and wrong if one is a linear layer's weight: Paddle keeps those as [in, out], all others as "

@@ -14,10 +14,10 @@ from .terminal import names_of_any_script
 __all__ = ["draw"]
 
 _COLUMNS = 4
-#: A picture of more panels than this could not be looked at.
 _MOST_PANELS = 64
-#: Larger tensors are sampled: enough for a histogram.
+"""A picture of more panels than this could not be looked at."""
 _SAMPLE = 1 << 20
+"""Larger tensors are sampled: enough for a histogram."""
 _GRU_COLOR, _OTHER_COLOR = "tab:green", "tab:blue"
 
 

@@ -13,8 +13,8 @@ from ..base import MXNetError
 from ..state import state
 from .node import Entry, Node, operator_named, topological
 
-#: No operator has more outputs; a file could announce any number.
 _MOST_OUTPUTS = 1 << 16
+"""No operator has more outputs; a file could announce any number."""
 _VERSION = 10901  # MXNet 1.9.1, whose form this is
 
 

@@ -50,11 +50,11 @@ class Optimizer:
         TypeError: for a single tensor as parameters, a learning rate that is none, or another kind of clipping.
     """
 
-    #: The accumulators in the order of the state_dict: None for zeros in the shape of the parameter, or the option, "beta1",
-    #: whose value is the only element of the accumulator at first.
     accumulators: ClassVar[dict[str, str | None]] = {}
-    #: The rule, from `rules`; None in this class.
+    """The accumulators in the order of the state_dict: None for zeros in the shape of the parameter, or the option, "beta1",
+    whose value is the only element of the accumulator at first."""
     rule: ClassVar[Callable[..., None] | None] = None
+    """The rule, from `rules`; None in this class."""
 
     def __init__(
         self,
