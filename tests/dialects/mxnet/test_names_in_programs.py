@@ -278,3 +278,20 @@ def test_embeddings_with_sparse_gradients_change_the_rows_that_were_read(name, o
         loss.backward()
         trainer.step(1)
     np.testing.assert_allclose(embedding.weight.data().asnumpy().ravel()[:6], ROWS[name, options], atol=2e-5)
+
+
+def test_what_programs_take_from_test_utils():
+    utils = mx.test_utils
+    assert list(utils.list_gpus()) == list(range(mx.num_gpus()))
+    assert utils.default_context() == mx.cpu(0)
+    utils.assert_almost_equal(mx.nd.ones(3), np.ones(3) + 1e-6)
+    assert not utils.almost_equal(np.ones(2), np.ones(2) * 1.0001)
+    assert utils.same(mx.nd.ones(2), np.ones(2))
+    assert not utils.almost_equal(np.ones((1, 2)), np.ones(2), use_broadcast=False)
+    with pytest.raises(AssertionError, match=r"left = \[1. 1.\], right"):
+        utils.assert_almost_equal(np.ones(2), mx.nd.array([1, np.nan]), names=("left", "right"))
+    utils.set_default_context(mx.cpu(1))
+    try:
+        assert mx.nd.zeros(1).context == mx.cpu(1)
+    finally:
+        utils.set_default_context(mx.cpu(0))

@@ -31,6 +31,7 @@ from . import (
     registry,
     rnn,
     symbol,
+    test_utils,
     util,
     visualization,
 )
