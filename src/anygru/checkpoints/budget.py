@@ -9,9 +9,9 @@ import os
 from ..errors import ArgumentError, ArgumentTypeError, CheckpointError
 
 FREE = 64 << 20
-"""Bytes that may be made from any checkpoint where the caller sets no limit: 64 MiB, or `RATIO` if that is more."""
+"""Bytes that may be made from any checkpoint where the caller sets no limit, beside those of `RATIO`: 64 MiB."""
 RATIO = 32
-"""How many times the size of its files may be made from a checkpoint where the caller sets no limit."""
+"""Bytes that may be made for each byte of the checkpoint's files, beside `FREE`."""
 
 PER_OBJECT = 512
 """Bytes that an array, its view of the file and the objects around it take, beside the numbers in it."""
