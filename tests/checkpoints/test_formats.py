@@ -53,6 +53,12 @@ def test_unknown_content_and_endings_are_refused(tmp_path: Path) -> None:
         load_checkpoint(tmp_path / "nowhere")
     with pytest.raises(CheckpointError, match=r"'\.xyz'"):
         save_checkpoint({}, tmp_path / "model.xyz")
+    (tmp_path / "texts").mkdir()
+    save_checkpoint({}, tmp_path / "texts")
+    save_checkpoint({}, tmp_path / "texts")
+    (tmp_path / "texts" / "pickled_data").rename(tmp_path / "texts" / "one.txt")
+    with pytest.raises(CheckpointError, match="texts: a folder that holds other files"):
+        save_checkpoint({}, tmp_path / "texts")
     with pytest.raises(CheckpointError, match="format 'caffe' is unknown"):
         save_checkpoint({}, tmp_path / "model.pt", "caffe")
 

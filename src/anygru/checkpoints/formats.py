@@ -97,13 +97,27 @@ def checked_path(path: str | os.PathLike[str], argument: str = "path") -> str:
     return text
 
 
+def _holds_other_files(path: str | os.PathLike[str]) -> bool:
+    if not (os.path.isdir(path) and os.listdir(path)):
+        return False
+    try:
+        recognise(path)
+    except CheckpointError:
+        return True
+    return False
+
+
 def format_for(path: str | os.PathLike[str]) -> str:
     """Name the format to write by a path's ending; a path without one is a folder of OneFlow.
 
     Raises:
-        CheckpointError: the ending belongs to no format.
+        CheckpointError: the ending belongs to no format; or the path has none and is a folder of other files.
     """
     suffix = os.path.splitext(checked_path(path))[1].lower()
+    if not suffix and _holds_other_files(path):
+        raise CheckpointError(
+            f"{os.fspath(path)}: a folder that holds other files: name a file in it, an empty folder, or the format"
+        )
     for name in NAMES:
         if suffix in format_module(name).SUFFIXES:
             return name
