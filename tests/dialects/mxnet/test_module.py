@@ -177,3 +177,30 @@ def test_the_order_of_shuffled_batches_and_labels_that_are_chances():
     y.backward()
     expected = [[0.1801, -1.5105, 1.3305], [0.6876, -0.7716, 0.084]]
     assert np.allclose(x.grad.asnumpy(), expected, atol=1e-4)
+
+
+def test_iterators_around_others():
+    base = mx.io.NDArrayIter(np.arange(10.0).reshape(5, 2), np.arange(5.0), 2)
+    rows = [[0, 2], [4, 6], [8, 0]]
+    again, on = mx.io.ResizeIter(base, 5), mx.io.ResizeIter(base, 2, reset_internal=False)
+    for _ in range(2):
+        assert [(b.data[0].asnumpy()[:, 0].tolist(), b.pad) for b in again] == list(
+            zip([*rows, *rows[:2]], [0, 0, 1, 0, 0], strict=True)
+        )
+        again.reset()
+    passes = []
+    for _ in range(2):
+        passes.append([batch.data[0].asnumpy()[:, 0].tolist() for batch in on])
+        on.reset()
+    assert passes == [rows[:2], [rows[2], rows[0]]]
+    other = mx.io.NDArrayIter(np.arange(5.0), None, 2, data_name="other")
+    base.reset()
+    both = mx.io.PrefetchingIter([base, other], [{"data": "x"}, {"other": "y"}], [{"softmax_label": "z"}, {}])
+    assert [(*each,) for each in both.provide_data + both.provide_label] == [("x", (2, 2)), ("y", (2,)), ("z", (2,))]
+    for _ in range(2):
+        taken = [[part.asnumpy().tolist() for part in batch.data[1:] + batch.label] for batch in both]
+        assert taken == [[[0, 1], [0, 1]], [[2, 3], [2, 3]], [[4, 0], [4, 0]]]
+        both.reset()
+    shorter = mx.io.PrefetchingIter([base, mx.io.NDArrayIter(np.ones(2), None, 2)])
+    with pytest.raises(AssertionError, match="mismatches"):
+        list(shorter)

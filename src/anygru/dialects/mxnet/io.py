@@ -201,6 +201,106 @@ class NDArrayIter(DataIter):
         return self._pad if self._first else self._carried
 
 
+class _Around(DataIter):
+    """Gives the batches of other iterators."""
+
+    current_batch: DataBatch
+
+    def getdata(self) -> list:
+        """The inputs of the batch."""
+        return self.current_batch.data
+
+    def getlabel(self) -> list:
+        """The labels of the batch."""
+        return self.current_batch.label or []
+
+    def getindex(self) -> Any:
+        """The numbers of the samples, or None."""
+        return self.current_batch.index
+
+    def getpad(self) -> int:
+        """How many samples at the end are padding."""
+        return self.current_batch.pad or 0
+
+
+class ResizeIter(_Around):
+    """Another iterator with `size` batches a pass, beginning it again where it ends.
+
+    Args:
+        data_iter: the iterator.
+        size: batches of a pass.
+        reset_internal: whether a new pass begins the iterator again, too.
+    """
+
+    def __init__(self, data_iter: DataIter, size: int, reset_internal: bool = True) -> None:
+        super().__init__(data_iter.batch_size)
+        self.data_iter, self.size, self.reset_internal = data_iter, size, reset_internal
+        self.provide_data, self.provide_label = data_iter.provide_data, data_iter.provide_label
+        self.cur = 0
+
+    def reset(self) -> None:
+        """Begin again."""
+        self.cur = 0
+        if self.reset_internal:
+            self.data_iter.reset()
+
+    def iter_next(self) -> bool:
+        """Go to the next batch; False if there is none."""
+        if self.cur == self.size:
+            return False
+        try:
+            self.current_batch = self.data_iter.next()
+        except StopIteration:
+            self.data_iter.reset()
+            self.current_batch = self.data_iter.next()
+        self.cur += 1
+        return True
+
+
+class PrefetchingIter(_Around):
+    """Iterators side by side: a batch has the inputs and labels of all. Nothing is fetched ahead.
+
+    Args:
+        iters: an iterator or a list of them.
+        rename_data, rename_label: for each iterator, new names of its inputs and labels.
+    """
+
+    def __init__(
+        self, iters: Any, rename_data: list[dict] | None = None, rename_label: list[dict] | None = None
+    ) -> None:
+        self.iters = iters if isinstance(iters, list) else [iters]
+        described = [one.provide_data for one in self.iters], [one.provide_label for one in self.iters]
+        self.provide_data, self.provide_label = (
+            [
+                DataDesc(new.get(d[0], d[0]), d[1], getattr(d, "dtype", mx_real_t))
+                for parts, new in zip(of_each, names or [{}] * len(self.iters), strict=True)
+                for d in parts
+            ]
+            for of_each, names in zip(described, (rename_data, rename_label), strict=True)
+        )
+        super().__init__(self.provide_data[0].shape[0])
+
+    def reset(self) -> None:
+        """Begin again."""
+        for one in self.iters:
+            one.reset()
+
+    def iter_next(self) -> bool:
+        """Go to the next batch; False if there is none.
+
+        Raises:
+            AssertionError: where one iterator ends before another.
+        """
+        batches = [next(one, None) for one in self.iters]
+        assert len({batch is None for batch in batches}) == 1, "Number of entry mismatches between iterators"
+        if batches[0] is None:
+            return False
+        data = [part for batch in batches for part in batch.data]
+        label = [part for batch in batches for part in batch.label or ()]
+        self.current_batch = DataBatch(data, label, batches[0].pad, batches[0].index)
+        return True
+
+
 def _named(data: Any, name: str, allow_empty: bool) -> list[tuple[str, NDArray]]:
     """(name, array) of whatever was given.
 
