@@ -1,6 +1,7 @@
 """`mx.io`: batches of arrays in memory, and what describes them. Of MXNet 1.9's `mxnet.io`."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -291,9 +292,9 @@ class PrefetchingIter(_Around):
         Raises:
             AssertionError: where one iterator ends before another.
         """
-        batches = [next(one, None) for one in self.iters]
-        assert len({batch is None for batch in batches}) == 1, "Number of entry mismatches between iterators"
-        if batches[0] is None:
+        batches: list[DataBatch] = [batch for one in self.iters for batch in islice(one, 1)]
+        assert len(batches) in (0, len(self.iters)), "Number of entry mismatches between iterators"
+        if not batches:
             return False
         data = [part for batch in batches for part in batch.data]
         label = [part for batch in batches for part in batch.label or ()]
