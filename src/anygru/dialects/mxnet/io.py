@@ -233,7 +233,7 @@ class ResizeIter(_Around):
         reset_internal: whether a new pass begins the iterator again, too.
     """
 
-    def __init__(self, data_iter: DataIter, size: int, reset_internal: bool = True) -> None:
+    def __init__(self, data_iter: Any, size: int, reset_internal: bool = True) -> None:
         super().__init__(data_iter.batch_size)
         self.data_iter, self.size, self.reset_internal = data_iter, size, reset_internal
         self.provide_data, self.provide_label = data_iter.provide_data, data_iter.provide_label
