@@ -406,3 +406,23 @@ def test_spectral_norm_by_seed():
     assert alone(matrix)[0].tolist() == pytest.approx([0.85610455, 0.19419855, 0.4749871], rel=1e-5)
     assert alone.weight_u[0].item() == pytest.approx(-0.30557564)
     assert alone.weight_v.stop_gradient
+
+
+def test_ctc_gradients_by_time_and_soft_focal_labels():
+    """Numbers of Paddle 2.6.2."""
+    values = np.random.RandomState(0).randn(5, 2, 4).astype("float32")
+    labels = paddle.to_tensor([[1, 2], [3, 3]], dtype="int32")
+    first = {}
+    for by_times in (False, True):
+        x = paddle.to_tensor(values, stop_gradient=False)
+        lengths = paddle.to_tensor([5, 4]), paddle.to_tensor([2, 2])
+        loss = nn.functional.ctc_loss(x, labels, *lengths, norm_by_times=by_times)
+        loss.backward()
+        assert loss.item() == pytest.approx(2.522806)
+        first[by_times] = x.grad[0, :, 0].tolist()
+    assert first == {
+        False: pytest.approx([-0.0976, 0.11891], rel=1e-4),
+        True: pytest.approx([-0.01952, 0.02973], rel=1e-3),
+    }
+    x = paddle.to_tensor(np.random.RandomState(0).randn(3, 4).astype("float32"))
+    assert nn.functional.sigmoid_focal_loss(x, nn.functional.sigmoid(x)).item() == pytest.approx(0.5622159)

@@ -343,3 +343,44 @@ def test_the_protocol_has_an_old_name(tmp_path):
     with pytest.warns(UserWarning, match="'pickle_protocol' is a deprecated argument"):
         paddle.save({"w": paddle.ones([2])}, tmp_path / "old", pickle_protocol=2)
     assert (tmp_path / "old").read_bytes()[:2] == b"\x80\x02"
+
+
+class _Numbers(paddle.io.Dataset):
+    def __getitem__(self, index):
+        return paddle.ones([2]) * index, index
+
+    def __len__(self):
+        return 4
+
+
+def test_a_loader_with_workers_draws_their_seed_from_numpy():
+    """Paddle 2.6.2 (recorded): what a program shuffles afterwards depends on it."""
+    np.random.seed(3)
+    list(paddle.io.DataLoader(_Numbers(), batch_size=2, num_workers=1))
+    after = np.random.rand()
+    np.random.seed(3)
+    np.random.randint(0, 2**63 - 1)
+    assert after == np.random.rand()
+
+
+def test_collated_numbers_are_arrays_and_tensors_stay_tensors():
+    """Paddle 2.6.2 (recorded); the loader makes tensors of arrays."""
+    from anygru.dialects.paddle.io.dataloader.collate import default_collate_fn
+
+    stacked, numbers = default_collate_fn([_Numbers()[1], _Numbers()[2]])
+    assert stacked.tolist() == [[1, 1], [2, 2]]
+    assert isinstance(numbers, np.ndarray)
+    ((_, numbers),) = paddle.io.DataLoader(_Numbers(), batch_size=4, collate_fn=default_collate_fn)
+    assert numbers.tolist() == [0, 1, 2, 3]
+    assert isinstance(numbers, paddle.Tensor)
+    with pytest.raises(ValueError, match="while replacement is False"):
+        paddle.io.RandomSampler(_Numbers(), num_samples=2)
+
+
+def test_a_scaler_that_is_off_knows_what_was_set():
+    with pytest.warns(UserWarning, match="makes no effect"):
+        scaler = paddle.amp.GradScaler()
+    with pytest.raises(AttributeError):
+        scaler.get_incr_ratio()
+    scaler.set_incr_ratio(3.0)
+    assert scaler.get_incr_ratio() == 3.0

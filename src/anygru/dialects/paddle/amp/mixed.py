@@ -39,8 +39,13 @@ def auto_cast(
     """Compute as without it; a UserWarning unless `enable` is False.
 
     Raises:
+        ValueError: for a level or dtype that Paddle 2.6.2 does not know.
         NotCoveredError: on a GPU.
     """
+    if level not in ("O0", "OD", "O1", "O2"):
+        raise ValueError(f"level should be O0, OD, O1 or O2, got {level!r}")
+    if dtype not in ("float16", "bfloat16"):
+        raise ValueError(f"dtype should be 'float16' or 'bfloat16', got {dtype!r}")
     _is_off(enable, "amp_guard", "torch.autocast")
     yield
 
@@ -104,3 +109,13 @@ class GradScaler:
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Nothing to restore."""
+
+
+def _setting(name: str) -> tuple[Any, Any]:
+    """`get_<name>` and `set_<name>` of a scaler; one that is off knows only what was set, as in 2.6.2 (recorded)."""
+    return lambda self: getattr(self, "_" + name), lambda self, value: setattr(self, "_" + name, value)
+
+
+for _name in ("init_loss_scaling", "incr_ratio", "decr_ratio", "incr_every_n_steps", "decr_every_n_nan_or_inf"):
+    for _verb, _method in zip(("get_", "set_"), _setting(_name), strict=True):
+        setattr(GradScaler, _verb + _name, _method)

@@ -1,13 +1,15 @@
 """`paddle.io.DataLoader`; its worker processes are torch's."""
 
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 
 from .dataloader.batch_sampler import BatchSampler
-from .dataloader.collate import as_arrays, as_tensors, collate_arrays
+from .dataloader.collate import as_arrays, as_tensors, default_collate_fn
 from .dataloader.dataset import IterableDataset
 
 __all__ = ["DataLoader", "get_worker_info"]
@@ -112,7 +114,7 @@ class DataLoader:
     __call__ = __iter__
 
     def _here(self) -> Iterator[Any]:
-        collate = self.collate_fn or collate_arrays
+        collate = self.collate_fn or default_collate_fn
         if self._iterable:
             samples = iter(self.dataset)
             if self.batch_size is None:
@@ -131,6 +133,7 @@ class DataLoader:
 
     def _from_workers(self) -> Any:
         if self._loader is None or not self._persistent_workers:
+            np.random.randint(0, sys.maxsize)  # 2.6.2 draws its workers' seed from NumPy's chance (recorded)
             options: dict[str, Any] = {}
             if self.batch_sampler is not None:
                 options["batch_sampler"] = self.batch_sampler
@@ -141,7 +144,7 @@ class DataLoader:
             self._loader = torch.utils.data.DataLoader(
                 self.dataset, num_workers=self.num_workers, prefetch_factor=self.prefetch_factor, timeout=self.timeout,
                 worker_init_fn=self.worker_init_fn, persistent_workers=self._persistent_workers,
-                collate_fn=_Sent(self.collate_fn or (_unchanged if whole else collate_arrays)), **options,
+                collate_fn=_Sent(self.collate_fn or (_unchanged if whole else default_collate_fn)), **options,
             )  # fmt: skip
         return iter(self._loader)
 

@@ -1,4 +1,4 @@
-"""Samples put together to a batch: in NumPy, which crosses processes cheaply, then as tensors."""
+"""Samples put together to a batch: in NumPy where they are not tensors; the loader makes tensors of the arrays."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,10 +7,11 @@ import numpy as np
 import torch
 
 from ...tensor.creation import to_tensor
+from ...tensor.operation import plain, wrap
 
 
-def collate_arrays(batch: Sequence[Any]) -> Any:
-    """The batch of samples, field by field, as NumPy arrays.
+def default_collate_fn(batch: Sequence[Any]) -> Any:
+    """The batch of samples, field by field: tensors stacked, numbers and arrays as one NumPy array.
 
     Raises:
         TypeError: for samples of a kind that cannot be put together.
@@ -20,17 +21,17 @@ def collate_arrays(batch: Sequence[Any]) -> Any:
     if isinstance(sample, np.ndarray):
         return np.stack(batch, axis=0)
     if isinstance(sample, torch.Tensor):
-        return np.stack([each.detach().cpu().numpy() for each in batch], axis=0)
+        return wrap(torch.stack([plain(each) for each in batch]))
     if isinstance(sample, (bool, int, float, np.number, np.bool_)):
         return np.array(batch)
     if isinstance(sample, (str, bytes)):
         return list(batch)
     if isinstance(sample, Mapping):
-        return {key: collate_arrays([each[key] for each in batch]) for key in sample}
+        return {key: default_collate_fn([each[key] for each in batch]) for key in sample}
     if isinstance(sample, Sequence):
         if not all(len(each) == len(sample) for each in batch):
             raise RuntimeError("fields number not same among samples")
-        return [collate_arrays(fields) for fields in zip(*batch, strict=True)]
+        return [default_collate_fn(fields) for fields in zip(*batch, strict=True)]
     raise TypeError(
         "batch data con only contains: tensor, numpy.ndarray, dict, list, number, but got " + str(type(sample))
     )
@@ -45,11 +46,6 @@ def as_tensors(value: Any) -> Any:
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return type(value)(as_tensors(each) for each in value)
     return value
-
-
-def default_collate_fn(batch: Sequence[Any]) -> Any:
-    """The batch of samples, field by field, as tensors."""
-    return as_tensors(collate_arrays(batch))
 
 
 def as_arrays(value: Any) -> Any:

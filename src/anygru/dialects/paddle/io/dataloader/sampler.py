@@ -47,12 +47,10 @@ class RandomSampler(Sampler):
         super().__init__(data_source)
         if not isinstance(replacement, bool):
             raise TypeError(f"expect boolean value for replacement, but got replacement={replacement}")
-        if not replacement and num_samples is not None and num_samples > len(data_source):
-            raise ValueError(
-                "num_samples should be smaller than or equal to length of data_source when replacement is False"
-            )
+        if not replacement and num_samples is not None:
+            raise ValueError("num_samples should not be specified while replacement is False")
         if num_samples is not None and (not isinstance(num_samples, int) or num_samples <= 0):
-            raise ValueError(f"num_samples should be a positive integer, but got num_samples = {num_samples}")
+            raise ValueError(f"num_samples should be a positive integer, but got num_samples={num_samples}")
         self.replacement, self._num_samples, self.generator = replacement, num_samples, generator
 
     @property

@@ -4,7 +4,6 @@ from typing import Any
 
 import torch
 
-from ...._hook.not_covered import not_covered
 from ...framework.dtype import single, torch_dtype
 from ...tensor.operation import need_same_dtype, need_tensor, operation, plain
 
@@ -262,14 +261,15 @@ def ctc_loss(
         label_lengths: length of each label, [B].
         blank: the class that stands for nothing.
         reduction: 'mean' divides each loss by its label's length first.
-        norm_by_times: not covered.
+        norm_by_times: divide the gradients of each sequence by its steps; the loss stays.
     """
     check_reduction(reduction, "ctc_loss")
-    if norm_by_times:
-        raise not_covered("paddle.nn.functional.ctc_loss(norm_by_times=True)", "gradients divided by the lengths")
+    steps = plain(torch.Tensor.to(input_lengths, torch.int64))
     lengths = plain(torch.Tensor.to(label_lengths, torch.int64))
     loss = torch.ctc_loss(
         torch.log_softmax(plain(log_probs), -1), plain(torch.Tensor.to(labels, torch.int64)),
-        plain(torch.Tensor.to(input_lengths, torch.int64)), lengths, blank, 0, False,
+        steps, lengths, blank, 0, False,
     )  # fmt: skip
+    if norm_by_times:
+        loss = loss.detach() + (loss - loss.detach()) / steps.reshape(loss.shape)
     return torch.mean(loss / lengths.clamp(min=1)) if reduction == "mean" else reduced(loss, reduction)

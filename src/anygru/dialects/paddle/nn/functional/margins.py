@@ -121,7 +121,8 @@ def sigmoid_focal_loss(
     """Binary cross entropy of scores, less of those that are right already."""
     check_reduction(reduction, "sigmoid_focal_loss")
     score, target = plain(logit), plain(label)
-    wrong = torch.abs(target - torch.sigmoid(score))
+    chance = torch.sigmoid(score)
+    wrong = chance + target - 2 * chance * target  # soft labels too
     loss = F.binary_cross_entropy_with_logits(score, target, reduction="none")
     loss = loss * (alpha * target + (1 - alpha) * (1 - target)) * wrong**gamma
     return reduced(loss if normalizer is None else loss / plain(normalizer), reduction)

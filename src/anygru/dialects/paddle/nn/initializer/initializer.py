@@ -142,7 +142,7 @@ class Bilinear(Initializer):
     """The weight of a transposed convolution that enlarges images by linear interpolation."""
 
     def values(self, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
-        """The same tent in every channel.
+        """A tent in every channel.
 
         Raises:
             ValueError: unless `shape` is [out, in, length, length].
@@ -151,8 +151,11 @@ class Bilinear(Initializer):
             raise ValueError(f"the length of shape must be 4 and shape[2] must be equal to shape[3], got {shape}")
         half = math.ceil(shape[3] / 2.0)
         centre = (2 * half - 1 - half % 2) / (2.0 * half)
-        tent = 1 - torch.abs(torch.arange(shape[3], dtype=torch.float64) / half - centre)
-        return torch.outer(tent, tent).to(dtype).expand(shape).clone()
+        # 2.6.2 takes the row by a true division, so that it goes on within a row (recorded).
+        place = torch.arange(math.prod(shape), dtype=torch.float64)
+        column, row = place % shape[3], (place / shape[3]) % shape[3]
+        tent = (1 - (column / half - centre).abs()) * (1 - (row / half - centre).abs())
+        return tent.reshape(shape).to(dtype)
 
 
 class Uniform(Initializer):
