@@ -212,10 +212,17 @@ def test_torchruns_options_and_help(capsys):
 def test_a_number_that_makes_no_sense_is_one_line(arguments, words, capsys):
     from anygru.cli import main
 
-    assert main(["launch", *arguments, "x.py"]) == 2
+    assert main(["launch", *arguments, __file__]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert words in error
+
+
+def test_a_missing_script_is_one_line(capsys):
+    from anygru.cli import main
+
+    assert main(["launch", "absent.py"]) == 2
+    assert capsys.readouterr().err == "anygru launch: error: there is no file 'absent.py'\n"
 
 
 LISTENING = """

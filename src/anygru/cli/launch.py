@@ -7,6 +7,7 @@ import os
 
 from .. import dialects
 from ..parallel.launch import run
+from . import existing
 
 
 def parents() -> list[argparse.ArgumentParser]:
@@ -28,4 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Run the job and return its exit status."""
+    if not (args.module or args.no_python):
+        existing(args.training_script)
     return run(args, environment=dialects.environment(os.environ))
