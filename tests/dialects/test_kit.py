@@ -28,6 +28,10 @@ def test_single_rounds_as_torch_does(value: float) -> None:
     assert single(value) == torch.tensor(value, dtype=torch.float64).to(torch.float32).item()
 
 
+def test_single_keeps_what_is_no_number() -> None:
+    assert math.isnan(single(math.nan))
+
+
 def test_schedules_begin_end_and_pass_where_torchs_do() -> None:
     optimizer = torch.optim.SGD([torch.zeros(1)], lr=0.7)
     cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 8, eta_min=0.1)

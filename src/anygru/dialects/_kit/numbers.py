@@ -18,4 +18,4 @@ _LARGEST_SINGLE = float(np.finfo(np.float32).max)
 def single(value: float) -> float:
     """`value` rounded to single precision: how kernels with `float` options take them, even for float64 tensors."""
     value = float(value)
-    return float(np.float32(value)) if abs(value) <= _LARGEST_SINGLE else math.copysign(math.inf, value)
+    return math.copysign(math.inf, value) if abs(value) > _LARGEST_SINGLE else float(np.float32(value))
