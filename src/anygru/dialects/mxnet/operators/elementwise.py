@@ -1,7 +1,6 @@
 """Operators on each element: arithmetic, comparisons, functions of one variable."""
 
 import math
-import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from ..._kit.numbers import single
 from ..base import DtypeLike, MXNetError, torch_dtype
 from .flat import flat, unchanging
 from .registry import operator, truth
@@ -31,11 +31,6 @@ def same_dtype(*tensors: Tensor) -> None:
 def as_number(value: Any, tensor: Tensor) -> float | int:
     """A Python number as MXNet takes it: cut to the array's dtype."""
     return float(value) if tensor.dtype.is_floating_point else int(value)
-
-
-def single(value: float) -> float:
-    """An attribute in float32, in which most of MXNet's operators take theirs; it shows in float64."""
-    return struct.unpack("f", struct.pack("f", value))[0]
 
 
 def _divide(a: Any, b: Any) -> Tensor:

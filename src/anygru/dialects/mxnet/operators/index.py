@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from ..._kit.numbers import single
 from ..base import DtypeLike, MXNetError, torch_dtype
-from .elementwise import single
 from .flat import unchanging
 from .registry import one_axis, operator, truth
 

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..._kit.numbers import single
 from . import updates
-from .elementwise import single
 from .registry import operator, truth
 from .updates import lamb_scaled, lamb_step, lars_rate, prepared
 

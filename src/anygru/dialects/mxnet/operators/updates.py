@@ -9,7 +9,7 @@ import math
 import torch
 from torch import Tensor
 
-from .elementwise import single
+from ..._kit.numbers import single
 
 
 def prepared(

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..._kit.numbers import single
 from ..ndarray.array import wrap
 from ..ndarray.ndarray import NDArray
 from ..operators import updates
-from ..operators.elementwise import single
 from .optimizer import Optimizer, each, register
 
 __all__ = [
