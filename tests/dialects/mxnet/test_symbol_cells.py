@@ -145,3 +145,24 @@ def test_a_graph_is_drawn_as_text(tmp_path, monkeypatch):
     with pytest.raises(RuntimeError, match="net.gv"):
         drawing.view()
     assert (tmp_path / "net.gv").read_text() == drawing.source
+
+
+def test_a_cell_of_the_users_own():
+    class Own(mx.rnn.BaseRNNCell):
+        state_info = [{"shape": (0, 2), "__layout__": "NC"}]
+        _gate_names = ("_a", "_b")
+
+        def __call__(self, inputs, states):
+            self._counter += 1
+            both = sym.FullyConnected(inputs, self.params.get("i2h_weight"), self.params.get("i2h_bias"), num_hidden=4)
+            one, other = sym.split(both, num_outputs=2)
+            output = self._get_activation(one + other, "relu", name=f"{self._prefix}t{self._counter}_out")
+            return self._get_activation(output, sym.tanh), [output]
+
+    cell = Own(prefix="own_")
+    outputs, states = cell.unroll(2, sym.var("x"), merge_outputs=True)
+    assert (outputs.infer_shape(x=(3, 2, 5))[1], states[0].list_outputs()) == ([(3, 2, 2)], ["own_t1_out_output"])
+    weights = {f"own_{group}_{kind}": mx.nd.arange(4) for group in ("i2h", "h2h") for kind in ("weight", "bias")}
+    apart = cell.unpack_weights(weights)
+    assert apart["own_h2h_b_bias"].asnumpy().tolist() == [2, 3]
+    assert cell.pack_weights(apart).keys() == weights.keys()

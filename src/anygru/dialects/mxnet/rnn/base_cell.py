@@ -1,15 +1,18 @@
 """`mx.rnn.BaseRNNCell`: what the cells of the symbol API have in common."""
 
+from itertools import product
 from typing import Any
 
 from .. import symbol
 from ..gluon.rnn.sequences import Sequence, Steps
+from ..ndarray import concatenate
 from ..ndarray.ndarray import NDArray
 from ..symbol.symbol import Symbol
 
 __all__ = ["BaseRNNCell", "RNNParams"]
 
 Arrays = dict[str, NDArray]
+_JOINED = list(product(("i2h", "h2h"), ("weight", "bias")))
 MODIFIED = (
     "After applying modifier cells (e.g. DropoutCell) the base cell cannot be called directly. "
     "Call the modifier cell instead."
@@ -41,6 +44,8 @@ class BaseRNNCell:
 
     # Whether a single step can be asked for.
     _steps = True
+    # Gates in the order of the rows of weights that a file holds one by one; a user's cell may have such names, too.
+    _gate_names: tuple[str, ...] = ()
 
     def __init__(self, prefix: str = "", params: RNNParams | None = None) -> None:
         self._own_params = params is None
@@ -85,11 +90,28 @@ class BaseRNNCell:
 
     def unpack_weights(self, args: Arrays) -> Arrays:
         """A dict of arrays with one weight for each gate in the place of those that the cell joins."""
-        return dict(args)
+        args = dict(args)
+        for group, kind in _JOINED if len(self._gate_names) > 1 else ():
+            joined = args.pop(f"{self._prefix}{group}_{kind}")
+            size = joined.shape[0] // len(self._gate_names)
+            for place, gate in enumerate(self._gate_names):
+                part = joined[place * size : (place + 1) * size]
+                args[f"{self._prefix}{group}{gate}_{kind}"] = part.copy()
+        return args
 
     def pack_weights(self, args: Arrays) -> Arrays:
         """The reverse of `unpack_weights`."""
-        return dict(args)
+        args = dict(args)
+        for group, kind in _JOINED if len(self._gate_names) > 1 else ():
+            parts = [args.pop(f"{self._prefix}{group}{gate}_{kind}") for gate in self._gate_names]
+            args[f"{self._prefix}{group}_{kind}"] = concatenate(parts)
+        return args
+
+    def _get_activation(self, inputs: Symbol, activation: Any, **kwargs: Any) -> Symbol:
+        """A symbol through an activation given by its name or as a function; users' cells call this, too."""
+        if isinstance(activation, str):
+            return symbol.Activation(inputs, act_type=activation, **kwargs)
+        return activation(inputs, **kwargs)
 
     def unroll(
         self,

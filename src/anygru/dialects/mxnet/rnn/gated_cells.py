@@ -6,10 +6,9 @@ from .. import symbol
 from ..gluon.rnn import gru_cell, other_cells
 from ..gluon.rnn.gated_cell import GatedCell
 from ..initializer import LSTMBias
-from ..ndarray import concatenate
 from ..operators.recurrent import GATE_NAMES
 from ..symbol.symbol import Symbol
-from .base_cell import Arrays, BaseRNNCell, RNNParams
+from .base_cell import BaseRNNCell, RNNParams
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
 
@@ -37,27 +36,6 @@ class _GatedCell(BaseRNNCell):
     def state_info(self) -> list[dict[str, Any]]:
         """Shape, with 0 for the batch size, and layout of each state."""
         return self._formula.state_info()
-
-    def unpack_weights(self, args: Arrays) -> Arrays:
-        """A dict of arrays with one weight for each gate."""
-        args = dict(args)
-        for name in self._variables if len(self._gate_names) > 1 else ():
-            group, _, kind = name.partition("_")
-            joined = args.pop(self._prefix + name)
-            size = joined.shape[0] // len(self._gate_names)
-            for place, gate in enumerate(self._gate_names):
-                part = joined[place * size : (place + 1) * size]
-                args[f"{self._prefix}{group}{gate}_{kind}"] = part.copy()
-        return args
-
-    def pack_weights(self, args: Arrays) -> Arrays:
-        """The reverse of `unpack_weights`."""
-        args = dict(args)
-        for name in self._variables if len(self._gate_names) > 1 else ():
-            group, _, kind = name.partition("_")
-            parts = [args.pop(f"{self._prefix}{group}{gate}_{kind}") for gate in self._gate_names]
-            args[self._prefix + name] = concatenate(parts)
-        return args
 
 
 class RNNCell(_GatedCell):
