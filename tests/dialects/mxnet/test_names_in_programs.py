@@ -280,8 +280,10 @@ def test_embeddings_with_sparse_gradients_change_the_rows_that_were_read(name, o
     np.testing.assert_allclose(embedding.weight.data().asnumpy().ravel()[:6], ROWS[name, options], atol=2e-5)
 
 
-def test_what_programs_take_from_test_utils():
+def test_what_programs_take_from_test_utils(tmp_path):
     utils = mx.test_utils
+    (tmp_path / "data.zip").write_bytes(b"x")
+    assert utils.download("https://example.org/data.zip", dirname=str(tmp_path)) == str(tmp_path / "data.zip")
     assert list(utils.list_gpus()) == list(range(mx.num_gpus()))
     assert utils.default_context() == mx.cpu(0)
     utils.assert_almost_equal(mx.nd.ones(3), np.ones(3) + 1e-6)

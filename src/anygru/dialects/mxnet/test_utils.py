@@ -1,16 +1,26 @@
 """`mx.test_utils`: the GPUs that there are, and comparisons of arrays. Of MXNet 1.9's `mxnet.test_utils`."""
 
+import os
 from typing import Any
 
 import numpy as np
 
 from .context import Context, current_context, num_gpus
+from .gluon import utils
 from .ndarray.ndarray import NDArray
 
 
 def list_gpus() -> range:
     """The numbers of the GPUs."""
     return range(num_gpus())
+
+
+def download(
+    url: str, fname: str | None = None, dirname: str | None = None, overwrite: bool = False, retries: int = 5
+) -> str:
+    """The path of a file that lies there already, as `gluon.utils.download` gives it."""
+    name = fname or url.split("/")[-1]
+    return utils.download(url, os.path.join(dirname, name) if dirname else name, overwrite, retries=retries)
 
 
 def default_context() -> Context:
