@@ -44,7 +44,9 @@ def printed(name):
     lines = re.sub(r"ETA: [\d:]+s?", "ETA", re.sub(r"checkpoint (at|has been saved at) .*/", r"checkpoint \1 ", lines))
     lines = re.sub(r"[\d.]+ (sec|samples/sec)", r"T \1", lines)
     # the last digits of losses depend on the machine
-    record(name, re.sub(r"(\d\.\d{2})\d\d", r"\1", lines).replace("\b", "").replace(" \r", "\r").rstrip(" "))
+    lines = re.sub(r"(\d\.\d{2})\d\d", r"\1", lines).replace("\b", "")
+    # the bar covers what it drew before, whose width is that of the time
+    record(name, re.sub(r" +(?=[\r\n]|$)", "", lines))
 
 
 class Told(paddle.callbacks.Callback):
