@@ -1,6 +1,5 @@
 # make train   set up .venv and run the main job (trains a language model on the Python manual; two to three minutes)
-# make test    set up .venv and run the tests; make test-oldest: with the oldest versions allowed, on Python 3.10 (without
-#              tests of torch.compile: its version 2.10 cannot trace properties of named tuples)
+# make test    set up .venv and run the tests; make test-oldest: with the oldest versions allowed, on Python 3.10
 # make test-gpu    the tests of the backends on a machine with a GPU
 # make lint    ruff (lint and format) and mypy
 # make fuzz    fuzz all readers of files and the native calls for MINUTES=10; findings are left in fuzz-findings
@@ -46,7 +45,7 @@ test-oldest:
 	test -x .venv-oldest/bin/python || $(OLDEST) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --constraint oldest.txt torch numpy
 	.venv-oldest/bin/python -m pip install --constraint oldest.txt --editable ".[test]"
-	.venv-oldest/bin/python -m pytest -n 2 -m "not slow and not gpu and not compiles" --ignore-glob="*triton*" $(ARGS)
+	.venv-oldest/bin/python -m pytest -n 2 -m "not slow and not gpu" --ignore-glob="*triton*" $(ARGS)
 
 lint: $(DEV)
 	@echo "== ruff and mypy"

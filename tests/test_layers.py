@@ -353,7 +353,7 @@ def test_torchs_profiler_shows_a_name() -> None:
 
     def names(call: object) -> str:
         activities = [torch.profiler.ProfilerActivity.CPU]
-        with torch.profiler.profile(activities=activities, acc_events=True) as profile:  # torch 2.10 warns without
+        with torch.profiler.profile(activities=activities, acc_events=True) as profile:
             call()
         return " ".join(event.key for event in profile.key_averages())
 
