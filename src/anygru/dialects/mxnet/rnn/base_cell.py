@@ -131,13 +131,21 @@ class BaseRNNCell:
             merge_outputs: True for one symbol, False for a list, None for whatever is at hand.
         """
         self.reset()
-        states = self.begin_state() if begin_state is None else begin_state
-        sequence = Sequence(length, layout, merge_outputs)
+        return self._unroll(inputs, begin_state, Sequence(length, layout, merge_outputs))
+
+    def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
+        """`unroll` with what it is told of the sequence as one value."""
+        states = self.begin_state() if states is None else states
         outputs: list = []
         for step in sequence.steps(inputs):
             output, states = self(step, states)
             outputs.append(output)
         return in_form(sequence, outputs), states
+
+
+def run(cell: Any, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
+    """Run a cell inside of another, by the `unroll` that users may have overridden."""
+    return cell.unroll(sequence.length, inputs, states, sequence.layout, sequence.merge)
 
 
 def in_form(sequence: Sequence, inputs: Steps) -> Any:

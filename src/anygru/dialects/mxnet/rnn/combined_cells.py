@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 from .. import symbol
 from ..gluon.rnn.sequences import Sequence, Steps
 from ..symbol.symbol import Symbol
-from .base_cell import MODIFIED, Arrays, BaseRNNCell, RNNParams, in_form
+from .base_cell import MODIFIED, Arrays, BaseRNNCell, RNNParams, run
 
 __all__ = ["BidirectionalCell", "SequentialRNNCell"]
 
@@ -85,21 +85,13 @@ class SequentialRNNCell(_Cells):
             following.extend(after)
         return inputs, following
 
-    def unroll(
-        self,
-        length: int,
-        inputs: Steps,
-        begin_state: list | None = None,
-        layout: str = "NTC",
-        merge_outputs: bool | None = None,
-    ) -> tuple[Any, list]:
+    def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
         """Run every cell over the whole sequence, one after the other."""
-        self.reset()
-        states = self.begin_state() if begin_state is None else begin_state
+        states = self.begin_state() if states is None else states
         following: list = []
         for cell, own in zip(self._cells, self._apart(states), strict=True):
-            merge = merge_outputs if cell is self._cells[-1] else None
-            inputs, after = cell.unroll(length, inputs, own, layout, merge)
+            merge = sequence.merge if cell is self._cells[-1] else None
+            inputs, after = run(cell, inputs, own, sequence._replace(merge=merge))
             following.extend(after)
         return inputs, following
 
@@ -124,27 +116,18 @@ class BidirectionalCell(_Cells):
     def __call__(self, inputs: Symbol, states: list) -> NoReturn:
         raise NotImplementedError("Bidirectional cannot be stepped. Please use unroll")
 
-    def unroll(
-        self,
-        length: int,
-        inputs: Steps,
-        begin_state: list | None = None,
-        layout: str = "NTC",
-        merge_outputs: bool | None = None,
-    ) -> tuple[Any, list]:
+    def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
         """Run both over the sequence; outputs are joined along the features, and there are two lists of states."""
-        self.reset()
-        sequence = Sequence(length, layout, False)
         steps = sequence.steps(inputs)
-        own = self._apart(self.begin_state() if begin_state is None else begin_state)
+        own = self._apart(self.begin_state() if states is None else states)
         sides = [(self._cells[0], steps, own[0]), (self._cells[1], steps[::-1], own[1])]
-        results = [cell.unroll(length, values, first, layout, merge_outputs) for cell, values, first in sides]
+        results = [run(cell, values, first, sequence) for cell, values, first in sides]
         (left, left_states), (right, right_states) = results
         merge = isinstance(left, Symbol) and isinstance(right, Symbol)
         if merge:
             right = symbol.reverse(right, axis=sequence.axis)
             return symbol.Concat(left, right, dim=2, name=f"{self._output_prefix}out"), [left_states, right_states]
-        pairs = zip(in_form(sequence, left), in_form(sequence, right)[::-1], strict=True)
+        pairs = zip(sequence.steps(left), sequence.steps(right)[::-1], strict=True)
         outputs = [
             symbol.Concat(one, other, dim=1, name=f"{self._output_prefix}t{place}")
             for place, (one, other) in enumerate(pairs)

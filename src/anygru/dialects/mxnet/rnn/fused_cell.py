@@ -88,22 +88,13 @@ class FusedRNNCell(BaseRNNCell):
     def __call__(self, inputs: Symbol, states: list) -> NoReturn:
         raise NotImplementedError("FusedRNNCell cannot be stepped. Please use unroll")
 
-    def unroll(
-        self,
-        length: int,
-        inputs: Steps,
-        begin_state: list | None = None,
-        layout: str = "NTC",
-        merge_outputs: bool | None = None,
-    ) -> tuple[Any, list]:
+    def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
         """Run the network over a sequence, as `BaseRNNCell.unroll` runs a cell."""
-        self.reset()
-        sequence = Sequence(length, layout, merge_outputs)
         data = sequence.merged(symbol, inputs)
-        if layout == "NTC":
-            warnings.warn("NTC layout detected. Consider using TNC for FusedRNNCell for faster speed", stacklevel=2)
+        if sequence.layout == "NTC":
+            warnings.warn("NTC layout detected. Consider using TNC for FusedRNNCell for faster speed", stacklevel=3)
             data = symbol.swapaxes(data, dim1=0, dim2=1)
-        states = self.begin_state() if begin_state is None else begin_state
+        states = self.begin_state() if states is None else states
         outputs = symbol.RNN(
             data,
             self._parameter,
@@ -117,7 +108,7 @@ class FusedRNNCell(BaseRNNCell):
             name=self._prefix + "rnn",
         )
         outputs, *states = outputs if self._get_next_state else [outputs]
-        if layout == "NTC":
+        if sequence.layout == "NTC":
             outputs = symbol.swapaxes(outputs, dim1=0, dim2=1)
         return in_form(sequence, outputs), states
 

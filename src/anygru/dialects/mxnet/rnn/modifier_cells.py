@@ -6,7 +6,7 @@ from .. import symbol
 from ..base import numeric_types
 from ..gluon.rnn.sequences import Sequence, Steps
 from ..symbol.symbol import Symbol
-from .base_cell import MODIFIED, Arrays, BaseRNNCell, RNNParams, in_form
+from .base_cell import MODIFIED, Arrays, BaseRNNCell, RNNParams, in_form, run
 
 __all__ = ["DropoutCell", "ModifierCell", "ResidualCell", "ZoneoutCell"]
 
@@ -28,19 +28,12 @@ class DropoutCell(BaseRNNCell):
         """Dropout of one step, or of a whole sequence."""
         return (symbol.Dropout(data=inputs, p=self.dropout) if self.dropout > 0 else inputs), states
 
-    def unroll(
-        self,
-        length: int,
-        inputs: Steps,
-        begin_state: list | None = None,
-        layout: str = "NTC",
-        merge_outputs: bool | None = None,
-    ) -> tuple[Any, list]:
+    def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
         """Dropout of a whole sequence at once, where it is one symbol."""
-        inputs = in_form(Sequence(length, layout, merge_outputs), inputs)
+        inputs = in_form(sequence, inputs)
         if isinstance(inputs, Symbol):
             return self(inputs, [])
-        return super().unroll(length, inputs, begin_state, layout, merge_outputs)
+        return super()._unroll(inputs, states, sequence)
 
 
 class ModifierCell(BaseRNNCell):
@@ -123,23 +116,14 @@ class ResidualCell(ModifierCell):
         output, states = self.base_cell(inputs, states)
         return symbol.elemwise_add(output, inputs, name=f"{output.name}_plus_residual"), states
 
-    def unroll(
-        self,
-        length: int,
-        inputs: Steps,
-        begin_state: list | None = None,
-        layout: str = "NTC",
-        merge_outputs: bool | None = None,
-    ) -> tuple[Any, list]:
+    def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
         """Run the cell inside over the sequence, and add."""
-        self.reset()
         self.base_cell._modified = False
         try:
-            outputs, states = self.base_cell.unroll(length, inputs, begin_state, layout, merge_outputs)
+            outputs, states = run(self.base_cell, inputs, states, sequence)
         finally:
             self.base_cell._modified = True
-        sequence = Sequence(length, layout, isinstance(outputs, Symbol))
-        inputs = in_form(sequence, inputs)
+        inputs = in_form(sequence._replace(merge=isinstance(outputs, Symbol)), inputs)
         if isinstance(outputs, Symbol):
             return symbol.elemwise_add(outputs, inputs), states
         return [
