@@ -1,5 +1,6 @@
 # make train   set up .venv and run the main job (trains a language model on the Python manual; two to three minutes)
-# make test    set up .venv and run the tests; make test-oldest: with the oldest versions allowed, on Python 3.10
+# make test    set up .venv and run all tests; PACKAGE=anygru-mxnet: those of one package
+# make test-oldest    the tests with the oldest versions allowed, on Python 3.10
 # make test-gpu    the tests of the backends on a machine with a GPU
 # make lint    ruff (lint and format) and mypy
 # make fuzz    fuzz all readers of files and the native calls for MINUTES=10; findings are left in fuzz-findings
@@ -13,7 +14,12 @@ PIP := $(BIN)/python -m pip
 READY := $(VENV)/.ready
 DEV := $(VENV)/.dev
 ARGS ?=
+PACKAGE ?=
 MINUTES ?= 10
+
+# The packages beside anygru itself; all go into one environment, as links to this folder.
+BESIDE := anygru-paddle anygru-oneflow anygru-mxnet anygru-chainer anygru-lab
+TESTS = $(if $(PACKAGE),packages/$(PACKAGE)/tests)
 
 # Without a GPU torch's build for CPUs will do, which is far smaller: a local version such as 2.13.0+cpu. (macOS has no other.)
 # It comes from where pip is configured to look, indexes or a folder of wheels; where they have none, torch comes as they have it.
@@ -29,22 +35,22 @@ train: $(READY)
 
 test: $(DEV)
 	@echo "== tests"
-	$(BIN)/python -m pytest -n 2 -m "not slow and not gpu" $(ARGS)
+	$(BIN)/python -m pytest -n 2 -m "not slow and not gpu" $(TESTS) $(ARGS)
 
 test-all: $(DEV)
 	@echo "== tests, the slow ones too"
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 2 $(TESTS) $(ARGS)
 
 test-gpu: $(DEV)
 	@echo "== tests of the backends, on a GPU"
 	$(BIN)/python -c "import torch; assert torch.cuda.is_available(), 'torch sees no GPU here'; print(torch.cuda.get_device_name())"
-	$(BIN)/python -m pytest -m "not slow" $(ARGS) tests/backends
+	$(BIN)/python -m pytest -m "not slow" packages/anygru/tests/backends $(ARGS)
 
 test-oldest:
 	@echo "== tests with the oldest versions that are allowed"
 	test -x .venv-oldest/bin/python || $(OLDEST) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --constraint oldest.txt torch numpy
-	.venv-oldest/bin/python -m pip install --constraint oldest.txt --editable ".[test]"
+	.venv-oldest/bin/python -m pip install --constraint oldest.txt --editable "packages/anygru[all,test]" $(foreach each,$(BESIDE),--editable packages/$(each))
 	.venv-oldest/bin/python -m pytest -n 2 -m "not slow and not gpu" --ignore-glob="*triton*" $(ARGS)
 
 lint: $(DEV)
@@ -59,25 +65,25 @@ format: $(DEV)
 
 fuzz: $(DEV)
 	@echo "== fuzzing for $(MINUTES) minutes"
-	$(BIN)/python tests/checkpoints/fuzzing.py --minutes $(MINUTES) $(ARGS)
+	$(BIN)/python packages/anygru/tests/checkpoints/fuzzing.py --minutes $(MINUTES) $(ARGS)
 
 bench: $(READY)
 	$(BIN)/anygru bench $(ARGS)
 
 docs: $(READY)
 	@echo "== sphinx"
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[docs]"
+	$(PIP) install --quiet --constraint constraints.txt --editable "packages/anygru[docs]"
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs build/site
 	@echo "build/site/index.html"
 
 # Both stamps are older than what decides the environment only when there is something to install.
-$(READY) $(DEV): pyproject.toml constraints.txt CMakeLists.txt $(wildcard src/anygru/csrc/*)
+$(READY) $(DEV): constraints.txt $(wildcard packages/*/pyproject.toml packages/anygru/CMakeLists.txt packages/anygru/csrc/*)
 
 $(READY):
-	$(call set_up,.,240 MB to download and 1.1 GB on disk)
+	$(call set_up,all,240 MB to download and 1.1 GB on disk)
 
 $(DEV):
-	$(call set_up,.[dev],2.8 GB on disk with the tools of tests and lint)
+	$(call set_up,dev,2.8 GB on disk with the tools of tests and lint)
 	@touch $(READY)
 
 define set_up
@@ -86,10 +92,10 @@ test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 @$(if $(GPU)$(MACOS),false,$(PIP) install --constraint constraints.txt $(TORCH)+cpu) || \
 { echo "== torch as the index has it$(if $(GPU)$(MACOS),, (some GB; PIP_EXTRA_INDEX_URL can name an index of builds for CPUs))"; \
 $(PIP) install --constraint constraints.txt $(TORCH); }
-@echo "== the package, with its kernels: to compile them takes one to three minutes"
-$(PIP) install --constraint constraints.txt --editable "$(1)"
+@echo "== the packages, with the kernels: to compile them takes one to three minutes"
+$(PIP) install --constraint constraints.txt --editable "packages/anygru[$(1)]" $(foreach each,$(BESIDE),--editable packages/$(each))
 @touch $@
 endef
 
 clean:
-	rm -rf $(VENV) .venv-oldest build dist
+	rm -rf $(VENV) .venv-oldest build dist packages/*/build packages/*/dist

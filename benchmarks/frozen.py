@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from run import SIZES
 
-from anygru.cli.bench import peers, run
-from anygru.cli.bench.measure import Cell
-from anygru.cli.bench.report import machine
+from anygru_lab.bench import peers, run
+from anygru_lab.bench.measure import Cell
+from anygru_lab.bench.report import machine
 
 FLOAT_PEERS = ("torch", "onnxruntime", "openvino")
 

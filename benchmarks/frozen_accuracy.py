@@ -21,10 +21,10 @@ import torch
 from torch import Tensor, nn
 
 import anygru
-from anygru.cli.language_model import corpus
-from anygru.cli.language_model.checkpoint import RunFolder, read_model
-from anygru.cli.language_model.model import LanguageModel
-from anygru.cli.language_model.trainer import Group, Trainer
+from anygru_lab.language_model import corpus
+from anygru_lab.language_model.checkpoint import RunFolder, read_model
+from anygru_lab.language_model.model import LanguageModel
+from anygru_lab.language_model.trainer import Group, Trainer
 
 SIZES = [(16, 32), (64, 128), (32, 256), (128, 64), (8, 16)]
 """(input size, hidden size)"""

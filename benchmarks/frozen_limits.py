@@ -19,7 +19,7 @@ import torch
 from run import SIZES
 
 import anygru
-from anygru.cli.bench.report import machine
+from anygru_lab.bench.report import machine
 
 MANY = tuple(size for size in SIZES if size[1] > 1)
 ONE = tuple(size for size in SIZES if size[1] == 1 and size[0] > 1 and size[3] >= 256)

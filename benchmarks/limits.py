@@ -18,7 +18,7 @@ import torch
 
 import anygru
 from anygru import _native
-from anygru.cli.bench.report import machine
+from anygru_lab.bench.report import machine
 
 KIBIBYTES = (48, 192, 768, 1152, 3072, 6144, 12288, 24576)
 SINGLE_STEPS = ((16, 16), (64, 64), (128, 128), (128, 256), (512, 512), (512, 1024))

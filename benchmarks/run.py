@@ -14,9 +14,9 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
-from anygru.cli.bench import peers, run
-from anygru.cli.bench.measure import Cell
-from anygru.cli.bench.report import Row, machine, read_json, write_json, write_plot
+from anygru_lab.bench import peers, run
+from anygru_lab.bench.measure import Cell
+from anygru_lab.bench.report import Row, machine, read_json, write_json, write_plot
 
 SIZES = [
     (1, 1, 128, 256),

@@ -16,7 +16,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(
+        page
+        for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+        if "{include}" not in page.read_text()
+    ),
+    *sorted(ROOT.glob("packages/*/README.md")),
+]
+
+
+def name_of(page: Path) -> str:
+    """What a page is called: "run.md", "anygru-mxnet" for the first page of a package."""
+    return page.parent.name if page.parent.parent.name == "packages" else page.name
+
 
 _DIALECT = re.compile(r"^\s*(?:import|from) (?:paddle|oneflow|mxnet|chainer)\b", re.MULTILINE)
 _BLOCK = re.compile(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from documents import PAGES, ROOT, Command, Program, checking, contents, difference, matches
+from documents import PAGES, ROOT, Command, Program, checking, contents, difference, matches, name_of
 
 from anygru import dialects
 
@@ -19,7 +19,7 @@ from anygru import dialects
 NOT_RUN = {
     "pip install": "changes the environment of the tests",
     "make ": "installs; test_make_targets looks for the target",
-    "anygru launch --nnodes 2": "needs two machines; tests/cli/test_train_launched.py runs the like on two network namespaces",
+    "anygru launch --nnodes 2": "needs two machines; test_train_launched.py runs it on two network namespaces",
     "anygru run -m paddle.distributed.launch --master": "needs two machines",
 }
 # Options that make a command short enough for a test, by its beginning.
@@ -33,8 +33,8 @@ STARTERS = ("anygru run", "anygru launch")
 # What a page's readers have already, as a program that writes it.
 TRAIN = "from pathlib import Path; Path('train.py').write_text('import sys; print(sys.argv)')"
 PREPARED = {
-    "paddle.md": TRAIN,
-    "mxnet.md": TRAIN,
+    "anygru-paddle": TRAIN,
+    "anygru-mxnet": TRAIN,
     "parallel.md": TRAIN,
     "run.md": TRAIN + "; Path('package').mkdir(); Path('package/train.py').write_text('print(1)')",
     "training.md": """
@@ -134,8 +134,8 @@ def shorter(line: str) -> str:
 
 def prepare(page: Path, folder: Path, forked: Run) -> None:
     """Write the files that a page's commands take for granted, and its programs under their names."""
-    if page.name in PREPARED:
-        forked(PREPARED[page.name], folder, False)
+    if name_of(page) in PREPARED:
+        forked(PREPARED[name_of(page)], folder, False)
     for item in contents(page):
         if isinstance(item, Program):
             (folder / item.name).write_text(item.text)
@@ -146,7 +146,7 @@ def test_example(path: Path, tmp_path: Path, forked: Run) -> None:
     assert forked(path.read_text(), tmp_path, False).strip()
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if contents(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in PAGES if contents(page)], ids=name_of)
 def test_page(page: Path, tmp_path: Path, forked: Run) -> None:
     """The programs and commands of a page, in one folder, since one reads what another wrote."""
     prepare(page, tmp_path, forked)
@@ -161,7 +161,7 @@ def test_page(page: Path, tmp_path: Path, forked: Run) -> None:
 @pytest.mark.parametrize(
     "page",
     [page for page in PAGES if any(item.line.startswith(STARTERS) for item in contents(page))],
-    ids=lambda page: page.name,
+    ids=name_of,
 )
 def test_started(page: Path, tmp_path: Path, forked: Run) -> None:
     """Commands that start programs, as a shell would."""

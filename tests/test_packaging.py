@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+import anygru
+
 ROOT = Path(__file__).resolve().parent.parent
-PROJECT = (ROOT / "pyproject.toml").read_text()  # read by hand: Python 3.10 has no tomllib
+PACKAGES = sorted(ROOT.glob("packages/*/pyproject.toml"))
+PROJECT = (ROOT / "packages/anygru/pyproject.toml").read_text()  # read by hand: Python 3.10 has no tomllib
 HOMEPAGE = re.search(r'^Homepage = "(.*)"$', PROJECT, re.MULTILINE)[1]
 
 
@@ -16,9 +19,14 @@ def floors(text: str, pattern: str) -> dict[str, tuple[int, ...]]:
     return {name: tuple(map(int, [*version.split("."), "0", "0"][:3])) for name, version in found}
 
 
-def dependencies() -> dict[str, tuple[int, ...]]:
-    block = re.search(r"^dependencies = \[$(.*?)^\]$", PROJECT, re.MULTILINE | re.DOTALL)[1]
-    return floors(block, r'^    "([\w-]+)>=([\d.]+)",$')
+def dependencies(*packages: Path) -> dict[str, tuple[int, ...]]:
+    """What packages need beside anygru itself; where several need the same, all must name one floor."""
+    found: dict[str, tuple[int, ...]] = {}
+    for package in packages:
+        block = re.search(r"^dependencies = \[(.*?)\]$", package.read_text(), re.MULTILINE | re.DOTALL)[1]
+        for name, floor in floors(block, r'"([\w-]+)>=([\d.]+)"').items():
+            assert found.setdefault(name, floor) == floor, f"{package}: another floor of {name}"
+    return found
 
 
 def test_links_of_the_readme_work_on_a_package_page() -> None:
@@ -40,18 +48,26 @@ def test_urls_are_one_repository() -> None:
     assert f"homepage: {HOMEPAGE}\n" in (ROOT / "conda/recipe.yaml").read_text()
 
 
+def test_every_package_has_its_licence_and_changelog() -> None:
+    licence = (ROOT / "LICENSE").read_text()
+    for package in PACKAGES:
+        assert (package.parent / "LICENSE").read_text() == licence
+        assert (package.parent / "README.md").is_file()
+        assert (package.parent / "CHANGELOG.md").is_file() or package.parent.name == "anygru"
+
+
 def test_the_oldest_versions_are_the_floors() -> None:
-    assert floors((ROOT / "oldest.txt").read_text(), r"^([\w-]+)==([\d.]+)$") == dependencies()
+    assert floors((ROOT / "oldest.txt").read_text(), r"^([\w-]+)==([\d.]+)$") == dependencies(*PACKAGES)
 
 
 def test_the_recipe_asks_for_what_the_project_asks_for() -> None:
     recipe = (ROOT / "conda/recipe.yaml").read_text()
     run = floors(recipe[recipe.index("  run:") :], r"^    - ([\w-]+) >=([\d.]+)$")
-    names = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
+    names = {"pytorch": "torch"}
     found = {names.get(name, name): version for name, version in run.items()}
     assert found.pop("python") == (3, 10, 0)
-    assert found == dependencies()
-    assert re.search(r'version: "(.*)"', recipe)[1] == re.search(r'^version = "(.*)"$', PROJECT, re.MULTILINE)[1]
+    assert found == dependencies(ROOT / "packages/anygru/pyproject.toml")
+    assert re.search(r'version: "(.*)"', recipe)[1] == anygru.__version__
 
 
 @pytest.mark.parametrize("workflow", sorted((ROOT / ".github/workflows").glob("*.yml")), ids=lambda path: path.name)

@@ -11,14 +11,15 @@ from anygru.checkpoints import format_module
 from anygru.cli import COMMANDS, main
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "src" / "anygru"
+PACKAGE = ROOT / "packages/anygru/src/anygru"
 PAGES = [ROOT / "docs" / name for name in ("api.md", "api-modules.md")]
 MODULES = (*anygru._MODULES, "onnx")
 
 
 def defined(module: str) -> set[str]:
     """The public functions and classes that a module defines, and the names that it takes over as `X as X`."""
-    path = PACKAGE / f"{module}.py" if (PACKAGE / f"{module}.py").exists() else PACKAGE / module / "__init__.py"
+    place = PACKAGE / anygru._MODULES.get(module, module).replace(".", "/")
+    path = place.with_suffix(".py") if place.with_suffix(".py").exists() else place / "__init__.py"
     found = set()
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -49,7 +50,11 @@ def test_every_public_name_is_in_the_api_reference() -> None:
 
 
 def test_every_variable_is_in_the_table() -> None:
-    sources = [*PACKAGE.rglob("*.py"), ROOT / "src/anygru/csrc/dispatch.cpp", ROOT / "tests/backends/test_agreement.py"]
+    sources = [
+        *PACKAGE.rglob("*.py"),
+        ROOT / "packages/anygru/csrc/dispatch.cpp",
+        ROOT / "packages/anygru/tests/backends/test_agreement.py",
+    ]
     read = {name for path in sources for name in re.findall(r'"(ANYGRU_[A-Z_]+)"', path.read_text())}
     listed = set(re.findall(r"^\| `(ANYGRU_\w+)` \|", (ROOT / "docs/reference.md").read_text(), re.MULTILINE))
     assert read == listed
@@ -59,7 +64,7 @@ def test_only_listed_c_sources_read_variables() -> None:
     """What the test above takes for granted."""
     sources = {
         path.name
-        for path in (PACKAGE / "csrc").iterdir()
+        for path in (PACKAGE.parents[1] / "csrc").iterdir()
         if path.suffix in (".cpp", ".hpp") and "getenv" in path.read_text()
     }
     assert sources == {"dispatch.cpp"}

@@ -7,7 +7,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
-from anygru.dialects._hook.names import FOLDER, names
+from anygru.dialects.names import FOLDER, names
 
 HEAD = ("Name", "Here", "Why not, and what to use instead")
 

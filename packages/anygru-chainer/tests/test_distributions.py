@@ -1,0 +1,53 @@
+"""Distributions against torch's."""
+
+import numpy as np
+import pytest
+import torch
+
+import anygru_chainer as chainer
+import anygru_chainer.distributions as D
+
+R = np.random.RandomState(0)
+LOC, LOG_SCALE, X = (R.randn(3, 4).astype("f") for _ in range(3))
+NORMAL = D.Normal(LOC, log_scale=LOG_SCALE)
+TORCH_NORMAL = torch.distributions.Normal(torch.from_numpy(LOC), torch.from_numpy(LOG_SCALE).exp())
+BITS = (X > 0).astype("f")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (NORMAL.log_prob(X), TORCH_NORMAL.log_prob(torch.from_numpy(X))),
+        (NORMAL.prob(X), TORCH_NORMAL.log_prob(torch.from_numpy(X)).exp()),
+        (NORMAL.cdf(X), TORCH_NORMAL.cdf(torch.from_numpy(X))),
+        (NORMAL.entropy, TORCH_NORMAL.entropy()),
+        (
+            D.Bernoulli(logit=LOC).log_prob(BITS),
+            torch.distributions.Bernoulli(logits=torch.from_numpy(LOC)).log_prob(torch.from_numpy(BITS)),
+        ),
+        (D.Independent(NORMAL).log_prob(X), TORCH_NORMAL.log_prob(torch.from_numpy(X)).sum(1)),
+        (
+            chainer.kl_divergence(NORMAL, D.Normal(X, np.full((3, 4), 2, "f"))),
+            torch.distributions.kl_divergence(TORCH_NORMAL, torch.distributions.Normal(torch.from_numpy(X), 2)),
+        ),
+    ],
+)
+def test_distributions_are_torchs(ours, theirs):
+    np.testing.assert_allclose(ours.array, theirs.numpy(), rtol=2e-5, atol=1e-6)
+
+
+def test_samples_are_drawn_from_numpys_generator():
+    np.random.seed(1)
+    expected = LOC + np.exp(LOG_SCALE) * np.random.standard_normal((2, 3, 4)).astype("f")
+    np.random.seed(1)
+    np.testing.assert_allclose(NORMAL.sample((2,)).array, expected, rtol=1e-5)
+    assert D.Independent(NORMAL).sample(5).shape == (5, 3, 4)
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match=r"Either `scale` or `log_scale` \(not both\)"):
+        D.Normal(LOC)
+    with pytest.raises(ValueError, match="Event shapes do not match"):
+        chainer.kl_divergence(D.Independent(NORMAL), D.Independent(NORMAL, 2))
+    with pytest.raises(NotImplementedError):
+        chainer.Distribution().cdf(0)

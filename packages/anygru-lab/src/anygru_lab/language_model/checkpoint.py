@@ -1,0 +1,358 @@
+"""The files of a run, always one consistent set.
+
+    checkpoint.json                    how far the run is, its options, and the names of the other two
+    state-00000400-<hash>.safetensors  weights, moments of the optimizer, lanes, random state, history
+    model-00000300-<hash>.safetensors  the weights that were best on the held-out documents
+    checkpoint-00000300.json           with --keep 2 and more: the same for an older checkpoint, with files of its own
+
+The tensor files are named by their contents and written first; renaming `checkpoint.json` into place is the one
+instant at which a new set takes over from the old one, whose files are removed only then. A kill at any other instant
+leaves the old set whole (and perhaps an orphan, which the next save removes). Sizes and digests in the JSON, and a
+digest of the JSON itself, tell a damaged file from a good one before anything is used.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+from torch import Tensor
+
+from anygru.errors import CheckpointError
+from anygru.extend import Budget, UsageError, open_bytes, open_for_replace, open_regular, parse_json, shown
+
+from . import options as options_module
+from .model import Shape
+from .options import Options
+
+INDEX = "checkpoint.json"
+_OLDER = "checkpoint-*.json"  # the index of an older checkpoint, by its step
+_FILE_NAME = re.compile(r"(?:state|model)-\d{8,19}-[0-9a-f]{12}\.safetensors", re.ASCII)
+FORMAT = "anygru train, 1"
+PREVIOUS = "previous"
+# Temporary files that a kill during a write leaves behind.
+_UNFINISHED = (".*.safetensors.*.tmp", f".{INDEX}.*.tmp", f".{_OLDER}.*.tmp", ".loss.*.tmp", "..writable.*.tmp")
+SHAPE = "anygru language model"  # key of the model's sizes in the metadata of its file
+
+
+@dataclass(frozen=True)
+class TensorFile:
+    """A safetensors file as the index knows it."""
+
+    file: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best model so far: after which step, how good on the held-out documents, and its file."""
+
+    step: int
+    bits_per_byte: float
+    file: TensorFile
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The part of a checkpoint that goes into the JSON."""
+
+    step: int
+    steps: int
+    every: int
+    seconds: float  # spent in training, over all resumptions
+    options: Options
+    texts: tuple[str, ...]
+    corpus: str  # digest of the documents
+    best: Best | None = None
+    state: TensorFile | None = None
+    val_texts: tuple[str, ...] = ()
+
+    @property
+    def finished(self) -> bool:
+        return self.step >= self.steps
+
+    def files(self) -> list[TensorFile]:
+        """The tensor files of the checkpoint."""
+        return [entry for entry in (self.state, self.best.file if self.best else None) if entry is not None]
+
+
+class RunFolder:
+    """The folder of one run. Only one process writes into it at a time."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def prepare(self) -> None:
+        """Create the folder if need be; UsageError if nothing can be written there."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with open_for_replace(self.path / ".writable"):
+                pass
+            (self.path / ".writable").unlink()
+        except OSError as error:
+            raise UsageError(f"cannot write into {str(self.path)!r}: {error.strerror or error}") from None
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other trainings out of the folder. The system lifts the lock when the process ends, however it ends."""
+        try:
+            import fcntl
+        except ImportError:  # Windows: nothing locks the folder there
+            yield
+            return
+        with open(self.path / ".lock", "w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise UsageError(f"another training is writing into {str(self.path)!r}") from None
+            yield
+
+    def holds_a_run(self) -> bool:
+        """Return whether there is an index, damaged or not."""
+        return (self.path / INDEX).exists()
+
+    def read(self) -> Progress | None:
+        """Return the index, or None if there is no run. Raises CheckpointError if it is damaged."""
+        return self._read_index(self.path / INDEX)
+
+    def read_or_fall_back(self) -> tuple[Progress | None, str | None]:
+        """Return the newest checkpoint that is whole, and what is wrong with a newer one, if there is a newer one.
+
+        The older index takes the place of the damaged one.
+
+        Raises:
+            CheckpointError: the newest checkpoint is damaged, and no older one is whole.
+        """
+        older = self._older_indices()
+        try:
+            progress = self.read()
+            if progress is not None and older:
+                self._check(progress)
+            return progress, None
+        except CheckpointError as damage:
+            for path in older:
+                with contextlib.suppress(CheckpointError):
+                    progress = self._read_index(path)
+                    if progress is not None:
+                        self._check(progress)
+                        with open_for_replace(self.path / INDEX) as out:
+                            out.write(path.read_bytes())
+                        return progress, str(damage)
+            raise
+
+    def _older_indices(self) -> list[Path]:
+        """The indices that `--keep` keeps, newest first."""
+        return sorted((path for path in self.path.glob(_OLDER) if path.stem[-8:].isdecimal()), reverse=True)
+
+    def _check(self, progress: Progress) -> None:
+        """Raises CheckpointError unless every file of a checkpoint is what was written."""
+        for entry in progress.files():
+            self.read_tensors(entry)
+
+    def _read_index(self, path: Path) -> Progress | None:
+        if not path.exists():
+            return None
+        budget = Budget(path)
+        text = open_bytes(path, budget)
+        try:
+            return _from_json(parse_json(text, budget))
+        except CheckpointError:
+            raise
+        except (ValueError, TypeError, KeyError) as error:
+            raise CheckpointError(f"{path} is damaged: {error}") from None
+
+    def read_tensors(self, entry: TensorFile) -> dict[str, Tensor]:
+        """Return the tensors of a file in the index. Raises CheckpointError if size or digest differ."""
+        path = self.path / entry.file
+        data = _read(path)
+        if len(data) != entry.bytes:
+            raise CheckpointError(f"{path} is damaged: it has {len(data)} bytes, {INDEX} says {entry.bytes}")
+        if hashlib.sha256(data).hexdigest() != entry.sha256:
+            raise CheckpointError(f"{path} is damaged: its digest is not the one in {INDEX}")
+        return _tensors(path, data)
+
+    def save(
+        self, progress: Progress, tensors: Mapping[str, Tensor], best_weights: Mapping[str, Tensor] | None = None
+    ) -> Progress:
+        """Write a checkpoint and remove what it replaces.
+
+        Args:
+            progress: its `state` is set here, and with `best_weights` the file of its `best`, too.
+            tensors: the state of the training.
+            best_weights: the weights of the model if they are the best so far; else the old best file stays.
+
+        Returns:
+            The progress as written.
+        """
+        changes: dict[str, Any] = {"state": self._write("state", progress.step, tensors, {})}
+        if best_weights is not None and progress.best is not None:
+            shape = json.dumps(asdict(Shape.of(progress.options)))
+            file = self._write("model", progress.best.step, best_weights, {SHAPE: shape})
+            changes["best"] = Best(progress.best.step, progress.best.bits_per_byte, file)
+        progress = dataclasses.replace(progress, **changes)
+        if progress.options.keep > 1:
+            self._set_index_aside()
+        with open_for_replace(self.path / INDEX, "w") as out:
+            json.dump(_to_json(progress), out, indent=1)
+        self._remove_all_but(progress)
+        return progress
+
+    def _write(self, kind: str, step: int, tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> TensorFile:
+        whole = {name: tensor.contiguous() for name, tensor in tensors.items()}
+        data = safetensors.torch.save(whole, metadata=metadata)
+        fingerprint = hashlib.sha256(data).hexdigest()
+        name = f"{kind}-{step:08d}-{fingerprint[:12]}.safetensors"
+        with open_for_replace(self.path / name) as out:
+            out.write(data)
+        return TensorFile(name, len(data), fingerprint)
+
+    def _set_index_aside(self) -> None:
+        """Copy the index to the name that it has as an older one; its tensor files stay where they are."""
+        with contextlib.suppress(CheckpointError):  # a damaged one is nothing to fall back on
+            old = self.read()
+            if old is not None:
+                with open_for_replace(self.path / _OLDER.replace("*", f"{old.step:08d}")) as out:
+                    out.write((self.path / INDEX).read_bytes())
+
+    def _remove_all_but(self, progress: Progress) -> None:
+        kept = [progress]
+        for path in self._older_indices():
+            old = None
+            with contextlib.suppress(CheckpointError):
+                old = self._read_index(path)
+            if old is not None and old.step < progress.step and len(kept) < progress.options.keep:
+                kept.append(old)
+            else:
+                path.unlink(missing_ok=True)
+        wanted = {entry.file for each in kept for entry in each.files()}
+        for pattern in ("state-*.safetensors", "model-*.safetensors", *_UNFINISHED):
+            for path in self.path.glob(pattern):
+                if path.name not in wanted:
+                    path.unlink(missing_ok=True)
+
+    def set_aside(self) -> None:
+        """Move the run, if there is one, into the folder `previous`, which is emptied first."""
+        if not self.holds_a_run():
+            return
+        previous = self.path / PREVIOUS
+        shutil.rmtree(previous, ignore_errors=True)
+        previous.mkdir()
+        # The index goes first: without it the tensor files are orphans, not a run.
+        for path in [
+            self.path / INDEX,
+            *self._older_indices(),
+            *self.path.glob("*.safetensors"),
+            *self.path.glob("loss.*"),
+        ]:
+            os.replace(path, previous / path.name)
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[Shape, dict[str, Tensor]]:
+    """The model of a run: its folder, its checkpoint.json, or the file of the weights itself.
+
+    Raises:
+        UsageError: there is no such file, or the run has no model yet.
+        CheckpointError: the file is damaged, or not one of these.
+    """
+    given = Path(path)
+    if given.is_dir() or given.name == INDEX:
+        folder = RunFolder(given if given.is_dir() else given.parent)
+        progress = folder.read()
+        if progress is None:
+            raise UsageError(f"{str(folder.path)!r} holds no run of `anygru train`")
+        if progress.best is None:
+            raise UsageError(f"the run in {str(folder.path)!r} has no model yet")
+        folder.read_tensors(progress.best.file)  # compares the digest
+        given = folder.path / progress.best.file.file
+    elif not given.exists():
+        raise UsageError(f"there is no file {str(given)!r}")
+    data = _read(given)
+    tensors = _tensors(given, data)
+    try:
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        return Shape.from_json(json.loads(header["__metadata__"][SHAPE])), tensors
+    except (KeyError, ValueError) as error:
+        raise CheckpointError(f"{given} is not a model of `anygru train`: {_words(error)}") from None
+
+
+def _read(path: Path) -> bytes:
+    with open_regular(path) as file:
+        return file.read()
+
+
+def _tensors(path: Path, data: bytes) -> dict[str, Tensor]:
+    try:
+        return safetensors.torch.load(data)
+    except (safetensors.SafetensorError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{path} is damaged or no safetensors file: {_words(error)}") from None
+
+
+def _to_json(progress: Progress) -> dict[str, Any]:
+    lists = {"texts": list(progress.texts), "val_texts": list(progress.val_texts)}
+    contents = {"format": FORMAT, **asdict(progress), **lists}
+    return {**contents, "digest": _digest(contents)}
+
+
+def _from_json(stored: Any) -> Progress:
+    """Parse what `_to_json` wrote; ValueError, TypeError or KeyError for anything else."""
+    if not isinstance(stored, dict) or stored.pop("format", None) != FORMAT:
+        raise ValueError(f"it is not in the format {FORMAT!r}")
+    if stored.pop("digest", None) != _digest({"format": FORMAT, **stored}):
+        raise ValueError("its contents do not match its digest")
+    best, state = stored.pop("best"), _tensor_file(stored.pop("state"))
+    options, texts, val_texts = stored.pop("options"), stored.pop("texts"), stored.pop("val_texts", [])
+    kinds = {"step": int, "steps": int, "every": int, "seconds": float, "corpus": str}
+    if stored.keys() != kinds.keys() or not all(_is_a(stored[name], kind) for name, kind in kinds.items()):
+        raise ValueError(f"expected the values {', '.join(kinds)}, each of its type")
+    if not isinstance(options, dict) or not _are_paths(texts) or not _are_paths(val_texts):
+        raise ValueError("the options must be an object and the texts a list of paths")
+    if best is not None:
+        if not isinstance(best, dict) or not _is_a(best["step"], int) or not _is_a(best["bits_per_byte"], float):
+            raise ValueError("the best model must have a step and bits per byte")
+        best = Best(best["step"], best["bits_per_byte"], _tensor_file(best["file"]))
+    parsed = options_module.from_json(options)
+    return Progress(options=parsed, texts=tuple(texts), val_texts=tuple(val_texts), best=best, state=state, **stored)
+
+
+def _are_paths(stored: Any) -> bool:
+    return isinstance(stored, list) and all(isinstance(path, str) for path in stored)
+
+
+def _tensor_file(stored: Any) -> TensorFile:
+    """An entry for a file; only a name that this program gives, so that it cannot lead out of the folder."""
+    if not isinstance(stored, dict) or stored.keys() != {"file", "bytes", "sha256"}:
+        raise ValueError("a file must have a name, a size and a digest")
+    name, size, digest = stored["file"], stored["bytes"], stored["sha256"]
+    if (
+        not isinstance(name, str)
+        or not _FILE_NAME.fullmatch(name)
+        or not _is_a(size, int)
+        or not isinstance(digest, str)
+    ):
+        raise ValueError(f"the file {shown(name)} is none of a run, or its size or digest are none")
+    return TensorFile(name, size, digest)
+
+
+def _is_a(value: Any, kind: type) -> bool:
+    """Whether a value is a number from 0 on, or a text; JSON writes 2.0 as 2.0, so a float may not be an integer."""
+    if isinstance(value, bool) or not isinstance(value, kind):
+        return False
+    return not isinstance(value, int | float) or 0 <= value < 1 << 62
+
+
+def _digest(contents: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
+
+
+def _words(error: Exception) -> str:
+    return f"no {error}" if isinstance(error, KeyError) else str(error)

@@ -1,0 +1,136 @@
+"""anygru bench: what it compares, what it writes, what it refuses."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import runpy
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import torch
+
+from anygru.cli import main
+from anygru_lab.bench.measure import GPU_WORKER, WORKER, Cell, Runner, Timing, compare
+from anygru_lab.bench.report import Row, print_rows, read_json
+
+
+def test_it_compares_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    times, picture = tmp_path / "times.json", tmp_path / "times.png"
+    sizes = ["--hidden", "9", "--batch", "2", "--steps", "5", "--layers", "2"]
+    options = [*sizes, "--bidirectional", "--train", "--rounds", "1", "--seconds", "0.01"]
+    assert main(["bench", *options, "--json", str(times), "--plot", str(picture)]) == 0
+    shown = capsys.readouterr().out
+    assert "T=5 B=2 I=9 H=9 L=2 bidirectional" in shown
+    (row,) = read_json(times)
+    assert row.cell == Cell(5, 2, 9, 9, 2, True, True)
+    assert {"anygru", "torch"} <= set(row.timed)
+    assert row.limit is not None
+    assert json.loads(times.read_text())["machine"]["instruction set"]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_title_stays_whole_above_a_narrow_table(capsys: pytest.CaptureFixture[str]) -> None:
+    cell = Cell(5, 2, 9, 9, 2, True, True)
+    print_rows([Row(cell, {"torch": Timing("2", [1e-3])}, {})])
+    assert "T=5 B=2 I=9 H=9 L=2 bidirectional, forward and backward\n" in capsys.readouterr().out
+
+
+def test_the_ragged_batch_runs() -> None:
+    cell = Cell(6, 3, 4, 5, train=True, lengths=(6, 2, 1))
+    results, _ = compare(cell, {"anygru": sys.executable, "torch": sys.executable}, 1, rounds=1, seconds=0.01)
+    assert all(timing.error is None and timing.times for timing in results.values()), results
+
+
+def test_frozen_layers_run_beside_peers_that_round() -> None:
+    peers = dict.fromkeys(("anygru", "torch", "torch_int8"), sys.executable)
+    results, _ = compare(Cell(3, 2, 16, 16, frozen="int8"), peers, 1, rounds=1, seconds=0.01)
+    assert all(timing.error is None and timing.times for timing in results.values()), results
+    assert Row(Cell(3, 2, 16, 16, frozen="int8"), results, {"gflops": 1.0, "gbytes": 1.0}).limit is None
+
+
+def test_another_output_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = Runner.ask
+
+    def wrong(self: Runner, request: dict) -> dict:
+        answer = ask(self, request)
+        if self.name == "torch" and "output" in answer:
+            answer["output"][3] += 0.01
+        return answer
+
+    monkeypatch.setattr(Runner, "ask", wrong)
+    results, _ = compare(Cell(3, 1, 4, 5), {"anygru": sys.executable, "torch": sys.executable}, 1, 1, 0.01)
+    assert results["torch"].error == "its output is another one"
+    assert not results["torch"].times
+
+
+def test_a_machine_on_which_a_call_takes_longer_than_the_time_for_all_has_limits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seconds = itertools.count()
+    worker = runpy.run_path(str(WORKER))
+    monkeypatch.setattr(worker["time"], "perf_counter", lambda: float(next(seconds)))
+    limits = worker["limit"](4096, 1)
+    assert limits["gflops"] == pytest.approx(2 * 1024**3 / 1e9)
+    assert limits["gbytes"] > 0
+
+
+def test_the_ratio_is_to_the_fastest_peer() -> None:
+    timings = {"anygru": Timing(times=[2.0]), "torch": Timing(times=[9.0]), "openvino": Timing(times=[5.0])}
+    timings["onnxruntime"] = Timing(error="not here")
+    assert Row(Cell(1, 1, 1, 1), timings, {}).ratio == 2.5
+
+
+def test_flops_count_every_product() -> None:
+    assert Cell(2, 3, 4, 5).flops == 2 * 2 * 3 * 15 * (4 + 5)
+    assert Cell(2, 3, 4, 5, 2, True, True).flops == 3 * 2 * 6 * 2 * (15 * 9 + 15 * 15)
+
+
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_the_runners_for_gpus_compute_the_same(reset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the CPU, where they can be called as well; only the events that time them need a GPU."""
+    monkeypatch.syspath_prepend(str(GPU_WORKER.parent))
+    runners = runpy.run_path(str(GPU_WORKER))["RUNNERS"]
+    monkeypatch.setattr(torch.backends.cudnn, "enabled", True)
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    cell = asdict(Cell(3, 2, 4, 5, 2, True, True, reset=reset))
+    expected = runners["reference"](cell)[0]()
+    torch.testing.assert_close(runners["anygru"](cell)[0](), expected)
+    if reset == "after":
+        torch.testing.assert_close(runners["torch"](cell)[0](), expected)
+    else:
+        with pytest.raises(NotImplementedError, match="reset='after' only"):
+            runners["torch"](cell)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--device", "cuda"]) == 2
+    assert "--device cuda needs a GPU, and torch sees none" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--hidden", "0"], "--hidden must be at least 1"),
+        (["--threads", "0"], "--threads must be at least 1"),
+        (["--peer", "paddle"], "--peer must be NAME=PYTHON"),
+        (["--peer", "caffe=/bin/sh"], "--peer must be NAME=PYTHON"),
+        (["--peer", "paddle=/no/such/python"], "existing interpreter"),
+        (["--dtype", "bfloat16"], "--dtype goes with --device cuda"),
+        (["--device", "cuda", "--weights", "int8"], "--weights goes with --device cpu"),
+        (["--seconds", "nan"], "--seconds must be more than 0 and finite, got nan"),
+        (["--json", "/no/such/folder/x.json"], "--json must be a file in a folder that exists"),
+        (["--plot", "x.txt"], "--plot must end in .png or .svg, got 'x.txt'"),
+    ],
+)
+def test_refusals_are_one_line_before_anything_is_measured(
+    arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("anygru_lab.bench.run", None)
+    assert main(["bench", *arguments]) == 2
+    message = capsys.readouterr().err
+    assert words in message
+    assert message.count("\n") == 1

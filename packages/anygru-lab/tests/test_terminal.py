@@ -1,0 +1,181 @@
+"""What a terminal sees: narrow ones, hostile names, pipes in the place of files, and answers that do not wait for torch."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from anygru.checkpoints import save_checkpoint
+from anygru.cli import COMMANDS, main
+from anygru.cli.terminal import count
+from anygru_lab.bench.measure import Cell, Timing
+from anygru_lab.bench.report import Row, print_rows
+
+DATA = Path(__file__).resolve().parents[2] / "anygru/tests/checkpoints/data"
+HOSTILE = "a\x1b[31m\n\u202eb"
+ESCAPED = "a\\x1b[31m\\n\\u202eb"
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_fits_40_columns(name, narrow, capsys):
+    with pytest.raises(SystemExit):
+        main([name, "--help"] if name else ["--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 40
+    assert lines[0].startswith(f"usage: anygru {name}".rstrip())
+
+
+def test_a_tree_is_wrapped_and_not_cut(narrow, anygru, tmp_path):
+    file = tmp_path / "x.safetensors"
+    save_checkpoint({"layer." + "long" * 15: torch.ones(3, 2)}, file)
+    out = anygru("inspect", file).out
+    assert max(map(len, out.splitlines())) <= 40
+    assert "long" * 15 in "".join(line.strip("│├└─ ") for line in out.splitlines())
+    assert "[3 x 2]  float32  24 B" in " ".join(out.replace("│", " ").split()).replace("] float32 ", "]  float32  ")
+
+
+def test_a_pipe_has_no_width(anygru, tmp_path, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    file = tmp_path / "x.safetensors"
+    save_checkpoint({"layer." + "long" * 50: torch.ones(3, 2)}, file)
+    assert "long" * 50 + "  [3 x 2]  float32  24 B\n" in anygru("inspect", file).out
+
+
+def test_the_table_of_bench_fits_40_columns(narrow, capsys):
+    names = ("anygru", "onnxruntime", "openvino_default")
+    timings = {name: Timing("1.2.3", [0.12345 * place]) for place, name in enumerate(names, 1)}
+    print_rows([Row(Cell(100, 32, 64, 64), timings | {"torch": Timing(error=f"no [bold] {HOSTILE}")}, {})])
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 40
+    assert "onnxruntime 246.900 0 % " in out
+    assert "openvino_de" in out
+    assert "\nfault" in out
+    assert f"torch: no [bold] {ESCAPED}" in out
+    assert "…" not in out
+
+
+def test_numbers_have_their_nouns(anygru, tmp_path):
+    assert [count(number, "document") for number in (0, 1, 2, 1000)] == [
+        "0 documents",
+        "1 document",
+        "2 documents",
+        "1,000 documents",
+    ]
+    file = tmp_path / "x.safetensors"
+    save_checkpoint({"a": torch.ones(1)}, file)
+    assert "\n1 tensor, 1 number, 4 B\n" in anygru("inspect", file).out
+    assert "\n1 other tensor kept unchanged" in anygru("convert", file, tmp_path / "x.npz").out
+
+
+def test_names_in_errors_cannot_steer_the_terminal(anygru, tmp_path):
+    file = tmp_path / HOSTILE
+    for command in ("inspect", "sample", "train", "forecast"):
+        result = anygru(command, file)
+        assert result.status == 2
+        assert ESCAPED in result.error
+        assert result.error.count("\n") == 1
+        assert result.error.rstrip("\n").isprintable()
+    save_checkpoint({HOSTILE: torch.ones(2)}, tmp_path / "x.safetensors")
+    result = anygru("convert", tmp_path / "x.safetensors", tmp_path / "x.npz", "--transpose", HOSTILE)
+    assert result.status == 2
+    assert ESCAPED in result.error
+    table = tmp_path / "x.csv"  # 電力 and ESC are not in Matplotlib's font, and $ must not begin a formula
+    table.write_text('t,"a\x1b[31m電力 $\\x"\n' + "".join(f"{step},{step % 2}\n" for step in range(40)))
+    out = anygru("forecast", table, "--season", 2, "--folds", 1, "--steps", 1, "--out", tmp_path / "out").out
+    assert "channels a\\x1b[31m電力 $\\x;" in out
+
+
+@pytest.fixture
+def fifo(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    return tmp_path / "fifo"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are FIFOs on Unix only")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["inspect", "FIFO"],
+        ["convert", "FIFO", "x.npz"],
+        ["convert", DATA / "chainer/model.npz", "x.npz", "--map", "FIFO"],
+        ["convert", DATA / "chainer/model.npz", "x.h5", "--like", "FIFO"],
+        ["sample", "FIFO"],
+        ["forecast", "FIFO"],
+        ["train", "FIFO"],
+        ["train", "--val-file", "FIFO"],
+        ["train", "--init-from", "FIFO"],
+        ["train", "--evaluate", "FIFO"],
+    ],
+    ids=lambda arguments: " ".join(word for word in map(str, arguments) if "/" not in word),
+)
+def test_a_fifo_is_refused(arguments, fifo, anygru, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = anygru(*(fifo if word == "FIFO" else word for word in arguments))
+    assert result.status == 2
+    assert "fifo: cannot be read: it is not a regular file" in result.error
+
+
+@pytest.fixture
+def piped(monkeypatch):
+    def set_input(content):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    return set_input
+
+
+def test_standard_input_is_a_file_too(anygru, piped, tmp_path, finished):
+    content = (DATA / "mxnet/plain.params").read_bytes()
+    piped(content)
+    expected = anygru("inspect", DATA / "mxnet/plain.params").out.splitlines()[1:]
+    assert anygru("inspect", "-").out.splitlines()[1:] == expected
+    piped(content)
+    assert anygru("convert", "-", tmp_path / "x.npz").status == 0
+    assert "chainer.links.NStepGRU" in anygru("inspect", tmp_path / "x.npz").out
+    piped(b"")
+    assert "standard-input" in anygru("inspect", "-").error
+    piped(b"ten green ")
+    assert anygru("sample", finished, "--prompt", "-", "--length", 3).out.startswith("ten green ")
+    piped("".join(["t,x\n", *(f"{step},{step % 3}\n" for step in range(60))]).encode())
+    options = ["--season", 3, "--folds", 1, "--steps", 1, "--out", tmp_path / "out"]
+    assert "1 series of 60 steps" in anygru("forecast", "-", *options).out
+    piped(b"")
+    assert "cannot read '-'" in anygru("forecast", "-").error
+
+
+def test_bench_refuses_more_threads_than_cpus_at_once(anygru):
+    result = anygru("bench", "--threads", 100_000)
+    assert result.status == 2
+    assert "--threads must be at most" in result.error
+
+
+def test_torch_is_not_imported_for_help_or_a_missing_file():
+    """Torch takes seconds; an answer that does not need it must not wait for it."""
+    program = """
+import contextlib, io, sys
+from anygru.cli import main
+for line in sys.stdin.read().splitlines():
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as error:
+        try:
+            status = main(line.split())
+        except SystemExit as end:
+            status = end.code
+    print(line, status, "torch" in sys.modules, "no file" in error.getvalue() or "No such file" in error.getvalue())
+"""
+    asking = ["--help", "-V", "help sample", "train --help", "bench --help", "inspect --help", "convert --help"]
+    missing = ["inspect NO", "convert NO x.npz", "sample NO", "forecast NO", "train NO", "train --val-file NO"]
+    missing += ["train --init-from NO", "train --evaluate NO", "bench --threads 100000"]
+    result = subprocess.run(
+        [sys.executable, "-c", program], input="\n".join(asking + missing), capture_output=True, text=True, check=True
+    )
+    expected = [f"{line} 0 False False" for line in asking]
+    expected += [f"{line} 2 False {line.endswith('NO') or 'NO ' in line}" for line in missing]
+    assert result.stdout.splitlines() == expected

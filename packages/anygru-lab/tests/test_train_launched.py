@@ -1,0 +1,169 @@
+"""`anygru train` as a process of a launched job: on one machine, and on two hosts whose wire can be cut."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from cli.command_line import TINY
+from test_train import losses
+
+from anygru_lab.language_model.checkpoint import RunFolder
+
+OPTIONS = [*TINY, "--no-xz", "--every", "20"]
+KILLED = Path(__file__).with_name("killed_once.py")
+
+
+def launched(arguments, *options, cwd, program=("-m", "anygru")):
+    command = [sys.executable, "-m", "anygru", "launch", *options, *program, "train", *arguments]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=cwd, env=environment
+    )
+
+
+def test_a_launched_training_is_that_of_nproc_and_survives_a_killed_worker(train, text, tmp_path):
+    options = ["--steps", 60, "--dropout", 0.3, "--layers", 2]
+    jobs = ["--nproc-per-node", 2, "--max-restarts", 2]
+    process = launched([text, *OPTIONS, *options, "--out", "run"], *jobs, cwd=tmp_path, program=[KILLED])
+    output, _ = process.communicate(timeout=600)
+    assert process.returncode == 0, output
+    assert "going on from step 20 of 60" in output
+    assert "sample at temperature" in output
+    from cli.command_line import start
+
+    whole = start("train", text, *OPTIONS, *options, "--nproc", 2, "--out", tmp_path / "whole")
+    _, error = whole.communicate(timeout=600)
+    assert whole.returncode == 0, error
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--nproc", 2], "--nproc is for one machine without a launcher"),
+        (["--batch", 1], "--batch 1 is less than the 2 processes"),
+        (["--resume"], "there is no run to resume in"),
+    ],
+)
+@pytest.mark.slow
+def test_what_cannot_be_launched_is_named_once(text, tmp_path, options, words):
+    process = launched([text, *OPTIONS, "--steps", 1, "--out", "run", *options], "--nproc-per-node", 2, cwd=tmp_path)
+    output, _ = process.communicate(timeout=600)
+    assert process.returncode == 2
+    assert words in output
+
+
+def hosts_are_possible():
+    return (
+        os.geteuid() == 0
+        and shutil.which("ip")
+        and subprocess.run(["ip", "netns"], capture_output=True).returncode == 0
+    )
+
+
+hosts_only = pytest.mark.skipif(not hosts_are_possible(), reason="makes network namespaces, as root, with `ip`")
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def hosts():
+    """Two network namespaces with a wire between them; (name, address) of each."""
+    names = [f"anygru{os.getpid()}{side}" for side in "ab"]
+    wires = [f"ag{os.getpid() % 10000}{side}" for side in "ab"]
+    try:
+        for name in names:
+            ip("netns", "add", name)
+        ip("link", "add", wires[0], "type", "veth", "peer", "name", wires[1])
+        for number, (name, wire) in enumerate(zip(names, wires, strict=True), 1):
+            ip("link", "set", wire, "netns", name)
+            ip("-n", name, "addr", "add", f"10.83.0.{number}/24", "dev", wire)
+            ip("-n", name, "link", "set", "lo", "up")
+            ip("-n", name, "link", "set", wire, "up")
+        yield list(zip(names, wires, strict=True))
+    finally:
+        for name in names:
+            pids = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split()
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+
+def on(host, tmp_path, text, out, *options, steps):
+    """`anygru launch` of one process on a host."""
+    meeting = ["--nnodes", 2, "--nproc-per-node", 1, "--rdzv-backend", "c10d", "--rdzv-endpoint", "10.83.0.1:29411"]
+    train = ["-m", "anygru", "train", text, *OPTIONS, "--steps", steps, "--out", out]
+    command = ["ip", "netns", "exec", host, sys.executable, "-m", "anygru", "launch", *meeting, "--rdzv-id", "job"]
+    return subprocess.Popen(
+        list(map(str, [*command, *options, *train])),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+
+
+def until_saved(folder, step):
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        with contextlib.suppress(Exception):
+            if RunFolder(folder).read().step >= step:
+                return
+        time.sleep(0.05)
+    raise AssertionError("nothing was saved")
+
+
+@hosts_only
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", ["worker", "host"])
+def test_on_two_hosts_a_kill_costs_nothing(hosts, tmp_path, text, train, killed):
+    (one, _), (other, _) = hosts
+    again = ["--max-restarts", 3, "--timeout", 20]
+    first = on(one, tmp_path, text, "run", *again, steps=400)
+    second = on(other, tmp_path, text, "none", *again, steps=400)
+    until_saved(tmp_path / "run", 20)
+    for pid in subprocess.run(["ip", "netns", "pids", other], capture_output=True, text=True).stdout.split():
+        if killed == "host" or b"\0train\0" in Path(f"/proc/{pid}/cmdline").read_bytes().partition(b"launch")[0]:
+            os.kill(int(pid), signal.SIGKILL)
+    if killed == "host":
+        second.communicate()
+        second = on(other, tmp_path, text, "none", *again, steps=400)
+    output, _ = first.communicate(timeout=300)
+    assert first.returncode == 0, output
+    assert "going on from step" in output
+    second.communicate(timeout=120)
+    from cli.command_line import start
+
+    whole = start("train", text, *OPTIONS, "--steps", 400, "--nproc", 2, "--out", tmp_path / "whole")
+    _, error = whole.communicate(timeout=200)
+    assert whole.returncode == 0, error
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+    assert not (tmp_path / "none").exists()
+
+
+@hosts_only
+@pytest.mark.slow
+def test_a_cut_wire_ends_the_job_and_names_the_host(hosts, tmp_path, text):
+    (one, wire), (other, _) = hosts
+    first = on(one, tmp_path, text, "run", "--timeout", 10, steps=1_000_000)
+    second = on(other, tmp_path, text, "none", "--timeout", 10, steps=1_000_000)
+    until_saved(tmp_path / "run", 20)
+    ip("-n", one, "link", "set", wire, "down")
+    begin = time.monotonic()
+    output, _ = first.communicate(timeout=600)
+    assert first.returncode == 1
+    assert "(10.83.0.2) does not answer; saved up to step" in output
+    assert time.monotonic() - begin < 60
+    output, _ = second.communicate(timeout=60)  # alone, torch waits for the store of the other host much longer
+    assert second.returncode == 1
+    assert "(10.83.0.1) does not answer" in output

@@ -1,0 +1,111 @@
+"""What every part of the dialect rests on: the error class, type groups and dtype names.
+
+Of MXNet 1.9's `mxnet.base`.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from anygru.errors import AnygruError
+from anygru.extend import TORCH_OF_NUMPY
+
+__all__ = [
+    "MXNetError",
+    "NotImplementedForSymbol",
+    "data_dir",
+    "data_dir_default",
+    "integer_types",
+    "mx_real_t",
+    "numeric_types",
+    "py_str",
+    "string_types",
+]
+
+
+def data_dir_default() -> str:
+    """The folder of models and data sets where MXNET_HOME names none."""
+    return os.path.join(os.path.expanduser("~"), ".mxnet")
+
+
+def data_dir() -> str:
+    """The folder of models and data sets."""
+    return os.environ.get("MXNET_HOME", data_dir_default())
+
+
+class MXNetError(RuntimeError):
+    """The error that MXNet's engine raises for a call it cannot compute."""
+
+
+class NotImplementedForSymbol(MXNetError):
+    """What only arrays can do."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Function {name} is not implemented for Symbol and only available in NDArray.")
+
+
+string_types = (str,)
+numeric_types = (float, int, np.generic)
+integer_types = (int, np.int32, np.int64)
+mx_real_t = np.float32
+
+_TORCH_OF_NUMPY = {
+    np.dtype(name): TORCH_OF_NUMPY[np.dtype(name)]
+    for name in ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
+}
+NUMPY_OF_TORCH = {dtype: name.type for name, dtype in _TORCH_OF_NUMPY.items()}
+# MXNet numbers its dtypes so in files and in the attributes of a symbol.
+DTYPE_NUMBERS = {np.float32: 0, np.float64: 1, np.float16: 2, np.uint8: 3, np.int32: 4, np.int8: 5, np.int64: 6}
+# MXNet numbers the kinds of storage so; arrays here have the first.
+STORAGE_NUMBERS = {"default": 0, "row_sparse": 1, "csr": 2}
+# What arguments of these kinds may be.
+DtypeLike = str | type | np.dtype | None
+Sizes = int | Sequence[int] | None
+_known_dtypes: dict[Any, torch.dtype] = {}
+
+
+def torch_dtype(dtype: DtypeLike) -> torch.dtype:
+    """The torch dtype of whatever MXNet takes for one: a name, a NumPy type or dtype, None for float32.
+
+    Raises:
+        TypeError: for a dtype that MXNet arrays do not have.
+    """
+    if dtype is None:
+        return torch.float32
+    try:
+        return _known_dtypes[dtype]
+    except (KeyError, TypeError):
+        pass
+    found = _TORCH_OF_NUMPY.get(np.dtype(dtype))
+    if found is None:
+        raise TypeError(f"dtype: MXNet arrays are {', '.join(map(str, _TORCH_OF_NUMPY))}; got {dtype!r}")
+    _known_dtypes[dtype] = found
+    return found
+
+
+@contextlib.contextmanager
+def engine_errors() -> Iterator[None]:
+    """Give torch's complaints about shapes and dtypes the class that MXNet users catch."""
+    try:
+        yield
+    except (MXNetError, AnygruError):
+        raise
+    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+        raise MXNetError(str(error)) from error
+
+
+def py_str(x: bytes) -> str:
+    """Bytes as text."""
+    return x.decode("utf-8")
+
+
+def as_list(value: Any) -> list:
+    """A list of the items, or of the one object."""
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+_as_list = as_list

@@ -1,0 +1,379 @@
+"""`mx.init`: how parameters get their first values.
+
+A parameter's own initializer fills it whatever its name; one given to `initialize()` stands behind that. Of MXNet 1.9's
+`mxnet.initializer`.
+"""
+
+import json
+import logging
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from anygru.extend import fans
+
+from . import ndarray as ndarray  # programs take it from here, as from MXNet's
+from . import random
+from .ndarray.ndarray import NDArray
+from .ndarray.utils import load as load_arrays
+from .ndarray.utils import zeros
+from .operators.recurrent import input_size_of, parameter_parts
+
+_registry: dict[str, type["Initializer"]] = {}
+
+
+Initial: TypeAlias = "str | Initializer | None"
+
+
+class InitDesc(str):
+    """The name of a parameter, with its attributes."""
+
+    attrs: dict[str, Any]
+    global_init: "Initializer | None"
+
+    def __new__(cls, name: str, attrs: dict | None = None, global_init: "Initializer | None" = None) -> "InitDesc":
+        """A name that carries attributes."""
+        described = super().__new__(cls, name)
+        described.attrs = attrs or {}
+        described.global_init = global_init
+        return described
+
+
+class Initializer:
+    """Fills arrays. A subclass defines `_init_weight(name, array)`."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        self._kwargs = kwargs
+        self._verbose = False
+        self._print_func: Callable[[NDArray], str] | None = None
+
+    def set_verbosity(self, verbose: bool = False, print_func: Callable[[NDArray], str] | None = None) -> "Initializer":
+        """Log each parameter that is filled, with a number of `print_func` (the root mean square by default)."""
+        self._verbose = verbose
+        self._print_func = print_func or (lambda x: str(np.linalg.norm(x.asnumpy()) / x.size**0.5))
+        return self
+
+    def dumps(self) -> str:
+        """The initializer as text, as symbol files hold it."""
+        return json.dumps([type(self).__name__.lower(), self._kwargs])
+
+    def __call__(self, desc: Any, arr: NDArray) -> None:
+        if not isinstance(desc, InitDesc):
+            if not isinstance(desc, str):
+                raise TypeError("name must be string")
+            if not isinstance(arr, NDArray):
+                raise TypeError("arr must be NDArray")
+            desc = InitDesc(desc)
+        if desc.global_init is None:
+            desc.global_init = self
+        own = desc.attrs.get("__init__", "")
+        if own:
+            create(own)._init_weight(desc, arr)
+        else:
+            self._by_name(desc, arr)
+        if self._verbose and self._print_func:
+            logging.info("Initialized %s as %s: %s", desc, own or "its name says", self._print_func(arr))
+
+    def _by_name(self, desc: InitDesc, arr: NDArray) -> None:
+        for ending, fill in (
+            ("weight", self._init_weight),
+            ("bias", self._init_bias),
+            ("gamma", self._init_gamma),
+            ("beta", self._init_beta),
+            ("min", self._init_zero),
+            ("max", self._init_one),
+        ):
+            if desc.endswith(ending):
+                fill(desc, arr)
+                return
+        self._init_default(desc, arr)
+
+    def _init_zero(self, _: Any, arr: NDArray) -> None:
+        arr[:] = 0.0
+
+    def _init_one(self, _: Any, arr: NDArray) -> None:
+        arr[:] = 1.0
+
+    def _init_bias(self, _: Any, arr: NDArray) -> None:
+        arr[:] = 0.0
+
+    def _init_gamma(self, _: Any, arr: NDArray) -> None:
+        arr[:] = 1.0
+
+    def _init_beta(self, _: Any, arr: NDArray) -> None:
+        arr[:] = 0.0
+
+    def _init_weight(self, name: Any, arr: NDArray) -> None:
+        raise NotImplementedError("Must override it")
+
+    def _init_default(self, name: Any, arr: NDArray) -> None:
+        raise ValueError(
+            f"Unknown initialization pattern for {name}. Default initialization is now limited to "
+            '"weight", "bias", "gamma" (1.0), and "beta" (0.0). Give the parameter an init of its own.'
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Initializer):
+            return NotImplemented
+        return type(self) is type(other) and self._kwargs == other._kwargs
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def register(klass: type[Initializer]) -> type[Initializer]:
+    """Make an initializer known by its class name in lower case."""
+    return _enter(klass, klass.__name__)
+
+
+def alias(*names: str) -> Callable[[type[Initializer]], type[Initializer]]:
+    """Make an initializer known by further names."""
+
+    def enter(klass: type[Initializer]) -> type[Initializer]:
+        for name in names:
+            _enter(klass, name)
+        return klass
+
+    return enter
+
+
+def _enter(klass: type[Initializer], name: str) -> type[Initializer]:
+    assert issubclass(klass, Initializer), "Can only register subclass of Initializer"
+    before = _registry.get(name.lower())
+    if before is not None and before is not klass:
+        warnings.warn(
+            f"New initializer {klass.__name__} registered with name {name.lower()} overrides {before}", UserWarning
+        )
+    _registry[name.lower()] = klass
+    return klass
+
+
+def create(init: Any, /, *args: Any, **kwargs: Any) -> Initializer:
+    """An initializer from an object, a registered name, or the text of `dumps`.
+
+    Raises:
+        AssertionError: for a name that is not registered.
+    """
+    if isinstance(init, Initializer):
+        assert len(args) + len(kwargs) == 0, "initializer is already an instance. Additional arguments are invalid"
+        return init
+    assert isinstance(init, str), "initializer must be of string type"
+    if init.startswith("["):
+        name, kwargs = json.loads(init)
+        return create(name, **kwargs)
+    assert init.lower() in _registry, (
+        f"{init.lower()} is not registered. Please register with initializer.register first"
+    )
+    return _registry[init.lower()](*args, **kwargs)
+
+
+@register
+@alias("zeros")
+class Zero(Initializer):
+    """All zeros."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _init_weight(self, _: Any, arr: NDArray) -> None:
+        arr[:] = 0
+
+
+@register
+@alias("ones")
+class One(Initializer):
+    """All ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _init_weight(self, _: Any, arr: NDArray) -> None:
+        arr[:] = 1
+
+
+@register
+class Constant(Initializer):
+    """One value, or the values of an array."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(value=value)
+        self.value = value
+
+    def _init_weight(self, _: Any, arr: NDArray) -> None:
+        arr[:] = self.value
+
+    def dumps(self) -> str:
+        """The initializer as text."""
+        if not np.isscalar(self.value):
+            self._kwargs["value"] = np.asarray(self.value).tolist()
+        return super().dumps()
+
+
+@register
+class Uniform(Initializer):
+    """Uniform on [-scale, scale]."""
+
+    def __init__(self, scale: float = 0.07) -> None:
+        super().__init__(scale=scale)
+        self.scale = scale
+
+    def _init_weight(self, _: Any, arr: NDArray) -> None:
+        random.uniform(-self.scale, self.scale, out=arr)
+
+
+@register
+class Normal(Initializer):
+    """Normal around 0 with standard deviation sigma."""
+
+    def __init__(self, sigma: float = 0.01) -> None:
+        super().__init__(sigma=sigma)
+        self.sigma = sigma
+
+    def _init_weight(self, _: Any, arr: NDArray) -> None:
+        random.normal(0, self.sigma, out=arr)
+
+
+@register
+class Orthogonal(Initializer):
+    """Orthonormal rows or columns times a scale (Saxe et al. 2013)."""
+
+    def __init__(self, scale: float = 1.414, rand_type: str = "uniform") -> None:
+        super().__init__(scale=scale, rand_type=rand_type)
+        self.scale = scale
+        self.rand_type = rand_type
+
+    def _init_weight(self, _: Any, arr: NDArray) -> None:
+        sizes = (arr.shape[0], int(np.prod(arr.shape[1:])))
+        drawn = (
+            random.uniform(-1.0, 1.0, shape=sizes) if self.rand_type == "uniform" else random.normal(0, 1, shape=sizes)
+        )
+        u, _singular, v = np.linalg.svd(drawn.asnumpy(), full_matrices=False)
+        arr[:] = (self.scale * (u if u.shape == sizes else v)).reshape(arr.shape)
+
+
+@register
+class Xavier(Initializer):
+    """Variance `magnitude` over the number of inputs ("in"), outputs ("out") or their mean ("avg") (Glorot, Bengio 2010)."""
+
+    def __init__(self, rnd_type: str = "uniform", factor_type: str = "avg", magnitude: float = 3) -> None:
+        super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
+        self.rnd_type = rnd_type
+        self.factor_type = factor_type
+        self.magnitude = float(magnitude)
+
+    def _init_weight(self, name: Any, arr: NDArray) -> None:
+        if arr.ndim < 2:
+            raise ValueError(f"Xavier initializer cannot be applied to vector {name}. It requires at least 2D.")
+        fan_in, fan_out = fans(arr.shape)
+        factors = {"avg": (fan_in + fan_out) / 2.0, "in": fan_in, "out": fan_out}
+        if self.factor_type not in factors:
+            raise ValueError("Incorrect factor type")
+        scale = float(np.sqrt(self.magnitude / factors[self.factor_type]))
+        if self.rnd_type == "uniform":
+            random.uniform(-scale, scale, out=arr)
+        elif self.rnd_type == "gaussian":
+            random.normal(0, scale, out=arr)
+        else:
+            raise ValueError("Unknown random type")
+
+
+@register
+class MSRAPrelu(Xavier):
+    """For leaky ReLUs (He et al. 2015)."""
+
+    def __init__(self, factor_type: str = "avg", slope: float = 0.25) -> None:
+        super().__init__("gaussian", factor_type, 2.0 / (1 + slope**2))
+        self._kwargs = {"factor_type": factor_type, "slope": slope}
+
+
+@register
+class LSTMBias(Initializer):
+    """Zeros, but a number for the forget gate of an LSTM's bias."""
+
+    def __init__(self, forget_bias: float = 1.0) -> None:
+        super().__init__(forget_bias=forget_bias)
+        self.forget_bias = forget_bias
+
+    def _init_weight(self, name: Any, arr: NDArray) -> None:
+        arr[:] = 0.0
+        hidden = arr.shape[0] // 4
+        arr[hidden : 2 * hidden] = self.forget_bias
+
+
+@register
+class FusedRNN(Initializer):
+    """The flat vector of a recurrent network, each gate's part by another initializer; the global one by default."""
+
+    def __init__(
+        self,
+        init: Initial,
+        num_hidden: int,
+        num_layers: int,
+        mode: str,
+        bidirectional: bool = False,
+        forget_bias: float = 1.0,
+    ) -> None:
+        self._init = None if init is None else create(init)
+        super().__init__(
+            init=None if self._init is None else self._init.dumps(),
+            num_hidden=num_hidden,
+            num_layers=num_layers,
+            mode=mode,
+            bidirectional=bidirectional,
+            forget_bias=forget_bias,
+        )
+        self._sizes = (num_hidden, num_layers, 2 if bidirectional else 1, mode)
+        self._forget_bias = forget_bias
+
+    def _init_weight(self, name: Any, arr: NDArray) -> None:
+        for part, first, shape in parameter_parts(input_size_of(arr.size, *self._sizes), *self._sizes):
+            values = zeros(shape, arr.context, arr.dtype)
+            if self._sizes[-1] == "lstm" and part.endswith("_f_bias"):
+                values[:] = self._forget_bias
+            else:
+                (self._init or name.global_init)(InitDesc(part, global_init=name.global_init), values)
+            arr[first : first + values.size] = values.reshape(-1)
+
+
+class Load:
+    """Values from a file or dict, and another initializer for names that it lacks."""
+
+    def __init__(self, param: Any, default_init: Any = None, verbose: bool = False) -> None:
+        values = load_arrays(param) if isinstance(param, str) else param
+        assert isinstance(values, dict)
+        self.param = {k[4:] if k.startswith(("arg:", "aux:")) else k: v for k, v in values.items()}
+        self.default_init = default_init
+        self.verbose = verbose
+
+    def __call__(self, name: str, arr: NDArray) -> None:
+        if name in self.param:
+            assert arr.shape == self.param[name].shape, (
+                f"Parameter {name} cannot be initialized from loading. "
+                f"Shape mismatch, target {arr.shape} vs loaded {self.param[name].shape}"
+            )
+            arr[:] = self.param[name]
+            return
+        assert self.default_init is not None, (
+            f"Cannot Initialize {name}. Not found in loaded param and no default Initializer is provided."
+        )
+        self.default_init(name, arr)
+
+
+class Mixed:
+    """The initializer of the first pattern that a name matches."""
+
+    def __init__(self, patterns: list[str], initializers: list[Any]) -> None:
+        assert len(patterns) == len(initializers)
+        self.map = [(re.compile(p), init) for p, init in zip(patterns, initializers, strict=True)]
+
+    def __call__(self, name: str, arr: NDArray) -> None:
+        for pattern, init in self.map:
+            if pattern.match(name):
+                init(name, arr)
+                return
+        raise ValueError(
+            f'Parameter name {name} did not match any pattern. Consider adding a ".*" pattern at the end with a default '
+            "Initializer."
+        )

@@ -1,0 +1,124 @@
+"""Gradients of arrays, by torch's autograd: what `mx.autograd.backward`, `mx.autograd.grad` and `x.backward()` do."""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from anygru.extend import is_release
+
+from ..base import NUMPY_OF_TORCH, MXNetError
+from ..operators.flat import flat
+from .array import Array, wrap
+from .tape import forget
+
+if TYPE_CHECKING:
+    from .ndarray import NDArray
+
+_NOT_IN_GRAPH = (
+    "Cannot differentiate node because it is not in a computational graph. You need to set is_recording to true or use "
+    "autograd.record() to save computational graphs for backward. If you want to differentiate the same graph twice, you "
+    "need to pass retain_graph=True to backward."
+)
+
+
+def _heads(heads: Any, head_grads: Any) -> tuple[list["NDArray"], list[Tensor]]:
+    """The arrays to differentiate and the gradients to begin with: ones where none is given."""
+    if isinstance(heads, Array):
+        heads = [heads]
+        head_grads = [head_grads] if isinstance(head_grads, Array) else head_grads
+    if head_grads is None:
+        head_grads = [None] * len(heads)
+    assert len(head_grads) == len(heads), (
+        f"head_grads must have one array for each of the {len(heads)} heads, got {len(head_grads)}"
+    )
+    if not heads:
+        raise MXNetError("heads must hold at least one array")
+    seeds = []
+    for head, given in zip(heads, head_grads, strict=True):
+        if not head._t.dtype.is_floating_point:
+            raise MXNetError(
+                f"{NUMPY_OF_TORCH[head._t.dtype].__name__} arrays have no gradients here; use astype('float32')"
+            )
+        if not head._t.requires_grad:
+            raise MXNetError(_NOT_IN_GRAPH)
+        seed = torch.ones_like(head._t) if given is None else given._t.detach()
+        if seed.shape != head._t.shape:
+            raise MXNetError(f"a head gradient must have its head's shape {head.shape}, got {tuple(seed.shape)}")
+        seeds.append(seed.to(head._t.dtype))
+    return list(heads), seeds
+
+
+def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
+    """Leave the gradients of the heads in every variable that they were computed from.
+
+    Args:
+        heads: array or list of arrays.
+        head_grads: gradients with respect to the heads; ones by default.
+        retain_graph: keep the graph for another call.
+        train_mode: kept for MXNet's signature; the graph remembers how it was computed.
+
+    Raises:
+        MXNetError: for heads that are in no graph, or were differentiated already.
+    """
+    arrays, seeds = _heads(heads, head_grads)
+    try:
+        torch.autograd.backward([head._t for head in arrays], seeds, retain_graph=retain_graph)
+    except MXNetError:
+        raise
+    except RuntimeError as error:
+        raise MXNetError(f"{_NOT_IN_GRAPH} ({error})" if is_release(error) else str(error)) from error
+    if not retain_graph:
+        forget(arrays)
+
+
+def grad(
+    heads: Any,
+    variables: Any,
+    head_grads: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    train_mode: bool = True,
+) -> list["NDArray"]:
+    """The gradients of the heads with respect to variables, as new arrays; with `create_graph` they can be differentiated.
+
+    Raises:
+        MXNetError: for heads in no graph, and variables without `attach_grad` or that no head depends on.
+    """
+    arrays, seeds = _heads(heads, head_grads)
+    wanted = [variables] if isinstance(variables, Array) else list(variables)
+    assert wanted, "variables must hold at least one array"
+    for place, variable in enumerate(wanted, 1):
+        if not (variable._t.requires_grad and variable._t.is_leaf):
+            raise MXNetError(
+                f"Cannot differentiate with respect to the {place}-th variable because it does not require gradient."
+            )
+    retain = create_graph if retain_graph is None else retain_graph
+    try:
+        found = torch.autograd.grad(
+            [head._t for head in arrays],
+            [variable._t for variable in wanted],
+            seeds,
+            retain_graph=retain,
+            create_graph=create_graph,
+            allow_unused=True,
+        )
+    except RuntimeError as error:
+        raise MXNetError(str(error)) from error
+    for place, values in enumerate(found, 1):
+        if values is None:
+            raise MXNetError(
+                f"Cannot differentiate with respect to the {place}-th variable because it is unreachable from the outputs."
+            )
+    if not retain:
+        forget(arrays)
+    if create_graph:
+        # The gradient of a linear function is constant; its own gradient is zero, not missing.
+        tensors = [variable._t for variable in wanted]
+        found = tuple(values if values.requires_grad else flat(_filled(values), *tensors) for values in found)
+    return [wrap(values, variable._ctx) for values, variable in zip(found, wanted, strict=True)]
+
+
+def _filled(values: Tensor) -> Tensor:
+    """The values in memory: torch's autograd makes zeros that have none."""
+    return torch.zeros_like(values) if values._is_zerotensor() else values

@@ -1,0 +1,250 @@
+"""Making arrays, and keeping them in MXNet's own files."""
+
+import pathlib
+from typing import Any
+
+import numpy as np
+import torch
+
+from anygru.errors import CheckpointError
+from anygru.extend import mxnet_files as files
+
+from ..base import DtypeLike, MXNetError, Sizes, mx_real_t, torch_dtype
+from ..context import Context, ContextLike, as_context
+from ..operators import OPERATORS
+from .array import call, wrap
+from .ndarray import NDArray
+
+__all__ = [
+    "arange",
+    "array",
+    "empty",
+    "eye",
+    "from_numpy",
+    "full",
+    "linspace",
+    "load",
+    "load_frombuffer",
+    "moveaxis",
+    "ones",
+    "save",
+    "waitall",
+    "zeros",
+]
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    """A shape with elements in it: MXNet reads a 0 as "not known yet" and computes nothing with it."""
+    sizes = tuple(int(n) for n in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    if not sizes or 0 in sizes:
+        raise MXNetError(f"an array must have a size of at least 1 in every axis, got the shape {sizes}")
+    return sizes
+
+
+def array(source_array: Any, ctx: Context | None = None, dtype: DtypeLike = None) -> NDArray:
+    """A new array of values: float32 unless `dtype` says otherwise or the source is an NDArray.
+
+    Raises:
+        TypeError: for a source that is no array of numbers.
+    """
+    context = as_context(ctx)
+    if isinstance(source_array, NDArray):
+        kind = source_array._t.dtype if dtype is None else torch_dtype(dtype)
+        copy = source_array._t.detach().to(device=context.device, dtype=kind, copy=True)
+        return wrap(copy, context)
+    kind = torch_dtype(mx_real_t if dtype is None else dtype)
+    wanted = torch.empty(0, dtype=kind).numpy().dtype
+    try:
+        if isinstance(source_array, (list, tuple)) and any(isinstance(item, NDArray) for item in source_array):
+            raise TypeError("a list of NDArrays is not an array: use mx.nd.stack")
+        values = np.array(source_array, order="C").astype(wanted)
+    except (TypeError, ValueError) as error:
+        raise TypeError("source_array must be array like object") from error
+    return wrap(torch.from_numpy(values).to(context.device), context)
+
+
+def zeros(
+    shape: Sizes, ctx: ContextLike = None, dtype: DtypeLike = None, stype: str | None = None, **kwargs: Any
+) -> NDArray:
+    """An array of zeros."""
+    _only_dense(stype)
+    return _filled("_zeros", shape, ctx, dtype, kwargs)
+
+
+def ones(shape: Sizes, ctx: ContextLike = None, dtype: DtypeLike = None, **kwargs: Any) -> NDArray:
+    """An array of ones."""
+    return _filled("_ones", shape, ctx, dtype, kwargs)
+
+
+def empty(shape: Sizes, ctx: ContextLike = None, dtype: DtypeLike = None, stype: str | None = None) -> NDArray:
+    """An array whose values have no meaning yet (zeros)."""
+    _only_dense(stype)
+    return _filled("_zeros", shape, ctx, dtype, {})
+
+
+def full(
+    shape: Sizes, val: Any, ctx: ContextLike = None, dtype: DtypeLike = mx_real_t, out: NDArray | None = None
+) -> NDArray:
+    """An array of one value."""
+    result = empty(shape, ctx, dtype) if out is None else out
+    result[:] = val
+    return result
+
+
+def _only_dense(stype: str | None) -> None:
+    if stype not in (None, "default"):
+        raise NotImplementedError(f"anygru has no sparse arrays ({stype!r}); in PyTorch: torch.sparse")
+
+
+def _filled(name: str, shape: Sizes, ctx: ContextLike, dtype: DtypeLike, others: dict) -> NDArray:
+    out = others.pop("out", None)
+    for key in others:
+        if key != "name" and not key.startswith("__"):
+            raise MXNetError(f"{name}: Cannot find argument '{key}'")
+    attributes = {"shape": _sizes(shape), "ctx": as_context(ctx), "dtype": dtype}
+    return call(OPERATORS[name], (), attributes, out)
+
+
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    infer_range: bool | None = None,
+    ctx: ContextLike = None,
+    dtype: DtypeLike = mx_real_t,
+) -> NDArray:
+    """Evenly spaced numbers below `stop`, each `repeat` times."""
+    attributes = {"start": start, "stop": stop, "step": step, "repeat": repeat, "ctx": ctx, "dtype": dtype}
+    return call(OPERATORS["_arange"], (), attributes)
+
+
+def linspace(
+    start: float, stop: float, num: int, endpoint: bool = True, ctx: ContextLike = None, dtype: DtypeLike = mx_real_t
+) -> NDArray:
+    """`num` evenly spaced numbers from `start` to `stop`."""
+    attributes = {"start": start, "stop": stop, "num": num, "endpoint": endpoint, "ctx": ctx, "dtype": dtype}
+    return call(OPERATORS["_linspace"], (), attributes)
+
+
+def eye(N: int, M: int = 0, k: int = 0, ctx: ContextLike = None, dtype: DtypeLike = None) -> NDArray:
+    """Ones on a diagonal."""
+    return call(OPERATORS["_eye"], (), {"N": N, "M": M, "k": k, "ctx": ctx, "dtype": dtype})
+
+
+def waitall() -> None:
+    """Wait until everything is computed."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
+    """An array over a NumPy array's memory.
+
+    Raises:
+        ValueError: for an array that is not contiguous, unless it is copied.
+    """
+    if zero_copy and not ndarray.flags["C_CONTIGUOUS"]:
+        raise ValueError("Only c-contiguous arrays are supported for zero-copy")
+    array = wrap(torch.from_numpy(ndarray if zero_copy else ndarray.copy()), as_context(None))
+    if zero_copy:
+        ndarray.flags.writeable = False  # from now on the values change through the NDArray alone
+    return array
+
+
+def _places(name: str, axes: list[int], ndim: int) -> list[int]:
+    """Non-negative axes.
+
+    Raises:
+        ValueError: for an axis that is not there, or is there twice.
+    """
+    for axis in axes:
+        if not -ndim <= axis < ndim:
+            raise ValueError(f"{name} must be from {-ndim} to {ndim - 1}, got {axis}")
+    found = [axis % ndim for axis in axes]
+    if len(set(found)) < len(found):
+        raise ValueError(f"repeated axis in {name}: {axes}")
+    return found
+
+
+def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
+    """Axes moved to other places."""
+    sources = [source] if isinstance(source, int) else list(source)
+    targets = [destination] if isinstance(destination, int) else list(destination)
+    if len(sources) != len(targets):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+    sources, targets = _places("source", sources, tensor.ndim), _places("destination", targets, tensor.ndim)
+    rest = [axis for axis in range(tensor.ndim) if axis not in sources]
+    for target, axis in sorted(zip(targets, sources, strict=True)):
+        rest.insert(target, axis)
+    return call(OPERATORS["transpose"], (tensor,), {"axes": tuple(rest)})
+
+
+def _numpy(value: NDArray) -> np.ndarray:
+    return value._t.detach().cpu().numpy()
+
+
+def save(fname: str, data: Any) -> None:
+    """Write an array, a list of arrays or a dict of arrays to a file that MXNet reads.
+
+    Raises:
+        TypeError: for a list or dict that holds something else.
+        ValueError: for anything but an array, a list or a dict.
+    """
+    if isinstance(data, NDArray):
+        data = [data]
+    if isinstance(data, dict):
+        if any(not isinstance(key, str) for key in data) or any(not isinstance(v, NDArray) for v in data.values()):
+            raise TypeError("save only accept dict str->NDArray or list of NDArray")
+        content: Any = {key: _numpy(value) for key, value in data.items()}
+    elif isinstance(data, list):
+        if any(not isinstance(value, NDArray) for value in data):
+            raise TypeError("save only accept dict str->NDArray or list of NDArray")
+        content = [_numpy(value) for value in data]
+    else:
+        raise ValueError("data needs to either be a NDArray, dict of str, NDArray pairs or a list of NDarrays.")
+    try:
+        files.save(fname, content)
+    except OSError as error:
+        raise MXNetError(f"{fname}: {error}") from error
+
+
+def load(fname: str) -> Any:
+    """The list or dict of arrays in a file of MXNet's.
+
+    Raises:
+        TypeError: for a name that is no string.
+        MXNetError: for a missing or damaged file.
+    """
+    if not isinstance(fname, (str, pathlib.PurePath)):
+        raise TypeError("fname required to be a string")
+    try:
+        return _arrays(files.load(fname))
+    except OSError as error:
+        raise MXNetError(f"Check failed: cannot open {fname}: {error}") from error
+    except CheckpointError as error:
+        raise MXNetError(str(error)) from error
+
+
+def load_frombuffer(buf: bytes | str) -> Any:
+    """The arrays in the bytes of a file.
+
+    Raises:
+        TypeError: for anything but bytes.
+        MXNetError: for damaged bytes.
+    """
+    if not isinstance(buf, (bytes, str)):
+        raise TypeError("buf required to be a string or bytes")
+    try:
+        return _arrays(files.loads(buf.encode("latin-1") if isinstance(buf, str) else buf))
+    except CheckpointError as error:
+        raise MXNetError(str(error)) from error
+
+
+def _arrays(content: Any) -> Any:
+    def one(values: np.ndarray) -> NDArray:
+        return wrap(torch.from_numpy(np.array(values, order="C")), as_context(None))
+
+    if isinstance(content, dict):
+        return {key: one(values) for key, values in content.items()}
+    return [one(values) for values in content]

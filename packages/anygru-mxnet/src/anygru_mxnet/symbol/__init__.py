@@ -1,0 +1,73 @@
+"""`mx.sym`: graphs of operators without values, as far as exported GRU networks need them."""
+
+import operator as python_operator
+from collections.abc import Callable
+from typing import Any
+
+from anygru.extend import refuser
+
+from ..base import DtypeLike, NotImplementedForSymbol, Sizes, mx_real_t, numeric_types
+from ..operators import OPERATORS
+from . import _internal, contrib, linalg, op, random, register, symbol
+from .base import python_only
+from .op import *
+from .register import FUNCTIONS
+from .symbol import *
+from .symbol import Symbol, apply
+
+Custom = python_only("Custom")
+
+
+def zeros(shape: Sizes, dtype: DtypeLike = None, **kwargs: Any) -> Symbol:
+    """Zeros; a size of 0 stands for one that the graph implies, such as the batch size."""
+    return _created("_zeros", {"shape": shape, "dtype": dtype or mx_real_t}, kwargs)
+
+
+def ones(shape: Sizes, dtype: DtypeLike = None, **kwargs: Any) -> Symbol:
+    """Ones."""
+    return _created("_ones", {"shape": shape, "dtype": dtype or mx_real_t}, kwargs)
+
+
+def full(shape: Sizes, val: float, dtype: DtypeLike = None, **kwargs: Any) -> Symbol:
+    """One value everywhere."""
+    return _created("_full", {"shape": shape, "value": float(val), "dtype": dtype or mx_real_t}, kwargs)
+
+
+def arange(
+    start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, dtype: DtypeLike = None, **kwargs: Any
+) -> Symbol:
+    """Evenly spaced numbers."""
+    attributes = {"start": start, "stop": stop, "step": step, "repeat": repeat, "dtype": dtype or mx_real_t}
+    return _created("_arange", attributes, kwargs)
+
+
+def split_v2(ary: Symbol, indices_or_sections: int | tuple, axis: int = 0, squeeze_axis: bool = False) -> Symbol:
+    """A symbol cut into equal parts, or at positions."""
+    return ary.split_v2(indices_or_sections, axis, squeeze_axis)
+
+
+def _created(name: str, attributes: dict[str, Any], others: dict[str, Any]) -> Symbol:
+    given = others.pop("name", None)
+    return apply(OPERATORS[name], [], {**attributes, **others}, given, name)
+
+
+def _either(name: str, on_numbers: Callable[[Any, Any], Any], reverse: str | None = None) -> Callable[[Any, Any], Any]:
+    def function(left: Any, right: Any) -> Any:
+        if isinstance(left, Symbol):
+            return symbol._binary(f"_{name}", left, right)
+        if isinstance(right, Symbol):
+            return symbol._scalar(f"{reverse or '_' + name}_scalar", f"{reverse or '_' + name}scalar", right, left)
+        if isinstance(left, numeric_types) and isinstance(right, numeric_types):
+            return on_numbers(left, right)
+        raise TypeError(f"types ({type(left)}, {type(right)}) not supported")
+
+    return function
+
+
+maximum = _either("maximum", max)
+minimum = _either("minimum", min)
+hypot = _either("hypot", lambda a, b: (a * a + b * b) ** 0.5)
+power = pow = _either("power", python_operator.pow, "_rpower")
+
+# Operators are added to this module from a table; with this name a type checker does not look for each of them here.
+__getattr__ = refuser("mxnet.symbol")

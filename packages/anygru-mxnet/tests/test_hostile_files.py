@@ -1,0 +1,149 @@
+"""Symbol files and optimizer states that are damaged or hostile: an MXNetError that names the file, in little memory."""
+
+import json
+import os
+import resource
+import struct
+from pathlib import Path
+
+import pytest
+
+import anygru_mxnet as mx
+from anygru_mxnet.base import MXNetError
+
+
+def node(op: str = "null", name: str = "x", inputs: object = (), **attrs: str) -> dict:
+    return {"op": op, "name": name, "attrs": attrs, "inputs": inputs}
+
+
+BAD = {
+    "an empty input": {"nodes": [node(), node("relu", "y", [[]])], "heads": [[1, 0, 0]]},
+    "an empty head": {"nodes": [node()], "heads": [[]]},
+    "a head of text": {"nodes": [node()], "heads": ["00"]},
+    "no heads": {"nodes": [node()]},
+    "nodes of numbers": {"nodes": [1], "heads": []},
+    "many outputs": {
+        "nodes": [node(), node("SliceChannel", "y", [[0, 0]], num_outputs="1000000000")],
+        "heads": [[1, 0]],
+    },
+    "an operator that is a list": {"nodes": [{"op": [], "name": "x", "inputs": []}], "heads": []},
+    "an input of many digits": {"nodes": [node("relu", "y", [[int("9" * 4000), 0]])], "heads": []},
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_symbol_is_refused(name: str, tmp_path: Path) -> None:
+    text = json.dumps(BAD[name])
+    with pytest.raises(MXNetError):
+        mx.sym.load_json(text)
+    (tmp_path / "x-symbol.json").write_text(text)
+    with pytest.raises(MXNetError, match="x-symbol.json"):
+        mx.sym.load(str(tmp_path / "x-symbol.json"))
+
+
+def test_text_nested_without_end_is_refused(tmp_path: Path) -> None:
+    for text in ("[" * 100_000, '{"nodes":' + "[[]," * 3_000_000):
+        with pytest.raises(MXNetError):
+            mx.sym.load_json(text)
+    deep = {"nodes": [node("_zeros", shape="(" * 5000)], "heads": [[0, 0]]}
+    with pytest.raises(MXNetError):
+        mx.sym.load_json(json.dumps(deep)).infer_shape()
+
+
+@pytest.mark.parametrize(
+    ("record", "shapes"),
+    [
+        (node("Embedding", "y", [[0, 0], [1, 0]], output_dim="3"), {"x": (2, 3)}),
+        (node("_zeros", "y", shape="(2,)", dtype="nothing"), {}),
+        (node("Reshape", "y", [[0, 0]], shape="(a, b)"), {"x": (2,)}),
+    ],
+)
+def test_bad_attributes_are_named(record: dict, shapes: dict) -> None:
+    text = json.dumps({"nodes": [node(), node(name="w"), record], "heads": [[2, 0, 0]]})
+    symbol = mx.sym.load_json(text)
+    with pytest.raises(MXNetError):
+        symbol.infer_shape(**shapes)
+
+
+def test_a_bad_dtype_is_named() -> None:
+    text = json.dumps({"nodes": [node(), node("Cast", "y", [[0, 0]], dtype="nothing")], "heads": [[1, 0, 0]]})
+    with pytest.raises(MXNetError, match="Cast y: .*nothing"):
+        mx.sym.load_json(text).infer_type()
+
+
+def test_a_declared_shape_that_is_none_is_refused() -> None:
+    for shape in ("(", "1" + "0" * 5000, "'abc'", "None"):
+        symbol = mx.sym.load_json(json.dumps({"nodes": [node(__shape__=shape)], "heads": [[0, 0, 0]]}))
+        with pytest.raises(MXNetError):
+            symbol.infer_shape()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the limit on memory needs Linux")
+@pytest.mark.parametrize("operator", ["_ones", "_zeros", "_full"])
+def test_a_shape_takes_no_memory(operator: str) -> None:
+    record = node(operator, "y", shape="(800000000,)")
+    symbol = mx.sym.load_json(json.dumps({"nodes": [record], "heads": [[0, 0, 0]]}))
+    old = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (200 << 20), old[1]))
+    try:
+        assert symbol.infer_shape()[1] == [(800000000,)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, old)
+
+
+def test_shapes_of_what_is_made() -> None:
+    for symbol in (
+        mx.sym.zeros((2, 3)),
+        mx.sym.ones((2, 3)),
+        mx.sym.random.uniform(shape=(2, 3)),
+        mx.sym.random.normal(shape=(2, 3)),
+    ):
+        assert symbol.infer_shape()[1] == [(2, 3)]
+    assert mx.sym.arange(0, 6).infer_shape()[1] == [(6,)]
+
+
+def trainer() -> mx.gluon.Trainer:
+    net = mx.gluon.nn.Dense(2, in_units=3)
+    net.initialize()
+    return mx.gluon.Trainer(net.collect_params(), "sgd", {"momentum": 0.9})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"cbuiltins\nbytearray\n\x8a\x05\x00\xe4\x0bT\x02\x85R.",
+        b"cnumpy\nfloat32\n(" + b"N" * 1000 + b"l\x85R.",
+        b"}.",
+        b"N.",
+        b"garbage",
+    ],
+)
+def test_states_that_are_none_are_refused_by_the_files_name(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "trainer.states"
+    path.write_bytes(b"\x80\x04" + content)
+    if content == b"}.":
+        trainer().load_states(str(path))
+        return
+    with pytest.raises(MXNetError, match=r"trainer\.states"):
+        trainer().load_states(str(path))
+
+
+def test_states_of_one_array_many_times_are_refused(tmp_path: Path) -> None:
+    record = struct.pack("<Iiiq", 0xF993FAC9, 0, 1, 250_000) + struct.pack("<iii", 1, 0, 0) + bytes(1_000_000)
+    state = b"}X\x06\x00\x00\x00handleB" + struct.pack("<I", len(record)) + record + b"s\x940"
+    again = b"h\x01)Rh\x00b"
+    content = b"\x80\x04" + state + b"cmxnet.ndarray.ndarray\nNDArray\n\x940(" + again * 500 + b"l."
+    (tmp_path / "x.states").write_bytes(content)
+    with pytest.raises(MXNetError, match="bytes of memory would be made"):
+        trainer().load_states(str(tmp_path / "x.states"))
+
+
+def test_a_fifo_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.states")
+    with pytest.raises(MXNetError, match="not a regular file"):
+        trainer().load_states(str(tmp_path / "x.states"))
+    with pytest.raises(MXNetError, match="not a regular file"):
+        mx.sym.load(str(tmp_path / "x.states"))
+    with pytest.raises(FileNotFoundError):
+        trainer().load_states(str(tmp_path / "nothing"))

@@ -1,0 +1,206 @@
+"""The Module API: training of symbols, with the numbers of MXNet 1.9.1."""
+
+import logging
+
+import numpy as np
+import pytest
+
+import anygru_mxnet as mx
+from anygru_mxnet import nd, sym
+
+R = np.random.RandomState(0)
+X, Y = R.randn(10, 4, 2).astype("float32"), (np.arange(10) % 2).astype("float32")
+SGD = {"learning_rate": 0.5, "momentum": 0.9, "wd": 0.01}
+
+
+class Fill(mx.init.Initializer):
+    def __call__(self, desc, arr):
+        arr[:] = np.random.RandomState(len(desc)).uniform(-0.5, 0.5, arr.shape)
+
+
+def net(steps):
+    cell = mx.gluon.rnn.GRUCell(3, prefix="gru_", input_size=2)
+    begin = cell.begin_state(func=sym.zeros)
+    out, _ = cell.unroll(steps, sym.var("data"), begin_state=begin, layout="NTC", merge_outputs=True)
+    last = sym.SequenceLast(sym.swapaxes(out, dim1=0, dim2=1))
+    head = sym.FullyConnected(last, num_hidden=2, name="head", lr_mult=2)
+    return sym.SoftmaxOutput(head, sym.var("softmax_label"), name="softmax")
+
+
+def sums(module):
+    return [module.get_params()[0][name].asnumpy().sum() for name in sorted(module.get_params()[0])]
+
+
+def test_fit_score_predict_and_checkpoints(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    data = mx.io.NDArrayIter(X, Y, 4)
+    module = mx.mod.Module(net(4))
+    prefix = str(tmp_path / "ck")
+    module.fit(
+        data, data, eval_metric=["acc", "ce"], optimizer_params=SGD, num_epoch=3, initializer=Fill(),
+        epoch_end_callback=mx.callback.do_checkpoint(prefix, 2), batch_end_callback=mx.callback.Speedometer(4, 1),
+    )  # fmt: skip
+    assert "Epoch[2] Train-cross-entropy=0.700902" in caplog.messages
+    assert "Epoch[2] Validation-cross-entropy=0.700686" in caplog.messages
+    assert any(message.startswith("Epoch[0] Batch [0-1]\tSpeed: ") for message in caplog.messages)
+    (name, value), predicted = module.score(data, "ce")[0], module.predict(data)
+    assert (name, predicted.shape) == ("cross-entropy", (10, 2))
+    assert abs(value - 0.7006859) < 1e-5
+    assert np.allclose(predicted[:2].asnumpy(), [[0.58754, 0.41246], [0.57415, 0.42585]], atol=2e-5)
+    assert np.allclose(sums(module), [0.01377, 0.24002, 0.00341, -0.06128, -0.48775, -0.47732], atol=2e-5)
+    module.save_checkpoint(prefix, 9, True)
+    again = mx.mod.Module.load(prefix, 9, True)
+    again.bind(data.provide_data, data.provide_label)
+    again.init_optimizer(optimizer_params=SGD)
+    data.reset()
+    again.forward_backward(next(data))
+    again.update()
+    assert np.allclose(sums(again), [-0.00692, 0.23179, -0.04016, -0.12009, -0.48775, -0.43877], atol=2e-5)
+    again.forward(mx.io.DataBatch([nd.array(X[:7])], [nd.array(Y[:7])]), is_train=False)
+    assert again.get_outputs()[0].shape == (7, 2)
+    loaded, parameters, states = mx.model.load_checkpoint(prefix, 2)
+    assert (loaded.list_arguments()[1], len(parameters), states) == ("gru_i2h_weight", 6, {})
+
+
+def test_buckets_share_parameters_and_the_optimizer():
+    module = mx.mod.BucketingModule(lambda key: (net(key), ("data",), ("softmax_label",)), default_bucket_key=4)
+    module.bind([("data", (2, 4, 2))], [("softmax_label", (2,))])
+    module.init_params(Fill())
+    module.init_optimizer(optimizer="adam", optimizer_params={"learning_rate": 0.01})
+    seen = []
+    for steps in (4, 2, 3, 2):
+        batch = mx.io.DataBatch(
+            [nd.array(X[:2, :steps])], [nd.array(Y[:2])], bucket_key=steps,
+            provide_data=[("data", (2, steps, 2))], provide_label=[("softmax_label", (2,))],
+        )  # fmt: skip
+        module.forward_backward(batch)
+        module.update()
+        metric = mx.metric.CrossEntropy()
+        module.update_metric(metric, batch.label)
+        seen.append(metric.get()[1])
+    assert np.allclose(seen, [0.75493002, 0.66997319, 0.72806561, 0.66714478], atol=1e-5)
+    assert np.allclose(sums(module), [0.05531, 0.08638, 0.06979, -0.15293, -0.48775, -0.70647], atol=2e-5)
+    metric = mx.metric.CrossEntropy()
+    module.update_metric(metric, [batch.label], pre_sliced=True)
+    assert metric.get()[1] == seen[-1]
+    before = sums(module)
+    module.bind([("data", (5, 4, 2))], [("softmax_label", (5,))], force_rebind=True)
+    assert module.data_shapes[0].shape == (5, 4, 2)
+    assert sums(module) == before
+
+
+def test_gradients_of_the_data_and_errors():
+    module = mx.mod.Module(net(4), fixed_param_names=["head_bias"])
+    with pytest.raises(AssertionError, match="bind"):
+        module.init_params()
+    module.bind([("data", (2, 4, 2))], [("softmax_label", (2,))], inputs_need_grad=True)
+    module.init_params(Fill())
+    module.forward(mx.io.DataBatch([nd.array(X[:2])], [nd.array(Y[:2])]))
+    module.backward()
+    assert abs(module.get_input_grads()[0].asnumpy().sum() + 0.01244) < 1e-5
+    with pytest.raises(AssertionError, match="init_optimizer"):
+        module.update()
+    with pytest.raises(RuntimeError, match="is not presented"):
+        module.set_params({}, {})
+    with pytest.raises(ValueError, match="nope"):
+        mx.mod.Module(net(4), data_names=["nope"])
+    with pytest.raises(NotImplementedError, match="several contexts"):
+        mx.mod.Module(net(4), context=[mx.cpu(0), mx.cpu(1)])
+
+
+def test_variables_that_an_operator_makes():
+    """What is left out is made in its place, with the node's attributes and the operator's first values."""
+    bias = sym.var("own_bias", lr_mult=1.0)
+    layer = sym.FullyConnected(data=sym.var("x"), bias=bias, name="fc", num_hidden=3, lr_mult=0)
+    assert layer.list_arguments() == ["x", "fc_weight", "own_bias"]
+    assert layer.attr_dict()["fc_weight"]["__lr_mult__"] == "0"
+    assert layer.attr_dict()["own_bias"]["__lr_mult__"] == "1.0"
+    optimizer = mx.optimizer.SGD(sym=layer, param_idx2name={0: "fc_weight", 1: "own_bias"})
+    assert optimizer.lr_mult == {"fc_weight": 0.0, "own_bias": 1.0}
+    norm = sym.BatchNorm(sym.LeakyReLU(layer, act_type="prelu", name="act"), name="bn")
+    module = mx.mod.Module(norm, data_names=["x"], label_names=None)
+    module.bind([("x", (2, 4))])
+    module.init_params()
+    assert module.get_params()[0]["act_gamma"].asnumpy().tolist() == [0.25] * 3
+    assert module.get_params()[1]["bn_moving_var"].asnumpy().tolist() == [1.0] * 3
+
+
+def test_the_shape_of_a_ctc_loss():
+    loss = sym.CTCLoss(sym.var("data"), sym.var("label"))
+    assert loss.infer_shape(data=(5, 2, 4), label=(2, 3))[1] == [(2,)]
+
+
+def test_states_are_given_and_read_and_not_trained():
+    out, last = sym.RNN(
+        sym.var("data"), sym.var("weights"), sym.var("h"), state_size=2, num_layers=1, mode="gru", state_outputs=True
+    )
+    loss = sym.LinearRegressionOutput(out, sym.var("label"))
+    module = mx.mod.Module(sym.Group([loss, sym.BlockGrad(last)]), ("data",), ("label",), state_names=["h"])
+    module.bind([("data", (3, 2, 2))], [("label", (3, 2, 2))])
+    module.init_params(mx.init.Mixed([".*"], [mx.init.Load({"weights": nd.arange(36) / 36})]))
+    module.init_optimizer()
+    module.set_states(value=0.5)
+    assert (sorted(module.get_params()[0]), module.get_states()[0].asnumpy().tolist()) == (
+        ["weights"],
+        [[[0.5] * 2] * 2],
+    )
+    batch = mx.io.DataBatch([nd.ones((3, 2, 2))], [nd.zeros((3, 2, 2))])
+    module.forward_backward(batch)
+    group = module._exec_group
+    assert group.param_names == ["weights"]
+    assert group.grad_arrays[0][0].asnumpy().any()
+    module.update()
+    first = module.get_outputs()[1]
+    module.set_states(states=[[first]])
+    module.forward(batch, is_train=False)
+    assert (module.get_states()[0] == first).asnumpy().all()
+    assert module.get_outputs()[1].asnumpy().min() > first.asnumpy().min()
+    with pytest.raises(AssertionError, match="states or value"):
+        module.set_states()
+
+
+def test_the_order_of_shuffled_batches_and_labels_that_are_chances():
+    np.random.seed(3)
+    data = mx.io.NDArrayIter(np.arange(7.0), np.arange(7.0), 3, shuffle=True, last_batch_handle="roll_over")
+    orders = []
+    for _ in range(3):
+        orders.append([batch.data[0].asnumpy().astype(int).tolist() for batch in data])
+        data.reset()
+    later = [[[2, 5, 6], [2, 0, 3]], [[4, 1, 3], [6, 4, 0], [2, 5, 1]]]
+    assert orders == [[[4, 6, 5], [3, 1, 0]], *later]
+    x = nd.array([[1.0, 2, 3], [3, 1, 0]])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = nd.SoftmaxOutput(
+            x, nd.array([[0, 1, 0], [0.5, 0.5, 0]]), grad_scale=2.0, normalization="batch", smooth_alpha=0.1
+        )
+    y.backward()
+    expected = [[0.1801, -1.5105, 1.3305], [0.6876, -0.7716, 0.084]]
+    assert np.allclose(x.grad.asnumpy(), expected, atol=1e-4)
+
+
+def test_iterators_around_others():
+    base = mx.io.NDArrayIter(np.arange(10.0).reshape(5, 2), np.arange(5.0), 2)
+    rows = [[0, 2], [4, 6], [8, 0]]
+    again, on = mx.io.ResizeIter(base, 5), mx.io.ResizeIter(base, 2, reset_internal=False)
+    for _ in range(2):
+        assert [(b.data[0].asnumpy()[:, 0].tolist(), b.pad) for b in again] == list(
+            zip([*rows, *rows[:2]], [0, 0, 1, 0, 0], strict=True)
+        )
+        again.reset()
+    passes = []
+    for _ in range(2):
+        passes.append([batch.data[0].asnumpy()[:, 0].tolist() for batch in on])
+        on.reset()
+    assert passes == [rows[:2], [rows[2], rows[0]]]
+    other = mx.io.NDArrayIter(np.arange(5.0), None, 2, data_name="other")
+    base.reset()
+    both = mx.io.PrefetchingIter([base, other], [{"data": "x"}, {"other": "y"}], [{"softmax_label": "z"}, {}])
+    assert [(*each,) for each in both.provide_data + both.provide_label] == [("x", (2, 2)), ("y", (2,)), ("z", (2,))]
+    for _ in range(2):
+        taken = [[part.asnumpy().tolist() for part in batch.data[1:] + batch.label] for batch in both]
+        assert taken == [[[0, 1], [0, 1]], [[2, 3], [2, 3]], [[4, 0], [4, 0]]]
+        both.reset()
+    shorter = mx.io.PrefetchingIter([base, mx.io.NDArrayIter(np.ones(2), None, 2)])
+    with pytest.raises(AssertionError, match="mismatches"):
+        list(shorter)

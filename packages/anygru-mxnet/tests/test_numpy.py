@@ -1,0 +1,96 @@
+"""`mx.np` and `mx.npx`: values and texts recorded from MXNet 1.9.1."""
+
+import numpy as onp
+import pytest
+
+from anygru_mxnet import autograd, gluon, init, np, npx
+from anygru_mxnet.gluon import nn, rnn
+
+
+@pytest.fixture(autouse=True)
+def numpy_arrays():
+    npx.set_np()
+    yield
+    npx.reset_np()
+
+
+def x():
+    return np.arange(12).reshape(3, 4)
+
+
+@pytest.mark.parametrize(
+    ("compute", "text"),
+    [
+        (lambda: x().sum(), "array(66.)"),
+        (lambda: x().mean(axis=1, keepdims=True).shape, "(3, 1)"),
+        (lambda: x() > 9, "array([[False, False, False, False],\n       [False, False, False, False],\n"
+                          "       [False, False,  True,  True]])"),
+        (lambda: x()[1], "array([4., 5., 6., 7.])"),
+        (lambda: x()[0, ::-1], "array([3., 2., 1., 0.])"),
+        (lambda: x()[x() > 8], "array([ 9., 10., 11.])"),
+        (lambda: x()[[0, 2]].shape, "(2, 4)"),
+        (lambda: x()[0, 1].item(), "1.0"),
+        (lambda: x().argmax(axis=1), "array([3, 3, 3], dtype=int64)"),
+        (lambda: npx.one_hot(np.array([0, 2]), 3), "array([[1., 0., 0.],\n       [0., 0., 1.]])"),
+        (lambda: np.concatenate((x(), x()), axis=1).shape, "(3, 8)"),
+        (lambda: np.array([1, 2], dtype="int32") / 2, "array([0.5, 1. ])"),
+        (lambda: np.array([1, 2], dtype="int32") * 1.5, "array([1, 2], dtype=int32)"),
+        (lambda: np.array([1, 2], dtype="int32") + np.array([1.5, 2]), "array([2.5, 4. ])"),
+        (lambda: npx.sequence_mask(x(), np.array([1, 2, 1, 3]), True)[1], "array([0., 5., 0., 7.])"),
+        (lambda: npx.batch_dot(np.ones((2, 3, 4)), np.ones((2, 4, 5))).shape, "(2, 3, 5)"),
+        (lambda: npx.topk(x(), k=2, axis=1)[0], "array([3., 2.])"),
+        (lambda: np.full((2,), 7), "array([7., 7.])"),
+        (lambda: np.nonzero(np.array([0, 1, 2])), "(array([1, 2], dtype=int64),)"),
+        (lambda: gluon.loss.L2Loss()(np.ones((2, 3)), np.zeros((2, 3))), "array([0.5, 0.5])"),
+    ],
+)  # fmt: skip
+def test_recorded(compute, text):
+    assert repr(compute()) == text
+
+
+def test_gradients():
+    a = np.arange(4.0)
+    a.attach_grad()
+    with autograd.record():
+        y = 2 * np.dot(a, a)
+    y.backward()
+    assert repr((y, a.grad)) == "(array(28.), array([ 0.,  4.,  8., 12.]))"
+
+
+def test_changes_in_place():
+    a = np.ones((2, 3))
+    a[:] = a * 2
+    a += 1
+    a[0, 1] = 9
+    a[1] = np.array([1, 2, 3])
+    assert a.tolist() == [[3, 9, 3], [1, 2, 3]]
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize("make", [rnn.GRU, rnn.LSTM, rnn.RNN])
+def test_gluon_gives_the_arrays_that_are_asked_for(make, hybrid):
+    layer = make(3)
+    layer.initialize(init.One())
+    if hybrid:
+        layer.hybridize()
+    output, states = layer(np.ones((4, 2, 5)), layer.begin_state(batch_size=2))
+    assert {type(output), type(states[0]), type(layer.l0_i2h_bias.grad())} == {np.ndarray}
+    npx.reset_np()
+    assert not isinstance(gluon.utils.split_and_load(onp.ones((2, 2)), [npx.cpu()])[0], np.ndarray)
+
+
+def test_a_model_trains():
+    net = nn.Sequential()
+    net.add(nn.Embedding(5, 4), nn.Dense(2))
+    net.initialize(init.Xavier())
+    trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.1})
+    loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
+    data = gluon.data.DataLoader(gluon.data.ArrayDataset(np.array([[1, 2], [3, 4]]), np.array([0, 1])), 2)
+    for _ in range(20):
+        for ids, labels in data:
+            assert isinstance(ids, np.ndarray)
+            with autograd.record():
+                loss = loss_of(net(ids), labels)
+            loss.backward()
+            trainer.step(2)
+    assert float(loss.mean()) < 0.1

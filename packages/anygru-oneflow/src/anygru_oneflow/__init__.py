@@ -1,0 +1,48 @@
+"""The OneFlow dialect: OneFlow 0.9's eager names on PyTorch.
+
+Most functions are torch's own: called on OneFlow's tensors they give OneFlow's tensors (see `framework.tensor`).
+"""
+
+import torch
+import torch.nn.functional
+
+from anygru.extend import cover as _cover
+
+from . import (
+    _C,
+    _oneflow_internal,
+    amp,
+    autograd,
+    comm,
+    cuda,
+    distributed,
+    env,
+    framework,
+    linalg,
+    nn,
+    optim,
+    sbp,
+    utils,
+)
+from .amp.autocast_mode import *
+from .autograd.autograd import set_grad_enabled
+from .framework import unittest as _unittest
+from .framework.check_point_v2 import *
+from .framework.differing import *
+from .framework.dtype import *
+from .framework.dtype import bool_ as _bool
+from .framework.functions import *
+from .framework.indexing import *
+from .framework.placement import placement
+from .framework.tensor import Tensor
+from .framework.tensor_str import set_printoptions
+from .framework.torch_names import torch_names as _torch_names
+
+globals().update({**_torch_names("oneflow", torch, torch.nn.functional), **globals()})
+
+# The names that are Python's own, too.
+bool, int, long, float, double, half = _bool, int32, int64, float32, float64, float16
+
+__version__ = "0.9.0"
+
+_cover(__name__)

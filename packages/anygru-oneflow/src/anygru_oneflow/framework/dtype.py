@@ -1,0 +1,153 @@
+"""OneFlow's data types, devices and sizes: what they are called and how they print. Underneath they are torch's."""
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, SupportsIndex
+
+import torch
+
+from anygru.extend import NUMPY_OF_TORCH
+
+__all__ = [
+    "Size", "bfloat16", "convert_oneflow_dtype_to_numpy_dtype", "device", "dtype", "float16", "float32", "float64",
+    "int32", "int64", "int8", "uint8",
+]  # fmt: skip
+
+
+class dtype:
+    """A data type, such as `oneflow.float32`; `torch` is torch's."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.torch: torch.dtype = getattr(torch, name)
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self.torch.is_floating_point
+
+    @property
+    def is_complex(self) -> bool:
+        return self.torch.is_complex
+
+    @property
+    def is_signed(self) -> bool:
+        return self.torch.is_signed
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes a value takes."""
+        return self.torch.itemsize
+
+    def __repr__(self) -> str:
+        return f"oneflow.{self.name}"
+
+    def __reduce__(self) -> str:
+        return "bool_" if self.name == "bool" else self.name
+
+
+bool_ = dtype("bool")
+uint8 = dtype("uint8")
+int8 = dtype("int8")
+int32 = dtype("int32")
+int64 = dtype("int64")
+float16 = dtype("float16")
+bfloat16 = dtype("bfloat16")
+float32 = dtype("float32")
+float64 = dtype("float64")
+
+_OF_TORCH = {known.torch: known for known in (bool_, uint8, int8, int32, int64, float16, bfloat16, float32, float64)}
+
+
+def of_torch(known: torch.dtype) -> dtype:
+    """OneFlow's name for torch's type.
+
+    Raises:
+        TypeError: OneFlow 0.9 has no such type.
+    """
+    if known not in _OF_TORCH:
+        raise TypeError(f"OneFlow has no data type for {known}")
+    return _OF_TORCH[known]
+
+
+def convert_oneflow_dtype_to_numpy_dtype(oneflow_dtype: dtype) -> type:
+    """NumPy's type of the same values."""
+    return NUMPY_OF_TORCH[oneflow_dtype.torch].type
+
+
+class Size(tuple[int, ...]):
+    """A shape."""
+
+    def __new__(cls, sizes: Iterable[int] = ()) -> "Size":
+        size = super().__new__(cls, sizes)
+        for place, item in enumerate(size):
+            if not isinstance(item, int):
+                raise TypeError(
+                    f"oneflow.Size() takes an iterable of 'int', but item '{place}' is '{type(item).__name__}'"
+                )
+        return size
+
+    def numel(self) -> int:
+        """The number of elements of such a tensor."""
+        return torch.Size(self).numel()
+
+    def __repr__(self) -> str:
+        return f"oneflow.Size({list(self)})"
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return Size(found) if isinstance(index, slice) else found
+
+    def __add__(self, other: Any) -> "Size":
+        return Size(super().__add__(tuple(other)))
+
+    def __mul__(self, times: SupportsIndex) -> "Size":
+        return Size(super().__mul__(times))
+
+    __rmul__ = __mul__
+
+
+DeviceLike = str | int | torch.device
+
+
+class _DeviceType(type):
+    def __call__(cls, kind: DeviceLike, index: int | None = None) -> torch.device:
+        if isinstance(kind, torch.device):
+            return indexed(kind)
+        name, _, number = str(kind).partition(":")
+        if name not in ("cpu", "cuda"):
+            raise RuntimeError(f"Expected one of cpu, cuda device type at start of device string: {kind}")
+        return torch.device(name, int(number) if number else index or 0)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, torch.device)
+
+
+class device(metaclass=_DeviceType):
+    """`device("cuda", 1)` or `device("cuda:1")`: a torch.device that always has an index."""
+
+
+def indexed(place: torch.device) -> torch.device:
+    """The device as OneFlow shows it: `cpu` is `cpu:0`."""
+    return place if place.index is not None else torch.device(place.type, 0)
+
+
+_CPU = torch.device("cpu")
+
+
+def plain(value: Any) -> Any:
+    """The value as torch takes it; `cpu:0` as the `cpu` of torch's tensors, to which they need not be copied."""
+    if isinstance(value, dtype):
+        return value.torch
+    if isinstance(value, torch.device) and value.type == "cpu":
+        return _CPU
+    return value
+
+
+def translated(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of torch that takes OneFlow's data types."""
+
+    @wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        return function(*map(plain, arguments), **{name: plain(value) for name, value in keywords.items()})
+
+    return call

@@ -1,0 +1,320 @@
+"""`oneflow.Tensor`: torch's tensor under OneFlow's names for types, sizes and layouts.
+
+The classes are subclasses of torch.Tensor without state of their own, so `dress` may turn a result of torch into one by
+assigning its class: the tensor, its gradient and its place in the autograd graph stay the same object. Every operator of
+torch called on them gives them again. A global tensor is torch's DTensor in the same way.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partialmethod
+from typing import Any, SupportsIndex
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch.distributed.tensor import DTensor
+from torch.nn import init
+
+from anygru.extend import global_tensor, is_release
+
+from ..sbp import Layout
+from . import layouts, tensor_str
+from .dressing import DRESSED, as_in_programs, copied, dress, dress_as_torch, torch_dtype
+from .dtype import DeviceLike, Size, dtype, of_torch, plain, translated
+from .over_processes import OverProcesses, placed
+from .placement import placement
+
+_DATA: Any = torch.Tensor.data
+_REQUIRES_GRAD: Any = torch.Tensor.requires_grad
+
+# The mark on a step of the autograd graph from which backward() began, and which does not serve again.
+_SPENT = "oneflow: released"
+
+_TYPE_NAMES = {
+    torch.float32: "Float",
+    torch.float64: "Double",
+    torch.float16: "Half",
+    torch.bfloat16: "BFloat16",
+    torch.int64: "Long",
+    torch.int32: "Int",
+    torch.int8: "Char",
+    torch.uint8: "Byte",
+    torch.bool: "Bool",
+}
+
+
+class Tensor(OverProcesses):
+    """A local or global tensor. `Tensor(values)` has the default type, or the tensor's; `Tensor(2, 3)` has that shape."""
+
+    def __new__(
+        cls,
+        *values: Any,
+        device: DeviceLike | None = None,
+        placement: placement | None = None,
+        sbp: Layout | None = None,
+    ) -> "Tensor":
+        made = placed(cls._of(values), placement, sbp)
+        return made if device is None else made.to(device)
+
+    @staticmethod
+    def _of(values: tuple[Any, ...]) -> "Tensor":
+        if len(values) == 1 and isinstance(values[0], Size):
+            values = values[0]
+        if values and all(isinstance(value, (int, np.integer)) for value in values):
+            return dress(torch.zeros(values))
+        if len(values) > 1:
+            raise TypeError(f"Tensor() takes values or the sizes of a shape, got {values}")
+        if values and isinstance(values[0], torch.Tensor):
+            return dress(copied(values[0]))
+        return dress(torch.as_tensor(copied(values[0]) if values else [], dtype=torch.get_default_dtype()))
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Iterable[type], args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            return dress(function(*args, **(kwargs or {})))
+
+    # Names of types and places
+
+    def type(self, target: Any = None) -> Any:  # type: ignore[override]
+        if target is None:
+            prefix = "" if self.is_global or self.device.type == "cpu" else "cuda."
+            return f"oneflow.{prefix}{_TYPE_NAMES[torch_dtype(self)]}Tensor"
+        if isinstance(target, str):
+            names = {f"oneflow.{name}Tensor": known for known, name in _TYPE_NAMES.items()}
+            if target not in names:
+                raise ValueError(f"type: {target!r} is no tensor type of OneFlow, such as {', '.join(names)}")
+            return self.to(of_torch(names[target]))
+        return self.to(target)
+
+    def to(self, *args: Any, **kwargs: Any) -> "Tensor":
+        if args and isinstance(args[0], type):  # `to(oneflow.Tensor)` of a graph's parameter
+            return self
+        given = [plain(value) for value in args if value is not None or len(args) > 2]  # more are torch's own calls
+        named = {name: plain(value) for name, value in kwargs.items() if value is not None}
+        return super().to(*given, **named)  # type: ignore[return-value]
+
+    def cast(self, target: dtype) -> "Tensor":
+        return self.to(target)
+
+    # Values
+
+    def numpy(self) -> np.ndarray:  # type: ignore[override]
+        """The values, of all processes for a global tensor; of a local one on the CPU they are shared, not copied."""
+        return torch.Tensor.numpy(self._whole().cpu().as_subclass(torch.Tensor))
+
+    to_numpy = numpy
+
+    # `array + tensor` and `numpy.exp(tensor)` give arrays.
+    __array_priority__ = -1
+
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
+        return array[()] if return_scalar else array
+
+    def __array__(self, dtype: Any = None) -> np.ndarray:
+        return np.asarray(self.numpy(), dtype=dtype)
+
+    def __iter__(self) -> Iterator[Any]:
+        if isinstance(self, DTensor) and self.dim():
+            return (self[number] for number in range(len(self)))
+        return super().__iter__()
+
+    @property
+    def data(self) -> "Tensor":
+        """The same values outside of the autograd graph; to set it is to drop the gradient."""
+        with torch._C.DisableTorchFunctionSubclass():
+            return dress(_DATA.__get__(self))
+
+    @data.setter
+    def data(self, value: torch.Tensor) -> None:
+        if not self.is_leaf:
+            raise RuntimeError("Can only set leaf tensor's data.")
+        with torch._C.DisableTorchFunctionSubclass():
+            _DATA.__set__(self, value)
+            self.grad = None
+
+    def tolist(self) -> Any:
+        return self.numpy().tolist()
+
+    def item(self) -> Any:
+        return super().item() if self.is_local else self._whole().item()
+
+    def __mod__(self, other: Any) -> "Tensor":
+        return torch.fmod(self, other)  # type: ignore[return-value]
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        with torch.no_grad():
+            return tensor_str.text(self)
+
+    __str__ = __repr__
+
+    def __format__(self, specification: str) -> str:
+        return format(self.item(), specification) if self.dim() == 0 else object.__format__(self, specification)
+
+    # The autograd graph
+
+    def backward(  # type: ignore[override]
+        self, gradient: torch.Tensor | None = None, retain_graph: bool = False, create_graph: bool = False
+    ) -> None:
+        """Add to the gradients of the leaves. The graph serves once, unless retain_graph or create_graph is given."""
+        step: Any = self.grad_fn
+        if step is not None and _SPENT in step.metadata:
+            raise _released()
+        try:
+            super().backward(gradient, retain_graph or create_graph, create_graph)
+        except RuntimeError as error:
+            raise _released() if is_release(error) else error from None
+        if step is not None and not (retain_graph or create_graph):
+            step.metadata[_SPENT] = True
+
+    def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
+        super().requires_grad_(requires_grad)
+        if requires_grad and isinstance(self, DTensor) and self.is_leaf:
+            global_tensor.keep_gradient_layout(self)
+        return self
+
+    def register_hook(self, hook: "Callable[[Tensor], Any]") -> Any:
+        """Call the hook with each gradient; for a leaf twice with the same one, as OneFlow 0.9 does."""
+
+        def call(gradient: torch.Tensor) -> Any:
+            with as_in_programs():
+                if self.is_leaf:
+                    hook(dress(gradient))
+                return hook(dress(gradient))
+
+        return super().register_hook(call)
+
+    def _zero_grad_(self, set_to_none: bool = False) -> None:
+        if self.grad is not None:
+            self.grad = None if set_to_none else self.grad.detach().zero_()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":
+        """The values in memory of their own, without gradient; only a parameter goes on to require one."""
+        twin: Any = self.detach().clone()
+        twin.__class__ = type(self)
+        twin.requires_grad_(isinstance(self, Parameter) and self.requires_grad)
+        memo[id(self)] = twin
+        return twin
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        if self.is_global:
+            raise RuntimeError("a global tensor is saved by oneflow.save(..., global_dst_rank=0)")
+        values = torch.Tensor.detach(self).as_subclass(torch.Tensor)
+        return _rebuilt, (isinstance(self, Parameter), values, self.requires_grad)
+
+
+def _released() -> RuntimeError:
+    return RuntimeError("a step of the graph has been released; give retain_graph=True to the first backward()")
+
+
+# The methods that take a data type, beside `to`.
+for _name in [
+    "sum",
+    "mean",
+    "cumsum",
+    "cumprod",
+    "all",
+    "any",
+    "std",
+    "var",
+]:
+    setattr(Tensor, _name, translated(getattr(torch.Tensor, _name)))
+
+
+# What torch has as functions only.
+for _method in (F.gelu, F.mish, F.selu, F.silu, F.softplus, F.softsign):
+    setattr(Tensor, _method.__name__, partialmethod(_method))
+for _function in (
+    init.kaiming_normal_,
+    init.kaiming_uniform_,
+    init.orthogonal_,
+    init.trunc_normal_,
+    init.xavier_normal_,
+    init.xavier_uniform_,
+):
+    setattr(Tensor, _function.__name__, _function)
+
+
+class Parameter(Tensor):
+    """A tensor that a Module lists among its parameters."""
+
+    # By this torch.nn.Module knows a parameter.
+    _is_param = True
+
+    def __new__(cls, data: torch.Tensor, requires_grad: bool = True) -> "Parameter":
+        if not isinstance(data, torch.Tensor):
+            raise TypeError(f"Parameter needs a tensor, got {type(data).__name__}")
+        differentiable = torch_dtype(data).is_floating_point
+        return as_parameter(torch.nn.Parameter(dress_as_torch(data.detach()), requires_grad and differentiable))
+
+
+class _Global:
+    """Methods of global tensors only."""
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Iterable[type], args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            return dress(layouts.call(function, args, kwargs or {}))
+
+    def __float__(self) -> float:
+        return float(self.item())  # type: ignore[attr-defined]
+
+    def __int__(self) -> int:
+        return int(self.item())  # type: ignore[attr-defined]
+
+    def __bool__(self) -> bool:
+        return bool(self.item())  # type: ignore[attr-defined]
+
+    @property
+    def requires_grad(self) -> bool:
+        with torch._C.DisableTorchFunctionSubclass():
+            return _REQUIRES_GRAD.__get__(self)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)  # type: ignore[attr-defined]
+
+    @property
+    def device(self) -> torch.device:
+        if torch._C._is_torch_function_enabled():
+            raise RuntimeError("Only local tensors have 'device'. Please use '.placement' for global tensors.")
+        return _DEVICE(self)
+
+
+class _GlobalTensor(_Global, Tensor, DTensor):  # type: ignore[override]
+    """A tensor over several processes."""
+
+
+class _GlobalParameter(_Global, Parameter, DTensor):  # type: ignore[override]
+    """A parameter over several processes."""
+
+
+_DEVICE = torch.Tensor.device.__get__
+
+
+# By the names that OneFlow prints.
+Tensor.__module__, Parameter.__module__ = "oneflow", "oneflow.nn"
+for _kind, _like in ((_GlobalTensor, Tensor), (_GlobalParameter, Parameter)):
+    _kind.__name__, _kind.__qualname__, _kind.__module__ = _like.__name__, _like.__name__, _like.__module__
+
+DRESSED.update({torch.Tensor: Tensor, DTensor: _GlobalTensor})
+
+
+def as_parameter(parameter: torch.nn.Parameter) -> Parameter:
+    """torch's parameter object as OneFlow's."""
+    dressed: Any = parameter
+    if isinstance(parameter, DTensor):
+        dressed.__class__ = _GlobalParameter
+        global_tensor.keep_gradient_layout(parameter)
+    else:
+        dressed.__class__ = Parameter
+    return dressed
+
+
+def _rebuilt(is_parameter: bool, values: torch.Tensor, requires_grad: bool) -> Tensor:
+    tensor = values.detach()
+    tensor.__class__ = Parameter if is_parameter else Tensor
+    return tensor.requires_grad_(requires_grad)  # type: ignore[return-value]

@@ -1,0 +1,20 @@
+"""The names that OneFlow and torch share: `names.txt` lists them, and what no file here defines is torch's own."""
+
+from types import ModuleType
+from typing import Any
+
+from anygru.extend import names
+
+
+def torch_names(section: str, *homes: ModuleType) -> dict[str, Any]:
+    """The covered names of a section that torch has.
+
+    Args:
+        section: OneFlow's module, such as "oneflow.nn.init".
+        homes: torch's modules, in the order in which they are asked.
+    """
+    return {
+        name: next(getattr(home, name) for home in homes if hasattr(home, name))
+        for name in names("oneflow").covered[section]
+        if any(hasattr(home, name) for home in homes)
+    }

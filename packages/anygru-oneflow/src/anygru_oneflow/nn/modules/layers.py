@@ -1,0 +1,68 @@
+"""The layers in which OneFlow differs from torch only by arguments and by what it prints, a row of a table each."""
+
+from typing import Any
+
+import torch
+
+from anygru.extend import names
+
+from . import container, loss, module, own, rnn
+from .adopted import adopt
+
+_POOLING = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
+_MAX_POOLING = _POOLING + ", dilation={dilation}"
+_AVERAGE_POOLING = _POOLING + ", ceil_mode={ceil_mode}"
+
+# The options of `adopt`; a layer that names.txt lists and that is in no file here has none.
+_ROWS: dict[str, dict[str, Any]] = {
+    "AdaptiveAvgPool1d": {"shown": ""},
+    "AdaptiveAvgPool2d": {"shown": ""},
+    "AdaptiveAvgPool3d": {"shown": ""},
+    "AdaptiveMaxPool1d": {"shown": "output_size={output_size}"},
+    "AdaptiveMaxPool2d": {"shown": "output_size={output_size}"},
+    "AdaptiveMaxPool3d": {"shown": "output_size={output_size}"},
+    "AvgPool1d": {"axes": 1, "shown": _AVERAGE_POOLING},
+    "AvgPool2d": {"axes": 2, "shown": _AVERAGE_POOLING},
+    "AvgPool3d": {"axes": 3, "shown": _AVERAGE_POOLING},
+    "ConstantPad1d": {"shown": "", "defaults": {"value": 0}},
+    "ConstantPad2d": {"shown": "", "defaults": {"value": 0}},
+    "ConstantPad3d": {"shown": "", "defaults": {"value": 0}},
+    "ConvTranspose1d": {"shown": ""},
+    "ConvTranspose2d": {"shown": ""},
+    "ConvTranspose3d": {"shown": ""},
+    "Embedding": {
+        "positional": "num_embeddings embedding_dim padding_idx max_norm norm_type scale_grad_by_freq sparse _weight"
+    },
+    "GELU": {"positional": "approximate", "shown": ""},
+    "GLU": {"shown": ""},
+    "GroupNorm": {"shown": "{num_groups}, {num_channels}, eps={eps}, affine={affine}"},
+    "Hardshrink": {"shown": "lambd={lambd}"},
+    "Hardtanh": {"shown": "min_val={min_val:g}, max_val={max_val:g}"},
+    "InstanceNorm1d": {"shown": own.NORM},
+    "InstanceNorm2d": {"shown": own.NORM},
+    "InstanceNorm3d": {"shown": own.NORM},
+    "LayerNorm": {"shown": "{normalized_shape}, eps={eps}, elementwise_affine={elementwise_affine}"},
+    "MaxPool1d": {"axes": 1, "shown": _MAX_POOLING},
+    "MaxPool2d": {"axes": 2, "shown": _MAX_POOLING},
+    "MaxPool3d": {"axes": 3, "shown": _MAX_POOLING},
+    "MaxUnpool1d": {"shown": ""},
+    "MaxUnpool2d": {"shown": ""},
+    "MaxUnpool3d": {"shown": ""},
+    "RMSNorm": {"defaults": {"eps": 1e-05}},
+    "ReplicationPad2d": {"shown": "{padding}"},
+    "Softplus": {"shown": "beta={beta:g}, threshold={threshold:g}"},
+    "Softshrink": {"shown": "lambd={lambd}"},
+    "Threshold": {"shown": ""},
+    "Upsample": {"shown": "scale_factor={scale_factor}, mode={mode}"},
+    "UpsamplingBilinear2d": {"shown": "scale_factor={scale_factor}, mode={mode}"},
+    "UpsamplingNearest2d": {"shown": "scale_factor={scale_factor}, mode={mode}"},
+    "ZeroPad2d": {"shown": ""},
+}
+
+__all__ = [
+    name
+    for name in names("oneflow").covered["oneflow.nn"]
+    if isinstance(getattr(torch.nn, name, None), type)
+    and not any(hasattr(file, name) for file in (container, loss, module, own, rnn))
+]
+globals().update({name: adopt(getattr(torch.nn, name), **_ROWS.get(name, {})) for name in __all__})

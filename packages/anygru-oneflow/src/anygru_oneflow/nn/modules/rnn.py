@@ -1,0 +1,269 @@
+"""`oneflow.nn.GRU`, `GRUCell` and the other recurrent layers. The GRUs compute through `anygru.functional`."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any
+
+import torch
+from torch.distributed.tensor import DTensor
+
+from anygru import functional, layers
+from anygru.errors import ArgumentError, ArgumentTypeError
+from anygru.extend import global_tensor
+
+from ...framework.dressing import dress
+from ...framework.dtype import plain, translated
+from ...framework.tensor import Tensor
+from ..utils.rnn import PackedSequence, repacked
+from .adopted import adopt
+from .module import Module
+
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
+
+_KERNELS: dict[str, Callable[..., Any]] = {
+    "LSTM": torch.lstm, "RNN_TANH": torch.rnn_tanh, "RNN_RELU": torch.rnn_relu,
+    "LSTMCell": torch.lstm_cell, "tanh": torch.rnn_tanh_cell, "relu": torch.rnn_relu_cell,
+}  # fmt: skip
+
+
+def _global_too(layer: Any) -> Any:
+    """A recurrent layer of torch that takes global tensors, too: each process computes its part of the batch."""
+    forward = layer.forward
+
+    @wraps(forward)
+    def call(self: Any, input: Any, hx: Any = None) -> Any:
+        if not isinstance(input, DTensor):
+            return forward(self, input, hx)
+        if input.dim() != 3:
+            raise RuntimeError(
+                f"{self._get_name()} needs a batch where its tensors are global, got {input.dim()}-D input"
+            )
+        directions = 2 if self.bidirectional else 1
+        options = (self.bias, self.num_layers, self.dropout, self.training, self.bidirectional, self.batch_first)
+
+        def compute(piece: torch.Tensor, states: list[Any], weights: list[torch.Tensor]) -> Any:
+            if not states:
+                rows = piece.shape[0 if self.batch_first else 1]
+                sizes = [self.proj_size or self.hidden_size, self.hidden_size][: 2 if self.mode == "LSTM" else 1]
+                states = [piece.new_zeros(self.num_layers * directions, rows, size) for size in sizes]
+            return _KERNELS[self.mode](piece, states if self.mode == "LSTM" else states[0], weights, *options)
+
+        states = [] if hx is None else list(hx) if isinstance(hx, tuple) else [hx]
+        with torch._C.DisableTorchFunctionSubclass():
+            dim = 0 if self.batch_first else 1
+            output, *last = global_tensor.over_batch(compute, input, states, list(self.parameters()), dim)
+        return dress(output), dress(tuple(last) if self.mode == "LSTM" else last[0])
+
+    layer.forward = call
+    return layer
+
+
+def _global_cell(cell: Any) -> Any:
+    """The same for a cell, which takes one step."""
+    forward = cell.forward
+
+    @wraps(forward)
+    def call(self: Any, input: Any, hx: Any = None) -> Any:
+        if input.is_local:
+            return forward(self, input, hx)
+        is_lstm = isinstance(self, torch.nn.LSTMCell)
+        kernel = _KERNELS["LSTMCell" if is_lstm else self.nonlinearity]
+
+        def compute(piece: torch.Tensor, states: list[Any], weights: list[torch.Tensor]) -> Any:
+            states = states or [piece.new_zeros(len(piece), self.hidden_size)] * (2 if is_lstm else 1)
+            result = kernel(piece, states if is_lstm else states[0], *weights)
+            return result if is_lstm else [result]
+
+        states = [] if hx is None else list(hx) if isinstance(hx, tuple) else [hx]
+        with torch._C.DisableTorchFunctionSubclass():
+            results = global_tensor.over_batch(compute, input, states, list(self.parameters()), 0, 0)
+        return dress(tuple(results)) if is_lstm else dress(results[0])
+
+    cell.forward = call
+    return cell
+
+
+RNNBase = adopt(torch.nn.RNNBase)
+RNN = _global_too(adopt(torch.nn.RNN, base=RNNBase))
+LSTM = _global_too(adopt(torch.nn.LSTM, base=RNNBase))
+RNNCellBase = adopt(torch.nn.RNNCellBase)
+
+
+def _steps_checked(cell: Any) -> Any:
+    """A cell that takes one step of a batch or of one sequence."""
+    step = cell.forward
+
+    @wraps(step)
+    def forward(self: Any, input: Tensor, hx: Any = None) -> Any:
+        _check_step(self, input)
+        return step(self, input, hx)
+
+    cell.forward = forward
+    return cell
+
+
+def _check_step(cell: Module, input: Tensor) -> None:
+    assert input.dim() in (1, 2), (
+        f"{cell._get_name()}: Expected input to be 1-D or 2-D but received {input.dim()}-D tensor"
+    )
+
+
+RNNCell = _steps_checked(_global_cell(adopt(torch.nn.RNNCell, base=RNNCellBase)))
+LSTMCell = _steps_checked(_global_cell(adopt(torch.nn.LSTMCell, base=RNNCellBase)))
+
+
+@contextlib.contextmanager
+def _oneflow_errors() -> Iterator[None]:
+    """Sizes, types and devices that do not fit are RuntimeErrors in OneFlow."""
+    try:
+        yield
+    except (ArgumentError, ArgumentTypeError) as error:
+        raise RuntimeError(str(error)) from error
+
+
+class GRU(torch.nn.GRU, RNNBase):  # type: ignore[misc, valid-type]
+    """A GRU of one or more layers and one or two directions over a batch of sequences.
+
+    Args:
+        input_size, hidden_size: features of the input and of the state.
+        num_layers, bias, batch_first, dropout, bidirectional: as in torch.
+
+    Call it with input [T, B, I] ([B, T, I] if batch_first), one sequence [T, I] or a PackedSequence, and perhaps hx
+    [D*L, B, H]; it gives (output, h_n). Local and global tensors both do; of a global layer, the weights may be split over
+    their rows and the input over its batch.
+
+    Raises:
+        ValueError, TypeError: from the constructor, for arguments out of range.
+        RuntimeError: input or hx of another size; local tensors among global ones.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        flags = {3: "bias", 4: "batch_first"}  # any truth value does
+        given = [bool(value) if place in flags else plain(value) for place, value in enumerate(args)]
+        named = {name: bool(value) if name in flags.values() else plain(value) for name, value in kwargs.items()}
+        super().__init__(*given, **named)
+
+    def check_input(self, input: torch.Tensor, batch_sizes: torch.Tensor | None) -> None:
+        expected = 3 if batch_sizes is None else 2
+        if input.dim() != expected:
+            raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
+        if self.input_size != input.size(-1):
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
+            )
+
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:  # type: ignore[override]
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
+        batched = input.dim() == 3
+        if hx is not None and hx.dim() != (3 if batched else 2):
+            kind, wanted = ("batched 3-D", 3) if batched else ("unbatched 2-D", 2)
+            raise RuntimeError(f"For {kind} input, hx should also be {wanted}-D but got {hx.dim()}-D tensor")
+        batch_dim = 0 if self.batch_first else 1
+        whole = input if batched else input.unsqueeze(batch_dim)
+        self.check_input(whole, None)
+        if whole.size(1 - batch_dim) == 0:
+            raise RuntimeError("nn.GRU needs at least one time step, and the input has none")
+        if hx is not None:
+            state = hx if batched else hx.unsqueeze(1)
+            self.check_hidden_size(state, self.get_expected_hidden_size(whole, None))
+        return self._run(input, hx, self.batch_first)
+
+    def _packed(self, input: PackedSequence, hx: Tensor | None) -> tuple[PackedSequence, Tensor]:
+        data, batch_sizes, sorted_indices, unsorted_indices = input
+        self.check_input(data, batch_sizes)
+        if hx is not None:
+            self.check_hidden_size(hx, self.get_expected_hidden_size(data, batch_sizes))
+        output, h_n = self._run(input, hx, False)
+        return repacked(output), h_n
+
+    def _run(self, input: Any, hx: Tensor | None, batch_first: bool) -> tuple[Any, Tensor]:
+        weights = self._flat_weights
+        compute: Any = functional.gru
+        if any(isinstance(tensor, Tensor) and tensor.is_global for tensor in (input, hx, *weights)):
+            compute = global_tensor.gru
+            if not all(isinstance(tensor, Tensor) and tensor.is_global for tensor in (input, *weights)):
+                raise RuntimeError(
+                    "nn.GRU got local and global tensors together: make input, hx and the layer global by to_global"
+                )
+        with torch._C.DisableTorchFunctionSubclass(), _oneflow_errors():
+            results = compute(
+                input,
+                hx,
+                weights,
+                batch_first=batch_first,
+                bidirectional=self.bidirectional,
+                bias=self.bias,
+                dropout=self.dropout,
+                training=self.training,
+            )
+        return dress(results)
+
+    # The weights are read by name at every call; what torch keeps beside them for cuDNN has no use here.
+
+    @property
+    def _flat_weights(self) -> list[Any]:
+        return [getattr(self, name) for name in self._flat_weights_names]
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Any]) -> None:
+        pass
+
+    def _init_flat_weights(self) -> None:
+        pass
+
+    def _update_flat_weights(self) -> None:
+        pass
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        Module.__setattr__(self, name, value)
+
+    __getstate__ = Module.__getstate__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        torch.nn.Module.__setstate__(self, state)
+
+    def __to_anygru__(self) -> layers.GRU:
+        """The same layer as `anygru.GRU`, with parameters in this one's memory: training either trains both."""
+        layer = layers.GRU(
+            self.input_size,
+            self.hidden_size,
+            self.num_layers,
+            self.bias,
+            self.batch_first,
+            self.dropout,
+            self.bidirectional,
+            device="meta",
+        )
+        return _with_memory_of(self, layer)
+
+
+class GRUCell(torch.nn.GRUCell, RNNCellBase):  # type: ignore[misc, valid-type]
+    """One step of a GRU: the state after input [B, I] or [I] from state hx [B, H] or [H] (None: zeros)."""
+
+    __init__ = translated(torch.nn.GRUCell.__init__)
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:  # type: ignore[override]
+        _check_step(self, input)
+        weight: Any = self.weight_ih
+        if weight.is_global != input.is_global or (hx is not None and hx.is_global != input.is_global):
+            raise RuntimeError("nn.GRUCell got local and global tensors together")
+        with torch._C.DisableTorchFunctionSubclass(), _oneflow_errors():
+            return dress(functional.gru_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh))
+
+    def __to_anygru__(self) -> layers.GRUCell:
+        """The same cell as `anygru.GRUCell`, with parameters in this one's memory: training either trains both."""
+        cell = layers.GRUCell(self.input_size, self.hidden_size, self.bias, device="meta")
+        return _with_memory_of(self, cell)
+
+
+def _with_memory_of(source: Module, layer: Any) -> Any:
+    """Let a layer of torch's have the values of OneFlow's parameters, in the same memory."""
+    parameters: Any = source.named_parameters()
+    for name, parameter in parameters:
+        if parameter.is_global:
+            raise TypeError(f"{name} is a global tensor, which an anygru layer cannot share; call to_local() first")
+        values = parameter.detach().as_subclass(torch.Tensor)
+        setattr(layer, name, torch.nn.Parameter(values, parameter.requires_grad))
+    return layer.train(source.training)

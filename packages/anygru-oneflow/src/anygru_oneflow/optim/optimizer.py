@@ -1,0 +1,221 @@
+"""The base of all optimizers: OneFlow's parameter groups, states and order of a step."""
+
+import copy
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from anygru.extend import single
+
+from ..framework.dressing import dress
+from ..framework.tensor import Parameter, Tensor
+from ..nn.utils.clip_grad import clip_grad_norm_
+
+Parameters = Iterable[torch.Tensor] | Iterable[dict[str, Any]]
+
+_CLIP = ("clip_grad_max_norm", "clip_grad_norm_type")
+
+# What an error calls the options that must not be negative.
+_NOT_NEGATIVE = {
+    "lr": "learning rate",
+    "momentum": "momentum",
+    "weight_decay": "weight_decay value",
+    "eps": "epsilon value",
+    "alpha": "alpha value",
+    "rho": "rho value",
+    "lr_decay": "lr_decay value",
+    "initial_accumulator_value": "initial_accumulator_value value",
+}
+
+
+class ParamGroup(dict[str, Any]):
+    """torch's parameter group, with OneFlow's attributes."""
+
+    order: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        return self["params"]
+
+    _parameters = parameters
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options in OneFlow's order, then what the user or a scheduler added."""
+        known = {name: self[name] for name in self.order}
+        return known | {name: self[name] for name in self if name not in (*known, "params")}
+
+
+class Optimizer(torch.optim.Optimizer):
+    """The base of the optimizers. A subclass gives its options to the constructor and its rule in `_update`.
+
+    Class attributes:
+        STATE: the names of the tensors that belong to a parameter.
+        AT_ONCE: whether every parameter has them from the beginning, not only from its first gradient on.
+    """
+
+    STATE: tuple[str, ...] = ()
+    AT_ONCE = False
+    steps = 0
+
+    def __init__(self, parameters: Parameters, options: dict[str, Any]) -> None:
+        options = {"lr": 0.001, **options}
+        for name, words in _NOT_NEGATIVE.items():
+            assert options.get(name, 0) >= 0, f"Invalid {words}: {options[name]}"
+        for place, beta in enumerate(options.get("betas", ())):
+            assert 0 <= beta < 1, f"Invalid beta parameter at index {place}: {beta}"
+        given: Any = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+        super().__init__(given or [{"params": []}], options)  # of no parameters, too, which torch refuses
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group of parameters with options of its own.
+
+        Raises:
+            ValueError: something else than tensors among the parameters, such as names.
+            AssertionError: a tensor that was computed from others.
+        """
+        given = param_group["params"]
+        param_group["params"] = [given] if isinstance(given, torch.Tensor) else list(given)
+        for parameter in param_group["params"]:
+            if not isinstance(parameter, torch.Tensor):
+                raise ValueError(f"an optimizer's parameters must be tensors, got a {type(parameter).__name__}")
+            assert parameter.is_leaf, "an optimizer's parameters must be leaf tensors"
+        super().add_param_group(param_group)
+        group = self.param_groups[-1] = ParamGroup(self.param_groups[-1])
+        group.order = tuple(self.defaults)
+
+    def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:  # type: ignore[override]
+        """Change the parameters by their gradients. A closure runs without gradients, unless it enables them."""
+        with torch.no_grad():
+            loss = None if closure is None else closure()
+            with torch._C.DisableTorchFunctionSubclass():
+                self._begin_states()
+                self._change_parameters()
+        self.steps += 1
+        return loss
+
+    def _change_parameters(self) -> None:
+        for group in self.param_groups:
+            self._begin_step(group)
+            rounded = {name: _rounded(value) for name, value in group.items() if name != "params"}
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    self._update(parameter, self.state[parameter], rounded)
+
+    def _begin_step(self, group: dict[str, Any]) -> None:
+        """Work out the options of a group that follow from the number of steps."""
+
+    def _update(self, parameter: torch.Tensor, state: dict[str, torch.Tensor], group: dict[str, Any]) -> None:
+        """Change one parameter by its gradient.
+
+        Args:
+            state: its tensors, by the names in `_state_names`.
+            group: the options, rounded to float32.
+        """
+        raise NotImplementedError
+
+    def _gradient(self, parameter: torch.Tensor, group: dict[str, Any]) -> torch.Tensor:
+        """The gradient with the weight decay's part."""
+        assert parameter.grad is not None
+        if not group["weight_decay"]:
+            return parameter.grad
+        return parameter.grad.add(parameter, alpha=group["weight_decay"])
+
+    def _state_names(self, group: dict[str, Any]) -> Sequence[str]:
+        """The names of the tensors that each parameter of the group has."""
+        return self.STATE
+
+    def _begin_states(self) -> None:
+        """Give parameters their tensors, which OneFlow fills with zeros, the sum of Adagrad with an option."""
+        for group in self.param_groups:
+            first = group.get("initial_accumulator_value", 0.0)
+            for parameter in group["params"]:
+                if parameter.grad is not None or parameter in self.state or self.AT_ONCE:
+                    own = self.state[parameter]
+                    for name in self._state_names(group):
+                        if name not in own:
+                            own[name] = torch.full_like(parameter, first)
+
+    def zero_grad(self, set_to_none: bool = False) -> None:
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter._zero_grad_(set_to_none)
+
+    def clip_grad(self, error_if_nonfinite: bool = False) -> None:
+        """Limit the gradients of each group that was made with `clip_grad_max_norm` and `clip_grad_norm_type`."""
+        for group in self.param_groups:
+            if all(name in group for name in _CLIP):
+                clip_grad_norm_(group["params"], *(group[name] for name in _CLIP), error_if_nonfinite)
+            else:
+                warnings.warn(
+                    "To enable clip_grad, passing the `clip_grad_max_norm` and `clip_grad_norm_type` parameters when "
+                    "instantializing the Optimizer."
+                )
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state in OneFlow's form: {"state": {"step": n, 0: {...}}, "param_groups": [{"_options": ...}]}."""
+        if self.AT_ONCE:
+            with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+                self._begin_states()
+        numbers = {id(parameter): number for number, parameter in enumerate(self._all_parameters())}
+        state: dict[Any, Any] = {"step": self.steps}
+        for parameter in self._all_parameters():
+            own = self.state.get(parameter, {})
+            state[numbers[id(parameter)]] = {name: dress(own[name]) for name in self.STATE if name in own}
+        known: list[Any] = self.param_groups
+        groups = [
+            {
+                "_options": copy.deepcopy(group.options),
+                "_enable_clip_grad": all(name in group for name in _CLIP),
+                "params": [numbers[id(parameter)] for parameter in group["params"]],
+            }
+            for group in known
+        ]
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over a state that `state_dict` gave, here or in OneFlow.
+
+        As in OneFlow the tensors of the state are taken as they are: two optimizers in one process that have loaded
+        the same state share their momenta. Copy the state deeply where each is to go on alone.
+
+        Raises:
+            ValueError: another number of groups, or of parameters in a group.
+        """
+        saved = state_dict["param_groups"]
+        if len(saved) != len(self.param_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(new["params"]) != len(old["params"]) for new, old in zip(saved, self.param_groups, strict=True)):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
+        self.steps = state_dict["state"].get("step", 0)
+        for new, group in zip(saved, self.param_groups, strict=True):
+            group.update(copy.deepcopy(dict(new["_options"])))
+            for number, parameter in zip(new["params"], group["params"], strict=True):
+                self._load_state_of(parameter, state_dict["state"].get(number, {}))
+
+    def _load_state_of(self, parameter: Parameter, saved: Mapping[str, Any]) -> None:
+        own = {name: saved[name] for name in self.STATE if name in saved}
+        if not own:
+            self.state.pop(parameter, None)
+            return
+        for name, value in own.items():
+            own[name] = (
+                value.detach().to_global(parameter.placement, parameter.sbp)
+                if parameter.is_global
+                else value.detach().to(parameter.device)
+            )
+        self.state[parameter] = own
+
+    def _all_parameters(self) -> Iterable[Parameter]:
+        return (parameter for group in self.param_groups for parameter in group["params"])
+
+
+def _rounded(option: Any) -> Any:
+    """An option as the kernels take it: numbers in float32."""
+    if isinstance(option, tuple | list):
+        return tuple(map(_rounded, option))
+    return single(option) if isinstance(option, float) else option

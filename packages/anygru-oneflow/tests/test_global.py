@@ -1,0 +1,152 @@
+"""Global tensors on one process: names, texts, what is refused. tests/parallel/test_global_tensor.py has two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import anygru_oneflow as flow
+from anygru_oneflow import nn
+
+HERE = flow.placement("cpu", [0])
+B, P, S = flow.sbp.broadcast, flow.sbp.partial_sum, flow.sbp.split
+
+
+def test_texts() -> None:
+    assert str(HERE) == 'oneflow.placement(type="cpu", ranks=[0])'
+    assert [str(layout) for layout in (B, P, S(1))] == [
+        "oneflow.sbp.broadcast",
+        "oneflow.sbp.partial_sum",
+        "oneflow.sbp.split(dim=1)",
+    ]
+    assert str(flow.ones(2, placement=HERE, sbp=S(0))) == (
+        'tensor([1., 1.], placement=oneflow.placement(type="cpu", ranks=[0]),\n'
+        "       sbp=(oneflow.sbp.split(dim=0),), dtype=oneflow.float32)"
+    )
+    assert (flow.placement.all("cpu") == HERE, S(0) == S(0), S(0) == S(1), B() == B) == (True, True, False, True)
+
+
+LAYOUTS: dict[str, tuple[Any, Any]] = {
+    "S0 @ B": (lambda x: x @ flow.ones(3, 2, placement=HERE, sbp=B), S(0)),
+    "B @ S1": (lambda x: x.to_global(sbp=B) @ flow.ones(3, 2, placement=HERE, sbp=S(1)), S(1)),
+    "S1 @ S0": (lambda x: x.to_global(sbp=S(1)) @ flow.ones(3, 2, placement=HERE, sbp=S(0)), P),
+    "sum": (lambda x: x.sum(), P),
+    "mean": (lambda x: x.mean(), P),
+    "max": (lambda x: x.max(), B),
+    "transpose": (lambda x: x.t(), S(1)),
+    "product": (lambda x: x * 2, S(0)),
+    "softmax over rows": (lambda x: flow.softmax(x, 0), S(1)),
+    "softmax in a layer": (lambda x: nn.Softmax(0)(x), S(1)),
+    "cat of rows": (lambda x: flow.cat([x, x], 0), S(1)),
+    "piece": (lambda x: x.chunk(2, 0)[1], S(1)),
+    "row": (lambda x: x[0], P),
+    "some rows": (lambda x: x[1:], P),
+    "some columns": (lambda x: x[:, 1:], S(0)),
+    "view of columns": (lambda x: x.to_global(sbp=S(1)).view(-1), S(0)),
+    "greatest of rows": (lambda x: x.max(0)[0], S(0)),
+    "argmax of columns": (lambda x: x.to_global(sbp=S(1)).argmax(1), S(0)),
+    "rows apart": (lambda x: x.unbind(0)[0], S(0)),
+    "any": (lambda x: (x > 0).any(), B),
+    "sum, relu": (lambda x: x.sum(0).relu(), S(0)),
+    "sum, plus one": (lambda x: x.sum(0) + 1, S(0)),
+    "sum, negative": (lambda x: -x.sum(0), S(0)),
+    "sum, halved": (lambda x: x.sum(0) / 2, P),
+    "sum of all, root": (lambda x: x.sum().sqrt(), B),
+    "sum, mean": (lambda x: x.sum(0).mean(), P),
+    "sum, copied": (lambda x: x.sum(0).clone(), P),
+    "sum, zeros like it": (lambda x: flow.zeros_like(x.sum(0)), P),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_layouts_of_results(name: str) -> None:
+    function, layout = LAYOUTS[name]
+    result = function(flow.ones(4, 3, placement=HERE, sbp=S(0)))
+    assert (result.is_global, result.sbp) == (True, (layout,))
+
+
+REFUSED: dict[str, Any] = {
+    "placement": lambda: flow.ones(1).placement,
+    "sbp": lambda: flow.ones(1).sbp,
+    "Only local tensors have 'device'": lambda: flow.ones(1, placement=HERE, sbp=B).device,
+    "Expected global tensor": lambda: flow.ones(1).to_local(),
+    "needs a placement and an sbp": lambda: flow.ones(1).to_global(placement=HERE),
+    "Split axis out of range": lambda: flow.ones(1).to_global(HERE, S(1)),
+    "sbp must have 1 entries": lambda: flow.ones(1).to_global(HERE, [B, B]),
+    "dim must be a dimension counted from 0": lambda: S(-1),
+    "ranks 0 to 0 of this job": lambda: flow.placement("cpu", [1]).mesh,
+    "local and global": lambda: nn.GRU(3, 4)(flow.ones(2, 1, 3, placement=HERE, sbp=B)),
+    "has been removed, please use .to_global": lambda: flow.ones(1).to_consistent(HERE, B),
+}
+
+
+@pytest.mark.parametrize(("words", "function"), REFUSED.items(), ids=REFUSED.keys())
+def test_what_is_refused(words: str, function: Any) -> None:
+    with pytest.raises(RuntimeError) as error:
+        function()
+    assert words in str(error.value)
+
+
+def test_local_and_global_do_not_mix() -> None:
+    with pytest.raises(RuntimeError):
+        flow.ones(2) + flow.ones(2, placement=HERE, sbp=B)
+    gru = nn.GRU(3, 4).to_global(HERE, B)
+    with pytest.raises(RuntimeError, match="local / global mismatch"):
+        gru.load_state_dict(nn.GRU(3, 4).state_dict())
+    with pytest.raises(RuntimeError, match="local / global mismatch"):
+        nn.GRU(3, 4).load_state_dict(gru.state_dict())
+
+
+@pytest.mark.parametrize("weights", [B, S(0)], ids=str)
+def test_a_global_layer(weights: Any) -> None:
+    gru = nn.GRU(3, 4, 2)
+    x = flow.tensor(np.random.RandomState(0).randn(5, 2, 3), dtype=flow.float32)
+    expected = gru(x)[0].numpy()
+    assert gru.to_global(HERE, weights) is gru
+    assert (type(gru.weight_hh_l1).__name__, isinstance(gru.weight_hh_l1, nn.Parameter)) == ("Parameter", True)
+    output, h_n = gru(x.to_global(HERE, S(1)))
+    assert (output.sbp, h_n.sbp) == ((S(1),), (S(1),))
+    np.testing.assert_allclose(output.numpy(), expected, atol=1e-6)
+    output.sum().backward()
+    assert gru.weight_hh_l1.grad.sbp == (weights,)
+    optimizer = flow.optim.SGD(gru.parameters(), 0.1)
+    optimizer.step()
+    assert gru.weight_hh_l1.is_global
+    assert gru.to_local().weight_hh_l1.is_local
+
+
+@pytest.mark.parametrize("function", [lambda w: w * 2, lambda w: w.mean(), lambda w: flow.softmax(w, 1)])
+@pytest.mark.parametrize("layout", [B, S(0), S(1)], ids=str)
+def test_a_leafs_gradient_lies_as_the_leaf(layout: Any, function: Any) -> None:
+    leaf = flow.ones(4, 4).to_global(HERE, layout)
+    leaf.requires_grad = True
+    function(leaf).sum().backward()
+    assert leaf.requires_grad
+    assert leaf.grad.sbp == (layout,)
+
+
+def test_gradients_reach_local_leaves() -> None:
+    leaf = flow.tensor([1.0, 2.0], requires_grad=True)
+    (leaf.to_global(HERE, S(0)).to_global(sbp=B) * 3).sum().backward()
+    assert (leaf.grad.tolist(), leaf.grad.is_local) == ([3.0, 3.0], True)
+
+
+def test_ways_of_local_tensors() -> None:
+    whole = flow.tensor([[1.0, 2.0], [3.0, 4.0]], placement=HERE, sbp=flow.sbp.split(0))
+    assert flow.allclose(whole, whole + 1e-9)
+    assert [row.numpy().tolist() for row in whole] == [[1.0, 2.0], [3.0, 4.0]]
+    assert flow.zeros_like(whole, placement=HERE, sbp=flow.sbp.broadcast).sbp == (flow.sbp.broadcast,)
+    weight = flow.ones(2, 1, placement=HERE, sbp=flow.sbp.broadcast, requires_grad=True)
+    (whole @ weight).sum().backward()
+    assert weight.grad.sbp == (flow.sbp.broadcast,)
+    layer = nn.Linear(2, 1).to_global(HERE, flow.sbp.broadcast)
+    assert layer.cpu().double().weight.is_global
+    with pytest.raises(RuntimeError, match="global module stays"):
+        layer.to("cuda")
+
+
+def test_a_placement_is_no_text() -> None:
+    with pytest.raises(TypeError, match=r"placement must be a oneflow\.placement, got 'cpu'"):
+        flow.ones(2).to_global("cpu", B)

@@ -1,0 +1,183 @@
+"""oneflow.nn.Module: registration, state, casts."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+import pytest
+
+import anygru_oneflow as flow
+from anygru_oneflow import nn
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(2, 3)
+        self.layers = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])
+        self.register_buffer("seen", flow.zeros(1, dtype=flow.int64))
+
+
+def test_texts() -> None:
+    assert repr(Model()) == (
+        "Model(\n  (gru): GRU(2, 3)\n  (layers): ModuleList(\n"
+        "    (0): Linear(in_features=3, out_features=3, bias=True)\n"
+        "    (1): Linear(in_features=3, out_features=3, bias=True)\n  )\n)"
+    )
+    assert nn.GRU(2, 3)._shallow_repr() == "GRU(2, 3)"
+    assert repr(nn.BatchNorm1d(2)).endswith("affine=True, track_running_stats=True)")
+    assert repr(nn.LayerNorm(4)) == "LayerNorm((4,), eps=1e-05, elementwise_affine=True)"
+
+
+REFUSED: dict[str, tuple[Any, type, str]] = {
+    "child": (lambda m: m.add_module("x", 3), TypeError, "<class 'int'> is not a Module subclass"),
+    "child name": (lambda m: m.add_module("a.b", nn.Tanh()), KeyError, 'module name can\'t contain ".", got: a.b'),
+    "taken": (lambda m: m.add_module("seen", nn.Tanh()), KeyError, "attribute 'seen' already exists"),
+    "parameter": (
+        lambda m: m.register_parameter("p", flow.ones(1)),
+        TypeError,
+        "cannot assign '<class 'oneflow.Tensor'>' object to parameter 'p' (nn.Parameter or None required)",
+    ),
+    "parameter name": (lambda m: m.register_parameter(3, None), TypeError, "parameter name should be a string"),
+    "buffer": (
+        lambda m: m.register_buffer("b", np.ones(1)),
+        TypeError,
+        "cannot assign '<class 'numpy.ndarray'>' object to buffer 'b' (Tensor or None required)",
+    ),
+    "set child": (
+        lambda m: setattr(m, "gru", 3),
+        TypeError,
+        "cannot assign '<class 'int'>' as child module 'gru' (nn.Module or None expected)",
+    ),
+    "set buffer": (lambda m: setattr(m, "seen", 3), TypeError, "as buffer 'seen' (Tensor or None expected)"),
+    "to nothing": (lambda m: m.to(), ValueError, "Unsupported parameters in module.to"),
+    "to int": (
+        lambda m: m.to(flow.int32),
+        TypeError,
+        "only accepts floating point dtypes, but got desired dtype=oneflow",
+    ),
+    "consistent": (lambda m: m.to_consistent(), RuntimeError, ".to_consistent has been removed, please use .to_global"),
+    "absent": (lambda m: m.absent, AttributeError, "'Model' object has no attribute 'absent'"),
+}
+
+
+@pytest.mark.parametrize(("change", "kind", "words"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_refused(change: Any, kind: type, words: str) -> None:
+    with pytest.raises(kind) as error:
+        change(Model())
+    assert words in str(error.value.args[0])
+
+
+def test_state_is_the_parameters_themselves() -> None:
+    model = Model()
+    state = model.state_dict()
+    assert type(state) is OrderedDict
+    assert state["gru.weight_ih_l0"] is model.gru.weight_ih_l0
+    assert list(model.state_dict(prefix="a."))[0].startswith("a.")
+    destination = OrderedDict()
+    assert model.gru.state_dict(destination, "b.") is destination
+
+
+def test_loading_states() -> None:
+    model, other = Model(), Model()
+    assert str(other.load_state_dict(model.state_dict())) == "<All keys matched successfully>"
+    assert np.array_equal(other.gru.weight_hh_l0.numpy(), model.gru.weight_hh_l0.numpy())
+    arrays = {name: value.detach().numpy() + 1 for name, value in model.state_dict().items()}
+    other.load_state_dict(arrays)
+    np.testing.assert_allclose(other.layers[1].bias.numpy(), model.layers[1].bias.numpy() + 1)
+    partial = dict(arrays, extra=flow.ones(1))
+    del partial["gru.bias_hh_l0"]
+    with pytest.raises(RuntimeError) as error:
+        other.load_state_dict(partial)
+    assert str(error.value) == (
+        "Error(s) in loading state_dict for Model:\n\t"
+        'Missing key(s) in state_dict: "gru.bias_hh_l0". \n\tUnexpected key(s) in state_dict: "extra". '
+    )
+    result = other.load_state_dict(partial, strict=False)
+    assert (result.missing_keys, result.unexpected_keys) == (["gru.bias_hh_l0"], ["extra"])
+    with pytest.raises(
+        RuntimeError, match=r"shape oneflow.Size\(\[2\]\) from checkpoint, the shape in current model is oneflow"
+    ):
+        other.load_state_dict(dict(arrays, seen=flow.ones(2)), strict=False)
+    with pytest.raises(RuntimeError, match="an array of float64 cannot be copied into oneflow.float32"):
+        other.load_state_dict(dict(arrays, **{"layers.0.bias": np.zeros(3)}))
+
+
+def test_casts_keep_the_parameter_objects() -> None:
+    model = Model()
+    weight = model.gru.weight_ih_l0
+    assert model.double() is model
+    assert model.gru.weight_ih_l0 is weight
+    assert weight.dtype is flow.float64
+    assert model.seen.dtype is flow.int64
+    assert model.to("cpu", flow.float32).gru.weight_ih_l0.dtype is flow.float32
+
+
+def test_zero_grad_keeps_zeros_unless_asked() -> None:
+    layer = nn.Linear(2, 1)
+    layer(flow.ones(1, 2)).sum().backward()
+    layer.zero_grad()
+    assert layer.weight.grad.tolist() == [[0.0, 0.0]]
+    layer.zero_grad(set_to_none=True)
+    assert layer.weight.grad is None
+
+
+def test_hooks() -> None:
+    layer, seen = nn.Linear(1, 1), []
+    assert layer.register_forward_pre_hook(lambda module, args: args[0] * 2) is None
+    layer.register_forward_hook(lambda module, args, result: seen.append(args[0].tolist()))
+    layer.register_forward_hook(lambda module, args, result: result * 0)
+    assert layer(flow.ones(1, 1)).tolist() == [[0.0]]
+    assert seen == [[[2.0]]]
+
+
+def test_labels_of_any_integer_type() -> None:
+    logits, labels = flow.tensor([[1.0, 2.0], [0.5, 0.1]]), flow.tensor([1, 0])
+    wanted = nn.CrossEntropyLoss()(logits, labels).item()
+    assert nn.CrossEntropyLoss()(logits, labels.to(flow.int32)).item() == wanted
+    assert nn.CrossEntropyLoss(None, 0)(logits, labels).item() == nn.CrossEntropyLoss()(logits[:1], labels[:1]).item()
+    with pytest.raises(TypeError, match="takes weight, ignore_index, reduction, label_smoothing"):
+        nn.CrossEntropyLoss(size_average=True)
+
+
+LISTINGS = {
+    "empty": (nn.ParameterDict(), "ParameterDict()"),
+    "one": (
+        nn.ParameterList([nn.Parameter(flow.ones(2))]),
+        "ParameterList(  (0): Parameter containing: [<class 'oneflow.nn.Parameter'> of size 2])",
+    ),
+    "two": (
+        nn.ParameterDict({"b": nn.Parameter(flow.ones(2, 3)), "a": nn.Parameter(flow.ones(1))}),
+        "ParameterDict(\n    (a): Parameter containing: [<class 'oneflow.nn.Parameter'> of size 1]\n"
+        "    (b): Parameter containing: [<class 'oneflow.nn.Parameter'> of size 2x3]\n)",
+    ),
+    "pooling": (
+        nn.MaxPool2d((2, 3), 1),
+        "MaxPool2d(kernel_size=(2, 3), stride=(1, 1), padding=(0, 0), dilation=(1, 1))",
+    ),
+    "mean pooling": (nn.AvgPool1d(2), "AvgPool1d(kernel_size=(2,), stride=(2,), padding=(0,), ceil_mode=False)"),
+}
+
+
+@pytest.mark.parametrize(("module", "text"), LISTINGS.values(), ids=LISTINGS.keys())
+def test_printed_parameters_and_pools(module: nn.Module, text: str) -> None:
+    assert repr(module) == text
+
+
+def test_train_takes_any_truth_value() -> None:
+    model = Model()
+    assert [module.training for module in model.train(0).modules()] == [False] * 5
+    assert model.train(1).gru.training
+
+
+@pytest.mark.parametrize("kind", ["GRUCell", "RNNCell", "LSTMCell"])
+def test_cells_take_one_step(kind: str) -> None:
+    with pytest.raises(AssertionError, match=f"{kind}: Expected input to be 1-D or 2-D but received 3-D tensor"):
+        getattr(nn, kind)(2, 3)(flow.ones(1, 1, 2))
+
+
+def test_packed_sequences_take_oneflows_types() -> None:
+    packed = nn.utils.rnn.pack_sequence([flow.ones(3, 2), flow.ones(1, 2)])
+    assert packed.to(flow.float64).data.dtype is flow.float64

@@ -1,0 +1,325 @@
+"""Optimizers against their formulas, their states, and the learning rates over time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import anygru_oneflow as flow
+from anygru_oneflow import nn
+
+S = flow.optim.lr_scheduler
+GRADIENTS = [np.array([0.5, -1.0, 2.0]), np.array([1.0, 0.1, -0.3]), np.array([-0.2, 0.4, 0.6])]
+
+
+def single(number: float) -> float:
+    """OneFlow's kernels have the options in float32, also where the parameters are float64."""
+    return float(np.float32(number))
+
+
+# Rates that the tests ask for, as OneFlow's kernels have them.
+TENTH, NINE = single(0.1), single(0.9)
+
+
+def run(make: Any, steps: int = 3) -> tuple[np.ndarray, Any]:
+    parameter = nn.Parameter(flow.tensor([1.0, 2.0, 3.0], dtype=flow.float64))
+    optimizer = make([parameter])
+    for gradient in GRADIENTS[:steps]:
+        parameter.grad = flow.tensor(gradient)
+        optimizer.step()
+    return parameter.numpy(), optimizer
+
+
+LAMB = {  # of OneFlow 0.9.0, after three steps
+    "plain": ({}, [0.72873569, -1.72873569, 0.22873569, 2.72873569], -0.05512537),
+    "decay": ({"weight_decay": 0.1}, [0.70649087, -1.67917931, 0.22014657, 2.65186810], -0.05509847),
+    "l2": ({"weight_decay": 0.1, "adam_w_mode": False}, [0.72819525, -1.72940993, 0.23121653, 2.72622627], -0.05512676),
+    "no correction": (
+        {"weight_decay": 0.05, "do_bias_correction": False},
+        [0.72588426, -1.72238612, 0.22763291, 2.71888924],
+        -0.17429224,
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "expected", "from_zero"), LAMB.values(), ids=LAMB.keys())
+def test_lamb(options: dict[str, Any], expected: list[float], from_zero: float) -> None:
+    weight, zeros = nn.Parameter(flow.tensor([1.0, -2.0, 0.5, 3.0])), nn.Parameter(flow.zeros(2))
+    optimizer = flow.optim.LAMB([weight, zeros], lr=0.05, **options)
+    for step in (1, 2, 3):
+        weight.grad = flow.tensor([0.1, -0.3, 0.2, 0.05]) * step
+        zeros.grad = flow.tensor([0.5, -0.2])
+        optimizer.step()
+    np.testing.assert_allclose(weight.numpy(), expected, rtol=2e-6)
+    np.testing.assert_allclose(zeros.numpy()[0], from_zero, rtol=2e-6)
+    with pytest.raises(RuntimeError, match="amsgrad"):
+        flow.optim.LAMB([weight], amsgrad=True)
+
+
+def test_momentum_begins_at_zero() -> None:
+    value, buffer = np.array([1.0, 2.0, 3.0]), np.zeros(3)
+    for gradient in GRADIENTS:
+        buffer = NINE * buffer + 0.5 * gradient
+        value = value - TENTH * buffer
+    found, _ = run(lambda parameters: flow.optim.SGD(parameters, 0.1, momentum=0.9, dampening=0.5))
+    np.testing.assert_allclose(found, value, rtol=1e-12)
+
+
+@pytest.mark.parametrize("centered", [False, True])
+def test_rmsprop_has_eps_inside_the_root(centered: bool) -> None:
+    value, square, mean = np.array([1.0, 2.0, 3.0]), np.zeros(3), np.zeros(3)
+    for gradient in GRADIENTS:
+        square = NINE * square + (1 - NINE) * gradient**2
+        mean = NINE * mean + (1 - NINE) * gradient
+        value = value - TENTH * gradient / np.sqrt(square - (mean**2 if centered else 0) + single(0.01))
+    found, _ = run(lambda parameters: flow.optim.RMSprop(parameters, 0.1, 0.9, 0.01, centered=centered))
+    np.testing.assert_allclose(found, value, rtol=1e-12)
+
+
+@pytest.mark.parametrize("decoupled", [False, True])
+@pytest.mark.parametrize("correct", [False, True])
+def test_adam(decoupled: bool, correct: bool) -> None:
+    value, mean, square = np.array([1.0, 2.0, 3.0]), np.zeros(3), np.zeros(3)
+    for step, given in enumerate(GRADIENTS, 1):
+        gradient = given if decoupled else given + TENTH * value
+        mean = NINE * mean + (1 - NINE) * gradient
+        square = single(0.999) * square + (1 - single(0.999)) * gradient**2
+        one, two = np.float32([1 - 0.9**step, 1 - 0.999**step] if correct else [1, 1])
+        change = float(np.float32(0.1) / one) * mean / (np.sqrt(square) / float(np.sqrt(two)) + single(1e-8))
+        value = value - change - (float(np.float32(0.1) * np.float32(0.1)) * value if decoupled else 0)
+    kind = flow.optim.AdamW if decoupled else flow.optim.Adam
+    found, optimizer = run(lambda parameters: kind(parameters, 0.1, weight_decay=0.1, do_bias_correction=correct))
+    np.testing.assert_allclose(found, value, rtol=1e-12)
+    options = optimizer.state_dict()["param_groups"][0]["_options"]
+    assert (options["lr"], options["eps"], options["weight_decay"]) == (0.1, 1e-8, 0.1)
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "LAMB", "RMSprop", "Adagrad", "Adadelta"])
+def test_state_goes_on_where_it_stopped(kind: str) -> None:
+    def make(parameters: Any) -> Any:
+        return getattr(flow.optim, kind)(parameters, **({"lr": 0.1, "momentum": 0.9} if kind == "SGD" else {"lr": 0.1}))
+
+    whole, _ = run(make)
+    part, optimizer = run(make, 2)
+    parameter = nn.Parameter(flow.tensor(part))
+    resumed = make([parameter])
+    resumed.load_state_dict(optimizer.state_dict())
+    parameter.grad = flow.tensor(GRADIENTS[2])
+    resumed.step()
+    np.testing.assert_allclose(parameter.numpy(), whole, rtol=1e-12)
+    assert resumed.state_dict()["state"]["step"] == 3
+
+
+def test_state_has_oneflows_form() -> None:
+    _, optimizer = run(lambda parameters: flow.optim.SGD(parameters, 0.1, momentum=0.9))
+    state = optimizer.state_dict()
+    assert list(state["state"]) == ["step", 0]
+    assert list(state["state"][0]) == ["momentum_buf"]
+    group = state["param_groups"][0]
+    assert list(group) == ["_options", "_enable_clip_grad", "params"]
+    assert list(group["_options"]) == ["lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize", "fused"]
+    with pytest.raises(ValueError, match="different number of parameter groups"):
+        optimizer.load_state_dict({"state": {}, "param_groups": []})
+    with pytest.raises(AssertionError, match="Invalid learning rate: -1"):
+        flow.optim.SGD([nn.Parameter(flow.ones(1))], -1.0)
+
+
+def test_closure_runs_without_gradients() -> None:
+    layer = nn.Linear(2, 1)
+    optimizer = flow.optim.SGD(layer.parameters())
+    assert optimizer.param_groups[0]["lr"] == 0.001
+    assert not optimizer.step(lambda: layer(flow.ones(1, 2)).sum()).requires_grad
+
+
+def test_clip_grad() -> None:
+    parameter = nn.Parameter(flow.ones(4))
+    group = {"params": [parameter], "clip_grad_max_norm": 1.0, "clip_grad_norm_type": 2.0}
+    optimizer = flow.optim.SGD([group])
+    parameter.grad = flow.ones(4) * 3
+    optimizer.clip_grad()
+    np.testing.assert_allclose(parameter.grad.numpy(), 0.5, rtol=1e-5)
+    with pytest.warns(UserWarning, match="To enable clip_grad"):
+        flow.optim.SGD([parameter]).clip_grad()
+
+
+RATES: dict[str, tuple[Any, Any]] = {
+    "StepLR": (lambda o: S.StepLR(o, 2, 0.5), lambda n: 0.5 ** (n // 2)),
+    "ExponentialLR": (lambda o: S.ExponentialLR(o, 0.8), lambda n: 0.8**n),
+    "CosineAnnealingLR": (lambda o: S.CosineAnnealingLR(o, 4), lambda n: (1 + math.cos(math.pi * n / 4)) / 2),
+    "CosineDecayLR": (
+        lambda o: S.CosineDecayLR(o, 4, 0.1),
+        lambda n: 0.1 if n >= 4 else 0.9 * (1 + math.cos(math.pi * n / 4)) / 2 + 0.1,
+    ),
+    "PolynomialLR": (lambda o: S.PolynomialLR(o, 4, 0.0, 2.0), lambda n: (1 - min(n, 4) / 4) ** 2),
+    "LambdaLR": (lambda o: S.LambdaLR(o, lambda n: 1 / (1 + n)), lambda n: 1 / (1 + n)),
+    "WarmupLR": (lambda o: S.WarmupLR(o, 0.5, 4), lambda n: min(1, 0.5 + n / 8)),
+    "warm-up, then steps": (
+        lambda o: S.WarmupLR(S.StepLR(o, 2, 0.5), 0.5, 2, "constant", True),
+        lambda n: 0.5 if n < 2 else 0.5 ** ((n - 2) // 2),
+    ),
+    "restarts": (
+        lambda o: S.CosineAnnealingWarmRestarts(o, 2, 2),
+        lambda n: (1 + math.cos(math.pi * (n / 2 if n < 2 else (n - 2) / 4 if n < 6 else (n - 6) / 8))) / 2,
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "factor"), RATES.values(), ids=RATES.keys())
+def test_rates_over_time(make: Any, factor: Any) -> None:
+    optimizer = flow.optim.SGD([nn.Parameter(flow.ones(1))], 2.0)
+    schedule = make(optimizer)
+    for step in range(8):
+        assert optimizer.param_groups[0]["lr"] == pytest.approx(2.0 * factor(step), abs=1e-12)
+        assert schedule.get_last_lr() == [optimizer.param_groups[0]["lr"]]
+        schedule.step()
+    fresh = flow.optim.SGD([nn.Parameter(flow.ones(1))], 2.0)
+    resumed = make(fresh)
+    resumed.load_state_dict(schedule.state_dict())
+    resumed.step()
+    assert fresh.param_groups[0]["lr"] == pytest.approx(2.0 * factor(9), abs=1e-12)
+
+
+def test_maximize_goes_the_way_of_the_momentum() -> None:
+    value, buffer = np.array([1.0, 2.0, 3.0]), np.zeros(3)
+    for gradient in GRADIENTS:
+        buffer = NINE * buffer + gradient + single(0.2) * value
+        value = value + TENTH * buffer
+    found, optimizer = run(lambda parameters: flow.optim.SGD(parameters, 0.1, 0.9, weight_decay=0.2, maximize=True))
+    np.testing.assert_allclose(found, value, rtol=1e-12)
+    np.testing.assert_allclose(optimizer.state_dict()["state"][0]["momentum_buf"].numpy(), buffer, rtol=1e-12)
+
+
+def test_adagrad_slows_down() -> None:
+    value, total = np.array([1.0, 2.0, 3.0]), np.full(3, 0.3)
+    for step, gradient in enumerate(GRADIENTS):
+        total = total + gradient**2
+        rate = np.float32(0.1) / (np.float32(1) + np.float32(step) * np.float32(0.7))
+        value = value - float(rate) * gradient / (np.sqrt(total) + single(1e-10))
+    found, _ = run(lambda parameters: flow.optim.Adagrad(parameters, 0.1, 0.7, initial_accumulator_value=0.3))
+    np.testing.assert_allclose(found, value, rtol=1e-12)
+
+
+BEGINNINGS: dict[str, tuple[Any, list[str]]] = {
+    "SGD": (lambda p: flow.optim.SGD(p), []),
+    "momentum": (lambda p: flow.optim.SGD(p, momentum=0.9), ["momentum_buf"]),
+    "Adam": (lambda p: flow.optim.Adam(p), ["exp_avg", "exp_avg_sq"]),
+    "AMSGrad": (lambda p: flow.optim.AdamW(p, amsgrad=True), ["exp_avg", "exp_avg_sq", "max_exp_avg_sq"]),
+    "RMSprop": (lambda p: flow.optim.RMSprop(p, centered=True), ["square_avg", "grad_avg"]),
+    "Adadelta": (lambda p: flow.optim.Adadelta(p), ["square_avgs", "acc_deltas"]),
+}
+
+
+@pytest.mark.parametrize(("make", "names"), BEGINNINGS.values(), ids=BEGINNINGS.keys())
+def test_states_are_zeros_at_first(make: Any, names: list[str]) -> None:
+    parameter = nn.Parameter(flow.ones(2))
+    optimizer = make([parameter])
+    assert optimizer.state_dict()["state"]["step"] == 0
+    parameter.grad = flow.zeros(2)
+    optimizer.step()
+    state = optimizer.state_dict()["state"][0]
+    assert {name: value.tolist() for name, value in state.items()} == dict.fromkeys(names, [0.0, 0.0])
+
+
+def test_steps_are_counted_for_all_parameters_together() -> None:
+    late, optimizer = run(flow.optim.Adam, 2)
+    parameter = nn.Parameter(flow.zeros(1, dtype=flow.float64))
+    optimizer.add_param_group({"params": [parameter]})
+    parameter.grad = flow.ones(1, dtype=flow.float64)
+    optimizer.step()
+    # Its first step is the third of all, so the averages of one gradient are corrected as those of three.
+    change = 0.1 / (1 - 0.9**3) / math.sqrt(0.001 / (1 - 0.999**3))
+    assert parameter.item() == pytest.approx(-0.001 * change, rel=1e-4)
+
+
+def test_an_optimizer_of_no_parameters_steps() -> None:
+    optimizer = flow.optim.SGD(nn.ReLU().parameters())
+    optimizer.step()
+    assert optimizer.state_dict()["param_groups"][0]["params"] == []
+
+
+def test_refused_parameters() -> None:
+    layer = nn.Linear(1, 1)
+    with pytest.raises(ValueError, match="must be tensors, got a tuple"):
+        flow.optim.SGD(layer.named_parameters())
+    with pytest.raises(AssertionError, match="leaf"):
+        flow.optim.SGD([layer.weight * 2])
+    with pytest.raises(AssertionError, match="Invalid alpha value: -1"):
+        flow.optim.RMSprop(layer.parameters(), alpha=-1)
+    with pytest.raises(ValueError, match="'gamma' must be greater than zero"):
+        S.ExponentialLR(flow.optim.SGD(layer.parameters()), -1)
+
+
+def test_maximize_without_momentum_has_no_effect_and_warns() -> None:
+    plain, _ = run(lambda parameters: flow.optim.SGD(parameters, 0.1))
+    with pytest.warns(UserWarning, match="minimizes in spite of maximize=True"):
+        found, _ = run(lambda parameters: flow.optim.SGD(parameters, 0.1, maximize=True))
+    np.testing.assert_array_equal(found, plain)
+
+
+def test_nesterov_with_dampening() -> None:
+    value, buffer = np.array([1.0, 2.0, 3.0]), np.zeros(3)
+    for gradient in GRADIENTS:
+        buffer = NINE * buffer + 0.5 * gradient
+        value = value - TENTH * (gradient + NINE * buffer)
+    found, _ = run(lambda parameters: flow.optim.SGD(parameters, 0.1, 0.9, 0.5, nesterov=True))
+    np.testing.assert_allclose(found, value, rtol=1e-12)
+
+
+def test_a_loaded_state_is_shared() -> None:
+    _, optimizer = run(lambda parameters: flow.optim.SGD(parameters, 0.1, 0.9))
+    parameter = nn.Parameter(flow.ones(3, dtype=flow.float64))
+    other = flow.optim.SGD([parameter], 0.1)
+    other.load_state_dict(optimizer.state_dict())
+    parameter.grad = flow.ones(3, dtype=flow.float64)
+    other.step()
+    states = [known.state_dict()["state"][0]["momentum_buf"].tolist() for known in (optimizer, other)]
+    assert states[0] == states[1]
+
+
+PLATEAUS: dict[str, tuple[dict[str, Any], list[float]]] = {
+    "patience": ({"factor": 0.5, "patience": 1}, [1, 1, 1, 0.5, 0.5, 0.5]),
+    "cooldown": ({"factor": 0.5, "patience": 0, "cooldown": 2}, [1, 1, 0.5, 0.5, 0.5, 0.5]),
+    "maximum": ({"mode": "max", "factor": 0.5, "patience": 2}, [1, 1, 1, 0.5, 0.5, 0.5]),
+    "least": ({"factor": 0.1, "patience": 0, "min_lr": 0.5}, [1, 1, 0.25, 0.25, 0.25, 0.25]),
+    "absolute": ({"factor": 0.5, "patience": 0, "threshold": 0.5, "threshold_mode": "abs"}, [1, 0.5, 0.25, 0.125]),
+}
+
+
+@pytest.mark.parametrize(("options", "factors"), PLATEAUS.values(), ids=PLATEAUS.keys())
+def test_plateau(options: dict[str, Any], factors: list[float]) -> None:
+    optimizer = flow.optim.SGD([nn.Parameter(flow.ones(1))], 2.0)
+    schedule = S.ReduceLROnPlateau(optimizer, **options)
+    for measure, factor in zip([1.0, 0.9, 0.9, flow.tensor(0.9), 0.8, 0.7], factors, strict=False):
+        schedule.step(measure)
+        assert optimizer.param_groups[0]["lr"] == pytest.approx(2.0 * factor)
+    assert schedule.get_last_lr() == [optimizer.param_groups[0]["lr"]]
+    assert {"last_step", "num_bad_steps", "best"} <= schedule.state_dict().keys()
+    again = S.ReduceLROnPlateau(optimizer)
+    again.load_state_dict(schedule.state_dict())
+    assert (again.best, again.last_step) == (schedule.best, len(factors))
+
+
+@pytest.mark.parametrize(
+    "options", [{"factor": 1.0}, {"mode": "least"}, {"threshold_mode": "none"}, {"min_lr": [0.1, 0.2]}], ids=str
+)
+def test_plateau_refuses(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        S.ReduceLROnPlateau(flow.optim.SGD([nn.Parameter(flow.ones(1))]), **options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "untouched"),
+    [("Adam", []), ("AdamW", []), ("RMSprop", []), ("Adagrad", ["sum"]), ("Adadelta", ["square_avgs", "acc_deltas"])],
+)
+def test_states_of_parameters_without_gradient(kind: str, untouched: list[str]) -> None:
+    used, unused = (nn.Parameter(flow.ones(2)) for _ in range(2))
+    optimizer = getattr(flow.optim, kind)([used, unused])
+    assert list(optimizer.state_dict()["state"][0]) == untouched
+    (used * 2).sum().backward()
+    optimizer.step()
+    state = optimizer.state_dict()["state"]
+    assert (bool(state[0]), list(state[1])) == (True, untouched)
+    assert unused.tolist() == [1.0, 1.0]

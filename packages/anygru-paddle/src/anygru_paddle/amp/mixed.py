@@ -1,0 +1,122 @@
+"""Mixed precision. Paddle 2.6.2 has none on a CPU (recorded): it warns and computes on; on a GPU torch's has to be used."""
+
+import contextlib
+import warnings
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import torch
+
+from anygru.extend import not_covered
+
+from ..base import core
+
+__all__ = ["GradScaler", "auto_cast", "decorate", "is_bfloat16_supported", "is_float16_supported"]
+
+
+def _is_off(enable: bool, name: str, instead: str) -> None:
+    """Warn that a CPU has no mixed precision; raise where the program would need it."""
+    if not enable:
+        return
+    if not core.expected_place().is_cpu_place():
+        raise not_covered(f"paddle.amp.{name} on a GPU", instead)
+    warnings.warn(
+        f"{name} can only be enabled on CUDAPlace, XPUPlace, and CustomPlace, current place is "
+        f"{core.expected_place()}, so it makes no effect.",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+@contextlib.contextmanager
+def auto_cast(
+    enable: bool = True,
+    custom_white_list: Collection[str] | None = None,
+    custom_black_list: Collection[str] | None = None,
+    level: str = "O1",
+    dtype: str = "float16",
+    use_promote: bool = True,
+) -> Iterator[None]:
+    """Compute as without it; a UserWarning unless `enable` is False.
+
+    Raises:
+        ValueError: for a level or dtype that Paddle 2.6.2 does not know.
+        NotCoveredError: on a GPU.
+    """
+    if level not in ("O0", "OD", "O1", "O2"):
+        raise ValueError(f"level should be O0, OD, O1 or O2, got {level!r}")
+    if dtype not in ("float16", "bfloat16"):
+        raise ValueError(f"dtype should be 'float16' or 'bfloat16', got {dtype!r}")
+    _is_off(enable, "amp_guard", "torch.autocast")
+    yield
+
+
+def decorate(models: Any, optimizers: Any = None, level: str = "O1", *options: Any, **named: Any) -> Any:
+    """The models, and the optimizers if given, as they are."""
+    if not core.expected_place().is_cpu_place():
+        raise not_covered("paddle.amp.decorate on a GPU", "torch.autocast")
+    return models if optimizers is None else (models, optimizers)
+
+
+def is_float16_supported(device: str | None = None) -> bool:
+    """Whether mixed precision with float16 can be used: no."""
+    return False
+
+
+def is_bfloat16_supported(device: str | None = None) -> bool:
+    """Whether mixed precision with bfloat16 can be used: no."""
+    return False
+
+
+class GradScaler:
+    """A scaler that leaves losses and gradients as they are.
+
+    Raises:
+        NotCoveredError: on a GPU.
+    """
+
+    def __init__(self, enable: bool = True, init_loss_scaling: float = 65536.0, *options: Any, **named: Any) -> None:
+        _is_off(enable, "AmpScaler", "torch.amp.GradScaler")
+
+    def scale(self, var: torch.Tensor) -> torch.Tensor:
+        """The loss itself."""
+        return var
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Nothing: no gradient is scaled."""
+
+    def step(self, optimizer: Any) -> None:
+        """`optimizer.step()`."""
+        optimizer.step()
+
+    def update(self) -> None:
+        """Nothing: there is no scale."""
+
+    def minimize(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """`optimizer.minimize(...)`."""
+        return optimizer.minimize(*args, **kwargs)
+
+    def is_enable(self) -> bool:
+        """False."""
+        return False
+
+    def is_use_dynamic_loss_scaling(self) -> bool:
+        """False."""
+        return False
+
+    def state_dict(self) -> dict[str, Any]:
+        """Nothing to keep."""
+        return {}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Nothing to restore."""
+
+
+def _setting(name: str) -> tuple[Any, Any]:
+    """`get_<name>` and `set_<name>` of a scaler; one that is off knows only what was set, as in 2.6.2 (recorded)."""
+    return lambda self: getattr(self, "_" + name), lambda self, value: setattr(self, "_" + name, value)
+
+
+for _name in ("init_loss_scaling", "incr_ratio", "decr_ratio", "incr_every_n_steps", "decr_every_n_nan_or_inf"):
+    for _verb, _method in zip(("get_", "set_"), _setting(_name), strict=True):
+        setattr(GradScaler, _verb + _name, _method)

@@ -1,0 +1,217 @@
+"""`paddle.save` and `paddle.load`. Files are read by the safe reader: nothing in them is ever executed."""
+
+import io
+import os
+import pickletools
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+
+from anygru.extend import paddle_files as files
+
+from ..base.core import expected_place
+from ..tensor.operation import wrap
+from ..tensor.tensor import Tensor
+
+__all__ = ["load", "save"]
+
+
+def _array(tensor: torch.Tensor) -> np.ndarray:
+    return tensor.numpy() if isinstance(tensor, Tensor) else tensor.detach().cpu().numpy()
+
+
+def _holds_tensor(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_holds_tensor(each) for each in value.values())
+    if isinstance(value, (list, tuple, set)):
+        return any(_holds_tensor(each) for each in value)
+    return isinstance(value, torch.Tensor)
+
+
+def _is_state_dict(obj: Any) -> bool:
+    """A dict of tensors, perhaps with dicts of plain values: written as arrays with a table of the tensors' names."""
+    return isinstance(obj, dict) and all(
+        not _holds_tensor(value) if isinstance(value, dict) else isinstance(value, torch.Tensor)
+        for value in obj.values()
+    )
+
+
+def _name(tensor: torch.Tensor) -> str:
+    return tensor.name if isinstance(tensor, Tensor) else ""
+
+
+def _packed(obj: Any) -> Any:
+    """What goes into the file for `obj`."""
+    if isinstance(obj, torch.nn.Module):
+        raise ValueError("paddle do not support saving `paddle.nn.Layer` object; save layer.state_dict()")
+    if isinstance(obj, torch.Tensor):
+        return _name(obj), _array(obj)
+    if isinstance(obj, dict):
+        return type(obj)((key, _packed(value)) for key, value in obj.items()) if type(obj) is not dict else {
+            key: _packed(value) for key, value in obj.items()
+        }  # fmt: skip
+    if isinstance(obj, list):
+        return [_packed(each) for each in obj]
+    if type(obj) is tuple:
+        return tuple(_packed(each) for each in obj)
+    return obj
+
+
+def _state_dict(obj: dict[Any, Any]) -> dict[Any, Any]:
+    table = {key: _name(value) for key, value in obj.items() if isinstance(value, torch.Tensor)}
+    arrays = {key: _array(value) if isinstance(value, torch.Tensor) else value for key, value in obj.items()}
+    return {**arrays, files.NAME_TABLE: table}
+
+
+def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
+    """Write tensors, and nested dicts, lists and tuples of them and of plain values, as Paddle writes them.
+
+    Args:
+        obj: what to write; a layer's or optimizer's `state_dict()` most often.
+        path: a file name, whose folder is made if need be, or a binary file object.
+        protocol: of pickle: 2, 3 or 4.
+        configs: `pickle_protocol` is an old name of `protocol`; `use_binary_format` is not covered; others are refused.
+
+    Raises:
+        ValueError: for a layer, another protocol, or a path that names no file.
+    """
+    if "pickle_protocol" in configs:
+        protocol = configs.pop("pickle_protocol")
+        warnings.warn(
+            "'pickle_protocol' is a deprecated argument. Please use 'protocol' instead.", UserWarning, stacklevel=2
+        )
+    for key, value in configs.items():
+        if key != "use_binary_format":
+            raise ValueError(f"The additional config ({key}) of `paddle.save` is not supported.")
+        if value:
+            raise NotImplementedError("paddle.save: use_binary_format=True is not covered; anygru writes pickles")
+    if not isinstance(protocol, int):
+        raise ValueError(f"The 'protocol' MUST be `int`, but received {type(protocol)}")
+    if not 1 < protocol < 5:
+        raise ValueError(f"Expected 1<'protocol'<5, but received protocol={protocol}")
+    if isinstance(obj, dict) and not obj:
+        warnings.warn("The input state dict is empty, no need to save.", UserWarning, stacklevel=2)
+    content = _state_dict(obj) if _is_state_dict(obj) and obj else _packed(obj)
+    if not isinstance(path, (str, os.PathLike)):
+        _save_to(path, content, protocol)
+        return
+    name = os.fspath(path)
+    if os.path.basename(name) == "":
+        raise ValueError(
+            "The input path MUST be format of dirname/filename [dirname\\filename in Windows system], but received "
+            "filename is empty string."
+        )
+    if os.path.dirname(name):
+        os.makedirs(os.path.dirname(name), exist_ok=True)
+    files.save(content, name, protocol)
+
+
+@contextmanager
+def _spare_file() -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield os.path.join(folder, "content")
+
+
+def _save_to(file: Any, content: Any, protocol: int) -> None:
+    if not hasattr(file, "write"):
+        raise ValueError(f"paddle.save: path must be a file name or a binary file, got {type(file).__name__}")
+    with _spare_file() as spare:
+        files.save(content, spare, protocol)
+        with open(spare, "rb") as source:
+            shutil.copyfileobj(source, file)
+
+
+def _tensor(array: np.ndarray, name: str | None, return_numpy: bool) -> Any:
+    if return_numpy:
+        return array
+    value = torch.from_numpy(np.array(array, copy=True))
+    value = value.view(torch.bfloat16) if array.dtype == np.uint16 else value
+    tensor = wrap(value.to(expected_place().device))
+    if name:
+        tensor.name = name
+    return tensor
+
+
+def _is_tensor(value: Any) -> bool:
+    """Whether a loaded value is how Paddle writes a tensor: (name, array)."""
+    return (
+        isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], np.ndarray)
+    )
+
+
+def _holds_named(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_holds_named(each) for each in value.values())
+    return _is_tensor(value) or (isinstance(value, (list, tuple)) and any(_holds_named(each) for each in value))
+
+
+def _unpacked(value: Any, return_numpy: bool, arrays_too: bool) -> Any:
+    """Tensors in place of (name, array) tuples, and of arrays if `arrays_too`."""
+    if _is_tensor(value):
+        return _tensor(value[1], value[0], return_numpy)
+    if isinstance(value, np.ndarray) and arrays_too and value.dtype.kind in "biufc":
+        return _tensor(value, None, return_numpy)
+    if isinstance(value, dict):
+        for key, each in value.items():
+            value[key] = _unpacked(each, return_numpy, arrays_too)
+        return value
+    if isinstance(value, list):
+        return [_unpacked(each, return_numpy, arrays_too) for each in value]
+    if type(value) is tuple:
+        return tuple(_unpacked(each, return_numpy, arrays_too) for each in value)
+    return value
+
+
+def load(path: Any, **configs: Any) -> Any:
+    """Read what `save`, or Paddle itself, wrote.
+
+    Args:
+        path: a file name or a binary file object.
+        configs: `return_numpy=True` gives arrays for tensors; `keep_name_table=True` keeps the table of names.
+
+    Raises:
+        ValueError: if there is no such file, or it is damaged or holds more than data (a CheckpointError).
+    """
+    if unknown := sorted(set(configs) - {"return_numpy", "keep_name_table", "params_filename", "model_filename"}):
+        raise ValueError(f"The additional config ({unknown[0]}) of `paddle.load` is not supported.")
+    return_numpy = bool(configs.get("return_numpy", False))
+    if isinstance(path, (str, os.PathLike)):
+        name = os.fspath(path)
+        if not os.path.exists(name):
+            raise ValueError(f"The ``path`` ({name}) to load model not exists.")
+        if os.path.isdir(name):
+            raise ValueError(f"The ``path`` ({name}) is a folder; paddle.load reads one file")
+        value = files.load(name)
+    else:
+        value = _load_from(path)
+    table = value.get(files.NAME_TABLE) if isinstance(value, dict) else None
+    if isinstance(table, dict):
+        if not configs.get("keep_name_table", False):
+            del value[files.NAME_TABLE]
+        for key, each in value.items():
+            if isinstance(each, np.ndarray):
+                value[key] = _tensor(each, table.get(key), return_numpy)
+    # Where Paddle finds tensors by name it leaves arrays as they are; elsewhere arrays are tensors.
+    return _unpacked(value, return_numpy, not _holds_named(value))
+
+
+def _load_from(file: Any) -> Any:
+    if not isinstance(file, io.IOBase) and not hasattr(file, "read"):
+        raise ValueError(f"paddle.load: path must be a file name or a binary file, got {type(file).__name__}")
+    content = file.read()
+    try:
+        end = 1 + max(place for _, _, place in pickletools.genops(content) if place is not None)
+    except ValueError:  # no pickle: the reader says what is wrong
+        end = len(content)
+    if end < len(content):  # several objects in one file: the next `load` continues after this one
+        file.seek(end - len(content), os.SEEK_CUR)
+    with _spare_file() as spare:
+        with open(spare, "wb") as target:
+            target.write(content[:end])
+        return files.load(spare)

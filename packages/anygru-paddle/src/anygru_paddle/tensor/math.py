@@ -1,0 +1,311 @@
+"""Arithmetic of two tensors; sums, products and extremes along axes are those of `reduction`."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from anygru.extend import not_covered
+
+from ..base.errors import divided_by_zero, paddles
+from ..framework.dtype import single, torch_dtype
+from ..framework.kinds import Operand
+from .operation import as_torch, float_of_int, need_same_dtype, need_tensor, no_small, operation, row
+from .reduction import *  # noqa: F403
+
+__all__ = [
+    "add", "add_n", "addmm", "atan2", "broadcast_shape", "clip", "diagonal", "diff", "divide", "floor_divide",
+    "floor_mod", "fmax", "fmin", "gcd", "heaviside", "hypot", "increment", "inner", "inverse", "kron", "lcm",
+    "ldexp", "lerp", "logaddexp", "logit", "maximum", "minimum", "mm", "mod", "multiplex", "multiply", "nan_to_num",
+    "nextafter", "outer", "pow", "remainder", "renorm", "scale", "stanh", "subtract", "take", "trace",
+]  # fmt: skip
+
+
+def _both(x: torch.Tensor, y: torch.Tensor, operation_name: str) -> None:
+    """Two tensors of one dtype, except that add, subtract and multiply take a float32 and a float64."""
+    need_tensor(x, "x", operation_name)
+    need_tensor(y, "y", operation_name)
+    if not (x.is_floating_point() and y.is_floating_point()):
+        need_same_dtype(x, y, operation_name)
+        no_small(x, operation_name, (torch.int16,))
+
+
+@operation
+def add(x: torch.Tensor, y: Any, name: str | None = None, *, alpha: Any = 1) -> torch.Tensor:
+    """x + y."""
+    _both(x, y, "add")
+    return torch.add(x, y, alpha=alpha)
+
+
+@operation
+def subtract(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
+    """x - y."""
+    _both(x, y, "subtract")
+    return torch.sub(x, y)
+
+
+@operation
+def multiply(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
+    """x * y."""
+    need_tensor(x, "x", "multiply")
+    need_tensor(y, "y", "multiply")
+    if not (x.is_floating_point() and y.is_floating_point()):
+        need_same_dtype(x, y, "multiply")
+        no_small(x, "multiply", (torch.bool,))
+    return torch.mul(x, y)
+
+
+@operation
+def divide(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
+    """x / y; for two integer tensors the integer part of it."""
+    need_same_dtype(x, y, "divide")
+    if x.is_floating_point() or x.is_complex():
+        return torch.div(x, y)
+    if bool((as_torch(y) == 0).any()):
+        raise divided_by_zero()
+    return torch.div(x, y, rounding_mode="trunc")
+
+
+def _pair(name: str, compute: Callable[..., Any], what: str, small: tuple[torch.dtype, ...] = ()) -> Callable[..., Any]:
+    def function(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
+        need_same_dtype(x, y, function.__name__)
+        no_small(x, function.__name__, small)
+        return compute(x, y)
+
+    return row(name, function, what + " Both tensors must have one dtype.")
+
+
+def _floor_division(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    if not x.is_floating_point() and bool(torch.any(torch.eq(y, 0))):
+        raise divided_by_zero()
+    with torch.no_grad():  # no gradient in Paddle either
+        return torch.floor_divide(x, y)
+
+
+@torch.no_grad()
+def _remainder(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    if not x.is_floating_point() and bool(torch.any(torch.eq(y, 0))):
+        raise divided_by_zero()
+    return torch.remainder(x, y)
+
+
+def _maximum(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    # Of equal values y gets the whole gradient, where torch.maximum shares it (recorded, 2.6.2).
+    return torch.where(torch.gt(x, y), x, y)
+
+
+def _minimum(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.where(torch.lt(x, y), x, y)
+
+
+floor_divide = _pair(
+    "floor_divide", _floor_division, "The quotient rounded down.", (torch.int8, torch.uint8, torch.int16)
+)
+remainder = _pair("remainder", _remainder, "The remainder, with the sign of y.")
+mod = floor_mod = remainder
+maximum = _pair("maximum", _maximum, "The larger of the two.")
+minimum = _pair("minimum", _minimum, "The smaller of the two.")
+fmax = _pair("fmax", torch.fmax, "The larger of the two, leaving out nan.")
+fmin = _pair("fmin", torch.fmin, "The smaller of the two, leaving out nan.")
+atan2 = _pair("atan2", torch.atan2, "The angle of the point (y, x).")
+hypot = _pair("hypot", torch.hypot, "sqrt(x * x + y * y).")
+logaddexp = _pair("logaddexp", torch.logaddexp, "log(exp(x) + exp(y)).")
+heaviside = _pair("heaviside", torch.heaviside, "The step function, y where x is 0.")
+nextafter = _pair("nextafter", torch.nextafter, "The next floating-point number from x towards y.")
+gcd = _pair("gcd", torch.gcd, "Greatest common divisor.")
+lcm = _pair("lcm", torch.lcm, "Least common multiple.")
+
+
+@operation
+def pow(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
+    """x to the power y, a number or a tensor of the same dtype."""
+    need_tensor(x, "x", "pow")
+    no_small(x, "pow")
+    if isinstance(y, torch.Tensor):
+        need_same_dtype(x, y, "pow")
+        return torch.pow(x, y)
+    if not isinstance(y, (int, float)):
+        raise paddles(TypeError(f"y must be scalar or tensor type, but received: {type(y)} "))
+    return torch.Tensor.to(torch.pow(x, single(y) if x.is_floating_point() else y), torch_dtype(x.dtype))
+
+
+@operation
+def add_n(inputs: Any, name: str | None = None) -> torch.Tensor:
+    """The sum of a list of tensors."""
+    if isinstance(inputs, torch.Tensor):
+        return torch.clone(inputs)
+    total = torch.clone(inputs[0])
+    for each in inputs[1:]:
+        need_same_dtype(total, each, "add_n")
+        if list(total.shape) != list(each.shape):
+            raise ValueError(f"(InvalidArgument) add_n(): shapes differ, {list(total.shape)} and {list(each.shape)}")
+        total = torch.add(total, each)
+    return total
+
+
+@operation
+def addmm(
+    input: torch.Tensor,
+    x: torch.Tensor,
+    y: torch.Tensor,
+    beta: float = 1.0,
+    alpha: float = 1.0,
+    name: str | None = None,
+) -> torch.Tensor:
+    """beta * input + alpha * x @ y."""
+    return torch.addmm(input, x, y, beta=single(beta), alpha=single(alpha))
+
+
+@operation
+def mm(input: torch.Tensor, mat2: torch.Tensor, name: str | None = None) -> torch.Tensor:
+    """The matrix product."""
+    need_same_dtype(input, mat2, "mm")
+    return torch.matmul(input, mat2)
+
+
+inner = row("inner", lambda x, y, name=None: torch.inner(x, y), "The inner product over the last axis.")
+
+
+@operation
+def outer(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
+    """The outer product of the flattened tensors."""
+    return torch.outer(torch.flatten(x), torch.flatten(y))
+
+
+kron = row("kron", lambda x, y, name=None: torch.kron(x, y), "The Kronecker product.")
+lerp = row("lerp", lambda x, y, weight, name=None: torch.lerp(x, y, weight), "x + weight * (y - x).")
+
+
+@operation
+def scale(
+    x: torch.Tensor,
+    scale: Any = 1.0,
+    bias: float = 0.0,
+    bias_after_scale: bool = True,
+    act: str | None = None,
+    name: str | None = None,
+) -> torch.Tensor:
+    """scale * x + bias, or scale * (x + bias)."""
+    need_tensor(x, "x", "scale")
+    if act is not None:
+        raise not_covered(f"paddle.scale(act={act!r})", "the activation on the result")
+    bias = single(bias)
+    if not x.is_floating_point():  # in the tensor's own type, which cuts both off
+        scale, bias = scale if isinstance(scale, torch.Tensor) else int(scale), int(bias)
+    out = torch.add(torch.mul(x, scale), bias) if bias_after_scale else torch.mul(torch.add(x, bias), scale)
+    return torch.Tensor.to(out, torch_dtype(x.dtype))
+
+
+@operation
+def stanh(x: torch.Tensor, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> torch.Tensor:
+    """scale_b * tanh(scale_a * x)."""
+    return torch.mul(torch.tanh(torch.mul(x, single(scale_a))), single(scale_b))
+
+
+@operation
+def clip(x: torch.Tensor, min: Any = None, max: Any = None, name: str | None = None) -> torch.Tensor:
+    """x held between `min` and `max`."""
+    need_tensor(x, "x", "clip")
+    low, high = (each.item() if isinstance(each, torch.Tensor) else each for each in (min, max))
+    if low is None and high is None:
+        return torch.clone(x)
+    if low is not None and high is not None and low > high:
+        raise ValueError(f"(InvalidArgument) clip(): min must not be above max, got {low} and {high}")
+    if not x.is_floating_point():
+        return torch.Tensor.to(torch.clamp(x, low, high), torch_dtype(x.dtype))
+    # hardtanh, not clamp: in Paddle a value on a bound gets no gradient (recorded, 2.6.2).
+    return torch._C._nn.hardtanh(x, -math.inf if low is None else low, math.inf if high is None else high)
+
+
+nan_to_num = row(
+    "nan_to_num",
+    lambda x, nan=0.0, posinf=None, neginf=None, name=None: torch.nan_to_num(x, nan, posinf, neginf),
+    "x with nan and infinities replaced.",
+)
+
+
+@operation
+def logit(x: torch.Tensor, eps: float | None = None, name: str | None = None) -> torch.Tensor:
+    """log(x / (1 - x)), x held between eps and 1 - eps."""
+    return torch.logit(x, None if eps is None else single(eps))
+
+
+@operation
+def increment(x: torch.Tensor, value: float = 1.0, name: str | None = None) -> torch.Tensor:
+    """Add `value` to the one element of `x`, in place."""
+    if torch.Tensor.numel(x) != 1:
+        raise ValueError(f"(InvalidArgument) increment(): x must have one element, got shape {list(x.shape)}")
+    with torch.no_grad():
+        torch.Tensor.add_(x, single(value) if x.is_floating_point() else int(value))
+    return x
+
+
+diff = row(
+    "diff",
+    lambda x, n=1, axis=-1, prepend=None, append=None, name=None: torch.diff(x, n, axis, prepend, append),
+    "Differences of neighbours along an axis.",
+)
+
+
+@operation
+def trace(x: torch.Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> torch.Tensor:
+    """The sum of the diagonal."""
+    return torch.sum(torch.diagonal(x, offset, axis1, axis2), dim=-1)
+
+
+@operation
+def diagonal(x: torch.Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> torch.Tensor:
+    """The diagonal over two axes."""
+    return torch.diagonal(x, offset, axis1, axis2)
+
+
+inverse = row("inverse", lambda x, name=None: torch.linalg.inv(x), "The inverse matrix.")
+
+
+@operation
+def renorm(x: torch.Tensor, p: float, axis: int, max_norm: float) -> torch.Tensor:
+    """Slices along `axis` whose p-norm is above `max_norm` scaled down to it."""
+    return torch.renorm(x, p, axis, max_norm)
+
+
+@operation
+def take(x: torch.Tensor, index: torch.Tensor, mode: str = "raise", name: str | None = None) -> torch.Tensor:
+    """Elements of the flattened tensor; positions out of range raise, wrap round or are held at the ends."""
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"'mode' in 'take' should be 'raise', 'wrap', 'clip', but received {mode}.")
+    count = torch.Tensor.numel(x)
+    flat, index = torch.flatten(x), torch.Tensor.to(index, torch.int64)
+    if mode == "wrap":
+        index = torch.remainder(index, count)
+    elif mode == "clip":
+        index = torch.clamp(index, 0, count - 1)
+    else:
+        if bool(torch.any((index < -count) | (index >= count))):
+            raise ValueError(f"(InvalidArgument) take(): index out of range for {count} elements")
+        index = torch.where(torch.lt(index, 0), torch.add(index, count), index)
+    return torch.take(flat, index)
+
+
+def broadcast_shape(x_shape: Any, y_shape: Any) -> list[int]:
+    """The shape to which two shapes broadcast."""
+    try:
+        return list(torch.broadcast_shapes(tuple(x_shape), tuple(y_shape)))
+    except RuntimeError as error:
+        raise ValueError(
+            f"(InvalidArgument) broadcast_shape(): {list(x_shape)} and {list(y_shape)} do not fit"
+        ) from error
+
+
+@operation
+def multiplex(inputs: Any, index: torch.Tensor, name: str | None = None) -> torch.Tensor:
+    """Row i of tensor number index[i]."""
+    stacked = torch.stack(list(inputs))
+    rows = torch.Tensor.to(torch.flatten(index), torch.int64)
+    return stacked[rows, torch.arange(len(rows))]
+
+
+@operation
+def ldexp(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
+    """x * 2 ** y, in floating point."""
+    return torch.mul(float_of_int(x), torch.pow(2.0, float_of_int(y)))

@@ -1,0 +1,91 @@
+"""The methods of tensors that are operations, in-place operations, operators and casts."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from anygru.extend import names, not_covered
+
+from . import (
+    attribute,
+    creation,
+    indexing,
+    inplace,
+    linalg,
+    logic,
+    manipulation,
+    math,
+    matrices,
+    moving,
+    ops,
+    random,
+    reduction,
+    search,
+    selection,
+    special,
+    stat,
+)
+from .operation import plain
+from .operators import OPERATORS
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+# Paddle 2.6.2 has these functions, but no methods of their names; `tolist`, `shape` and `is_tensor` the tensor gives itself.
+_NO_METHODS = {
+    "crop", "det", "eigh", "einsum", "inv", "is_tensor", "matrix_rank", "searchsorted", "shape", "slogdet", "svd", "tolist",
+    "triangular_solve",
+}  # fmt: skip
+_CREATING = {"clone", "diag", "diag_embed", "diagflat", "tril", "triu", "multinomial"}
+_MODULES = (ops, math, reduction, manipulation, selection, linalg, matrices, logic, search, special, stat, attribute)
+
+
+def _dim(self: "Tensor") -> int:
+    """The number of axes."""
+    return self.ndim
+
+
+def _transposed(self: "Tensor") -> torch.Tensor:
+    """The axes in reverse order."""
+    return manipulation.transpose(self, list(range(self.ndim))[::-1])
+
+
+def _contiguous(self: "Tensor") -> torch.Tensor:
+    """The tensor itself, or a copy of it whose elements lie in order."""
+    return self if self.is_contiguous() else self.clone()
+
+
+def _is_same_shape(self: "Tensor", other: "Tensor") -> bool:
+    """Whether another tensor has the same shape."""
+    return self.shape == other.shape
+
+
+def _contains(self: "Tensor", value: Any) -> bool:
+    """Whether any element equals `value`."""
+    return bool((plain(self) == value).any())
+
+
+def _refused(name: str) -> property:
+    """A property that refuses: torch's tensors have a method of this name with a meaning of its own."""
+
+    def getter(self: "Tensor") -> None:
+        raise not_covered(f"paddle.Tensor.{name}")
+
+    return property(getter)
+
+
+METHODS: dict[str, Callable[..., Any] | property] = {
+    name: getattr(module, name) for module in _MODULES for name in module.__all__ if name not in _NO_METHODS
+}
+METHODS |= {
+    name: getattr(module, name) for module in (creation, random) for name in module.__all__ if name in _CREATING
+}
+METHODS |= OPERATORS | inplace.INPLACE
+METHODS |= {
+    "sigmoid": ops.sigmoid, "__abs__": ops.abs, "__contains__": _contains, "__getitem__": indexing.get,
+    "__setitem__": indexing.set_, "to": moving.to, "astype": moving.astype, "cpu": moving.cpu, "cuda": moving.cuda,
+    "pin_memory": moving.pin_memory, "dim": _dim, "ndimension": _dim, "T": property(_transposed), "contiguous": _contiguous,
+    "is_same_shape": _is_same_shape,
+}  # fmt: skip
+METHODS |= {name: _refused(name) for name in names("paddle").refused.get("paddle.Tensor", ())}

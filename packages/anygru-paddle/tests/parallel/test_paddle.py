@@ -1,0 +1,116 @@
+"""paddle.distributed and paddle.DataParallel, through the commands that users type."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from anygru.parallel import World
+from anygru_paddle.distributed.environment import place, set_torch_variables
+from anygru_paddle.distributed.launch import main as launcher
+
+HERE = Path(__file__).parent
+RUN = [sys.executable, "-m", "anygru", "run"]
+
+
+def run(*arguments, cwd):
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [*RUN, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+
+
+def test_spawn_as_on_paddles_page(tmp_path):
+    done = run(str(HERE / "paddle_spawned.py"), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "done 0 1\n"), done.stderr
+
+
+def test_launch_as_on_paddles_page(tmp_path):
+    arguments = ["-m", "paddle.distributed.launch", "--gpus=0,1", str(HERE / "paddle_launched.py"), "--lr", "0.1"]
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert done.stdout == (tmp_path / "log" / "workerlog.0").read_text()
+    assert done.stdout.endswith("done 0\n")
+    assert (tmp_path / "log" / "workerlog.1").read_text().endswith("done 1\n")
+
+
+def torchrun_arguments(*arguments):
+    return launcher.torchrun_arguments(launcher._parser().parse_args(arguments))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (
+            "--nproc_per_node 2 a.py --lr 1",
+            "--nnodes 1 --nproc-per-node 2 --rdzv-id default --max-restarts 0 a.py --lr 1",
+        ),
+        ("--gpus=0,3,4 a.py", "--nnodes 1 --nproc-per-node 3 --rdzv-id default --max-restarts 0 a.py"),
+        (
+            "--nproc_per_node 1 --master 10.0.0.1:6070 --nnodes 2:4 --job_id j --max_restart 3 a.py",
+            "--nnodes 2:4 --nproc-per-node 1 --rdzv-id j --rdzv-backend c10d --rdzv-endpoint 10.0.0.1:6070 "
+            "--max-restarts 3 a.py",
+        ),
+        (
+            "--nproc_per_node 1 --master 10.0.0.1:6070 --nnodes 2 --rank 1 --elastic_level 1 a.py",
+            "--nnodes 2 --nproc-per-node 1 --rdzv-id default --node-rank 1 --master-addr 10.0.0.1 --master-port 6070 "
+            "--max-restarts 3 a.py",
+        ),
+        (
+            "--nproc_per_node 1 --ips 10.0.0.1,10.0.0.2 a.py",
+            "--nnodes 2 --nproc-per-node 1 --rdzv-id default --rdzv-backend c10d --rdzv-endpoint 10.0.0.1:6070 "
+            "--max-restarts 0 a.py",
+        ),
+        (
+            "--nproc_per_node 1 ./job.sh",
+            "--nnodes 1 --nproc-per-node 1 --rdzv-id default --max-restarts 0 --no-python ./job.sh",
+        ),
+    ],
+)
+def test_options_in_torchruns_words(given, expected):
+    assert torchrun_arguments(*given.split()) == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("--server_num 2 a.py", "--server_num is not covered"),
+        ("--run_mode ps a.py", "--run_mode must be collective, got ps"),
+        ("--master etcd://10.0.0.1:2379 --nnodes 2 a.py", "must be host:port"),
+        ("--nnodes 2 a.py", "several machines need --master"),
+    ],
+)
+def test_options_that_are_refused(given, words):
+    with pytest.raises(SystemExit, match=words):
+        torchrun_arguments(*given.split())
+
+
+@pytest.fixture
+def variables(monkeypatch):
+    """The launchers' variables, none set; what a test sets is taken back."""
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    return monkeypatch.setenv
+
+
+def test_another_launchers_variables_are_understood(variables):
+    variables("PADDLE_TRAINER_ID", "3")
+    variables("PADDLE_TRAINERS_NUM", "4")
+    variables("PADDLE_RANK_IN_NODE", "1")
+    variables("PADDLE_LOCAL_SIZE", "2")
+    variables("PADDLE_TRAINER_ENDPOINTS", "10.0.0.1:6070,10.0.0.1:6071,10.0.0.2:6070,10.0.0.2:6071")
+    assert place() == World(3, 4, 1, 2)
+    set_torch_variables()
+    assert (os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"]) == ("10.0.0.1", "6070")
+    assert place() == World(3, 4, 1, 2)
+
+
+def test_a_meeting_point_is_needed(variables):
+    variables("PADDLE_TRAINER_ID", "0")
+    variables("PADDLE_TRAINERS_NUM", "2")
+    variables("PADDLE_TRAINER_ENDPOINTS", "")
+    with pytest.raises(ValueError, match="where the processes meet"):
+        set_torch_variables()

@@ -1,0 +1,180 @@
+"""Gradients as Paddle 2.6.2 gives them on a CPU (recorded)."""
+
+import inspect
+
+import numpy as np
+import pytest
+import torch
+
+import anygru_paddle as paddle
+from anygru_paddle.autograd import PyLayer
+
+
+def leaf(*values):
+    return paddle.to_tensor(list(values), stop_gradient=False)
+
+
+def values(tensors):
+    return [None if each is None else each.numpy().tolist() for each in tensors]
+
+
+def test_a_retained_gradient_is_as_the_hooks_before_left_it():
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    y.register_hook(lambda gradient: gradient + 1)
+    y.retain_grads()
+    y.register_hook(lambda gradient: gradient * 3)
+    for _ in range(2):
+        y.sum().backward(retain_graph=True)
+    assert values([y.grad, x.grad]) == [[2.0, 2.0], [24.0, 24.0]]
+    y.clear_grad()
+    assert values([y.grad]) == [[0.0, 0.0]]
+
+
+def test_no_gradient_passes_no_grad_vars():
+    x, y = leaf(2.0), leaf(3.0)
+    z = x * x
+    assert values(paddle.grad(z * y + x, x, no_grad_vars=[z])) == [[1.0]]
+    assert values(paddle.grad(x * y, [x], no_grad_vars=[y])) == [[3.0]]
+    assert paddle.grad(z * z, x, no_grad_vars=z, allow_unused=True) == [None]
+    with pytest.raises(ValueError, match="does not appear in the backward graph"):
+        paddle.grad(z * z, x, no_grad_vars=(z,))
+    with pytest.raises(AssertionError, match="no_grad_vars must be"):
+        paddle.grad(z, x, no_grad_vars="z")
+
+
+def test_a_gradient_that_may_have_a_graph_does_not_stop_gradients():
+    x = leaf(2.0)
+    (gradient,) = paddle.grad(x * 3, x, create_graph=True)
+    assert not gradient.stop_gradient
+    assert paddle.grad(gradient, x, allow_unused=True) == [None]
+    assert paddle.grad(x * x, x)[0].stop_gradient
+
+
+def test_an_unused_part_of_a_split_has_zeros():
+    x = leaf(1.0, 2.0, 3.0, 4.0)
+    used, other = paddle.split(x, 2)
+    other.retain_grads()
+    used.sum().backward(retain_graph=True)
+    assert values([x.grad, other.grad]) == [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0]]
+    assert values(paddle.grad(used.sum(), [x, other])) == [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0]]
+
+
+def test_a_used_graph_is_told_apart_from_a_changed_tensor():
+    x = leaf(1.0)
+    y = x * x
+    y.backward()
+    with pytest.raises(SystemError, match="second time"):
+        y.backward()
+    with pytest.raises(SystemError, match="second time"):
+        paddle.grad(y, x)
+    z = x * 1
+    w = z * z
+    z.add_(paddle.ones([1]))
+    with pytest.raises(RuntimeError):
+        w.backward()
+
+
+class Twice(PyLayer):
+    @staticmethod
+    def forward(ctx, x):
+        return [x * 2, paddle.to_tensor([1, 2]), x > 0]
+
+    @staticmethod
+    def backward(ctx, gradient, *others):
+        return gradient * 2
+
+
+def test_a_layer_with_integer_outputs():
+    x = leaf(1.0, 2.0)
+    outputs = Twice.apply(x)
+    assert isinstance(outputs, list)
+    assert [each.stop_gradient for each in outputs] == [False] * 3
+    outputs[0].sum().backward()
+    assert values([x.grad]) == [[2.0, 2.0]]
+
+
+def test_errors_of_a_layer():
+    class Same(PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+    class NoBackward(PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+    with pytest.raises(ValueError, match="inplace strategy"):
+        Same.apply(leaf(1.0))
+    with pytest.raises(OSError, match="must implement the backward"):
+        NoBackward.apply(leaf(1.0)).backward()
+
+
+def test_casts_to_bfloat16_cut_digits_off():
+    given = [1.005, 3.1415926, -1.005, float("inf")]
+    expected = [1.0, 3.140625, -1.0, float("inf")]
+    for cast in (
+        paddle.to_tensor(given).astype("bfloat16"),
+        paddle.to_tensor(given, dtype="float64").cast("bfloat16"),
+        paddle.to_tensor(given, dtype="bfloat16"),
+        paddle.to_tensor(given).to("bfloat16"),
+    ):
+        assert cast.astype("float32").tolist() == expected
+    assert paddle.full([1], 1.005, "bfloat16").astype("float32").tolist() == [1.0]
+    assert np.isnan(paddle.to_tensor([float("nan")]).astype("bfloat16").astype("float32").numpy()).all()
+    x = leaf(1.005)
+    x.astype("bfloat16").astype("float32").sum().backward()
+    assert x.grad.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.AdamW, torch.optim.Adagrad, torch.optim.RMSprop])
+def test_torch_optimizers_meet_the_tensors_at_the_seams(optimizer):
+    parameter, plain = paddle.create_parameter([3], "float32"), torch.nn.Parameter(torch.zeros(3))
+    plain.data.copy_(torch.from_numpy(parameter.numpy()))
+    both = [optimizer([each], lr=0.1) for each in (parameter, plain)]
+    for _ in range(3):
+        for each, steps in zip((parameter, plain), both, strict=True):
+            torch.sum(each * each).backward()
+            steps.step()
+            steps.zero_grad()
+            steps.load_state_dict(steps.state_dict())
+    np.testing.assert_allclose(parameter.numpy(), plain.detach().numpy(), rtol=1e-6)
+    assert parameter.grad is None
+    assert str(parameter.dtype) == "paddle.float32"
+    with pytest.raises(ValueError, match="must be Tensor"):
+        parameter.grad = None
+
+
+def test_a_weight_of_one_element_suits_a_scalar():
+    x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    (by_x,) = paddle.grad(paddle.matmul(x, y), [x], [paddle.ones([1])])
+    assert by_x.numpy().tolist() == [3.0, 4.0]
+    assert x._grad_ivar() is None
+    with pytest.raises(ValueError, match=r"grad_outputs\[0\] must have the shape \[2\]"):
+        paddle.grad(x * y, [x], [paddle.ones([3])])
+
+
+def test_a_function_without_gradients_says_what_it_takes():
+    def scaled(x, factor=2):
+        return x * factor
+
+    for decorator in (paddle.no_grad(), paddle.enable_grad(), paddle.set_grad_enabled(True)):
+        assert inspect.getfullargspec(decorator(scaled)).args == ["x", "factor"]
+    assert paddle.no_grad()(scaled)(leaf(1.0)).stop_gradient
+
+
+def test_hooks_on_what_the_graph_keeps():
+    """Values of 2.6.2."""
+    kept = []
+
+    def pack(tensor):
+        kept.append(tensor.shape)
+        return tensor.numpy()
+
+    a, b = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    with paddle.autograd.saved_tensors_hooks(pack, paddle.to_tensor):
+        y = paddle.multiply(a, b)
+    y.sum().backward()
+    assert values([a.grad, b.grad]) == [[3.0, 4.0], [1.0, 2.0]]
+    assert kept == [[2], [2]]

@@ -1,0 +1,67 @@
+"""torch's own GRU on the CPU: the fallback where the native kernels are missing."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import _VF, Tensor
+
+from ..facts.modifiers import NONE, Modifiers
+from ..facts.problem import Problem
+from . import mirrored
+
+_MODIFIERS = {
+    "decay": "resets and no decay of the state",
+    "candidate": "recurrent dropout",
+    "zoneout": "zoneout",
+    "mask": "recurrent dropout",
+}
+
+
+def refuse(problem: Problem) -> str | None:
+    if problem.device_type != "cpu" and not problem.recorded:
+        return f"it computes on the CPU, and the input is on {problem.device_type}"
+    if problem.rounds_rows:
+        return "torch's own GRU does not round rows to 16 bits, as int8 weights ask for on the CPU"
+    return refuse_formula(problem)
+
+
+def refuse_formula(problem: Problem) -> str | None:
+    """Why torch's own GRU cannot compute a problem, on any device; None if it can."""
+    if problem.formula.reset != "after":
+        return "torch's own GRU knows reset='after' only"
+    if not problem.formula.standard:
+        return "torch's own GRU knows sigmoid and tanh only"
+    if problem.empty:
+        return "torch's own GRU refuses empty batches and sequences"
+    if problem.modified:
+        return f"torch's own GRU knows no {_MODIFIERS[problem.modified[0]]}"
+    if problem.layout.norm:
+        return "torch's own GRU knows no layer norm"
+    if problem.transformed:
+        return "torch's own GRU does not run under torch.func transforms, dispatch modes or tensor subclasses"
+    return None
+
+
+def run(
+    problem: Problem,
+    input: Tensor,
+    h_0: Tensor,
+    weights: Sequence[Tensor],
+    batch_sizes: Tensor | None,
+    modifiers: Modifiers = NONE,
+) -> tuple[Tensor, Tensor]:
+    """As `reference.run`."""
+    layout = problem.layout
+    if layout.reverse:
+        return mirrored.run(run, problem, input, h_0, weights, batch_sizes)
+    # cuDNN keeps the tensors of its backward in training mode only; there is no dropout that the mode would switch on.
+    training = problem.needs_grad and problem.device_type == "cuda"
+    options = (list(weights), layout.bias, layout.num_layers, 0.0, training, layout.bidirectional)
+    if batch_sizes is None:
+        return _VF.gru(input, h_0, *options, False)
+    if problem.recorded:
+        return _VF.gru(input, batch_sizes, h_0, *options)
+    running = int(batch_sizes[0])  # torch knows no sequences without a step: keep them aside
+    active = h_0 if running == h_0.shape[1] else h_0[:, :running].contiguous()
+    output, h_n = _VF.gru(input, batch_sizes, active, *options)
+    return output, h_n if running == h_0.shape[1] else torch.cat((h_n, h_0[:, running:]), 1)

@@ -1,0 +1,296 @@
+"""The backward pass of the native kernels."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import torch
+from torch import Tensor
+
+from ..facts.modifiers import NONE, Modifiers
+from ..facts.problem import Problem
+from .cpu_calls import address, describe, kind_of, native, plain
+
+if TYPE_CHECKING:
+    from .. import _native
+
+PIECE_BYTES = 4 << 20
+"""Size of the gate gradients that are computed before the products with them."""
+
+PIECE_ROWS = 2048
+"""The least number of rows of a piece, even if they take more bytes, because every piece packs the recurrent weights again."""
+
+NORM_TILE = 4
+"""Sequences whose gradients of gains and biases the kernels sum by themselves: norm_tile in csrc/call.hpp."""
+
+
+class _Piece(NamedTuple):
+    """Neighbouring steps and their rows; `batch` sequences run at the first, and their states before it begin at row `before`."""
+
+    steps: slice
+    rows: slice
+    batch: int
+    before: int
+
+
+class _Terms(NamedTuple):
+    """The rows over which the gradients of one direction of a piece are summed: [N, I], [N, width], [N, H], [N, 4, H].
+
+    The gates' last 3H columns are what the product with the input gets; see gate_columns in csrc/call.hpp.
+    """
+
+    input: Tensor
+    gates: Tensor
+    previous: Tensor
+    kept: Tensor
+
+
+class Backward:
+    """The backward pass of one call. The kernels compute the recurrence and the sums over steps, torch the input's gradient."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        input: Tensor,
+        h_0: Tensor,
+        weights: Sequence[Tensor],
+        batch_sizes: Tensor | None,
+        output: Tensor,
+        reserve: Tensor,
+        needs: Sequence[bool],
+        modifiers: Modifiers = NONE,
+    ) -> None:
+        self.problem = problem
+        self.layout = layout = problem.layout
+        self.weights = [plain(weight) for weight in weights]
+        self.batch_sizes = batch_sizes
+        self.needs = needs
+        self.h_0 = plain(h_0)
+        self.modifiers = modifiers
+        self.hidden = h_0.shape[2]
+        self.features = self.hidden * layout.directions
+        self.rows = output.numel() // self.features
+        self.steps = output.shape[0] if batch_sizes is None else batch_sizes.shape[0]
+        kept = layout.num_layers * layout.directions * self.rows * 4 * self.hidden
+        self.kept = reserve[:kept].view(layout.num_layers, layout.directions, self.rows, 4, self.hidden)
+        norms = kept + (layout.num_layers - 1) * output.numel()
+        inner = reserve[kept:norms].view(layout.num_layers - 1, self.rows, self.features)
+        self.layer_inputs = [plain(input.reshape(self.rows, input.shape[-1])), *inner]
+        self.layer_outputs = [*inner, output.reshape(self.rows, self.features)]
+        self.input_shape = input.shape
+        norm_shape = (layout.num_layers, layout.directions, self.rows, 6 * self.hidden + 4)
+        self.norm_kept = reserve[norms:].view(norm_shape) if layout.norm else None
+        self.norm_sums: Tensor | None = None
+        self.grad_decay = None
+        if modifiers.decay is not None and needs[2 + len(weights)]:
+            self.grad_decay = output.new_empty((layout.states, self.rows, self.hidden))
+
+    def compute(self, grad_output: Tensor | None, grad_h_n: Tensor | None) -> list[Tensor | None]:
+        layout, needs = self.layout, self.needs
+        grad_h_0 = torch.empty_like(self.h_0)
+        grads: list[Tensor | None] = [None] * len(self.weights)
+        grad = None if grad_output is None else grad_output.reshape(self.rows, self.features).contiguous()
+        grad_h_n = None if grad_h_n is None else grad_h_n.contiguous()
+        for layer in range(layout.num_layers - 1, -1, -1):
+            states = layout.states_of_layer(layer)
+            arriving = None if grad_h_n is None else grad_h_n[states]
+            grad = self._layer(layer, grad, arriving, grad_h_0[states], grads, layer > 0 or needs[0])
+        grad_input = None if grad is None else grad.view(self.input_shape)
+        found = [grad_input if needs[0] else None, grad_h_0 if needs[1] else None, *grads]
+        return [*found, *(self._gradient_of_decay() if name == "decay" else None for name in self.modifiers.names)]
+
+    def _gradient_of_decay(self) -> Tensor | None:
+        """The sums over the states and units that share a factor."""
+        decay = self.modifiers.decay
+        if self.grad_decay is None or decay is None:
+            return None
+        return self.grad_decay.sum_to_size((decay.shape[0], self.rows, decay.shape[-1])).view(decay.shape)
+
+    def _modifiers(self, layer: int, piece: _Piece) -> Modifiers:
+        """Those of one layer and a piece, plain."""
+        if not self.modifiers.names:
+            return self.modifiers
+        decay, candidate, zoneout, mask = self.modifiers.of_states(self.layout.states_of_layer(layer))
+
+        def rows(factors: Tensor | None) -> Tensor | None:
+            if factors is None or factors.numel() == 1:
+                return factors
+            return plain(factors.reshape(factors.shape[0], self.rows, factors.shape[-1])[:, piece.rows])
+
+        mask = None if mask is None else plain(mask[:, : piece.batch])
+        return Modifiers(rows(decay), rows(candidate), rows(zoneout), mask)
+
+    def _layer(
+        self,
+        layer: int,
+        grad_output: Tensor | None,
+        grad_h_n: Tensor | None,
+        grad_h_0: Tensor,
+        grads: list[Tensor | None],
+        wants_input: bool,
+    ) -> Tensor | None:
+        """Puts the gradients of a layer's weights into `grads` and that of h_0 into grad_h_0; returns its input's, if wanted."""
+        directions = self.layout.directions
+        kept = self.kept[layer]
+        grad_input = torch.empty_like(self.layer_inputs[layer]) if wants_input else None
+        if self.layout.norm:
+            tiles = -(-self.h_0.shape[1] // NORM_TILE)
+            self.norm_sums = self.h_0.new_zeros((directions, tiles, 4, 3 * self.hidden))
+        pieces = self._pieces()
+        if len(pieces) > 1:  # the gradient of the state goes from piece to piece in grad_h_0
+            grad_h_0.zero_() if grad_h_n is None else grad_h_0.copy_(grad_h_n)
+            grad_h_n = grad_h_0
+        for piece in pieces:
+            found = self._recurrence(layer, piece, grad_output, grad_h_n, grad_h_0, kept)
+            own_input = None if grad_input is None else grad_input[piece.rows]
+            for direction in range(directions):
+                terms = _Terms(self.layer_inputs[layer][piece.rows], *(values[direction] for values in found))
+                self._gradients(layer, direction, terms, grads, own_input)
+        if self.norm_sums is not None:
+            self._gradients_of_norms(layer, self.norm_sums, grads)
+        return grad_input
+
+    def _pieces(self) -> list[_Piece]:
+        """The steps in pieces, the last one first, so short that gradients of gates are still cached when products need them.
+
+        Two directions go through the steps in opposite ways, so they, and a reversed one, have one piece.
+        """
+        sizes = [self.h_0.shape[1]] * self.steps if self.batch_sizes is None else self.batch_sizes.tolist()
+        most = max(PIECE_BYTES // (4 * self.hidden * self.problem.dtype.itemsize), PIECE_ROWS)
+        if self.layout.bidirectional or self.layout.reverse or self.rows <= most * 3 // 2:
+            return [_Piece(slice(0, self.steps), slice(0, self.rows), self.h_0.shape[1], 0)]
+        pieces, step, row = [], 0, 0
+        while step < self.steps:
+            first_step, first_row = step, row
+            while step < self.steps and (row == first_row or row + sizes[step] - first_row <= most):
+                row += sizes[step]
+                step += 1
+            before = first_row - sizes[first_step - 1] if first_step else 0
+            pieces.append(_Piece(slice(first_step, step), slice(first_row, row), sizes[first_step], before))
+        pieces[0] = pieces[0]._replace(batch=self.h_0.shape[1])
+        return pieces[::-1]
+
+    def _recurrence(
+        self,
+        layer: int,
+        piece: _Piece,
+        grad_output: Tensor | None,
+        grad_h_n: Tensor | None,
+        grad_h_0: Tensor,
+        kept: Tensor,
+    ) -> tuple[Tensor, ...]:
+        """The terms of a piece but for its input, each [D, N, ...]."""
+        problem, layout, hidden, dtype, batch = self.problem, self.layout, self.hidden, self.problem.dtype, piece.batch
+        columns = 6 if layout.norm else 3 if problem.formula.reset == "before" else 4
+        output = self.layer_outputs[layer]
+        rows = piece.rows.stop - piece.rows.start
+        gates = output.new_empty((layout.directions, rows, columns * hidden))
+        previous = output.new_empty((layout.directions, rows, hidden))
+        if piece.steps.start == 0:
+            states = self.h_0[layout.states_of_layer(layer)]
+        else:
+            states = output[piece.before : piece.before + batch]
+        recurrent = self.weights[layout.of_layer(layer)][1 :: layout.per_direction]
+        sizes, modifiers, grad_decay = self.batch_sizes, self._modifiers(layer, piece), None
+        norm = self._norm(layer, piece) if layout.norm else {}
+        if self.grad_decay is not None:
+            grad_decay = self.grad_decay[layout.states_of_layer(layer)][:, piece.rows]
+        native.backward(
+            {
+                "itemsize": dtype.itemsize,
+                "kind": kind_of(problem),
+                "steps": piece.steps.stop - piece.steps.start,
+                "batch": batch,
+                "hidden": hidden,
+                "batch_sizes": None if sizes is None else address(sizes[piece.steps], torch.int64),
+                "grad_output": None if grad_output is None else address(grad_output[piece.rows], dtype),
+                "grad_step_stride": batch * self.features,
+                "grad_row_stride": self.features,
+                "grad_h_n": None if grad_h_n is None else address(grad_h_n[:, :batch], dtype),
+                "output": address(output[piece.rows], dtype),
+                "output_step_stride": batch * self.features,
+                "output_row_stride": self.features,
+                "h_0": address(states, dtype),
+                "kept": address(kept[:, piece.rows], dtype),
+                "weights_hh": [address(weight, dtype) for weight in recurrent],
+                "grad_gates": address(gates, dtype),
+                "previous": address(previous, dtype),
+                "grad_h_0": address(grad_h_0[:, :batch], dtype),
+                "grad_decay": None if grad_decay is None else address(grad_decay, dtype),
+                **self._describe_norm(layer, norm),
+                **describe(modifiers, dtype),
+                "threads": torch.get_num_threads(),
+            }
+        )
+        return gates, previous, kept[:, piece.rows]
+
+    def _norm(self, layer: int, piece: _Piece) -> dict[str, Tensor]:
+        assert self.norm_kept is not None
+        assert self.norm_sums is not None
+        return {
+            "grad_norms": self.norm_sums[:, : -(-piece.batch // NORM_TILE)],
+            "norm_kept": plain(self.norm_kept[layer][:, piece.rows]),
+        }
+
+    def _describe_norm(self, layer: int, tensors: dict[str, Tensor]) -> "_native.NormCall":
+        dtype = self.problem.dtype
+        found: dict[str, Any] = {name: address(values, dtype) for name, values in tensors.items()}
+        if found:
+            own, each = self.weights[self.layout.of_layer(layer)], self.layout.per_direction
+            ends = range(each, len(own) + 1, each)
+            found["gains"] = [address(gain, dtype) for end in ends for gain in own[end - 2 : end]]
+        return cast("_native.NormCall", found)
+
+    def _gradients(
+        self, layer: int, direction: int, terms: _Terms, grads: list[Tensor | None], grad_input: Tensor | None
+    ) -> None:
+        """Adds a piece to the gradients of one direction's weights that are asked for, or begins them with it.
+
+        Those of the gains and biases of a layer norm are made by the recurrence.
+        """
+        first = self.layout.of_direction(layer, direction).start
+        self._sums(terms, grads, first, 2 if self.layout.norm else self.layout.per_direction)
+        if grad_input is not None:
+            gates = terms.gates[:, -3 * self.hidden :]
+            torch.addmm(grad_input, gates, self.weights[first], beta=int(direction > 0), out=grad_input)
+
+    def _gradients_of_norms(self, layer: int, sums: Tensor, grads: list[Tensor | None]) -> None:
+        """Puts the gradients of gains and biases into `grads`, from sums [D, tiles, 4, 3H]."""
+        for direction, own in enumerate(sums.sum(1)):
+            place = self.layout.of_direction(layer, direction)
+            names = ("gain_ih", "gain_hh", "bias_ih", "bias_hh")
+            for name, grad in zip(names, own.unbind(), strict=True):
+                if name in self.layout.kinds:
+                    index = place.start + self.layout.kinds.index(name)
+                    grads[index] = grad if self.needs[2 + index] else None
+
+    def _sums(self, terms: _Terms, grads: list[Tensor | None], first: int, count: int) -> None:
+        """Gradients of the first tensors of a direction, which begin at `first`."""
+        dtype, before = self.problem.dtype, self.problem.formula.reset == "before"
+        wanted: list[Any] = [None] * 4
+        adds = False
+        for index in range(count):
+            if self.needs[2 + first + index]:
+                grad = grads[first + index]
+                adds = grad is not None
+                if grad is None:
+                    grad = grads[first + index] = torch.empty_like(self.weights[first + index])
+                wanted[index] = address(grad, dtype)
+        native.gradients(
+            {
+                "itemsize": dtype.itemsize,
+                "kind": kind_of(self.problem),
+                "rows": terms.gates.shape[0],
+                "input_size": terms.input.shape[1],
+                "hidden": self.hidden,
+                "gates": address(terms.gates, dtype),
+                "previous": address(terms.previous, dtype),
+                "kept": address(terms.kept, dtype) if before else None,
+                "input": address(terms.input, dtype),
+                "weight_ih_gradient": wanted[0],
+                "weight_hh_gradient": wanted[1],
+                "bias_ih_gradient": wanted[2],
+                "bias_hh_gradient": wanted[3],
+                "adds": adds,
+                "threads": torch.get_num_threads(),
+            }
+        )

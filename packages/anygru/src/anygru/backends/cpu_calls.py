@@ -1,0 +1,176 @@
+"""Converts tensors to arguments of the native module, and calls its forward pass."""
+
+import functools
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor
+
+from ..facts.formula import Reset
+from ..facts.modifiers import NONE, Modifiers
+from ..facts.problem import Problem
+
+missing = ""
+"""Why the native module cannot be loaded, if it cannot."""
+
+if TYPE_CHECKING:
+    from .. import _native
+
+    native = _native
+else:
+    try:
+        from .. import _native as native
+    except ImportError as error:  # no compiler when anygru was installed, or a build for another Python
+        native, missing = None, str(error)
+
+
+def without_kernels() -> str | None:
+    """Why there are no native kernels, and the remedy; None if there are."""
+    if native is not None:
+        return None
+    return (
+        f"the native module of this installation cannot be loaded ({missing}); "
+        "install anygru from a wheel, or with a C++ compiler"
+    )
+
+
+_PLAIN = (Tensor, torch.nn.Parameter)
+# A table of C functions by which the native module reads tensors faster than Python calls do; older versions of torch have none.
+_table = getattr(Tensor, "__dlpack_c_exchange_api__", None)
+_reads_tensors = native is not None and native.set_tensor_types(_table, *_PLAIN)
+
+
+def address(tensor: Tensor, dtype: torch.dtype) -> Tensor | tuple[int, int]:
+    """A contiguous tensor as an argument of the native module: the tensor if it can be read, else (address, size in bytes)."""
+    if _reads_tensors and type(tensor) in _PLAIN and tensor.dtype is dtype and dtype.is_floating_point:
+        return tensor
+    if tensor.dtype is not dtype or not tensor.is_cpu or not tensor.is_contiguous():
+        raise RuntimeError(
+            f"the kernel needs a contiguous CPU tensor of {dtype}, got {tensor.dtype} on {tensor.device}"
+        )
+    return tensor.data_ptr(), tensor.nbytes
+
+
+@functools.lru_cache(maxsize=64)
+def kind(bidirectional: bool, bias: bool, reverse: bool, norm: bool, reset: Reset) -> "_native.Kind":
+    """The native module's object for what all calls of one layer share."""
+    return native.Kind(bidirectional, bias, reset == "before", reverse, norm)
+
+
+def kind_of(problem: Problem) -> "_native.Kind":
+    return kind(*problem.layout[1:], problem.formula.reset)
+
+
+def plain(tensor: Tensor) -> Tensor:
+    """The tensor, or a copy that is contiguous, aligned and has no lazy negation."""
+    tensor = tensor.resolve_neg() if tensor.is_neg() else tensor
+    tensor = tensor if tensor.is_contiguous() else tensor.contiguous()
+    return tensor.clone() if tensor.data_ptr() % tensor.element_size() else tensor
+
+
+def plain_modifiers(modifiers: Modifiers) -> Modifiers:
+    """Each of them plain."""
+    return modifiers if modifiers is NONE else Modifiers.of(modifiers.names, map(plain, modifiers.present))
+
+
+def describe(modifiers: Modifiers, dtype: torch.dtype) -> "_native.ModifiersCall":
+    """The arguments that tell the kernels about the modifiers, which are plain and must outlive the call."""
+    found: dict[str, Any] = {}
+    for name, values in zip(modifiers.names, modifiers.present, strict=True):
+        found[name] = address(values, dtype)
+        if name != "mask":
+            alone = name == "zoneout" and values.numel() == 1
+            found |= {f"{name}_states": values.shape[0], f"{name}_width": 0 if alone else values.shape[-1]}
+    return cast("_native.ModifiersCall", found)
+
+
+def dense(
+    input: Tensor,
+    h_0: Tensor | None,
+    weights: Any,
+    kind: "_native.Kind",
+    keep: bool,
+    modifiers: Modifiers = NONE,
+) -> Any:
+    """A dense call [T, B, I] that the native module checks and computes at once; None if anything about it is unusual.
+
+    Args:
+        weights: tensors, or the result of `native.pack`.
+        keep: whether what backward needs is a third result.
+    """
+    threads = torch.get_num_threads()
+    if modifiers is NONE:
+        return native.dense(input, h_0, weights, kind, threads, keep)
+    if not input.is_cpu or any(type(one) not in _PLAIN for one in modifiers.present):
+        return None
+    modifiers = plain_modifiers(modifiers)  # alive until the kernel is done
+    return native.dense(input, h_0, weights, kind, threads, keep, describe(modifiers, input.dtype))
+
+
+def _strided(input: Tensor, dtype: torch.dtype) -> Tensor:
+    """A dense input that the kernels can read: unchanged if its rows are contiguous (steps or batch first), else a copy."""
+    if not input.transpose(0, 1).is_contiguous():
+        input = plain(input)
+    elif input.is_neg() or input.data_ptr() % input.element_size():
+        input = input.resolve_neg().clone()
+    if input.dtype is not dtype or not input.is_cpu:
+        raise RuntimeError(f"the kernel needs a contiguous CPU tensor of {dtype}, got {input.dtype} on {input.device}")
+    return input
+
+
+def forward(
+    problem: Problem,
+    input: Tensor,
+    h_0: Tensor,
+    weights: Any,
+    batch_sizes: Tensor | None,
+    output: Tensor,
+    h_n: Tensor,
+    reserve: Tensor | None,
+    modifiers: Modifiers = NONE,
+) -> None:
+    """Calls the native forward pass. `weights` are tensors or the result of `native.pack`."""
+    dtype = problem.dtype
+    if isinstance(weights, (list, tuple)):
+        weights = [plain(weight) for weight in weights]  # alive until the kernel is done
+        addresses: Any = [address(weight, dtype) for weight in weights]
+    else:
+        addresses = weights
+    h_0 = plain(h_0)
+    modifiers = plain_modifiers(modifiers)
+    if batch_sizes is None:
+        steps, batch, input_size = input.shape
+        input = _strided(input, dtype)
+        step_stride, row_stride, _ = input.stride()
+        given: Any = (input.data_ptr(), input.nbytes)
+        sizes, output_step_stride = None, batch * output.shape[-1]
+    else:
+        input = plain(input)
+        steps, batch, input_size = batch_sizes.shape[0], h_0.shape[1], input.shape[1]
+        step_stride, row_stride, output_step_stride = 0, input_size, 0
+        given = address(input, dtype)
+        sizes = address(batch_sizes, torch.int64)
+    native.forward(
+        {
+            "itemsize": dtype.itemsize,
+            "kind": kind_of(problem),
+            "layers": problem.layout.num_layers,
+            "steps": steps,
+            "batch": batch,
+            "input_size": input_size,
+            "hidden": h_0.shape[2],
+            "batch_sizes": sizes,
+            "input": given,
+            "step_stride": step_stride,
+            "row_stride": row_stride,
+            "h_0": address(h_0, dtype),
+            "weights": addresses,
+            "output": address(output, dtype),
+            "output_step_stride": output_step_stride,
+            "output_row_stride": output.shape[-1],
+            "h_n": address(h_n, dtype),
+            "reserve": None if reserve is None else address(reserve, dtype),
+            **describe(modifiers, dtype),
+            "threads": torch.get_num_threads(),
+        }
+    )

@@ -1,0 +1,62 @@
+"""NVIDIA's cuDNN through torch, for reset="after" on CUDA; unlike in torch, its gradient can be differentiated again."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..facts.modifiers import NONE, Modifiers
+from ..facts.problem import Problem
+from . import aten, reference
+
+
+def refuse(problem: Problem) -> str | None:
+    if problem.device_type != "cuda":
+        return f"it computes on CUDA, and the input is on {problem.device_type}"
+    if problem.recorded:
+        return "its backward pass cannot be recorded by torch.jit.trace or the legacy ONNX exporter"
+    return aten.refuse_formula(problem)
+
+
+def run(
+    problem: Problem,
+    input: Tensor,
+    h_0: Tensor,
+    weights: Sequence[Tensor],
+    batch_sizes: Tensor | None,
+    modifiers: Modifiers = NONE,
+) -> tuple[Tensor, Tensor]:
+    """As `reference.run`."""
+    if problem.needs_grad:
+        recorded: tuple[Tensor, Tensor] = _FusedGRU.apply(problem, batch_sizes, input, h_0, *weights)  # type: ignore[no-untyped-call]
+        return recorded
+    return aten.run(problem, input, h_0, weights, batch_sizes)
+
+
+class _FusedGRU(torch.autograd.Function):
+    """cuDNN forward and backward; a backward that must stay differentiable goes through the reference."""
+
+    @staticmethod
+    def forward(ctx: Any, problem: Problem, batch_sizes: Tensor | None, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+        ctx.problem, ctx.batch_sizes = problem, batch_sizes
+        ctx.save_for_backward(*tensors)
+        needs = ctx.needs_input_grad[2:]
+        with torch.enable_grad():
+            own = [tensor.detach().requires_grad_(need) for tensor, need in zip(tensors, needs, strict=True)]
+            ctx.own = own
+            ctx.results = aten.run(problem, own[0], own[1], own[2:], batch_sizes)
+        return ctx.results[0].detach(), ctx.results[1].detach()
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor, grad_h_n: Tensor) -> Any:
+        needs = ctx.needs_input_grad[2:]
+        if torch.is_grad_enabled():
+            saved = ctx.saved_tensors
+            found = reference.gradients(
+                ctx.problem, grad_output, grad_h_n, saved[0], saved[1], saved[2:], ctx.batch_sizes, needs
+            )
+            return (None, None, *found)
+        wanted = [tensor for tensor, need in zip(ctx.own, needs, strict=True) if need]
+        fused = iter(torch.autograd.grad(ctx.results, wanted, (grad_output, grad_h_n), retain_graph=True))
+        return (None, None, *(next(fused) if need else None for need in needs))

@@ -1,0 +1,206 @@
+"""The formulas in plain torch, to be read beside the papers in `formula.py`.
+
+Takes everything: any activation, dtype and device, double backward, torch.func transforms. What the other backends are
+tested against.
+"""
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..errors import ArgumentError
+from ..facts.formula import Activation, Formula, resolve
+from ..facts.modifiers import NONE, Modifiers
+from ..facts.problem import Problem
+from ..facts.quantization import round_rows
+
+
+def refuse(problem: Problem) -> str | None:
+    """Never refuses."""
+    return None
+
+
+def run(
+    problem: Problem,
+    input: Tensor,
+    h_0: Tensor,
+    weights: Sequence[Tensor],
+    batch_sizes: Tensor | None,
+    modifiers: Modifiers = NONE,
+) -> tuple[Tensor, Tensor]:
+    """All layers and directions.
+
+    Args:
+        input: [T, B, I], or packed rows [N, I] if batch_sizes is given.
+        h_0: [L*D, B, H]; for packed rows in order of decreasing length.
+        weights: flat, as `functional.gru` takes them.
+        batch_sizes: int64 [T] on the CPU: how many sequences have a step t. Never increases.
+        modifiers: see `modifiers.py`. A state whose decay is 0 is 0, whatever it was.
+
+    Returns:
+        output [T, B, D*H] or [N, D*H], and h_n [L*D, B, H].
+    """
+    layout = problem.layout
+    sizes = None if batch_sizes is None else batch_sizes.tolist()
+    final: list[Tensor] = []
+    for layer in range(layout.num_layers):
+        outputs = []
+        for direction in range(layout.directions):
+            own = weights[layout.of_direction(layer, direction)]
+            place = len(final)
+            changes = modifiers.of_states(slice(place, place + 1))
+            reverse = layout.is_reverse(direction)
+            output, h_n = _one_direction(problem, input, h_0[place], own, sizes, reverse, changes)
+            outputs.append(output)
+            final.append(h_n)
+        input = outputs[0] if layout.directions == 1 else torch.cat(outputs, -1)
+    return input, torch.stack(final)
+
+
+def gradients(
+    problem: Problem,
+    grad_output: Tensor,
+    grad_h_n: Tensor,
+    input: Tensor,
+    h_0: Tensor,
+    weights: Sequence[Tensor],
+    batch_sizes: Tensor | None,
+    needs: Sequence[bool],
+    modifiers: Modifiers = NONE,
+) -> list[Tensor | None]:
+    """Gradients for input, h_0, each weight and each given modifier, in that order; differentiable again in grad mode.
+
+    It is how a fused kernel, whose own backward cannot be differentiated, supports double backward: the forward is computed
+    anew from the same tensors in a form that autograd can walk.
+
+    Args:
+        grad_output, grad_h_n: the gradients that arrived, shaped as the results.
+        needs: which of (input, h_0, *weights, *modifiers.present) want a gradient; the others get None.
+    """
+    create_graph = torch.is_grad_enabled()
+    with torch.enable_grad():
+        count = len(weights)
+        inputs = (input, h_0, *weights, *modifiers.present)
+        if create_graph:
+            # As views: a state may itself have been computed from the weights, by a step before, and that is not this call's.
+            inputs = tuple(tensor.view_as(tensor) for tensor in inputs)
+        else:
+            inputs = tuple(tensor.detach().requires_grad_(need) for tensor, need in zip(inputs, needs, strict=True))
+        changes = Modifiers.of(modifiers.names, inputs[2 + count :])
+        results = run(problem, inputs[0], inputs[1], inputs[2 : 2 + count], batch_sizes, changes)
+        wanted = [tensor for tensor, need in zip(inputs, needs, strict=True) if need]
+        found = torch.autograd.grad(
+            results, wanted, (grad_output, grad_h_n), create_graph=create_graph, allow_unused=True
+        )
+    remaining = iter(found)
+    return [next(remaining) if need else None for need in needs]
+
+
+def _one_direction(
+    problem: Problem,
+    input: Tensor,
+    h: Tensor,
+    weights: Sequence[Tensor],
+    sizes: list[int] | None,
+    reverse: bool,
+    modifiers: Modifiers,
+) -> tuple[Tensor, Tensor]:
+    """Output rows, shaped as the input but for the last dimension, and the final state [B, H]."""
+    formula = problem.formula
+    own = dict(zip(problem.layout.kinds, weights, strict=True))
+    step = _step_after if formula.reset == "after" else _step_before
+    from_input, from_state = (_Product(own, suffix, problem.rounds_rows) for suffix in ("ih", "hh"))
+    steps = _steps(from_input(input), sizes)  # [T, B, 3H] or [N, 3H]: one product for all steps
+    each = [_each_step(values, steps, sizes) for values in modifiers[:3]]
+    outputs = []
+    for t in range(len(steps))[:: -1 if reverse else 1]:
+        # The sequences that have this step are the first, since the longest come first.
+        running = None if sizes is None else sizes[t]
+        decay, candidate_mask, zoneout = (values[t] for values in each)
+        before = _decayed(h[:running], decay)
+        read = before if modifiers.mask is None else before * modifiers.mask[0, :running]
+        update, candidate = step(formula, steps[t], read, from_state)
+        candidate = candidate if candidate_mask is None else candidate * candidate_mask
+        update = update if zoneout is None else update + zoneout * (1 - update)
+        outputs.append(candidate + update * (before - candidate))
+        h = outputs[-1] if running is None or running == h.shape[0] else torch.cat((outputs[-1], h[running:]))
+    if reverse:
+        outputs.reverse()
+    if not outputs:
+        return from_input(input, 2, 3), h  # of no rows, and known to autograd
+    return (torch.stack(outputs) if sizes is None else torch.cat(outputs)), h
+
+
+class _Product:
+    """The product with weight_ih or weight_hh, with its norm and its bias."""
+
+    def __init__(self, weights: dict[str, Tensor], suffix: str, rounds_rows: bool) -> None:
+        self.rounds_rows = rounds_rows
+        self.weight, self.bias, self.gain = (weights.get(f"{kind}_{suffix}") for kind in ("weight", "bias", "gain"))
+
+    def __call__(self, values: Tensor, first: int = 0, last: int = 3) -> Tensor:
+        """[..., (last - first) * H]: the gates from `first` to before `last`."""
+        assert self.weight is not None
+        if self.rounds_rows:
+            values = round_rows(values)
+        if self.gain is not None and (first, last) == (0, 3):
+            return torch.cat((self(values, 0, 2), self(values, 2, 3)), -1)
+        hidden = self.weight.shape[0] // 3
+        rows = slice(first * hidden, last * hidden)
+        bias = None if self.bias is None else self.bias[rows]
+        if self.gain is None:
+            return F.linear(values, self.weight[rows], bias)
+        product = F.linear(values, self.weight[rows])
+        return F.layer_norm(product, product.shape[-1:], self.gain[rows], bias)
+
+
+def _steps(rows: Tensor, sizes: list[int] | None) -> tuple[Tensor, ...]:
+    found: tuple[Tensor, ...] = rows.unbind(0) if sizes is None else rows.split(sizes)
+    return found
+
+
+def _each_step(factors: Tensor | None, steps: Sequence[Tensor], sizes: list[int] | None) -> Sequence[Tensor | None]:
+    """Factors of one state [1, T, B, W] or [1, N, W] for each step, or one for all."""
+    if factors is None or factors.numel() == 1:
+        return (None if factors is None else factors.flatten(),) * len(steps)
+    return _steps(factors[0], sizes)
+
+
+def _decayed(h: Tensor, decay: Tensor | None) -> Tensor:
+    """The state times its decay; 0 where the decay is 0, even if the state is infinite or NaN."""
+    if decay is None:
+        return h
+    return torch.where((decay == 0) & ~torch.isfinite(h), 0.0, h) * decay
+
+
+def _step_after(formula: Formula, from_input: Tensor, h: Tensor, product: _Product) -> tuple[Tensor, Tensor]:
+    """Update gate and candidate of the sequences in h [B, H], from the input's share of the gates [B, 3H]."""
+    input_r, input_z, input_n = from_input.chunk(3, -1)
+    state_r, state_z, state_n = product(h).chunk(3, -1)
+    reset = _gate(formula, input_r + state_r)
+    return _gate(formula, input_z + state_z), _candidate(formula, input_n + reset * state_n)
+
+
+def _step_before(formula: Formula, from_input: Tensor, h: Tensor, product: _Product) -> tuple[Tensor, Tensor]:
+    """The same for reset="before"."""
+    input_r, input_z, input_n = from_input.chunk(3, -1)
+    state_r, state_z = product(h, 0, 2).chunk(2, -1)
+    reset = _gate(formula, input_r + state_r)
+    return _gate(formula, input_z + state_z), _candidate(formula, input_n + product(reset * h, 2, 3))
+
+
+def _gate(formula: Formula, values: Tensor) -> Tensor:
+    return _activate("gate_activation", formula.gate_activation, values)
+
+
+def _candidate(formula: Formula, values: Tensor) -> Tensor:
+    return _activate("activation", formula.activation, values)
+
+
+def _activate(argument: str, activation: Activation, values: Tensor) -> Tensor:
+    found = resolve(activation)(values)
+    if not isinstance(activation, str) and found.shape != values.shape:  # it would be broadcast
+        raise ArgumentError(f"{argument} must keep the shape {list(values.shape)}, got {list(found.shape)}")
+    return found

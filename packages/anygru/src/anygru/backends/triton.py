@@ -1,0 +1,162 @@
+"""The recurrence on GPUs by kernels in Triton, where torch has none: reset="before", and decay of the state.
+
+A layer is one product for the inputs of all steps, one kernel for all of its steps, and in the backward pass one product a
+gradient. The products are torch's. docs/kernels.md explains the kernels. Under TRITON_INTERPRET=1 they run on the CPU, for tests.
+"""
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from ..facts.modifiers import NONE, Modifiers
+from ..facts.problem import Problem
+from . import recorded
+
+_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+_OLDEST = (8, 0)
+"""The first compute capability of NVIDIA's with the products that the kernels are made of."""
+_OLDEST_TRITON = (3, 7)
+"""Older ones do not compile the kernels: they cannot pass named tuples with None in them from one function to another."""
+
+
+def refuse(problem: Problem) -> str | None:
+    if problem.device_type != "cuda" and not _interprets():
+        return f"it computes on CUDA, and the input is on {problem.device_type}"
+    missing = _missing()
+    if missing is not None:
+        return missing
+    if problem.dtype not in _DTYPES:
+        return f"it computes float32, bfloat16 and float16, and the input is {problem.dtype}"
+    return _refuse_formula(problem)
+
+
+def _refuse_formula(problem: Problem) -> str | None:
+    others = [name for name in problem.modified if name != "decay"]
+    if others:
+        return f"it knows resets and decay, and the call has {_MODIFIERS[others[0]]}"
+    if not problem.formula.standard:
+        return "it knows the activations sigmoid and tanh only"
+    if problem.layout.norm:
+        return "it knows no layer norm"
+    if problem.empty:
+        return "it refuses empty batches and sequences"
+    if problem.recorded:
+        return "torch.jit.trace and the legacy ONNX exporter cannot record its kernels"
+    if problem.transformed:
+        return "it does not run under torch.func transforms, dispatch modes or tensor subclasses"
+    return None
+
+
+_MODIFIERS = {"candidate": "recurrent dropout", "mask": "recurrent dropout", "zoneout": "zoneout"}
+
+
+def _interprets() -> bool:
+    return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+@cache
+def _missing() -> str | None:
+    """Why this machine cannot run the kernels, and the remedy; None if it can."""
+    if importlib.util.find_spec("triton") is None:
+        return "Triton is not installed: pip install 'anygru[gpu]'"
+    version = importlib.import_module("triton").__version__
+    if tuple(map(int, version.split(".")[:2])) < _OLDEST_TRITON:
+        oldest = ".".join(map(str, _OLDEST_TRITON))
+        return f"it needs Triton {oldest} or newer, and {version} is installed, which may have come with torch: update both"
+    if _interprets():
+        return None
+    if not any(map(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang"))):
+        return "Triton needs a C compiler, and there is none: install gcc or clang, or name one in CC"
+    if torch.cuda.is_available() and not torch.version.hip and torch.cuda.get_device_capability() < _OLDEST:
+        return "it needs a GPU of compute capability 8.0 or newer"
+    return None
+
+
+def run(
+    problem: Problem,
+    input: Tensor,
+    h_0: Tensor,
+    weights: Sequence[Tensor],
+    batch_sizes: Tensor | None,
+    modifiers: Modifiers = NONE,
+) -> tuple[Tensor, Tensor]:
+    """As `reference.run`."""
+    if problem.needs_grad:
+        return recorded.run(_KERNELS, problem, batch_sizes, None, input, h_0, *weights, *modifiers.present)
+    output, h_n, _ = forward(problem, input, h_0, weights, batch_sizes, False, modifiers)
+    return output, h_n
+
+
+def reserve_numel(
+    problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
+) -> int:
+    """Elements, of the input's dtype, that `forward` keeps for `backward`; symbolic where the shapes are.
+
+    Four values a row and hidden unit, and the outputs of all layers but the last.
+    """
+    rows = input.shape[0] if batch_sizes is not None else input.shape[0] * input.shape[1]
+    units: int = rows * h_0.shape[2] * problem.layout.directions
+    return units * (5 * problem.layout.num_layers - 1)
+
+
+def forward(
+    problem: Problem,
+    input: Tensor,
+    h_0: Tensor,
+    weights: Sequence[Tensor],
+    batch_sizes: Tensor | None,
+    keep: bool,
+    modifiers: Modifiers = NONE,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Output and h_n as `reference.run`, and what `backward` needs (empty unless keep): a flat tensor of the input's dtype."""
+    from .triton_passes import Pass
+
+    with _on(input):
+        reserve = input.new_empty(reserve_numel(problem, input, h_0, weights, batch_sizes) if keep else 0)
+        call = Pass(problem, input, h_0, weights, batch_sizes, modifiers, reserve if keep else None)
+        output, h_n = call.forward()
+    return output, h_n, reserve
+
+
+def backward(
+    problem: Problem,
+    grad_output: Tensor | None,
+    grad_h_n: Tensor | None,
+    input: Tensor,
+    h_0: Tensor,
+    weights: Sequence[Tensor],
+    batch_sizes: Tensor | None,
+    output: Tensor,
+    reserve: Tensor,
+    needs: Sequence[bool],
+    modifiers: Modifiers = NONE,
+) -> list[Tensor | None]:
+    """Gradients for input, h_0, each weight and each modifier that is given, in that order; None where `needs` has False.
+
+    Args:
+        grad_output, grad_h_n: the gradients that arrived, shaped as the results; None: zero.
+        output, reserve: what `forward` returned.
+        needs: which of (input, h_0, *weights, *modifiers.present) want a gradient.
+    """
+    from .triton_passes import Pass
+
+    with _on(input):
+        call = Pass(problem, input, h_0, weights, batch_sizes, modifiers, reserve)
+        return call.backward(grad_output, grad_h_n, output, needs)
+
+
+@contextmanager
+def _on(tensor: Tensor) -> Iterator[None]:
+    """Triton launches on the current device. All that autocast casts has been cast; autograd may come under the caller's."""
+    place = torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
+    with place, torch.autocast(tensor.device.type, enabled=False):
+        yield
+
+
+_KERNELS = recorded.Kernels(forward, backward)

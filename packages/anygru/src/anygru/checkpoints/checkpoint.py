@@ -1,0 +1,153 @@
+"""Loading a checkpoint of any framework, and looking into it."""
+
+import os
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ArgumentTypeError, CheckpointError
+from .finding import FoundGRU, find_gru_layers
+from .formats import NAMES, checked_path, format_module, recognise
+from .layout import Layout
+from .reading.budget import Budget
+from .reading.content import Content, flatten
+from .stored import Stored
+
+if TYPE_CHECKING:
+    import torch
+
+    from .weights import AnyLayer
+
+
+class Checkpoint:
+    """The content of a checkpoint file.
+
+    Attributes:
+        path: where it came from.
+        format: its format's name.
+        content: the nested values as they lie in the file.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        format: str,
+        content: Content,
+        bidirectional: Collection[str] = (),
+        budget: Budget | None = None,
+    ):
+        self.path = path
+        self.format = format
+        self.content = content
+        self._bidirectional = bidirectional
+        self._budget = budget
+
+    @cached_property
+    def stored(self) -> dict[str, Stored]:
+        """Every tensor by its flat name (nested names joined by dots), as it lies in the file."""
+        return {name: leaf for name, leaf in self._flat.items() if isinstance(leaf, Stored)}
+
+    @property
+    def tensors(self) -> "dict[str, torch.Tensor]":
+        """Every tensor by its flat name. Tensors share the file's memory; clone one before you change it in place."""
+        return {name: stored.tensor() for name, stored in self.stored.items()}
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """Every value that is not a tensor (numbers, texts, lists of them, None), by its flat name."""
+        return {name: leaf for name, leaf in self._flat.items() if not isinstance(leaf, Stored)}
+
+    @cached_property
+    def gru_layers(self) -> tuple[FoundGRU, ...]:
+        """The GRUs in the file, in its order."""
+        layouts = _all_layouts(self.format)
+        return tuple(find_gru_layers(self.stored, layouts, self.content.marks, self._bidirectional))
+
+    def gru(self, path: str | None = None) -> "AnyLayer":
+        """Make a layer with the weights of a GRU in the file.
+
+        Args:
+            path: its name in the file; None if there is only one.
+
+        Returns:
+            A `anygru.GRU` or `anygru.GRUCell` with the right formula, in evaluation mode's defaults (no dropout); of a frozen
+            layer's weights an `anygru.FrozenGRU` or `anygru.FrozenGRUCell`.
+
+        Raises:
+            CheckpointError: there is no such GRU, or there are several.
+        """
+        from .weights import make_layer
+
+        return make_layer(self.find(path), self.stored)
+
+    def find(self, path: str | None = None) -> FoundGRU:
+        """Give the GRU of that name, or the only one."""
+        hits = [gru for gru in self.gru_layers if path is None or gru.path == path]
+        if len(hits) == 1:
+            return hits[0]
+        names = ", ".join(repr(gru.path) for gru in self.gru_layers) or "none"
+        what = "no GRU" if not hits else "several GRUs"
+        raise CheckpointError(
+            f"{self.path}: {what}{f' named {path!r}' if path is not None else ''}; there are: {names}"
+        )
+
+    @cached_property
+    def _flat(self) -> dict[str, Any]:
+        return flatten(self.content.tree, self.path, self._budget)
+
+    def __repr__(self) -> str:
+        return f"Checkpoint({self.path!r}, {self.format}, {len(self.stored)} tensors, {len(self.gru_layers)} GRUs)"
+
+
+def load_checkpoint(
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    bidirectional: Collection[str] = (),
+    limit: int | None = None,
+) -> Checkpoint:
+    """Read a checkpoint of any framework, without running code from it.
+
+    Args:
+        path: a file, or the folder of a OneFlow state.
+        format: one of `NAMES`; None: recognised by content.
+        bidirectional: names of GRUs that have two directions, where shapes alone leave it open (Chainer's two NStepGRU
+            links of equal input and hidden size). Each must be the name of a GRU in the file that has, or can have, two.
+        limit: the most bytes of memory to make from the file; None: 64 MiB and 32 times the file's size. A file that is
+            mapped (64 MiB and more) takes none for its own bytes.
+
+    Returns:
+        The checkpoint; its tensors keep their framework's names.
+
+    Raises:
+        CheckpointError: damaged, hostile, of no known format, or over the limit; the message names file, place and cause.
+        ArgumentTypeError: `path` is no path, `bidirectional` no collection of names, or `limit` no number.
+        ArgumentError: `limit` is negative.
+
+    Example::
+
+        checkpoint = anygru.load_checkpoint("model.params")
+        layer = checkpoint.gru("encoder")
+    """
+    path = checked_path(path)
+    if isinstance(bidirectional, str) or not all(isinstance(name, str) for name in bidirectional):
+        raise ArgumentTypeError(f"bidirectional must be a collection of names, got {bidirectional!r:.60}")
+    budget = Budget(path, limit)
+    name = format or recognise(path)
+    checkpoint = Checkpoint(path, name, format_module(name).read(path, budget), bidirectional, budget)
+    for wanted in bidirectional:
+        if not checkpoint.find(wanted).bidirectional:
+            raise CheckpointError(
+                f"{path}: bidirectional: the GRU {wanted!r} has one direction: {checkpoint.find(wanted).describe()}"
+            )
+    return checkpoint
+
+
+def _all_layouts(first: str) -> Iterator[Layout]:
+    """Every framework's layouts, those of one format first, each way of naming once."""
+    seen = set()
+    for name in (first, *(name for name in NAMES if name != first)):
+        for layout in format_module(name).LAYOUT:
+            if layout not in seen:
+                seen.add(layout)
+                yield layout

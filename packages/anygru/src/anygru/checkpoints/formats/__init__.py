@@ -1,0 +1,137 @@
+"""The formats of checkpoints, and which one a file is in.
+
+Each format is one file here with the names of `Format`; see README.md for how to add one.
+"""
+
+import importlib
+import os
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol, cast
+
+from ...errors import ArgumentTypeError, CheckpointError
+from ..layout import Layout
+from ..reading.budget import Budget
+from ..reading.content import Content, Progress
+from ..reading.source import open_regular
+
+NAMES = ("mxnet", "hdf5", "safetensors", "keras", "chainer", "torch", "oneflow", "onnx", "paddle")
+"""Every format, the most telling content first: a pickle that no other format claims counts as Paddle's."""
+
+READ_ONLY = {
+    "keras": "a Keras file holds a model beside its weights: write the weights into a copy of one with --like FILE",
+    "onnx": "a checkpoint has no graph, so no ONNX model can be made of it: export the module with anygru.onnx.export",
+}
+"""Formats that are read and never written, with the reason and the way out."""
+
+_HEAD = 4096
+
+
+class Format(Protocol):
+    """The names that the module of a format has.
+
+    Attributes:
+        NESTED: whether it holds nested dicts and lists, or a flat list of names.
+        SUFFIXES: the endings of its files; ("",) for a folder.
+        LAYOUT: how its framework writes GRUs.
+        recognise: tells whether a file that begins so is one; a folder's head is the list of its names.
+        read: gives a file's content, and counts the memory that it makes.
+        write: writes a content to a path; calls its third argument with the bytes written.
+        problem: says why a value cannot be written, or gives None if it can.
+    """
+
+    NESTED: ClassVar[bool]
+    SUFFIXES: ClassVar[tuple[str, ...]]
+    LAYOUT: ClassVar[tuple[Layout, ...]]
+    recognise: Callable[[bytes], bool]
+    read: Callable[[str | os.PathLike[str], Budget], Content]
+    write: Callable[[str | os.PathLike[str], Content, Progress | None], None]
+    problem: Callable[[Any], str | None]
+
+
+def format_module(name: str) -> Format:
+    """Return a format's module.
+
+    Raises:
+        CheckpointError: there is no such format.
+    """
+    if name not in NAMES:
+        raise CheckpointError(f"format {name!r} is unknown; known are {', '.join(sorted(NAMES))}")
+    return cast(Format, importlib.import_module(f".{name}", __package__))
+
+
+def is_folder(name: str) -> bool:
+    """Tell whether a checkpoint of this format is a folder rather than a file."""
+    return format_module(name).SUFFIXES == ("",)
+
+
+def recognise(path: str | os.PathLike[str]) -> str:
+    """Name the format of a file or folder, by its content.
+
+    Raises:
+        CheckpointError: it cannot be read, or is of no known format.
+    """
+    path = checked_path(path)
+    head = _read_head(path)
+    for name in NAMES:
+        if format_module(name).recognise(head):
+            return name
+    kind = (
+        "a folder" if os.path.isdir(path) else "an empty file" if not head else f"a file that begins with {head[:8]!r}"
+    )
+    raise CheckpointError(f"{path}: byte 0: {kind} is a checkpoint of no known format ({', '.join(NAMES)})")
+
+
+def checked_path(path: str | os.PathLike[str], argument: str = "path") -> str:
+    """Give a path as text.
+
+    Raises:
+        ArgumentTypeError: it is no path.
+        CheckpointError: it holds a zero byte, as no file's name does.
+    """
+    try:
+        text = os.fsdecode(path)
+    except TypeError:
+        raise ArgumentTypeError(f"{argument} must be a str or os.PathLike, got {type(path).__name__}") from None
+    if "\0" in text:
+        raise CheckpointError(f"{argument} must not hold a zero byte, got {text!r}")
+    return text
+
+
+def _holds_other_files(path: str | os.PathLike[str]) -> bool:
+    if not (os.path.isdir(path) and os.listdir(path)):
+        return False
+    try:
+        recognise(path)
+    except CheckpointError:
+        return True
+    return False
+
+
+def format_for(path: str | os.PathLike[str]) -> str:
+    """Name the format to write by a path's ending; a path without one is a folder of OneFlow.
+
+    Raises:
+        CheckpointError: the ending belongs to no format; or the path has none and is a folder of other files.
+    """
+    suffix = os.path.splitext(checked_path(path))[1].lower()
+    if not suffix and _holds_other_files(path):
+        raise CheckpointError(
+            f"{os.fspath(path)}: a folder that holds other files: name a file in it, an empty folder, or the format"
+        )
+    for name in NAMES:
+        if suffix in format_module(name).SUFFIXES:
+            return name
+    known = sorted(ending for name in NAMES for ending in format_module(name).SUFFIXES if ending)
+    raise CheckpointError(
+        f"{os.fspath(path)}: no format is known by the ending {suffix!r} ({', '.join(known)}): name one"
+    )
+
+
+def _read_head(path: str | os.PathLike[str]) -> bytes:
+    try:
+        if os.path.isdir(path):
+            return b"\0folder\0" + b"\0".join(sorted(os.fsencode(name) for name in os.listdir(path)))
+        with open_regular(path) as file:
+            return file.read(_HEAD)
+    except OSError as error:
+        raise CheckpointError(f"{os.fspath(path)}: cannot be read: {error.strerror or error}") from error

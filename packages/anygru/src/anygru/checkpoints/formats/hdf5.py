@@ -1,0 +1,179 @@
+"""HDF5 files of Chainer: groups of arrays, read with everything refused that could reach outside of the file."""
+
+import importlib
+import io
+import os
+from collections.abc import Mapping
+from types import ModuleType
+from typing import IO, TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    import h5py as h5
+
+import numpy as np
+
+from ...errors import CheckpointError
+from ..reading.budget import Budget
+from ..reading.content import Content, Progress
+from ..reading.hdf5_reading import DEEPEST, Reader
+from ..reading.source import COMPRESS_BELOW
+from ..writing.atomic import open_for_replace
+from .chainer import LAYOUT, content_of, flat_arrays, problem
+
+__all__ = ["LAYOUT", "load", "problem", "read", "recognise", "save", "write"]
+
+NESTED = False
+SUFFIXES = (".h5", ".hdf5")
+
+
+def load(
+    path: str | os.PathLike[str], budget: Budget | None = None, data: memoryview | None = None
+) -> dict[str, np.ndarray]:
+    """Read the datasets of an HDF5 file by their paths without the leading slash.
+
+    Args:
+        path: the file.
+        budget: counts the memory that is made; None: the usual one.
+        data: the file's bytes, where it is a member of an archive; `path` then serves errors alone.
+
+    Returns:
+        Arrays by path, of plain numbers or text; empty datasets as `numpy.array(None, dtype=object)`.
+
+    Raises:
+        CheckpointError: the file is damaged, or has links, external or virtual storage, filters or types that a
+            checkpoint has no use for.
+        ImportError: h5py is missing.
+    """
+    h5py = _import_h5py()
+    where = os.fspath(path)
+    reader = Reader(h5py, where, budget or Budget(where), data)
+    try:
+        with h5py.File(where if data is None else io.BytesIO(data), "r") as file:
+            reader.read_group(file)
+    except CheckpointError:
+        raise
+    except (OSError, RuntimeError, ValueError, TypeError, KeyError, OverflowError, MemoryError, IndexError) as error:
+        raise CheckpointError(f"{where}: damaged HDF5 file: {error}") from error
+    return reader.arrays
+
+
+def save(
+    path: str | os.PathLike[str],
+    arrays: Mapping[str, Any],
+    compression: int | None = 4,
+    progress: Progress | None = None,
+) -> None:
+    """Write arrays by path as Chainer's `save_hdf5` does; the file is replaced in one step.
+
+    Args:
+        path: the file.
+        arrays: arrays by path; slashes make groups; None becomes an empty dataset.
+        compression: the level of deflate for arrays of more than one value and less than 16 MiB; None leaves them as they are.
+        progress: called with the bytes written.
+
+    Raises:
+        TypeError: an array of Python objects.
+        ImportError: h5py is missing.
+    """
+    h5py = _import_h5py()
+    with open_for_replace(path, progress=progress) as file:
+        keeper = _ErrorKeeper(cast(io.BufferedRandom, file).raw)
+        with h5py.File(keeper, "w") as target:
+            for name, value in arrays.items():
+                _write_dataset(h5py, target, name, np.asarray(value), compression)
+                keeper.raise_error()
+        keeper.raise_error()
+
+
+def replace_values(file: IO[bytes], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write new values into arrays of an open HDF5 file, by path; shapes and dtypes stay.
+
+    Raises:
+        CheckpointError: an array is not there, or has another shape.
+    """
+    with _import_h5py().File(file, "r+") as opened:
+        for path, values in arrays.items():
+            if path not in opened or opened[path].shape != values.shape:
+                raise CheckpointError(f"{path}: no array of shape {values.shape} to write to")
+            opened[path][...] = values
+
+
+def recognise(head: bytes) -> bool:
+    """Tell whether a file that begins so is HDF5."""
+    return head[:8] == b"\x89HDF\r\n\x1a\n"
+
+
+def read(path: str | os.PathLike[str], budget: Budget) -> Content:
+    """Read a file for people and for conversion."""
+    return content_of(load(path, budget), path, budget)
+
+
+def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
+    """Write tensors, numbers, texts and None by their flat names."""
+    arrays = flat_arrays(content, path)
+    groups: set[str] = set()
+    for name in arrays:
+        pieces = name.split("/")
+        groups.update("/".join(pieces[:count]) for count in range(1, len(pieces)))
+        if any(piece in ("", ".", "..") or "\0" in piece for piece in pieces) or len(pieces) > DEEPEST:
+            raise CheckpointError(
+                f"{os.fspath(path)}: cannot be written: the name {name!r:.60} is no path of groups in HDF5"
+            )
+    both = sorted(groups.intersection(arrays))
+    if both:
+        raise CheckpointError(f"{os.fspath(path)}: cannot be written: {both[0]!r} would be a group and an array")
+    save(path, arrays, progress=progress)
+
+
+class _ErrorKeeper:
+    """A file whose write errors wait until HDF5 is done with it: HDF5 crashes the process on a full disk otherwise."""
+
+    def __init__(self, file: io.RawIOBase):
+        self._file = file
+        self._error: OSError | None = None
+        self.seek, self.tell, self.flush = file.seek, file.tell, file.flush
+        self.read, self.readinto = file.read, file.readinto
+
+    def write(self, data: memoryview) -> int:
+        """Write all of it, or pretend to after an error."""
+        rest = memoryview(data).cast("B")
+        try:
+            while len(rest) and self._error is None:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            self._error = error
+        return len(data)
+
+    def truncate(self, size: int) -> int:
+        """Cut or lengthen the file, likewise."""
+        try:
+            return self._file.truncate(size) if self._error is None else size
+        except OSError as error:
+            self._error = error
+            return size
+
+    def raise_error(self) -> None:
+        """Raise what was kept."""
+        if self._error is not None:
+            raise self._error
+
+
+def _import_h5py() -> ModuleType:
+    try:
+        return importlib.import_module("h5py")
+    except ImportError as error:
+        raise ImportError("HDF5 files need h5py: install anygru[hdf5]") from error
+
+
+def _write_dataset(h5py: ModuleType, target: "h5.Group", name: str, array: np.ndarray, compression: int | None) -> None:
+    if array.dtype.kind == "O":
+        if array.shape != () or array[()] is not None:
+            raise TypeError(f"{name}: an array of Python objects cannot be written, only numbers, text and None")
+        target.create_dataset(name, data=h5py.Empty("f"))
+        return
+    if array.dtype.kind == "U":
+        encoded = np.char.encode(array, "utf-8")
+        array = encoded.astype(h5py.string_dtype("utf-8", max(encoded.dtype.itemsize, 1)))
+    # what a reader will map must lie in the file as it is
+    plain = array.size <= 1 or array.nbytes >= COMPRESS_BELOW
+    target.create_dataset(name, data=array, compression=None if plain else compression)

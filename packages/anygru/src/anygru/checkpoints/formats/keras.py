@@ -1,0 +1,133 @@
+"""Keras: `.keras` archives, and the names of GRUs in `.weights.h5` files and whole-model HDF5 files.
+
+A `.keras` file is a zip archive of `config.json`, `metadata.json` and `model.weights.h5`, which lists the variables of each layer
+by number: `layers/gru/cell/vars/0` is the kernel, 1 the recurrent kernel, 2 the bias. Files of Keras 2, and those that Keras 3
+still writes for the ending `.h5`, name them `kernel`, `recurrent_kernel` and `bias`, with `:0` appended where TensorFlow wrote
+them. Read in files of Keras 3.15 and in its sources; https://keras.io/guides/serialization_and_saving. Nothing of a
+configuration is ever built: a `Lambda` layer or a registered object in it stays text.
+"""
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from ...errors import CheckpointError
+from ..layout import Layout
+from ..reading.archive import Archive
+from ..reading.budget import Budget
+from ..reading.content import Content, Progress
+from ..stored import Stored
+from . import READ_ONLY, hdf5
+
+NESTED = False
+SUFFIXES = (".keras",)
+
+WEIGHTS, _CONFIG = "model.weights.h5", "config.json"
+_NAMED = ("kernel", "recurrent_kernel", "bias")
+
+
+def _layouts() -> Iterator[Layout]:
+    """Every way in which Keras writes a GRU, both formulas of each: the shape of the bias tells which one it is."""
+    kinds = (
+        ("keras.layers.Bidirectional(GRU)", False, [f"{{direction}}/cell/vars/{number}" for number in range(3)]),
+        ("keras.layers.GRU", False, [f"cell/vars/{number}" for number in range(3)]),
+        ("keras.layers.GRUCell", True, [f"vars/{number}" for number in range(3)]),
+        ("keras.layers.GRU", False, list(_NAMED)),
+        ("keras.layers.GRU", False, [f"{name}:0" for name in _NAMED]),
+    )
+    for name, cell, (kernel, recurrent, bias) in kinds:
+        both = "{direction}" in kernel
+        layout = Layout(
+            name=name,
+            cell=cell,
+            weight_ih=(kernel,),
+            weight_hh=(recurrent,),
+            bias_ih=(bias,),
+            directions=("forward_layer", "backward_layer") if both else ("", ""),
+            sides=(2,) if both else (1,),
+            separators="/",
+            order="zrn",
+            columns=True,
+        )
+        yield layout
+        yield replace(layout, reset="before")
+
+
+LAYOUT = tuple(_layouts())
+
+
+def recognise(head: bytes) -> bool:
+    """Tell whether a file that begins so is a `.keras` archive, by the name of its first member."""
+    return head[:4] == b"PK\x03\x04" and head[30:].startswith((b"metadata.json", b"config.json", b"model.weights.h5"))
+
+
+def read(path: str | os.PathLike[str], budget: Budget) -> Content:
+    """Read the weights by their paths in `model.weights.h5`, and the formulas that the configuration tells.
+
+    Raises:
+        CheckpointError: the archive or a member is damaged, or lacks the weights.
+    """
+    where = os.fspath(path)
+    with Archive(path, budget) as archive:
+        for member in (WEIGHTS, _CONFIG):
+            if member not in archive:
+                raise CheckpointError(f"{where}: no member {member}, which a .keras archive has")
+        data, text = archive.read(WEIGHTS), archive.read(_CONFIG)
+    arrays = hdf5.load(f"{where}: {WEIGHTS}", budget, memoryview(data))
+    tree = {name: Stored.of(array) for name, array in arrays.items() if array.dtype.kind in "biufc"}
+    return Content(tree, marks=_marks(_parsed(bytes(text), where, budget)))
+
+
+def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
+    """Refuse; see `formats.READ_ONLY`."""
+    raise CheckpointError(f"{os.fspath(path)}: {READ_ONLY['keras']}")
+
+
+def problem(leaf: object) -> str | None:
+    """Say why nothing can be written."""
+    return READ_ONLY["keras"]
+
+
+def _parsed(text: bytes, where: str, budget: Budget) -> Any:
+    budget.take(32 * len(text))  # a JSON array of empty lists makes 28 bytes of each byte
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{where}: {_CONFIG}: no proper JSON: {error}") from error
+
+
+def _marks(config: Any) -> dict[str, dict[str, str]]:
+    """The formula of each GRU by its path: Keras calls the groups after the layers' classes, with numbers."""
+    marks: dict[str, dict[str, str]] = {}
+    counts: Counter[str] = Counter()
+    for layer in _list(_dict(config).get("config"), "layers"):
+        base = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", str(layer.get("class_name"))).lower()
+        path = f"layers/{base}_{counts[base]}" if counts[base] else f"layers/{base}"
+        counts[base] += 1
+        inner = _dict(_dict(layer.get("config")).get("layer"))
+        gru = inner if layer.get("class_name") == "Bidirectional" else layer
+        options = _dict(gru.get("config"))
+        names = {"gate_activation": options.get("recurrent_activation"), "activation": options.get("activation")}
+        if gru.get("class_name") == "GRU" and all(name in _ACTIVATIONS for name in names.values()):
+            mark = {part: _ACTIVATIONS[str(name)] for part, name in names.items()}
+            mark["reset"] = "before" if options.get("reset_after") is False else "after"
+            if mark != {"gate_activation": "sigmoid", "activation": "tanh", "reset": "after"}:
+                marks[path] = mark
+    return marks
+
+
+_ACTIVATIONS = {name: name for name in ("sigmoid", "tanh", "relu", "softsign", "softplus", "elu", "silu")}
+_ACTIVATIONS |= {"linear": "identity", "hard_sigmoid": "hardsigmoid"}
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any, key: str) -> list[dict[str, Any]]:
+    found = _dict(value).get(key)
+    return [_dict(each) for each in found] if isinstance(found, list) else []

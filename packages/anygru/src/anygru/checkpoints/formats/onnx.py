@@ -1,0 +1,285 @@
+"""ONNX models: the weights of their GRU nodes, and every other initializer. https://onnx.ai/onnx/repo-docs/IR.html
+
+The `onnx` package parses the structure, which is a protocol buffer. Nothing is executed but a few operators that rearrange
+constants (`_REARRANGING`), which exporters put between the stored weights and the node. A model is read and never written: a
+checkpoint has no graph, so `anygru.onnx.export` writes models.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import CheckpointError
+from ..reading.budget import PER_OBJECT, Budget
+from ..reading.content import Content, Progress
+from ..reading.onnx_nodes import LAYOUT, LONGEST_CHAIN, USUAL, Node, stacks
+from ..reading.source import array_from, count_elements, open_bytes
+from ..stored import Stored, holder
+from . import READ_ONLY
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto, TensorProto
+
+__all__ = ["LAYOUT", "problem", "read", "recognise", "write"]
+
+NESTED = False
+SUFFIXES = (".onnx",)
+
+_DTYPES = {"bool", "float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64"}
+_DTYPES |= {"uint8", "uint16", "uint32", "uint64"}
+_REARRANGING = {
+    "Identity",
+    "Unsqueeze",
+    "Squeeze",
+    "Concat",
+    "Slice",
+    "Split",
+    "Transpose",
+    "Reshape",
+    "DequantizeLinear",
+}
+_PER_MESSAGE = 350
+"""Bytes that protobuf 7.36 takes for an empty message and its Python object: 342, measured."""
+
+
+def recognise(head: bytes) -> bool:
+    """Tell whether a file that begins so is a model: its first field is the version of the format, then come others."""
+    return (
+        len(head) > 3
+        and head[0] == 0x08
+        and 1 <= head[1] <= 0x7F
+        and head[2] in (0x12, 0x1A, 0x22, 0x2A, 0x32, 0x3A, 0x42)
+    )
+
+
+def read(path: str | os.PathLike[str], budget: Budget) -> Content:
+    """Read the weights of a model; the tensors of a GRU are called NODE.W_l0, NODE.R_l0, NODE.Wb_l0, NODE.Rb_l0 and so on.
+
+    Raises:
+        CheckpointError: the file is damaged, lies about sizes, refers to data outside its folder, or has a GRU that the core
+            cannot compute; the message names the node.
+    """
+    onnx = _onnx()
+    where = os.fspath(path)
+    data = open_bytes(path, budget)
+    budget.take(2 * len(data))  # the copy, and protobuf's own copies of the raw values
+    _count_messages(data, onnx.ModelProto.DESCRIPTOR, where, budget)
+    try:
+        model = onnx.ModelProto.FromString(bytes(data))
+    except Exception as error:  # protobuf's DecodeError has no public home that is the same in all its versions
+        raise CheckpointError(f"{where}: byte 0: no ONNX model: {error}") from error
+    constants = _Constants(model.graph, where, budget)
+    tree: dict[str, Stored] = {}
+    marks: dict[str, dict[str, str]] = {}
+    names = _Names()
+    for stack in stacks(model.graph, where):
+        name = names.unused(stack[0].name or next(iter(stack[0].output), "") or "gru")
+        nodes = [Node(node, constants, f"{where}: node {node.name or name!r}") for node in stack]
+        for layer, node in enumerate(nodes):
+            tree |= {f"{name}.{part}": value for part, value in node.parts(layer, budget).items()}
+        if nodes[0].formula != USUAL:
+            marks[name] = nodes[0].formula
+    tree |= {name: value for name, value in constants.unused() if name not in tree}
+    return Content(tree, marks=marks)
+
+
+def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
+    """Refuse; see `formats.READ_ONLY`."""
+    raise CheckpointError(f"{os.fspath(path)}: {READ_ONLY['onnx']}")
+
+
+def problem(leaf: object) -> str | None:
+    """Say why nothing can be written."""
+    return READ_ONLY["onnx"]
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError("ONNX models need the package onnx: install anygru[onnx]") from error
+    return onnx
+
+
+class _Names:
+    """Names for GRUs: a node's own, or that with a number where several nodes have it."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, int] = {}
+
+    def unused(self, name: str) -> str:
+        """Return a name that was not given out before."""
+        number = self._taken.get(name, 0)
+        while (candidate := f"{name}_{number}" if number else name) in self._taken:
+            number += 1
+        self._taken[name] = number + 1
+        self._taken.setdefault(candidate, 1)
+        return candidate
+
+
+def _count_messages(data: memoryview, kind: Any, where: str, budget: Budget) -> None:
+    """Count the memory of the messages in a protocol buffer before it is parsed: two bytes of the file can be an empty node.
+
+    Args:
+        data: the bytes of a message.
+        kind: its descriptor, which tells the fields that are messages themselves.
+    """
+    waiting = [(0, len(data), kind)]
+    while waiting:
+        position, end, kind = waiting.pop()
+        while position < end:
+            tag, position = _varint(data, position, end, where)
+            size = {0: 0, 1: 8, 5: 4}.get(tag & 7, -1)
+            if tag & 7 == 0:
+                _, position = _varint(data, position, end, where)
+            elif tag & 7 == 2:
+                size, position = _varint(data, position, end, where)
+                field = kind.fields_by_number.get(tag >> 3)
+                budget.take(_PER_MESSAGE if field is None or field.message_type else 0)
+                if field is not None and field.message_type:
+                    waiting.append((position, position + size, field.message_type))
+            if size < 0 or position + size > end:
+                raise CheckpointError(f"{where}: byte {position}: no ONNX model: a field reaches past its end")
+            position += size
+
+
+def _varint(data: memoryview, position: int, end: int, where: str) -> tuple[int, int]:
+    """A number of protobuf's, seven bits a byte, the lowest first, and the position after it."""
+    value = 0
+    for shift in range(0, 70, 7):
+        if position >= end:
+            break
+        byte = data[position]
+        value, position = value | (byte & 0x7F) << shift, position + 1
+        if byte < 0x80:
+            return value, position
+    raise CheckpointError(f"{where}: byte {position}: no ONNX model: a number has no end")
+
+
+class _Constants:
+    """The values that a graph holds: initializers, `Constant` nodes, and what is rearranged from these.
+
+    Args:
+        graph: the model's graph.
+        where: the file's name.
+        budget: counts the memory that is made.
+    """
+
+    def __init__(self, graph: "GraphProto", where: str, budget: Budget) -> None:
+        self._where, self._budget = where, budget
+        self._files: dict[str, memoryview] = {}
+        self._tensors: dict[str, TensorProto] = {tensor.name: tensor for tensor in graph.initializer}
+        self._makers = {output: node for node in graph.node for output in node.output if output}
+        self._used: set[str] = set()
+        self._made: dict[str, np.ndarray] = {}
+
+    def value(self, name: str, place: str, depth: int = 0) -> np.ndarray:
+        """The array of that name.
+
+        Raises:
+            CheckpointError: it is an input of the graph or the result of a computation.
+        """
+        if name in self._tensors:
+            self._used.add(name)
+            return self._array(self._tensors[name]).values
+        node = self._makers.get(name)
+        if name not in self._made:
+            if node is None or depth > LONGEST_CHAIN:
+                raise CheckpointError(
+                    f"{place}: {name!r} is no stored value; it is an input of the model or computed from one"
+                )
+            self._made |= self._evaluate(node, place, depth)
+        return self._made[name]
+
+    def unused(self) -> Iterator[tuple[str, Stored]]:
+        """The initializers that no GRU has taken."""
+        for name, tensor in self._tensors.items():
+            if name not in self._used:
+                yield name, self._array(tensor)
+
+    def _evaluate(self, node: "NodeProto", place: str, depth: int) -> dict[str, np.ndarray]:
+        if node.op_type == "Constant":
+            return {node.output[0]: self._constant(node, place)}
+        if node.op_type not in _REARRANGING or node.domain not in ("", "ai.onnx"):
+            raise CheckpointError(f"{place}: {node.output[0]!r} is computed by {node.op_type}, not stored")
+        from onnx.reference import ReferenceEvaluator
+
+        inputs = {name: self.value(name, place, depth + 1) for name in node.input if name}
+        # a byte may become four (DequantizeLinear); an input may be there many times (Concat)
+        self._budget.take(PER_OBJECT + 4 * sum(inputs[name].nbytes for name in node.input if name))
+        try:
+            outputs = ReferenceEvaluator(node).run(None, inputs)
+        except Exception as error:  # an evaluator of untrusted input raises whatever NumPy does
+            raise CheckpointError(f"{place}: {node.op_type} of {list(inputs)} cannot be computed: {error}") from error
+        return dict(zip(node.output, outputs, strict=True))
+
+    def _constant(self, node: "NodeProto", place: str) -> np.ndarray:
+        for attribute in node.attribute:
+            if attribute.name == "value":
+                return self._array(attribute.t).values
+            if attribute.name in ("value_ints", "value_int"):
+                return np.array(attribute.ints if attribute.name == "value_ints" else attribute.i, np.int64)
+            if attribute.name in ("value_floats", "value_float"):
+                return np.array(attribute.floats if attribute.name == "value_floats" else attribute.f, np.float32)
+        raise CheckpointError(f"{place}: a Constant without a number")
+
+    def _array(self, tensor: "TensorProto") -> Stored:
+        """The values of a tensor, each length compared with the bytes that are there."""
+        onnx = _onnx()
+        place = f"{self._where}: {tensor.name or 'a constant'}"
+        try:
+            name = str(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{place}: unknown dtype {tensor.data_type}") from error
+        if name not in ("float16", "bfloat16", "float32", "float64", "bool") and not name.startswith(("int", "uint")):
+            raise CheckpointError(f"{place}: a tensor of {name} cannot be read")
+        if name.startswith(("int", "uint")) and name not in (
+            "int8",
+            "int16",
+            "int32",
+            "int64",
+            "uint8",
+            "uint16",
+            "uint32",
+            "uint64",
+        ):
+            raise CheckpointError(f"{place}: a tensor of {name} cannot be read")
+        shape = tuple(tensor.dims)
+        count = count_elements(shape, place)
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            return Stored(array_from(self._external(tensor, place), holder(name), shape, place, self._budget), name)
+        if tensor.HasField("raw_data"):
+            self._budget.take(len(tensor.raw_data))
+            return Stored(array_from(bytearray(tensor.raw_data), holder(name), shape, place, self._budget), name)
+        values = getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type))
+        if len(values) != count:
+            raise CheckpointError(f"{place}: shape {shape} needs {count} values, got {len(values)}")
+        # Types of at most 16 bits are written as integers that hold their bits.
+        self._budget.take(PER_OBJECT + 16 * count)
+        bits = name in ("float16", "bfloat16")
+        array = np.array(values, np.int32 if bits else holder(name))
+        array = array.astype(np.uint16).view(holder(name)) if bits else array
+        return Stored(array.reshape(shape), name)
+
+    def _external(self, tensor: "TensorProto", place: str) -> memoryview:
+        """Bytes that lie in a file of their own, which must be in the model's folder and no link out of it."""
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        folder = os.path.realpath(os.path.dirname(self._where) or ".")
+        target = os.path.realpath(os.path.join(folder, entries.get("location", "")))
+        if not entries.get("location") or os.path.commonpath([folder, target]) != folder or target == folder:
+            raise CheckpointError(f"{place}: external data {entries.get('location')!r} is not in the model's folder")
+        if not os.path.isfile(target):
+            raise CheckpointError(f"{place}: external data {entries['location']!r} is no file")
+        if target not in self._files:
+            self._files[target] = open_bytes(target, self._budget)
+        data = self._files[target]
+        try:
+            start = int(entries.get("offset", "0")[:20])
+            length = int(entries["length"][:20]) if "length" in entries else len(data) - start
+        except ValueError as error:
+            raise CheckpointError(f"{place}: external data: offset and length must be numbers") from error
+        if start < 0 or length < 0 or start + length > len(data):
+            raise CheckpointError(f"{place}: external data of {length} bytes from {start} on, the file has {len(data)}")
+        return data[start : start + length]

@@ -1,0 +1,186 @@
+"""GRU nodes of an ONNX graph: which of them are the layers of one GRU, and what each of them computes."""
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ...errors import CheckpointError
+from ..layout import Layout
+from ..stored import Stored
+from .budget import Budget
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto
+
+_PARTS = ("W_l{layer}{direction}", "R_l{layer}{direction}", "Wb_l{layer}{direction}", "Rb_l{layer}{direction}")
+LAYOUT = (
+    Layout(
+        name="ONNX GRU",
+        cell=False,
+        weight_ih=_PARTS[:1],
+        weight_hh=_PARTS[1:2],
+        bias_ih=_PARTS[2:3],
+        bias_hh=_PARTS[3:],
+        directions=("", "_reverse"),
+        order="zrn",
+    ),
+)
+
+# ONNX's activations by anygru's names: their name, alpha, beta. Attributes that are not given have ONNX's defaults.
+_ACTIVATIONS = {
+    ("Sigmoid", None, None): "sigmoid",
+    ("Tanh", None, None): "tanh",
+    ("Relu", None, None): "relu",
+    ("Softsign", None, None): "softsign",
+    ("Softplus", None, None): "softplus",
+    ("Affine", 1.0, 0.0): "identity",
+    ("HardSigmoid", 1.0 / 6.0, 0.5): "hardsigmoid",
+    ("Elu", 1.0, None): "elu",
+}
+_DEFAULTS: dict[str, tuple[float | None, float | None]] = {
+    "Affine": (1.0, 0.0),
+    "HardSigmoid": (0.2, 0.5),
+    "Elu": (1.0, None),
+    "LeakyRelu": (0.01, None),
+}
+_DEFAULTS |= {"ScaledTanh": (None, None), "ThresholdedRelu": (1.0, None)}
+USUAL = {"reset": "after", "gate_activation": "sigmoid", "activation": "tanh"}
+_BETWEEN_LAYERS = {"Squeeze", "Transpose", "Reshape", "Identity", "Dropout"}
+LONGEST_CHAIN = 16
+
+
+class Constants(Protocol):
+    """The values that a graph stores."""
+
+    def value(self, name: str, place: str) -> np.ndarray:
+        """Return the array of that name, or raise CheckpointError if it is computed."""
+
+
+def stacks(graph: "GraphProto", where: str) -> list[list["NodeProto"]]:
+    """The GRU nodes, those together that are the layers of one GRU: each feeds the next and nothing else."""
+    readers: dict[str, list[NodeProto]] = defaultdict(list)
+    for node in graph.node:
+        for name in node.input:
+            readers[name].append(node)
+    outputs = {value.name for value in graph.output}
+    grus = [node for node in graph.node if node.op_type == "GRU" and node.domain in ("", "ai.onnx")]
+    above = {id(node): _next_layer(node, readers, outputs) for node in grus}
+    fed = {id(node) for node in above.values() if node is not None}
+    stacks = []
+    for node in grus:
+        if id(node) not in fed:
+            stack = [node]
+            while (following := above[id(stack[-1])]) is not None:
+                stack.append(following)
+            stacks.append(stack)
+    if len(grus) != sum(map(len, stacks)):
+        raise CheckpointError(f"{where}: GRU nodes that feed each other in a circle")
+    return stacks
+
+
+def _next_layer(node: "NodeProto", readers: dict[str, list["NodeProto"]], outputs: set[str]) -> "NodeProto | None":
+    """The GRU node whose input is all of this one's output, with the same attributes."""
+    name = node.output[0] if node.output else ""
+    for _ in range(LONGEST_CHAIN):
+        if not name or name in outputs or len(readers[name]) != 1:
+            return None
+        (reader,) = readers[name]
+        if reader.op_type == "GRU" and reader.input[0] == name:
+            same = _attributes(reader) == _attributes(node) and list(reader.input[4:5]) == list(node.input[4:5])
+            return reader if same and reader is not node else None
+        if reader.op_type not in _BETWEEN_LAYERS or reader.input[0] != name:
+            return None
+        name = reader.output[0]
+    return None
+
+
+def _attributes(node: "NodeProto") -> dict[str, bytes]:
+    return {attribute.name: attribute.SerializeToString() for attribute in node.attribute}
+
+
+class Node:
+    """One GRU node, checked."""
+
+    def __init__(self, node: "NodeProto", constants: Constants, place: str) -> None:
+        self._place = place
+        given = {attribute.name: attribute for attribute in node.attribute}
+        if "clip" in given:
+            raise CheckpointError(f"{place}: clip={given['clip'].f} is not supported; anygru's GRU does not clip")
+        direction = given["direction"].s.decode("utf-8", "replace") if "direction" in given else "forward"
+        if direction not in ("forward", "reverse", "bidirectional"):
+            raise CheckpointError(f"{place}: direction must be forward, reverse or bidirectional, got {direction!r}")
+        self._directions = 2 if direction == "bidirectional" else 1
+        after = "linear_before_reset" in given and given["linear_before_reset"].i != 0
+        self.formula = {"reset": "after" if after else "before", **self._activations(given)}
+        if direction == "reverse":
+            self.formula["direction"] = direction
+        if "layout" in given and given["layout"].i:
+            self.formula["layout"] = "1"
+        if len(node.input) < 3:
+            raise CheckpointError(f"{place}: a GRU has the inputs X, W and R at least, got {len(node.input)}")
+        self._arrays = {key: constants.value(node.input[at], place) for key, at in (("W", 1), ("R", 2))}
+        if len(node.input) > 3 and node.input[3]:
+            self._arrays["B"] = constants.value(node.input[3], place)
+        self._check(given["hidden_size"].i if "hidden_size" in given else None)
+
+    def parts(self, layer: int, budget: Budget) -> dict[str, Stored]:
+        """The tensors of each direction by their names in `LAYOUT`."""
+        found = {}
+        hidden = self._arrays["R"].shape[2]
+        budget.take(sum(array.nbytes for array in self._arrays.values()))
+        for direction in range(self._directions):
+            values = [self._arrays["W"][direction], self._arrays["R"][direction]]
+            if "B" in self._arrays:
+                values += [self._arrays["B"][direction, : 3 * hidden], self._arrays["B"][direction, 3 * hidden :]]
+            for name, value in zip(_PARTS, values, strict=False):
+                key = name.format(layer=layer, direction="_reverse" if direction else "")
+                found[key] = Stored.of(np.ascontiguousarray(value))
+        return found
+
+    def _check(self, hidden: int | None) -> None:
+        weight, recurrent = self._arrays["W"], self._arrays["R"]
+        size = hidden if hidden is not None else recurrent.shape[-1] if recurrent.ndim else 0
+        expected: dict[str, tuple[int, ...]] = {
+            "W": (self._directions, 3 * size, weight.shape[-1] if weight.ndim else 0)
+        }
+        expected |= {"R": (self._directions, 3 * size, size), "B": (self._directions, 6 * size)}
+        for key, array in self._arrays.items():
+            if array.shape != expected[key] or not size or array.dtype.kind != "f":
+                raise CheckpointError(
+                    f"{self._place}: {key} must be floats of shape {expected[key]}, got {array.dtype} {array.shape}"
+                )
+
+    def _activations(self, given: dict[str, Any]) -> dict[str, str]:
+        """The names of the activations of the gates and of the candidate, the same in both directions."""
+        names = (
+            [name.decode("utf-8", "replace") for name in given["activations"].strings] if "activations" in given else []
+        )
+        numbers = {
+            key: list(given[f"activation_{key}"].floats) if f"activation_{key}" in given else []
+            for key in ("alpha", "beta")
+        }
+        found = []
+        for name in names or ["Sigmoid", "Tanh"] * self._directions:
+            values = []
+            for key, default in zip(("alpha", "beta"), _DEFAULTS.get(name, (None, None)), strict=True):
+                values.append(numbers[key].pop(0) if default is not None and numbers[key] else default)
+            known = (
+                n
+                for key, n in _ACTIVATIONS.items()
+                if key[0] == name and np.allclose(_numbers(key[1:]), _numbers(values))
+            )
+            found.append(next(known, None))
+            if found[-1] is None:
+                raise CheckpointError(
+                    f"{self._place}: the activation {name} with alpha, beta = {values} is not supported"
+                )
+        if len(found) != 2 * self._directions or found[:2] * self._directions != found:
+            raise CheckpointError(
+                f"{self._place}: two directions with different activations are not supported: {names}"
+            )
+        return {"gate_activation": str(found[0]), "activation": str(found[1])}
+
+
+def _numbers(values: Any) -> list[float]:
+    return [float("inf") if value is None else value for value in values]

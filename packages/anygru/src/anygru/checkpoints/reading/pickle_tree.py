@@ -1,0 +1,140 @@
+"""Checks on the tree of values that a pickle has built: no cycle, no endless unfolding, no hostile key."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, TypeGuard
+
+from ...errors import CheckpointError
+from ..stored import Branch
+from .budget import Budget
+
+_DEEPEST = 100
+"""How deep values may be nested. State dictionaries need five."""
+_PER_CONTAINER, _PER_REPETITION = 320, 320
+"""Bytes that the check itself takes for a list, tuple or dict, and that a value takes wherever a tree is walked again."""
+_LONGEST_PART = 1000
+"""The letters or bytes of a tuple's part, in a key: names are made of keys."""
+
+_PLAIN_KEYS = (str, bytes, int, float, bool, type(None))
+
+
+class Pending:
+    """An object whose state is still to come in the pickle; never seen outside the unpickler."""
+
+    def __init__(self) -> None:
+        self.remembered_as: list[int] = []
+
+    def build(self, state: object) -> Any:
+        """Return the final object."""
+        raise NotImplementedError
+
+
+def check_key(key: object) -> Any:
+    """Return the key if it is plain: hashing nested tuples that repeat themselves would never end.
+
+    Raises:
+        ValueError: the key is neither text, a number nor a tuple of those.
+    """
+    if isinstance(key, _PLAIN_KEYS):
+        return key
+    if isinstance(key, tuple) and len(key) < 100 and all(map(_is_short_and_plain, key)):
+        return key
+    raise ValueError(f"a {type(key).__name__} as the key of a dict or the member of a set")
+
+
+def _is_short_and_plain(part: object) -> bool:
+    if isinstance(part, str | bytes):
+        return len(part) <= _LONGEST_PART
+    return isinstance(part, _PLAIN_KEYS)
+
+
+def check_tree(root: object, where: str, budget: Budget, states: Mapping[int, tuple[object, object]]) -> None:
+    """Refuse a tree that no program could walk.
+
+    Args:
+        root: the value of the pickle.
+        where: the file's name for errors.
+        states: objects made from a state, with it, by the object's id: a module holds what its state holds.
+        budget: counts each value that the tree unfolds to because a container is used twice: whoever walks or copies
+            the tree meets the container again at each use.
+
+    Raises:
+        CheckpointError: a value contains itself, lies too deep, was never finished, or the budget is spent.
+    """
+
+    def parts_of(value: Any) -> Collection[Any]:
+        if isinstance(value, dict):
+            return value.values()
+        return value if is_container(value) else [states[id(value)][1]]
+
+    def is_branch(value: object) -> bool:
+        return is_container(value) or id(value) in states
+
+    # a container's id, with the number of values that it unfolds to, and its depth
+    known: dict[int, tuple[int, int]] = {}
+    open_containers: set[int] = set()
+    distinct = 1
+    # a container is visited twice: when it is opened, and after all that is in it
+    work: list[tuple[Any, bool]] = [(root, False)]
+    while work:
+        value, leaving = work.pop()
+        if isinstance(value, Pending):
+            raise CheckpointError(f"{where}: an object in the pickle never gets its state")
+        if not is_branch(value):
+            continue
+        identity = id(value)
+        if leaving:
+            open_containers.discard(identity)
+            parts = parts_of(value)
+            inside = [known[id(part)] for part in parts if is_branch(part)]
+            total = 1 + len(parts) + sum(count - 1 for count, _ in inside)
+            known[identity] = total, 1 + max((depth for _, depth in inside), default=0)
+            if known[identity][1] > _DEEPEST:
+                raise CheckpointError(f"{where}: values are nested deeper than {_DEEPEST} levels")
+        elif identity in open_containers:
+            raise CheckpointError(f"{where}: a {type(value).__name__} in the pickle contains itself")
+        elif identity not in known:
+            budget.take(_PER_CONTAINER)
+            distinct += len(parts_of(value))
+            open_containers.add(identity)
+            if len(open_containers) > _DEEPEST:
+                raise CheckpointError(f"{where}: values are nested deeper than {_DEEPEST} levels")
+            work.append((value, True))
+            work.extend((part, False) for part in parts_of(value) if is_branch(part) or isinstance(part, Pending))
+    if is_branch(root):
+        budget.take(_PER_REPETITION * (known[id(root)][0] - distinct))
+
+
+def is_container(value: object) -> TypeGuard[Branch]:
+    """Tell whether a value holds others; keys are plain by construction, and so are the members of sets."""
+    return isinstance(value, dict | list | tuple)
+
+
+def settle_bytes(root: Any, budget: Budget) -> Any:
+    """Turn views of the file that no array took into bytes of their own, each once; lists and dicts change in place."""
+    settled: dict[int, Any] = {}
+
+    def settle(value: Any) -> Any:
+        if not isinstance(value, memoryview) and not is_container(value):
+            return value
+        if id(value) not in settled:
+            budget.take(_PER_CONTAINER)
+            settled[id(value)] = settle_bytes_of(value) if isinstance(value, memoryview) else settle_inside(value)
+        return settled[id(value)]
+
+    def settle_bytes_of(value: memoryview) -> bytes:
+        budget.take(len(value))
+        return bytes(value)
+
+    def settle_inside(value: Branch) -> Branch:
+        if isinstance(value, dict):
+            for key, part in value.items():
+                value[key] = settle(part)
+            return value
+        if isinstance(value, list):
+            value[:] = [settle(part) for part in value]
+            return value
+        parts = [settle(part) for part in value]
+        changed = any(new is not old for new, old in zip(parts, value, strict=True))
+        return tuple(parts) if changed and type(value) is tuple else value
+
+    return settle(root)

@@ -1,0 +1,220 @@
+"""The bytes of a file, and reading them with every length checked against what is really there."""
+
+import mmap
+import os
+import re
+import stat
+import struct
+from collections.abc import Sequence
+from typing import Any, BinaryIO, NoReturn, TypeAlias
+
+import numpy as np
+
+from ...errors import CheckpointError
+from .budget import PER_OBJECT, Budget
+
+Bytes: TypeAlias = bytes | bytearray | memoryview
+
+MAP_FROM = 64 << 20
+"""Files from this size on are mapped rather than read: 64 MiB. Mapping keeps a large file out of memory; reading
+keeps arrays valid when somebody shortens a small one."""
+
+COMPRESS_BELOW = 16 << 20
+"""Arrays from this size on are never written compressed, so that a reader can map them: 16 MiB."""
+
+_PER_VALUE = 80
+"""Bytes of one of Python's values beside its content, or of one list, with its place in another list."""
+
+_DTYPE = re.compile(r"[<>|=]?(?:b1|\?|[iu][1248]|f[248]|c(?:8|16)|[SUO]\d{0,9})", re.ASCII)
+
+MAX_AXES = 32
+"""No tensor has more axes than NumPy knows."""
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file for reading; a FIFO or a device could block forever.
+
+    Raises:
+        CheckpointError: the file cannot be opened, or is none of the regular ones.
+    """
+    try:
+        # without O_NONBLOCK the open itself would wait for a FIFO's writer
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise CheckpointError(f"{os.fspath(path)}: cannot be read: it is not a regular file")
+            return os.fdopen(descriptor, "rb")
+        except BaseException:
+            os.close(descriptor)
+            raise
+    except OSError as error:
+        raise CheckpointError(f"{os.fspath(path)}: cannot be read: {error.strerror or error}") from error
+
+
+def open_bytes(path: str | os.PathLike[str], budget: Budget) -> memoryview:
+    """Return the content of a regular file as a writable view; writing to it never reaches the file.
+
+    Raises:
+        CheckpointError: the file cannot be opened, or is larger than the budget.
+    """
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        budget.add_file(size)
+        try:
+            if size >= MAP_FROM:
+                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+            budget.take(size)
+            # at most the size that was counted, should the file grow meanwhile
+            return memoryview(bytearray(file.read(size)))
+        except OSError as error:
+            raise CheckpointError(f"{os.fspath(path)}: cannot be read: {error.strerror or error}") from error
+
+
+class Cursor:
+    """A position in some bytes. Every read says what it wants, so that an error can name it.
+
+    Args:
+        data: the bytes.
+        where: the file's name for errors.
+    """
+
+    def __init__(self, data: Bytes, where: str):
+        self.data = memoryview(data).cast("B")
+        self.where = where
+        self.position = 0
+
+    @property
+    def remaining(self) -> int:
+        """Bytes not read yet."""
+        return len(self.data) - self.position
+
+    def take(self, count: int, what: str) -> memoryview:
+        """Give the next `count` bytes, without a copy."""
+        if count < 0 or count > self.remaining:
+            self.fail(f"{what} needs {count} bytes, {self.remaining} are left")
+        start = self.position
+        self.position += count
+        return self.data[start : self.position]
+
+    def number(self, code: str, what: str) -> int:
+        """Give the next little-endian integer, `code` being that of the struct module: I, i, Q, q ..."""
+        layout = struct.Struct("<" + code)
+        return int(layout.unpack(self.take(layout.size, what))[0])
+
+    def fail(self, cause: str, position: int | None = None) -> NoReturn:
+        """Raise a CheckpointError that names the file, the byte and the cause."""
+        raise CheckpointError(f"{self.where}: byte {self.position if position is None else position}: {cause}")
+
+
+def shown(value: object) -> str:
+    """Write a value of a file for an error: numbers and short texts as they are, of anything else the type.
+
+    The `repr` of nested values could take forever, and that of a long integer is refused by Python.
+    """
+    if isinstance(value, str | bytes):
+        return repr(value) if len(value) <= 60 else f"{value[:60]!r}..."
+    if isinstance(value, int):
+        return repr(value) if value.bit_length() <= 256 else f"an integer of {value.bit_length()} bits"
+    return repr(value) if value is None or isinstance(value, float) else f"a {type(value).__name__}"
+
+
+def count_elements(shape: Sequence[int], place: str) -> int:
+    """Multiply a shape out.
+
+    Raises:
+        CheckpointError: an axis is negative or no integer, or there are too many of them.
+    """
+    if len(shape) > MAX_AXES:
+        raise CheckpointError(f"{place}: a shape of {len(shape)} axes; at most {MAX_AXES} are possible")
+    count = 1
+    for axis in shape:
+        if isinstance(axis, bool) or not isinstance(axis, int | np.integer) or not 0 <= axis < 1 << 62:
+            raise CheckpointError(f"{place}: the shape has an impossible axis, {shown(axis)}")
+        count *= int(axis)
+    return count
+
+
+def plain_dtype(name: str) -> np.dtype:
+    """Return the dtype of NumPy's name for numbers, text, or objects, with or without a byte order.
+
+    Only names that every NumPy writes on every machine are accepted: no records, no sub-arrays, no `longdouble`.
+
+    Raises:
+        ValueError: another name.
+    """
+    if not _DTYPE.fullmatch(name):
+        raise ValueError(f"the dtype {shown(name)} holds no plain numbers or text")
+    return np.dtype(name)
+
+
+def array_from(
+    data: Bytes, dtype: np.dtype, shape: Sequence[int], place: str, budget: Budget, *, fortran: bool = False
+) -> np.ndarray:
+    """View bytes as an array of exactly that size; copied only where the bytes are not aligned or not writable.
+
+    In a mapped file they stay even when not aligned, since a copy is what mapping avoids.
+
+    Raises:
+        CheckpointError: the bytes are not as many as dtype and shape say, or the budget is spent.
+    """
+    view = memoryview(data).cast("B")
+    count = count_elements(shape, place)
+    expected = count * dtype.itemsize
+    if expected != len(view):
+        raise CheckpointError(f"{place}: the shape times the size of {dtype} is {expected} bytes, got {len(view)}")
+    if dtype.itemsize == 0 and tuple(shape):
+        # NumPy would make such texts one letter long, of whatever lies in memory there
+        raise CheckpointError(f"{place}: an array of {dtype}, whose values have no size")
+    budget.take(PER_OBJECT)
+    if expected == 0:
+        return empty_array(tuple(shape), dtype, place)
+    array = np.frombuffer(view, dtype).reshape(tuple(shape), order="F" if fortran else "C")
+    return usable(array, view, budget)
+
+
+def plain_values(array: np.ndarray, place: str, budget: Budget) -> Any:
+    """Return an array of text, or None, as Python's own values: one value, or nested lists of them.
+
+    Raises:
+        CheckpointError: the budget is spent, or a letter is none of Unicode.
+    """
+    lists, made = 1, 0
+    for axis in array.shape:
+        made += lists * _PER_VALUE  # an axis of 0 has lists around it all the same
+        lists *= axis
+    budget.take(made + lists * (_PER_VALUE + array.dtype.itemsize))
+    try:
+        return array.tolist()
+    except (ValueError, SystemError) as error:  # NumPy's SystemError for letters far beyond Unicode
+        raise CheckpointError(f"{place}: {error}") from error
+
+
+def usable(array: np.ndarray, data: memoryview, budget: Budget) -> np.ndarray:
+    """Return an array on some bytes that can be written to, and is aligned unless the bytes are a mapped file's."""
+    in_place = array.flags.aligned or isinstance(data.obj, mmap.mmap)
+    if in_place and array.flags.writeable:
+        return array
+    budget.take(array.nbytes)
+    copied: np.ndarray = array.copy(order="K")
+    return copied
+
+
+def native(array: np.ndarray, budget: Budget) -> np.ndarray:
+    """Return an array in this machine's byte order."""
+    if array.dtype.isnative:
+        return array
+    budget.take(array.nbytes)
+    swapped: np.ndarray = array.astype(array.dtype.newbyteorder("="))
+    return swapped
+
+
+def empty_array(shape: tuple[int, ...], dtype: np.dtype, place: str) -> np.ndarray:
+    """Return an array without any value; NumPy bounds the other axes of such a shape, too.
+
+    Raises:
+        CheckpointError: an axis is beyond NumPy's bounds.
+    """
+    try:
+        return np.zeros(shape, dtype)  # zeros: NumPy gives a text of no letters one after all
+    except ValueError as error:
+        raise CheckpointError(f"{place}: the shape is impossible: {error}") from error

@@ -1,0 +1,239 @@
+"""From a GRU's tensors in a file to the core's weights, and back into another framework's tensors.
+
+Rows are moved, stacked and negated by `anygru.gates`; all of it is exact.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ..errors import CheckpointError
+from ..facts import gates, quantization
+from .finding import SCALE, FoundGRU, Sources
+from .layout import PARTS, Layout, join_name
+from .stored import Stored
+
+if TYPE_CHECKING:
+    from ..layers.gru import GRU, FrozenGRU, FrozenGRUCell, GRUCell
+
+    AnyLayer = GRU | GRUCell | FrozenGRU | FrozenGRUCell
+
+Core = dict[str, Tensor]
+"""One layer and direction's core weights by part; both biases or none."""
+
+
+def core_weights(gru: FoundGRU, tensors: Mapping[str, Stored]) -> list[Core]:
+    """Give the core weights of each layer and direction; stacked (r, z, n), blending (1 - z) n + z h.
+
+    A bias that the file lacks beside the other one is zeros.
+    """
+    return [_decode(gru, source, tensors) for source in gru.sources]
+
+
+def make_layer(gru: FoundGRU, tensors: Mapping[str, Stored]) -> "AnyLayer":
+    """Make a layer of the core with the GRU's weights, copied; a frozen one of a frozen GRU."""
+    from ..layers.gru import GRU, GRUCell
+
+    if gru.frozen:
+        return _make_frozen(gru, tensors)
+    options: dict[str, Any] = {
+        "bias": gru.bias,
+        "dtype": getattr(torch, gru.dtype),
+        "reset": gru.reset,
+        "gate_activation": gru.gate_activation,
+        "activation": gru.activation,
+    }
+    layer: GRU | GRUCell
+    if gru.cell:
+        layer = GRUCell(gru.input_size, gru.hidden_size, **options)
+    else:
+        layer = GRU(gru.input_size, gru.hidden_size, gru.num_layers, bidirectional=gru.bidirectional, **options)
+    state: dict[str, Tensor] = {}
+    for number, core in enumerate(core_weights(gru, tensors)):
+        suffix = f"_l{number // gru.directions}" + ("_reverse" if number % gru.directions else "")
+        state |= {part + ("" if gru.cell else suffix): tensor for part, tensor in core.items()}
+    layer.load_state_dict({**state, **dict(layer.named_buffers())})  # a buffer tells the formula
+    return layer
+
+
+def _make_frozen(gru: FoundGRU, tensors: Mapping[str, Stored]) -> "FrozenGRU | FrozenGRUCell":
+    from ..layers.gru import FrozenGRU, FrozenGRUCell
+
+    formula: dict[str, Any] = {key: getattr(gru, key) for key in ("reset", "gate_activation", "activation")}
+    options: dict[str, Any] = {"bias": gru.bias, "weights": gru.frozen, **formula}
+    layer: FrozenGRU | FrozenGRUCell
+    if gru.cell:
+        layer = FrozenGRUCell(gru.input_size, gru.hidden_size, **options)
+    else:
+        sizes = (gru.input_size, gru.hidden_size, gru.num_layers)
+        layer = FrozenGRU(*sizes, bidirectional=gru.bidirectional, **options)
+    stored = [in_format(gru, name, tensors) for source in gru.sources for names in source.values() for name in names]
+    layer.replace_weights(stored)
+    return layer
+
+
+def as_stored(core: list[Core], weights: str) -> list[dict[str, quantization.Stored]]:
+    """Core weights in the format of a frozen layer."""
+    return [{part: quantization.quantize(tensor.float(), weights) for part, tensor in own.items()} for own in core]
+
+
+def freeze_tensors(tensors: Mapping[str, Stored], weights: str) -> dict[str, Stored]:
+    """The tensors of a layout that is freezable as a frozen layer has them."""
+    found: dict[str, Stored] = {}
+    for name, stored in tensors.items():
+        if stored.values.ndim != 2:
+            found[name] = Stored.of_tensor(stored.tensor().float())
+            continue
+        values, scale = quantization.quantize(stored.tensor().float(), weights)
+        found[name] = Stored.of_tensor(values)
+        if scale is not None:
+            found[name + SCALE] = Stored.of_tensor(scale)
+    return found
+
+
+def framework_tensors(core: list[Core], gru: FoundGRU, layout: Layout, path: str) -> dict[str, Stored]:
+    """Give a GRU's tensors under the names and in the form of another layout.
+
+    Args:
+        core: its core weights.
+        gru: its facts.
+        layout: how to write it; must have the same reset, and hold cells if it is one.
+        path: the layer's own name there.
+    """
+    named: dict[str, Stored] = {}
+    further: dict[str, Stored] = {}
+    for number, weights in enumerate(core):
+        place = number // gru.directions, number % gru.directions, gru.directions
+        for part, tensors in _encode(_with_biases(weights) if layout.always_biased else weights, layout).items():
+            stored = [Stored.of_tensor(tensor) for tensor in tensors]
+            for name, tensor in zip(layout.names(part, *place), stored, strict=True):
+                named[join_name(path, name, layout.separators[0])] = tensor
+            for name in layout.alias_names(part, *place):
+                further[join_name(path, name, layout.separators[0])] = stored[0]
+    return named | further
+
+
+def mark_of(module: object, name: str) -> dict[str, str] | None:
+    """Give the formula of a layer of the core where its tensors' names do not tell it, else None.
+
+    Raises:
+        CheckpointError: an activation is a function, which has no name to store.
+    """
+    from ..layers.gru import GRU, GRUCell
+
+    if not isinstance(module, GRU | GRUCell):
+        return None
+    formula = {"reset": module.reset, "gate_activation": module.gate_activation, "activation": module.activation}
+    for argument, value in formula.items():
+        if not isinstance(value, str):
+            raise CheckpointError(f"{name or 'the GRU'}: {argument} is a function, which no checkpoint can hold")
+    usual = {"reset": "after", "gate_activation": "sigmoid", "activation": "tanh"}
+    return None if formula == usual else {key: str(value) for key, value in formula.items()}
+
+
+def in_format(gru: FoundGRU, name: str, tensors: Mapping[str, Stored]) -> quantization.Stored:
+    """A tensor of a GRU, which may be frozen, with its scale.
+
+    Raises:
+        CheckpointError: numbers that no frozen layer has, such as a scale of zero.
+    """
+    scale = tensors[name + SCALE].tensor() if gru.frozen and tensors[name].dtype == "int8" else None
+    stored = quantization.Stored(tensors[name].tensor(), scale)
+    for ending, reason in quantization.check(stored):
+        raise CheckpointError(f"{name}{ending}: {reason}")
+    return stored
+
+
+def _decode(gru: FoundGRU, source: Sources, tensors: Mapping[str, Stored]) -> Core:
+    parts = {part: [tensors[name].tensor() for name in names] for part, names in source.items()}
+    if gru.frozen:
+        parts = {
+            part: [quantization.dequantize(in_format(gru, name, tensors)) for name in names]
+            for part, names in source.items()
+        }
+    if gru.layout.concatenated:
+        core = _decode_concatenated(parts, gru.input_size)
+    elif gru.layout.columns:
+        core = {part: gates.reorder(values, gru.layout.order) for part, values in _from_columns(parts).items()}
+    else:
+        core = {
+            part: gates.stack(values) if len(values) == 3 else gates.reorder(values[0], gru.layout.order)
+            for part, values in parts.items()
+        }
+    if gru.layout.blend != "(1-z)n+zh":
+        core = {part: gates.negate_update(values) for part, values in core.items()}
+    if gru.bias:
+        present = core.get("bias_ih", core.get("bias_hh"))
+        assert present is not None  # gru.bias says so
+        core = {part: core[part] if part in core else torch.zeros_like(present) for part in PARTS}
+    return core
+
+
+def _decode_concatenated(parts: dict[str, list[Tensor]], input_size: int) -> Core:
+    weight_ih, weight_hh = gates.from_concatenated(parts["weight_ih"][0], parts["weight_hh"][0], input_size)
+    core = {"weight_ih": weight_ih, "weight_hh": weight_hh}
+    if "bias_ih" in parts:
+        core["bias_ih"] = gates.bias_from_concatenated(parts["bias_ih"][0], parts["bias_hh"][0])
+    return core
+
+
+def _from_columns(parts: dict[str, list[Tensor]]) -> Core:
+    """Rows from matrices [I, 3H] and [H, 3H], and from one bias [3H] or both [2, 3H]."""
+    core = {part: parts[part][0].t() for part in ("weight_ih", "weight_hh")}
+    if "bias_ih" in parts:
+        core |= dict(zip(("bias_ih", "bias_hh"), torch.atleast_2d(parts["bias_ih"][0]), strict=False))
+    return core
+
+
+def _to_columns(core: Core, layout: Layout) -> Core:
+    """The inverse of `_from_columns`."""
+    columns = {part: core[part].t().contiguous() for part in ("weight_ih", "weight_hh")}
+    if "bias_ih" in core:
+        both = layout.reset == "after"
+        columns["bias_ih"] = (
+            torch.stack((core["bias_ih"], core["bias_hh"])) if both else one_bias(core["bias_ih"], core["bias_hh"])
+        )
+    return columns
+
+
+def _with_biases(core: Core) -> Core:
+    """Zeros for the biases that are missing: they change nothing."""
+    zeros = core["weight_hh"].new_zeros(len(core["weight_hh"]))
+    return {"bias_ih": zeros, "bias_hh": zeros, **core}
+
+
+def _encode(core: Core, layout: Layout) -> dict[str, list[Tensor]]:
+    if layout.blend != "(1-z)n+zh":
+        core = {part: gates.negate_update(values) for part, values in core.items()}
+    if layout.concatenated:
+        return _encode_concatenated(core)
+    if layout.columns:
+        rows = {part: gates.reorder(values, gates.ORDER, layout.order) for part, values in core.items()}
+        return {part: [values] for part, values in _to_columns(rows, layout).items()}
+    return {
+        part: list(gates.split(values))
+        if len(getattr(layout, part)) == 3
+        else [gates.reorder(values, gates.ORDER, layout.order)]
+        for part, values in core.items()
+    }
+
+
+def _encode_concatenated(core: Core) -> dict[str, list[Tensor]]:
+    gate_weight, candidate_weight = gates.to_concatenated(core["weight_ih"], core["weight_hh"])
+    parts = {"weight_ih": [gate_weight.contiguous()], "weight_hh": [candidate_weight.contiguous()]}
+    if "bias_ih" in core:
+        bias = one_bias(core["bias_ih"], core["bias_hh"])
+        split = len(bias) // 3 * 2
+        parts |= {"bias_ih": [bias[:split]], "bias_hh": [bias[split:]]}
+    return parts
+
+
+def one_bias(bias_ih: Tensor, bias_hh: Tensor) -> Tensor:
+    """Add two biases for a layout with one; where one of them is zeros the other is kept bit for bit."""
+    if not bias_hh.any():
+        return bias_ih
+    if not bias_ih.any():
+        return bias_hh
+    return gates.fuse_biases(bias_ih, bias_hh)

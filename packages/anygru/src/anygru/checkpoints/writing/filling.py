@@ -1,0 +1,93 @@
+"""Writing weights into a copy of a Keras file, whose model, optimizer and names stay as they are."""
+
+import io
+import os
+import shutil
+import zipfile
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...errors import CheckpointError
+from ..checkpoint import Checkpoint, load_checkpoint
+from ..finding import FoundGRU
+from ..formats import hdf5, keras
+from ..report import Report
+from ..weights import core_weights, framework_tensors
+
+
+def fill(
+    checkpoint: Checkpoint, like: str | os.PathLike[str], target: str | os.PathLike[str], mapping: Mapping[str, str]
+) -> Report:
+    """Write a copy of a Keras file with the GRUs of a checkpoint instead of its own.
+
+    A GRU goes to the place that `mapping` names, else to the GRU of the same name, else, where both files have as many, to
+    the GRU at the same place in their order. A tensor outside of GRUs is written where the file has one of its name and shape.
+
+    Args:
+        checkpoint: the weights.
+        like: a `.keras`, `.weights.h5` or whole-model HDF5 file.
+        target: the file to write.
+        mapping: names of GRUs in `like` by those in the checkpoint.
+
+    Raises:
+        CheckpointError: `like` is no such file, a GRU has no partner, or a partner has another size or formula.
+    """
+    pattern = load_checkpoint(like)
+    if pattern.format not in ("keras", "hdf5"):
+        raise CheckpointError(
+            f"{os.fspath(like)}: --like takes a .keras, .weights.h5 or .h5 file of Keras, got {pattern.format}"
+        )
+    report = Report(checkpoint.format, pattern.format)
+    arrays: dict[str, np.ndarray] = {}
+    for gru, place in _pairs(checkpoint, pattern, mapping):
+        _check_fit(gru, place, os.fspath(like))
+        written = framework_tensors(core_weights(gru, checkpoint.stored), gru, place.layout, place.path)
+        arrays |= {name: tensor.values for name, tensor in written.items() if name in place.names}
+        report.converted.append((gru, place.path, place.layout))
+    taken = {name for gru in checkpoint.gru_layers for name in gru.names}
+    for name, tensor in checkpoint.stored.items():
+        there = pattern.stored.get(name)
+        if name not in taken and there is not None and (there.shape, there.dtype) == (tensor.shape, tensor.dtype):
+            arrays[name] = tensor.values
+            report.kept.append(name)
+        elif name not in taken:
+            report.left_out[name] = "the file has no tensor of this name, shape and dtype"
+    _write(os.fspath(like), os.fspath(target), pattern.format, arrays)
+    return report
+
+
+def _pairs(source: Checkpoint, pattern: Checkpoint, mapping: Mapping[str, str]) -> list[tuple[FoundGRU, FoundGRU]]:
+    """Each GRU of the source with its partner in the file."""
+    places = {gru.path: gru for gru in pattern.gru_layers}
+    named = {gru.path: mapping.get(gru.path, gru.path) for gru in source.gru_layers}
+    if not mapping and not set(named.values()) <= set(places) and len(named) == len(places):
+        named = dict(zip(named, places, strict=True))
+    missing = [f"{old!r} (wanted as {new!r})" for old, new in named.items() if new not in places]
+    if missing or not named:
+        known = ", ".join(map(repr, places)) or "no GRU"
+        raise CheckpointError(
+            f"{pattern.path}: no partner for {', '.join(missing) or 'any GRU'}; it has {known} (--map)"
+        )
+    return [(source.find(old), places[new]) for old, new in named.items()]
+
+
+def _check_fit(gru: FoundGRU, place: FoundGRU, where: str) -> None:
+    for attribute in ("input_size", "hidden_size", "num_layers", "bidirectional", "reset", "bias", "dtype"):
+        ours, theirs = getattr(gru, attribute), getattr(place, attribute)
+        if ours != theirs:
+            raise CheckpointError(f"{where}: {place.path}: {attribute} is {theirs!r}, that of {gru.path!r} is {ours!r}")
+
+
+def _write(like: str, target: str, format: str, arrays: Mapping[str, np.ndarray]) -> None:
+    if format == "hdf5":
+        shutil.copyfile(like, target)
+        with open(target, "r+b") as file:
+            hdf5.replace_values(file, arrays)
+        return
+    with zipfile.ZipFile(like) as old, zipfile.ZipFile(target, "w") as new:
+        for member in old.infolist():
+            data = io.BytesIO(old.read(member))
+            if member.filename == keras.WEIGHTS:
+                hdf5.replace_values(data, arrays)
+            new.writestr(member, data.getvalue())

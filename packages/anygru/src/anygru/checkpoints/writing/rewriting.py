@@ -1,0 +1,331 @@
+"""Writing a checkpoint in another format: GRUs in the target's form, everything else as it is."""
+
+import os
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...errors import CheckpointError
+from ..checkpoint import Checkpoint
+from ..finding import FORMULA_ENTRY, HALF_ENTRY, SCALE, FoundGRU
+from ..formats import READ_ONLY, Format, format_module
+from ..layout import Layout, split_prefix, translate_path
+from ..names import Names
+from ..other_layers import LayerPlan, plan_layers
+from ..reading.content import Content, Progress
+from ..report import Report
+from ..stored import Path, Stored, branches, flat_name, walk
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The options of a conversion; see `convert` for each."""
+
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    approximate: bool = False
+    style: str | None = None
+    transpose: Collection[str] = ()
+    no_transpose: Collection[str] = ()
+    layer_names: bool = False
+    weights: str | None = None
+
+
+def rewrite(
+    checkpoint: Checkpoint,
+    target: str | os.PathLike[str],
+    format: str,
+    choices: Choices | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Write a checkpoint in a format, its GRUs in that format's form; see `convert`.
+
+    Without choices nothing is decided: values that the format has no room for are refused rather than left out, and
+    tensors outside of GRUs stay as they are.
+    """
+    module = format_module(format)
+    if format in READ_ONLY:
+        raise CheckpointError(f"{os.fspath(target)}: {READ_ONLY[format]}")
+    check_place(target, format)
+    report = Report(checkpoint.format, format)
+    writer = _Writer(checkpoint, module, report, choices)
+    tree = writer.tree()
+    if choices is None:
+        refuse(report.left_out, os.fspath(target))
+    source = checkpoint.content
+    content = Content(tree, marks=writer.marks, metadata=source.metadata, parameter_names=source.parameter_names)
+    module.write(target, content, progress)
+    return report
+
+
+def refuse(problems: Mapping[str, str], where: str) -> None:
+    """Raise an error that lists what cannot be written, if there is something."""
+    listed = [f"{name} ({why})" for name, why in problems.items()]
+    more = f" and {len(listed) - 5} more" if len(listed) > 5 else ""
+    if problems:
+        raise CheckpointError(f"{where}: cannot be written: {'; '.join(listed[:5])}{more}")
+
+
+def check_place(target: str | os.PathLike[str], format: str) -> None:
+    """Refuse a path to which this format cannot be written, before any work is done."""
+    wants_folder = format_module(format).SUFFIXES == ("",)
+    parent = os.path.dirname(os.path.realpath(target))
+    if not wants_folder and not os.path.isdir(parent):  # a folder is made with those above it
+        raise CheckpointError(f"{os.fspath(target)}: cannot be written: there is no folder {parent}")
+    if os.path.exists(target) and os.path.isdir(target) != wants_folder:
+        there, wanted = ("file", "folder") if wants_folder else ("folder", "file")
+        raise CheckpointError(f"{os.fspath(target)}: cannot be written: it is a {there}, {format} needs a {wanted}")
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name can be written as UTF-8; one from a pickle may hold half of a surrogate pair."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class _Writer:
+    """Makes the tree that is written."""
+
+    def __init__(self, checkpoint: Checkpoint, module: Format, report: Report, choices: Choices | None):
+        self._checkpoint, self._module, self._report = checkpoint, module, report
+        given = choices or Choices()
+        self._names, self._approximate, self._style = Names(given.mapping), given.approximate, given.style
+        self._weights = given.weights
+        self._gru_layers = {name: gru for gru in checkpoint.gru_layers for name in gru.names}
+        self._plan = self._planned(choices)
+        self._layer_names = given.layer_names
+        self._branches = branches(checkpoint.content.tree)
+        self._written: set[int] = set()
+        self._problems: dict[str, str] = {}
+        self.marks: dict[str, dict[str, str]] = {}
+
+    def _planned(self, choices: Choices | None) -> LayerPlan:
+        """Find out what the other tensors are, and note it in the report."""
+        if choices is None:
+            return LayerPlan()
+        others = {name: value for name, value in self._checkpoint.stored.items() if name not in self._gru_layers}
+        report = self._report
+        plan = plan_layers(others, report.source, report.target, choices.transpose, choices.no_transpose)
+        report.transposed, report.undecided = plan.transposed, plan.undecided
+        if not choices.layer_names:
+            report.other_names = plan.renamed
+        return plan
+
+    def tree(self) -> Any:
+        """Give the tree, nested as the source is if the target can be nested, else flat.
+
+        Raises:
+            CheckpointError: the target cannot hold a tensor or a GRU, names collide, or the mapping has mistakes.
+        """
+        source = self._checkpoint.content.tree
+        if self._module.NESTED and self._nested_gru_layers():
+            tree = self._rebuild(source, ())
+        elif isinstance(source, list) and getattr(self._module, "LISTS", False):
+            tree = [self._rebuild(leaf, (index,)) for index, leaf in enumerate(source)]
+        else:
+            tree = self._rebuild({flat_name(path): leaf for path, leaf in walk(source)}, ())
+        refuse(self._problems, "the target")
+        self._names.check_used()
+        return tree
+
+    def _nested_gru_layers(self) -> bool:
+        """Whether each GRU lies in one dict, so that it can be replaced there."""
+        homes: dict[int, set[Path]] = {}
+        for path, _ in walk(self._checkpoint.content.tree):
+            gru = self._gru_layers.get(flat_name(path))
+            if gru is not None:
+                homes.setdefault(id(gru), set()).add(path[:-1])
+        return all(len(paths) == 1 for paths in homes.values())
+
+    def _rebuild(self, tree: object, path: Path) -> Any:
+        if isinstance(tree, dict):
+            return self._rebuild_dict(tree, path)
+        if isinstance(tree, list | tuple) and id(tree) in self._branches:
+            rebuilt = [self._rebuild(value, (*path, index)) for index, value in enumerate(tree)]
+            # what is left out of a list leaves a gap, so that the others keep their places
+            values = [None if value is _LEFT_OUT else value for value in rebuilt]
+            return values if isinstance(tree, list) else tuple(values)
+        if isinstance(tree, Stored):
+            name = flat_name(path)
+            if self._layer_names and name in self._plan.unknown:
+                self._report.left_out[name] = f"{self._report.target} keeps no such part of the layer"
+                return _LEFT_OUT
+            if name in self._plan.transposed:
+                return self._fit(name, Stored(np.ascontiguousarray(tree.values.T), tree.dtype))
+            self._report.kept.append(name)
+        return self._fit(flat_name(path), tree)
+
+    def _rebuild_dict(self, tree: dict[Any, Any], path: Path) -> Any:
+        new: dict[Any, Any] = OrderedDict() if isinstance(tree, OrderedDict) else {}
+        for key, value in tree.items():
+            full = flat_name((*path, key))
+            gru = self._gru_layers.get(full)
+            if gru is not None:
+                for name, stored in self._gru_once(gru, path):
+                    self._put(new, name, stored, path)
+                continue
+            fitted = self._rebuild(value, (*path, key))
+            if fitted is _LEFT_OUT:
+                continue
+            renamed = self._new_name(key, full)
+            if renamed != key:
+                self._report.renamed[full] = flat_name((*path, renamed))
+            self._put(new, renamed, fitted, path)
+        return new
+
+    def _new_name(self, key: Any, full: str) -> Any:
+        """The key after the mapping, and with the target's word for the part of a layer if that is wanted."""
+        renamed = self._names.rename(key)
+        wanted = self._plan.renamed.get(full) if self._layer_names else None
+        if wanted is None or not isinstance(renamed, str):
+            return renamed
+        same = len(os.path.commonprefix([full, wanted]))
+        ending = full[same:]
+        return renamed.removesuffix(ending) + wanted[same:] if renamed.endswith(ending) else renamed
+
+    def _put(self, target: dict[Any, Any], key: object, value: object, path: Path) -> None:
+        if isinstance(key, str) and not key.isascii() and not _is_text(key):
+            raise CheckpointError(f"the target: the name {flat_name((*path, key))!r} is no valid Unicode")
+        if key in target:
+            raise CheckpointError(f"the target: two values would get the name {flat_name((*path, key))!r}")
+        target[key] = value
+
+    def _fit(self, name: str, leaf: object) -> Any:
+        """The leaf as the target can hold it."""
+        problem = self._module.problem(leaf)
+        if problem is None:
+            return leaf
+        if not isinstance(leaf, Stored):
+            self._report.left_out[name] = problem
+            return _LEFT_OUT
+        wider = Stored.of(leaf.widened())
+        if self._module.problem(wider) is not None:
+            self._problems[name] = problem
+        elif not self._approximate:
+            self._problems[name] = f"{problem}; with approximations allowed it becomes {wider.dtype}"
+        else:
+            self._report.approximated.append(f"{name}: {leaf.dtype} became {wider.dtype}")
+        return wider
+
+    def _gru_once(self, gru: FoundGRU, home: Path) -> Iterator[tuple[str, Stored]]:
+        """The GRU's tensors under their new names, when its first one is met; nothing after that."""
+        from ..weights import core_weights, framework_tensors
+
+        if id(gru) in self._written:
+            return
+        self._written.add(id(gru))
+        layout = self._choose(gru)
+        prefix = flat_name(home)
+        path = gru.path[len(prefix) :].lstrip(".") if prefix else gru.path
+        path = translate_path(path, layout.separators[0])
+        tensors = framework_tensors(core_weights(gru, self._checkpoint.stored), gru, layout, path)
+        tensors, layout = self._frozen(gru, tensors, layout, path)
+        renamed_path = self._renamed_path(path, tensors, layout)
+        full_path = flat_name((*home, renamed_path)) if renamed_path else prefix
+        if layout.marked:
+            formula = {"reset": gru.reset, "gate_activation": gru.gate_activation, "activation": gru.activation}
+            self.marks[full_path] = formula
+            self._report.notes.append(
+                f"{full_path or 'the GRU'}: only {layout.name} computes it, torch has no such GRU"
+            )
+        if layout.concatenated and gru.bias and not gru.layout.concatenated:
+            words = "its two biases became one, their sum, which under this formula is always what counts"
+            self._report.notes.append(f"{full_path or 'the GRU'}: {words}")
+        self._report.converted.append((gru, full_path, layout))
+        for name, stored in tensors.items():
+            yield self._names.rename(name), self._fit(name, stored)
+
+    def _frozen(
+        self, gru: FoundGRU, tensors: dict[str, Stored], layout: Layout, path: str
+    ) -> tuple[dict[str, Stored], Layout]:
+        """The tensors as a frozen layer has them, if one is written."""
+        from ..weights import freeze_tensors
+
+        can = layout.freezable and self._report.target in ("safetensors", "torch")
+        wanted = self._weights or (gru.frozen if can else "") or "float32"
+        if wanted == "float32":
+            if gru.frozen:
+                self._report.notes.append(f"{gru.path or 'the GRU'}: its {gru.frozen} weights became float32")
+            return tensors, layout
+        if not can:
+            raise CheckpointError(
+                f"--weights {wanted}: frozen layers are written to safetensors and torch files, not to {self._report.target}"
+            )
+        name = "anygru.FrozenGRUCell" if layout.cell else "anygru.FrozenGRU"
+        start = len(path) + 1 if path else 0
+        if gru.frozen == wanted:  # as they are: rounding them again could change a last bit
+            before = f"{gru.path}." if gru.path else ""
+            names = [before + tensor[start:] for tensor in tensors]
+            names += [name + SCALE for name in names if name + SCALE in gru.names]
+            renamed = {
+                (f"{path}." if path else "") + name[len(before) :]: self._checkpoint.stored[name] for name in names
+            }
+        else:
+            renamed = freeze_tensors(tensors, wanted)
+            self._report.frozen[gru.path] = wanted
+        marks = {FORMULA_ENTRY: layout.reset == "before", HALF_ENTRY: wanted == "bfloat16" and not gru.bias}
+        for mark, holds in marks.items():
+            if holds:
+                renamed[f"{path}.{mark}" if path else mark] = Stored.of(np.ones((), np.uint8))
+        return renamed, replace(layout, name=name)
+
+    def _renamed_path(self, path: str, tensors: Mapping[str, Stored], layout: Layout) -> str:
+        """The layer's own name after the mapping, which has to treat all its tensors alike."""
+        paths = set()
+        for name in tensors:
+            ending = name[len(path) + 1 :] if path else name
+            renamed = self._names.rename(name)
+            if not renamed.endswith(ending):
+                raise CheckpointError(f"mapping: {name!r} becomes {renamed!r}, which no GRU of {layout.name} has")
+            paths.add(split_prefix(renamed[: -len(ending)]))
+        if len(paths) > 1:
+            raise CheckpointError(f"mapping: the tensors of {path!r} would be torn apart: {sorted(paths)}")
+        return paths.pop()
+
+    def _choose(self, gru: FoundGRU) -> Layout:
+        """The target's layout for a GRU.
+
+        Raises:
+            CheckpointError: there is none that computes the same.
+        """
+        layouts: list[Layout] = [*self._module.LAYOUT, *getattr(self._module, "MARKED_LAYOUT", ())]
+        if self._style is not None and self._style not in {layout.name for layout in layouts}:
+            known = ", ".join(dict.fromkeys(layout.name for layout in layouts))
+            raise CheckpointError(f"style {self._style!r} is none of {self._report.target}'s: {known}")
+        own = gru.gate_activation, gru.activation
+        fitting = [
+            layout
+            for layout in layouts
+            if layout.cell == gru.cell and gru.directions in layout.sides and layout.reset == gru.reset
+        ]
+        name = gru.path or "the GRU"
+        if own != ("sigmoid", "tanh"):
+            marked = [layout for layout in layouts if layout.marked and layout.cell == gru.cell]
+            if marked:
+                return marked[0]
+            if not self._approximate:
+                raise CheckpointError(
+                    f"{name}: its activations {own} have no place in a file of {self._report.target}; with "
+                    f"approximations allowed the weights alone are written"
+                )
+            self._report.approximated.append(f"{name}: the activations {own} have to be set by hand")
+        if not fitting:
+            kind = "cell" if gru.cell else "layer"
+            raise CheckpointError(
+                f"{name}: {self._report.target} has no GRU {kind} with the reset {gru.reset} the product, as "
+                f"{gru.layout.name} has it: no weights of another formula give the same results"
+            )
+        if gru.layout in fitting and self._style is None:
+            return gru.layout
+        others = [name for name in self._checkpoint.stored if name not in self._gru_layers]
+        preferred = getattr(self._module, "preferred_styles", lambda path, others: ())(gru.path, others)
+        wanted = [layout for layout in fitting if layout.name in ((self._style,) if self._style else preferred)]
+        return (wanted or fitting)[0]
+
+
+_LEFT_OUT = object()

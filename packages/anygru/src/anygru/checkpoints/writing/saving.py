@@ -1,0 +1,72 @@
+"""Writing a model or tensors as a checkpoint of any framework."""
+
+import os
+from collections import OrderedDict
+from typing import Any
+
+from ...errors import ArgumentTypeError
+from ..checkpoint import Checkpoint
+from ..formats import checked_path, format_for
+from ..reading.content import Content
+from ..stored import Path, Stored, flat_name
+from .rewriting import rewrite
+
+
+def save_checkpoint(obj: object, path: str | os.PathLike[str], format: str | None = None) -> None:
+    """Write a model or tensors as a checkpoint of any framework; the file is replaced in one step.
+
+    GRUs are written under the target's names and in its layout; every other tensor as it is.
+
+    Args:
+        obj: a module, a state_dict or other nested dicts of tensors (NumPy arrays, plain values), or a `Checkpoint`.
+        path: where to.
+        format: one of `NAMES`; None: by the path's ending, see `format_for`.
+
+    Raises:
+        CheckpointError: the format cannot hold something, the message names it and says why; or `path` has no place there.
+        ArgumentTypeError: `obj` is none of these, or `path` is no path.
+        OSError: whatever the file system says while it writes (a full disk); the old file is whole.
+    """
+    path = checked_path(path)
+    name = format or format_for(path)
+    source = obj if isinstance(obj, Checkpoint) else Checkpoint("the model", "torch", content_of(obj))
+    rewrite(source, path, name)
+
+
+def content_of(obj: object) -> Content:
+    """Return the entries of a module or of nested dicts that are written.
+
+    Raises:
+        CheckpointError: a GRU has an activation without a name, or a tensor cannot be stored.
+    """
+    import torch
+
+    from ..weights import mark_of
+
+    marks: dict[str, dict[str, str]] = {}
+    if isinstance(obj, torch.nn.Module):
+        marks = {name: mark for name, module in obj.named_modules() if (mark := mark_of(module, name)) is not None}
+        obj = obj.state_dict()
+    if not isinstance(obj, dict | list | tuple):
+        raise ArgumentTypeError(
+            f"obj must be a module, a dict or list of tensors, or a Checkpoint, got {type(obj).__name__}"
+        )
+    return Content(_stored_leaves(obj, ()), marks=marks)
+
+
+def _stored_leaves(value: object, path: Path) -> Any:
+    """The same nesting with `Stored` for each tensor and array; `path` are the keys that lead to the value."""
+    import numpy as np
+    import torch
+
+    if isinstance(value, dict):
+        kind = OrderedDict if isinstance(value, OrderedDict) else dict
+        return kind((key, _stored_leaves(part, (*path, key))) for key, part in value.items())
+    if isinstance(value, list | tuple):
+        parts = [_stored_leaves(part, (*path, index)) for index, part in enumerate(value)]
+        if all(new is old for new, old in zip(parts, value, strict=True)):
+            return value
+        return parts if isinstance(value, list) else tuple(parts)
+    if isinstance(value, torch.Tensor):
+        return Stored.of_tensor(value, flat_name(path))
+    return Stored.of(value) if isinstance(value, np.ndarray) and value.dtype.kind in "biufc" else value

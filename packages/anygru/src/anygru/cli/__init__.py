@@ -1,0 +1,213 @@
+"""The command line: `anygru COMMAND ...`.
+
+A command is a module with two functions, `add_arguments(parser)` and `main(args) -> int`; a third one, `parents()`, may
+return parsers whose arguments it takes over. It is a file beside this one, or has an entry point in the group
+`anygru.commands` of another package. It is imported only when it is chosen, so that `anygru --help` stays quick.
+
+Exit status: 0 done; 2 bad input, with one line on standard error; 1 a failure on the way; 130 or 143 after Ctrl-C or
+SIGTERM.
+"""
+
+import argparse
+import contextlib
+import importlib
+import os
+import re
+import shutil
+import signal
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from types import FrameType, ModuleType
+from typing import Any, NoReturn
+
+from ..errors import AnygruError, printable
+
+LAB = ("train", "forecast", "sample", "bench")
+"""Commands of the package anygru-lab."""
+COMMANDS = {
+    "train": "train a byte-level GRU language model on text",
+    "forecast": "forecast time series from a table, with bands of probability and a back-test",
+    "sample": "generate text from a trained model",
+    "run": "run a Paddle, OneFlow, MXNet or Chainer script on PyTorch",
+    "inspect": "show what is in a checkpoint",
+    "convert": "write a checkpoint in another framework's form",
+    "bench": "compare GRU implementations on this machine",
+    "launch": "start the processes of a distributed job (torchrun)",
+}
+
+
+class UsageError(AnygruError):
+    """The arguments cannot be used; the message is one line with the argument and the reason."""
+
+
+class Failure(Exception):
+    """A command failed for a known reason; the message is one line."""
+
+
+class Help(argparse.HelpFormatter):
+    """Help whose usage line names the positional arguments only: the options are listed below, a usage of them fills screens."""
+
+    def add_usage(
+        self,
+        usage: str | None,
+        actions: Iterable[argparse.Action],
+        groups: Iterable[Any],
+        prefix: str | None = None,
+    ) -> None:
+        options = argparse.Action([], "options", nargs="*", metavar="OPTION")
+        super().add_usage(usage, [options, *(each for each in actions if not each.option_strings)], [], prefix)
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line, without the usage text in front, and whose help fits narrow terminals."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+    def format_help(self) -> str:
+        """Return the help, with lines that argparse cannot break (long choices, options and descriptions) broken."""
+        return "".join(f"{_fitted(line)}\n" for line in super().format_help().splitlines())
+
+
+def _fitted(line: str) -> str:
+    """Break a line that is wider than the terminal; what follows is indented, as far as its second column if there is one."""
+    width = shutil.get_terminal_size().columns - 2
+    if len(line) <= width:
+        return line
+    first = re.match(r" *(\S+ {2,})?", line)
+    assert first is not None
+    indent = " " * (first.end() if first[1] else first.end() + 2 * line.startswith(" "))
+    return textwrap.fill(re.sub(r",(?=\S)", ", ", line), width, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    name = arguments[0] if arguments and (arguments[0] in COMMANDS or arguments[0] in _installed()) else None
+    try:
+        if name is None:
+            return _without_command(arguments)
+        command = _load(name)
+        parser = Parser(
+            prog=f"anygru {name}",
+            description=_description(command, name),
+            parents=command.parents() if hasattr(command, "parents") else [],
+            formatter_class=Help,
+            conflict_handler="resolve",
+            allow_abbrev=False,
+        )
+        command.add_arguments(parser)
+        status = command.main(parser.parse_args(arguments[1:]))
+        sys.stdout.flush()  # a closed pipe raises here, where it is handled, and not in the interpreter's exit
+        return status
+    except (AnygruError, Failure, OSError, KeyboardInterrupt) as error:
+        return _report(error, f"anygru {name}" if name else "anygru")
+    except (MemoryError, RuntimeError) as error:
+        if not _out_of_memory(error):
+            raise
+        return _report(Failure(f"not enough memory: {' '.join(str(error).split())}"), f"anygru {name}")
+
+
+def existing(path: str) -> str:
+    """Return the path of a file or folder; commands ask before they import torch, which takes seconds.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if not os.path.exists(path):
+        raise UsageError(f"there is no file {path!r}")
+    return path
+
+
+@contextlib.contextmanager
+def removing_temporary_files() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into an exit, on whose way `finally` blocks remove what is unfinished."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)  # a second one must not interrupt the removal
+        raise SystemExit(128 + number)
+
+    numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    old = {number: signal.signal(number, leave) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+def _without_command(arguments: list[str]) -> int:
+    """Handle `anygru`, `anygru --help`, `anygru --version` and unknown commands."""
+    from .. import __version__
+
+    width = max(map(len, COMMANDS)) + 2
+    listing = "\n".join(f"  {name:{width}}{help_line}" for name, help_line in COMMANDS.items())
+    parser = Parser(
+        prog="anygru",
+        usage="anygru COMMAND ...",
+        description="One GRU for PyTorch, speaking every framework's dialect.",
+        epilog=f"commands:\n{listing}\n\n`anygru COMMAND --help` says what a command takes.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("-V", "--version", action="version", version=f"anygru {__version__}")
+    if not arguments or arguments == ["help"]:
+        parser.print_help()
+        return 0
+    if arguments[0] == "help":
+        return main([*arguments[1:], "--help"])
+    if not arguments[0].startswith("-"):
+        raise UsageError(f"unknown command {arguments[0]!r}; the commands are {', '.join(COMMANDS)}")
+    parser.parse_args(arguments)
+    raise UsageError("a command is needed, for example `anygru train`")
+
+
+def _installed() -> dict[str, str]:
+    """The commands of other packages: name -> module."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point.value for point in entry_points(group="anygru.commands")}
+
+
+def _load(name: str) -> ModuleType:
+    own = name in COMMANDS and name not in LAB
+    module = f"{__name__}.{name}" if own else _installed().get(name)
+    if module is None:
+        raise UsageError(f"the command `{name}` comes with: pip install 'anygru[lab]'")
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise UsageError(f"needs the package {error.name}, which is not installed") from error
+
+
+def _description(command: ModuleType, name: str) -> str:
+    return (command.__doc__ or COMMANDS.get(name, "")).split("\n\n")[0]
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Return whether an error means that memory ran out; torch raises a RuntimeError for it."""
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or "DefaultCPUAllocator" in str(error)
+    )
+
+
+def _words(error: BaseException) -> str:
+    """Return the message; of an error of the system without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename!r}: {error.strerror}" if error.filename is not None else error.strerror
+    return str(error)
+
+
+def _report(error: BaseException, command: str) -> int:
+    """Print one line on standard error and return the error's exit status."""
+    if isinstance(error, BrokenPipeError):
+        # The reader (`head`, say) closed the pipe. Without this, Python prints a second error when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    if isinstance(error, KeyboardInterrupt):
+        print(f"{command}: interrupted", file=sys.stderr)
+        return 130
+    print(f"{command}: error: {printable(_words(error)) or type(error).__name__}", file=sys.stderr)
+    return 2 if isinstance(error, AnygruError) else 1

@@ -1,0 +1,187 @@
+"""Write a checkpoint in another framework's form: GRUs in its layout, every other tensor as it is.
+
+The result is read back, and its GRUs are run against the source's on the same random input.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..checkpoints import NAMES, format_module
+from ..checkpoints.reading.source import open_regular
+from ..errors import CheckpointError, printable
+from . import existing, removing_temporary_files
+from .inspect import BIDIRECTIONAL
+from .terminal import STANDARD_INPUT, as_file, count
+
+if TYPE_CHECKING:
+    from ..checkpoints.report import Report
+
+_LONG_WORK = 64 << 20
+"""Smaller files are written before a progress bar could be read."""
+_LONGEST_LIST = 12
+_UNDECIDED = (
+    "NOT TRANSPOSED, and wrong if one is a linear layer's weight: Paddle keeps those as [in, out], all others as "
+    "[out, in] (--transpose NAME, --no-transpose NAME)"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    formats = sorted(NAMES)
+    parser.add_argument(
+        "source", metavar="FROM", help="the checkpoint to read, of any framework, or - for standard input"
+    )
+    parser.add_argument(
+        "target", metavar="TO", help="the file (or OneFlow's folder) to write; its ending tells the format"
+    )
+    parser.add_argument("--from", dest="source_format", choices=formats, help="the format of FROM")
+    parser.add_argument("--to", dest="target_format", choices=formats, help="the format of TO")
+    parser.add_argument(
+        "--map", dest="mapping", metavar="NAMES.json", help='new names by old ones: {"old": "new", ...}'
+    )
+    parser.add_argument(
+        "--style", metavar="NAME", help=f"the kind of GRU to write, where the target has several: {_styles()}"
+    )
+    parser.add_argument("--bidirectional", metavar="NAME", action="append", default=[], help=BIDIRECTIONAL)
+    parser.add_argument(
+        "--transpose",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a tensor of two dimensions to transpose, such as a linear layer's to or from Paddle; * and ? are patterns",
+    )
+    parser.add_argument(
+        "--no-transpose", metavar="NAME", action="append", default=[], help="a tensor to leave as it is; patterns, too"
+    )
+    parser.add_argument(
+        "--like", metavar="FILE", help="a file of Keras: TO becomes a copy of it that holds the weights of FROM"
+    )
+    parser.add_argument(
+        "--layer-names", action="store_true", help="name the parts of other layers as the target does (gamma, W, _mean)"
+    )
+    parser.add_argument(
+        "--approximate", action="store_true", help="also write values that are not exact, and list them"
+    )
+    parser.add_argument(
+        "--weights",
+        choices=("float32", "bfloat16", "int8"),
+        help="write the GRUs as frozen layers whose weights take half or a quarter of the bytes (safetensors, torch)",
+    )
+    parser.add_argument("--all", action="store_true", help="list every tensor (default: the first 12 of each list)")
+
+
+def _styles() -> str:
+    """The values of --style, for each format with several kinds of layer or cell."""
+    kinds = {name: dict.fromkeys(layout.name for layout in format_module(name).LAYOUT) for name in ("mxnet", "paddle")}
+    return "; ".join(f"{name}: {', '.join(map(repr, styles))}" for name, styles in kinds.items())
+
+
+def main(args: argparse.Namespace) -> int:
+    """Convert, and print a report."""
+    if args.source != STANDARD_INPUT:
+        existing(args.source)
+    mapping = read_mapping(args.mapping) if args.mapping else None
+    from ..checkpoints.writing.convert import convert
+
+    with removing_temporary_files(), as_file(args.source) as source, _progress(source) as progress:
+        report = convert(
+            source,
+            args.target,
+            source_format=args.source_format,
+            target_format=args.target_format,
+            mapping=mapping,
+            approximate=args.approximate,
+            bidirectional=args.bidirectional,
+            style=args.style,
+            transpose=args.transpose,
+            no_transpose=args.no_transpose,
+            layer_names=args.layer_names,
+            like=args.like,
+            weights=args.weights,
+            progress=progress,
+        )
+    for line in describe(report, None if args.all else _LONGEST_LIST):
+        print(printable(line))
+    print(printable(f"wrote {args.target}"))
+    return 0
+
+
+def read_mapping(path: str) -> dict[str, str]:
+    """Read new names by old ones from a JSON file.
+
+    Raises:
+        CheckpointError: the file cannot be read or is no object of texts.
+    """
+    try:
+        with open_regular(path) as file:
+            mapping = json.load(file)
+    except CheckpointError:
+        raise
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: cannot be read as a mapping: {error}") from error
+    if not isinstance(mapping, dict) or not all(isinstance(name, str) and old for old, name in mapping.items()):
+        raise CheckpointError(f'{path}: a mapping must be a JSON object of texts, {{"old": "new"}}')
+    return mapping
+
+
+def describe(report: "Report", longest: int | None) -> Iterator[str]:
+    """Yield the lines of a report; each list is cut to `longest` entries."""
+    yield f"{report.source} -> {report.target}"
+    for (gru, path, layout), verdict in zip(report.converted, report.verdicts, strict=True):
+        yield f"GRU {gru.path or '(the whole file)'}: {gru.describe()}"
+        yield f"  became {layout.name} {path or '(the whole file)'}"
+        agreement = "the same bits" if verdict.same_bits else f"at most {verdict.difference:.2g} apart"
+        yield f"  verified: source and result, run on the same random input, give {agreement}"
+        for note in gru.notes:
+            yield f"  note: {note}"
+    if not report.converted:
+        yield "no GRU found"
+    yield from _listing(f"{count(len(report.kept), 'other tensor')} kept unchanged", report.kept, longest)
+    transposed = [f"{name}: {reason}" for name, reason in report.transposed.items()]
+    yield from _listing("transposed", transposed, longest) if transposed else ()
+    yield from _listing(_UNDECIDED, report.undecided, longest) if report.undecided else ()
+    names = [f"{old}: {report.target} would write {new}" for old, new in report.other_names.items()]
+    yield from _listing("OTHER NAMES (--layer-names writes them)", names, longest) if names else ()
+    renamed = [f"{old} -> {new}" for old, new in report.renamed.items()]
+    yield from _listing("renamed", renamed, longest) if renamed else ()
+    left_out = [f"{name}: {reason}" for name, reason in report.left_out.items()]
+    yield from _listing(f"LEFT OUT, {report.target} has no room for it", left_out, longest) if left_out else ()
+    yield from _listing("APPROXIMATED", report.approximated, longest) if report.approximated else ()
+    for note in report.notes:
+        yield f"note: {note}"
+
+
+def _listing(title: str, entries: list[str], longest: int | None) -> Iterator[str]:
+    yield title + (":" if entries else "")
+    shown = entries if longest is None else entries[:longest]
+    for entry in shown:
+        yield f"  {entry}"
+    if len(shown) < len(entries):
+        yield f"  ... and {len(entries) - len(shown)} more (--all lists them)"
+
+
+@contextmanager
+def _progress(source: str) -> Iterator[Callable[[int], None] | None]:
+    """Show a progress bar on standard error for a large file, if that is a terminal."""
+    size = _size(source)
+    if size < _LONG_WORK or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (TextColumn("writing"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("writing", total=size)
+        yield lambda count: bars.advance(task, count)
+
+
+def _size(path: str) -> int:
+    if not os.path.isdir(path):
+        return os.path.getsize(path) if os.path.exists(path) else 0
+    return sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)

@@ -1,0 +1,68 @@
+"""A picture of the distribution of each weight in a checkpoint."""
+
+import math
+import os
+
+import numpy as np
+
+from ..checkpoints import Checkpoint
+from ..checkpoints.stored import Stored
+from ..checkpoints.writing.atomic import open_for_replace
+from ..errors import CheckpointError, printable
+from .terminal import names_of_any_script
+
+__all__ = ["draw"]
+
+_COLUMNS = 4
+_MOST_PANELS = 64
+"""A picture of more panels than this could not be looked at."""
+_SAMPLE = 1 << 20
+"""Larger tensors are sampled: enough for a histogram."""
+_GRU_COLOR, _OTHER_COLOR = "tab:green", "tab:blue"
+
+
+def draw(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
+    """Draw a histogram of each tensor of numbers, those of GRUs first and in green; the file is replaced in one step.
+
+    Raises:
+        CheckpointError: there is nothing to draw, or the picture's ending is of no known kind.
+    """
+    from matplotlib.figure import Figure
+
+    in_gru_layers = {name for gru in checkpoint.gru_layers for name in gru.names}
+    names = [name for name, stored in checkpoint.stored.items() if stored.values.size > 1]
+    names.sort(key=lambda name: name not in in_gru_layers)
+    if not names:
+        raise CheckpointError(f"{checkpoint.path}: no tensor has more than one number, so there is nothing to draw")
+    shown = names[:_MOST_PANELS]
+    rows = math.ceil(len(shown) / _COLUMNS)
+    height = 2.6 * rows + 0.6
+    figure = Figure(figsize=(4 * _COLUMNS, height))
+    figure.subplots_adjust(left=0.04, right=0.98, bottom=0.3 / height, top=1 - 0.9 / height, hspace=0.6, wspace=0.25)
+    title = f"{os.path.basename(os.path.normpath(checkpoint.path))} ({checkpoint.format})"
+    title += f": {len(shown)} of {len(names)} tensors" if len(shown) < len(names) else ""
+    figure.suptitle(printable(title), y=1 - 0.15 / height, verticalalignment="top", parse_math=False)
+    for panel, name in zip(figure.subplots(rows, _COLUMNS, squeeze=False).flat, shown, strict=False):
+        values = _finite_sample(checkpoint.stored[name])
+        panel.hist(
+            values, bins=min(60, 5 + int(values.size**0.5)), color=_GRU_COLOR if name in in_gru_layers else _OTHER_COLOR
+        )
+        spread = f"mean {values.mean():.3g}, sd {values.std():.3g}" if values.size else "no finite number"
+        panel.set_title(f"{printable(name)[-40:]}\n{spread}", fontsize=8, parse_math=False)
+        panel.tick_params(labelsize=7)
+    for panel in figure.axes[len(shown) :]:
+        panel.set_axis_off()
+    kind = os.path.splitext(path)[1].lstrip(".") or "png"
+    with open_for_replace(path) as file, names_of_any_script():
+        try:
+            figure.savefig(file, format=kind)
+        except ValueError as error:
+            raise CheckpointError(f"{os.fspath(path)}: {error}") from error
+
+
+def _finite_sample(stored: Stored) -> np.ndarray:
+    step = max(1, stored.values.size // _SAMPLE)
+    flat = stored.values.reshape(-1)[::step]
+    values = Stored(flat, stored.dtype).widened()
+    real = np.abs(values) if values.dtype.kind == "c" else values.astype(np.float64)
+    return real[np.isfinite(real)]

@@ -1,0 +1,31 @@
+"""Finding the dialects: packages that each give the vocabulary of one framework, on torch and anygru.
+
+`anygru run script.py` lets a script import them under their original names; `import anygru_paddle as paddle` works without
+the command. `docs/dialects.md` tells how a dialect is built and how a name of the original finds its module.
+"""
+
+from typing import Any
+
+from .finder import install as install
+from .finder import roots as roots
+from .stand_ins import NotCoveredError as NotCoveredError
+from .stand_ins import NotCoveredImportError as NotCoveredImportError
+from .variables import environment as environment
+
+
+def from_dialect(layer: Any) -> Any:
+    """Give an `anygru.GRU` or `anygru.GRUCell` that computes what a dialect's GRU layer computes and shares its parameters.
+
+    Args:
+        layer: a GRU layer or cell of any dialect: `paddle.nn.GRU`, `mxnet.gluon.rnn.GRU`, `chainer.links.NStepGRU` ...
+
+    Training either trains both. Raises TypeError for anything that is no dialect's GRU; a layer whose parameters cannot
+    be shared raises the error of its dialect, which says why.
+    """
+    convert = getattr(layer, "__to_anygru__", None) or getattr(layer, "_anygru_layer", None)
+    if convert is None:
+        raise TypeError(
+            f"from_dialect: layer must be a GRU layer or cell of a dialect ({', '.join(roots()) or 'none is installed'}), got "
+            f"{type(layer).__module__}.{type(layer).__qualname__}; anygru.accelerate() takes models with torch.nn.GRU"
+        )
+    return convert()

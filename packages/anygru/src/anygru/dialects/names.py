@@ -1,0 +1,92 @@
+"""The lists of names: `names.txt` of a dialect says which names of the original it covers, and what to use instead of others.
+
+The file is the one place where a name that is not covered is written down. It has a section for each module or class of the
+original, and in a section these lines:
+
+    [paddle.nn]                     several modules with the same names share a section: [mxnet.nd mxnet.ndarray]
+    + GRU GRUCell Linear            covered: the dialect has them
+    - Conv3D MaxPool3D: torch.nn    not covered: what to use instead
+    - SpectralNorm: rarely met beside a GRU; torch.nn.utils.spectral_norm
+    - quant/: torch.ao.quantization a name that ends in "/" is a module: it can be imported, with all that is below it
+    [paddle.Tensor]                 of a class: "-" lines name methods and attributes that raise the error when asked for
+    = paddle.nn.layer.*             import paths of the original that give this module's names; "*" is one component; a path
+                                    without "*" may have a file here, whose own names come first
+
+Text before the last "; " is the reason, text after it is what to use instead. "#" begins a comment.
+"""
+
+import re
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+from .finder import roots
+
+
+class Refusal(NamedTuple):
+    """Why a name is not covered ("" if that goes without saying), and what to use instead."""
+
+    why: str
+    instead: str
+    is_module: bool
+
+
+class Names(NamedTuple):
+    """The content of one `names.txt`, by section."""
+
+    covered: dict[str, tuple[str, ...]]
+    refused: dict[str, dict[str, Refusal]]
+    paths: dict[str, str]
+    """Import paths, with "*" for one component, and the module whose names they give."""
+
+    def refusal(self, name: str) -> Refusal | None:
+        """The line about a full name such as "paddle.nn.Conv3D", or about the refused module that it is in; None if none."""
+        module, _, last = name.rpartition(".")
+        found = self.refused.get(module, {}).get(last)
+        if found is not None or not module:
+            return found
+        above = self.refusal(module)
+        return above if above is not None and above.is_module else None
+
+    def home(self, path: str) -> str | None:
+        """The module that answers for an import path without a file of its own, or None."""
+        if path in self.paths:
+            return self.paths[path]
+        for pattern, module in self.paths.items():
+            if "*" in pattern and re.fullmatch(re.escape(pattern).replace(r"\*", r"\w+"), path):
+                return module
+        return None
+
+
+@cache
+def names(dialect: str) -> Names:
+    """The list of an installed dialect, one of `finder.roots()`. Raises ValueError for a line that it cannot read."""
+    return read(resources.files(roots()[dialect]).joinpath("names.txt").read_text(encoding="utf-8"))
+
+
+def read(text: str) -> Names:
+    """Parse a `names.txt`. Raises ValueError that names the line."""
+    found = Names({}, {}, {})
+    sections: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        mark, _, rest = line.strip().partition(" ")
+        if not mark or mark.startswith("#"):
+            continue
+        if mark.startswith("["):
+            sections = line.strip("[] ").split()
+        elif sections and mark == "+":
+            for section in sections:
+                found.covered[section] = found.covered.get(section, ()) + tuple(rest.split())
+        elif sections and mark == "-" and ": " in rest:
+            listed, _, reason = rest.partition(": ")
+            why, _, instead = reason.strip().rpartition("; ")
+            for section in sections:
+                for name in listed.split():
+                    refusal = Refusal(why, instead, name.endswith("/"))
+                    found.refused.setdefault(section, {})[name.rstrip("/")] = refusal
+        elif sections and mark == "=":
+            found.paths.update(dict.fromkeys(rest.split(), sections[-1]))
+        else:
+            expected = "[module], '+ names', '- names: instead' or '= paths'"
+            raise ValueError(f"names.txt, line {number}: expected {expected}, got {line!r}")
+    return found

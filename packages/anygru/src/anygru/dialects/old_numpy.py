@@ -1,0 +1,177 @@
+"""NumPy as scripts of the originals' time know it: removed names, `int()` of an array of one number, ragged arrays, bytes.
+
+The originals ended with NumPy 1.23 at the latest. A script written for them says `np.int`, `np.product`,
+`int(loss.numpy())` for an array of shape [1], and `np.array(sentences)` for lists of different lengths; NumPy 1.24 to 2.4
+took these away. `install` brings them back for code of the
+script: code that lies neither in the standard library nor among the installed packages nor in anygru. Packages see
+NumPy as it is, so that those which ask `hasattr(numpy, "int")` are not misled.
+"""
+
+import ctypes
+import functools
+import gc
+import sys
+import sysconfig
+import warnings
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy
+
+from .finder import roots
+
+# Old name -> present name.
+RENAMED = {
+    "Inf": "inf", "Infinity": "inf", "NAN": "nan", "NaN": "nan", "PINF": "inf", "alltrue": "all", "bool8": "bool_",
+    "bytes0": "bytes_", "cfloat": "complex128", "clongfloat": "clongdouble", "complex_": "complex128",
+    "cumproduct": "cumprod", "float_": "float64", "infty": "inf", "int0": "intp", "longcomplex": "clongdouble",
+    "longfloat": "longdouble", "mat": "asmatrix", "object0": "object_", "product": "prod", "rank": "ndim",
+    "round_": "round", "row_stack": "vstack", "singlecomplex": "complex64", "sometrue": "any", "str0": "str_",
+    "string_": "bytes_", "trapz": "trapezoid", "typeDict": "sctypeDict", "uint0": "uintp", "unicode_": "str_",
+    "void0": "void",
+}  # fmt: skip
+
+
+def asfarray(a: Any, dtype: Any = numpy.float64) -> numpy.ndarray:
+    """An array of floating point numbers (NumPy 1.23)."""
+    return numpy.asarray(a, dtype if numpy.issubdtype(dtype, numpy.inexact) else numpy.float64)
+
+
+# Old name -> value.
+REMOVED = {
+    "NINF": -numpy.inf,
+    "NZERO": -0.0,
+    "PZERO": 0.0,
+    "alen": lambda a: len(numpy.atleast_1d(a)),
+    "asfarray": asfarray,
+    "asscalar": lambda a: a.item(),
+    "bool": bool,
+    "complex": complex,
+    "float": float,
+    "in1d": lambda ar1, ar2, **options: numpy.isin(numpy.ravel(ar1), ar2, **options),
+    "int": int,
+    "long": int,
+    "msort": lambda a: numpy.sort(a, axis=0),
+    "object": object,
+    "str": str,
+    "unicode": str,
+}
+
+
+@functools.cache
+def is_of_script(path: str) -> bool:
+    """Whether a file belongs to the script: it is neither of the standard library nor of a package nor of anygru."""
+    packages = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    packages.append(str(Path(__file__).resolve().parents[1]))
+    packages += [
+        str(resources.files(package)) for package in {package.partition(".")[0] for package in roots().values()}
+    ]
+    return not path.startswith(("<frozen", "<__array_function__", *packages))
+
+
+def _asks_for_script(frame: FrameType) -> bool:
+    return is_of_script(frame.f_globals.get("__file__") or frame.f_code.co_filename)
+
+
+def install() -> None:
+    """Bring the old NumPy back for the script, in this process. A second call changes nothing."""
+    if not hasattr(numpy, "_anygru_getattr"):
+        numpy._anygru_getattr = numpy.__getattr__  # type: ignore[attr-defined]
+        numpy.__getattr__ = _getattr_for(numpy.__getattr__)  # type: ignore[method-assign]
+        for name in ("array", "asanyarray", "asarray", "copy"):
+            setattr(numpy, name, _taking_ragged(getattr(numpy, name)))
+        numpy.fromstring = _taking_bytes(numpy.fromstring)
+        for convert, slot in ((int, 16), (float, 18)):
+            if _numpy_refuses(convert):
+                _convert_arrays_of_one_number(f"__{convert.__name__}__", slot)
+
+
+def _getattr_for(present: Callable[[str], Any]) -> Callable[[str], Any]:
+    def __getattr__(name: str) -> Any:
+        if (name in RENAMED or name in REMOVED) and _asks_for_script(sys._getframe(1)):
+            return getattr(numpy, RENAMED[name]) if name in RENAMED else REMOVED[name]
+        return present(name)
+
+    return __getattr__
+
+
+def _taking_ragged(present: Callable[..., numpy.ndarray]) -> Callable[..., numpy.ndarray]:
+    """A function of NumPy which gives the script an array of objects for sequences of different lengths, as before 1.24."""
+    as_objects = numpy.array
+
+    @functools.wraps(present)
+    def call(*args: Any, **kwargs: Any) -> numpy.ndarray:
+        try:
+            return present(*args, **kwargs)
+        except ValueError as error:
+            given = args[0] if len(args) == 1 and "dtype" not in kwargs else None
+            if given is None or "inhomogeneous" not in str(error) or not _asks_for_script(sys._getframe(1)):
+                raise
+        return present(as_objects(given, dtype=object), **kwargs)
+
+    return call
+
+
+def _taking_bytes(present: Callable[..., numpy.ndarray]) -> Callable[..., numpy.ndarray]:
+    """`numpy.fromstring` which reads numbers of the script's bytes, as before 2.3; `frombuffer` does so since."""
+
+    @functools.wraps(present)
+    def fromstring(string: Any, dtype: Any = float, count: int = -1, sep: str = "", **kwargs: Any) -> numpy.ndarray:
+        if sep == "" and not kwargs and _asks_for_script(sys._getframe(1)):
+            raw = string.encode("latin-1") if isinstance(string, str) else string
+            return numpy.frombuffer(raw, dtype, count).copy()
+        return present(string, dtype, count, sep=sep, **kwargs)
+
+    return fromstring
+
+
+def _numpy_refuses(convert: type[int] | type[float]) -> bool:
+    """Whether this NumPy takes no array of one axis: NumPy 2.4 and later do so, earlier ones warn."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            convert(numpy.ones(1))
+        except TypeError:
+            return True
+    return False
+
+
+def _convert_arrays_of_one_number(name: str, slot: int) -> None:
+    """Let `int()` or `float()` take any array of one number where the script calls it.
+
+    NumPy's class cannot be changed by Python's own means, and rewriting the script's source would miss `"%d" % a` and the
+    main file, which plain Python runs. So the method goes into the dictionary of the class, and the class gets the C
+    function by which CPython calls methods that Python code defines. It stays for the life of the process. Where two
+    classes made for this show that the places in memory are not where they are looked for, nothing is changed.
+
+    Args:
+        name: the method's name.
+        slot: place of its C function in CPython's `PyNumberMethods`, which is the same from Python 3.3 on.
+    """
+    if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return
+    present = getattr(numpy.ndarray, name)
+
+    def convert(array: numpy.ndarray) -> Any:
+        if array.ndim and array.size == 1 and _asks_for_script(sys._getframe(1)):
+            array = array.reshape(())
+        return present(array)
+
+    convert.__name__ = name
+    with_method, without = type("With", (), {name: convert}), type("Without", (), {})
+    methods = gc.get_referents(numpy.ndarray.__dict__)[0]
+    if not (_number_methods(with_method)[slot] and not _number_methods(without)[slot] and methods.get(name) is present):
+        return
+    methods[name] = convert
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(numpy.ndarray))
+    _number_methods(numpy.ndarray)[slot] = _number_methods(with_method)[slot]
+
+
+def _number_methods(cls: type) -> Any:
+    """The C functions of a class for numbers: `PyTypeObject.tp_as_number`, after the head and nine other pointers."""
+    word = ctypes.sizeof(ctypes.c_void_p)
+    place = id(cls) + object.__basicsize__ + word + 9 * word
+    return ctypes.cast(ctypes.c_void_p.from_address(place).value, ctypes.POINTER(ctypes.c_void_p))  # type: ignore[arg-type]

@@ -1,0 +1,151 @@
+"""What packages that extend anygru may use beside its public names: the contract with dialects and with commands.
+
+A dialect (entry point group `anygru.dialects`) or a command (group `anygru.commands`) imports the public names of `anygru`
+and the names of this module, and nothing else. `docs/dialects.md` tells how to write a dialect. A name changes or goes under
+the same rules as a public one. Names are imported when they are first used, as those of `anygru` are.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import _native as native
+    from .checkpoints.formats import chainer as chainer_files
+    from .checkpoints.formats import hdf5 as hdf5_files
+    from .checkpoints.formats import mxnet as mxnet_files
+    from .checkpoints.formats import oneflow as oneflow_files
+    from .checkpoints.formats import paddle as paddle_files
+    from .checkpoints.reading.budget import PER_OBJECT, Budget
+    from .checkpoints.reading.json_text import parse_json
+    from .checkpoints.reading.pickle_tree import Pending
+    from .checkpoints.reading.source import Bytes, open_bytes, open_regular, shown
+    from .checkpoints.reading.unpickle import RestrictedUnpickler
+    from .checkpoints.writing.atomic import open_for_replace
+    from .checkpoints.writing.convert import convert
+    from .checkpoints.writing.pickling import Call, Global, dump
+    from .cli import Failure, UsageError, existing
+    from .cli.terminal import STANDARD_INPUT, console, count, names_of_any_script
+    from .dialects.kit import schedules
+    from .dialects.kit.fans import fans
+    from .dialects.kit.graph import is_release
+    from .dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, single
+    from .dialects.names import names
+    from .dialects.stand_ins import cover, not_covered, refuser
+    from .facts import gates
+    from .facts.weights import Weights
+    from .onnx.operators import onnxscript_operators
+    from .parallel import global_tensor, peers
+    from .parallel.data_parallel import distribute
+    from .parallel.spawn import Workers
+
+_HOME = {
+    # names of the original: covered, refused, or elsewhere
+    "cover": "dialects.stand_ins:cover",
+    "names": "dialects.names:names",
+    "not_covered": "dialects.stand_ins:not_covered",
+    "refuser": "dialects.stand_ins:refuser",
+    # weights and gates
+    "Weights": "facts.weights:Weights",
+    "gates": "facts.gates",
+    "native": "_native",
+    # definitions that frameworks share
+    "NUMPY_OF_TORCH": "dialects.kit.numbers:NUMPY_OF_TORCH",
+    "TORCH_OF_NUMPY": "dialects.kit.numbers:TORCH_OF_NUMPY",
+    "fans": "dialects.kit.fans:fans",
+    "is_release": "dialects.kit.graph:is_release",
+    "schedules": "dialects.kit.schedules",
+    "single": "dialects.kit.numbers:single",
+    # files: the originals' formats, and the means to read and write others safely
+    "chainer_files": "checkpoints.formats.chainer",
+    "hdf5_files": "checkpoints.formats.hdf5",
+    "mxnet_files": "checkpoints.formats.mxnet",
+    "oneflow_files": "checkpoints.formats.oneflow",
+    "paddle_files": "checkpoints.formats.paddle",
+    "Budget": "checkpoints.reading.budget:Budget",
+    "Bytes": "checkpoints.reading.source:Bytes",
+    "Call": "checkpoints.writing.pickling:Call",
+    "Global": "checkpoints.writing.pickling:Global",
+    "PER_OBJECT": "checkpoints.reading.budget:PER_OBJECT",
+    "Pending": "checkpoints.reading.pickle_tree:Pending",
+    "RestrictedUnpickler": "checkpoints.reading.unpickle:RestrictedUnpickler",
+    "convert": "checkpoints.writing.convert:convert",
+    "dump": "checkpoints.writing.pickling:dump",
+    "onnxscript_operators": "onnx.operators:onnxscript_operators",
+    "open_bytes": "checkpoints.reading.source:open_bytes",
+    "open_for_replace": "checkpoints.writing.atomic:open_for_replace",
+    "open_regular": "checkpoints.reading.source:open_regular",
+    "parse_json": "checkpoints.reading.json_text:parse_json",
+    "shown": "checkpoints.reading.source:shown",
+    # processes
+    "Workers": "parallel.spawn:Workers",
+    "distribute": "parallel.data_parallel:distribute",
+    "global_tensor": "parallel.global_tensor",
+    "peers": "parallel.peers",
+    # commands
+    "Failure": "cli:Failure",
+    "STANDARD_INPUT": "cli.terminal:STANDARD_INPUT",
+    "UsageError": "cli:UsageError",
+    "console": "cli.terminal:console",
+    "count": "cli.terminal:count",
+    "existing": "cli:existing",
+    "names_of_any_script": "cli.terminal:names_of_any_script",
+}
+"""Name -> where it is: "module" for a module, "module:name" for anything else."""
+
+__all__ = [
+    "Budget",
+    "Bytes",
+    "Call",
+    "Failure",
+    "Global",
+    "NUMPY_OF_TORCH",
+    "PER_OBJECT",
+    "Pending",
+    "RestrictedUnpickler",
+    "STANDARD_INPUT",
+    "TORCH_OF_NUMPY",
+    "UsageError",
+    "Weights",
+    "Workers",
+    "chainer_files",
+    "console",
+    "convert",
+    "count",
+    "cover",
+    "distribute",
+    "dump",
+    "existing",
+    "fans",
+    "gates",
+    "global_tensor",
+    "hdf5_files",
+    "is_release",
+    "mxnet_files",
+    "names",
+    "names_of_any_script",
+    "native",
+    "not_covered",
+    "oneflow_files",
+    "onnxscript_operators",
+    "open_bytes",
+    "open_for_replace",
+    "open_regular",
+    "paddle_files",
+    "parse_json",
+    "peers",
+    "refuser",
+    "schedules",
+    "shown",
+    "single",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, inside = _HOME[name].partition(":")
+    value: Any = importlib.import_module(f".{module}", __package__)
+    if inside:
+        value = getattr(value, inside)
+    globals()[name] = value
+    return value

@@ -1,0 +1,115 @@
+"""Resets and decays of the state, from the caller's form of batch to the inner one.
+
+Both are factors of the state before a step: a reset is a factor of 0. Inside there is one tensor, `[L*D, T, B, H]`, or
+`[L*D, N, H]` for packed rows; its first dimension may be 1 (the same for all layers and directions), its last too (the same for
+all hidden units).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence
+
+from ..errors import ArgumentError, ArgumentTypeError
+from .modifiers import Modifiers
+from .sequences import Rows
+from .weights import Layout
+
+PerStep: TypeAlias = Tensor | Sequence[Tensor] | PackedSequence
+"""Values for each step, in the form of the input."""
+Align: TypeAlias = Callable[[PerStep, str], Tensor]
+"""From the caller's form [..., F] to the inner one [T, B, F] or [N, F]; the text names the argument in errors."""
+
+
+def join(
+    resets: PerStep | None,
+    decay: PerStep | None,
+    align: Align,
+    layout: Layout,
+    hidden_size: int,
+    like: Tensor,
+    step_dimensions: int,
+) -> Tensor | None:
+    """The factors of a call in the inner form, or None if there are none; dtype and device of `like`.
+
+    Args:
+        step_dimensions: of a decay that is one tensor, the dimensions between the first (L*D) and the last (H): 2 for [T, B].
+
+    Raises:
+        ArgumentError, ArgumentTypeError: naming the argument.
+    """
+    factors = None
+    if resets is not None:
+        kept = align(_each(resets, "resets", _from_resets), "resets").logical_not()
+        factors = kept.to(like.device, like.dtype).unsqueeze(0)
+    if decay is not None:
+        own = _Decay(layout.states, hidden_size, like, step_dimensions)
+        rows = align(_each(decay, "decay", own.flat), "decay")
+        decayed = rows.unflatten(-1, (layout.states, -1)).movedim(-2, 0)
+        factors = decayed if factors is None else factors * decayed
+    return factors
+
+
+def to_rows(modifiers: Modifiers, rows: Rows) -> Modifiers:
+    """Modifiers of a padded batch [T, B, I] as those of its packed rows."""
+
+    def packed(factors: Tensor | None) -> Tensor | None:
+        if factors is None or factors.numel() == 1:
+            return None if factors is None else factors.view(1, 1, 1)
+        flat = rows.align(factors.movedim(0, -2).flatten(-2), "decay")
+        return flat.unflatten(-1, (factors.shape[0], factors.shape[-1])).movedim(-2, 0)
+
+    mask = None if modifiers.mask is None else rows.sort_state(modifiers.mask)
+    decay, candidate, zoneout = map(packed, modifiers[:3])
+    return Modifiers(decay, candidate, zoneout, mask)
+
+
+def _each(values: PerStep, name: str, work: Callable[[Tensor, str, bool], Tensor]) -> PerStep:
+    """The work on each tensor of the values; its last argument is whether there is a batch dimension."""
+    if isinstance(values, PackedSequence):
+        return PackedSequence(work(values.data, name, False), values.batch_sizes, values.sorted_indices)
+    if isinstance(values, Tensor) and values.is_nested:
+        values = values.unbind()
+    if isinstance(values, Tensor):
+        return work(values, name, True)
+    if not isinstance(values, (list, tuple)):
+        raise ArgumentTypeError(f"{name} must have the form of the input, got {type(values).__name__}")
+    for index, value in enumerate(values):
+        if not isinstance(value, Tensor):
+            raise ArgumentTypeError(f"{name}[{index}] must be a tensor, got {type(value).__name__}")
+    return [work(value, f"{name}[{index}]", False) for index, value in enumerate(values)]
+
+
+def _from_resets(values: Tensor, name: str, batched: bool) -> Tensor:
+    if values.dtype is not torch.bool:
+        raise ArgumentTypeError(f"{name} must be bool, got {values.dtype}")
+    return values.unsqueeze(-1)
+
+
+class _Decay:
+    """Checks a decay of the caller."""
+
+    def __init__(self, states: int, hidden_size: int, like: Tensor, step_dimensions: int) -> None:
+        self.states, self.hidden_size, self.like = states, hidden_size, like
+        self.step_dimensions = step_dimensions
+
+    def flat(self, values: Tensor, name: str, batched: bool) -> Tensor:
+        """[..., H or 1] for one state, or [L*D, ..., H or 1], as [..., L*D * (H or 1)]."""
+        like = self.like
+        if values.dtype is not like.dtype or values.device != like.device:
+            raise ArgumentTypeError(
+                f"{name} must be {like.dtype} on {like.device} as input is, got {values.dtype} on {values.device}"
+            )
+        steps, came = self.step_dimensions if batched else 1, list(values.shape)
+        if values.dim() == steps + 1 and self.states == 1:
+            values = values.unsqueeze(0)
+        size = self.hidden_size
+        if values.dim() != steps + 2 or values.shape[0] != self.states or values.shape[-1] not in (1, size):
+            leading = "" if self.states == 1 else f"{self.states}, "
+            raise ArgumentError(
+                f"{name} must be [{leading}..., {size}] or [{leading}..., 1] (L*D = {self.states}, H = {size}), "
+                f"got {came}"
+            )
+        return values.movedim(0, -2).flatten(-2)

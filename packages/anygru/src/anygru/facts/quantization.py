@@ -1,0 +1,130 @@
+"""How a frozen layer stores weights: float32, bfloat16, or int8 with a scale for each row.
+
+int8 is symmetric: a value q of a row with scale s stands for q * s, q between -127 and 127. Biases stay float32.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..errors import ArgumentError
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "int8": torch.int8}
+"""The names of the formats, and the dtype of a weight matrix in each."""
+
+
+class Stored(NamedTuple):
+    """A weight matrix or a bias as it is stored."""
+
+    values: Tensor
+    """[3H, K], or a bias [3H], which is float32 in every format."""
+    scale: Tensor | None = None
+    """float32 [3H], positive, where values are int8; else None."""
+
+
+def check_format(weights: str) -> torch.dtype:
+    """The dtype of weight matrices in a format.
+
+    Raises:
+        ArgumentError: no format has this name.
+    """
+    if not isinstance(weights, str) or weights not in DTYPES:
+        raise ArgumentError(f"weights must be one of {', '.join(DTYPES)}, got {weights!r}")
+    return DTYPES[weights]
+
+
+def quantize(tensor: Tensor, weights: str) -> Stored:
+    """A float32 weight matrix, or a bias, in the named format; the memory is shared where nothing changes.
+
+    Raises:
+        ArgumentError: no format has this name, or int8 cannot hold the values because one is infinite or NaN.
+    """
+    dtype = check_format(weights)
+    tensor = tensor.detach()
+    if tensor.dim() == 1 or dtype is not torch.int8:
+        return Stored(tensor if tensor.dim() == 1 else tensor.to(dtype))
+    greatest = tensor.abs().amax(1) if tensor.shape[1] else tensor.new_zeros(len(tensor))
+    if not tensor.is_meta and not bool(torch.isfinite(greatest).all()):
+        raise ArgumentError("int8 holds finite weights only, and one is infinite or NaN")
+    # A row of zeros, or of numbers so small that a 127th underflows, gets a scale that is not 0.
+    scale = (greatest / 127).clamp(min=torch.finfo(torch.float32).tiny)
+    if tensor.is_meta:
+        return Stored(tensor.to(torch.int8), scale)
+    parts = [_rounded_together(part.cpu(), scale.cpu()) for part in tensor.split(_AT_MOST, 1)]
+    return Stored(torch.cat(parts, 1).to(tensor.device), scale)
+
+
+LIKE_NOISE = 2.0
+"""How much of a row's input or state `_rounded_together` takes for noise, in parts of what it takes for alike the weights."""
+_AT_MOST = 1024
+"""Columns that make up for one another's errors: time and memory grow with their square, and 100,000 inputs are possible."""
+_TOGETHER = 64
+"""Columns whose errors are passed on to all later ones at once, by one product."""
+
+
+def _rounded_together(weight: Tensor, scale: Tensor) -> Tensor:
+    """A matrix [3H, K] as int8, where each column makes up for the errors of those before it.
+
+    An error e of the weights costs e C e^T, where C says which values of a row come together. C is unknown without data, but
+    weights that were trained read most what comes: W^T W and noise take its place. With C = R R^T, R triangular, column k is
+    moved by what brings column k of e R to zero, then rounded (GPTQ, Frantar et al. 2023, in the order of columns).
+    """
+    weight, scale = weight.double(), scale.double()
+    together = weight.T @ weight
+    together.diagonal().add_(LIKE_NOISE * together.diagonal().mean())
+    exact = (weight / scale.unsqueeze(1)).T.contiguous()  # a row for each column
+    nearest = torch.round(exact)
+    if not together.any():
+        return nearest.T.to(torch.int8).contiguous()
+    factor = torch.linalg.cholesky(together.flip(0, 1)).flip(0, 1)
+    passed_on = (factor / factor.diagonal()).T.contiguous()
+    moved, error = exact.clone(), torch.zeros_like(exact)
+    for start in range(0, len(exact), _TOGETHER):
+        end = min(start + _TOGETHER, len(exact))
+        for k in range(start, end):
+            wanted = moved[k] + passed_on[k, start:k] @ error[start:k]
+            # The greatest weights stay, so that the scale remains that of the rounded row.
+            rounded = torch.where(nearest[k].abs() == 127, nearest[k], torch.round(wanted).clamp(-127, 127))
+            error[k] = exact[k] - rounded
+        moved[end:] += passed_on[end:, start:end] @ error[start:end]
+    return torch.round(exact - error).T.to(torch.int8).contiguous()
+
+
+GREATEST = 32512.0
+"""The 16-bit value of a row's greatest magnitude; see csrc/int8_rows.hpp."""
+
+
+def round_rows(rows: Tensor) -> Tensor:
+    """Rows of the input or the state, rounded to 16 bits for int8 weights; rows with an infinity or NaN stay unchanged."""
+    if rows.shape[-1] == 0:
+        return rows
+    greatest = rows.abs().amax(-1, keepdim=True)
+    unit = greatest.clamp(min=1e-30) / GREATEST
+    return torch.where(torch.isfinite(greatest), torch.round(rows / unit) * unit, rows)
+
+
+def check(stored: Stored) -> list[tuple[str, str]]:
+    """The fault in the numbers of a stored weight: ("" for its values or "_scale", the reason)."""
+    values, scale = stored
+    found = []
+    if values.dtype is torch.int8 and not values.is_meta and bool((values == -128).any()):
+        found.append(("", "int8 weights must lie between -127 and 127, and one is -128"))
+    if scale is not None and not scale.is_meta and not bool(((scale > 0) & torch.isfinite(scale)).all()):
+        worst = scale[~((scale > 0) & torch.isfinite(scale))][0].item()
+        found.append(("_scale", f"scales must be positive and finite, and one is {worst:g}"))
+    return found
+
+
+def dequantize(stored: Stored) -> Tensor:
+    """The values of a stored weight; int8 and bfloat16 become float32, others keep their dtype."""
+    values, scale = stored
+    if scale is not None:
+        return values.float() * scale.unsqueeze(1)
+    return values.float() if values.dtype is torch.bfloat16 else values
+
+
+def dequantize_all(stored: Sequence[Stored]) -> list[Tensor]:
+    """`dequantize` of each."""
+    return [dequantize(one) for one in stored]

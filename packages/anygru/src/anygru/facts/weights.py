@@ -1,0 +1,178 @@
+"""The weights of a GRU: how many tensors there are, in which order, under which names, and whether they fit together.
+
+Weights are flat and in torch's order: for each layer, for each direction, `weight_ih [3H, I]` (above the first layer
+`[3H, D*H]`), `weight_hh [3H, H]`, with biases `bias_ih [3H]` and `bias_hh [3H]`, and with layer norm `gain_ih [3H]` and
+`gain_hh [3H]`.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..errors import ArgumentError, ArgumentTypeError
+
+KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "gain_ih", "gain_hh")
+"""The tensors that one direction of one layer may have."""
+
+
+class Layout(NamedTuple):
+    """The counts of a GRU. Hashable, so that backends can be chosen by it."""
+
+    num_layers: int = 1
+    bidirectional: bool = False
+    bias: bool = True
+    reverse: bool = False
+    """The only direction reads each sequence from its last step to its first."""
+    norm: bool = False
+    """Layer norm of the products with the weights."""
+
+    @property
+    def directions(self) -> int:
+        return 2 if self.bidirectional else 1
+
+    @property
+    def per_direction(self) -> int:
+        """Tensors of one direction of one layer."""
+        return (4 if self.bias else 2) + (2 if self.norm else 0)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The names of the tensors of one direction of one layer."""
+        return KINDS[:2] + KINDS[2:4] * self.bias + KINDS[4:] * self.norm
+
+    @property
+    def per_layer(self) -> int:
+        return self.directions * self.per_direction
+
+    @property
+    def states(self) -> int:
+        """L*D, the first dimension of h_0 and h_n."""
+        return self.num_layers * self.directions
+
+    def is_reverse(self, direction: int) -> bool:
+        """Whether this direction reads from the last step to the first."""
+        return self.reverse or direction == 1
+
+    def of_layer(self, layer: int) -> slice:
+        """Where the tensors of a layer stand in the flat weights."""
+        return slice(layer * self.per_layer, (layer + 1) * self.per_layer)
+
+    def of_direction(self, layer: int, direction: int) -> slice:
+        """Where the tensors of one direction of a layer stand in the flat weights."""
+        start = layer * self.per_layer + direction * self.per_direction
+        return slice(start, start + self.per_direction)
+
+    def states_of_layer(self, layer: int) -> slice:
+        """Where the states of a layer stand in h_0 and h_n."""
+        return slice(layer * self.directions, (layer + 1) * self.directions)
+
+    def names(self) -> list[str]:
+        """The names of the flat weights in a state_dict, as in torch.nn.GRU: weight_ih_l0, ..., bias_hh_l1_reverse."""
+        return [
+            f"{kind}_l{layer}{suffix}"
+            for layer in range(self.num_layers)
+            for suffix in ("", "_reverse")[: self.directions]
+            for kind in self.kinds
+        ]
+
+    def shapes(self, input_size: int, hidden_size: int) -> list[tuple[int, ...]]:
+        """The shapes of the flat weights."""
+        rows, found = 3 * hidden_size, []
+        for layer in range(self.num_layers):
+            features = input_size if layer == 0 else self.directions * hidden_size
+            own: list[tuple[int, ...]] = [(rows, features), (rows, hidden_size)]
+            own += [(rows,)] * (self.per_direction - 2)
+            found += own * self.directions
+        return found
+
+
+class Weights(NamedTuple):
+    """The tensors of a GRU with their layout: what `GRU.around` and `GRUCell.around` share.
+
+    Example:
+        >>> weights = Weights.of(torch.nn.GRU(3, 4, 2, bidirectional=True)._flat_weights, bidirectional=True)
+        >>> weights.layout.num_layers, weights.input_size, weights.hidden_size
+        (2, 3, 4)
+        >>> [name for name in weights.named() if "weight_hh" in name][-1]
+        'weight_hh_l1_reverse'
+    """
+
+    tensors: Sequence[Tensor]
+    layout: Layout
+
+    @classmethod
+    def of(
+        cls,
+        tensors: Sequence[Tensor],
+        bidirectional: bool = False,
+        bias: bool = True,
+        reverse: bool = False,
+        norm: bool = False,
+    ) -> "Weights":
+        """Flat tensors, whose number tells how many layers there are.
+
+        Raises:
+            ArgumentError: the number does not divide by the tensors of a layer, or a shape does not fit the others.
+        """
+        layout = count_layers(tensors, bidirectional, bias, reverse, norm)
+        if tensors[0].dim() != 2:
+            raise ArgumentError(f"weights[0] (weight_ih of layer 0) must be [3*H, I], got {list(tensors[0].shape)}")
+        weights = cls(tensors, layout)
+        weights.check(tensors[0].shape[1], tensors[0].dtype, tensors[0].device)
+        return weights
+
+    @property
+    def input_size(self) -> int:
+        return self.tensors[0].shape[1]
+
+    @property
+    def hidden_size(self) -> int:
+        return self.tensors[1].shape[1]
+
+    def named(self) -> dict[str, Tensor]:
+        """The tensors by their names in a state_dict."""
+        return dict(zip(self.layout.names(), self.tensors, strict=True))
+
+    def check(self, features: int, dtype: torch.dtype, device: torch.device) -> None:
+        """Raises if a tensor does not fit an input of so many features, its dtype and device, or the other tensors."""
+        tensors, layout = self
+        if tensors[1].dim() != 2 or tensors[1].shape[1] == 0:
+            raise ArgumentError(f"weights[1] (weight_hh of layer 0) must be [3*H, H], got {list(tensors[1].shape)}")
+        expected = layout.shapes(features, tensors[1].shape[1])
+        for index, (tensor, shape) in enumerate(zip(tensors, expected, strict=True)):
+            if tensor.shape != shape:
+                raise self._shape_error(index, shape)
+            if tensor.dtype is not dtype or tensor.device != device:
+                raise ArgumentTypeError(
+                    f"weights[{index}] must be {dtype} on {device} as input is, got {tensor.dtype} on {tensor.device}"
+                )
+
+    def _shape_error(self, index: int, expected: tuple[int, ...]) -> ArgumentError:
+        layer, place = divmod(index, self.layout.per_layer)
+        name = self.layout.kinds[place % self.layout.per_direction]
+        symbols = {"weight_ih": "[3*H, I]", "weight_hh": "[3*H, H]"}.get(name, "[3*H]")
+        came = f"got {list(self.tensors[index].shape)}; H is {self.hidden_size} from weights[1] (weight_hh)"
+        if name == "weight_ih":
+            came += f", I is {expected[1]} from {'the layer below' if layer else 'input'}"
+        return ArgumentError(f"weights[{index}] ({name} of layer {layer}) must be {symbols} = {list(expected)}, {came}")
+
+
+def count_layers(
+    tensors: Sequence[Tensor], bidirectional: bool, bias: bool, reverse: bool = False, norm: bool = False
+) -> Layout:
+    """The layout of flat weights.
+
+    Raises:
+        ArgumentError: their number does not divide by the tensors of a layer.
+    """
+    one = Layout(1, bidirectional, bias, reverse, norm)
+    layers, rest = divmod(len(tensors), one.per_layer)
+    if layers == 0 or rest:
+        raise ArgumentError(
+            f"weights must hold {one.per_layer} tensors a layer (bias={bias}, bidirectional={bidirectional}"
+            f"{', layer norm' * norm}), "
+            f"got {len(tensors)} tensors"
+        )
+    return one if layers == 1 else one._replace(num_layers=layers)

@@ -1,0 +1,371 @@
+"""`gru` and `gru_cell`: check once, choose a backend, compute. Every GRU of anygru ends here."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import torch
+from torch import Tensor
+from torch.nn import ParameterList
+from torch.nn.utils.rnn import PackedSequence
+
+from .errors import ArgumentError, ArgumentTypeError
+from .facts import sequences
+from .facts.decays import Align, PerStep, join
+from .facts.formula import Activation, Formula, Reset, make_formula
+from .facts.modifiers import NONE, Modifiers, Noise
+from .facts.problem import Between, Options
+from .facts.sequences import Batch, Lengths
+from .operator import tracing
+from .operator.execution import AnyWeights, autocast_enabled, check_state, direct, is_recorded, run, sizes_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .operator.typed_calls import CallOptions, Form
+
+_STANDARD = Formula()
+
+
+@overload
+def gru(
+    input: "Form",
+    h_0: Tensor | None,
+    weights: Sequence[Tensor],
+    *,
+    return_states: Literal[False] = False,
+    **options: "Unpack[CallOptions]",
+) -> "tuple[Form, Tensor]": ...
+
+
+@overload
+def gru(
+    input: "Form",
+    h_0: Tensor | None,
+    weights: Sequence[Tensor],
+    *,
+    return_states: Literal[True],
+    **options: "Unpack[CallOptions]",
+) -> "tuple[Form, Tensor, Form]": ...
+
+
+@overload
+def gru(
+    input: Batch,
+    h_0: Tensor | None,
+    weights: Sequence[Tensor],
+    *,
+    return_states: bool = False,
+    **options: "Unpack[CallOptions]",
+) -> tuple[Any, ...]: ...
+
+
+def gru(
+    input: Batch,
+    h_0: Tensor | None,
+    weights: Sequence[Tensor],
+    *,
+    lengths: Lengths | None = None,
+    batch_first: bool = False,
+    bidirectional: bool = False,
+    bias: bool = True,
+    dropout: float | Between = 0.0,
+    training: bool = False,
+    reverse: bool = False,
+    resets: PerStep | None = None,
+    decay: PerStep | None = None,
+    return_states: bool = False,
+    norm: str | None = None,
+    zoneout: float = 0.0,
+    recurrent_dropout: float = 0.0,
+    recurrent_dropout_on: str = "state",
+    reset: Reset = "after",
+    gate_activation: Activation = "sigmoid",
+    activation: Activation = "tanh",
+    backend: str | None = None,
+) -> tuple[Any, ...]:
+    """A GRU of one or more layers and one or two directions over a batch of sequences.
+
+    The formulas and their sources stand in `anygru.formula`. T is the sequence length, B the batch size, I the input size, H the
+    hidden size, L the number of layers, D the number of directions.
+
+    Args:
+        input: [T, B, I] ([B, T, I] if batch_first), or one sequence [T, I]; or a ragged batch: a list or tuple of [L_b, I]
+            tensors in any order, a PackedSequence, a nested tensor [B, (L_b), I], or a padded tensor with lengths. No step is
+            computed for padding. Sequences of length 0 and batches of size 0 are legal. float32, float64, bfloat16 or float16.
+        h_0: the initial state [L*D, B, H] ([L*D, H] for one sequence) in the caller's order of sequences; None: zeros.
+        weights: flat, in torch's order: for each layer, for each direction, weight_ih [3H, I] (the input size of a layer above
+            the first is D*H), weight_hh [3H, H], and with bias bias_ih [3H], bias_hh [3H]; rows in the order reset, update,
+            candidate. L follows from their number.
+        lengths: int [B], in steps, for a padded tensor; output past a sequence's end is zero.
+        bias: whether weights holds biases.
+        dropout: probability of zeroing an element of the output of each layer but the last, when training; or a function
+            of the caller's, called as `dropout(layer, output)` for each layer from 1 on, training or not. It gets the
+            output of the layer below ([T, B, D*H], or packed rows [N, D*H] of a ragged batch, the longest sequence
+            first) and returns what layer `layer` reads: a tensor, or a tuple with one tensor for each direction.
+        reverse: the only direction reads each sequence from its last step to its first, as the second one of a
+            bidirectional GRU does; h_n is the state after the first step.
+        resets: bool, in the form of the input without its features: [T, B] ([B, T] if batch_first), [T] for one sequence, a list
+            of [L_b], a PackedSequence of [N]. Where it is true, the state of every layer and direction is 0 before that step
+            (in the reverse direction, before it in that direction's order); at the first step it clears h_0.
+        decay: the state is multiplied by it before each step: [T, B, H] or [T, B, 1] (other forms of input as for resets); with
+            several layers or directions [L*D, T, B, H] or [L*D, T, B, 1]. A state whose decay is 0 is 0, even if it was infinite.
+            Differentiable.
+        return_states: also return the states of every layer and direction at every step.
+        norm: "layer" normalises the products with the weights (Ba et al. 2016, see docs/formulas.md); weights then holds
+            gain_ih [3H] and gain_hh [3H] after the biases of each direction.
+        zoneout: probability that a hidden unit keeps its state in a step, when training (Krueger et al. 2017); otherwise the
+            share of the old state in the new one.
+        recurrent_dropout: probability of zeroing, when training, with the rest scaled up: a unit of the state as products read
+            it, the same in all steps (recurrent_dropout_on="state": Gal and Ghahramani 2016), or a unit of the candidate of
+            one step (recurrent_dropout_on="candidate": Semeniuta et al. 2016).
+        reset: "after" (cuDNN, torch) or "before" (Cho et al. 2014).
+        gate_activation, activation: a name of `anygru.formula.ACTIVATIONS` or a callable on tensors.
+        backend: None for the fastest that can, or a name of `anygru.backends.NAMES`.
+
+    Returns:
+        The output in the form of the input, with D*H features, and h_n [L*D, B, H] ([L*D, H] for one sequence), the state
+        after each sequence's own last step (for the reverse direction, its first). With return_states also the states before
+        any dropout between the layers, [L*D, T, B, H] ([L*D, B, T, H] if batch_first, [L*D, T, H] for one sequence); for a
+        list a list of [L*D, L_b, H]; a PackedSequence has data [N, L*D, H], a nested tensor is [B, (L_b), L*D, H].
+
+    Raises:
+        ArgumentError (a ValueError): a shape, number or name that does not fit; the message names the argument.
+        ArgumentTypeError (a TypeError): a type, dtype or device that does not fit.
+        BackendError (a RuntimeError): the named backend cannot take the call; the message has its reason.
+    """
+    formula = choose_formula(reset, gate_activation, activation)
+    _check_tensors(h_0, "h_0", weights)
+    if reverse and bidirectional:
+        raise ArgumentError("reverse goes with one direction, got it with bidirectional=True")
+    if dropout != 0.0 and not callable(dropout):
+        probability = check_dropout(dropout)
+        dropout = probability if training else 0.0
+    noise = make_noise(zoneout, recurrent_dropout, recurrent_dropout_on, training)
+    options = Options(formula, bidirectional, bias, dropout, backend, reverse, check_norm(norm) is not None, noise)
+    return compute(input, h_0, weights, lengths, batch_first, options, resets, decay, return_states)
+
+
+def compute(
+    input: Batch,
+    h_0: Tensor | None,
+    weights: AnyWeights,
+    lengths: Lengths | None,
+    batch_first: bool,
+    options: Options,
+    resets: PerStep | None = None,
+    decay: PerStep | None = None,
+    return_states: bool = False,
+) -> tuple[Any, ...]:
+    """`gru` with checked options, and with weights and a state that are tensors."""
+    if return_states:
+        options = options._replace(states=True)
+    if lengths is None and isinstance(input, Tensor) and not input.is_nested:
+        if resets is None and decay is None:
+            return _dense(input, h_0, weights, batch_first, options)
+        modifiers = _join(resets, decay, _align_dense(input, batch_first), input, input.dim() - 1, weights, options)
+        return _dense(input, h_0, weights, batch_first, options, modifiers)
+    if is_recorded() and not isinstance(input, PackedSequence):
+        raise ArgumentError(
+            "torch.jit.trace and the legacy ONNX exporter would record the lengths of this batch as constants; record a dense "
+            "tensor or a PackedSequence, or use torch.export"
+        )
+    traced = torch.compiler.is_compiling() and tracing.is_one_node(options.formula, options.backend)
+    if traced and lengths is not None and isinstance(input, Tensor) and input.dim() == 3:
+        modifiers = _join(resets, decay, _align_dense(input, batch_first), input, input.dim() - 1, weights, options)
+        return _traced_padded(input, h_0, weights, lengths, batch_first, options, modifiers)
+    rows = sequences.enter(input, lengths, batch_first)
+    if h_0 is not None:
+        h_0 = rows.sort_state(check_state(h_0, *sizes_of(weights, options), rows.batch))
+    dimensions = input.dim() - 1 if isinstance(input, Tensor) and not input.is_nested else 1
+    modifiers = _join(resets, decay, rows.align, rows.data, dimensions, weights, options)
+    output, h_n, *states = run(rows.data, h_0, weights, rows.batch, rows.batch_sizes, options, modifiers)
+    return rows.restore(output), rows.unsort_state(h_n), *(_states_first(rows.restore(each)) for each in states)
+
+
+def _states_first(states: Batch) -> Batch:
+    """States [..., L*D, H] of a ragged batch in its own form, with L*D in front where that can be."""
+    if isinstance(states, (list, tuple)) and not isinstance(states, PackedSequence):
+        return type(states)(each.movedim(-2, 0) for each in states)
+    if isinstance(states, Tensor) and not states.is_nested:
+        return states.movedim(-2, 0)
+    return states
+
+
+def _traced_padded(
+    input: Tensor,
+    h_0: Tensor | None,
+    weights: AnyWeights,
+    lengths: Lengths,
+    batch_first: bool,
+    options: Options,
+    modifiers: Modifiers,
+) -> tuple[Tensor, ...]:
+    """A padded batch in a graph: one node, which packs it when the graph runs."""
+    steps = input.transpose(0, 1) if batch_first else input
+    return _turned(batch_first, *run(steps, h_0, weights, steps.shape[1], torch.as_tensor(lengths), options, modifiers))
+
+
+def _turned(batch_first: bool, output: Tensor, h_n: Tensor, *states: Tensor) -> tuple[Tensor, ...]:
+    """Results for [T, B, I] as the caller's; states [T, B, L*D, H]."""
+    if batch_first:
+        output, states = output.transpose(0, 1), tuple(each.transpose(0, 1) for each in states)
+    return output, h_n, *(each.movedim(-2, 0) for each in states)
+
+
+def _align_dense(input: Tensor, batch_first: bool) -> Align:
+    """Values [T, B, F] ([B, T, F] if batch_first, [T, F] for one sequence) as [T, B, F]."""
+
+    def align(values: PerStep, name: str) -> Tensor:
+        if not isinstance(values, Tensor) or values.shape[:-1] != input.shape[:-1]:
+            came = list(values.shape[:-1]) if isinstance(values, Tensor) else type(values).__name__
+            raise ArgumentError(f"{name} must have a value for each step, {list(input.shape[:-1])}, got {came}")
+        if values.dim() == 2:
+            return values.unsqueeze(1)
+        return values.transpose(0, 1) if batch_first else values
+
+    return align
+
+
+def _join(
+    resets: PerStep | None,
+    decay: PerStep | None,
+    align: Align,
+    like: Tensor,
+    step_dimensions: int,
+    weights: AnyWeights,
+    options: Options,
+) -> Modifiers:
+    if resets is None and decay is None:
+        return NONE
+    return Modifiers(join(resets, decay, align, *sizes_of(weights, options), like, step_dimensions))
+
+
+def gru_cell(
+    input: Tensor,
+    h: Tensor | None,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+    *,
+    reset: Reset = "after",
+    gate_activation: Activation = "sigmoid",
+    activation: Activation = "tanh",
+    backend: str | None = None,
+) -> Tensor:
+    """One step of a GRU: the state after input [B, I] (or [I]) from state h [B, H] (or [H]; None: zeros).
+
+    Weights as for `gru`; both biases or none. Raises what `gru` raises.
+    """
+    if (b_ih is None) != (b_hh is None):
+        raise ArgumentError("b_ih and b_hh must both be given or both be None")
+    weights = (w_ih, w_hh) if b_ih is None or b_hh is None else (w_ih, w_hh, b_ih, b_hh)
+    _check_tensors(h, "h", weights)
+    options = Options(choose_formula(reset, gate_activation, activation), False, b_ih is not None, 0.0, backend)
+    return compute_cell(input, h, weights, options)
+
+
+def compute_cell(input: Tensor, h: Tensor | None, weights: AnyWeights, options: Options) -> Tensor:
+    """`gru_cell` with checked options, and with weights and a state that are tensors."""
+    if not isinstance(input, Tensor):
+        raise ArgumentTypeError(f"input must be a tensor [B, I] or [I], got {type(input).__name__}")
+    if input.dim() not in (1, 2):
+        raise ArgumentError(f"input must be [B, I] or [I], got {list(input.shape)}")
+    if h is not None and h.dim() != input.dim():
+        raise ArgumentError(f"h must have {input.dim()} dimensions as input has, got {list(h.shape)}")
+    found = direct_cell(input, h, weights, options)
+    if found is not None:
+        return found
+    if input.dim() == 2:
+        state = None if h is None else h.unsqueeze(0)
+        return run(input.unsqueeze(0), state, weights, input.shape[0], None, options)[1].squeeze(0)
+    state = None if h is None else h[None, None]
+    return run(input[None, None], state, weights, 1, None, options)[1][0, 0]
+
+
+def direct_cell(input: Tensor, h: Tensor | None, weights: AnyWeights, options: Options) -> Tensor | None:
+    """The fast path of `compute_cell`, which also checks; None for a call that it does not take, or that is wrong."""
+    if options.noise is not None or autocast_enabled(input) or torch.compiler.is_compiling():
+        return None
+    found: Tensor | None = direct("direct_cell", input, h, weights, options)
+    return found
+
+
+def _check_tensors(state: Tensor | None, name: str, weights: Sequence[Tensor]) -> None:
+    if state is not None:
+        check_state_type(state, name)
+    if not isinstance(weights, (list, tuple, ParameterList)):
+        raise ArgumentTypeError(f"weights must be a list or tuple of tensors, got {type(weights).__name__}")
+    for index, weight in enumerate(weights):
+        if not isinstance(weight, Tensor):
+            raise ArgumentTypeError(f"weights[{index}] must be a tensor, got {type(weight).__name__}")
+
+
+def check_state_type(state: object, argument: str) -> None:
+    """Raises ArgumentTypeError if it is no tensor."""
+    if not isinstance(state, Tensor):
+        raise ArgumentTypeError(f"{argument} must be a tensor or None, got {type(state).__name__}")
+
+
+def check_dropout(dropout: float, name: str = "dropout") -> float:
+    """The probability as a float.
+
+    Raises:
+        ArgumentTypeError: no number.
+        ArgumentError: not between 0 and 1.
+    """
+    if isinstance(dropout, bool) or not isinstance(dropout, (int, float)):
+        raise ArgumentTypeError(f"{name} must be a probability between 0 and 1, got {type(dropout).__name__}")
+    if not 0.0 <= dropout <= 1.0:
+        raise ArgumentError(f"{name} must be a probability between 0 and 1, got {dropout}")
+    return float(dropout)
+
+
+def check_norm(norm: str | None) -> str | None:
+    """Raises ArgumentError if it is not "layer" or None."""
+    if norm not in (None, "layer"):
+        raise ArgumentError(f"norm must be 'layer' or None, got {norm!r}")
+    return norm
+
+
+def make_noise(zoneout: float, recurrent_dropout: float, on: str, training: bool) -> Noise | None:
+    """Checked zoneout and recurrent dropout; None if there is neither."""
+    if zoneout == 0.0 and recurrent_dropout == 0.0 and on == "state":
+        return None
+    if on not in ("state", "candidate"):
+        raise ArgumentError(f"recurrent_dropout_on must be 'state' or 'candidate', got {on!r}")
+    noise = Noise(
+        check_dropout(zoneout, "zoneout"), check_dropout(recurrent_dropout, "recurrent_dropout"), on, training
+    )
+    return noise if noise.names else None
+
+
+def choose_formula(reset: str, gate_activation: Activation, activation: Activation) -> Formula:
+    """`make_formula` with a fast path for the default formula."""
+    if reset == "after" and gate_activation == "sigmoid" and activation == "tanh":
+        return _STANDARD
+    return make_formula(reset, gate_activation, activation)
+
+
+def _dense(
+    input: Tensor,
+    h_0: Tensor | None,
+    weights: AnyWeights,
+    batch_first: bool,
+    options: Options,
+    modifiers: Modifiers = NONE,
+) -> tuple[Tensor, ...]:
+    """Sequences of one length, in one tensor."""
+    dimensions = input.dim()
+    if dimensions == 2:
+        if h_0 is not None:
+            if h_0.dim() != 2:
+                raise ArgumentError(f"h_0 must be [L*D, H] for one sequence [T, I], got {list(h_0.shape)}")
+            h_0 = h_0.unsqueeze(1)
+        output, h_n, *states = run(input.unsqueeze(1), h_0, weights, 1, None, options, modifiers)
+        return output.squeeze(1), h_n.squeeze(1), *(each.squeeze(1).movedim(-2, 0) for each in states)
+    if dimensions != 3:
+        raise ArgumentError(f"input must have 2 or 3 dimensions, got {list(input.shape)}")
+    steps = input.transpose(0, 1) if batch_first else input
+    found = run(steps, h_0, weights, steps.shape[1], None, options, modifiers)
+    return _turned(batch_first, *found) if batch_first or options.states else found

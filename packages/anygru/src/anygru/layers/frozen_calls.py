@@ -1,0 +1,241 @@
+"""The calls of frozen layers and cells; `layers.py` names them `FrozenGRU` and `FrozenGRUCell`."""
+
+import ctypes
+import sys
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn.parameter import is_lazy
+
+from ..errors import ArgumentError, ArgumentTypeError
+from ..facts.decays import PerStep
+from ..facts.formula import Activation
+from ..facts.problem import Options
+from ..facts.quantization import Stored, check_format, quantize
+from ..facts.sequences import Batch, Lengths
+from ..facts.weights import Layout, Weights
+from ..functional import check_dropout, check_state_type, compute, compute_cell
+from ..operator.frozen_weights import FrozenWeights
+from .frozen import Frozen
+from .recurrent import as_leaf, check_size
+from .rnn_names import RNNNames
+from .stream import Stream
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class FrozenSequence(RNNNames, Frozen):
+    """`anygru.FrozenGRU`, but for the class of the layer that it thaws to."""
+
+    trainable: ClassVar[Any]
+
+    @classmethod
+    def of(cls, layer: Any, tensors: dict[str, Tensor], weights: str) -> "Self":
+        """A frozen copy of a `GRU` with these flat weights, by their names."""
+        _check_plain(layer)
+        stored = _stored(tensors, weights)
+        frozen = cls(
+            layer.input_size,
+            layer.hidden_size,
+            layer.num_layers,
+            layer.bias,
+            layer.batch_first,
+            layer.dropout,
+            layer.bidirectional,
+            device="meta",
+            weights=weights,
+            **_formula_of(layer),
+        )
+        frozen.replace_weights(stored)
+        del stored
+        _give_memory_back(frozen)
+        return frozen
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: torch.device | str | int | None = None,
+        *,
+        weights: str = "float32",
+        reset: str = "after",
+        gate_activation: Activation = "sigmoid",
+        activation: Activation = "tanh",
+        backend: str | None = None,
+    ) -> None:
+        layout = Layout(check_size("num_layers", num_layers), bool(bidirectional), bool(bias))
+        names = layout.names()
+        formula = (reset, gate_activation, activation)
+        super().__init__(input_size, hidden_size, layout, names, weights, *formula, backend, device)
+        self.batch_first = bool(batch_first)
+        self.dropout = check_dropout(dropout)
+
+    @property
+    def num_layers(self) -> int:
+        return self.layout.num_layers
+
+    @property
+    def bidirectional(self) -> bool:
+        return self.layout.bidirectional
+
+    def forward(
+        self,
+        input: Batch,
+        h_0: Tensor | None = None,
+        lengths: Lengths | None = None,
+        resets: PerStep | None = None,
+        decay: PerStep | None = None,
+        return_states: bool = False,
+    ) -> tuple[Any, Tensor]:
+        """As `GRU.forward`, without gradients.
+
+        Raises:
+            ArgumentError: also where a gradient is asked for, dropout while training, or the states of all layers.
+        """
+        if not isinstance(input, Tensor):
+            node = as_leaf(self, input, h_0, lengths, resets, decay, return_states)
+            if node is not None:
+                return node
+        if return_states:
+            raise ArgumentError(
+                "return_states: a frozen layer keeps no states between layers; use the layer of `thaw()`"
+            )
+        if h_0 is not None:
+            check_state_type(h_0, "h_0")
+        return compute(input, h_0, self.frozen_weights, lengths, self.batch_first, self._options, resets, decay)
+
+    def stream_weights(self) -> FrozenWeights:
+        """The weights, which a stream shares."""
+        return self.frozen_weights
+
+    def stream_options(self) -> Options:
+        """The options of a call in inference."""
+        return self._options._replace(dropout=0.0)
+
+    def stream(self, batch_size: int | None = None) -> Stream:
+        """A stream that runs this layer and shares its packed weights; see `GRU.stream`."""
+        return Stream(self, batch_size)
+
+    def thaw(self) -> Any:
+        """A GRU that can be trained, with the weights as they are now, in float32."""
+        weights = Weights(self.frozen_weights.dequantized(), self.layout)
+        copies = Weights([tensor.clone().requires_grad_() for tensor in weights.tensors], self.layout)
+        return self.trainable.around(
+            copies,
+            batch_first=self.batch_first,
+            dropout=self.dropout,
+            **_formula_of(self),
+        )
+
+    def extra_repr(self) -> str:
+        return sizes_repr(self) + self._repr_end()
+
+
+class FrozenStep(Frozen):
+    """`anygru.FrozenGRUCell`, but for the class of the cell that it thaws to."""
+
+    trainable: ClassVar[Any]
+
+    @classmethod
+    def of(cls, cell: Any, tensors: dict[str, Tensor], weights: str) -> "Self":
+        """A frozen copy of a `GRUCell` with these weights, by their names."""
+        _check_plain(cell)
+        stored = _stored(tensors, weights)
+        sizes = (cell.input_size, cell.hidden_size, cell.bias)
+        frozen = cls(*sizes, device="meta", weights=weights, **_formula_of(cell))
+        frozen.replace_weights(stored)
+        del stored
+        _give_memory_back(frozen)
+        return frozen
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: torch.device | str | int | None = None,
+        *,
+        weights: str = "float32",
+        reset: str = "after",
+        gate_activation: Activation = "sigmoid",
+        activation: Activation = "tanh",
+        backend: str | None = None,
+    ) -> None:
+        layout = Layout(bias=bool(bias))
+        names = layout.kinds
+        formula = (reset, gate_activation, activation)
+        super().__init__(input_size, hidden_size, layout, names, weights, *formula, backend, device)
+
+    def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
+        """As `GRUCell.forward`, without gradients."""
+        if not isinstance(input, Tensor):
+            node = as_leaf(self, input, h)
+            if node is not None:
+                return node
+        if h is not None:
+            check_state_type(h, "h")
+        return compute_cell(input, h, self.frozen_weights, self._options)
+
+    def thaw(self) -> Any:
+        """A GRUCell that can be trained, with the weights as they are now, in float32."""
+        copies = [tensor.clone().requires_grad_() for tensor in self.frozen_weights.dequantized()]
+        return self.trainable.around(
+            Weights(copies, self.layout),
+            **_formula_of(self),
+        )
+
+    def extra_repr(self) -> str:
+        words = f"{self.input_size}, {self.hidden_size}"
+        return words + ("" if self.bias else ", bias=False") + self._repr_end()
+
+
+def _give_memory_back(frozen: Frozen) -> None:
+    """Asks the C library to return what rounding has freed, which is several times what a large layer keeps."""
+    if frozen.weights == "int8" and frozen.hidden_size >= 512 and sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
+        if trim is not None:
+            trim(0)
+
+
+def _formula_of(layer: Any) -> dict[str, Any]:
+    return {name: getattr(layer, name) for name in ("reset", "gate_activation", "activation", "backend")}
+
+
+def sizes_repr(layer: Any) -> str:
+    words = f"{layer.input_size or None}, {layer.hidden_size}"
+    defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+    for name, default in defaults.items():
+        if getattr(layer, name) != default:
+            words += f", {name}={getattr(layer, name)}"
+    return words
+
+
+def _check_plain(layer: Any) -> None:
+    if layer.norm is not None or layer.zoneout:
+        raise ArgumentError("a frozen layer has no layer norm and no zoneout; use the layer under torch.no_grad()")
+
+
+def _stored(tensors: dict[str, Tensor], weights: str) -> list[Stored]:
+    """A copy of a layer's weights in the format of that name."""
+    check_format(weights)
+    for name, tensor in tensors.items():
+        if is_lazy(tensor):
+            raise ArgumentError("the layer has seen no input yet, so its input_size is not known")
+        if tensor.dtype is not torch.float32:
+            raise ArgumentTypeError(
+                f"a frozen layer computes in float32, and {name} is {tensor.dtype}: call the layer's float() first"
+            )
+    stored = []
+    for name, tensor in tensors.items():
+        try:
+            stored.append(quantize(tensor.detach().clone(), weights))
+        except ArgumentError as error:
+            raise ArgumentError(f"{name}: {error}") from error
+    return stored

@@ -1,0 +1,392 @@
+"""`GRU` and `GRUCell`: parameters and options; `functional.py` computes."""
+
+import inspect
+import warnings
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.lazy import LazyModuleMixin
+from torch.nn.parameter import UninitializedParameter
+from torch.nn.utils.rnn import PackedSequence
+
+from ..errors import ArgumentError, ArgumentTypeError
+from ..facts.decays import PerStep
+from ..facts.formula import Activation, Reset
+from ..facts.problem import Options
+from ..facts.sequences import Batch, Lengths
+from ..facts.weights import Layout, Weights
+from ..functional import check_dropout, check_state_type, compute, compute_cell, make_noise
+from ..operator.typed_calls import CellCall, SequenceCall
+from .frozen_calls import FrozenSequence, FrozenStep, sizes_repr
+from .recurrent import Recurrent, as_leaf, check_size, settle_weights
+from .rnn_names import RNNWeights
+from .stream import Stream
+
+
+class GRU(RNNWeights, Recurrent):
+    """A GRU layer: torch.nn.GRU's arguments, parameters, state_dict and results, and more.
+
+    Args:
+        input_size: features I of a step; None: taken from the first input (the layer is lazy until then, as torch's lazy
+            modules are).
+        hidden_size: hidden size H.
+        num_layers, bias, batch_first, dropout, bidirectional, device, dtype: as torch.nn.GRU.
+        reset: "after" (torch, cuDNN) or "before" (Cho et al. 2014); see `anygru.formula`.
+        gate_activation, activation: names of `anygru.formula.ACTIVATIONS` or callables, for gates and candidate.
+        backend: None for the fastest that can compute a call, or one of `anygru.backends.NAMES`.
+        norm: "layer" for layer norm of the products with the weights, with two more parameters `gain_ih` and `gain_hh`.
+        zoneout: probability that a unit keeps its state in a step.
+        recurrent_dropout: probability of zeroing on the way from step to step, in training.
+        recurrent_dropout_on: "state" (one mask for all steps) or "candidate" (one for each); see `functional.gru`.
+
+    Raises:
+        ValueError, TypeError: naming the argument.
+
+    Example:
+        >>> layer = anygru.GRU(10, 20)
+        >>> outputs, h_n = layer([torch.randn(5, 10), torch.randn(3, 10)])  # sequences of any lengths, in any order
+        >>> [tuple(output.shape) for output in outputs], tuple(h_n.shape)
+        ([(5, 20), (3, 20)], (1, 2, 20))
+    """
+
+    def __new__(cls, input_size: int | None = None, *args: Any, **kwargs: Any) -> "GRU":
+        if cls is GRU and input_size is None and (args or kwargs):
+            cls = LazyGRU
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        input_size: int | None,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        reset: Reset = "after",
+        gate_activation: Activation = "sigmoid",
+        activation: Activation = "tanh",
+        backend: str | None = None,
+        norm: str | None = None,
+        zoneout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        recurrent_dropout_on: str = "state",
+    ) -> None:
+        super().__init__(reset, gate_activation, activation, backend, dtype)
+        self.norm, self.zoneout = norm, zoneout
+        self.recurrent_dropout, self.recurrent_dropout_on = recurrent_dropout, recurrent_dropout_on
+        self.input_size = 0 if input_size is None else check_size("input_size", input_size)
+        self.hidden_size = check_size("hidden_size", hidden_size)
+        self.num_layers = check_size("num_layers", num_layers)
+        self.bias = bool(bias)
+        self.batch_first = bool(batch_first)
+        self.bidirectional = bool(bidirectional)
+        self.dropout = check_dropout(dropout)
+        if self.dropout and self.num_layers == 1:
+            warnings.warn(
+                f"dropout acts between layers, so dropout={dropout} has no effect with num_layers=1", stacklevel=2
+            )
+        self._make_parameters(device, dtype)
+        self._settle_options()
+        self.reset_parameters()
+
+    @classmethod
+    def around(
+        cls,
+        weights: Weights,
+        *,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        reset: Reset = "after",
+        gate_activation: Activation = "sigmoid",
+        activation: Activation = "tanh",
+        backend: str | None = None,
+    ) -> "GRU":
+        """A layer that shares the given weights: training either trains both.
+
+        Args:
+            weights: `Weights.of(tensors, bidirectional, bias)`. A parameter becomes the layer's parameter; of any other tensor
+                the new parameter shares the memory, and requires a gradient if the tensor does.
+            batch_first, dropout, reset, gate_activation, activation, backend: as for `GRU`.
+
+        Raises:
+            ValueError, TypeError: naming the argument.
+
+        Example:
+            >>> theirs = torch.nn.GRU(3, 4, 2)
+            >>> ours = anygru.GRU.around(Weights.of(theirs._flat_weights))
+            >>> ours.weight_hh_l1 is theirs.weight_hh_l1
+            True
+        """
+        tensors, layout = weights
+        if layout.reverse:
+            raise ArgumentError("weights must not be of a reversed direction, which a layer does not have")
+        layer = cls(
+            weights.input_size,
+            weights.hidden_size,
+            layout.num_layers,
+            layout.bias,
+            batch_first,
+            dropout,
+            layout.bidirectional,
+            device="meta",
+            dtype=tensors[0].dtype,
+            reset=reset,
+            gate_activation=gate_activation,
+            activation=activation,
+            backend=backend,
+            norm="layer" if layout.norm else None,
+        )
+        layer._adopt(weights.named())
+        return layer
+
+    def _make_parameters(self, device: torch.device | str | int | None, dtype: torch.dtype | None) -> None:
+        layout = self._layout
+        self._weight_names = tuple(layout.names())
+        for name, shape in zip(self._weight_names, layout.shapes(self.input_size, self.hidden_size), strict=True):
+            if 0 in shape:
+                parameter = cast(nn.Parameter, UninitializedParameter(device=device, dtype=dtype))  # type: ignore[call-arg]
+            else:
+                parameter = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
+            setattr(self, name, parameter)
+
+    if TYPE_CHECKING:
+        __call__: SequenceCall
+
+    @property
+    def _layout(self) -> Layout:
+        return Layout(self.num_layers, self.bidirectional, self.bias, norm=self.norm is not None)
+
+    @property
+    def flat_weights(self) -> list[Tensor]:
+        """The present weights, as `functional.gru` takes them."""
+        return self._current(self._weight_names)
+
+    @property
+    def weights(self) -> Weights:
+        """The weights with their layout."""
+        return Weights(self.flat_weights, self._layout)
+
+    def forward(
+        self,
+        input: Batch,
+        h_0: Tensor | None = None,
+        lengths: Lengths | None = None,
+        resets: PerStep | None = None,
+        decay: PerStep | None = None,
+        return_states: bool = False,
+    ) -> tuple[Any, ...]:
+        """The outputs in the input's own form, and the state after each sequence's last step.
+
+        Args:
+            input: [T, B, I] ([B, T, I] if batch_first), one sequence [T, I], or a ragged batch in any form that
+                `functional.gru` takes.
+            h_0: [L*D, B, H] ([L*D, H] for one sequence), in the order of the batch; None: zeros.
+            lengths: int [B], in steps, when input is a padded tensor.
+            resets: bool, a value for each step: where it is true, the state is 0 before that step; see `functional.gru`.
+            decay: factors of the state before each step; see `functional.gru`.
+            return_states: also return the states of every layer at every step; see `functional.gru`.
+
+        Returns:
+            output with D*H features, h_n [L*D, B, H] ([L*D, H] for one sequence), and the states if asked for.
+        """
+        if not isinstance(input, Tensor):
+            node = as_leaf(self, input, h_0, lengths, resets, decay, return_states)
+            if node is not None:
+                return node  # type: ignore[no-any-return]
+        if h_0 is not None:
+            check_state_type(h_0, "h_0")
+        weights = self._current(self._weight_names)
+        return compute(input, h_0, weights, lengths, self.batch_first, self._options, resets, decay, return_states)
+
+    def freeze(self, weights: str = "float32") -> "FrozenGRU":
+        """Returns a layer for inference with a copy of the present weights, packed once.
+
+        Args:
+            weights: how weight matrices are stored: "float32" (the same results, bit for bit), "bfloat16" or "int8".
+
+        Raises:
+            ArgumentError: no such format, a lazy layer, or weights that int8 cannot hold.
+            ArgumentTypeError: the layer is not float32.
+        """
+        settle_weights(self)
+        return FrozenGRU.of(self, dict(zip(self._weight_names, self.flat_weights, strict=True)), weights)
+
+    def stream_weights(self) -> list[Tensor]:
+        """The copy of the weights that a stream keeps."""
+        settle_weights(self)
+        return [weight.detach().clone() for weight in self.flat_weights]
+
+    def stream_options(self) -> Options:
+        """The options of a call in inference."""
+        return self.options._replace(dropout=0.0, noise=make_noise(self.zoneout, 0.0, "state", False))
+
+    def stream(self, batch_size: int | None = None) -> Stream:
+        """A stream that runs this layer one step or one chunk at a time and keeps the state; see `anygru.layers.stream`."""
+        return Stream(self, batch_size)
+
+    def extra_repr(self) -> str:
+        return sizes_repr(self) + self._formula_repr()
+
+
+# Tools ask the class for its arguments (torch.nn.utils.skip_init does), and would find those of `__new__`.
+GRU.__new__.__signature__ = inspect.signature(GRU.__init__)  # type: ignore[attr-defined]
+
+
+class LazyGRU(LazyModuleMixin, GRU):
+    """`GRU(None, H)` before its first input or a state_dict tells the input size; then it becomes a GRU."""
+
+    cls_to_become = GRU
+
+    def initialize_parameters(self, input: Batch, *args: Any, **kwargs: Any) -> None:
+        first = input.data if isinstance(input, PackedSequence) else input
+        if isinstance(first, (list, tuple)):
+            if not first:
+                raise ArgumentError("input must have a sequence, which tells the input size of a lazy layer, got none")
+            first = first[0]
+        if not isinstance(first, Tensor) or first.dim() == 0:
+            raise ArgumentTypeError(f"input must be a tensor, a list of tensors or a PackedSequence, got {input!r:.60}")
+        self._settle(first.shape[-1])
+
+    def _settle(self, features: int) -> None:
+        if not self.has_uninitialized_params():
+            self.input_size = self.weight_ih_l0.shape[1]
+            return
+        self.input_size = check_size("the input's last dimension", features)
+        with torch.no_grad():
+            for name in ("weight_ih_l0", "weight_ih_l0_reverse"):
+                if name in self._parameters:
+                    self._parameters[name].materialize((3 * self.hidden_size, features))  # type: ignore[union-attr]
+            self.reset_parameters()
+
+
+class GRUCell(Recurrent):
+    """One step of a GRU: torch.nn.GRUCell's arguments, parameters, state_dict and results, with both formulas.
+
+    Args: as `GRU`; recurrent dropout is on the candidate only, since a mask of the state would stay for a whole sequence.
+    """
+
+    recurrent_dropout_on = "candidate"
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        reset: Reset = "after",
+        gate_activation: Activation = "sigmoid",
+        activation: Activation = "tanh",
+        backend: str | None = None,
+        norm: str | None = None,
+        zoneout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+    ) -> None:
+        super().__init__(reset, gate_activation, activation, backend, dtype)
+        self.norm, self.zoneout, self.recurrent_dropout = norm, zoneout, recurrent_dropout
+        self.input_size = check_size("input_size", input_size)
+        self.hidden_size = check_size("hidden_size", hidden_size)
+        self.bias = bool(bias)
+        self._weight_names = Layout(1, False, self.bias, norm=norm is not None).kinds
+        rows = 3 * hidden_size
+        self.weight_ih = nn.Parameter(torch.empty((rows, input_size), device=device, dtype=dtype))
+        self.weight_hh = nn.Parameter(torch.empty((rows, hidden_size), device=device, dtype=dtype))
+        self.bias_ih = nn.Parameter(torch.empty(rows, device=device, dtype=dtype)) if bias else None
+        self.bias_hh = nn.Parameter(torch.empty(rows, device=device, dtype=dtype)) if bias else None
+        for name in ("gain_ih", "gain_hh") if norm is not None else ():
+            setattr(self, name, nn.Parameter(torch.empty(rows, device=device, dtype=dtype)))
+        self._settle_options()
+        self.reset_parameters()
+
+    if TYPE_CHECKING:
+        __call__: CellCall
+
+    @classmethod
+    def around(
+        cls,
+        weights: Weights,
+        *,
+        reset: Reset = "after",
+        gate_activation: Activation = "sigmoid",
+        activation: Activation = "tanh",
+        backend: str | None = None,
+    ) -> "GRUCell":
+        """A cell that shares the given weights, which have one layer and one direction; see `GRU.around`."""
+        tensors, layout = weights
+        if layout.states != 1:
+            raise ArgumentError(
+                f"weights must have one layer and one direction, got {layout.num_layers} and {layout.directions}"
+            )
+        cell = cls(
+            weights.input_size,
+            weights.hidden_size,
+            layout.bias,
+            device="meta",
+            dtype=tensors[0].dtype,
+            reset=reset,
+            gate_activation=gate_activation,
+            activation=activation,
+            backend=backend,
+            norm="layer" if layout.norm else None,
+        )
+        cell._adopt(dict(zip(layout.kinds, tensors, strict=True)))
+        return cell
+
+    def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
+        """The state after input [B, I] (or [I]) from h [B, H] (or [H]; None: zeros)."""
+        if not isinstance(input, Tensor):
+            node = as_leaf(self, input, h)
+            if node is not None:
+                return node
+        if h is not None:
+            check_state_type(h, "h")
+        return compute_cell(input, h, self._current(self._weight_names), self._options)
+
+    def freeze(self, weights: str = "float32") -> "FrozenGRUCell":
+        """A cell for inference with a copy of the present weights, packed once; see `GRU.freeze`."""
+        settle_weights(self)
+        named = dict(zip(self._weight_names, self._current(self._weight_names), strict=True))
+        return FrozenGRUCell.of(self, named, weights)
+
+    def extra_repr(self) -> str:
+        words = f"{self.input_size}, {self.hidden_size}"
+        return words + ("" if self.bias else ", bias=False") + self._formula_repr()
+
+
+class FrozenGRU(FrozenSequence):
+    """A GRU for inference with weights that are packed once. `GRU.freeze` makes it; it is called as `GRU` is.
+
+    It has no parameters, and computes in float32. Its weights are buffers: those of a GRU by name and shape, the matrices in the
+    format that `weights` names, and for int8 a scale for each row of a matrix in `..._scale`. Made directly, it has weights of
+    zero, for `load_state_dict` to replace.
+
+    Args:
+        weights: how weight matrices are stored: "float32", "bfloat16" or "int8".
+        input_size, hidden_size, num_layers, bias, batch_first, bidirectional, device: as for `GRU`.
+        dropout: kept for `thaw`; it has no effect.
+        reset, gate_activation, activation, backend: as for `GRU`.
+
+    Example:
+        >>> layer = anygru.GRU(10, 20)
+        >>> frozen = layer.freeze(weights="int8")
+        >>> frozen
+        FrozenGRU(10, 20, weights='int8')
+        >>> output, h_n = frozen(torch.randn(5, 2, 10))
+    """
+
+    trainable = GRU
+
+
+class FrozenGRUCell(FrozenStep):
+    """One step of a frozen GRU. `GRUCell.freeze` makes it; it is called as `GRUCell` is. See `FrozenGRU`.
+
+    Args: as `GRUCell`, and `weights` as `FrozenGRU`.
+    """
+
+    trainable = GRUCell

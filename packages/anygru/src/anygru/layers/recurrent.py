@@ -1,0 +1,224 @@
+"""The common base of `GRU` and `GRUCell`: the formula and its mark in a state_dict, the options of a call, initial values."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import torch
+from torch import Tensor, nn
+from torch.fx import Proxy
+from torch.nn.parameter import UninitializedParameter
+
+from .. import backends
+from ..errors import ArgumentError, ArgumentTypeError
+from ..facts.formula import Activation, Formula, Reset, make_formula
+from ..facts.problem import Options
+from ..functional import check_norm, make_noise
+from ..operator.execution import DTYPES
+
+_MARK = "anygru.formula"
+"""The key of the formula in a state_dict's metadata, if it is not torch's; checkpoints keep it, too."""
+FORMULA_ENTRY = "reset_before"
+"""A state_dict entry that says the same and survives a plain copy of the tensors. Its value is unused."""
+
+
+_IN_OPTIONS = frozenset(
+    (
+        *("reset", "gate_activation", "activation", "backend", "bidirectional", "bias", "dropout", "training"),
+        *("norm", "zoneout", "recurrent_dropout", "recurrent_dropout_on"),
+    )
+)
+
+
+def check_size(argument: str, value: object, least: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ArgumentTypeError(f"{argument} must be an int, got {type(value).__name__}")
+    if value < least:
+        raise ArgumentError(f"{argument} must be at least {least}, got {value}")
+    return value
+
+
+def formula_repr(formula: Formula, backend: str | None) -> str:
+    """How a layer's `repr` ends where these are not the default."""
+    words = formula.describe()
+    words = "" if words == "reset='after'" else f", {words}"
+    return words if backend is None else f"{words}, backend={backend!r}"
+
+
+def as_leaf(module: nn.Module, *call: Any) -> Any:
+    """The call as one node of a graph if torch.fx traces it, else None; the tracer does so by itself for torch.nn only."""
+    proxy = next((one for one in call if isinstance(one, Proxy)), None)
+    if proxy is None:
+        return None
+    name = proxy.tracer.path_of_module(module)  # type: ignore[attr-defined]
+    if not name:
+        raise ArgumentTypeError(
+            f"torch.fx takes anygru.{type(module).__name__} as one node: trace a module that holds it"
+        )
+    while call[-1] is None or call[-1] is False:
+        call = call[:-1]
+    return proxy.tracer.create_proxy("call_module", name, call, {})
+
+
+def is_reparametrization(hook: object) -> bool:
+    """Whether a hook only computes a weight before a call, as torch.nn.utils.weight_norm's, spectral_norm's and prune's do."""
+    return type(hook).__module__.startswith("torch.nn.utils.")
+
+
+def settle_weights(module: nn.Module) -> None:
+    """Computes the weights that such hooks compute; those of the last call stay otherwise until the next one."""
+    for hook in module._forward_pre_hooks.values():
+        if is_reparametrization(hook):
+            hook(module, ())
+
+
+class Recurrent(nn.Module):
+    """The common base of layer and cell: a formula, a backend's name, torch's initialisation."""
+
+    hidden_size: int
+    input_size: int
+    bias: bool
+    bidirectional = False
+    dropout = 0.0
+    norm: str | None = None
+    zoneout = 0.0
+    recurrent_dropout = 0.0
+    recurrent_dropout_on = "state"
+    _options: Options
+
+    def __init__(
+        self,
+        reset: Reset,
+        gate_activation: Activation,
+        activation: Activation,
+        backend: str | None,
+        dtype: torch.dtype | None,
+    ) -> None:
+        super().__init__()
+        if backend is not None:
+            backends.check_name(backend)
+        if dtype is not None and dtype not in DTYPES:
+            raise ArgumentTypeError(f"dtype must be float32, float64, bfloat16 or float16, got {dtype}")
+        formula = make_formula(reset, gate_activation, activation)
+        self.reset = formula.reset
+        self.gate_activation = formula.gate_activation
+        self.activation = formula.activation
+        self.backend = backend
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Tensor:
+            """Parameters have names by layer, direction and kind: weight_ih_l0, bias_hh_l1_reverse, ..."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "qconfig":  # set by torch.ao.quantization on every module of a model
+            self._answer_quantization(value)
+        super().__setattr__(name, value)
+        if name in _IN_OPTIONS and "_options" in self.__dict__:
+            self._settle_options()
+
+    def _settle_options(self) -> None:
+        self._options = self._make_options()
+        if self.reset == "after":
+            self._buffers.pop(FORMULA_ENTRY, None)
+        elif FORMULA_ENTRY not in self._buffers:
+            device = next(self.parameters()).device
+            self.register_buffer(FORMULA_ENTRY, torch.ones((), dtype=torch.uint8, device=device))
+
+    def _make_options(self) -> Options:
+        """The options of a call. They are made when an attribute changes, since making them at every call would be slow."""
+        formula = make_formula(self.reset, self.gate_activation, self.activation)
+        dropout = self.dropout if self.training else 0.0
+        norm = check_norm(self.norm) is not None
+        noise = make_noise(self.zoneout, self.recurrent_dropout, self.recurrent_dropout_on, self.training)
+        return Options(formula, self.bidirectional, self.bias, dropout, self.backend, norm=norm, noise=noise)
+
+    @property
+    def options(self) -> Options:
+        """The arguments of a call besides tensors."""
+        return self._options
+
+    @property
+    def formula(self) -> Formula:
+        """The formula, as `functional.gru` takes it."""
+        return self._options.formula
+
+    def reset_parameters(self) -> None:
+        """Every parameter uniform in +-1/sqrt(H), as torch.nn.GRU does it (and with the same draws); gains of a norm 1."""
+        bound = 1.0 / math.sqrt(self.hidden_size)
+        for name, parameter in self.named_parameters():
+            if name.startswith("gain_"):
+                nn.init.ones_(parameter)
+            elif not isinstance(parameter, UninitializedParameter):
+                nn.init.uniform_(parameter, -bound, bound)
+
+    def _adopt(self, weights: dict[str, Tensor]) -> None:
+        """Replaces the parameters. A tensor that is no parameter becomes one that shares its memory."""
+        for name, tensor in weights.items():
+            shared = tensor if isinstance(tensor, nn.Parameter) else nn.Parameter(tensor.detach(), tensor.requires_grad)
+            setattr(self, name, shared)
+
+    def _current(self, names: Sequence[str]) -> list[Any]:
+        """Weights by name; finds parameters without nn.Module's slow attribute lookup."""
+        own = self._parameters
+        # A parametrized or weight-normalised weight is no parameter any more, but still an attribute.
+        found = [own[name] if name in own else getattr(self, name) for name in names]
+        if type(found[0]).__name__ == "ExpandedWeight":
+            raise ArgumentTypeError(
+                f"anygru.{type(self).__name__} takes no expanded weights (call_for_per_sample_grads); for gradients of each "
+                "sample use torch.func: vmap(grad(loss)) with functional_call"
+            )
+        return found
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if self.reset != "after" and hasattr(destination, "_metadata"):  # the tensors are named alike in both formulas
+            destination._metadata[prefix[:-1]][_MARK] = {"reset": self.reset}
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing: list[str],
+        unexpected: list[str],
+        errors: list[str],
+    ) -> None:
+        entry = prefix + FORMULA_ENTRY
+        marked = local_metadata.get(_MARK, {}).get("reset") == "before"
+        if self.reset == "after" and (marked or entry in state_dict):
+            errors.append(f"{prefix[:-1] or type(self).__name__} has reset='after', the weights are for reset='before'")
+        for name in self._parameters:
+            given = state_dict.get(prefix + name)
+            if isinstance(given, Tensor) and given.dtype is torch.int8:  # would be copied without its scale
+                errors.append(
+                    f"{prefix}{name} is of a frozen layer: load it into Frozen{type(self).__name__}(..., weights='int8')"
+                )
+                return
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing, unexpected, errors)
+        if marked and entry in missing:  # the metadata told the formula
+            missing.remove(entry)
+
+    def _answer_quantization(self, chosen: object) -> None:
+        """`chosen` is the configuration for this layer, None if only others were named."""
+        words = f"torch.ao.quantization has no quantized form of anygru.{type(self).__name__}"
+        remedy = "anygru.freeze(model, weights='int8') stores its weights as int8"
+        if chosen is not None:
+            raise ArgumentTypeError(f"{words}: {remedy}; leave it out of the configuration")
+        warnings.warn(f"{words}, which stays as it is: {remedy}", UserWarning, stacklevel=2)
+
+    def __prepare_scriptable__(self) -> NoReturn:
+        """Called by torch.jit.script, also for a module that holds this one."""
+        raise ArgumentTypeError(
+            f"torch.jit.script cannot compile anygru.{type(self).__name__}, which chooses its kernel in Python; use "
+            "torch.jit.trace or torch.export, or for reset='after' script a torch.nn layer with this state_dict"
+        )
+
+    def _formula_repr(self) -> str:
+        words = ""
+        for name in ("norm", "zoneout", "recurrent_dropout", "recurrent_dropout_on"):
+            if getattr(self, name) != getattr(type(self), name):
+                words += f", {name}={getattr(self, name)!r}"
+        return words + formula_repr(self.formula, self.backend)

@@ -1,0 +1,55 @@
+"""The names by which libraries read a torch.nn.RNNBase, for layers that are none (docs/architecture.md, Decisions)."""
+
+from torch import Tensor
+
+from ..errors import ArgumentError
+from ..facts.weights import Weights
+
+
+class RNNNames:
+    """Attributes of torch.nn.RNNBase that `GRU` and `FrozenGRU` have besides its arguments."""
+
+    input_size: int
+    mode = "GRU"
+    """The kind of a layer."""
+    proj_size = 0
+    """Only an LSTM can have a projection."""
+
+    def flatten_parameters(self) -> None:
+        """Does nothing, since no backend needs contiguous weights; torch.nn.GRU's method lays them out for cuDNN."""
+
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None = None) -> None:
+        """Refuses an input that the layer cannot read.
+
+        Args:
+            input: [T, B, I], or packed rows [N, I] with batch_sizes.
+
+        Raises:
+            ArgumentError: another number of dimensions or features.
+        """
+        form = "[T, B, I]" if batch_sizes is None else "[N, I]"
+        if input.dim() != form.count(",") + 1 or input.shape[-1] != self.input_size:
+            raise ArgumentError(f"input must be {form} with I = {self.input_size}, got {list(input.shape)}")
+
+
+class RNNWeights(RNNNames):
+    """Attributes of `GRU` alone, whose weights are parameters."""
+
+    @property
+    def weights(self) -> Weights:
+        """The weights with their layout."""
+        raise NotImplementedError
+
+    @property
+    def _flat_weights(self) -> list[Tensor]:
+        return list(self.weights.tensors)
+
+    @property
+    def all_weights(self) -> list[list[Tensor]]:
+        """The weights of each layer and direction."""
+        flat, layout = self.weights
+        return [
+            list(flat[layout.of_direction(layer, direction)])
+            for layer in range(layout.num_layers)
+            for direction in range(layout.directions)
+        ]

@@ -1,0 +1,288 @@
+"""A trained layer one step, or one chunk, at a time, keeping the state between calls."""
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from .. import backends
+from ..errors import ArgumentError, ArgumentTypeError
+from ..facts.formula import Formula
+from ..facts.modifiers import NONE, Modifiers
+from ..facts.problem import Options, Problem
+from ..facts.quantization import Stored
+from ..functional import compute
+from ..operator.execution import describe, is_profiled, is_recorded, named
+from ..operator.frozen_weights import FrozenWeights
+
+
+class Prepared(Protocol):
+    """A layer's weights packed by a backend; see `backends.cpu.Prepared`."""
+
+    def advance(self, input: Tensor, state: Tensor, many: bool, batched: bool) -> Tensor | None: ...
+
+    def run(
+        self, input: Tensor, h_0: Tensor, batch_sizes: Tensor | None = None, modifiers: Modifiers = NONE
+    ) -> tuple[Tensor, Tensor]: ...
+
+
+class Streamable(Protocol):
+    """The attributes of a layer that a stream reads; `anygru.GRU` and `anygru.FrozenGRU` have them."""
+
+    @property
+    def input_size(self) -> int: ...
+    @property
+    def hidden_size(self) -> int: ...
+    @property
+    def num_layers(self) -> int: ...
+    @property
+    def bidirectional(self) -> bool: ...
+    @property
+    def bias(self) -> bool: ...
+    @property
+    def backend(self) -> str | None: ...
+    @property
+    def formula(self) -> Formula: ...
+
+    def stream_weights(self) -> list[Tensor] | FrozenWeights:
+        """A copy of the weights, or weights that never change."""
+
+    def stream_options(self) -> Options:
+        """The options of a call in inference."""
+
+
+class Stream:
+    """The state of B sequences that arrive incrementally, and the layer that reads them.
+
+    `step` and `run` give what the layer would give for the whole sequence, in inference (no dropout, no gradient).
+
+    Unlike a layer, a stream does not read the parameters at every call: it keeps a copy, packed in the order in which the
+    kernel reads it. After any change to the layer's parameters call `refresh()`.
+
+    Args:
+        layer: a `GRU` with one direction (the other would have to know the future).
+        batch_size: B; None: steps are [I] and chunks [T, I], without a batch dimension.
+
+    Raises:
+        ArgumentError: the layer is bidirectional or lazy, or batch_size is negative.
+        ArgumentTypeError: the layer is no `anygru.GRU`, or batch_size no int.
+    """
+
+    def __init__(self, layer: Streamable, batch_size: int | None = None) -> None:
+        if not hasattr(layer, "stream_weights"):
+            came = f"{type(layer).__module__}.{type(layer).__name__}"
+            raise ArgumentTypeError(f"layer must be an anygru.GRU or FrozenGRU, got {came}")
+        if batch_size is not None and (isinstance(batch_size, bool) or not hasattr(batch_size, "__index__")):
+            raise ArgumentTypeError(f"batch_size must be an int or None, got {type(batch_size).__name__}")
+        if layer.bidirectional:
+            raise ArgumentError("a stream needs a layer with one direction, got bidirectional=True")
+        if layer.input_size == 0:
+            raise ArgumentError("the layer has seen no input yet, so its input_size is not known")
+        if batch_size is not None and batch_size < 0:
+            raise ArgumentError(f"batch_size must be at least 0 or None, got {batch_size}")
+        self.layer = layer
+        self.batch_size = None if batch_size is None else operator.index(batch_size)
+        self.refresh()
+        self._state = self._zeros()
+
+    def refresh(self) -> None:
+        """Copies the layer's parameters anew; the state stays, moved to their device and dtype.
+
+        The present weights of a frozen layer are shared, not copied.
+        """
+        layer = self.layer
+        self._weights = weights = layer.stream_weights()
+        like = weights if isinstance(weights, FrozenWeights) else weights[0]
+        self._like = torch.empty(0, dtype=like.dtype, device=like.device)
+        if hasattr(self, "_state"):
+            self._state = self._state.to(self._like)
+        self._options = layer.stream_options()
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Packs the copied weights for the backend, if it packs any, and finds what computes steps in one call."""
+        self._prepared = prepared = self._pack()
+        self._native = None if prepared is None or self._options.noise is not None else prepared.advance
+
+    def _pack(self) -> Prepared | None:
+        if isinstance(self._weights, FrozenWeights):
+            found: Prepared | None = self._weights.prepared
+            return found
+        problem = describe(self._like.new_zeros((1, 1, self.layer.input_size)), self._weights, None, self._options)
+        backend = backends.choose(problem, self._options.backend)
+        prepare: Callable[[Problem, list[Stored]], Prepared] | None = getattr(backend, "Prepared", None)
+        packs = prepare is not None and problem.dtype in (torch.float32, torch.float64)
+        return prepare(problem, [Stored(weight) for weight in self._weights]) if prepare and packs else None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_prepared": None, "_native": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._state = self._state.clone()  # copy.copy shares it, and steps change it in place
+        self._prepare()
+
+    @property
+    def state(self) -> Tensor:
+        """A copy of the state [L, B, H] ([L, H] without a batch dimension)."""
+        state = self._state.clone()
+        return state.squeeze(1) if self.batch_size is None else state
+
+    @state.setter
+    def state(self, value: Tensor) -> None:
+        expected = tuple(self._state.squeeze(1).shape if self.batch_size is None else self._state.shape)
+        if not isinstance(value, Tensor):
+            raise ArgumentTypeError(f"state must be a tensor {list(expected)}, got {type(value).__name__}")
+        if value.is_meta and not self._state.is_meta:
+            raise ArgumentTypeError(f"state must have values, got a tensor on {value.device}")
+        if tuple(value.shape) != expected:
+            raise ArgumentError(f"state must be {list(expected)}, got {list(value.shape)}")
+        self._state = value.detach().reshape(self._state.shape).to(self._state, copy=True)
+
+    def reset(self, sequences: int | Sequence[int] | Tensor | None = None) -> None:
+        """Starts sequences anew, from a state of zeros.
+
+        Args:
+            sequences: None for all; or an index, indices (negative ones count from the end), or a bool mask [B].
+
+        Raises:
+            ArgumentError, ArgumentTypeError: no index of a sequence, or not as many as the mask must have; the state stays.
+        """
+        if sequences is None:
+            self._state = self._zeros()
+            return
+        index = self._index(sequences)
+        self._state = self._state.clone()
+        self._state[:, index] = 0
+
+    def _index(self, sequences: int | Sequence[int] | Tensor) -> Tensor:
+        batch = self._state.shape[1]
+        try:
+            index = torch.as_tensor(sequences, device=self._state.device)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise ArgumentTypeError(
+                f"sequences must be an index, indices or a mask, got {type(sequences).__name__} {sequences!r:.60}"
+            ) from error
+        if index.dtype is torch.bool:
+            if index.shape != (batch,):
+                raise ArgumentError(f"sequences as a mask must be [B] = [{batch}], got {list(index.shape)}")
+            return index
+        if index.numel() == 0:  # an empty list becomes an empty float tensor
+            return index.long()
+        if index.is_floating_point() or index.is_complex():
+            raise ArgumentTypeError(f"sequences must be integers or a mask of bools, got {index.dtype}")
+        index = index.long()  # torch would take bytes for a mask
+        if not -batch <= int(index.min()) <= int(index.max()) < batch:
+            raise ArgumentError(
+                f"sequences must lie between 0 and {batch - 1} for a batch of {batch}, got {sequences!r:.60}"
+            )
+        return index
+
+    def step(self, x: Tensor, resets: Tensor | None = None) -> Tensor:
+        """The top layer's output [B, H] ([H]) for one step x [B, I] ([I]).
+
+        Args:
+            resets: bool [B] ([]): where it is true, a sequence starts anew from a state of zeros.
+        """
+        if resets is not None:
+            self._check_resets(resets, ())
+            self._state = self._state.masked_fill(resets.reshape(-1, 1), 0.0)
+        output = self._advance_in_place(x, many=False)
+        if output is not None:
+            return output
+        self._check("x", x, "[I]" if self.batch_size is None else "[B, I]")
+        return self._advance(x[None, None])[0, 0] if self.batch_size is None else self._advance(x[None])[0]
+
+    def run(self, chunk: Tensor, resets: Tensor | None = None) -> Tensor:
+        """The top layer's outputs [T, B, H] for a chunk [T, B, I], or [T, H] for [T, I]; T may be 0.
+
+        Always steps first, whatever the layer's batch_first.
+
+        Args:
+            resets: bool [T, B] ([T]): where it is true, a sequence starts anew from a state of zeros before that step.
+        """
+        if resets is None:
+            output = self._advance_in_place(chunk, many=True)
+            if output is not None:
+                return output
+        self._check("chunk", chunk, "[T, I]" if self.batch_size is None else "[T, B, I]")
+        if resets is not None:
+            self._check_resets(resets, chunk.shape[:1])
+            resets = resets.reshape(len(chunk), self._state.shape[1])
+        if self.batch_size is None:
+            return self._advance(chunk.unsqueeze(1), resets).squeeze(1)
+        return self._advance(chunk, resets)
+
+    def _check_resets(self, resets: Tensor, steps: Sequence[int]) -> None:
+        expected = (*steps, *(() if self.batch_size is None else (self.batch_size,)))
+        if not isinstance(resets, Tensor) or resets.dtype is not torch.bool:
+            came = resets.dtype if isinstance(resets, Tensor) else type(resets).__name__
+            raise ArgumentTypeError(f"resets must be a bool tensor {list(expected)}, got {came}")
+        if tuple(resets.shape) != expected:
+            raise ArgumentError(f"resets must be {list(expected)}, got {list(resets.shape)}")
+
+    def _check(self, name: str, value: Tensor, form: str) -> None:
+        """Raises if the value is not a tensor of this form (as "[T, B, I]") that the layer can read."""
+        if not isinstance(value, Tensor):
+            raise ArgumentTypeError(f"{name} must be a tensor {form}, got {type(value).__name__}")
+        last = (self.layer.input_size,) if self.batch_size is None else (self.batch_size, self.layer.input_size)
+        if value.dim() != len(form.split(",")) or tuple(value.shape[-len(last) :]) != last:
+            sizes = [f"B = {self.batch_size}"] if "B" in form else []
+            sizes.append(f"I = {self.layer.input_size}")
+            raise ArgumentError(f"{name} must be {form} with {' and '.join(sizes)}, got {list(value.shape)}")
+        like = self._like
+        if value.dtype is not like.dtype or value.device != like.device or value.layout is not torch.strided:
+            raise ArgumentTypeError(
+                f"{name} must be {like.dtype} on {like.device} as the weights are, and dense, "
+                f"got {value.dtype} on {value.device}, {value.layout}"
+            )
+
+    def _advance_in_place(self, x: Tensor, many: bool) -> Tensor | None:
+        """Fast path: one call of the backend checks and computes; None if it cannot, or if x does not fit."""
+        if is_recorded() or torch.compiler.is_compiling():
+            _refuse_graphs()
+            return None
+        advance = self._native
+        if advance is None:
+            return None
+        if is_profiled():
+            advance = partial(named, advance)
+        return advance(x, self._state, many, self.batch_size is not None)
+
+    @torch.no_grad()
+    def _advance(self, steps: Tensor, resets: Tensor | None = None) -> Tensor:
+        compiled = torch.compiler.is_compiling()
+        if self._prepared is not None and not compiled and steps.numel():
+            modifiers = NONE
+            if resets is not None:
+                modifiers = Modifiers(resets.logical_not().to(steps.dtype)[None, ..., None])
+            if self._options.noise is not None:
+                modifiers = self._options.noise.draw(modifiers, steps, *self._state.shape)
+            call = (steps, self._state, None, modifiers)
+            run = self._prepared.run
+            output, self._state = named(run, *call) if is_profiled() else run(*call)
+            return output
+        weights = self._weights
+        if compiled and isinstance(weights, FrozenWeights):
+            weights = self.layer.stream_weights()  # its buffers, which a graph can read
+        output, self._state = compute(steps, self._state, weights, None, False, self._options, resets)
+        assert isinstance(output, Tensor)
+        return output
+
+    def _zeros(self) -> Tensor:
+        batch = 1 if self.batch_size is None else self.batch_size
+        return self._like.new_zeros((self.layer.num_layers, batch, self.layer.hidden_size))
+
+
+def _refuse_graphs() -> None:
+    """Raises where a graph is made that would lose the state; does nothing in one of torch.compile, which keeps it."""
+    if is_recorded():
+        raise ArgumentError("a stream keeps its state outside the graph and cannot be traced; trace the layer instead")
+    if torch.compiler.is_exporting():
+        raise ArgumentError(
+            "a stream keeps its state outside the graph and cannot be exported; export the layer, which takes and "
+            "returns the state (anygru.onnx.export_step does it for ONNX)"
+        )

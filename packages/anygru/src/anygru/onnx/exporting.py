@@ -1,0 +1,206 @@
+"""Writing models: torch's exporter with anygru's translations, and every GRU layer as one node of the graph."""
+
+import ast
+import contextlib
+import itertools
+import logging
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from ..errors import ArgumentError, ArgumentTypeError
+from ..functional import gru, gru_cell
+from ..layers import gru as layers
+from ..layers.frozen import Frozen
+from ..operator.frozen_weights import FrozenWeights
+from .operators import OPSET, check_activation, onnxscript_operators, translations
+
+
+def export(
+    model: nn.Module,
+    args: tuple[Any, ...],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: dict[str, Any] | tuple[Any, ...] | list[Any] | None = None,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    **options: Any,
+) -> torch.onnx.ONNXProgram:
+    """Export a model in which every GRU layer becomes one ONNX `GRU` node a layer, with the right formula.
+
+    The layers may be anygru's or torch's. A layer that takes `lengths` gets them as the node's `sequence_lens`. Parametrized
+    weights are exported as computed. The model is exported in the mode it is in; call `model.eval()` for deployment.
+
+    Args:
+        model: any module that torch.onnx.export(dynamo=True) takes.
+        args: example inputs; sizes named in `dynamic_shapes` stay open.
+        path: where to write the file; None writes nothing.
+        kwargs: example keyword inputs.
+        dynamic_shapes, input_names, output_names: as of torch.onnx.export.
+        options: further options of torch.onnx.export.
+
+    Returns:
+        torch.onnx.ONNXProgram: the exported program.
+
+    Raises:
+        ArgumentError: ONNX cannot say a layer: a callable activation, a PackedSequence.
+        ExtraMissingError: onnx or onnxscript is not installed.
+    """
+    if not isinstance(model, nn.Module):
+        raise ArgumentTypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    table = translations() | options.pop("custom_translation_table", {})
+    options = {"opset_version": OPSET, "verbose": False, **options}
+    _check_layers(model)
+    with _torch_layers_through_anygru(), _without_torchvision(), warnings.catch_warnings():
+        # Of inputs that share a dimension torch says that they do; and it uses a name of its own that it has deprecated.
+        warnings.filterwarnings("ignore", "# The axis name")
+        warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
+        program = torch.onnx.export(
+            model,
+            tuple(args),
+            kwargs=dict(kwargs or {}),
+            dynamo=True,
+            dynamic_shapes=dynamic_shapes,
+            input_names=input_names,
+            output_names=output_names,
+            custom_translation_table=table,
+            **options,
+        )
+    assert program is not None  # it is None for torch's older exporter only
+    _fold(program)
+    _name_nodes(program)
+    if path is not None:
+        program.save(os.fspath(path))
+    return program
+
+
+def export_step(
+    layer: layers.GRU | layers.FrozenGRU, path: str | os.PathLike[str] | None = None
+) -> torch.onnx.ONNXProgram:
+    """Export a stream: one step of a layer, with the state as an input and an output.
+
+    The model takes `input` [B, I] and `state` [L, B, H] and returns `output` [B, H] and `new_state` [L, B, H]; B is open. Dropout
+    is off. Feed zeros as the first state and each `new_state` as the next `state`.
+
+    Raises:
+        ArgumentError: the layer is bidirectional, so it has no single steps.
+        ArgumentTypeError: `layer` is no anygru.GRU or FrozenGRU.
+    """
+    if not isinstance(layer, layers.GRU | layers.FrozenGRU):
+        came = f"{type(layer).__module__}.{type(layer).__name__}"
+        raise ArgumentTypeError(f"layer must be an anygru.GRU or FrozenGRU, got {came}")
+    if layer.bidirectional:
+        raise ArgumentError("layer must have one direction: the reverse direction has no steps to run one at a time")
+    weights = layer.stream_weights()
+    like = weights if isinstance(weights, FrozenWeights) else weights[0]
+    input = torch.zeros(2, layer.input_size, dtype=like.dtype, device=like.device)
+    state = input.new_zeros(layer.num_layers, 2, layer.hidden_size)
+    batch = torch.export.Dim("batch")
+    was_training = layer.training
+    try:
+        return export(
+            _Step(layer).eval(),
+            (input, state),
+            path,
+            dynamic_shapes={"input": {0: batch}, "state": {1: batch}},
+            input_names=["input", "state"],
+            output_names=["output", "new_state"],
+        )
+    finally:
+        layer.train(was_training)
+
+
+class _Step(nn.Module):
+    """One step of a layer."""
+
+    def __init__(self, layer: layers.GRU | layers.FrozenGRU) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, input: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        steps = input.unsqueeze(1) if self.layer.batch_first else input.unsqueeze(0)
+        output, new_state = self.layer(steps, state)
+        return output.squeeze(1 if self.layer.batch_first else 0), new_state
+
+
+def _check_layers(model: nn.Module) -> None:
+    """Refuse before the export what a translation would not see: a callable activation is traced as plain operations."""
+    for name, module in model.named_modules():
+        if isinstance(module, layers.GRU | layers.GRUCell | Frozen):
+            try:
+                check_activation("gate_activation", module.gate_activation)
+                check_activation("activation", module.activation)
+            except ArgumentError as error:
+                raise ArgumentError(f"{name or 'the model'}: {error}") from None
+
+
+@contextlib.contextmanager
+def _without_torchvision() -> Iterator[None]:
+    """While this lasts, torch does not tell which of its translations need torchvision: no GRU does."""
+
+    def is_news(record: logging.LogRecord) -> bool:
+        return "torchvision is not installed" not in str(record.msg)
+
+    logger = logging.getLogger("torch.onnx._internal.exporter._registration")
+    logger.addFilter(is_news)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_news)
+
+
+@contextlib.contextmanager
+def _torch_layers_through_anygru() -> Iterator[None]:
+    """While this lasts, torch.nn.GRU and GRUCell compute through anygru's operator, which the exporter keeps as one node."""
+    with mock.patch.object(nn.GRU, "forward", _forward), mock.patch.object(nn.GRUCell, "forward", _cell_forward):
+        yield
+
+
+def _forward(self: nn.GRU, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    if isinstance(input, PackedSequence):
+        raise ArgumentError(
+            "ONNX's GRU takes no PackedSequence: give the layer a padded tensor, or use anygru.GRU with lengths"
+        )
+    return gru(
+        input,
+        hx,
+        [getattr(self, name) for name in self._flat_weights_names],  # as computed, where one is parametrized
+        batch_first=self.batch_first,
+        bidirectional=self.bidirectional,
+        bias=self.bias,
+        dropout=self.dropout,
+        training=self.training,
+    )
+
+
+def _cell_forward(self: nn.GRUCell, input: Tensor, hx: Tensor | None = None) -> Tensor:
+    return gru_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+
+
+def _fold(program: torch.onnx.ONNXProgram) -> None:
+    """Compute the reordering of the weights now: a file then holds W, R and B as a runtime reads them."""
+    onnxscript_operators()
+    from onnxscript import optimizer
+
+    optimizer.fold_constants(program.model, input_size_limit=1 << 40, output_size_limit=1 << 40)
+    optimizer.remove_unused_nodes(program.model)
+
+
+def _name_nodes(program: torch.onnx.ONNXProgram) -> None:
+    """Name each GRU node after the module that it comes from, layers above the first with their number."""
+    taken: set[str] = set()
+    for node in program.model.graph:
+        if node.op_type != "GRU":
+            continue
+        scopes = ast.literal_eval(node.metadata_props.get("pkg.torch.onnx.name_scopes", "[]"))
+        path = scopes[-2] if len(scopes) > 1 else ""
+        names = (path or "gru" if not number else f"{path or 'gru'}_{number}" for number in itertools.count())
+        node.name = next(name for name in names if name not in taken)
+        taken.add(node.name)

@@ -1,0 +1,86 @@
+"""Reading GRU layers out of ONNX models."""
+
+import os
+from typing import Any, overload
+
+from torch import Tensor
+
+from ..checkpoints import load_checkpoint
+from ..errors import CheckpointError
+from ..facts.decays import PerStep
+from ..facts.sequences import Batch, Lengths
+from ..functional import gru
+from ..layers.gru import GRU
+
+
+class ReverseGRU(GRU):
+    """A GRU whose only direction reads each sequence from its last step to its first: ONNX's direction="reverse"."""
+
+    def forward(
+        self,
+        input: Batch,
+        h_0: Tensor | None = None,
+        lengths: Lengths | None = None,
+        resets: PerStep | None = None,
+        decay: PerStep | None = None,
+        return_states: bool = False,
+    ) -> tuple[Any, ...]:
+        """As `GRU.forward`; h_n is the state after the first step."""
+        return gru(
+            input,
+            h_0,
+            self.flat_weights,
+            lengths=lengths,
+            batch_first=self.batch_first,
+            bias=self.bias,
+            dropout=self.dropout,
+            training=self.training,
+            reverse=True,
+            resets=resets,
+            decay=decay,
+            return_states=return_states,
+            reset=self.reset,
+            gate_activation=self.gate_activation,
+            activation=self.activation,
+            backend=self.backend,
+        )
+
+
+@overload
+def load(path: str | os.PathLike[str], node: None = None) -> dict[str, GRU]: ...
+@overload
+def load(path: str | os.PathLike[str], node: str) -> GRU: ...
+def load(path: str | os.PathLike[str], node: str | None = None) -> dict[str, GRU] | GRU:
+    """Read the GRU nodes of an ONNX model as layers, with the formula and direction that the nodes name.
+
+    Nodes that feed each other and nothing else are the layers of one `anygru.GRU`. A node with `layout=1` becomes a layer with
+    batch_first. An initial state that the model stores is not part of a layer.
+
+    Args:
+        path: the model's file.
+        node: the name of one node (the first of a stack); None: all of them.
+
+    Returns:
+        dict[str, GRU]: the layers by the names of their nodes, in the model's order; or with `node` that layer.
+
+    Raises:
+        CheckpointError: the file is damaged or hostile, a node cannot be computed (it clips, or has an activation that the
+            core does not know), or there is no node of that name.
+        ImportError: the package onnx is not installed.
+    """
+    checkpoint = load_checkpoint(path, "onnx")
+    layers = {}
+    for found in checkpoint.gru_layers:
+        layer = checkpoint.gru(found.path)
+        assert isinstance(layer, GRU)  # a node is never a cell
+        mark = checkpoint.content.marks.get(found.path, {})
+        layer.batch_first = mark.get("layout") == "1"
+        if mark.get("direction") == "reverse":
+            layer.__class__ = ReverseGRU
+        layers[found.path] = layer
+    if node is None:
+        return layers
+    if node not in layers:
+        known = ", ".join(map(repr, layers)) or "none"
+        raise CheckpointError(f"{os.fspath(path)}: no GRU node is called {node!r}; there are: {known}")
+    return layers[node]

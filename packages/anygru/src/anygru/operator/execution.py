@@ -1,0 +1,378 @@
+"""One call in its inner form: checks, the choice of a backend, and what happens between the layers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from .. import backends
+from ..backends import aten
+from ..errors import ArgumentError, ArgumentTypeError, BackendError
+from ..facts.modifiers import NONE, Modifiers
+from ..facts.problem import Options, Problem
+from ..facts.weights import Layout, Weights, count_layers
+from . import tracing, tracing_frozen
+from .frozen_weights import FrozenWeights
+
+DTYPES = frozenset((torch.float32, torch.float64, torch.bfloat16, torch.float16))
+"""The dtypes that a GRU is computed in."""
+AnyWeights: TypeAlias = Sequence[Tensor] | FrozenWeights
+"""The weights of a call."""
+_any_autocast = torch._C._is_any_autocast_enabled
+_functorch_stack = torch._C._functorch.peek_interpreter_stack
+_recorder = torch._C._get_tracing_state
+is_profiled: Callable[[], bool] = torch._C._autograd._profiler_enabled
+"""Whether torch.profiler watches."""
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+_plain_types: dict[type, bool] = {}
+
+
+class _Call(NamedTuple):
+    """The tensors of a checked call; weights as `Weights.tensors`, none of a frozen layer."""
+
+    input: Tensor
+    h_0: Tensor
+    weights: Sequence[Tensor]
+    batch_sizes: Tensor | None
+    modifiers: Modifiers
+
+
+def run(
+    input: Tensor,
+    h_0: Tensor | None,
+    weights: AnyWeights,
+    batch: int,
+    batch_sizes: Tensor | None,
+    options: Options,
+    modifiers: Modifiers = NONE,
+) -> tuple[Tensor, ...]:
+    """[T, B, I], or packed rows with batch_sizes, through checks, choice and backend; states as [T, B, L*D, H] or [N, L*D, H]."""
+    if autocast_enabled(input):
+        input, h_0, weights = _autocast(input, h_0, weights)
+        modifiers = modifiers if modifiers is NONE else modifiers.like(input)
+        # The inputs are already cast: turn autocast off so that matrix products do not cast again.
+        with torch.autocast(input.device.type, enabled=False):
+            return run(input, h_0, weights, batch, batch_sizes, options, modifiers)
+    plain = batch_sizes is None and options.noise is None
+    if plain and not options.dropout and not options.states and not torch.compiler.is_compiling():
+        found: tuple[Tensor, Tensor] | None = direct("direct", input, h_0, weights, options, modifiers)
+        if found is not None:
+            return found
+    with _NotRecorded():
+        layout, hidden_size = _check(input, weights, options)
+        if h_0 is not None:
+            _check_h_0(h_0, input, layout, hidden_size, batch)
+    if h_0 is None:
+        h_0 = input.new_zeros((layout.states, batch, hidden_size))
+    if options.noise is not None:
+        modifiers = options.noise.draw(modifiers, input, layout.states, batch, hidden_size)
+    if isinstance(weights, FrozenWeights):
+        return _run_frozen(_Call(input, h_0, (), batch_sizes, modifiers), weights, options)
+    call = _Call(input, h_0, weights, batch_sizes, modifiers)
+    if options.states or (options.dropout and layout.num_layers > 1):
+        outputs, h_n = _layer_by_layer(call, layout, options)
+        if not options.states:
+            return outputs[-1], h_n
+        states = [output.unflatten(-1, (layout.directions, -1)) for output in outputs]
+        return outputs[-1], h_n, torch.cat(states, -2)
+    return _compute(call, layout, options)
+
+
+def autocast_enabled(input: Tensor) -> bool:
+    """Whether torch casts the arguments of an operation on this tensor."""
+    if not _any_autocast():
+        return False
+    kind = input.device.type
+    return kind != "meta" and torch.is_autocast_enabled(kind)
+
+
+def sizes_of(weights: AnyWeights, options: Options) -> tuple[Layout, int]:
+    """The layout of weights, and H.
+
+    Raises:
+        ArgumentError: no layer has so many weights.
+    """
+    if isinstance(weights, FrozenWeights):
+        return weights.layout, weights.hidden_size
+    layout = count_layers(weights, options.bidirectional, options.bias, options.reverse, options.norm)
+    return layout, weights[1].shape[-1]
+
+
+def direct(
+    name: str,
+    input: Tensor,
+    h_0: Tensor | None,
+    weights: AnyWeights,
+    options: Options,
+    modifiers: Modifiers = NONE,
+) -> Any:
+    """The fast path for small calls: a backend that checks and computes in one call; None if none can.
+
+    Args:
+        name: "direct", for a dense call as `run` takes it, or "direct_cell".
+    """
+    if isinstance(weights, FrozenWeights):
+        if _needs_grad(input, h_0, modifiers.present) or _inside_transform() or is_recorded():
+            return None
+        compute = getattr(weights, name)
+        given = (input, h_0) if modifiers is NONE else (input, h_0, modifiers)
+        return named(compute, *given) if is_profiled() else compute(*given)
+    compute = backends.direct(name, options.backend)
+    if compute is None or _inside_transform() or is_recorded():
+        return None
+    if modifiers is NONE:
+        call: tuple[Any, ...] = (input, h_0, weights, options, _needs_grad(input, h_0, weights))
+    else:
+        needs_grad = _needs_grad(input, h_0, (*weights, *modifiers.present))
+        call = (input, h_0, weights, options, needs_grad, modifiers)
+    return named(compute, *call) if is_profiled() else compute(*call)
+
+
+def named(compute: Callable[..., Any], *call: Any) -> Any:
+    """The call under a name for torch.profiler, which does not see native calls."""
+    with torch.profiler.record_function("anygru::gru"):
+        return compute(*call)
+
+
+def describe(
+    input: Tensor,
+    weights: AnyWeights,
+    batch_sizes: Tensor | None,
+    options: Options,
+    modified: tuple[str, ...] = (),
+) -> Problem:
+    """The problem by which `run` would choose a backend for this input; computes nothing.
+
+    Args:
+        modified: the modifiers that the call is given; those that the options' noise makes are added.
+
+    Raises what `run` raises for such weights and input.
+    """
+    if autocast_enabled(input):
+        input, _, weights = _autocast(input, None, weights)
+    layout, hidden_size = _check(input, weights, options)
+    state = input.new_empty((1, 1, hidden_size), device="meta")
+    rounds_rows = False
+    if isinstance(weights, FrozenWeights):
+        rounds_rows, weights = weights.rounds_rows, ()
+    modified += () if options.noise is None else options.noise.names
+    problem = _problem(_Call(input, state, weights, batch_sizes, NONE), layout, options)
+    return problem._replace(modified=modified, rounds_rows=rounds_rows)
+
+
+def _check_h_0(h_0: Tensor, input: Tensor, layout: Layout, hidden_size: int, batch: int) -> None:
+    check_state(h_0, layout, hidden_size, batch)
+    if h_0.dtype is not input.dtype or h_0.device != input.device:
+        raise ArgumentTypeError(
+            f"h_0 must be {input.dtype} on {input.device} as input is, got {h_0.dtype} on {h_0.device}"
+        )
+
+
+def is_recorded() -> bool:
+    """Whether torch.jit.trace or the legacy ONNX exporter records what is computed now."""
+    return _recorder() is not None
+
+
+class _NotRecorded:
+    """Inside this context torch.jit.trace records nothing, so that comparisons of sizes cause no warnings about constants."""
+
+    def __enter__(self) -> None:
+        self.recorder = _recorder()
+        if self.recorder is not None:
+            torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
+
+    def __exit__(self, *error: object) -> None:
+        if self.recorder is not None:
+            torch._C._set_tracing_state(self.recorder)  # type: ignore[attr-defined]
+
+
+def check_state(h_0: Tensor, layout: Layout, hidden_size: int, batch: int) -> Tensor:
+    """The state itself; raises ArgumentError if it is not [L*D, B, H]."""
+    if h_0.dim() != 3 or tuple(h_0.shape) != (layout.states, batch, hidden_size):
+        raise ArgumentError(
+            f"h_0 must be [L*D, B, H] = [{layout.states}, {batch}, {hidden_size}], got {list(h_0.shape)}"
+        )
+    return h_0
+
+
+def _check(input: Tensor, weights: AnyWeights, options: Options) -> tuple[Layout, int]:
+    """The layout of the weights, and H; raises if the input has a wrong dtype, or a weight does not fit it or the others."""
+    dtype = input.dtype
+    if dtype not in DTYPES:
+        raise ArgumentTypeError(f"input must be float32, float64, bfloat16 or float16, got {dtype}")
+    if input.layout is not torch.strided:
+        raise ArgumentTypeError(f"input must be a dense tensor, got {input.layout}")
+    layout, hidden_size = sizes_of(weights, options)
+    if isinstance(weights, FrozenWeights):
+        _check_frozen(input, weights)
+    else:
+        Weights(weights, layout).check(input.shape[-1], dtype, input.device)
+    return layout, hidden_size
+
+
+def _check_frozen(input: Tensor, weights: FrozenWeights) -> None:
+    if input.dtype is not weights.dtype or input.device != weights.device:
+        raise ArgumentTypeError(
+            f"input of a frozen layer must be {weights.dtype} on {weights.device} as the layer is, "
+            f"got {input.dtype} on {input.device}"
+        )
+    if input.shape[-1] != weights.input_size:
+        raise ArgumentError(f"input must have I = {weights.input_size} features, got {list(input.shape)}")
+
+
+def _run_frozen(call: _Call, weights: FrozenWeights, options: Options) -> tuple[Tensor, Tensor]:
+    """A checked call of a frozen layer, in which `call` has no weights."""
+    modifiers = call.modifiers
+    wanted = [("input", call.input), ("h_0", call.h_0), *zip(modifiers.names, modifiers.present, strict=True)]
+    for name, tensor in wanted:
+        if (torch.is_grad_enabled() and tensor.requires_grad) or _has_tangent(tensor):
+            raise ArgumentError(
+                f"{name} requires a gradient, and a frozen layer has none: call it under torch.no_grad(), pass "
+                f"{name}.detach(), or train the layer that `thaw()` gives"
+            )
+    if options.dropout and weights.layout.num_layers > 1:
+        raise ArgumentError("dropout acts while training, and a frozen layer does not train: call its eval()")
+    if torch.compiler.is_compiling():
+        facts = (weights.layout, options.formula, options.backend)
+        return tracing_frozen.run(call.input, call.h_0, weights.stored(), call.batch_sizes, modifiers, *facts)
+    if is_recorded():
+        return _compute(call._replace(weights=weights.dequantized()), weights.layout, options)
+    problem = _problem(call, weights.layout, options)._replace(rounds_rows=weights.rounds_rows)
+    computed = (problem, call.input, call.h_0, call.batch_sizes, modifiers)
+    found: tuple[Tensor, Tensor] = named(weights.run, *computed) if is_profiled() else weights.run(*computed)
+    return found
+
+
+def _needs_grad(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor]) -> bool:
+    return torch.is_grad_enabled() and (
+        input.requires_grad
+        or (h_0 is not None and h_0.requires_grad)
+        or any(weight.requires_grad for weight in weights)
+    )
+
+
+def _has_tangent(tensor: Tensor) -> bool:
+    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
+
+
+def _inside_transform() -> bool:
+    """Whether torch.func, forward-mode AD or a dispatch mode is active: kernels cannot read tensors' memory then."""
+    return _functorch_stack() is not None or forward_ad._current_level >= 0 or _dispatch_modes() > 0
+
+
+def _layer_by_layer(call: _Call, layout: Layout, options: Options) -> tuple[list[Tensor], Tensor]:
+    """The output of each layer, and h_n; with dropout between the layers: torch's, with the same draws, or the caller's."""
+    dropout, one = options.dropout, layout._replace(num_layers=1)
+    output, outputs, final = call.input, [], []
+    for layer in range(layout.num_layers):
+        below: Tensor | tuple[Tensor, Tensor] = output
+        if layer > 0 and dropout:
+            below = dropout(layer, output) if callable(dropout) else F.dropout(output, dropout)
+        states = layout.states_of_layer(layer)
+        own = call._replace(
+            h_0=call.h_0[states],
+            weights=call.weights[layout.of_layer(layer)],
+            modifiers=call.modifiers.of_states(states),
+        )
+        if isinstance(below, Tensor):
+            output, h_n = _compute(own._replace(input=below), one, options)
+        else:
+            output, h_n = _each_direction(own, below, one, options)
+        outputs.append(output)
+        final.append(h_n)
+    return outputs, torch.cat(final)
+
+
+def _each_direction(
+    call: _Call, inputs: tuple[Tensor, Tensor], layout: Layout, options: Options
+) -> tuple[Tensor, Tensor]:
+    """One layer whose two directions read different inputs."""
+    if not isinstance(inputs, tuple) or len(inputs) != layout.directions:
+        raise ArgumentTypeError(
+            f"dropout must return a tensor, or a tuple of {layout.directions} (one for each direction), "
+            f"got {type(inputs).__name__}"
+        )
+    results = []
+    for direction, input in enumerate(inputs):
+        own = call._replace(
+            input=input,
+            h_0=call.h_0[direction, None],
+            weights=call.weights[layout.of_direction(0, direction)],
+            modifiers=call.modifiers.of_states(slice(direction, direction + 1)),
+        )
+        alone = layout._replace(bidirectional=False, reverse=layout.is_reverse(direction))
+        results.append(_compute(own, alone, options))
+    outputs, states = zip(*results, strict=True)
+    return torch.cat(outputs, -1), torch.cat(states)
+
+
+def _compute(call: _Call, layout: Layout, options: Options) -> tuple[Tensor, Tensor]:
+    if torch.compiler.is_compiling():
+        return tracing.run(*call, layout, options.formula, options.backend)
+    recorded = is_recorded()
+    with _NotRecorded():
+        problem = _problem(call, layout, options)
+    if recorded:
+        problem = problem._replace(recorded=True)
+        _refuse_to_record(problem)
+    compute = backends.choose(problem, options.backend).run
+    found: tuple[Tensor, Tensor] = named(compute, problem, *call) if is_profiled() else compute(problem, *call)
+    return found
+
+
+def _refuse_to_record(problem: Problem) -> None:
+    if problem.ragged and aten.refuse(problem) is not None:
+        raise BackendError(
+            "torch.jit.trace and the legacy ONNX exporter can record a PackedSequence for reset='after' only "
+            f"({aten.refuse(problem)}); record a dense batch, or use torch.export"
+        )
+
+
+def _problem(call: _Call, layout: Layout, options: Options) -> Problem:
+    input, h_0, weights, batch_sizes, modifiers = call
+    decay = modifiers.decay
+    return Problem(
+        input.device.type,
+        input.dtype,
+        layout,
+        options.formula,
+        batch_sizes is not None,
+        input.numel() == 0 or h_0.numel() == 0,
+        _needs_grad(input, h_0, weights) or (decay is not None and decay.requires_grad and torch.is_grad_enabled()),
+        _inside_transform() or not _all_plain(input, h_0, *weights, *modifiers.present),
+        modified=modifiers.names,
+    )
+
+
+def _all_plain(*tensors: Tensor) -> bool:
+    """Whether each tensor is storage that a kernel may read, not a subclass that intercepts torch's operators."""
+    for tensor in tensors:
+        kind = type(tensor)
+        plain = _plain_types.get(kind)
+        if plain is None:
+            plain = kind.__torch_dispatch__ is Tensor.__torch_dispatch__
+            _plain_types[kind] = plain
+        if not plain:
+            return False
+    return True
+
+
+def _autocast(input: Tensor, h_0: Tensor | None, weights: AnyWeights) -> tuple[Tensor, Tensor | None, AnyWeights]:
+    """The dtypes of torch's own GRU under autocast: on CUDA the autocast dtype, on the CPU that of the state.
+
+    A frozen layer computes in float32.
+    """
+    if isinstance(weights, FrozenWeights):
+        halves = (torch.bfloat16, torch.float16)
+        cast_h = h_0.to(weights.dtype) if h_0 is not None and h_0.dtype in halves else h_0
+        return input.to(weights.dtype) if input.dtype in halves else input, cast_h, weights
+    device = input.device.type
+    state = input if h_0 is None else h_0
+    dtype = torch.get_autocast_dtype(device) if device == "cuda" else state.dtype
+    if torch.float64 in (dtype, input.dtype, weights[0].dtype) or dtype not in DTYPES:
+        return input, h_0, weights
+    cast = [weight if weight.dtype is dtype else weight.to(dtype) for weight in weights]
+    return input.to(dtype), None if h_0 is None else h_0.to(dtype), cast

@@ -1,0 +1,90 @@
+"""The weights of a frozen layer during a call: packed once for the kernels, otherwise stored in their portable form."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import backends
+from ..facts.formula import Formula
+from ..facts.modifiers import NONE, Modifiers
+from ..facts.problem import Problem
+from ..facts.quantization import Stored, dequantize_all
+from ..facts.weights import Layout
+
+
+class FrozenWeights:
+    """Weights that never change; a call takes them instead of a list of tensors.
+
+    Threads, streams and copies share one object. If a backend packs the weights, the packed copy is the only one in memory.
+
+    Args:
+        stored: the flat weights as `quantization` stores them.
+        formula, backend: as of the layer.
+        packs: whether to pack them; else they are dequantized at each call.
+    """
+
+    def __init__(
+        self,
+        stored: Sequence[Stored],
+        layout: Layout,
+        formula: Formula,
+        backend: str | None = None,
+        packs: bool = True,
+    ) -> None:
+        first, second = stored[0].values, stored[1].values
+        self.layout, self.formula, self.backend = layout, formula, backend
+        self.input_size, self.hidden_size = first.shape[1], second.shape[1]
+        self.device, self.dtype = first.device, torch.float32
+        problem = Problem(self.device.type, self.dtype, layout, formula, False, False, False, False)
+        chosen = backends.choose(problem, backend) if packs and not first.is_meta else None
+        make: Any = getattr(chosen, "Prepared", None)
+        self.prepared: Any = make(problem, stored) if make is not None else None
+        """The packed copy, a `backends.cpu.Prepared`; None if nothing is packed."""
+        self._packed_by = chosen
+        self.rounds_rows = second.dtype is torch.int8 and self.device.type == "cpu" and backend in (None, "reference")
+        """Whether plain torch rounds rows, too, so that it gives the same numbers as the kernels."""
+        self._stored = None if self.prepared is not None else list(stored)
+
+    def stored(self) -> list[Stored]:
+        """The weights as they were given."""
+        found: list[Stored] = self.prepared.stored() if self._stored is None else self._stored
+        return found
+
+    def dequantized(self) -> list[Tensor]:
+        """The weights in float32."""
+        return dequantize_all(self.stored())
+
+    def run(
+        self, problem: Problem, input: Tensor, h_0: Tensor, batch_sizes: Tensor | None, modifiers: Modifiers
+    ) -> tuple[Tensor, Tensor]:
+        """As a backend's `run`."""
+        backend = backends.choose(problem, self.backend)
+        if self.is_packed_for(backend):
+            found: tuple[Tensor, Tensor] = self.prepared.run(input, h_0, batch_sizes, modifiers)
+            return found
+        return backend.run(problem, input, h_0, self.dequantized(), batch_sizes, modifiers)
+
+    def is_packed_for(self, backend: backends.Backend) -> bool:
+        """Whether this backend computes with the packed copy."""
+        return self.prepared is not None and backend is self._packed_by
+
+    def direct(self, input: Tensor, h_0: Tensor | None, modifiers: Modifiers = NONE) -> tuple[Tensor, Tensor] | None:
+        """A dense call [T, B, I], see `backends.cpu.direct`; None if it must take the general path."""
+        if self.prepared is None:
+            return None
+        found: tuple[Tensor, Tensor] | None = self.prepared.direct(input, h_0, modifiers)
+        return found
+
+    def direct_cell(self, input: Tensor, h: Tensor | None) -> Tensor | None:
+        """One step [B, I] or [I], see `backends.cpu.direct_cell`."""
+        found: Tensor | None = None if self.prepared is None else self.prepared.direct_cell(input, h)
+        return found
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "FrozenWeights":
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        packs = self.prepared is not None
+        return FrozenWeights, (self.stored(), self.layout, self.formula, self.backend, packs)

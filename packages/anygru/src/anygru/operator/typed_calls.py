@@ -1,0 +1,79 @@
+"""Types of calls and their results for type checkers: the output has the form of the input."""
+
+from typing import Any, Literal, Protocol, TypedDict, TypeVar, overload
+
+from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence
+
+from ..facts.decays import PerStep
+from ..facts.formula import Activation, Reset
+from ..facts.problem import Between
+from ..facts.sequences import Batch, Lengths
+
+Form = TypeVar("Form", Tensor, PackedSequence, list[Tensor], tuple[Tensor, ...])
+
+
+class SequenceCall(Protocol):
+    """A call of a layer."""
+
+    @overload
+    def __call__(
+        self,
+        input: Form,
+        h_0: Tensor | None = None,
+        lengths: Lengths | None = None,
+        resets: PerStep | None = None,
+        decay: PerStep | None = None,
+        return_states: Literal[False] = False,
+    ) -> tuple[Form, Tensor]: ...
+
+    @overload
+    def __call__(
+        self,
+        input: Form,
+        h_0: Tensor | None = None,
+        lengths: Lengths | None = None,
+        resets: PerStep | None = None,
+        decay: PerStep | None = None,
+        *,
+        return_states: Literal[True],
+    ) -> tuple[Form, Tensor, Form]: ...
+
+    @overload
+    def __call__(
+        self,
+        input: Batch,
+        h_0: Tensor | None = None,
+        lengths: Lengths | None = None,
+        resets: PerStep | None = None,
+        decay: PerStep | None = None,
+        return_states: bool = False,
+    ) -> tuple[Any, ...]: ...
+
+
+class CellCall(Protocol):
+    """A call of a cell."""
+
+    def __call__(self, input: Tensor, h: Tensor | None = None) -> Tensor: ...
+
+
+class CallOptions(TypedDict, total=False):
+    """The keyword arguments of `functional.gru`, without return_states."""
+
+    lengths: Lengths | None
+    batch_first: bool
+    bidirectional: bool
+    bias: bool
+    dropout: float | Between
+    training: bool
+    reverse: bool
+    resets: PerStep | None
+    decay: PerStep | None
+    norm: str | None
+    zoneout: float
+    recurrent_dropout: float
+    recurrent_dropout_on: str
+    reset: Reset
+    gate_activation: Activation
+    activation: Activation
+    backend: str | None

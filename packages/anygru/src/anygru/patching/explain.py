@@ -1,0 +1,121 @@
+"""`explain`: which backend computes a call, and why each other one does not."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+
+from .. import backends
+from ..errors import ArgumentError, ArgumentTypeError
+from ..facts.formula import Formula
+from ..facts.problem import Options, Problem
+from ..facts.sequences import Batch, Lengths, enter
+from ..facts.weights import KINDS
+from ..layers.frozen import Frozen
+from ..layers.gru import GRU, FrozenGRUCell, GRUCell
+from ..operator.execution import describe
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The result of `explain`; prints as a small table."""
+
+    backend: str
+    """The backend that computes the call."""
+    reasons: Mapping[str, str | None]
+    """Each backend's reason for not taking the call, or None if it can."""
+    problem: Problem
+    named: str | None = None
+    """The backend that the layer asks for by name."""
+    weights: str | None = None
+    """How the backend gets the weights of a frozen layer."""
+
+    @property
+    def _why_not_taken(self) -> str:
+        if self.named is not None:
+            return f"the layer names backend={self.named!r}"
+        return "comes later in order of speed"
+
+    def __str__(self) -> str:
+        width = max(map(len, self.reasons))
+        lines = []
+        for name, reason in self.reasons.items():
+            if name == self.backend:
+                words = "computes this call" + (f" with {self.weights}" if self.weights else "")
+            else:
+                words = f"no: {reason}" if reason else f"could, but {self._why_not_taken}"
+            lines.append(f"{name:{width}}  {words}")
+        return "\n".join(lines)
+
+
+def explain(
+    layer: nn.Module, input: Batch, lengths: Lengths | None = None, *, resets: bool = False, decay: bool = False
+) -> Explanation:
+    """Which backend runs `layer(input)`, and why each other one does not.
+
+    Args:
+        layer: a `GRU` or `GRUCell` of anygru, frozen or not, or of torch (as `accelerate` would run it).
+        input: an input of the layer; nothing is computed.
+        lengths: as for `GRU.forward`.
+        resets, decay: whether the call has these.
+
+    Raises:
+        Exception: what the call itself would raise, such as BackendError if the layer names a backend that cannot take it.
+
+    Example:
+        >>> print(anygru.explain(anygru.GRU(3, 4, activation="relu"), torch.randn(5, 2, 3)))  # doctest: +SKIP
+    """
+    if not isinstance(layer, (GRU, GRUCell, nn.GRU, nn.GRUCell, Frozen)):
+        raise ArgumentTypeError(f"layer must be a GRU or GRUCell of anygru or torch, got {type(layer).__name__}")
+    if isinstance(layer, Frozen):
+        return _explain_frozen(layer, input, lengths, resets or decay)
+    if isinstance(layer, (GRUCell, nn.GRUCell)):
+        tensors = [getattr(layer, name, None) for name in KINDS]
+        weights: Sequence[Tensor] = [tensor for tensor in tensors if tensor is not None]
+        bidirectional = False
+    else:
+        weights = layer.flat_weights if isinstance(layer, GRU) else [w for w in layer._flat_weights if w is not None]
+        bidirectional = layer.bidirectional
+    if is_lazy(weights[0]):
+        raise ArgumentError("layer has seen no input yet, so its input_size is not known")
+    options = Options(Formula(), bidirectional, bool(layer.bias), 0.0, None)
+    if isinstance(layer, (GRU, GRUCell)):
+        options = layer.options._replace(dropout=0.0)
+    name = options.backend
+    rows, batch_sizes = _rows(layer, input, lengths)
+    problem = describe(rows, weights, batch_sizes, options, ("decay",) if resets or decay else ())
+    chosen = backends.choose(problem, name)
+    return Explanation(chosen.__name__.rpartition(".")[2], backends.reasons(problem), problem, name)
+
+
+def _explain_frozen(layer: Frozen, input: Batch, lengths: Lengths | None, decayed: bool) -> Explanation:
+    weights = layer.frozen_weights
+    options = layer.options._replace(dropout=0.0)
+    rows, batch_sizes = _rows(layer, input, lengths)
+    problem = describe(rows, weights, batch_sizes, options, ("decay",) if decayed else ())
+    chosen = backends.choose(problem, layer.backend)
+    words = f"{layer.weights} weights"
+    if weights.is_packed_for(chosen):
+        words += ", packed once"
+    elif layer.weights != "float32":
+        words += ", dequantized at each call"
+    return Explanation(chosen.__name__.rpartition(".")[2], backends.reasons(problem), problem, layer.backend, words)
+
+
+def _rows(layer: nn.Module, input: Batch, lengths: Lengths | None) -> tuple[Tensor, Tensor | None]:
+    """The input in its inner form (values are not needed) and batch_sizes; raises if the layer could not read it."""
+    cell = isinstance(layer, (GRUCell, nn.GRUCell, FrozenGRUCell))
+    if cell and lengths is not None:
+        raise ArgumentError("lengths goes with a GRU, got it with a GRUCell")
+    if isinstance(input, Tensor) and not input.is_nested and lengths is None:
+        dimensions = (1, 2) if cell else (2, 3)
+        if input.dim() not in dimensions:
+            raise ArgumentError(
+                f"input must have {dimensions[0]} or {dimensions[1]} dimensions, got {list(input.shape)}"
+            )
+        return input, None
+    if cell:
+        raise ArgumentTypeError(f"input of a GRUCell must be a dense tensor, got {type(input).__name__}")
+    rows = enter(input, lengths, bool(layer.batch_first))
+    return rows.data, rows.batch_sizes

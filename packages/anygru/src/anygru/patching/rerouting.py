@@ -1,0 +1,233 @@
+"""How a call of torch.nn.GRU comes to anygru.
+
+An accelerated module carries a mark among its attributes, or the whole process is accelerated; `torch.nn.GRU.forward`
+and `GRUCell.forward` are then descriptors that look for that. torch's own `forward` stays in charge either way. It
+checks the arguments, takes packed sequences apart, permutes h_0 and fetches the weights of this moment; only the kernel
+that it calls in the end (`_VF.gru`) is exchanged, by running the same code with other globals. That is how every error
+and every odd case stays exactly torch's, in each version of torch.
+"""
+
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from types import FunctionType, ModuleType
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from .. import functional
+from ..errors import AnygruError
+from ..facts.formula import Formula
+from ..facts.problem import Options
+from . import compiling
+
+_MARK = "_anygru_accelerated"
+_lock = threading.RLock()
+_everywhere: set[object] = set()
+"""The owners that have accelerated the whole process and not ended it."""
+
+
+def mark(module: nn.Module) -> None:
+    """Let a torch.nn.GRU or GRUCell compute through anygru.
+
+    Raises:
+        AnygruError: another library has replaced torch's forward, so there is no kernel call to exchange.
+    """
+    module.__dict__[_MARK] = Mark()
+
+
+def unmark(module: nn.Module) -> bool:
+    """Let it compute through torch again. Returns whether it carried a mark."""
+    found = module.__dict__.pop(_MARK, None) is not None
+    _uninstall_if_unused()
+    return found
+
+
+def is_marked(module: nn.Module) -> bool:
+    return _MARK in module.__dict__
+
+
+def start_everywhere(owner: object) -> None:
+    """Let every torch.nn.GRU and GRUCell of the process compute through anygru until each owner has ended it."""
+    with _lock:
+        _install()
+        _everywhere.add(owner)
+
+
+def end_everywhere(owner: object | None = None) -> None:
+    """Undo `start_everywhere` for this owner, or for all owners if None."""
+    with _lock:
+        if owner is None:
+            _everywhere.clear()
+        _everywhere.discard(owner)
+        _uninstall_if_unused()
+
+
+def is_everywhere() -> bool:
+    return bool(_everywhere)
+
+
+class Mark:
+    """Marks a module as accelerated. Each copy and pickle of the module has its own mark, which works as soon as it is loaded."""
+
+    alive: "weakref.WeakSet[Mark]" = weakref.WeakSet()
+
+    def __init__(self) -> None:
+        with _lock:
+            _install()
+            self.alive.add(self)
+
+    def __reduce__(self) -> "tuple[type[Mark], tuple[()]]":
+        return Mark, ()
+
+
+class _Route:
+    """A descriptor that replaces `forward` of a torch class. It returns torch's method, or the accelerated one, for each module.
+
+    Both methods have torch's own code, so tools that inspect a module (torch.jit.script, inspect, dynamo) see what they expect.
+    """
+
+    def __init__(self, owner: type[nn.Module]) -> None:
+        self.original: FunctionType = owner.__dict__["forward"]
+        self.accelerated = _with_kernels(self.original)
+
+        @functools.wraps(self.original)
+        def forward(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            return self.__get__(module)(*args, **kwargs)
+
+        self.from_class = forward
+
+    def __get__(self, module: nn.Module | None, owner: type | None = None) -> Callable[..., Any]:
+        if module is None:
+            return self.from_class
+        chosen = self.accelerated if _is_accelerated(module) else self.original
+        return chosen.__get__(module, owner)
+
+
+def _is_accelerated(module: nn.Module) -> bool:
+    return bool(_everywhere) or _MARK in module.__dict__
+
+
+def _with_kernels(forward: Any) -> FunctionType:
+    """The same code, in which the name `_VF` means anygru."""
+    if not isinstance(forward, FunctionType) or "_VF" not in forward.__code__.co_names:
+        raise AnygruError(
+            f"accelerate: torch.nn.GRU.forward was already patched by {forward!r}, which calls no kernel that anygru could"
+            " take over; call anygru.accelerate() before patching it"
+        )
+    names = {**forward.__globals__, "_VF": _kernels}
+    copy = FunctionType(forward.__code__, names, forward.__name__, forward.__defaults__, forward.__closure__)
+    functools.update_wrapper(copy, forward)
+    del vars(copy)["__wrapped__"]
+    return copy
+
+
+def _install() -> None:
+    with _lock:
+        found = [owner.__dict__["forward"] for owner in (nn.GRU, nn.GRUCell)]
+        if any(isinstance(forward, _Route) for forward in found):
+            return
+        routes = {owner: _Route(owner) for owner in (nn.GRU, nn.GRUCell)}
+        for owner, route in routes.items():
+            owner.forward = route  # type: ignore[assignment,method-assign]
+        # A scripted module keeps to torch's kernel: the compiler takes our functions for the operators of that name.
+        torch.jit._builtins._register_builtin(_gru, "aten::gru")
+        torch.jit._builtins._register_builtin(_gru_cell, "aten::gru_cell")
+        for function in (_gru, _gru_cell, _Route.__get__):
+            _keep_from_compiler(function)
+        compiling.install(_is_accelerated)
+
+
+def _keep_from_compiler(function: Callable[..., Any]) -> None:
+    """Called between two compiled graphs, the function is run and not compiled for itself, as torch's kernel, in C, is not.
+
+    Where the compiler is told to trace through recurrent layers (allow_rnn), it still does.
+    """
+    frames = torch._C._dynamo.eval_frame
+    if hasattr(frames, "set_code_exec_strategy"):
+        skip = frames._FrameAction.SKIP
+        frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(skip, skip))
+
+
+def _uninstall_if_unused() -> None:
+    with _lock:
+        if _everywhere or Mark.alive:
+            return
+        for owner in (nn.GRU, nn.GRUCell):
+            route = owner.__dict__["forward"]
+            if isinstance(route, _Route):
+                owner.forward = route.original  # type: ignore[method-assign]
+        compiling.uninstall()
+
+
+def _gru(*call: Any) -> tuple[Tensor, Tensor]:
+    """`torch._VF.gru` in both its forms: (input, h_0, weights, ...) and, packed, (rows, batch_sizes, h_0, ...)."""
+    packed = isinstance(call[2], Tensor)
+    if packed:
+        rows, batch_sizes, h_0, weights, bias, _, dropout, training, bidirectional = call
+        input, batch_first = rows, False
+    else:
+        input, h_0, weights, bias, _, dropout, training, bidirectional, batch_first = call
+    if not _ours(input, h_0, weights):
+        return torch._VF.gru(*call)
+    output, h_n = functional.gru(
+        PackedSequence(rows, batch_sizes) if packed else input,
+        h_0,
+        weights,
+        batch_first=batch_first,
+        bidirectional=bidirectional,
+        bias=bias,
+        dropout=dropout,
+        training=training,
+    )
+    return cast(Tensor, output.data if packed else output), h_n
+
+
+def _gru_cell(
+    input: Tensor, h: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> Tensor:
+    """`torch._VF.gru_cell`."""
+    weights = (w_ih, w_hh) if b_ih is None or b_hh is None else (w_ih, w_hh, b_ih, b_hh)
+    both = (b_ih is None) == (b_hh is None)
+    if both:
+        # The fast path checks what it takes; the checks below would be a third of a small step.
+        found = functional.direct_cell(input, h, weights, _CELL_OPTIONS[b_ih is not None])
+        if found is not None:
+            return found
+    fits = h.dim() == 2 and input.shape[-1] == w_ih.shape[-1] and h.shape == (input.shape[0], w_hh.shape[-1])
+    if not fits or not both or not _ours(input, h, weights):
+        return torch._VF.gru_cell(input, h, w_ih, w_hh, b_ih, b_hh)
+    return functional.gru_cell(input, h, w_ih, w_hh, b_ih, b_hh)
+
+
+_CELL_OPTIONS = tuple(Options(Formula(), False, bias, 0.0, None) for bias in (False, True))
+
+_kernels = ModuleType("anygru.accelerate._kernels")
+_kernels.__dict__.update(gru=_gru, gru_cell=_gru_cell, __getattr__=functools.partial(getattr, torch._VF))
+
+_PLAIN = (Tensor, nn.Parameter)
+_FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+
+
+def _ours(input: Tensor, h_0: Tensor, weights: Sequence[Tensor | None]) -> bool:
+    """Whether anygru computes this call. Wrong arguments, and calls that torch must see, go to torch.
+
+    These are: tensors that differ in dtype, device or class; an empty batch or sequence; autocast, which chooses dtypes inside
+    torch's kernel; tracing and exporting, whose results must not need anygru; FakeTensor, FLOP counters and other dispatch
+    modes.
+    """
+    if torch.compiler.is_compiling():
+        if torch.compiler.is_exporting():
+            return False
+    elif torch._C._get_tracing_state() or torch._C._len_torch_dispatch_stack():
+        return False
+    dtype, device = input.dtype, input.device
+    if dtype not in _FLOATS or device.type not in ("cpu", "cuda") or 0 in input.shape or 0 in h_0.shape:
+        return False
+    for tensor in (input, h_0, *weights):
+        if tensor is None or type(tensor) not in _PLAIN or tensor.dtype is not dtype or tensor.device != device:
+            return False
+    return not torch.is_autocast_enabled(device.type)

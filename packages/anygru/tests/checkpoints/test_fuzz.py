@@ -1,0 +1,72 @@
+"""Random damage and random bytes: anything but a checkpoint or a CheckpointError is a bug.
+
+A bounded run is part of the other tests; `pytest -m slow .../test_fuzz.py` tries 3,000 mutations of each
+format, and `make fuzz MINUTES=10` goes on for that long, with atheris where it can be imported, guided by coverage. Each
+file is read by a process of its own with limits on memory and time, so that a crash or a hang is a finding, too. What is
+found is left in the folder `fuzz-findings`, and goes into FINDS when it is mended, which is tried at every run.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+from fuzzing import SEEDS, Fuzzer, attempt, read
+
+#: Files that once gave something else than a CheckpointError.
+FINDS: dict[str, tuple[str, bytes]] = {
+    "an empty array with an axis beyond NumPy's bounds": (
+        "mxnet",
+        struct.pack("<QQQ", 0x112, 0, 1)
+        + struct.pack("<Iiiqqiii", 0xF993FAC9, 0, 2, 0, 1 << 62 >> 1, 1, 0, 0)
+        + struct.pack("<Q", 0),
+    ),
+}
+
+_FORMATS = sorted(SEEDS)
+
+
+@pytest.mark.parametrize("name", FINDS)
+def test_old_find(name: str, tmp_path: Path) -> None:
+    format, data = FINDS[name]
+    assert attempt(format, tmp_path, data) is None
+
+
+def fuzz(format: str, folder: Path, mutations: int) -> None:
+    found = Fuzzer(format, folder, seed=mutations).run(mutations)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs fork and limits on memory")
+@pytest.mark.parametrize("format", _FORMATS)
+def test_a_little_damage(format: str, tmp_path: Path) -> None:
+    fuzz(format, tmp_path, int(os.environ.get("ANYGRU_FUZZ_MUTATIONS", "150")))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs fork and limits on memory")
+@pytest.mark.parametrize("format", _FORMATS)
+def test_a_lot_of_damage(format: str, tmp_path: Path) -> None:
+    fuzz(format, tmp_path, 3000)
+
+
+def test_a_bug_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from anygru.checkpoints.formats import mxnet
+
+    def read(path: object, budget: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(mxnet, "read", read)
+    found = Fuzzer("mxnet", tmp_path, seed=0).run(3)
+    assert len(found) == 3
+    assert "KeyError" in found[0]
+    assert len(list(tmp_path.glob("mxnet-*.bin"))) == 3
+
+
+@pytest.mark.parametrize("format", _FORMATS)
+def test_the_files_to_be_damaged_are_good(format: str, tmp_path: Path) -> None:
+    for data in SEEDS[format](tmp_path):
+        read(format, tmp_path / f"good-{format}", data)

@@ -1,0 +1,159 @@
+"""The parser: commands, help, and errors of one line."""
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import anygru.cli
+from anygru.cli import COMMANDS, LAB, Failure, UsageError, main
+
+
+def test_help_names_every_command(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--help"])
+    assert end.value.code == 0
+    text = capsys.readouterr().out
+    for name, help_line in COMMANDS.items():
+        assert name in text
+        assert help_line in " ".join(text.split())
+
+
+def test_without_arguments_there_is_help(anygru):
+    result = anygru()
+    assert result.status == 0
+    assert "commands:" in result.out
+
+
+def test_help_is_a_word_too(capsys):
+    assert main(["help"]) == 0
+    assert "commands:" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["help", "inspect"])
+    assert capsys.readouterr().out.startswith("usage: anygru inspect")
+    with pytest.raises(SystemExit):
+        main(["-V"])
+    assert capsys.readouterr().out == f"anygru {anygru.__version__}\n"
+
+
+def test_version(capsys):
+    import anygru
+
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"anygru {anygru.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["nonsense"], "anygru: error: unknown command 'nonsense'; the commands are train, forecast, sample"),
+        (["--nonsense"], "anygru: error: unrecognized arguments: --nonsense"),
+        (["inspect", "x", "--nonsense"], "anygru inspect: error: unrecognized arguments: --nonsense"),
+        (["launch", "--timeout", "many"], "anygru launch: error: argument --timeout: invalid float value: 'many'"),
+        (["inspect", "x", "--plo", "8"], "anygru inspect: error: unrecognized arguments: --plo"),
+        (["inspect"], "anygru inspect: error: the following arguments are required: FILE"),
+    ],
+)
+def test_a_wrong_call_gets_one_line_and_status_2(anygru, arguments, line):
+    result = anygru(*arguments)
+    assert result.status == 2
+    assert result.error.startswith(line)
+    assert result.error.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in LAB])
+def test_every_command_has_its_file_and_help(name, capsys):
+    if importlib.util.find_spec(f"anygru.cli.{name}") is None:
+        pytest.fail(f"cli/{name}.py is missing")
+    with pytest.raises(SystemExit) as end:
+        main([name, "--help"])
+    assert end.value.code == 0
+    assert f"anygru {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", LAB)
+def test_a_command_that_is_not_installed_says_what_brings_it(name, anygru, monkeypatch):
+    monkeypatch.setattr("anygru.cli._installed", dict)
+    result = anygru(name)
+    assert result.status == 2
+    assert result.error == f"anygru {name}: error: the command `{name}` comes with: pip install 'anygru[lab]'\n"
+
+
+def test_a_command_of_another_package_is_found(monkeypatch, tmp_path, capsys):
+    (tmp_path / "hello_command.py").write_text(
+        "def add_arguments(parser): parser.add_argument('name')\ndef main(args): print('hello', args.name); return 0\n"
+    )
+    about = tmp_path / "hello-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: hello\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[anygru.commands]\nhello = hello_command\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["hello", "you"]) == 0
+    assert capsys.readouterr().out == "hello you\n"
+
+
+class FakeCommand:
+    """What it does is raise."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def add_arguments(self, parser):
+        pass
+
+    def main(self, args):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (UsageError("a\n\x1b[31m\u202eb"), 2, "anygru convert: error: a\\n\\x1b[31m\\u202eb\n"),
+        (Failure("died"), 1, "anygru convert: error: died\n"),
+        (OSError(28, "No space left on device"), 1, "anygru convert: error: No space left on device\n"),
+        (OSError(30, "Read-only file system", "a\n"), 1, "anygru convert: error: 'a\\n': Read-only file system\n"),
+        (KeyboardInterrupt(), 130, "anygru convert: interrupted\n"),
+    ],
+)
+def test_errors_become_a_line_and_a_status(anygru, monkeypatch, error, status, line):
+    import anygru.cli as cli
+
+    monkeypatch.setattr(cli, "_load", lambda name: FakeCommand(error))
+    assert anygru_result(anygru("convert")) == (status, line)
+
+
+def anygru_result(result):
+    return result.status, result.error
+
+
+def _allocate_too_much():
+    try:
+        torch.empty(1 << 60)
+    except RuntimeError as error:
+        return error
+
+
+@pytest.mark.parametrize("error", [MemoryError("Unable to allocate 7 GiB"), _allocate_too_much()], ids=type)
+def test_too_little_memory_is_one_line(anygru, monkeypatch, error):
+    import anygru.cli as cli
+
+    monkeypatch.setattr(cli, "_load", lambda name: FakeCommand(error))
+    status, line = anygru_result(anygru("convert"))
+    assert status == 1
+    assert line.startswith("anygru convert: error: not enough memory: ")
+    assert line.count("\n") == 1
+
+
+def test_an_unknown_error_keeps_its_traceback(monkeypatch):
+    monkeypatch.setattr(anygru.cli, "_load", lambda name: FakeCommand(ZeroDivisionError()))
+    with pytest.raises(ZeroDivisionError):
+        main(["convert"])
+
+
+def test_importing_the_parser_imports_no_command():
+    program = "import sys, anygru.cli; print([name for name in sys.modules if name.startswith('anygru.cli.')])"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"

@@ -1,0 +1,83 @@
+"""What the dialects share, against torch's own."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from anygru.dialects.kit import schedules
+from anygru.dialects.kit.fans import fans
+from anygru.dialects.kit.graph import is_release
+from anygru.dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, single
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (4, 2, 7), (6, 4, 3, 2)])
+def test_fans_are_torchs(shape: tuple[int, ...]) -> None:
+    assert fans(shape) == torch.nn.init._calculate_fan_in_and_fan_out(torch.empty(shape))
+
+
+def test_types_have_the_same_bits_in_numpy_and_torch() -> None:
+    for dtype, numpy_dtype in NUMPY_OF_TORCH.items():
+        assert torch.from_numpy(np.zeros(1, numpy_dtype)).dtype == dtype
+        assert TORCH_OF_NUMPY[numpy_dtype] == dtype
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, -1e-30, 3e38, 1e39, -1e39, math.inf])
+def test_single_rounds_as_torch_does(value: float) -> None:
+    assert single(value) == torch.tensor(value, dtype=torch.float64).to(torch.float32).item()
+
+
+def test_single_keeps_what_is_no_number() -> None:
+    assert math.isnan(single(math.nan))
+
+
+def test_schedules_begin_end_and_pass_where_torchs_do() -> None:
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=0.7)
+    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 8, eta_min=0.1)
+    for step in range(9):
+        assert schedules.cosine(0.7, 0.1, step, 8) == pytest.approx(cosine.get_last_lr()[0], rel=1e-12)
+        assert schedules.polynomial(0.7, 0.1, step, 8, 2) == pytest.approx(0.1 + 0.6 * (1 - step / 8) ** 2, rel=1e-12)
+        optimizer.step()
+        cosine.step()
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, value):
+        ctx.save_for_backward(value)
+        return value * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (value,) = ctx.saved_tensors
+        return gradient * 2 * torch.ones_like(value)
+
+
+def error_of(loss) -> RuntimeError:
+    with pytest.raises(RuntimeError) as caught:
+        loss.backward()
+    return caught.value
+
+
+@pytest.mark.parametrize("function", [torch.exp, lambda x: x * x, lambda x: x @ x, Doubled.apply])
+def test_the_error_of_a_graph_that_serves_once_is_known(function) -> None:
+    loss = function(torch.ones(3, requires_grad=True)).sum()
+    loss.backward()
+    assert is_release(error_of(loss))
+
+
+class Failing(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, value):
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        raise RuntimeError("something else")
+
+
+def test_an_error_in_the_middle_of_backward_is_another_one() -> None:
+    """The steps before the failing one are released by then."""
+    loss = Failing.apply(torch.ones(3, requires_grad=True)).exp().sum()
+    assert not is_release(error_of(loss))

@@ -1,0 +1,68 @@
+"""How weights are stored in float32, bfloat16 and int8."""
+
+import numpy as np
+import pytest
+import torch
+
+from anygru.errors import ArgumentError
+from anygru.facts.quantization import DTYPES, dequantize, quantize
+
+
+def test_float32_stays_and_bfloat16_is_rounded_to_nearest_even() -> None:
+    weight = torch.tensor([[1.0, 1.0 + 2**-8, 1.0 + 3 * 2**-8, -3.14159]])
+    assert dequantize(quantize(weight, "float32")).data_ptr() == weight.data_ptr()
+    stored = quantize(weight, "bfloat16")
+    assert stored.values.dtype is torch.bfloat16
+    assert stored.scale is None
+    assert dequantize(stored).tolist() == [[1.0, 1.0, 1.0 + 2**-6, -3.140625]]
+
+
+def test_int8_has_a_symmetric_scale_for_each_row() -> None:
+    weight = np.random.default_rng(0).normal(size=(12, 33)).astype(np.float32) * np.logspace(-6, 6, 12)[:, None]
+    weight = weight.astype(np.float32)
+    values, scale = quantize(torch.from_numpy(weight), "int8")
+    assert scale is not None
+    assert values.dtype is torch.int8
+    assert scale.dtype is torch.float32
+    assert np.allclose(scale.numpy(), np.abs(weight).max(1) / 127, rtol=1e-6)
+    assert values.abs().amax(1).tolist() == [127] * 12
+    error = np.abs(dequantize(quantize(torch.from_numpy(weight), "int8")).numpy().astype(np.float64) - weight)
+    assert (error <= 1.5 * scale.numpy()[:, None]).all()
+    assert (error <= 0.5001 * scale.numpy()[:, None]).mean() > 0.8, "most are the nearest"
+
+
+def test_more_than_1024_columns_are_rounded_in_parts() -> None:
+    """Their second moments would take 80 GB for 100,000 inputs."""
+    weight = torch.randn(6, 1030)
+    weight[:, ::1025] = 5.0  # in both parts, so that their scales are that of the whole
+    whole, first, last = (quantize(part, "int8").values for part in (weight, weight[:, :1024], weight[:, 1024:]))
+    assert torch.equal(whole, torch.cat([first, last], 1))
+
+
+@pytest.mark.parametrize("weights", DTYPES)
+def test_biases_stay_float32(weights: str) -> None:
+    bias = torch.randn(6)
+    stored = quantize(bias, weights)
+    assert torch.equal(stored.values, bias)
+    assert stored.scale is None
+
+
+def test_rows_of_zeros_and_of_the_smallest_numbers_have_positive_scales() -> None:
+    values, scale = quantize(torch.tensor([[0.0, 0.0], [1e-44, 0.0], [3e38, -1.0]]), "int8")
+    assert scale is not None
+    assert bool((scale > 0).all())
+    assert bool(torch.isfinite(scale).all())
+    assert values[0].tolist() == [0, 0]
+    assert quantize(torch.empty(6, 0), "int8").values.shape == (6, 0)
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf")])
+def test_int8_refuses_weights_that_are_not_finite(wrong: float) -> None:
+    with pytest.raises(ArgumentError, match="finite"):
+        quantize(torch.tensor([[1.0, wrong]]), "int8")
+
+
+@pytest.mark.parametrize("name", ["int4", "", None, torch.int8])
+def test_other_formats_are_named_in_the_error(name: object) -> None:
+    with pytest.raises(ArgumentError, match="float32, bfloat16, int8"):
+        quantize(torch.ones(3, 1), name)  # type: ignore[arg-type]
