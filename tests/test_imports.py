@@ -1,6 +1,7 @@
 """`import anygru` loads nothing, its layers load torch and NumPy and nothing else; imports point down only, and in no circle."""
 
 import ast
+import importlib
 import importlib.metadata
 import subprocess
 import sys
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import anygru
-from anygru.dialects.suite import imports, module_name
+import anygru.extend
+from anygru.dialects.suite import imports, is_module, module_name
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "packages/anygru/src/anygru"
@@ -41,10 +43,34 @@ def test_the_layers_load_torch_and_numpy_only() -> None:
     ]
 
 
+def stub(name: str) -> dict[str, str]:
+    """What a stub imports: name -> "module:name", or "module" for a module."""
+    found = {}
+    for node in ast.parse((SOURCE / f"{name}.pyi").read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                parts = [*filter(None, (node.module or "").split(".")), alias.name]
+                inside = is_module(SOURCE, parts)
+                home = ".".join(parts) if inside else f"{'.'.join(parts[:-1])}:{alias.name}"
+                found[alias.asname or alias.name] = home
+    return found
+
+
+@pytest.mark.parametrize("name", ["__init__", "extend"])
+def test_the_stubs_have_the_lazy_names(name: str) -> None:
+    module = {"__init__": anygru, "extend": anygru.extend}[name]
+    lazy = dict(module._HOME) | getattr(module, "_MODULES", {})
+    assert set(stub(name)) == set(lazy)
+    for lazy_name, home in stub(name).items():
+        path, _, inside = home.partition(":")
+        value = importlib.import_module(f"anygru.{path}")
+        assert (getattr(value, inside) if inside else value) is getattr(module, lazy_name)
+
+
 def test_every_public_name_is_there() -> None:
     for name in anygru.__all__:
         assert getattr(anygru, name) is not None
-        assert name in dir(anygru)
+    assert set(dir(anygru)) == {*anygru.__all__, "dialects", "onnx", "parallel"}
     assert not set(anygru._HOME) & {path.stem for path in SOURCE.iterdir()}, "a module would hide a function"
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         anygru.nothing  # noqa: B018

@@ -1,44 +1,13 @@
 """anygru: one GRU for PyTorch that is fast on CPUs, takes ragged batches, and runs code of other frameworks (dialects).
 
 Every public name is imported when it is first used, so that `anygru --help` or `anygru inspect` need not wait for torch. A module
-must not have the name of a public function: importing the one would hide the other.
+must not have the name of a public function: importing the one would hide the other. Type checkers and editors read
+`__init__.pyi`, which has the same names without `__getattr__`, so that they flag a misspelt name.
 """
 
 import importlib
 import os
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from . import backends as backends
-    from . import checkpoints as checkpoints
-    from . import dialects as dialects
-    from . import errors as errors
-    from . import functional as functional
-    from . import layers as layers
-    from . import onnx as onnx
-    from . import parallel as parallel
-    from .checkpoints import load_checkpoint as load_checkpoint
-    from .checkpoints import save_checkpoint as save_checkpoint
-    from .dialects import from_dialect as from_dialect
-    from .errors import AnygruError as AnygruError
-    from .errors import ArgumentError as ArgumentError
-    from .errors import ArgumentTypeError as ArgumentTypeError
-    from .errors import BackendError as BackendError
-    from .errors import CheckpointError as CheckpointError
-    from .facts import formula as formula
-    from .facts import gates as gates
-    from .facts import quantization as quantization
-    from .facts import weights as weights
-    from .layers.gru import GRU as GRU
-    from .layers.gru import FrozenGRU as FrozenGRU
-    from .layers.gru import FrozenGRUCell as FrozenGRUCell
-    from .layers.gru import GRUCell as GRUCell
-    from .layers.stream import Stream as Stream
-    from .patching.accelerate import accelerate as accelerate
-    from .patching.accelerate import restore as restore
-    from .patching.explain import Explanation as Explanation
-    from .patching.explain import explain as explain
-    from .patching.freeze import freeze as freeze
+from typing import Any
 
 __version__ = "0.1.0"
 
@@ -83,4 +52,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME, *_MODULES})
+    return sorted({*__all__, "dialects", "onnx", "parallel"})

@@ -4,7 +4,7 @@ Rows are moved, stacked and negated by `anygru.gates`; all of it is exact.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -18,7 +18,7 @@ from .stored import Stored
 if TYPE_CHECKING:
     from ..layers.gru import GRU, FrozenGRU, FrozenGRUCell, GRUCell
 
-    AnyLayer = GRU | GRUCell | FrozenGRU | FrozenGRUCell
+    AnyLayer: TypeAlias = GRU | GRUCell | FrozenGRU | FrozenGRUCell
 
 Core = dict[str, Tensor]
 """One layer and direction's core weights by part; both biases or none."""

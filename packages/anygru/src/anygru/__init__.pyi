@@ -1,0 +1,34 @@
+# What type checkers and editors see of the lazy names of `__init__.py`; a test compares the two.
+from . import backends as backends
+from . import checkpoints as checkpoints
+from . import dialects as dialects
+from . import errors as errors
+from . import functional as functional
+from . import layers as layers
+from . import onnx as onnx
+from . import parallel as parallel
+from .checkpoints import load_checkpoint as load_checkpoint
+from .checkpoints import save_checkpoint as save_checkpoint
+from .dialects import from_dialect as from_dialect
+from .errors import AnygruError as AnygruError
+from .errors import ArgumentError as ArgumentError
+from .errors import ArgumentTypeError as ArgumentTypeError
+from .errors import BackendError as BackendError
+from .errors import CheckpointError as CheckpointError
+from .facts import formula as formula
+from .facts import gates as gates
+from .facts import quantization as quantization
+from .facts import weights as weights
+from .layers.gru import GRU as GRU
+from .layers.gru import FrozenGRU as FrozenGRU
+from .layers.gru import FrozenGRUCell as FrozenGRUCell
+from .layers.gru import GRUCell as GRUCell
+from .layers.stream import Stream as Stream
+from .patching.accelerate import accelerate as accelerate
+from .patching.accelerate import restore as restore
+from .patching.explain import Explanation as Explanation
+from .patching.explain import explain as explain
+from .patching.freeze import freeze as freeze
+
+__version__: str
+__all__: list[str]

@@ -1,0 +1,76 @@
+# What type checkers see of the lazy names of `extend.py`; a test compares the two.
+from . import _native as native
+from .checkpoints.formats import chainer as chainer_files
+from .checkpoints.formats import hdf5 as hdf5_files
+from .checkpoints.formats import mxnet as mxnet_files
+from .checkpoints.formats import oneflow as oneflow_files
+from .checkpoints.formats import paddle as paddle_files
+from .checkpoints.reading.budget import PER_OBJECT, Budget
+from .checkpoints.reading.json_text import parse_json
+from .checkpoints.reading.pickle_tree import Pending
+from .checkpoints.reading.source import Bytes, open_bytes, open_regular, shown
+from .checkpoints.reading.unpickle import RestrictedUnpickler
+from .checkpoints.writing.atomic import open_for_replace
+from .checkpoints.writing.convert import convert
+from .checkpoints.writing.pickling import Call, Global, dump
+from .cli import Failure, UsageError, existing
+from .cli.terminal import STANDARD_INPUT, console, count, names_of_any_script
+from .dialects.kit import schedules
+from .dialects.kit.fans import fans
+from .dialects.kit.graph import is_release
+from .dialects.kit.numbers import NUMPY_OF_TORCH, TORCH_OF_NUMPY, single
+from .dialects.names import names
+from .dialects.stand_ins import cover, not_covered, refuser
+from .facts import gates
+from .facts.weights import Weights
+from .onnx.operators import onnxscript_operators
+from .parallel import global_tensor, peers
+from .parallel.data_parallel import distribute
+from .parallel.spawn import Workers
+
+__all__ = [
+    "Budget",
+    "Bytes",
+    "Call",
+    "Failure",
+    "Global",
+    "NUMPY_OF_TORCH",
+    "PER_OBJECT",
+    "Pending",
+    "RestrictedUnpickler",
+    "STANDARD_INPUT",
+    "TORCH_OF_NUMPY",
+    "UsageError",
+    "Weights",
+    "Workers",
+    "chainer_files",
+    "console",
+    "convert",
+    "count",
+    "cover",
+    "distribute",
+    "dump",
+    "existing",
+    "fans",
+    "gates",
+    "global_tensor",
+    "hdf5_files",
+    "is_release",
+    "mxnet_files",
+    "names",
+    "names_of_any_script",
+    "native",
+    "not_covered",
+    "oneflow_files",
+    "onnxscript_operators",
+    "open_bytes",
+    "open_for_replace",
+    "open_regular",
+    "paddle_files",
+    "parse_json",
+    "peers",
+    "refuser",
+    "schedules",
+    "shown",
+    "single",
+]
