@@ -8,6 +8,6 @@ PICTURES = Path(__file__).resolve().parent.parent / "benchmarks" / "pictures.py"
 
 def test_pictures_are_those_of_the_results() -> None:
     found = runpy.run_path(str(PICTURES))["pictures"]()
-    assert len(found) == 12
+    assert len(found) == 13
     for path, picture in found.items():
         assert path.read_text() == picture, f"python benchmarks/pictures.py draws {path.name} anew"

@@ -34,6 +34,7 @@ STARTERS = ("anygru run", "anygru launch")
 TRAIN = "from pathlib import Path; Path('train.py').write_text('import sys; print(sys.argv)')"
 PREPARED = {
     "anygru-paddle": TRAIN,
+    "README.md": "import torch, anygru; anygru.save_checkpoint(torch.nn.GRU(4, 3), 'gru.params', format='mxnet')",
     "anygru-mxnet": TRAIN,
     "parallel.md": TRAIN,
     "run.md": TRAIN + "; Path('package').mkdir(); Path('package/train.py').write_text('print(1)')",

@@ -1,0 +1,161 @@
+"""Draws the house: the folders of the core as rooms, imports as arrows. python docs/house.py writes the picture and prints
+the counts.
+
+A room is a folder or a file right in the package, an arrow from A to B an import of B in A (inside functions too; imports for
+types alone are left out). A room is drawn above all that it imports. Arrows that follow from others are not drawn.
+"""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from anygru.dialects.suite import imports
+
+ROOT = Path(__file__).resolve().parents[1]
+CORE = ROOT / "packages/anygru/src/anygru"
+PICTURE = ROOT / "docs/images/house.svg"
+GROUND = "errors"
+"""Most rooms import it; its arrows are counted and not drawn."""
+WIDTH, BOX, HIGH, STEP = 720, 104, 30, 72
+
+
+def arrows(package: Path = CORE) -> set[tuple[str, str]]:
+    """The pairs of rooms (importing, imported)."""
+    found = set()
+    for path in package.rglob("*.py"):
+        own = path.relative_to(package).parts[0].removesuffix(".py")
+        for name in imports(path, package):
+            other = name.partition(".")[0]
+            if other not in ("", own):
+                found.add((own, other))
+    return found
+
+
+def rooms(package: Path = CORE) -> set[str]:
+    """Folders and files right in the package; the native module and the entry of `python -m` are no rooms."""
+    folders = {path.parent.name for path in package.glob("*/*.py")}
+    return folders | {path.stem for path in package.glob("*.py")} - {"__main__"}
+
+
+def functions(package: Path) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    for path in sorted(package.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield path.relative_to(package).as_posix(), node
+
+
+def arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """How many arguments a caller can give by name or place; `self` and `cls` are left out."""
+    given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return sum(argument.arg not in ("self", "cls") for argument in given)
+
+
+def with_many_arguments(package: Path = CORE, most: int = 8) -> list[str]:
+    return [f"{file}:{each.name}" for file, each in functions(package) if arguments(each) > most]
+
+
+COMPUTING = ("backends", "errors.py", "facts", "functional.py", "layers", "operator", "patching")
+
+
+def classes(package: Path = CORE, within: tuple[str, ...] = ()) -> list[str]:
+    """The classes of a package, or of some of its rooms without the parts for GPUs and Keras."""
+    return [
+        f"{path.relative_to(package).as_posix()}:{node.name}"
+        for path in sorted(package.rglob("*.py"))
+        if not within
+        or (path.relative_to(package).parts[0] in within and not path.stem.startswith(("triton", "cudnn", "keras")))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    ]
+
+
+def twins(package: Path = CORE) -> list[str]:
+    """Names of classes that two files define. Private ones may recur."""
+    names = Counter(each.rpartition(":")[2] for each in classes(package))
+    return sorted(name for name, count in names.items() if count > 1 and not name.startswith("_"))
+
+
+def floors(pairs: set[tuple[str, str]]) -> dict[str, int]:
+    """The floor of each room: right below the lowest room that imports it; a room that none imports, above all of its own."""
+
+    @cache
+    def floor(room: str) -> int:
+        return 1 + max((floor(other) for own, other in pairs if own == room), default=-1)
+
+    @cache
+    def raised(room: str) -> int:
+        return min((raised(own) for own, other in pairs if other == room), default=floor(room) + 1) - 1
+
+    return {room: raised(room) for pair in pairs for room in pair}
+
+
+def needed(pairs: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """The arrows that do not follow from others."""
+
+    @cache
+    def below(room: str) -> frozenset[str]:
+        direct = {other for own, other in pairs if own == room}
+        return frozenset(direct.union(*(below(other) for other in direct)))
+
+    return {
+        (own, other)
+        for own, other in pairs
+        if not any(other in below(between) for first, between in pairs if first == own and between != other)
+    }
+
+
+def draw(pairs: set[tuple[str, str]]) -> str:
+    """The picture, without a background and in grey, so that it can be read on white and on black."""
+    drawn = {pair for pair in pairs if not {GROUND, "_native", "__main__", "extend"} & set(pair)}
+    height = floors(drawn)
+    top = max(height.values())
+    place = {}
+    for level in range(top + 1):
+        here = sorted(room for room in height if height[room] == level)
+        for number, room in enumerate(here):
+            place[room] = ((number + 1) * WIDTH / (len(here) + 1), (top - level) * STEP + 30)
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {(top + 1) * STEP}" width="{WIDTH}" role="img" '
+        'font-family="sans-serif" font-size="13" fill="#7f7f7f">',
+        "<title>The folders of the core; each imports only folders below it</title>",
+        '<defs><marker id="head" markerWidth="8" markerHeight="8" refX="7" refY="4" orient="auto">'
+        '<path d="M0,0 L8,4 L0,8 z"/></marker></defs>',
+    ]
+    for own, other in sorted(needed(drawn)):
+        (x, y), (to_x, to_y) = place[own], place[other]
+        lines.append(
+            f'<path d="M{x:.0f},{y + HIGH / 2:.0f} C{x:.0f},{y + STEP / 2:.0f} {to_x:.0f},{to_y - STEP / 2:.0f} '
+            f'{to_x:.0f},{to_y - HIGH / 2:.0f}" fill="none" stroke="#7f7f7f" marker-end="url(#head)"/>'
+        )
+    for room, (x, y) in sorted(place.items()):
+        lines += [
+            f'<rect x="{x - BOX / 2:.0f}" y="{y - HIGH / 2:.0f}" width="{BOX}" height="{HIGH}" rx="5" '
+            'fill="#4c78a8" fill-opacity="0.25" stroke="#4c78a8"/>',
+            f'<text x="{x:.0f}" y="{y + 5:.0f}" text-anchor="middle">{room}</text>',
+        ]
+    return "\n".join([*lines, "</svg>", ""])
+
+
+def counts() -> dict[str, int]:
+    """The counts of the core that `tests/test_house.py` bounds."""
+    files = [path for path in CORE.glob("*.py") if path.stem not in ("__init__", "__main__")]
+    return {
+        "modules right in the package": len(files),
+        "rooms": len(rooms()),
+        "arrows": len(arrows()),
+        "class names that two files define": len(twins()),
+        "functions of more than 8 arguments": len(with_many_arguments()),
+        "classes that compute": len(classes(within=COMPUTING)),
+    }
+
+
+def main() -> None:
+    PICTURE.write_text(draw(arrows()))
+    for name, count in counts().items():
+        print(f"{count:4} {name}")
+
+
+if __name__ == "__main__":
+    main()
