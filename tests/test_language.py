@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PATTERNS = (
     r"\b[Ww]hat (?:\w+ ){0,3}(?:is|are|was|were|has|have)\b",
     r"\b[Tt]he ones? that\b",
-    r"\b(?:one|once|a number|a line|a row|a name|a file|bytes|names) an? (?:process|sample|step|row|file|name|layer|call|line|model|module|sequence)\b",
+    r"\b(?:one|once|a number|a line|a row|a name|a file|bytes|names) an? "
+    r"(?:process|sample|step|row|file|name|layer|call|line|model|module|sequence)\b",
     r"\banew\b",
     r", else\b",
     r"\b(?:stands?|lies|lie) (?:in|beside|behind|under|below|above|there|here|at|on|for)\b",

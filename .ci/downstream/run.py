@@ -1,0 +1,78 @@
+"""Runs a library's own recurrent model as it is and accelerated, and compares: python run.py LIBRARY
+
+Each function gives a model that the library builds, and a call of it. The results must agree within float32's rounding, and at
+least one GRU must have been accelerated.
+"""
+
+import sys
+from collections.abc import Callable
+
+import torch
+
+import anygru
+
+Case = tuple[torch.nn.Module, Callable[[], torch.Tensor]]
+
+
+def skorch() -> Case:
+    import numpy as np
+    from skorch import NeuralNetRegressor
+
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.gru = torch.nn.GRU(4, 16, batch_first=True)
+            self.head = torch.nn.Linear(16, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(self.gru(x)[0][:, -1])
+
+    x = np.random.default_rng(0).standard_normal((32, 10, 4)).astype("float32")
+    net = NeuralNetRegressor(Model, max_epochs=2, verbose=0, train_split=None).fit(x, x[:, -1, :1])
+    return net.module_, lambda: torch.from_numpy(net.predict(x))
+
+
+def pytorch_forecasting() -> Case:
+    from pytorch_forecasting.models.nn.rnn import GRU
+
+    model = GRU(4, 16, batch_first=True)
+    x = torch.randn(3, 10, 4)
+    return model, lambda: model(x, lengths=torch.tensor([10, 7, 2]), enforce_sorted=False)[0]
+
+
+def speechbrain() -> Case:
+    from speechbrain.nnet.RNN import GRU
+
+    model = GRU(hidden_size=16, input_size=4, bidirectional=True)
+    x = torch.randn(3, 10, 4)
+    return model, lambda: model(x, lengths=torch.tensor([1.0, 0.7, 0.5]))[0]
+
+
+def torch_geometric() -> Case:
+    from torch_geometric.nn.models import AttentiveFP
+
+    model = AttentiveFP(4, 16, 1, edge_dim=2, num_layers=2, num_timesteps=2)
+    x, edges = torch.randn(6, 4), torch.tensor([[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]])
+    attributes, batch = torch.randn(5, 2), torch.tensor([0, 0, 0, 1, 1, 1])
+    return model, lambda: model(x, edges, attributes, batch)
+
+
+CASES = {case.__name__: case for case in (skorch, pytorch_forecasting, speechbrain, torch_geometric)}
+
+
+def main(library: str) -> None:
+    torch.manual_seed(0)
+    model, call = CASES[library]()
+    model.eval()
+    with torch.no_grad():
+        before = call()
+        report = anygru.accelerate(model)
+        after = call()
+    print(report)
+    assert not str(report).startswith("accelerated 0"), "no GRU was accelerated"
+    torch.testing.assert_close(after, before, rtol=2e-5, atol=2e-6)
+    print(f"{library}: the same results")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

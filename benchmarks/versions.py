@@ -1,0 +1,98 @@
+"""Two installations of anygru on the same cells, in processes of their own that take turns.
+
+    python benchmarks/versions.py BEFORE_PYTHON AFTER_PYTHON --most 1.10
+
+BEFORE_PYTHON and AFTER_PYTHON are interpreters that have anygru. The exit status is 1 if a cell of AFTER takes more than `--most`
+times as long as the same cell of BEFORE: CI runs this against the last release.
+"""
+
+import argparse
+import contextlib
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+
+CELLS = [
+    (1, 1, 128, 256, False),
+    (100, 1, 64, 64, False),
+    (100, 16, 128, 128, False),
+    (100, 32, 256, 256, False),
+    (100, 1, 64, 64, True),
+    (100, 16, 128, 128, True),
+]
+"""(steps, batch, input size, hidden size, whether to train)"""
+
+WORKER = """
+import sys, time
+steps, batch, size, hidden, train, threads, seconds = map(float, sys.argv[1:])
+import torch, anygru
+torch.set_num_threads(int(threads))
+torch.manual_seed(0)
+layer = anygru.GRU(int(size), int(hidden))
+x = torch.randn(int(steps), int(batch), int(size))
+def call():
+    if not train:
+        with torch.no_grad():
+            return layer(x)
+    layer.zero_grad(set_to_none=True)
+    layer(x)[0].sum().backward()
+call()
+for line in sys.stdin:
+    end, times = time.perf_counter() + seconds, []
+    while time.perf_counter() < end or len(times) < 3:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    print(sorted(times)[len(times) // 2], flush=True)
+"""
+
+
+@contextlib.contextmanager
+def worker(python: str, cell: tuple[object, ...]) -> Iterator[subprocess.Popen[str]]:
+    """A process that measures whenever it reads a line, and answers with the median seconds of a call."""
+    command = [python, "-c", WORKER, *(str(float(value)) for value in cell)]  # type: ignore[arg-type]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def measured(process: subprocess.Popen[str]) -> float:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return float(process.stdout.readline())
+
+
+def compare(pythons: list[str], cell: tuple[object, ...], rounds: int) -> tuple[float, float]:
+    """The median seconds of a call before and after."""
+    with worker(pythons[0], cell) as before, worker(pythons[1], cell) as after:
+        turns = [(measured(before), measured(after)) for _ in range(rounds)]
+    return statistics.median(turn[0] for turn in turns), statistics.median(turn[1] for turn in turns)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("pythons", nargs=2, metavar="PYTHON")
+    parser.add_argument(
+        "--most", type=float, default=1.10, help="ratio after / before that is still good (default: 1.10)"
+    )
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=0.2, help="length of a turn")
+    options = parser.parse_args()
+    slower = []
+    for cell in CELLS:
+        before, after = compare(options.pythons, (*cell, options.threads, options.seconds), options.rounds)
+        words = f"{cell[:4]} {'training' if cell[4] else 'inference'}"
+        print(f"{words:36} {1e3 * before:9.4f} ms {1e3 * after:9.4f} ms  {after / before:.3f}", flush=True)
+        if after > options.most * before:
+            slower.append(words)
+    print(f"slower than {options.most:g}: {', '.join(slower) or 'none'}")
+    return 1 if slower else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
