@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import anygru.cli
-from anygru.cli import COMMANDS, LAB, Failure, UsageError, main
+from anygru.cli import COMMANDS, LAB, MODULES, Failure, UsageError, main
 
 
 def test_help_names_every_command(capsys):
@@ -49,7 +49,10 @@ def test_version(capsys):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["nonsense"], "anygru: error: unknown command 'nonsense'; the commands are train, forecast, sample"),
+        (
+            ["nonsense"],
+            "anygru: error: unknown command 'nonsense'; the commands are try, scan, train, forecast, sample",
+        ),
         (["--nonsense"], "anygru: error: unrecognized arguments: --nonsense"),
         (["inspect", "x", "--nonsense"], "anygru inspect: error: unrecognized arguments: --nonsense"),
         (["launch", "--timeout", "many"], "anygru launch: error: argument --timeout: invalid float value: 'many'"),
@@ -66,7 +69,7 @@ def test_a_wrong_call_gets_one_line_and_status_2(anygru, arguments, line):
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in LAB])
 def test_every_command_has_its_file_and_help(name, capsys):
-    if importlib.util.find_spec(f"anygru.cli.{name}") is None:
+    if importlib.util.find_spec(f"anygru.cli.{MODULES.get(name, name)}") is None:
         pytest.fail(f"cli/{name}.py is missing")
     with pytest.raises(SystemExit) as end:
         main([name, "--help"])

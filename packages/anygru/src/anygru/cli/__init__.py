@@ -25,7 +25,11 @@ from ..errors import AnygruError, printable
 
 LAB = ("train", "forecast", "sample", "bench")
 """Commands of the package anygru-lab."""
+MODULES = {"try": "trying"}
+"""Commands whose file has another name: `try` is a word of Python."""
 COMMANDS = {
+    "try": "measure your own model as it is, accelerated and frozen",
+    "scan": "list the GRUs in source code, with file and line",
     "train": "train a byte-level GRU language model on text",
     "forecast": "forecast time series from a table, with bands of probability and a back-test",
     "sample": "generate text from a trained model",
@@ -171,7 +175,7 @@ def _installed() -> dict[str, str]:
 
 def _load(name: str) -> ModuleType:
     own = name in COMMANDS and name not in LAB
-    module = f"{__name__}.{name}" if own else _installed().get(name)
+    module = f"{__name__}.{MODULES.get(name, name)}" if own else _installed().get(name)
     if module is None:
         raise UsageError(f"the command `{name}` comes with: pip install 'anygru[lab]'")
     try:

@@ -1,0 +1,47 @@
+"""`anygru scan`: GRUs in source code, found without running it."""
+
+import json
+
+import pytest
+
+CASES = {
+    "import torch\ntorch.nn.GRU(1, 2)": [(2, "torch.nn.GRU")],
+    "import torch.nn as nn\nx = nn.GRUCell(1, 2)": [(2, "torch.nn.GRUCell")],
+    "from torch.nn import GRU as G\nG(1, 2)": [(2, "torch.nn.GRU")],
+    "from torch import nn\nclass A(nn.GRU): pass": [(2, "torch.nn.GRU")],
+    "from tensorflow.keras.layers import GRU\nGRU(3)": [(2, "tensorflow.keras.layers.GRU")],
+    "import keras\nkeras.layers.GRU(3)": [(2, "keras.layers.GRU")],
+    "import paddle.fluid as fluid\nfluid.dygraph.GRUCell(3)": [(2, "paddle.fluid.dygraph.GRUCell")],
+    "from mxnet.gluon import rnn\nrnn.GRU(3)": [(2, "mxnet.gluon.rnn.GRU")],
+    "import oneflow as flow\nflow.nn.GRU(3, 3)": [(2, "oneflow.nn.GRU")],
+    "import chainer.links as L\nL.NStepGRU(1, 2, 3, 0)": [(2, "chainer.links.NStepGRU")],
+    "import torch\nprint 'Python 2'\ntorch.nn.GRU(1, 2)  # GRU(": [(3, "torch.nn.GRU")],
+    "class GRU: pass\nGRU()": [],
+    "from .layers import GRU\nGRU()": [],
+    "import torch\ntorch.nn.LSTM(1, 2)\nname = 'torch.nn.GRU(1)'": [],
+}
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_names_are_resolved_through_imports(anygru, tmp_path, code):
+    (tmp_path / "a.py").write_text(code)
+    found = [json.loads(line) for line in anygru("scan", tmp_path, "--json").out.splitlines()]
+    assert [(each["line"], each["name"]) for each in found] == CASES[code]
+
+
+def test_folders_notebooks_and_files_that_are_none(anygru, tmp_path):
+    (tmp_path / "venv").mkdir()
+    (tmp_path / "venv/b.py").write_text("import torch\ntorch.nn.GRU(1, 2)")
+    cells = [{"cell_type": "code", "source": ["%matplotlib inline\n", "import torch\n", "torch.nn.GRU(1, 2)"]}]
+    (tmp_path / "n.ipynb").write_text(json.dumps({"cells": cells}))
+    (tmp_path / "broken.ipynb").write_text("{}")
+    (tmp_path / "deep.py").write_text("(" * 5000)
+    (tmp_path / "large.py").write_text(" " * (5 << 20))
+    result = anygru("scan", tmp_path)
+    assert result.status == 0
+    assert "n.ipynb:3  torch.nn.GRU  anygru.accelerate(model)" in result.out
+    assert "venv" not in result.out
+    assert "broken.ipynb: no notebook" in result.out
+    assert "large.py: more than 4 MB" in result.out
+    assert result.out.splitlines()[-1] == "1 GRU in 4 files"
+    assert "there is no file" in anygru("scan", tmp_path / "nowhere").error
