@@ -23,6 +23,10 @@ from .layers.gru import GRU as GRU
 from .layers.gru import FrozenGRU as FrozenGRU
 from .layers.gru import FrozenGRUCell as FrozenGRUCell
 from .layers.gru import GRUCell as GRUCell
+from .layers.sessions import Session as Session
+from .layers.sessions import SessionPool as SessionPool
+from .layers.stepper import Stepper as Stepper
+from .layers.stepper import stepper as stepper
 from .layers.stream import Stream as Stream
 from .patching.accelerate import accelerate as accelerate
 from .patching.accelerate import restore as restore

@@ -107,6 +107,11 @@ class Stream:
         self._prepared = prepared = self._pack()
         self._native = None if prepared is None or self._options.noise is not None else prepared.advance
 
+    @property
+    def native(self) -> Callable[[Tensor, Tensor, bool, bool], Tensor | None] | None:
+        """The backend's call for steps with a state in place, if it has one."""
+        return self._native
+
     def _pack(self) -> Prepared | None:
         if isinstance(self._weights, FrozenWeights):
             found: Prepared | None = self._weights.prepared
@@ -215,6 +220,26 @@ class Stream:
         if self.batch_size is None:
             return self._advance(chunk.unsqueeze(1), resets).squeeze(1)
         return self._advance(chunk, resets)
+
+    @torch.no_grad()
+    def advance(self, x: Tensor, state: Tensor) -> Tensor:
+        """One step of any sequences, whose states are the caller's; the stream's own state is left alone.
+
+        Args:
+            x: [n, I].
+            state: [L, n, H], contiguous; the step changes it in place.
+
+        Returns:
+            Tensor: the top layer's output [n, H].
+        """
+        if self._native is not None:
+            output = self._native(x, state, False, True)
+            if output is not None:
+                return output
+        outputs, after = compute(x[None], state, self._weights, None, False, self._options)
+        assert isinstance(outputs, Tensor)
+        state.copy_(after)
+        return outputs[0]
 
     def _check_resets(self, resets: Tensor, steps: Sequence[int]) -> None:
         expected = (*steps, *(() if self.batch_size is None else (self.batch_size,)))

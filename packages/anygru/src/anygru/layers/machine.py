@@ -1,0 +1,203 @@
+"""A model that computes one step at a time: a copy of its module tree whose GRUs keep their states in rows."""
+
+import copy
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import ArgumentError, ArgumentTypeError
+from .frozen_calls import FrozenSequence
+from .gru import GRU
+from .memory import CausalConv1d, ConvMemory, GRUMemory, Memory, Rows, stepping
+
+TOLERANCE = 1e-3
+"""The greatest difference between whole-sequence and step-wise outputs, as a share of the greatest output; int8 rows round."""
+
+
+class Machine:
+    """The stepped copy of a model, which shares its parameters.
+
+    Args:
+        model: its only memory along time are GRUs and `CausalConv1d`s.
+        example: an input of a few steps, [B, T, ...] or [T, B, ...]; None: random numbers [2, 5, input_size of the first layer].
+        batch_first: whether the model's input has the batch first; None: as its first GRU.
+
+    Raises:
+        ArgumentError: the model has no GRU, or looks at more than one step at a time; the message names the module.
+        ArgumentTypeError: `model` is no module.
+    """
+
+    def __init__(self, model: nn.Module, example: Tensor | None = None, batch_first: bool | None = None) -> None:
+        if not isinstance(model, nn.Module):
+            raise ArgumentTypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+        self.memories: list[Memory] = []
+        self._copies: dict[int, nn.Module] = {}
+        self.model = self._copy(model, "model").eval()
+        grus = [memory for memory in self.memories if isinstance(memory, GRUMemory)]
+        if not grus:
+            raise ArgumentError(
+                f"model must contain a GRU of torch or anygru, got a {type(model).__name__} without one"
+            )
+        self.size = 0
+        for memory in self.memories:
+            memory.offset = self.size
+            self.size += memory.size
+        self.like = grus[0].like
+        self.time = 1 if (grus[0].batch_first if batch_first is None else batch_first) else 0
+        words = ";".join(memory.fingerprint for memory in self.memories)
+        self.fingerprint = hashlib.sha256(words.encode()).digest()[:16]
+        given = self._example(model) if example is None else example
+        self._check(model, given)
+        self.step_shape = tuple(given.shape[2:])
+
+    def step(self, rows: Rows, x: Tensor) -> Tensor:
+        """One step x [n, ...] of n rows, whose states go on in place; the output [n, ...]."""
+        with torch.no_grad(), stepping(rows):
+            return first_tensor(self.model(x.unsqueeze(self.time))).select(self.time, 0)
+
+    @property
+    def advance(self) -> Any:
+        """For a model that is a GRU and nothing else: the backend's call for one step, or None."""
+        return self.model.advance if isinstance(self.model, GRUMemory) else None
+
+    def state_of(self, states: Tensor, row: int) -> Tensor | None:
+        """The state that `advance` takes: a row as [L, 1, H]."""
+        if not isinstance(self.model, GRUMemory):
+            return None
+        return states[row].view(self.model.num_layers, 1, self.model.hidden_size)
+
+    def zeros(self, rows: int) -> Tensor:
+        """States of sequences that have seen nothing: [rows, size]."""
+        return self.like.new_zeros((rows, self.size))
+
+    def _copy(self, module: nn.Module, name: str) -> nn.Module:
+        """The module tree with other memories; everything else, parameters among it, is shared."""
+        known = self._copies.get(id(module))
+        if known is not None:
+            return known
+        if isinstance(module, (nn.GRU, GRU, FrozenSequence)):
+            made: nn.Module = GRUMemory(module, name)
+        elif isinstance(module, CausalConv1d):
+            made = ConvMemory(module)
+        else:
+            made = copy.copy(module)
+            made.__dict__ = dict(module.__dict__)
+            made._modules = {
+                key: child if child is None else self._copy(child, key if name == "model" else f"{name}.{key}")
+                for key, child in module._modules.items()
+            }
+        if isinstance(made, Memory):
+            self.memories.append(made)
+        self._copies[id(module)] = made
+        return made
+
+    def _example(self, model: nn.Module) -> Tensor:
+        sizes = (getattr(module, name, None) for module in model.modules() for name in ("input_size", "in_features"))
+        size = next((size for size in sizes if isinstance(size, int)), None)
+        if size is None:
+            raise ArgumentError("the model's input cannot be guessed: give example=, an input of a few steps")
+        generator = torch.Generator().manual_seed(0)
+        return torch.randn((2, 5, size) if self.time else (5, 2, size), generator=generator).to(self.like)
+
+    def _check(self, model: nn.Module, example: Tensor) -> None:
+        """Compare the model on a whole sequence with its steps."""
+        if not isinstance(example, Tensor) or example.dim() < 2 or example.shape[self.time] < 2:
+            raise ArgumentError("example must be a tensor [B, T, ...] or [T, B, ...] with at least 2 steps")
+        training = model.training
+        model.eval()
+        try:
+            with torch.no_grad():
+                whole = self._called(lambda: first_tensor(model(example)), "example")
+                self._compare(model, example, whole)
+        finally:
+            model.train(training)
+
+    def _called(self, call: Callable[[], Tensor], name: str) -> Tensor:
+        try:
+            return call()
+        except (RuntimeError, TypeError, ValueError, IndexError) as error:
+            raise ArgumentError(f"the model cannot be called with {name}: {error}") from error
+
+    def _compare(self, model: nn.Module, example: Tensor, whole: Tensor) -> None:
+        batch = example.shape[1 - self.time]
+        rows = Rows(self.zeros(batch), None)
+        if whole.dim() < 2 or whole.shape[self.time] != example.shape[self.time]:
+            raise ArgumentError(
+                f"the model must give an output for each step: [..., T = {example.shape[self.time]}, ...], "
+                f"got {list(whole.shape)}"
+            )
+        with _Heard(model) as heard_whole:
+            model(example)
+        with _Heard(self.model) as heard_steps:
+            steps = [
+                self._called(lambda x=x: self.step(rows, x), "one step")  # type: ignore[misc]
+                for x in example.unbind(self.time)
+            ]
+        if differs(torch.stack(steps, self.time), whole):
+            name = heard_whole.first_difference(heard_steps, self.time)
+            raise ArgumentError(
+                f"the model cannot be stepped: {name} gives another output for a step alone than within the sequence"
+            )
+
+
+class _Heard:
+    """What the modules of a model returned, in the order of their first calls."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+        self.outputs: dict[str, list[Tensor]] = {}
+
+    def __enter__(self) -> "_Heard":
+        self._handles = [
+            module.register_forward_hook(lambda _, __, output, name=name: self._hear(name, output))
+            for name, module in self.model.named_modules()
+            if name
+        ]
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+    def _hear(self, name: str, output: Any) -> None:
+        found = output[0] if isinstance(output, (tuple, list)) and output else output
+        if isinstance(found, Tensor):
+            self.outputs.setdefault(name, []).append(found)
+
+    def first_difference(self, steps: "_Heard", time: int) -> str:
+        """The first module whose outputs differ; "the model itself" if all agree."""
+        for name, (whole, *_) in self.outputs.items():
+            alone = steps.outputs.get(name)
+            if not alone:
+                continue
+            for axis in (time, whole.dim() - 1):
+                if all(each.dim() == whole.dim() and each.shape[axis] == 1 for each in alone):
+                    together = torch.cat(alone, axis)
+                    if together.shape != whole.shape or differs(together, whole):
+                        return f"{name} ({type(self.model.get_submodule(name)).__name__})"
+                    break
+        return "the model itself"
+
+
+def differs(found: Tensor, expected: Tensor) -> bool:
+    if found.shape != expected.shape:
+        return True
+    most = expected.abs().max().item() if expected.numel() else 0.0
+    return not torch.allclose(found, expected, rtol=0.0, atol=TOLERANCE * max(most, 1e-6), equal_nan=True)
+
+
+def first_tensor(output: Any) -> Tensor:
+    """The output of a model: a tensor, or the first one of a tuple or list.
+
+    Raises:
+        ArgumentError: it is something else.
+    """
+    found = output[0] if isinstance(output, (tuple, list)) and output else output
+    if not isinstance(found, Tensor):
+        raise ArgumentError(
+            f"the model must return a tensor or a tuple that begins with one, got {type(output).__name__}"
+        )
+    return found

@@ -1,0 +1,320 @@
+"""One model and many sessions, each with a state of its own: rows of one tensor, stepped alone or together."""
+
+import asyncio
+import struct
+import threading
+import weakref
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import ArgumentError, ArgumentTypeError
+from .machine import Machine
+from .memory import Rows
+from .recurrent import check_size
+from .stepper import check_step
+
+_HEADER = struct.Struct("<8s16sQII")
+_MAGIC = b"anygru\x01\x00"
+"""Of the bytes of a state: magic, fingerprint of the model, steps, numbers, checksum of the rest."""
+
+
+class SessionError(ArgumentError):
+    """A session is closed, busy in another thread, or of another pool; or the pool is full."""
+
+
+class Session:
+    """One sequence: a row of the pool's state. It closes when it is collected."""
+
+    __slots__ = ("__weakref__", "_busy", "_pool", "_row", "_state", "steps")
+
+    def __init__(self, pool: "SessionPool", row: int) -> None:
+        self._pool, self._row = pool, row
+        self._busy = threading.Lock()
+        """Held by the call that reads or writes the state."""
+        self._state = pool._machine.state_of(pool._states, row)
+        self.steps = 0
+        """Steps since the sequence began, those before a move to another process among them."""
+
+    @property
+    def is_closed(self) -> bool:
+        return self._row < 0
+
+    def step(self, x: Tensor) -> Tensor:
+        """The model's output [...] for this session's next step x [...].
+
+        Raises:
+            SessionError: the session is closed, or another thread is stepping it.
+            ArgumentError, ArgumentTypeError: x does not fit; no state changes.
+        """
+        advance = self._pool._advance
+        if advance is not None and self._busy.acquire(blocking=False):
+            try:
+                output: Tensor | None = advance(x, self._state, False, False) if self._row >= 0 else None
+                self.steps += output is not None
+            finally:
+                self._busy.release()
+            if output is not None:
+                self._pool._used(self)
+                return output
+        if not isinstance(x, Tensor):
+            raise ArgumentTypeError(f"x must be a tensor, got {type(x).__name__}")
+        return self._pool.step([self], x.unsqueeze(0))[0]
+
+    async def submit(self, x: Tensor) -> Tensor:
+        """As `step`, computed together with the steps that others submit meanwhile; see `SessionPool`."""
+        return await self._pool._submit(self, x)
+
+    def reset(self) -> None:
+        """Start the sequence again from a state of zeros."""
+        with self._pool._using([self]) as rows:
+            self._pool._states[rows] = 0
+            self.steps = 0
+
+    def state_bytes(self) -> bytes:
+        """The state as bytes that `SessionPool.open` of the same model takes, in any process and at any time."""
+        with self._pool._using([self]) as rows:
+            numbers = self._pool._states[rows].flatten().cpu().contiguous()
+        body = numbers.view(torch.uint8).numpy().tobytes()
+        head = (_MAGIC, self._pool._machine.fingerprint, self.steps, numbers.numel())
+        check = zlib.crc32(body, zlib.crc32(_HEADER.pack(*head, 0)))
+        return _HEADER.pack(*head, check) + body
+
+    def close(self) -> None:
+        """Give the row back to the pool. A closed session cannot be stepped; closing it again changes nothing."""
+        self._pool._close(self)
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_row", -1) >= 0:
+            self._pool._close(self)
+
+
+class SessionPool:
+    """The states of many sessions of one model, in one tensor that is allocated once.
+
+    Any number of threads may step different sessions. A session gives the same bits whatever else is stepped with it.
+
+    Args:
+        model: as for `anygru.stepper`.
+        capacity: the most sessions at a time.
+        example, batch_first: as for `anygru.stepper`.
+        evict: None: a full pool raises SessionError; "idle": the session that has waited longest for a step leaves.
+        on_evict: called with a session that leaves, before it is closed: it can take `state_bytes()`.
+        max_delay: seconds that a submitted step waits for others at most.
+        max_batch: submitted steps that are computed at once, without waiting any longer.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: the model cannot be stepped, or an argument does not fit.
+
+    Example:
+        >>> pool = anygru.SessionPool(torch.nn.Sequential(anygru.GRU(3, 8)), capacity=1000)
+        >>> with pool.open() as session:
+        ...     session.step(torch.randn(3)).shape
+        torch.Size([8])
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        capacity: int,
+        example: Tensor | None = None,
+        *,
+        batch_first: bool | None = None,
+        evict: str | None = None,
+        on_evict: Callable[[Session], Any] | None = None,
+        max_delay: float = 1e-3,
+        max_batch: int = 256,
+    ) -> None:
+        if evict not in (None, "idle"):
+            raise ArgumentError(f"evict must be None or 'idle', got {evict!r}")
+        if not max_delay >= 0:
+            raise ArgumentError(f"max_delay must be at least 0 seconds, got {max_delay}")
+        self.capacity = check_size("capacity", capacity)
+        self._machine = Machine(model, example, batch_first)
+        self._states = self._machine.zeros(self.capacity)
+        self._advance = self._machine.advance
+        self._free = list(range(self.capacity - 1, -1, -1))
+        self._lock = threading.RLock()
+        self._idle: OrderedDict[int, weakref.ref[Session]] | None = OrderedDict() if evict else None
+        """With eviction: row -> weak reference to its session, the one that waited longest first."""
+        self._on_evict = on_evict
+        self._max_delay, self._max_batch = max_delay, check_size("max_batch", max_batch)
+        self._waiting: list[tuple[Session, Tensor, asyncio.Future[Tensor]]] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        """Open sessions."""
+        return self.capacity - len(self._free)
+
+    def open(self, state: bytes | None = None) -> Session:
+        """A new session, from a state of zeros or from `Session.state_bytes()`.
+
+        Raises:
+            SessionError: the pool is full, and evicts nothing.
+            ArgumentError, ArgumentTypeError: the bytes are cut short, damaged, or of another model.
+        """
+        values, steps = (None, 0) if state is None else self._values(state)
+        with self._lock:
+            if not self._free:
+                self._evict()
+            session = Session(self, self._free.pop())
+            if self._idle is not None:
+                self._idle[session._row] = weakref.ref(session)
+            self._states[session._row] = 0 if values is None else values
+        session.steps = steps
+        return session
+
+    def step(self, sessions: Sequence[Session], x: Tensor, resets: Tensor | None = None) -> Tensor:
+        """The outputs [n, ...] for one step x [n, ...] of n different sessions, in any order.
+
+        Args:
+            resets: bool [n]: where it is true, a session starts again from a state of zeros before the step.
+
+        Raises:
+            SessionError: a session is closed, is given twice, belongs to another pool, or is stepped by another thread.
+            ArgumentError, ArgumentTypeError: x or resets do not fit. No state changes in any of these cases.
+        """
+        check_step(self._machine, x, len(sessions))
+        if resets is not None and (resets.dtype is not torch.bool or tuple(resets.shape) != (len(sessions),)):
+            raise ArgumentError(f"resets must be bool [{len(sessions)}], got {resets.dtype} {list(resets.shape)}")
+        if not sessions:
+            raise ArgumentError("sessions must name at least one session")
+        with self._using(sessions) as rows:
+            output = self._machine.step(Rows(self._states, rows, resets), x)
+            for place, session in enumerate(sessions):
+                session.steps = 1 if resets is not None and resets[place] else session.steps + 1
+        return output
+
+    def _using(self, sessions: Sequence[Session]) -> "_Use":
+        return _Use(self, sessions)
+
+    def _evict(self) -> None:
+        """Close the session that has waited longest, or raise SessionError."""
+        found = None
+        if self._idle is not None:
+            sessions = (reference() for reference in self._idle.values())
+            found = next((session for session in sessions if session is not None and not session._busy.locked()), None)
+        if found is None:
+            raise SessionError(f"all {self.capacity} sessions of the pool are open; close one, or give evict='idle'")
+        if self._on_evict is not None:
+            self._on_evict(found)
+        self._close(found)
+
+    def _close(self, session: Session) -> None:
+        with self._lock:
+            if session._row < 0:
+                return
+            if not session._busy.acquire(blocking=False):
+                raise SessionError("the session is being stepped by another thread and cannot be closed")
+            row, session._row = session._row, -1
+            session._busy.release()
+            if self._idle is not None:
+                self._idle.pop(row, None)
+            self._free.append(row)
+
+    def _used(self, session: Session) -> None:
+        """Note that a session did not wait."""
+        if self._idle is not None:
+            with self._lock:
+                if session._row in self._idle:
+                    self._idle.move_to_end(session._row)
+
+    def _values(self, state: bytes) -> tuple[Tensor, int]:
+        if not isinstance(state, (bytes, bytearray, memoryview)):
+            raise ArgumentTypeError(f"state must be bytes of Session.state_bytes(), got {type(state).__name__}")
+        data = bytes(state)
+        itemsize = self._states.element_size()
+        if len(data) < _HEADER.size or not data.startswith(_MAGIC):
+            raise ArgumentError("state must be bytes of Session.state_bytes(): these begin otherwise")
+        magic, fingerprint, steps, numbers, check = _HEADER.unpack_from(data)
+        body = data[_HEADER.size :]
+        if zlib.crc32(body, zlib.crc32(_HEADER.pack(magic, fingerprint, steps, numbers, 0))) != check:
+            raise ArgumentError("state is damaged or cut short: its checksum is another")
+        if fingerprint != self._machine.fingerprint or len(body) != self._machine.size * itemsize:
+            raise ArgumentError("state is of a model of other sizes, formula or weights' format than this pool's")
+        return torch.frombuffer(bytearray(body), dtype=self._states.dtype).to(self._states.device), steps
+
+    async def _submit(self, session: Session, x: Tensor) -> Tensor:
+        loop = asyncio.get_running_loop()
+        check_step(self._machine, x.unsqueeze(0) if isinstance(x, Tensor) else x, 1)
+        if session.is_closed or session._pool is not self:
+            raise SessionError("the session is closed" if session.is_closed else "the session is of another pool")
+        if any(each is session for each, _, _ in self._waiting):
+            raise SessionError("the session has submitted a step that is not computed yet")
+        future: asyncio.Future[Tensor] = loop.create_future()
+        self._waiting.append((session, x, future))
+        if len(self._waiting) >= self._max_batch:
+            self._flush()
+        elif self._timer is None:
+            self._timer = loop.call_later(self._max_delay, self._flush)
+        return await future
+
+    def _flush(self) -> None:
+        """Compute all submitted steps; a session that was closed meanwhile gets its error alone."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        waiting, self._waiting = self._waiting, []
+        good = []
+        for session, x, future in waiting:
+            if future.cancelled():
+                continue
+            if session.is_closed:
+                future.set_exception(SessionError("the session was closed before its step was computed"))
+            else:
+                good.append((session, x, future))
+        if not good:
+            return
+        try:
+            outputs = self.step([session for session, _, _ in good], torch.stack([x for _, x, _ in good]))
+        except Exception as error:  # each caller learns it, as after a step of its own
+            for _, _, future in good:
+                future.set_exception(error)
+            return
+        for (_, _, future), output in zip(good, outputs, strict=True):
+            future.set_result(output)
+
+
+class _Use:
+    """The rows of some sessions, which no other call can use meanwhile."""
+
+    def __init__(self, pool: SessionPool, sessions: Sequence[Session]) -> None:
+        self._pool, self._sessions = pool, sessions
+
+    def __enter__(self) -> Tensor:
+        taken: list[Session] = []
+        try:
+            for session in self._sessions:
+                self._take(session)
+                taken.append(session)
+        except SessionError:
+            for session in taken:
+                session._busy.release()
+            raise
+        return torch.tensor([session._row for session in self._sessions], device=self._pool._states.device)
+
+    def _take(self, session: Session) -> None:
+        if not isinstance(session, Session):
+            raise SessionError(f"sessions must be sessions of this pool, got {type(session).__name__}")
+        if session._pool is not self._pool:
+            raise SessionError("the session is of another pool")
+        if not session._busy.acquire(blocking=False):
+            raise SessionError("the session is being stepped by another thread, or is given twice")
+        if session.is_closed:
+            session._busy.release()
+            raise SessionError("the session is closed")
+
+    def __exit__(self, *error: object) -> None:
+        for session in self._sessions:
+            session._busy.release()
+            self._pool._used(session)

@@ -1,0 +1,103 @@
+"""A whole model one step at a time, for a fixed number of sequences."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import ArgumentError, ArgumentTypeError
+from .machine import Machine
+from .memory import Rows
+from .recurrent import check_size
+
+
+class Stepper:
+    """A model that reads one step per call and keeps the states of its GRUs; see `stepper`."""
+
+    def __init__(self, machine: Machine, batch_size: int) -> None:
+        self._machine = machine
+        self.batch_size = batch_size
+        self._states = machine.zeros(batch_size)
+
+    def step(self, x: Tensor, resets: Tensor | None = None) -> Tensor:
+        """The model's output [B, ...] for the next step x [B, ...] of every sequence.
+
+        Args:
+            resets: bool [B]: where it is true, a sequence starts again from a state of zeros before the step.
+
+        Raises:
+            ArgumentError, ArgumentTypeError: x or resets do not fit; no state changes.
+        """
+        check_step(self._machine, x, self.batch_size)
+        if resets is not None and (resets.dtype is not torch.bool or tuple(resets.shape) != (self.batch_size,)):
+            raise ArgumentError(f"resets must be bool [{self.batch_size}], got {resets.dtype} {list(resets.shape)}")
+        return self._machine.step(Rows(self._states, None, resets), x)
+
+    def reset(self, sequences: int | Sequence[int] | None = None) -> None:
+        """Start sequences again from a state of zeros: all, one, or some.
+
+        Raises:
+            IndexError: there is no such sequence.
+        """
+        self._states[slice(None) if sequences is None else sequences] = 0
+
+    @property
+    def state(self) -> Tensor:
+        """A copy of the states, [B, numbers per sequence]."""
+        return self._states.clone()
+
+    @state.setter
+    def state(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor) or value.shape != self._states.shape:
+            came = list(value.shape) if isinstance(value, Tensor) else type(value).__name__
+            raise ArgumentError(f"state must be {list(self._states.shape)}, got {came}")
+        self._states.copy_(value)
+
+
+def stepper(
+    model: nn.Module, example: Tensor | None = None, *, batch_size: int = 1, batch_first: bool | None = None
+) -> Stepper:
+    """Step a whole model: its own forward runs on one step, with its GRUs bound to states that are kept between calls.
+
+    The model is not changed; the stepper shares its parameters, packed as they are now. Anything that looks at more than one
+    step (a bidirectional GRU, a convolution or attention along time, statistics of a batch) is found by comparing the outputs
+    for a whole sequence with those for its steps, and refused. `anygru.layers.CausalConv1d` may be stepped.
+
+    Args:
+        model: a module whose only memory along time are GRUs (torch's, anygru's, frozen ones). It takes one tensor
+            [B, T, ...] or [T, B, ...] and returns a tensor with an output for each step, or a tuple that begins with one.
+        example: an input of at least two steps for the comparison; None: random numbers as wide as the first layer's input.
+        batch_size: B, the sequences that step together.
+        batch_first: whether the model's input is [B, T, ...]; None: as its first GRU says.
+
+    Returns:
+        Stepper: with `step`, `reset` and `state`.
+
+    Raises:
+        ArgumentError: the model cannot be stepped; the message names the module.
+        ArgumentTypeError: `model` is no module.
+
+    Example:
+        >>> model = torch.nn.Sequential(torch.nn.Linear(3, 8), anygru.GRU(8, 8, batch_first=True))
+        >>> anygru.stepper(model).step(torch.randn(1, 3)).shape
+        torch.Size([1, 8])
+    """
+    return Stepper(Machine(model, example, batch_first), check_size("batch_size", batch_size))
+
+
+def check_step(machine: Machine, x: Tensor, rows: int) -> None:
+    """Raise if x is not one step of so many sequences.
+
+    Raises:
+        ArgumentError: another number of sequences.
+        ArgumentTypeError: no tensor, or one of another dtype or device.
+    """
+    like = machine.like
+    if not isinstance(x, Tensor):
+        raise ArgumentTypeError(f"x must be a tensor, got {type(x).__name__}")
+    if x.is_floating_point() and (x.dtype is not like.dtype or x.device != like.device):
+        raise ArgumentTypeError(f"x must be {like.dtype} on {like.device}, got {x.dtype} on {x.device}")
+    if x.dim() < 1 or len(x) != rows:
+        raise ArgumentError(f"x must be one step of {rows} sequences, [{rows}, ...], got {list(x.shape)}")
+    if tuple(x.shape[1:]) != machine.step_shape:
+        raise ArgumentError(f"x must be [{', '.join(map(str, (rows, *machine.step_shape)))}], got {list(x.shape)}")

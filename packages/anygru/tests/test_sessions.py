@@ -1,0 +1,385 @@
+"""Whole models step by step, and many sessions of one model."""
+
+import asyncio
+import gc
+import random
+import threading
+
+import pytest
+import torch
+
+import anygru
+from anygru.errors import ArgumentError, ArgumentTypeError
+from anygru.layers import CausalConv1d, SessionError
+
+
+class Model(torch.nn.Module):
+    """Something before and behind the GRU; `middle` stands between them."""
+
+    def __init__(self, gru=None, middle=None, batch_first=True):
+        super().__init__()
+        self.before = torch.nn.Linear(6, 8)
+        self.middle = middle
+        self.gru = gru or torch.nn.GRU(8, 16, 2, batch_first=batch_first)
+        self.head = torch.nn.Linear(16 * (2 if self.gru.bidirectional else 1), 4)
+
+    def forward(self, x):
+        y = self.before(x)
+        if self.middle is not None:
+            y = self.middle(y.transpose(1, 2)).transpose(1, 2)
+        return self.head(torch.tanh(self.gru(y)[0])) + 0.5
+
+
+GRUS = {
+    "torch": lambda: torch.nn.GRU(8, 16, 2, batch_first=True),
+    "ours": lambda: anygru.GRU(8, 16, batch_first=True, reset="before"),
+    "norm": lambda: anygru.GRU(8, 16, batch_first=True, norm="layer"),
+    "bfloat16": lambda: anygru.GRU(8, 16, 2, batch_first=True).freeze(weights="bfloat16"),
+    "int8": lambda: anygru.GRU(8, 16, 2, batch_first=True).freeze(weights="int8"),
+    "reference": lambda: anygru.GRU(8, 16, batch_first=True, activation="relu"),
+}
+
+
+@pytest.fixture(params=GRUS)
+def model(request):
+    return Model(GRUS[request.param]()).eval()
+
+
+def whole(model, x):
+    with torch.no_grad():
+        return model(x)
+
+
+def test_steps_give_what_the_sequence_gives(model):
+    x = torch.randn(3, 9, 6)
+    stepper = anygru.stepper(model, batch_size=3)
+    found = torch.stack([stepper.step(x[:, t]) for t in range(9)], 1)
+    torch.testing.assert_close(found, whole(model, x), rtol=1e-5, atol=1e-6)
+
+
+def test_a_stepper_resets_and_gives_its_state(model):
+    x = torch.randn(3, 6, 6)
+    stepper = anygru.stepper(model, batch_size=3)
+    first = [stepper.step(x[:, t]) for t in range(3)]
+    saved = stepper.state
+    later = [stepper.step(x[:, t]) for t in range(3, 6)]
+    stepper.state = saved
+    assert torch.equal(stepper.step(x[:, 3]), later[0])
+    stepper.reset()
+    assert torch.equal(stepper.step(x[:, 0]), first[0])
+    torch.testing.assert_close(
+        stepper.step(x[:, 1], resets=torch.tensor([True, False, True]))[0::2], whole(model, x[0::2, 1:2])[:, 0]
+    )
+    with pytest.raises(ArgumentError, match=r"state must be \[3, "):
+        stepper.state = saved[:2]
+
+
+def test_steps_first_and_a_causal_convolution():
+    model = Model(batch_first=False).eval()
+    x = torch.randn(7, 2, 6)
+    stepper = anygru.stepper(model, batch_size=2)
+    torch.testing.assert_close(torch.stack([stepper.step(each) for each in x]), whole(model, x))
+    causal = Model(middle=CausalConv1d(8, 8, 3, dilation=2)).eval()
+    x = torch.randn(2, 9, 6)
+    stepper = anygru.stepper(causal, batch_size=2)
+    torch.testing.assert_close(torch.stack([stepper.step(x[:, t]) for t in range(9)], 1), whole(causal, x))
+
+
+def test_the_model_stays_as_it_is():
+    model = Model()
+    before = {name: type(module) for name, module in model.named_modules()}
+    anygru.stepper(model)
+    assert {name: type(module) for name, module in model.named_modules()} == before
+    assert model.training
+    assert not model.gru._forward_hooks
+
+
+class Attention(torch.nn.Module):
+    def forward(self, x):
+        return x + x.mean(2, keepdim=True)
+
+
+class HiddenGRU(torch.nn.Module):
+    """Its GRU is in a plain list, where no module looks."""
+
+    def __init__(self):
+        super().__init__()
+        self.gru = torch.nn.GRU(6, 6, batch_first=True)
+        self.more = [torch.nn.GRU(6, 6, batch_first=True)]
+
+    def forward(self, x):
+        return self.more[0](self.gru(x)[0])[0]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Model(torch.nn.GRU(8, 16, bidirectional=True, batch_first=True)), "gru: a bidirectional GRU reads"),
+        (lambda: Model(middle=torch.nn.Conv1d(8, 8, 3, padding=1)), r"middle \(Conv1d\)"),
+        (lambda: Model(middle=torch.nn.BatchNorm1d(8, track_running_stats=False)), r"middle \(BatchNorm1d\)"),
+        (lambda: Model(middle=Attention()), r"middle \(Attention\)"),
+        (HiddenGRU, "the model itself"),
+        (lambda: torch.nn.Linear(3, 3), "must contain a GRU"),
+        (lambda: torch.nn.GRU(3, 3, bidirectional=True), "bidirectional"),
+    ],
+)
+def test_what_looks_at_more_than_a_step_is_refused_by_name(make, words):
+    with pytest.raises(ArgumentError, match=words):
+        anygru.stepper(make())
+
+
+def same(found, expected):
+    """Equal but for torch's Linear, which rounds by the number of its rows."""
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def bits(found, expected):
+    assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_any_company_changes_nothing(model, bare):
+    """Sessions join, leave and step together at random; a GRU gives the bits that it gives alone."""
+    draw = random.Random(3)
+    size = 8 if bare else 6
+    native = getattr(model.gru, "activation", "tanh") == "tanh"  # plain torch computes other activations
+    model = model.gru if bare else model
+    check = bits if bare and native else same
+    pool = anygru.SessionPool(model, 20)
+    open_sessions = {}
+    for _ in range(60):
+        if len(open_sessions) < 20 and draw.random() < 0.5:
+            session = pool.open()
+            open_sessions[session] = anygru.stepper(model)
+        chosen = draw.sample(list(open_sessions), draw.randint(0, len(open_sessions)))
+        if chosen:
+            x = torch.randn(len(chosen), size)
+            for output, session, each in zip(pool.step(chosen, x), chosen, x, strict=True):
+                check(output, open_sessions[session].step(each[None])[0])
+        if open_sessions and draw.random() < 0.3:
+            session = draw.choice(list(open_sessions))
+            del open_sessions[session]
+            session.close()
+    assert len(pool) == len(open_sessions)
+
+
+def test_a_bare_layer_steps_as_a_stream():
+    layer = anygru.GRU(5, 7, 2)
+    pool, stream = anygru.SessionPool(layer, 3), layer.stream()
+    with pool.open() as session:
+        for x in torch.randn(6, 5):
+            assert torch.equal(session.step(x), stream.step(x))
+        assert session.steps == 6
+        other = pool.open()
+        x = torch.randn(2, 5)
+        assert torch.equal(pool.step([other, session], x)[1], stream.step(x[1]))
+    assert session.is_closed
+
+
+def test_a_state_moves_in_bytes(model):
+    pool, there = anygru.SessionPool(model, 3), anygru.SessionPool(model, 5)
+    session = pool.open()
+    for x in torch.randn(4, 6):
+        session.step(x)
+    moved = there.open(session.state_bytes())
+    x = torch.randn(6)
+    assert torch.equal(moved.step(x), session.step(x))
+    assert moved.steps == session.steps == 5
+
+
+def test_forged_bytes_are_refused_and_change_nothing():
+    pool = anygru.SessionPool(Model(), 2)
+    session = pool.open()
+    session.step(torch.randn(6))
+    good = session.state_bytes()
+    other = anygru.SessionPool(Model(torch.nn.GRU(8, 16, 1, batch_first=True)), 2)
+    with pytest.raises(ArgumentError, match="of a model of other sizes"):
+        other.open(good)
+    for place in range(0, len(good), 7):
+        bad = bytearray(good)
+        bad[place] ^= 0x40
+        with pytest.raises(ArgumentError):
+            pool.open(bytes(bad))
+    for end in (0, 3, 30, len(good) - 1):
+        with pytest.raises(ArgumentError):
+            pool.open(good[:end])
+    with pytest.raises(ArgumentTypeError, match="must be bytes"):
+        pool.open("text")
+    assert len(pool) == 1
+    assert session.state_bytes() == good
+
+
+def test_wrong_steps_change_no_state():
+    pool = anygru.SessionPool(Model(), 3)
+    a, b = pool.open(), pool.open()
+    before = a.state_bytes(), b.state_bytes()
+    closed = pool.open()
+    closed.close()
+    closed.close()
+    elsewhere = anygru.SessionPool(Model(), 1).open()
+    for sessions, x, error, words in [
+        ([a, closed], torch.randn(2, 6), SessionError, "closed"),
+        ([a, a], torch.randn(2, 6), SessionError, "given twice"),
+        ([a, elsewhere], torch.randn(2, 6), SessionError, "another pool"),
+        ([a, None], torch.randn(2, 6), SessionError, "got NoneType"),
+        ([a, b], torch.randn(2, 5), ArgumentError, r"x must be \[2, 6\], got \[2, 5\]"),
+        ([a, b], torch.randn(3, 6), ArgumentError, "of 2 sequences"),
+        ([a, b], torch.randn(2, 6).double(), ArgumentTypeError, "got torch.float64"),
+        ([a, b], [[0.0] * 6] * 2, ArgumentTypeError, "x must be a tensor"),
+        ([], torch.randn(0, 6), ArgumentError, "at least one session"),
+    ]:
+        with pytest.raises(error, match=words):
+            pool.step(sessions, x)
+    assert (a.state_bytes(), b.state_bytes()) == before
+    assert pool.step([a, b], torch.randn(2, 6)).shape == (2, 4), "no session stayed busy"
+
+
+def test_nan_stays_in_its_session(model):
+    pool, clean = anygru.SessionPool(model, 4), anygru.SessionPool(model, 4)
+    mixed, alone = [pool.open() for _ in range(4)], [clean.open() for _ in range(4)]
+    for _ in range(3):
+        x = torch.randn(4, 6)
+        expected = clean.step(alone, x)
+        x[2] = float("nan")
+        found = pool.step(mixed, x)
+        assert found[2].isnan().all()
+        bits(found[[0, 1, 3]], expected[[0, 1, 3]])
+
+
+def test_one_session_in_two_threads_is_an_error():
+    started, go = threading.Event(), threading.Event()
+
+    class Waits(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gru = torch.nn.GRU(3, 3, batch_first=True)
+            self.waits = False
+
+        def forward(self, x):
+            if threading.current_thread() is not threading.main_thread():
+                started.set()
+                assert go.wait(60)
+            return self.gru(x)[0]
+
+    pool = anygru.SessionPool(Waits(), 2)
+    session, other = pool.open(), pool.open()
+    thread = threading.Thread(target=session.step, args=(torch.randn(3),))
+    thread.start()
+    assert started.wait(60)
+    with pytest.raises(SessionError, match="another thread"):
+        session.step(torch.randn(3))
+    with pytest.raises(SessionError, match="another thread"):
+        session.close()
+    other.step(torch.randn(3))
+    go.set()
+    thread.join()
+    session.step(torch.randn(3))
+    assert session.steps == 2
+
+
+def test_threads_step_different_sessions(model):
+    pool = anygru.SessionPool(model, 8)
+    x = torch.randn(8, 20, 6)
+    sessions = [pool.open() for _ in range(8)]
+    found = [[] for _ in range(8)]
+
+    def work(place):
+        found[place] = [sessions[place].step(each) for each in x[place]]
+
+    threads = [threading.Thread(target=work, args=(place,)) for place in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    torch.testing.assert_close(
+        torch.stack([torch.stack(each) for each in found]), whole(model, x), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_a_collected_session_closes_and_its_row_starts_from_zeros():
+    pool = anygru.SessionPool(Model(), 1)
+    session = pool.open()
+    first = session.step(torch.ones(6))
+    with pytest.raises(SessionError, match="all 1 sessions"):
+        pool.open()
+    del session
+    gc.collect()
+    assert torch.equal(pool.open().step(torch.ones(6)), first)
+
+
+def test_the_longest_idle_session_leaves():
+    left = []
+    pool = anygru.SessionPool(Model(), 2, evict="idle", on_evict=lambda session: left.append(session.state_bytes()))
+    a, b = pool.open(), pool.open()
+    a.step(torch.randn(6))
+    state = b.state_bytes()
+    a.step(torch.randn(6))
+    c = pool.open()
+    assert b.is_closed
+    assert not a.is_closed
+    assert left == [state]
+    with pytest.raises(SessionError, match="closed"):
+        b.step(torch.randn(6))
+    c.close()
+
+
+def test_submitted_steps_are_computed_together(model):
+    pool = anygru.SessionPool(model, 10, max_delay=60, max_batch=10)
+    alone = [anygru.stepper(model) for _ in range(10)]
+    sessions = [pool.open() for _ in range(10)]
+    x = torch.randn(10, 6)
+
+    async def all_at_once():
+        return await asyncio.gather(*(session.submit(each) for session, each in zip(sessions, x, strict=True)))
+
+    for output, stepper, each in zip(asyncio.run(all_at_once()), alone, x, strict=True):
+        same(output, stepper.step(each[None])[0])
+
+
+def test_a_step_that_cannot_be_computed_fails_alone():
+    pool = anygru.SessionPool(Model(), 3, max_delay=0.0)
+    a, b = pool.open(), pool.open()
+
+    async def work():
+        first = asyncio.ensure_future(a.submit(torch.randn(6)))
+        second = asyncio.ensure_future(b.submit(torch.randn(6)))
+        await asyncio.sleep(0)
+        with pytest.raises(SessionError, match="not computed yet"):
+            await a.submit(torch.randn(6))
+        b.close()
+        with pytest.raises(ArgumentError, match=r"got \[1, 5\]"):
+            await a.submit(torch.randn(5))
+        return await asyncio.gather(first, second, return_exceptions=True)
+
+    first, second = asyncio.run(work())
+    assert first.shape == (4,)
+    assert isinstance(second, SessionError)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"capacity": 0}, "capacity"),
+        ({"capacity": 2, "evict": "old"}, "evict must be None or 'idle', got 'old'"),
+        ({"capacity": 2, "max_delay": -1.0}, "max_delay"),
+        ({"capacity": 2, "max_batch": 0}, "max_batch"),
+    ],
+)
+def test_a_wrong_option_is_named(options, words):
+    with pytest.raises(ArgumentError, match=words):
+        anygru.SessionPool(Model(), **options)
+
+
+def test_resets_and_decays_that_the_model_gives_its_layer():
+    class Decaying(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gru = anygru.GRU(3, 4)
+
+        def forward(self, x):
+            return self.gru(x, resets=x[..., 0] > 1, decay=torch.sigmoid(x[..., 1:2]))[0]
+
+    model = Decaying().eval()
+    x = torch.randn(12, 2, 3)
+    stepper = anygru.stepper(model, batch_size=2)
+    torch.testing.assert_close(torch.stack([stepper.step(each) for each in x]), whole(model, x))
