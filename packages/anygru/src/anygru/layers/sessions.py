@@ -152,6 +152,11 @@ class SessionPool:
         self._waiting: list[tuple[Session, Tensor, asyncio.Future[Tensor]]] = []
         self._timer: asyncio.TimerHandle | None = None
 
+    @property
+    def step_shape(self) -> tuple[int, ...]:
+        """The shape of one session's step."""
+        return self._machine.step_shape
+
     def __len__(self) -> int:
         """Open sessions."""
         return self.capacity - len(self._free)

@@ -1,0 +1,193 @@
+"""A websocket service that keeps a GRU's state per connection: python serve.py model.safetensors --port 8000
+
+A client connects to /session and gets a text frame {"session": TOKEN, "steps": N}. For each binary frame with one step (float32,
+little-endian, as many numbers as the model reads) it gets a binary frame: the number of steps so far (uint64) and the output
+(float32). A client that connects to /session?token=TOKEN goes on where its state was saved; `steps` tells it how far that is.
+
+States are saved every --save-every seconds and at SIGTERM, and taken up at the next start. After `kill -9` the steps since the
+last save are lost: the client sees fewer steps than it sent, and sends them again.
+
+/health answers 200 while the service takes sessions, /metrics has the figures for Prometheus.
+"""
+
+import argparse
+import asyncio
+import base64
+import contextlib
+import importlib.util
+import json
+import secrets
+import struct
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import prometheus_client
+import torch
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+import anygru
+from anygru.extend import open_for_replace
+
+BAD_DATA, TOO_BIG, TRY_LATER, IDLE = 1003, 1009, 1013, 4000
+"""Codes of closed connections: RFC 6455, section 7.4.1, and one of our own."""
+
+STEPS = prometheus_client.Counter("anygru_steps", "Steps computed")
+SECONDS = prometheus_client.Histogram("anygru_step_seconds", "From a frame's arrival to its answer")
+SESSIONS = prometheus_client.Gauge("anygru_sessions", "Open sessions")
+REFUSED = prometheus_client.Counter("anygru_refused", "Connections closed by the service", ["code"])
+
+
+def load(source: str, weights: str | None) -> torch.nn.Module:
+    """The model of a checkpoint with one GRU, or of "file.py:callable"."""
+    place, _, name = source.rpartition(":")
+    if place.endswith(".py"):
+        spec = importlib.util.spec_from_file_location("model", place)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        model = getattr(module, name)()
+        if weights:
+            anygru.freeze(model, weights=weights)
+        return model
+    layer = anygru.load_checkpoint(source).gru()
+    return layer.freeze(weights=weights) if weights else layer
+
+
+class Service:
+    """The pool, the saved states and the connections."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.pool = anygru.SessionPool(
+            load(options.model, options.weights),
+            options.sessions,
+            max_delay=options.max_delay,
+            max_batch=options.max_batch,
+        )
+        (self.width,) = self.pool.step_shape
+        self.open: dict[str, anygru.Session] = {}
+        self.saved: dict[str, bytes] = {}
+        self.ready = True
+        if options.states.exists():
+            entries = json.loads(options.states.read_text())
+            self.saved = {token: base64.b64decode(state) for token, state in entries.items()}
+
+    def save(self) -> None:
+        """Write all states, those of closed connections too, in one step."""
+        states = self.saved | {token: session.state_bytes() for token, session in self.open.items()}
+        entries = {token: base64.b64encode(state).decode() for token, state in states.items()}
+        with open_for_replace(self.options.states) as file:
+            file.write(json.dumps(entries).encode())
+
+    async def save_now_and_then(self) -> None:
+        while True:
+            await asyncio.sleep(self.options.save_every)
+            self.save()
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        saving = asyncio.create_task(self.save_now_and_then())
+        yield
+        self.ready = False
+        saving.cancel()
+        self.save()
+
+    async def session(self, socket: WebSocket) -> None:
+        """One connection, one session."""
+        await socket.accept()
+        token = socket.query_params.get("token") or secrets.token_urlsafe(12)
+        if token in self.open:
+            return await self.refuse(socket, TRY_LATER, "the session is connected already")
+        try:
+            session = self.pool.open(self.saved.pop(token, None))
+        except anygru.ArgumentError as error:
+            return await self.refuse(socket, TRY_LATER, str(error))
+        self.open[token] = session
+        SESSIONS.set(len(self.open))
+        try:
+            await socket.send_text(json.dumps({"session": token, "steps": session.steps}))
+            await self.converse(socket, session)
+        except WebSocketDisconnect:
+            pass
+        finally:
+            del self.open[token]
+            self.saved[token] = session.state_bytes()
+            session.close()
+            SESSIONS.set(len(self.open))
+
+    async def converse(self, socket: WebSocket, session: anygru.Session) -> None:
+        """Answer one frame after the other: a client that sends faster than it reads waits."""
+        while True:
+            try:
+                message = await asyncio.wait_for(socket.receive(), self.options.idle)
+            except asyncio.TimeoutError:
+                return await self.refuse(socket, IDLE, f"no step in {self.options.idle:g} s")
+            if message["type"] == "websocket.disconnect":
+                return None
+            data = message.get("bytes")
+            if data is None or len(data) != 4 * self.width:
+                return await self.refuse(socket, BAD_DATA, f"a step has {4 * self.width} bytes: {self.width} of float32")
+            start = time.perf_counter()
+            output = await session.submit(torch.frombuffer(bytearray(data), dtype=torch.float32))
+            await socket.send_bytes(struct.pack("<Q", session.steps) + output.numpy().tobytes())
+            STEPS.inc()
+            SECONDS.observe(time.perf_counter() - start)
+
+    async def refuse(self, socket: WebSocket, code: int, reason: str) -> None:
+        REFUSED.labels(code=str(code)).inc()
+        await socket.close(code, reason[:120])
+
+    async def health(self, request: Request) -> Response:
+        return PlainTextResponse("ready" if self.ready else "ends", 200 if self.ready else 503)
+
+    async def metrics(self, request: Request) -> Response:
+        return Response(prometheus_client.generate_latest(), media_type=prometheus_client.CONTENT_TYPE_LATEST)
+
+    @property
+    def app(self) -> Starlette:
+        routes = [
+            WebSocketRoute("/session", self.session),
+            Route("/health", self.health),
+            Route("/metrics", self.metrics),
+        ]
+        return Starlette(routes=routes, lifespan=self.lifespan)
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", help="a checkpoint with one GRU, or FILE.py:NAME, a callable that returns a model")
+    parser.add_argument("--weights", choices=("float32", "bfloat16", "int8"), help="freeze the model's GRUs")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--sessions", type=int, default=10_000, help="the most sessions at a time")
+    parser.add_argument("--idle", type=float, default=300.0, help="seconds without a step before a connection is closed")
+    parser.add_argument("--max-delay", type=float, default=0.001, help="seconds that a step waits for others")
+    parser.add_argument("--max-batch", type=int, default=256, help="steps that are computed without waiting longer")
+    parser.add_argument("--states", type=Path, default=Path("states.json"), help="where states are saved")
+    parser.add_argument("--save-every", type=float, default=30.0, help="seconds between saves")
+    return parser.parse_args(arguments)
+
+
+def main() -> None:
+    options = parse()
+    torch.set_num_threads(1)  # steps of small batches; more processes use more cores
+    service = Service(options)
+    uvicorn.run(
+        service.app,
+        host=options.host,
+        port=options.port,
+        ws_max_size=max(125, 4 * service.width),
+        ws_max_queue=4,
+        log_level="warning",
+    )
+
+
+if __name__ == "__main__":
+    main()
