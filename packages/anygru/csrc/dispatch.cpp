@@ -3,20 +3,31 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "variants.hpp"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-#elif defined(__aarch64__) && defined(__linux__)
+#define ANYGRU_SETS "variants_x86.def"
+#elif defined(__aarch64__)
+#if defined(__linux__)
 #include <sys/auxv.h>
+#endif
+#define ANYGRU_SETS "variants_arm.def"
+#else
+#define ANYGRU_SETS "variants_other.def"
 #endif
 
 namespace anygru {
 
-extern const Kernels baseline_kernels, avx2_kernels, avx512_kernels, wide_kernels, neon_kernels;
-extern const FrozenKernels baseline_frozen, avx2_frozen, avx_vnni_frozen, avx512_frozen, avx512_vnni_frozen,
-    wide_frozen, neon_frozen, neon_dot_frozen;
+#define ANYGRU_SET(name, chosen, executable, flags) \
+    extern const Kernels name##_kernels;            \
+    extern const FrozenKernels name##_frozen;
+#define ANYGRU_FROZEN_SET(name, goes_with, executable, flags) extern const FrozenKernels name##_frozen;
+#include ANYGRU_SETS
+#undef ANYGRU_SET
+#undef ANYGRU_FROZEN_SET
 
 namespace {
 
@@ -41,27 +52,6 @@ bool has_avx_vnni() {
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
     return has_avx2() && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & (1u << 4));
 }
-
-const Variant<Kernels>* variants() {
-    static const Variant<Kernels> list[] = {{&avx512_kernels, has_avx512(), true},
-                                            {&avx2_kernels, has_avx2(), true},
-                                            {&wide_kernels, has_avx2(), false},
-                                            {&baseline_kernels, true, true},
-                                            {nullptr, false, false}};
-    return list;
-}
-
-const Variant<FrozenKernels>* frozen_variants() {
-    static const Variant<FrozenKernels> list[] = {
-        {&avx512_vnni_frozen, has_avx512() && __builtin_cpu_supports("avx512vnni"), true},
-        {&avx512_frozen, has_avx512(), true},
-        {&avx_vnni_frozen, has_avx_vnni(), true},
-        {&avx2_frozen, has_avx2(), true},
-        {&wide_frozen, has_avx2(), true},
-        {&baseline_frozen, true, true},
-        {nullptr, false, false}};
-    return list;
-}
 #elif defined(__aarch64__)
 bool has_dot_products() {
 #if defined(__linux__)
@@ -70,52 +60,58 @@ bool has_dot_products() {
     return true;  // all of Apple's have them
 #endif
 }
-
-const Variant<Kernels>* variants() {
-    static const Variant<Kernels> list[] = {{&neon_kernels, true, true}, {nullptr, false, false}};
-    return list;
-}
-
-const Variant<FrozenKernels>* frozen_variants() {
-    static const Variant<FrozenKernels> list[] = {
-        {&neon_dot_frozen, has_dot_products(), true}, {&neon_frozen, true, true}, {nullptr, false, false}};
-    return list;
-}
-#else
-const Variant<Kernels>* variants() {
-    static const Variant<Kernels> list[] = {{&baseline_kernels, true, true}, {nullptr, false, false}};
-    return list;
-}
-
-const Variant<FrozenKernels>* frozen_variants() {
-    static const Variant<FrozenKernels> list[] = {{&baseline_frozen, true, true}, {nullptr, false, false}};
-    return list;
-}
 #endif
 
+const std::vector<Variant<Kernels>>& variants() {
+#define ANYGRU_SET(name, chosen, executable, flags) {&name##_kernels, executable, chosen},
+#define ANYGRU_FROZEN_SET(name, goes_with, executable, flags)
+    static const std::vector<Variant<Kernels>> list = {
+#include ANYGRU_SETS
+    };
+#undef ANYGRU_SET
+#undef ANYGRU_FROZEN_SET
+    return list;
+}
+
+const std::vector<Variant<FrozenKernels>>& frozen_variants() {
+#define ANYGRU_SET(name, chosen, executable, flags) {&name##_frozen, executable, chosen},
+#define ANYGRU_FROZEN_SET(name, goes_with, executable, flags) {&name##_frozen, executable, true},
+    static const std::vector<Variant<FrozenKernels>> list = {
+#include ANYGRU_SETS
+    };
+#undef ANYGRU_SET
+#undef ANYGRU_FROZEN_SET
+    return list;
+}
+
 template <class Table>
-const Table* find(const Variant<Table>* variant, const char* name) {
-    for (; variant->kernels; ++variant)
-        if (variant->executable && std::strcmp(variant->kernels->name, name) == 0) return variant->kernels;
+const Table* find(const std::vector<Variant<Table>>& list, const char* name) {
+    for (const auto& variant : list)
+        if (variant.executable && std::strcmp(variant.kernels->name, name) == 0) return variant.kernels;
     return nullptr;
 }
 
+// The names, null at the end.
 template <class Table>
-const char* const* executable(const Variant<Table>* variant) {
-    static const char* names[8] = {};
-    if (!names[0]) {
-        const char** to = names;
-        for (; variant->kernels; ++variant)
-            if (variant->executable) *to++ = variant->kernels->name;
-    }
+std::vector<const char*> executable(const std::vector<Variant<Table>>& list) {
+    std::vector<const char*> names;
+    for (const auto& variant : list)
+        if (variant.executable) names.push_back(variant.kernels->name);
+    names.push_back(nullptr);
     return names;
 }
 
 }  // namespace
 
-const char* const* executable_variants() { return executable(variants()); }
+const char* const* executable_variants() {
+    static const std::vector<const char*> names = executable(variants());
+    return names.data();
+}
 
-const char* const* executable_frozen() { return executable(frozen_variants()); }
+const char* const* executable_frozen() {
+    static const std::vector<const char*> names = executable(frozen_variants());
+    return names.data();
+}
 
 const Kernels* kernels(const char* name) { return find(variants(), name); }
 
@@ -138,8 +134,8 @@ const Kernels& kernels() {
     if (forced && *forced) {
         use_kernels(forced);
     } else {
-        for (const auto* variant = variants(); variant->kernels && !chosen.load(); ++variant)
-            if (variant->executable && variant->chosen) chosen.store(variant->kernels);
+        for (const auto& variant : variants())
+            if (!chosen.load() && variant.executable && variant.chosen) chosen.store(variant.kernels);
     }
     return *chosen.load();
 }
@@ -147,9 +143,9 @@ const Kernels& kernels() {
 const FrozenKernels& frozen_kernels() {
     const Kernels& own = kernels();
     if (const FrozenKernels* known = chosen_frozen.load()) return *known;
-    for (const auto* variant = frozen_variants(); variant->kernels && !chosen_frozen.load(); ++variant)
-        if (variant->executable && std::strcmp(variant->kernels->kernels, own.name) == 0)
-            chosen_frozen.store(variant->kernels);
+    for (const auto& variant : frozen_variants())
+        if (!chosen_frozen.load() && variant.executable && std::strcmp(variant.kernels->kernels, own.name) == 0)
+            chosen_frozen.store(variant.kernels);
     return *chosen_frozen.load();
 }
 

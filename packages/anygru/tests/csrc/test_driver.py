@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -13,25 +14,24 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "csrc"
-X86_VARIANTS = {
-    "baseline": [],
-    "avx2": ["-mavx2", "-mfma"],
-    "wide": ["-mavx2", "-mfma"],
-    "avx512": ["-mavx512f", "-mavx512vl", "-mavx512dq", "-mavx512bw", "-mfma"],
-}
-X86_FROZEN = {
-    **X86_VARIANTS,
-    "avx_vnni": ["-mavx2", "-mfma", "-mavxvnni"],
-    "avx512_vnni": [*X86_VARIANTS["avx512"], "-mavx512vnni"],
-}
-ARM_FROZEN = {"neon": [], "neon_dot": ["-march=armv8.2-a+dotprod"]}
+Flags = dict[str, list[str]]
 
 
-def build(
-    compiler: str, variants: dict[str, list[str]], frozen: dict[str, list[str]], flags: list[str], folder: Path
-) -> Path:
+def sets(processor: str) -> tuple[Flags, Flags]:
+    """The variants and the kernels of frozen layers by name, with their compiler flags: see csrc/variants_x86.def."""
+    rows = re.findall(
+        r'^ANYGRU_(FROZEN_)?SET\((\w+),.*"([^"]*)"\)$',
+        (SOURCES / f"variants_{processor}.def").read_text(),
+        re.MULTILINE,
+    )
+    frozen = {name: flags.split() for _, name, flags in rows}
+    return {name: frozen[name] for only_frozen, name, _ in rows if not only_frozen}, frozen
+
+
+def build(compiler: str, processor: str, flags: list[str], folder: Path) -> Path:
     """Compiles driver, engine, variants and the kernels of frozen layers; returns the program."""
     common = ["-std=c++17", "-ffp-contract=off", "-Wno-psabi", f"-I{SOURCES}", *flags]
+    variants, frozen = sets(processor)
     units = [(SOURCES / f"{name}.cpp", []) for name in ("engine", "packing", "threads", "dispatch")]
     units += [(SOURCES / f"variant_{name}.cpp", own) for name, own in variants.items()]
     units += [(SOURCES / f"frozen_{name}.cpp", own) for name, own in frozen.items()]
@@ -57,12 +57,25 @@ def compiler_or_skip(name: str) -> str:
     return found
 
 
+@pytest.mark.parametrize("processor", ["x86", "arm", "other"])
+def test_every_instruction_set_has_its_files_and_no_file_is_left_out(processor: str) -> None:
+    variants, frozen = sets(processor)
+    assert "baseline" in frozen or "neon" in frozen
+    for kind, names in (("variant", variants), ("frozen", frozen)):
+        assert all((SOURCES / f"{kind}_{name}.cpp").is_file() for name in names)
+        known = {name for each in ("x86", "arm", "other") for name in sets(each)[kind == "frozen"]}
+        assert known == {path.stem.removeprefix(f"{kind}_") for path in SOURCES.glob(f"{kind}_*.cpp")}
+    text = (SOURCES / f"variants_{processor}.def").read_text()
+    rows = [line for line in text.splitlines() if line and not line.startswith("//")]
+    assert len(rows) == len(frozen), "each row is one line that the pattern reads"
+
+
 @pytest.mark.slow
 def test_under_sanitizers(tmp_path: Path) -> None:
     if platform.machine() not in ("x86_64", "AMD64"):
         pytest.skip("the variants of this test are those of x86-64")
     flags = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    program = build(compiler_or_skip("g++"), X86_VARIANTS, X86_FROZEN, flags, tmp_path)
+    program = build(compiler_or_skip("g++"), "x86", flags, tmp_path)
     result = subprocess.run([program], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "wide: ok" in result.stdout or "baseline: ok" in result.stdout
@@ -71,7 +84,7 @@ def test_under_sanitizers(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_on_arm_in_an_emulator(tmp_path: Path) -> None:
     emulator = compiler_or_skip("qemu-aarch64")
-    program = build(compiler_or_skip("aarch64-linux-gnu-g++"), {"neon": []}, ARM_FROZEN, ["-O1", "-static"], tmp_path)
+    program = build(compiler_or_skip("aarch64-linux-gnu-g++"), "arm", ["-O1", "-static"], tmp_path)
     result = subprocess.run([emulator, program], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "neon: ok" in result.stdout
