@@ -52,7 +52,7 @@ inline Operand operand(nb::handle given, const char* name) {
 
 template <class Real>
 Real* tensor(const Operand& given, Index expected, const char* name) {
-    const Index bytes = expected * Index(sizeof(Real));
+    const Index bytes = multiply({expected, Index(sizeof(Real))}, name);
     if (given.bits && (given.bits != 8 * sizeof(Real) || !std::is_floating_point_v<Real>))
         refuse(std::string(name) + " has elements of another type");
     if (given.bytes != bytes)

@@ -440,6 +440,14 @@ def test_the_native_module_refuses_what_does_not_fit() -> None:
     assert torch.equal(output, expected)
 
 
+@pytest.mark.parametrize("count", [1 << 60, 1 << 61, 1 << 62, -1])
+def test_a_count_of_bytes_that_overflows_is_refused(count: int) -> None:
+    """4 * 2^62 bytes are 0 in 64 bits, the number that is given here."""
+    values = torch.zeros(4)
+    with pytest.raises(ValueError, match="too large to address" if count > 0 else "must have 0 bytes, got 16"):
+        native.sum_float32((values.data_ptr(), 0 if count > 0 else values.nbytes), count)
+
+
 def test_gradients_refuse_what_does_not_fit() -> None:
     rows, size, hidden = 2, 3, 4
     shapes = {
