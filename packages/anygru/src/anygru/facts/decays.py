@@ -59,7 +59,8 @@ def to_rows(modifiers: Modifiers, rows: Rows) -> Modifiers:
         if factors is None or factors.numel() == 1:
             return None if factors is None else factors.view(1, 1, 1)
         flat = rows.align(factors.movedim(0, -2).flatten(-2), "decay")
-        return flat.unflatten(-1, (factors.shape[0], factors.shape[-1])).movedim(-2, 0)
+        split: Tensor = flat.unflatten(-1, (factors.shape[0], factors.shape[-1]))
+        return split.movedim(-2, 0)
 
     mask = None if modifiers.mask is None else rows.sort_state(modifiers.mask)
     decay, candidate, zoneout = map(packed, modifiers[:3])

@@ -93,14 +93,14 @@ class FrozenSequence(RNNNames, Frozen):
         resets: PerStep | None = None,
         decay: PerStep | None = None,
         return_states: bool = False,
-    ) -> tuple[Any, Tensor]:
+    ) -> tuple[Any, ...]:
         """As `GRU.forward`, without gradients.
 
         Raises:
             ArgumentError: also where a gradient is asked for, dropout while training, or the states of all layers.
         """
         if not isinstance(input, Tensor):
-            node = as_leaf(self, input, h_0, lengths, resets, decay, return_states)
+            node: tuple[Any, ...] | None = as_leaf(self, input, h_0, lengths, resets, decay, return_states)
             if node is not None:
                 return node
         if return_states:

@@ -195,9 +195,9 @@ class GRU(RNNWeights, Recurrent):
             output with D*H features, h_n [L*D, B, H] ([L*D, H] for one sequence), and the states if asked for.
         """
         if not isinstance(input, Tensor):
-            node = as_leaf(self, input, h_0, lengths, resets, decay, return_states)
+            node: tuple[Any, ...] | None = as_leaf(self, input, h_0, lengths, resets, decay, return_states)
             if node is not None:
-                return node  # type: ignore[no-any-return]
+                return node
         if h_0 is not None:
             check_state_type(h_0, "h_0")
         weights = self._current(self._weight_names)

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
 
 
 class AfterImport(importlib.abc.MetaPathFinder):
@@ -38,7 +37,7 @@ class AfterImport(importlib.abc.MetaPathFinder):
 class _ActingLoader(importlib.abc.Loader):
     """Loads as `loader` does, then acts. The module keeps `loader` as its own."""
 
-    def __init__(self, loader: Any, action: Callable[[], None]) -> None:
+    def __init__(self, loader: importlib.abc.Loader, action: Callable[[], None]) -> None:
         self.loader = loader
         self.action = action
 

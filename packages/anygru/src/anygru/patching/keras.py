@@ -122,7 +122,10 @@ def _inner_loop(
 ) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Replaces `GRU.inner_loop`: (last output [B, H], outputs [B, T, H] or [B, 1, H], [state [B, H]])."""
     if why_not(self.cell, sequences, training) is not None:
-        return _originals["inner_loop"](self, sequences, initial_state, mask, training=training)
+        found: tuple[Tensor, Tensor, list[Tensor]] = _originals["inner_loop"](
+            self, sequences, initial_state, mask, training=training
+        )
+        return found
     if training and self.cell.dropout:
         sequences = sequences * self.cell.get_dropout_mask(sequences[:, 0, :]).unsqueeze(1)
     state = initial_state[0] if isinstance(initial_state, list | tuple) else initial_state
@@ -141,10 +144,10 @@ def _inner_loop(
         # The steps that count first, in their order: a mask with holes becomes a ragged batch.
         first = torch.argsort(mask.logical_not().byte(), dim=1, stable=True).unsqueeze(2)
         packed = sequences.gather(1, first.expand_as(sequences))
-        found, h_n = gru(packed, h_0, weights, lengths=lengths.cpu(), batch_first=True, bias=bias, **options)
+        ragged, h_n = gru(packed, h_0, weights, lengths=lengths.cpu(), batch_first=True, bias=bias, **options)
         latest = mask.cumsum(1) - 1
         seen = mask if self.zero_output_for_mask else latest >= 0
-        outputs = found.gather(1, latest.clamp(min=0).unsqueeze(2).expand_as(found)) * seen.unsqueeze(2)
+        outputs = ragged.gather(1, latest.clamp(min=0).unsqueeze(2).expand_as(ragged)) * seen.unsqueeze(2)
     last = outputs[:, -1]
     return last, outputs if self.return_sequences else last.unsqueeze(1), [h_n[0]]
 
@@ -152,7 +155,8 @@ def _inner_loop(
 def _call(self: "GRUCell", inputs: Tensor, states: States, training: bool = False) -> tuple[Tensor, Any]:
     """Replaces `GRUCell.call`: the new state [B, H], twice, the second time nested as `states` is."""
     if why_not(self, inputs, training) is not None:
-        return _originals["call"](self, inputs, states, training=training)
+        found: tuple[Tensor, Any] = _originals["call"](self, inputs, states, training=training)
+        return found
     if training and self.dropout:
         inputs = inputs * self.get_dropout_mask(inputs)
     nested = isinstance(states, list | tuple)
@@ -168,7 +172,7 @@ def _weights(cell: "GRUCell") -> tuple[list[Tensor], dict[str, Any]]:
     if cell.use_bias:
         given.append(_tensor(cell.bias))
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given):
-        weights = list(_Arranged.apply(*given))
+        weights = list(_Arranged.apply(*given))  # type: ignore[no-untyped-call]
     else:
         weights = _remembered(cell, given)
     return weights, {
@@ -253,8 +257,10 @@ def _activation(function: Callable[[Any], Any]) -> str | Callable[[Any], Any]:
 
 def _tensor(value: object) -> Tensor:
     """A variable's tensor, cast as Keras's policy asks, or the tensor itself."""
-    return _backend().convert_to_tensor(value)
+    tensor: Tensor = _backend().convert_to_tensor(value)
+    return tensor
 
 
 def _backend() -> ModuleType:
-    return sys.modules[_MODULE].backend
+    backend: ModuleType = sys.modules[_MODULE].backend
+    return backend
