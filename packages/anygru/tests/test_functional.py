@@ -307,6 +307,16 @@ BAD = {
     "input size": (
         lambda x, h, w: gru(x[..., :3], h, w),
         ArgumentError,
+        "input must have I = 4 features as the weights have, got 3",
+    ),
+    "double input": (
+        lambda x, h, w: gru(x.double(), None, w),
+        ArgumentTypeError,
+        "input must be torch.float32 on cpu as the weights are, got torch.float64 on cpu",
+    ),
+    "input size and a weight": (
+        lambda x, h, w: gru(x[..., :3], h, [*w[:3], w[3][:5]]),
+        ArgumentError,
         "weights[0] (weight_ih of layer 0) must be [3*H, I] = [18, 3], got [18, 4]; "
         "H is 6 from weights[1] (weight_hh), I is 3 from input",
     ),

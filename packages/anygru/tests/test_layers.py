@@ -231,7 +231,11 @@ BAD = [
     (lambda: anygru.GRU(None, 6)([]), ValueError, "must have a sequence, which tells the input size"),
     (lambda: anygru.GRU(None, 6)("abc"), TypeError, "input must be a tensor, a list of tensors or a PackedSequence"),
     (lambda: anygru.GRU(None, 6)([1]), TypeError, "input must be a tensor, a list of tensors or a PackedSequence"),
-    (lambda: anygru.GRU(4, 6)(torch.zeros(5, 3, 5)), ValueError, "I is 5 from input"),
+    (
+        lambda: anygru.GRU(4, 6)(torch.zeros(5, 3, 5)),
+        ValueError,
+        "input must have I = 4 features as the weights have, got 5",
+    ),
 ]
 
 

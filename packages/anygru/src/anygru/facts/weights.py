@@ -143,11 +143,29 @@ class Weights(NamedTuple):
         expected = layout.shapes(features, tensors[1].shape[1])
         for index, (tensor, shape) in enumerate(zip(tensors, expected, strict=True)):
             if tensor.shape != shape:
+                self._blame_input(features, dtype, device)
                 raise self._shape_error(index, shape)
             if tensor.dtype is not dtype or tensor.device != device:
+                self._blame_input(features, dtype, device)
                 raise ArgumentTypeError(
                     f"weights[{index}] must be {dtype} on {device} as input is, got {tensor.dtype} on {tensor.device}"
                 )
+
+    def _blame_input(self, features: int, dtype: torch.dtype, device: torch.device) -> None:
+        """Raises if the input alone is at fault: all tensors fit another one."""
+        first = self.tensors[0]
+        own = first.shape[-1] if first.dim() == 2 else 0
+        expected = self.layout.shapes(own, self.hidden_size)
+        if any(
+            tensor.shape != shape or tensor.dtype is not first.dtype or tensor.device != first.device
+            for tensor, shape in zip(self.tensors, expected, strict=True)
+        ):
+            return
+        if features != own:
+            raise ArgumentError(f"input must have I = {own} features as the weights have, got {features}")
+        raise ArgumentTypeError(
+            f"input must be {first.dtype} on {first.device} as the weights are, got {dtype} on {device}"
+        )
 
     def _shape_error(self, index: int, expected: tuple[int, ...]) -> ArgumentError:
         layer, place = divmod(index, self.layout.per_layer)
