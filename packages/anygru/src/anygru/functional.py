@@ -141,8 +141,11 @@ def gru(
         probability = check_dropout(dropout)
         dropout = probability if training else 0.0
     noise = make_noise(zoneout, recurrent_dropout, recurrent_dropout_on, training)
-    options = Options(formula, bidirectional, bias, dropout, backend, reverse, check_norm(norm) is not None, noise)
-    return compute(input, h_0, weights, lengths, batch_first, options, resets, decay, return_states)
+    has_norm = check_norm(norm) is not None
+    options = Options(
+        formula, bidirectional, bias, dropout, backend, reverse, has_norm, noise, return_states, batch_first
+    )
+    return compute(input, h_0, weights, lengths, options, resets, decay)
 
 
 def compute(
@@ -150,20 +153,16 @@ def compute(
     h_0: Tensor | None,
     weights: AnyWeights,
     lengths: Lengths | None,
-    batch_first: bool,
     options: Options,
     resets: PerStep | None = None,
     decay: PerStep | None = None,
-    return_states: bool = False,
 ) -> tuple[Any, ...]:
     """`gru` with checked options, and with weights and a state that are tensors."""
-    if return_states:
-        options = options._replace(states=True)
     if lengths is None and isinstance(input, Tensor) and not input.is_nested:
         if resets is None and decay is None:
-            return _dense(input, h_0, weights, batch_first, options)
-        modifiers = _join(resets, decay, _align_dense(input, batch_first), input, input.dim() - 1, weights, options)
-        return _dense(input, h_0, weights, batch_first, options, modifiers)
+            return _dense(input, h_0, weights, options)
+        modifiers = _join_dense(resets, decay, input, weights, options)
+        return _dense(input, h_0, weights, options, modifiers)
     if is_recorded() and not isinstance(input, PackedSequence):
         raise ArgumentError(
             "torch.jit.trace and the legacy ONNX exporter would record the lengths of this batch as constants; record a dense "
@@ -171,9 +170,9 @@ def compute(
         )
     traced = torch.compiler.is_compiling() and tracing.is_one_node(options.formula, options.backend)
     if traced and lengths is not None and isinstance(input, Tensor) and input.dim() == 3:
-        modifiers = _join(resets, decay, _align_dense(input, batch_first), input, input.dim() - 1, weights, options)
-        return _traced_padded(input, h_0, weights, lengths, batch_first, options, modifiers)
-    rows = sequences.enter(input, lengths, batch_first)
+        modifiers = _join_dense(resets, decay, input, weights, options)
+        return _traced_padded(input, h_0, weights, lengths, options, modifiers)
+    rows = sequences.enter(input, lengths, options.batch_first)
     if h_0 is not None:
         h_0 = rows.sort_state(check_state(h_0, *sizes_of(weights, options), rows.batch))
     dimensions = input.dim() - 1 if isinstance(input, Tensor) and not input.is_nested else 1
@@ -196,13 +195,13 @@ def _traced_padded(
     h_0: Tensor | None,
     weights: AnyWeights,
     lengths: Lengths,
-    batch_first: bool,
     options: Options,
     modifiers: Modifiers,
 ) -> tuple[Tensor, ...]:
     """A padded batch in a graph: one node, which packs it when the graph runs."""
-    steps = input.transpose(0, 1) if batch_first else input
-    return _turned(batch_first, *run(steps, h_0, weights, steps.shape[1], torch.as_tensor(lengths), options, modifiers))
+    first = options.batch_first
+    steps = input.transpose(0, 1) if first else input
+    return _turned(first, *run(steps, h_0, weights, steps.shape[1], torch.as_tensor(lengths), options, modifiers))
 
 
 def _turned(batch_first: bool, output: Tensor, h_n: Tensor, *states: Tensor) -> tuple[Tensor, ...]:
@@ -238,6 +237,13 @@ def _join(
     if resets is None and decay is None:
         return NONE
     return Modifiers(join(resets, decay, align, *sizes_of(weights, options), like, step_dimensions))
+
+
+def _join_dense(
+    resets: PerStep | None, decay: PerStep | None, input: Tensor, weights: AnyWeights, options: Options
+) -> Modifiers:
+    """The modifiers of one tensor, or of a padded one."""
+    return _join(resets, decay, _align_dense(input, options.batch_first), input, input.dim() - 1, weights, options)
 
 
 def gru_cell(
@@ -351,7 +357,6 @@ def _dense(
     input: Tensor,
     h_0: Tensor | None,
     weights: AnyWeights,
-    batch_first: bool,
     options: Options,
     modifiers: Modifiers = NONE,
 ) -> tuple[Tensor, ...]:
@@ -366,6 +371,7 @@ def _dense(
         return output.squeeze(1), h_n.squeeze(1), *(each.squeeze(1).movedim(-2, 0) for each in states)
     if dimensions != 3:
         raise ArgumentError(f"input must have 2 or 3 dimensions, got {list(input.shape)}")
-    steps = input.transpose(0, 1) if batch_first else input
+    first = options.batch_first
+    steps = input.transpose(0, 1) if first else input
     found = run(steps, h_0, weights, steps.shape[1], None, options, modifiers)
-    return _turned(batch_first, *found) if batch_first or options.states else found
+    return _turned(first, *found) if first or options.states else found

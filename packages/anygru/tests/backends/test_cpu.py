@@ -17,7 +17,7 @@ from helpers import Case, close
 
 from anygru.backends import cpu, cpu_backward, cpu_calls, reference
 from anygru.facts.formula import Formula
-from anygru.facts.problem import Problem
+from anygru.facts.problem import Call, Problem
 from anygru.facts.quantization import Stored
 from anygru.facts.weights import Layout
 from anygru.functional import gru, gru_cell
@@ -71,8 +71,8 @@ def test_every_variant_equals_the_reference(variant: str, case: Case, dtype: tor
     input, sizes = make_input(case, torch.float64)
     exact = (input, case.h_0(), *case.weights(scale=0.4))
     given = [tensor.detach().to(dtype).requires_grad_() for tensor in exact]
-    expected = reference.run(make_problem(case), exact[0], exact[1], exact[2:], sizes)
-    actual = cpu.run(make_problem(case, dtype, True), given[0], given[1], given[2:], sizes)
+    expected = reference.run(make_problem(case), Call(exact[0], exact[1], exact[2:], sizes))
+    actual = cpu.run(make_problem(case, dtype, True), Call(given[0], given[1], given[2:], sizes))
     for one, other in zip(actual, expected, strict=True):
         close(one, other.to(dtype))
     if not expected[0].numel():
@@ -83,7 +83,7 @@ def test_every_variant_equals_the_reference(variant: str, case: Case, dtype: tor
     for one, other in zip(found, truth, strict=True):
         close(one, other.to(dtype))
     with torch.no_grad():
-        inference = cpu.run(make_problem(case, dtype), given[0], given[1], given[2:], sizes)
+        inference = cpu.run(make_problem(case, dtype), Call(given[0], given[1], given[2:], sizes))
     assert torch.equal(inference[0], actual[0])
     assert torch.equal(inference[1], actual[1])
 
@@ -96,7 +96,7 @@ def test_variants_with_fused_multiply_add_give_the_same_bits() -> None:
         if name != "baseline":  # rounds after the multiplication too
             native.use(name)
             with torch.no_grad():
-                results.append(cpu.run(make_problem(case), input, h_0, weights, None)[0])
+                results.append(cpu.run(make_problem(case), Call(input, h_0, weights, None))[0])
     native.use(before)
     assert all(torch.equal(result, results[0]) for result in results)
 
@@ -111,30 +111,30 @@ def test_a_sequence_has_the_same_bits_in_every_batch(
     input, h_0 = case.input(dtype).detach(), case.h_0(dtype).detach()
     weights = [weight.detach() for weight in case.weights(dtype, scale=0.1)]
     problem = make_problem(case, dtype)
-    whole, last = cpu.run(problem, input, h_0, weights, None)
+    whole, last = cpu.run(problem, Call(input, h_0, weights, None))
     order = torch.randperm(case.B)
-    assert torch.equal(cpu.run(problem, input[:, order], h_0[:, order], weights, None)[0], whole[:, order])
+    assert torch.equal(cpu.run(problem, Call(input[:, order], h_0[:, order], weights, None))[0], whole[:, order])
     for b in (0, 7, 20):
-        alone = cpu.run(problem, input[:, b : b + 1], h_0[:, b : b + 1], weights, None)
+        alone = cpu.run(problem, Call(input[:, b : b + 1], h_0[:, b : b + 1], weights, None))
         assert torch.equal(alone[0], whole[:, b : b + 1])
         assert torch.equal(alone[1], last[:, b : b + 1])
     # ... in chunks and step by step, which read the weights as they lie
     steps, state = [], h_0
     for t in range(case.T):
-        output, state = cpu.run(problem, input[t : t + 1], state, weights, None)
+        output, state = cpu.run(problem, Call(input[t : t + 1], state, weights, None))
         steps.append(output)
     assert torch.equal(torch.cat(steps), whole)
     for count in (1, 2, 3, 4, 5):
         few, state = [], h_0[:, 3 : 3 + count]
         for t in range(case.T):
-            output, state = cpu.run(problem, input[t : t + 1, 3 : 3 + count], state, weights, None)
+            output, state = cpu.run(problem, Call(input[t : t + 1, 3 : 3 + count], state, weights, None))
             few.append(output)
         assert torch.equal(torch.cat(few), whole[:, 3 : 3 + count])
     # ... among sequences of other lengths
     lengths = sorted([random.Random(1).randint(0, case.T) for _ in range(case.B)], reverse=True)
     sizes = torch.tensor([sum(length > t for length in lengths) for t in range(case.T)])
     rows = torch.cat([input[t, :size] for t, size in enumerate(sizes.tolist())])
-    ragged, ragged_last = cpu.run(problem._replace(ragged=True), rows, h_0, weights, sizes)
+    ragged, ragged_last = cpu.run(problem._replace(ragged=True), Call(rows, h_0, weights, sizes))
     for t, part in enumerate(ragged.split(sizes.tolist())):
         assert torch.equal(part, whole[t, : len(part)])
     for b, length in enumerate(lengths):
@@ -146,11 +146,11 @@ def test_prepared_weights_give_the_same_bits(variant: str, layers: int) -> None:
     case = Case(T=4, B=2, I=20, H=35, L=layers)
     weights = [weight.detach() for weight in case.weights(torch.float32)]
     input, h_0 = case.input(torch.float32).detach(), case.h_0(torch.float32).detach()
-    expected = cpu.run(make_problem(case), input, h_0, weights, None)
+    expected = cpu.run(make_problem(case), Call(input, h_0, weights, None))
     prepared = cpu.Prepared(make_problem(case), [Stored(weight) for weight in weights])
     for weight in weights:
         weight.zero_()  # the copy is the stream's own
-    actual = prepared.run(input, h_0)
+    actual = prepared.run(Call(input, h_0, ()))
     assert torch.equal(actual[0], expected[0])
     assert torch.equal(actual[1], expected[1])
 
@@ -161,8 +161,8 @@ def test_no_packed_copy_outlives_a_call() -> None:
     input, h_0 = case.input(torch.float32).detach(), case.h_0(torch.float32).detach()
     for _ in range(2):
         close(
-            cpu.run(make_problem(case), input, h_0, weights, None)[0],
-            reference.run(make_problem(case), input, h_0, weights, None)[0],
+            cpu.run(make_problem(case), Call(input, h_0, weights, None))[0],
+            reference.run(make_problem(case), Call(input, h_0, weights, None))[0],
         )
         for weight in weights:
             weight.mul_(-0.5)
@@ -187,7 +187,7 @@ def test_threads_do_not_change_the_result(threads: int, case: Case) -> None:
     for count in (1, threads, threads):
         torch.set_num_threads(count)
         try:
-            output, h_n = cpu.run(make_problem(case, needs_grad=True), inputs[0], inputs[1], inputs[2:], sizes)
+            output, h_n = cpu.run(make_problem(case, needs_grad=True), Call(inputs[0], inputs[1], inputs[2:], sizes))
             grads = torch.autograd.grad((output.sum(), h_n.sum()), inputs)
         finally:
             torch.set_num_threads(before)
@@ -203,13 +203,15 @@ def test_calls_from_several_python_threads() -> None:
     weights = [weight.detach() for weight in case.weights(torch.float32, scale=0.2)]
     inputs = [case.input(torch.float32, seed=seed).detach() for seed in range(4)]
     h_0 = case.h_0(torch.float32).detach()
-    expected = [cpu.run(make_problem(case), input, h_0, weights, None)[0] for input in inputs]
+    expected = [cpu.run(make_problem(case), Call(input, h_0, weights, None))[0] for input in inputs]
     wrong = []
 
     def work(number: int) -> None:
         torch.set_num_threads(2)
         for _ in range(10):
-            if not torch.equal(cpu.run(make_problem(case), inputs[number], h_0, weights, None)[0], expected[number]):
+            if not torch.equal(
+                cpu.run(make_problem(case), Call(inputs[number], h_0, weights, None))[0], expected[number]
+            ):
                 wrong.append(number)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
@@ -291,8 +293,10 @@ def test_no_less_accurate_than_torch(kind: str) -> None:
     weights = [weight.detach() * size**-0.5 for weight in case.weights(torch.float32, scale=1.0)]
     input = case.input(torch.float64).detach().mul(scale).float()
     h_0 = case.h_0(torch.float64).detach().mul(min(scale, 1.0)).float()
-    truth = reference.run(make_problem(case), input.double(), h_0.double(), [w.double() for w in weights], None)[0]
-    ours = errors(cpu.run(make_problem(case), input, h_0, weights, None)[0], truth)
+    truth = reference.run(make_problem(case), Call(input.double(), h_0.double(), [w.double() for w in weights], None))[
+        0
+    ]
+    ours = errors(cpu.run(make_problem(case), Call(input, h_0, weights, None))[0], truth)
     theirs = errors(torch._VF.gru(input, h_0, weights, True, 1, 0.0, False, False, False)[0], truth)
     assert ours[1] <= 1.02 * theirs[1], (ours, theirs)
     # The single worst element of many is a matter of luck, within a factor.
@@ -308,12 +312,12 @@ def test_activations_over_all_magnitudes() -> None:
     zero = torch.zeros(3, 1), torch.zeros(3)
     problem = make_problem(Case(I=1, H=1))
     h_0 = torch.zeros(1, x.numel(), 1)
-    got = cpu.run(problem, x.view(1, -1, 1), h_0, [weight, zero[0], bias, zero[1]], None)[0].flatten().double()
+    got = cpu.run(problem, Call(x.view(1, -1, 1), h_0, [weight, zero[0], bias, zero[1]], None))[0].flatten().double()
     truth = x.double().tanh()
     ulp = torch.from_numpy(np.spacing(truth.float().abs().numpy())).double()
     assert ((got - truth).abs() / ulp).max() <= 2.5
     weight = torch.tensor([[0.0], [1.0], [0.0]])
-    got = cpu.run(problem, x.view(1, -1, 1), h_0 + 1, [weight, *zero, zero[1]][:2] + [zero[1], zero[1]], None)[0]
+    got = cpu.run(problem, Call(x.view(1, -1, 1), h_0 + 1, [weight, *zero, zero[1]][:2] + [zero[1], zero[1]], None))[0]
     truth = x.double().sigmoid()
     ulp = torch.from_numpy(np.spacing(truth.float().numpy())).double().clamp_min(1e-38)
     assert ((got.flatten().double() - truth).abs() / ulp).max() <= 2.5
@@ -326,7 +330,7 @@ def test_nan_and_infinity_propagate_as_in_torch(variant: str, value: float, hidd
     weights = [weight.detach() for weight in case.weights(torch.float32)]
     input, h_0 = case.input(torch.float32).detach(), case.h_0(torch.float32).detach()
     input[2, 1, 3] = value
-    actual = cpu.run(make_problem(case), input, h_0, weights, None)[0]
+    actual = cpu.run(make_problem(case), Call(input, h_0, weights, None))[0]
     expected = torch._VF.gru(input, h_0, weights, True, 1, 0.0, False, False, False)[0]
     assert torch.equal(actual.isnan(), expected.isnan())
     close(actual, expected)
@@ -347,8 +351,8 @@ def test_strided_input(layout: str) -> None:
     problem = make_problem(case, torch.float64, needs_grad=True)
     h_0 = torch.randn(4, 1, 9, dtype=torch.float64).transpose(0, 1).requires_grad_()
     turned = [weight.t().contiguous().t() for weight in weights]
-    found = torch.autograd.grad(cpu.run(problem, input, h_0, turned, None)[0].sum(), (h_0, *weights))
-    truth = torch.autograd.grad(reference.run(problem, input, h_0, weights, None)[0].sum(), (h_0, *weights))
+    found = torch.autograd.grad(cpu.run(problem, Call(input, h_0, turned, None))[0].sum(), (h_0, *weights))
+    truth = torch.autograd.grad(reference.run(problem, Call(input, h_0, weights, None))[0].sum(), (h_0, *weights))
     for one, other in zip(found, truth, strict=True):
         close(one, other)
 
@@ -359,7 +363,9 @@ def test_gradients_only_for_what_asks() -> None:
     tensors = [case.input(), case.h_0(), *case.weights()]
     for wanted in ([0], [1], [2], [5, 9], list(range(2, len(tensors)))):
         given = [tensor.detach().requires_grad_(i in wanted) for i, tensor in enumerate(tensors)]
-        results = [backend.run(problem, given[0], given[1], given[2:], None)[1].sum() for backend in (cpu, reference)]
+        results = [
+            backend.run(problem, Call(given[0], given[1], given[2:], None))[1].sum() for backend in (cpu, reference)
+        ]
         found, truth = (
             torch.autograd.grad(result, [given[i] for i in wanted], allow_unused=True) for result in results
         )
@@ -371,7 +377,7 @@ def test_gradients_can_be_differentiated_again() -> None:
     case = Case(T=3, B=2, I=2, H=3)
     tensors = [case.input(), case.h_0(), *case.weights()]
     problem = make_problem(case, torch.float64, needs_grad=True)
-    assert torch.autograd.gradgradcheck(lambda x, h, *w: cpu.run(problem, x, h, w, None), tensors)
+    assert torch.autograd.gradgradcheck(lambda x, h, *w: cpu.run(problem, Call(x, h, w, None)), tensors)
 
 
 def test_the_native_module_refuses_what_does_not_fit() -> None:
@@ -504,7 +510,7 @@ def test_gradients_through_norms_are_the_same_on_every_number_of_threads(variant
 def test_backward_through_norms_in_one_call(
     variant: str, reset: Literal["after", "before"], bias: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpu, "Backward", None)  # the general way
+    monkeypatch.setattr(cpu, "BackwardPass", None)  # the general way
     torch.manual_seed(0)
     layer = GRU(3, 19, bias=bias, reset=reset, norm="layer", dtype=torch.float64)
     with torch.no_grad():
@@ -593,7 +599,7 @@ def test_the_short_way_takes_plain_calls_only() -> None:
     def short(input: object = input, h_0: object = h_0, weights: object = weights, both: bool = True) -> object:
         return native.dense(input, h_0, weights, native.Kind(both, True, False, False), 1, False)
 
-    expected = reference.run(make_problem(case), input, h_0, weights, None)
+    expected = reference.run(make_problem(case), Call(input, h_0, weights, None))
     for state, truth in ((h_0, expected), (None, gru(input, None, weights, bidirectional=True, backend="reference"))):
         for own in (weights, tuple(weights)):
             for one, other in zip(short(h_0=state, weights=own), truth, strict=True):
@@ -618,11 +624,11 @@ def test_the_short_way_of_one_step(variant: str, reset: str, bias: bool) -> None
     def short(input: object = input, h: object = h_0, weights: object = weights) -> object:
         return native.cell(input, h, weights, native.Kind(False, bias, reset == "before", False), 2, False)
 
-    whole = cpu.run(make_problem(case), input[None], h_0[None], weights, None)[1][0]
+    whole = cpu.run(make_problem(case), Call(input[None], h_0[None], weights, None))[1][0]
     assert torch.equal(short(), whole)
     assert torch.equal(short(input=input[:, None].expand(3, 2, 6)[:, 1]), whole)
     assert torch.equal(short(input=input[1], h=h_0[1]), whole[1])
-    close(short(h=None), reference.run(make_problem(case), input[None], h_0[None] * 0, weights, None)[1][0])
+    close(short(h=None), reference.run(make_problem(case), Call(input[None], h_0[None] * 0, weights, None))[1][0])
     assert torch.equal(gru_cell(input, h_0, *weights, reset=reset), whole)
     refused = [
         short(input=input[None]), short(input=input.double()), short(input=input[:0]), short(input=input[:, :5]),
@@ -666,8 +672,8 @@ def test_backward_in_pieces(
     case = Case(T=9, B=7, I=6, H=8, L=2, reset=reset, lengths=lengths)
     input, sizes = make_input(case, torch.float64)
     tensors = [input, case.h_0(), *case.weights()]
-    results = [reference.run(make_problem(case), tensors[0], tensors[1], tensors[2:], sizes)]
-    results.append(cpu.run(make_problem(case, torch.float64, True), tensors[0], tensors[1], tensors[2:], sizes))
+    results = [reference.run(make_problem(case), Call(tensors[0], tensors[1], tensors[2:], sizes))]
+    results.append(cpu.run(make_problem(case, torch.float64, True), Call(tensors[0], tensors[1], tensors[2:], sizes)))
     upstream = [torch.randn_like(result) for result in results[0]]
     expected = torch.autograd.grad(results[0], tensors, upstream)
     monkeypatch.setattr(cpu_backward, "PIECE_BYTES", rows * 4 * 8 * case.H)
@@ -780,7 +786,7 @@ def test_a_wrong_dtype_never_reaches_the_kernel(what: str) -> None:
     else:
         tensors[what] = tensors[what].double()
     with torch.no_grad(), pytest.raises(RuntimeError, match="contiguous CPU tensor of torch.float32"):
-        cpu.run(make_problem(case), tensors["input"], tensors["h_0"], tensors["weight"], None)
+        cpu.run(make_problem(case), Call(tensors["input"], tensors["h_0"], tensors["weight"], None))
 
 
 def test_the_environment_chooses_the_instruction_set() -> None:

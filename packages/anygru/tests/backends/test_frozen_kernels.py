@@ -13,7 +13,7 @@ from anygru.backends import cpu, reference
 from anygru.backends.cpu_prepared import Prepared
 from anygru.facts.formula import Formula
 from anygru.facts.modifiers import NONE, Modifiers
-from anygru.facts.problem import Problem
+from anygru.facts.problem import Call, Problem
 from anygru.facts.quantization import Stored, dequantize_all, quantize
 from anygru.facts.weights import Layout
 
@@ -88,7 +88,7 @@ def test_int8_steps_are_those_of_the_docs(variant: str, reset: str, features: in
     case = Case(T=1, B=batch, I=features, H=hidden, reset=reset)
     stored = make_stored(case, "int8", 0.5 / hidden**0.5)
     input, h_0 = make_batch(case)
-    output, h_n = Prepared(make_problem(case), stored).run(input, h_0)
+    output, h_n = Prepared(make_problem(case), stored).run(Call(input, h_0, ()))
     expected = torch.stack([int8_step(input[0, b], h_0[0, b], stored, reset) for b in range(batch)])
     # Rounding of the products is exact, of the gates not: the last bits may differ, and where they are quantised again (r * h)
     # one step more or less.
@@ -102,8 +102,8 @@ def test_int8_steps_are_those_of_the_docs(variant: str, reset: str, features: in
 @pytest.mark.parametrize("weights", ["bfloat16", "int8"])
 def test_every_variant_is_near_the_reference(variant: str, weights: str, case: Case) -> None:
     stored, (input, h_0) = make_stored(case, weights), make_batch(case)
-    expected = reference.run(make_problem(case), input, h_0, dequantize_all(stored), None)
-    actual = Prepared(make_problem(case), stored).run(input, h_0)
+    expected = reference.run(make_problem(case), Call(input, h_0, dequantize_all(stored), None))
+    actual = Prepared(make_problem(case), stored).run(Call(input, h_0, ()))
     tolerance = 2e-5 if weights == "bfloat16" else 1e-3  # rows are rounded, too
     for one, other in zip(actual, expected, strict=True):
         torch.testing.assert_close(one, other, atol=tolerance, rtol=0)
@@ -113,8 +113,8 @@ def test_every_variant_is_near_the_reference(variant: str, weights: str, case: C
 @pytest.mark.parametrize("case", SHAPES, ids=str)
 def test_weights_that_float32_holds_give_the_bits_of_the_plain_layer(variant: str, weights: str, case: Case) -> None:
     stored, (input, h_0) = make_stored(case, weights), make_batch(case)
-    plain = cpu.run(make_problem(case), input, h_0, dequantize_all(stored), None)
-    packed = Prepared(make_problem(case), stored).run(input, h_0)
+    plain = cpu.run(make_problem(case), Call(input, h_0, dequantize_all(stored), None))
+    packed = Prepared(make_problem(case), stored).run(Call(input, h_0, ()))
     assert all(torch.equal(one, other) for one, other in zip(packed, plain, strict=True))
 
 
@@ -125,7 +125,7 @@ def test_int8_gives_the_same_bits_on_every_instruction_set_with_fused_multiply_a
     for name in native.frozen_variants():
         if name != "baseline":  # rounds after the multiplication too, in the gates
             native.use(name)
-            results.append(Prepared(make_problem(case), stored).run(input, h_0)[0])
+            results.append(Prepared(make_problem(case), stored).run(Call(input, h_0, ()))[0])
     native.use(before)
     assert all(torch.equal(result, results[0]) for result in results)
 
@@ -138,9 +138,9 @@ def test_a_sequence_has_the_same_bits_in_every_batch(
 ) -> None:
     case = Case(T=7, B=13, I=features, H=hidden, reset=reset)
     prepared, (input, h_0) = Prepared(make_problem(case), make_stored(case, weights, 0.1)), make_batch(case)
-    output, h_n = prepared.run(input, h_0)
+    output, h_n = prepared.run(Call(input, h_0, ()))
     for rows in ([3], [12, 3], [0, 5, 3], [9, 4, 3, 2, 8, 7]):
-        part, _ = prepared.run(input[:, rows].contiguous(), h_0[:, rows].contiguous())
+        part, _ = prepared.run(Call(input[:, rows].contiguous(), h_0[:, rows].contiguous(), ()))
         assert torch.equal(part, output[:, rows])
     state, steps = h_0.clone(), []
     for chunk in (input[:3], input[3:4], input[4:]):
@@ -148,7 +148,9 @@ def test_a_sequence_has_the_same_bits_in_every_batch(
     assert torch.equal(torch.cat(steps), output)
     assert torch.equal(state, h_n)
     sizes = torch.tensor([13, 13, 9, 4, 4, 1, 1])
-    ragged = prepared.run(torch.cat([input[t, :size] for t, size in enumerate(sizes.tolist())]), h_0, sizes)[0]
+    ragged = prepared.run(Call(torch.cat([input[t, :size] for t, size in enumerate(sizes.tolist())]), h_0, (), sizes))[
+        0
+    ]
     assert torch.equal(ragged[-1], output[6, 0])
     assert torch.equal(ragged[26:35], output[2, :9])
 
@@ -157,11 +159,11 @@ def test_a_sequence_has_the_same_bits_in_every_batch(
 def test_threads_do_not_change_bits(weights: str) -> None:
     for case in (Case(T=12, B=1, I=64, H=160), Case(T=12, B=40, I=20, H=48, bidirectional=True, reset="before")):
         prepared, (input, h_0) = Prepared(make_problem(case), make_stored(case, weights, 0.1)), make_batch(case)
-        alone = prepared.run(input, h_0)[0]
+        alone = prepared.run(Call(input, h_0, ()))[0]
         for threads in (2, 3):
             torch.set_num_threads(threads)
             try:
-                assert torch.equal(prepared.run(input, h_0)[0], alone)
+                assert torch.equal(prepared.run(Call(input, h_0, ()))[0], alone)
             finally:
                 torch.set_num_threads(1)
 
@@ -173,11 +175,11 @@ def test_direct_calls_give_the_bits_of_others(weights: str) -> None:
     for state in (h_0, None):
         found = prepared.direct(input, state)
         assert found is not None
-        expected = prepared.run(input, torch.zeros_like(h_0) if state is None else state)
+        expected = prepared.run(Call(input, torch.zeros_like(h_0) if state is None else state, ()))
         assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
     first = prepared.direct(input.transpose(0, 1).contiguous().transpose(0, 1), h_0)  # batch first
     assert first is not None
-    assert torch.equal(first[0], prepared.run(input, h_0)[0])
+    assert torch.equal(first[0], prepared.run(Call(input, h_0, ()))[0])
     assert prepared.direct(input[..., :5].contiguous(), h_0) is None
     assert prepared.direct(input.double(), h_0.double()) is None
     assert prepared.direct(input, h_0[:1]) is None
@@ -198,8 +200,8 @@ def test_resets_and_decays(weights: str) -> None:
     decay[:, 2] = 0
     modifiers = Modifiers(decay)
     problem = make_problem(case, modifiers=modifiers)
-    actual = Prepared(problem, stored).run(input, h_0, None, modifiers)
-    expected = reference.run(problem, input, h_0, dequantize_all(stored), None, modifiers)
+    actual = Prepared(problem, stored).run(Call(input, h_0, (), None, modifiers))
+    expected = reference.run(problem, Call(input, h_0, dequantize_all(stored), None, modifiers))
     for one, other in zip(actual, expected, strict=True):
         torch.testing.assert_close(one, other, atol=1e-3 if weights == "int8" else 2e-5, rtol=0)
 
@@ -211,8 +213,8 @@ def test_infinity_and_nan_behave_as_in_float32(variant: str, reset: str, hidden:
     stored, (input, h_0) = make_stored(case, "int8", 0.5), make_batch(case)
     input[1, 0, 2], input[2, 1, 3], input[0, 2, 0] = float("inf"), float("-inf"), float("nan")
     h_0[0, 3, 1], h_0[0, 4, 4], input[3, 5, 1] = float("inf"), float("nan"), 3e38
-    actual = Prepared(make_problem(case), stored).run(input, h_0)[0]
-    expected = reference.run(make_problem(case), input, h_0, dequantize_all(stored), None)[0]
+    actual = Prepared(make_problem(case), stored).run(Call(input, h_0, ()))[0]
+    expected = reference.run(make_problem(case), Call(input, h_0, dequantize_all(stored), None))[0]
     assert torch.equal(actual.isnan(), expected.isnan())
     assert torch.equal(actual.isinf(), expected.isinf())
     torch.testing.assert_close(actual, expected, atol=1e-3, rtol=0, equal_nan=True)
@@ -224,8 +226,8 @@ def test_inputs_and_states_of_any_scale(scale: float) -> None:
     stored, (input, h_0) = make_stored(case, "int8", 0.3), make_batch(case)
     exact = dequantize_all(stored)
     for x, h in ((input * scale, h_0), (input, h_0 * min(scale, 1e3))):
-        actual = Prepared(make_problem(case), stored).run(x, h)[0]
-        expected = reference.run(make_problem(case), x, h, exact, None)[0]
+        actual = Prepared(make_problem(case), stored).run(Call(x, h, ()))[0]
+        expected = reference.run(make_problem(case), Call(x, h, exact, None))[0]
         torch.testing.assert_close(actual, expected, atol=2e-3 * max(1.0, float(h.abs().max())), rtol=0)
 
 

@@ -3,7 +3,7 @@
 A backend is a module of this package with two functions:
 
     refuse(problem) -> str | None        a reason that the user can act on, or None to accept
-    run(problem, input, h_0, weights, batch_sizes, modifiers) -> (output, h_n)    see `reference.run`
+    run(problem, call) -> (output, h_n)    see `reference.run`
 
 The first in `NAMES` that accepts a problem computes it. README.md beside this file tells how to add one.
 """
@@ -11,14 +11,13 @@ The first in `NAMES` that accepts a problem computes it. README.md beside this f
 import functools
 import importlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 from torch import Tensor
 
 from ..errors import ArgumentError, BackendError
-from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import Problem
+from ..facts.problem import Call, Problem
 from . import cpu_calls
 
 
@@ -31,14 +30,7 @@ class Backend(Protocol):
     def refuse(problem: Problem) -> str | None: ...
 
     @staticmethod
-    def run(
-        problem: Problem,
-        input: Tensor,
-        h_0: Tensor,
-        weights: Sequence[Tensor],
-        batch_sizes: Tensor | None,
-        modifiers: Modifiers = NONE,
-    ) -> tuple[Tensor, Tensor]: ...
+    def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]: ...
 
 
 NAMES = ("cpu", "cudnn", "aten", "triton", "reference")

@@ -1,12 +1,9 @@
 """torch's own GRU on the CPU: the fallback where the native kernels are missing."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import _VF, Tensor
 
-from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import Problem
+from ..facts.problem import Call, Problem
 from . import mirrored
 
 _MODIFIERS = {
@@ -42,18 +39,12 @@ def refuse_formula(problem: Problem) -> str | None:
     return None
 
 
-def run(
-    problem: Problem,
-    input: Tensor,
-    h_0: Tensor,
-    weights: Sequence[Tensor],
-    batch_sizes: Tensor | None,
-    modifiers: Modifiers = NONE,
-) -> tuple[Tensor, Tensor]:
+def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
     """As `reference.run`."""
     layout = problem.layout
     if layout.reverse:
-        return mirrored.run(run, problem, input, h_0, weights, batch_sizes)
+        return mirrored.run(run, problem, call)
+    input, h_0, weights, batch_sizes, _ = call
     # cuDNN keeps the tensors of its backward in training mode only; there is no dropout that the mode would switch on.
     training = problem.needs_grad and problem.device_type == "cuda"
     options = (list(weights), layout.bias, layout.num_layers, 0.0, training, layout.bidirectional)

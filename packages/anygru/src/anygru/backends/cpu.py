@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import Options, Problem, plain_problem
+from ..facts.problem import Call, Options, Problem, plain_problem
 from . import cpu_calls, recorded
-from .cpu_backward import Backward
+from .cpu_backward import BackwardPass
 from .cpu_calls import native
 from .cpu_cell import direct_cell as direct_cell
 from .cpu_prepared import Prepared as Prepared
@@ -39,19 +39,11 @@ def refuse(problem: Problem) -> str | None:
     return None
 
 
-def run(
-    problem: Problem,
-    input: Tensor,
-    h_0: Tensor,
-    weights: Sequence[Tensor],
-    batch_sizes: Tensor | None,
-    modifiers: Modifiers = NONE,
-) -> tuple[Tensor, Tensor]:
+def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
     """See `reference.run`."""
     if problem.needs_grad:
-        tensors = (input, h_0, *weights, *modifiers.present)
-        return recorded.run(_KERNELS, problem, batch_sizes, None, *tensors)
-    output, h_n, _ = forward(problem, input, h_0, weights, batch_sizes, False, modifiers)
+        return recorded.run(KERNELS, problem, call)
+    output, h_n, _ = forward(problem, call, False)
     return output, h_n
 
 
@@ -80,123 +72,112 @@ def direct(
         h_0 = torch.zeros_like(found[1])
     if modifiers is not NONE:
         problem = problem._replace(modified=modifiers.names)
-    return recorded.run(_KERNELS, problem, None, found, input, h_0, *weights, *modifiers.present)
+    return recorded.run(KERNELS, problem, Call(input, h_0, weights, None, modifiers), found)
 
 
-def reserve_numel(
-    problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
-) -> Any:
+def reserve_numel(problem: Problem, call: Call) -> Any:
     """How many elements of the input's dtype `forward` keeps for `backward`; symbolic if the shapes are.
 
     Four values a row and hidden unit (r, z, n and the candidate's share of the state), and the outputs of all layers but the
     last; with layer norm, the six normalised products of a unit and four factors a row. Computing in float32 for a half-wide
     dtype keeps twice as many, and the last layer's output too.
     """
-    rows = input.shape[0] if batch_sizes is not None else input.shape[0] * input.shape[1]
-    units = rows * h_0.shape[2] * problem.layout.directions
+    input, hidden = call.input, call.h_0.shape[2]
+    rows = input.shape[0] if call.batch_sizes is not None else input.shape[0] * input.shape[1]
+    units = rows * hidden * problem.layout.directions
     numel = units * (5 * problem.layout.num_layers - 1)
     if problem.layout.norm:
-        numel += rows * problem.layout.states * (6 * h_0.shape[2] + 4)
+        numel += rows * problem.layout.states * (6 * hidden + 4)
     return 2 * (numel + units) if problem.dtype in _HALF_DTYPES else numel
 
 
-def forward(
-    problem: Problem,
-    input: Tensor,
-    h_0: Tensor,
-    weights: Sequence[Tensor],
-    batch_sizes: Tensor | None,
-    keep: bool,
-    modifiers: Modifiers = NONE,
-) -> tuple[Tensor, Tensor, Tensor]:
+def forward(problem: Problem, call: Call, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Output and h_n as `reference.run`, and what `backward` needs (empty unless keep): a flat tensor of the input's dtype."""
-    dtype = problem.dtype
-    features = h_0.shape[2] * problem.layout.directions
-    shape = (*input.shape[:-1], features)
-    if dtype not in _HALF_DTYPES:
-        found = None
-        if batch_sizes is None:
-            found = cpu_calls.dense(input, h_0, weights, cpu_calls.kind_of(problem), keep, modifiers)
+    if problem.dtype in _HALF_DTYPES:
+        return _forward_of_halves(problem, call, keep)
+    input, h_0, weights, batch_sizes, modifiers = call
+    if batch_sizes is None:
+        found = cpu_calls.dense(input, h_0, weights, cpu_calls.kind_of(problem), keep, modifiers)
         if found is not None:
             return found if keep else (*found, input.new_empty(0))
-        output, h_n = input.new_empty(shape), h_0.new_empty(h_0.shape)
-        if not keep:
-            cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, None, modifiers)
-            return output, h_n, input.new_empty(0)
-        reserve = input.new_empty(reserve_numel(problem, input, h_0, weights, batch_sizes))
-        cpu_calls.forward(problem, input, h_0, weights, batch_sizes, output, h_n, reserve, modifiers)
-        return output, h_n, reserve
-    single = problem._replace(dtype=torch.float32)
-    inputs = (input.float(), h_0.float(), [weight.float() for weight in weights])
-    modifiers = modifiers.like(inputs[0])
+    output, h_n = input.new_empty(_output_shape(problem, call)), h_0.new_empty(h_0.shape)
+    reserve = input.new_empty(reserve_numel(problem, call)) if keep else None
+    cpu_calls.forward(problem, call, (output, h_n, reserve))
+    return output, h_n, input.new_empty(0) if reserve is None else reserve
+
+
+def _output_shape(problem: Problem, call: Call) -> tuple[int, ...]:
+    return *call.input.shape[:-1], call.h_0.shape[2] * problem.layout.directions
+
+
+def _forward_of_halves(problem: Problem, call: Call, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """`forward`, computed in float32; the reserve holds float32, and the exact output at its end."""
+    dtype, single, wide = problem.dtype, problem._replace(dtype=torch.float32), call.to(torch.float32)
     if not keep:
-        output, h_n, _ = forward(single, *inputs, batch_sizes, False, modifiers)
-        return output.to(dtype), h_n.to(dtype), input.new_empty(0)
-    numel = reserve_numel(problem, input, h_0, weights, batch_sizes) // 2
-    reserve = inputs[0].new_empty(numel)
-    kept = reserve[: reserve_numel(single, *inputs, batch_sizes)]
-    output = reserve[kept.numel() :].view(shape)
-    h_n = inputs[1].new_empty(h_0.shape)
-    cpu_calls.forward(single, *inputs, batch_sizes, output, h_n, kept, modifiers)
+        output, h_n, _ = forward(single, wide, False)
+        return output.to(dtype), h_n.to(dtype), call.input.new_empty(0)
+    reserve = wide.input.new_empty(reserve_numel(problem, call) // 2)
+    kept = reserve[: reserve_numel(single, wide)]
+    output, h_n = reserve[kept.numel() :].view(_output_shape(problem, call)), wide.h_0.new_empty(call.h_0.shape)
+    cpu_calls.forward(single, wide, (output, h_n, kept))
     return output.to(dtype), h_n.to(dtype), reserve.view(dtype)
 
 
 def backward(
     problem: Problem,
-    grad_output: Tensor | None,
-    grad_h_n: Tensor | None,
-    input: Tensor,
-    h_0: Tensor,
-    weights: Sequence[Tensor],
-    batch_sizes: Tensor | None,
-    output: Tensor,
-    reserve: Tensor,
+    call: Call,
+    kept: tuple[Tensor, Tensor],
+    grads: recorded.Gradients,
     needs: Sequence[bool],
-    modifiers: Modifiers = NONE,
 ) -> list[Tensor | None]:
-    """Gradients for input, h_0, each weight and each modifier that is given, in that order; None where `needs` has False.
+    """Gradients for each of `call.tensors`; None where `needs` has False.
 
     Args:
-        grad_output, grad_h_n: the gradients that arrived, shaped as the results; None: zero.
-        output, reserve: what `forward` returned.
-        needs: which of (input, h_0, *weights, *modifiers.present) want a gradient.
+        kept: the output and the reserve that `forward` returned.
+        grads: the gradients of the output and h_n that arrived; None: zero.
     """
-    dtype = problem.dtype
-    if dtype in _HALF_DTYPES:
-        single = problem._replace(dtype=torch.float32)
-        inputs = (input.float(), h_0.float(), [weight.float() for weight in weights])
-        kept = reserve.view(torch.float32)
-        numel = reserve_numel(single, *inputs, batch_sizes)
-        exact = kept[numel:].view(output.shape)
-        grad_output = None if grad_output is None else grad_output.float()
-        grad_h_n = None if grad_h_n is None else grad_h_n.float()
-        changes = modifiers.like(inputs[0])
-        found = backward(single, grad_output, grad_h_n, *inputs, batch_sizes, exact, kept[:numel], needs, changes)
-        return [None if grad is None else grad.to(dtype) for grad in found]
-    end = 2 + len(weights)
-    if batch_sizes is None and not any(needs[end:]):
+    if problem.dtype in _HALF_DTYPES:
+        return _backward_of_halves(problem, call, kept, grads, needs)
+    end = 2 + len(call.weights)
+    if call.batch_sizes is None and not any(needs[end:]):
         # One native call if possible: several would spend much of a small call's time between them.
-        modifiers = cpu_calls.plain_modifiers(modifiers)
+        modifiers = cpu_calls.plain_modifiers(call.modifiers)
+        grad_output, grad_h_n = grads
         whole = native.backward_of_layer(
             {
                 "kind": cpu_calls.kind_of(problem),
                 "grad_output": None if grad_output is None else grad_output.contiguous(),
                 "grad_h_n": None if grad_h_n is None else grad_h_n.contiguous(),
-                "input": input,
-                "h_0": h_0,
-                "weights": weights,
-                "output": output,
-                "reserve": reserve,
+                "input": call.input,
+                "h_0": call.h_0,
+                "weights": call.weights,
+                "output": kept[0],
+                "reserve": kept[1],
                 "needs": needs[:end],
                 "gives_gates": False,
-                **cpu_calls.describe(modifiers, dtype),
+                **cpu_calls.describe(modifiers, problem.dtype),
                 "threads": torch.get_num_threads(),
             }
         )
         if whole is not None:
             return [*whole, *(None for _ in needs[end:])]
-    call = Backward(problem, input, h_0, weights, batch_sizes, output, reserve, needs, modifiers)
-    return call.compute(grad_output, grad_h_n)
+    return BackwardPass(problem, call, kept, needs).compute(*grads)
 
 
-_KERNELS = recorded.Kernels(forward, backward)
+def _backward_of_halves(
+    problem: Problem,
+    call: Call,
+    kept: tuple[Tensor, Tensor],
+    grads: recorded.Gradients,
+    needs: Sequence[bool],
+) -> list[Tensor | None]:
+    """`backward` of what `_forward_of_halves` has computed."""
+    single, wide, reserve = problem._replace(dtype=torch.float32), call.to(torch.float32), kept[1].view(torch.float32)
+    numel = reserve_numel(single, wide)
+    exact = reserve[numel:].view(kept[0].shape)
+    grad_output, grad_h_n = (None if grad is None else grad.float() for grad in grads)
+    found = backward(single, wide, (exact, reserve[:numel]), (grad_output, grad_h_n), needs)
+    return [None if grad is None else grad.to(problem.dtype) for grad in found]
+
+
+KERNELS = recorded.Kernels(reserve_numel, forward, backward)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import torch
 from torch import Tensor
 
-from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import Problem
+from ..facts.modifiers import Modifiers
+from ..facts.problem import Call, Problem
 from .cpu_calls import address, describe, kind_of, native, plain
 
 if TYPE_CHECKING:
@@ -32,33 +32,12 @@ class _Piece(NamedTuple):
     before: int
 
 
-class _Terms(NamedTuple):
-    """The rows over which the gradients of one direction of a piece are summed: [N, I], [N, width], [N, H], [N, 4, H].
-
-    The gates' last 3H columns are what the product with the input gets; see gate_columns in csrc/call.hpp.
-    """
-
-    input: Tensor
-    gates: Tensor
-    previous: Tensor
-    kept: Tensor
-
-
-class Backward:
+class BackwardPass:
     """The backward pass of one call. The kernels compute the recurrence and the sums over steps, torch the input's gradient."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        input: Tensor,
-        h_0: Tensor,
-        weights: Sequence[Tensor],
-        batch_sizes: Tensor | None,
-        output: Tensor,
-        reserve: Tensor,
-        needs: Sequence[bool],
-        modifiers: Modifiers = NONE,
-    ) -> None:
+    def __init__(self, problem: Problem, call: Call, kept: tuple[Tensor, Tensor], needs: Sequence[bool]) -> None:
+        input, h_0, weights, batch_sizes, modifiers = call
+        output, reserve = kept
         self.problem = problem
         self.layout = layout = problem.layout
         self.weights = [plain(weight) for weight in weights]
@@ -70,10 +49,10 @@ class Backward:
         self.features = self.hidden * layout.directions
         self.rows = output.numel() // self.features
         self.steps = output.shape[0] if batch_sizes is None else batch_sizes.shape[0]
-        kept = layout.num_layers * layout.directions * self.rows * 4 * self.hidden
-        self.kept = reserve[:kept].view(layout.num_layers, layout.directions, self.rows, 4, self.hidden)
-        norms = kept + (layout.num_layers - 1) * output.numel()
-        inner = reserve[kept:norms].view(layout.num_layers - 1, self.rows, self.features)
+        gates = layout.num_layers * layout.directions * self.rows * 4 * self.hidden
+        self.kept = reserve[:gates].view(layout.num_layers, layout.directions, self.rows, 4, self.hidden)
+        norms = gates + (layout.num_layers - 1) * output.numel()
+        inner = reserve[gates:norms].view(layout.num_layers - 1, self.rows, self.features)
         self.layer_inputs = [plain(input.reshape(self.rows, input.shape[-1])), *inner]
         self.layer_outputs = [*inner, output.reshape(self.rows, self.features)]
         self.input_shape = input.shape
@@ -143,7 +122,7 @@ class Backward:
             found = self._recurrence(layer, piece, grad_output, grad_h_n, grad_h_0, kept)
             own_input = None if grad_input is None else grad_input[piece.rows]
             for direction in range(directions):
-                terms = _Terms(self.layer_inputs[layer][piece.rows], *(values[direction] for values in found))
+                terms = (self.layer_inputs[layer][piece.rows], *(values[direction] for values in found))
                 self._gradients(layer, direction, terms, grads, own_input)
         if self.norm_sums is not None:
             self._gradients_of_norms(layer, self.norm_sums, grads)
@@ -241,16 +220,18 @@ class Backward:
         return cast("_native.NormCall", found)
 
     def _gradients(
-        self, layer: int, direction: int, terms: _Terms, grads: list[Tensor | None], grad_input: Tensor | None
+        self, layer: int, direction: int, terms: Sequence[Tensor], grads: list[Tensor | None], grad_input: Tensor | None
     ) -> None:
         """Adds a piece to the gradients of one direction's weights that are asked for, or begins them with it.
 
+        terms: the rows that are summed: input [N, I], gates [N, columns * H], previous states [N, H], kept values [N, 4, H].
+        The gates' last 3H columns are what the product with the input gets; see gate_columns in csrc/call.hpp.
         Those of the gains and biases of a layer norm are made by the recurrence.
         """
         first = self.layout.of_direction(layer, direction).start
         self._sums(terms, grads, first, 2 if self.layout.norm else self.layout.per_direction)
         if grad_input is not None:
-            gates = terms.gates[:, -3 * self.hidden :]
+            gates = terms[1][:, -3 * self.hidden :]
             torch.addmm(grad_input, gates, self.weights[first], beta=int(direction > 0), out=grad_input)
 
     def _gradients_of_norms(self, layer: int, sums: Tensor, grads: list[Tensor | None]) -> None:
@@ -263,8 +244,9 @@ class Backward:
                     index = place.start + self.layout.kinds.index(name)
                     grads[index] = grad if self.needs[2 + index] else None
 
-    def _sums(self, terms: _Terms, grads: list[Tensor | None], first: int, count: int) -> None:
+    def _sums(self, terms: Sequence[Tensor], grads: list[Tensor | None], first: int, count: int) -> None:
         """Gradients of the first tensors of a direction, which begin at `first`."""
+        input, gates, previous, kept = terms
         dtype, before = self.problem.dtype, self.problem.formula.reset == "before"
         wanted: list[Any] = [None] * 4
         adds = False
@@ -279,13 +261,13 @@ class Backward:
             {
                 "itemsize": dtype.itemsize,
                 "kind": kind_of(self.problem),
-                "rows": terms.gates.shape[0],
-                "input_size": terms.input.shape[1],
+                "rows": gates.shape[0],
+                "input_size": input.shape[1],
                 "hidden": self.hidden,
-                "gates": address(terms.gates, dtype),
-                "previous": address(terms.previous, dtype),
-                "kept": address(terms.kept, dtype) if before else None,
-                "input": address(terms.input, dtype),
+                "gates": address(gates, dtype),
+                "previous": address(previous, dtype),
+                "kept": address(kept, dtype) if before else None,
+                "input": address(input, dtype),
                 "weight_ih_gradient": wanted[0],
                 "weight_hh_gradient": wanted[1],
                 "bias_ih_gradient": wanted[2],

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ..facts.formula import Reset
 from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import Problem
+from ..facts.problem import Call, Problem
 
 missing = ""
 """Why the native module cannot be loaded, if it cannot."""
@@ -120,22 +120,20 @@ def _strided(input: Tensor, dtype: torch.dtype) -> Tensor:
 
 def forward(
     problem: Problem,
-    input: Tensor,
-    h_0: Tensor,
-    weights: Any,
-    batch_sizes: Tensor | None,
-    output: Tensor,
-    h_n: Tensor,
-    reserve: Tensor | None,
-    modifiers: Modifiers = NONE,
+    call: Call,
+    results: tuple[Tensor, Tensor, Tensor | None],
+    packed: "_native.PackedWeights | None" = None,
 ) -> None:
-    """Calls the native forward pass. `weights` are tensors or the result of `native.pack`."""
+    """Calls the native forward pass.
+
+    Args:
+        results: memory for the output, for h_n, and for the reserve if it is wanted.
+        packed: weights that take the place of the call's.
+    """
     dtype = problem.dtype
-    if isinstance(weights, (list, tuple)):
-        weights = [plain(weight) for weight in weights]  # alive until the kernel is done
-        addresses: Any = [address(weight, dtype) for weight in weights]
-    else:
-        addresses = weights
+    input, h_0, weights, batch_sizes, modifiers = call
+    output, h_n, reserve = results
+    weights = [plain(weight) for weight in weights]  # alive until the kernel is done
     h_0 = plain(h_0)
     modifiers = plain_modifiers(modifiers)
     if batch_sizes is None:
@@ -164,7 +162,7 @@ def forward(
             "step_stride": step_stride,
             "row_stride": row_stride,
             "h_0": address(h_0, dtype),
-            "weights": addresses,
+            "weights": [address(weight, dtype) for weight in weights] if packed is None else packed,
             "output": address(output, dtype),
             "output_step_stride": output_step_stride,
             "output_row_stride": output.shape[-1],

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ..facts.formula import Formula
-from ..facts.problem import Options, are_batched, plain_problem
+from ..facts.problem import Call, Options, are_batched, plain_problem
 from . import cpu_calls, reference
 from .cpu_calls import native
 from .cpu_sums import Loop, loop_of
@@ -26,9 +26,9 @@ def direct_cell(
     loop = loop_of(weights, kind)
     facts = (kind, options.formula, found, loop)
     if loop is None or loop.anchor is None:
-        recorded: Tensor = _GRUCell.apply(*facts, None, input, h, *weights)  # type: ignore[no-untyped-call]
+        recorded: Tensor = _GRUCell.apply(facts, None, input, h, *weights)  # type: ignore[no-untyped-call]
     else:
-        recorded = _GRUCell.apply(*facts, loop.anchor, input, h)  # type: ignore[no-untyped-call]
+        recorded = _GRUCell.apply(facts, loop.anchor, input, h)  # type: ignore[no-untyped-call]
     return recorded
 
 
@@ -38,16 +38,13 @@ class _GRUCell(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        kind: Any,
-        formula: Formula,
-        found: tuple[Tensor, Tensor],
-        loop: Loop | None,
+        facts: tuple[Any, Formula, tuple[Tensor, Tensor], Loop | None],
         anchor: Tensor | None,
         input: Tensor,
         h: Tensor | None,
         *weights: Tensor,
     ) -> Tensor:
-        state, reserve = found
+        kind, formula, (state, reserve), loop = facts
         ctx.kind, ctx.formula, ctx.loop, ctx.is_anchored = kind, formula, loop, anchor is not None
         if loop is not None and anchor is not None:
             weights = loop.weights
@@ -57,7 +54,7 @@ class _GRUCell(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         reserve, input, h, *weights = ctx.saved_tensors
-        needs = ctx.needs_input_grad[5:]
+        needs = ctx.needs_input_grad[2:]
         to_anchor = ctx.is_anchored and ctx.loop.is_wanted()
         if ctx.is_anchored:
             needs = (*needs, *(to_anchor for _ in weights))
@@ -83,7 +80,7 @@ class _GRUCell(torch.autograd.Function):
                 ctx.loop.add_gradients(found[2:])
         elif to_anchor:
             ctx.loop.add_rows(found.pop(), input, h, reserve if ctx.formula.reset == "before" else None)
-        return None, None, None, None, None, *found[: 2 if ctx.is_anchored else None]
+        return None, None, *found[: 2 if ctx.is_anchored else None]
 
 
 def _gradients_of_step(
@@ -97,7 +94,7 @@ def _gradients_of_step(
     problem = plain_problem(formula, (False, len(weights) == 4), len(weights), input.dtype)
     state = input.new_zeros((*input.shape[:-1], weights[1].shape[1])) if h is None else h
     arriving = (whole(grad), torch.zeros_like(whole(state)))
-    found = reference.gradients(problem, *arriving, whole(input), whole(state), weights, None, needs)
+    found = reference.gradients(problem, Call(whole(input), whole(state), weights), arriving, needs)
     return [
         None if own is None else own.reshape(tensor.shape)
         for own, tensor in zip(found, (input, state, *weights), strict=True)

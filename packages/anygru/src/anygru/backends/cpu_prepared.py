@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import Problem
+from ..facts.problem import Call, Problem
 from ..facts.quantization import Stored, dequantize
 from . import cpu_calls
 from .cpu_calls import address, native, plain
@@ -81,12 +81,10 @@ class Prepared:
         """
         return native.advance(self._packed, input, state, many, batched, torch.get_num_threads())
 
-    def run(
-        self, input: Tensor, h_0: Tensor, batch_sizes: Tensor | None = None, modifiers: Modifiers = NONE
-    ) -> tuple[Tensor, Tensor]:
-        """As `run`; the same bits."""
-        problem = self._problem
+    def run(self, call: Call) -> tuple[Tensor, Tensor]:
+        """As `cpu.run`, with these weights in the place of the call's; the same bits."""
+        problem, input, h_0 = self._problem, call.input, call.h_0
         output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.layout.directions))
         h_n = h_0.new_empty(h_0.shape)
-        cpu_calls.forward(problem, input, h_0, self._packed, batch_sizes, output, h_n, None, modifiers)
+        cpu_calls.forward(problem, call, (output, h_n, None), self._packed)
         return output, h_n

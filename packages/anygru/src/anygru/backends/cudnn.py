@@ -1,13 +1,11 @@
 """NVIDIA's cuDNN through torch, for reset="after" on CUDA; unlike in torch, its gradient can be differentiated again."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import Problem
+from ..facts.problem import Call, Problem
 from . import aten, reference
 
 
@@ -19,19 +17,12 @@ def refuse(problem: Problem) -> str | None:
     return aten.refuse_formula(problem)
 
 
-def run(
-    problem: Problem,
-    input: Tensor,
-    h_0: Tensor,
-    weights: Sequence[Tensor],
-    batch_sizes: Tensor | None,
-    modifiers: Modifiers = NONE,
-) -> tuple[Tensor, Tensor]:
+def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
     """As `reference.run`."""
     if problem.needs_grad:
-        recorded: tuple[Tensor, Tensor] = _FusedGRU.apply(problem, batch_sizes, input, h_0, *weights)  # type: ignore[no-untyped-call]
+        recorded: tuple[Tensor, Tensor] = _FusedGRU.apply(problem, call.batch_sizes, *call.tensors)  # type: ignore[no-untyped-call]
         return recorded
-    return aten.run(problem, input, h_0, weights, batch_sizes)
+    return aten.run(problem, call)
 
 
 class _FusedGRU(torch.autograd.Function):
@@ -45,17 +36,15 @@ class _FusedGRU(torch.autograd.Function):
         with torch.enable_grad():
             own = [tensor.detach().requires_grad_(need) for tensor, need in zip(tensors, needs, strict=True)]
             ctx.own = own
-            ctx.results = aten.run(problem, own[0], own[1], own[2:], batch_sizes)
+            ctx.results = aten.run(problem, Call.of(problem, own, batch_sizes))
         return ctx.results[0].detach(), ctx.results[1].detach()
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor, grad_h_n: Tensor) -> Any:
         needs = ctx.needs_input_grad[2:]
         if torch.is_grad_enabled():
-            saved = ctx.saved_tensors
-            found = reference.gradients(
-                ctx.problem, grad_output, grad_h_n, saved[0], saved[1], saved[2:], ctx.batch_sizes, needs
-            )
+            call = Call.of(ctx.problem, ctx.saved_tensors, ctx.batch_sizes)
+            found = reference.gradients(ctx.problem, call, (grad_output, grad_h_n), needs)
             return (None, None, *found)
         wanted = [tensor for tensor, need in zip(ctx.own, needs, strict=True) if need]
         fused = iter(torch.autograd.grad(ctx.results, wanted, (grad_output, grad_h_n), retain_graph=True))

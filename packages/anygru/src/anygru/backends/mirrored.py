@@ -1,28 +1,23 @@
 """A reverse call on a backend that only reads forward: turn every sequence around, compute, turn the output around."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from ..facts.problem import Problem
+from ..facts.problem import Call, Problem
 
 
 def run(
-    forward: Callable[..., tuple[Tensor, Tensor]],
-    problem: Problem,
-    input: Tensor,
-    h_0: Tensor,
-    weights: Sequence[Tensor],
-    batch_sizes: Tensor | None,
+    forward: Callable[[Problem, Call], tuple[Tensor, Tensor]], problem: Problem, call: Call
 ) -> tuple[Tensor, Tensor]:
     """As `reference.run` for a problem with reverse; `forward` is the same for one without."""
     problem = problem._replace(layout=problem.layout._replace(reverse=False))
-    if batch_sizes is None:
-        output, h_n = forward(problem, input.flip(0), h_0, weights, None)
+    if call.batch_sizes is None:
+        output, h_n = forward(problem, call._replace(input=call.input.flip(0)))
         return output.flip(0), h_n
-    index = _mirror(batch_sizes).to(input.device)
-    output, h_n = forward(problem, input[index], h_0, weights, batch_sizes)
+    index = _mirror(call.batch_sizes).to(call.input.device)
+    output, h_n = forward(problem, call._replace(input=call.input[index]))
     return output[index], h_n
 
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from ..errors import ArgumentError
 from ..facts.formula import Activation, Formula, resolve
-from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import Problem
+from ..facts.modifiers import Modifiers
+from ..facts.problem import Call, Problem
 from ..facts.quantization import round_rows
 
 
@@ -22,26 +22,15 @@ def refuse(problem: Problem) -> str | None:
     return None
 
 
-def run(
-    problem: Problem,
-    input: Tensor,
-    h_0: Tensor,
-    weights: Sequence[Tensor],
-    batch_sizes: Tensor | None,
-    modifiers: Modifiers = NONE,
-) -> tuple[Tensor, Tensor]:
+def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
     """All layers and directions.
 
-    Args:
-        input: [T, B, I], or packed rows [N, I] if batch_sizes is given.
-        h_0: [L*D, B, H]; for packed rows in order of decreasing length.
-        weights: flat, as `functional.gru` takes them.
-        batch_sizes: int64 [T] on the CPU: how many sequences have a step t. Never increases.
-        modifiers: see `modifiers.py`. A state whose decay is 0 is 0, whatever it was.
+    A state whose decay is 0 is 0, whatever it was.
 
     Returns:
         output [T, B, D*H] or [N, D*H], and h_n [L*D, B, H].
     """
+    input, h_0, weights, batch_sizes, modifiers = call
     layout = problem.layout
     sizes = None if batch_sizes is None else batch_sizes.tolist()
     final: list[Tensor] = []
@@ -59,41 +48,27 @@ def run(
     return input, torch.stack(final)
 
 
-def gradients(
-    problem: Problem,
-    grad_output: Tensor,
-    grad_h_n: Tensor,
-    input: Tensor,
-    h_0: Tensor,
-    weights: Sequence[Tensor],
-    batch_sizes: Tensor | None,
-    needs: Sequence[bool],
-    modifiers: Modifiers = NONE,
-) -> list[Tensor | None]:
-    """Gradients for input, h_0, each weight and each given modifier, in that order; differentiable again in grad mode.
+def gradients(problem: Problem, call: Call, grads: tuple[Tensor, Tensor], needs: Sequence[bool]) -> list[Tensor | None]:
+    """Gradients for each of `call.tensors`, in that order; differentiable again in grad mode.
 
     It is how a fused kernel, whose own backward cannot be differentiated, supports double backward: the forward is computed
     anew from the same tensors in a form that autograd can walk.
 
     Args:
-        grad_output, grad_h_n: the gradients that arrived, shaped as the results.
-        needs: which of (input, h_0, *weights, *modifiers.present) want a gradient; the others get None.
+        grads: the gradients that arrived, shaped as the results.
+        needs: which of `call.tensors` want a gradient; the others get None.
     """
     create_graph = torch.is_grad_enabled()
     with torch.enable_grad():
-        count = len(weights)
-        inputs = (input, h_0, *weights, *modifiers.present)
+        inputs = call.tensors
         if create_graph:
             # As views: a state may itself have been computed from the weights, by a step before, and that is not this call's.
             inputs = tuple(tensor.view_as(tensor) for tensor in inputs)
         else:
             inputs = tuple(tensor.detach().requires_grad_(need) for tensor, need in zip(inputs, needs, strict=True))
-        changes = Modifiers.of(modifiers.names, inputs[2 + count :])
-        results = run(problem, inputs[0], inputs[1], inputs[2 : 2 + count], batch_sizes, changes)
+        results = run(problem, Call.of(problem, inputs, call.batch_sizes))
         wanted = [tensor for tensor, need in zip(inputs, needs, strict=True) if need]
-        found = torch.autograd.grad(
-            results, wanted, (grad_output, grad_h_n), create_graph=create_graph, allow_unused=True
-        )
+        found = torch.autograd.grad(results, wanted, grads, create_graph=create_graph, allow_unused=True)
     remaining = iter(found)
     return [next(remaining) if need else None for need in needs]
 

@@ -14,8 +14,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import Problem
+from ..facts.problem import Call, Problem
 from . import recorded
 
 _DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -78,77 +77,48 @@ def _missing() -> str | None:
     return None
 
 
-def run(
-    problem: Problem,
-    input: Tensor,
-    h_0: Tensor,
-    weights: Sequence[Tensor],
-    batch_sizes: Tensor | None,
-    modifiers: Modifiers = NONE,
-) -> tuple[Tensor, Tensor]:
+def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
     """As `reference.run`."""
     if problem.needs_grad:
-        return recorded.run(_KERNELS, problem, batch_sizes, None, input, h_0, *weights, *modifiers.present)
-    output, h_n, _ = forward(problem, input, h_0, weights, batch_sizes, False, modifiers)
+        return recorded.run(KERNELS, problem, call)
+    output, h_n, _ = forward(problem, call, False)
     return output, h_n
 
 
-def reserve_numel(
-    problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
-) -> int:
+def reserve_numel(problem: Problem, call: Call) -> int:
     """Elements, of the input's dtype, that `forward` keeps for `backward`; symbolic where the shapes are.
 
     Four values a row and hidden unit, and the outputs of all layers but the last.
     """
-    rows = input.shape[0] if batch_sizes is not None else input.shape[0] * input.shape[1]
-    units: int = rows * h_0.shape[2] * problem.layout.directions
+    input = call.input
+    rows = input.shape[0] if call.batch_sizes is not None else input.shape[0] * input.shape[1]
+    units: int = rows * call.h_0.shape[2] * problem.layout.directions
     return units * (5 * problem.layout.num_layers - 1)
 
 
-def forward(
-    problem: Problem,
-    input: Tensor,
-    h_0: Tensor,
-    weights: Sequence[Tensor],
-    batch_sizes: Tensor | None,
-    keep: bool,
-    modifiers: Modifiers = NONE,
-) -> tuple[Tensor, Tensor, Tensor]:
+def forward(problem: Problem, call: Call, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Output and h_n as `reference.run`, and what `backward` needs (empty unless keep): a flat tensor of the input's dtype."""
     from .triton_passes import Pass
 
-    with _on(input):
-        reserve = input.new_empty(reserve_numel(problem, input, h_0, weights, batch_sizes) if keep else 0)
-        call = Pass(problem, input, h_0, weights, batch_sizes, modifiers, reserve if keep else None)
-        output, h_n = call.forward()
+    with _on(call.input):
+        reserve = call.input.new_empty(reserve_numel(problem, call) if keep else 0)
+        output, h_n = Pass(problem, call, reserve if keep else None).forward()
     return output, h_n, reserve
 
 
 def backward(
     problem: Problem,
-    grad_output: Tensor | None,
-    grad_h_n: Tensor | None,
-    input: Tensor,
-    h_0: Tensor,
-    weights: Sequence[Tensor],
-    batch_sizes: Tensor | None,
-    output: Tensor,
-    reserve: Tensor,
+    call: Call,
+    kept: tuple[Tensor, Tensor],
+    grads: recorded.Gradients,
     needs: Sequence[bool],
-    modifiers: Modifiers = NONE,
 ) -> list[Tensor | None]:
-    """Gradients for input, h_0, each weight and each modifier that is given, in that order; None where `needs` has False.
-
-    Args:
-        grad_output, grad_h_n: the gradients that arrived, shaped as the results; None: zero.
-        output, reserve: what `forward` returned.
-        needs: which of (input, h_0, *weights, *modifiers.present) want a gradient.
-    """
+    """As `cpu.backward`."""
     from .triton_passes import Pass
 
-    with _on(input):
-        call = Pass(problem, input, h_0, weights, batch_sizes, modifiers, reserve)
-        return call.backward(grad_output, grad_h_n, output, needs)
+    output, reserve = kept
+    with _on(call.input):
+        return Pass(problem, call, reserve).backward(*grads, output, needs)
 
 
 @contextmanager
@@ -159,4 +129,4 @@ def _on(tensor: Tensor) -> Iterator[None]:
         yield
 
 
-_KERNELS = recorded.Kernels(forward, backward)
+KERNELS = recorded.Kernels(reserve_numel, forward, backward)

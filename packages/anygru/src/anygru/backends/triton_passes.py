@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..facts.modifiers import Modifiers
-from ..facts.problem import Problem
+from ..facts.problem import Call, Problem
 from . import triton_alone, triton_plan, triton_spread
 from .triton_pieces import Backward, Forward
 
@@ -21,16 +20,8 @@ class Pass:
     reserve: where the forward pass keeps what the backward pass needs, or None; see `triton.reserve_numel`.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        input: Tensor,
-        h_0: Tensor,
-        weights: Sequence[Tensor],
-        batch_sizes: Tensor | None,
-        modifiers: Modifiers,
-        reserve: Tensor | None,
-    ) -> None:
+    def __init__(self, problem: Problem, call: Call, reserve: Tensor | None) -> None:
+        input, h_0, weights, batch_sizes, modifiers = call
         self.layout = layout = problem.layout
         self.before = problem.formula.reset == "before"
         self.reset = problem.formula.reset

@@ -6,6 +6,7 @@ all hidden units).
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import torch
@@ -45,8 +46,8 @@ def join(
         kept = align(_each(resets, "resets", _from_resets), "resets").logical_not()
         factors = kept.to(like.device, like.dtype).unsqueeze(0)
     if decay is not None:
-        own = _Decay(layout.states, hidden_size, like, step_dimensions)
-        rows = align(_each(decay, "decay", own.flat), "decay")
+        checked = partial(_from_decay, layout, hidden_size, like, step_dimensions)
+        rows = align(_each(decay, "decay", checked), "decay")
         decayed = rows.unflatten(-1, (layout.states, -1)).movedim(-2, 0)
         factors = decayed if factors is None else factors * decayed
     return factors
@@ -89,28 +90,21 @@ def _from_resets(values: Tensor, name: str, batched: bool) -> Tensor:
     return values.unsqueeze(-1)
 
 
-class _Decay:
-    """Checks a decay of the caller."""
-
-    def __init__(self, states: int, hidden_size: int, like: Tensor, step_dimensions: int) -> None:
-        self.states, self.hidden_size, self.like = states, hidden_size, like
-        self.step_dimensions = step_dimensions
-
-    def flat(self, values: Tensor, name: str, batched: bool) -> Tensor:
-        """[..., H or 1] for one state, or [L*D, ..., H or 1], as [..., L*D * (H or 1)]."""
-        like = self.like
-        if values.dtype is not like.dtype or values.device != like.device:
-            raise ArgumentTypeError(
-                f"{name} must be {like.dtype} on {like.device} as input is, got {values.dtype} on {values.device}"
-            )
-        steps, came = self.step_dimensions if batched else 1, list(values.shape)
-        if values.dim() == steps + 1 and self.states == 1:
-            values = values.unsqueeze(0)
-        size = self.hidden_size
-        if values.dim() != steps + 2 or values.shape[0] != self.states or values.shape[-1] not in (1, size):
-            leading = "" if self.states == 1 else f"{self.states}, "
-            raise ArgumentError(
-                f"{name} must be [{leading}..., {size}] or [{leading}..., 1] (L*D = {self.states}, H = {size}), "
-                f"got {came}"
-            )
-        return values.movedim(0, -2).flatten(-2)
+def _from_decay(
+    layout: Layout, hidden_size: int, like: Tensor, step_dimensions: int, values: Tensor, name: str, batched: bool
+) -> Tensor:
+    """[..., H or 1] for one state, or [L*D, ..., H or 1], as [..., L*D * (H or 1)]."""
+    if values.dtype is not like.dtype or values.device != like.device:
+        raise ArgumentTypeError(
+            f"{name} must be {like.dtype} on {like.device} as input is, got {values.dtype} on {values.device}"
+        )
+    steps, states, came = step_dimensions if batched else 1, layout.states, list(values.shape)
+    if values.dim() == steps + 1 and states == 1:
+        values = values.unsqueeze(0)
+    if values.dim() != steps + 2 or values.shape[0] != states or values.shape[-1] not in (1, hidden_size):
+        leading = "" if states == 1 else f"{states}, "
+        raise ArgumentError(
+            f"{name} must be [{leading}..., {hidden_size}] or [{leading}..., 1] (L*D = {states}, H = {hidden_size}), "
+            f"got {came}"
+        )
+    return values.movedim(0, -2).flatten(-2)

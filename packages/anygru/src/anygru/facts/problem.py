@@ -1,4 +1,4 @@
-"""The options of a call, and the facts by which a backend accepts or refuses it."""
+"""A call as backends see it: its tensors, its options, and the facts by which a backend accepts or refuses it."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .formula import Formula
-from .modifiers import Noise
+from .modifiers import NONE, Modifiers, Noise
 from .weights import Layout
 
 Between: TypeAlias = Callable[[int, Tensor], "Tensor | tuple[Tensor, Tensor]"]
@@ -29,6 +29,8 @@ class Options(NamedTuple):
     """Zoneout and recurrent dropout; None: neither."""
     states: bool = False
     """The states of every layer at every step are a result, too."""
+    batch_first: bool = False
+    """The caller's form of a dense or padded batch is [B, T, I]."""
 
 
 class Problem(NamedTuple):
@@ -56,6 +58,38 @@ class Problem(NamedTuple):
     """The names of the modifiers (`modifiers.py`) that the call has."""
     rounds_rows: bool = False
     """Rows of inputs and states are rounded to 16 bits, as in the kernels for int8 weights."""
+
+
+class Call(NamedTuple):
+    """The tensors of a checked call in the inner form: what a backend computes."""
+
+    input: Tensor
+    """[T, B, I], or packed rows [N, I] if batch_sizes is given."""
+    h_0: Tensor
+    """[L*D, B, H]; for packed rows in order of decreasing length."""
+    weights: Sequence[Tensor]
+    """Flat, as `functional.gru` takes them; none of a frozen layer."""
+    batch_sizes: Tensor | None = None
+    """int64 [T] on the CPU: how many sequences have a step t. Never increases."""
+    modifiers: Modifiers = NONE
+
+    @classmethod
+    def of(cls, problem: Problem, tensors: Sequence[Tensor], batch_sizes: Tensor | None) -> "Call":
+        """The inverse of `tensors`."""
+        end = 2 + problem.layout.num_layers * problem.layout.per_layer
+        modifiers = Modifiers.of(problem.modified, tensors[end:]) if problem.modified else NONE
+        return cls(tensors[0], tensors[1], tensors[2:end], batch_sizes, modifiers)
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All that may want a gradient, in the order in which gradients are returned."""
+        return (self.input, self.h_0, *self.weights, *self.modifiers.present)
+
+    def to(self, dtype: torch.dtype) -> "Call":
+        """The call in another dtype."""
+        input = self.input.to(dtype)
+        weights = [weight.to(dtype) for weight in self.weights]
+        return Call(input, self.h_0.to(dtype), weights, self.batch_sizes, self.modifiers.like(input))
 
 
 @cache

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from .. import backends
 from ..errors import ArgumentError, ArgumentTypeError
-from ..facts.formula import Activation, Formula, make_formula
+from ..facts.formula import Activation, Formula
 from ..facts.problem import Options
 from ..facts.quantization import Stored, check, check_format
 from ..facts.weights import Layout
@@ -28,7 +28,7 @@ SCALE = "_scale"
 HALF_ENTRY = "frozen_bfloat16"
 """A state_dict entry that tells a frozen bfloat16 layer without biases from a GRU in bfloat16. Its value is unused."""
 
-_IN_OPTIONS = frozenset(("dropout", "training"))
+_IN_OPTIONS = frozenset(("batch_first", "dropout", "training"))
 """The attributes that `options` depends on and that may change."""
 
 _lock = threading.RLock()
@@ -41,12 +41,14 @@ class Frozen(nn.Module):
     """A layer or cell without parameters.
 
     Args:
+        sizes: I and H.
         names: of the flat weights, in their order.
         weights: the format of the matrices, a name of `quantization.DTYPES`.
-        layout, reset, gate_activation, activation, backend, device: as of the layer.
+        layout, formula, backend, device: as of the layer.
     """
 
     dropout = 0.0
+    batch_first = False
     _options: Options
     _weights: FrozenWeights
     _entries: frozenset[str]
@@ -54,14 +56,11 @@ class Frozen(nn.Module):
 
     def __init__(
         self,
-        input_size: int,
-        hidden_size: int,
+        sizes: tuple[int, int],
         layout: Layout,
         names: Sequence[str],
         weights: str,
-        reset: str,
-        gate_activation: Activation,
-        activation: Activation,
+        formula: Formula,
         backend: str | None,
         device: torch.device | str | int | None,
     ) -> None:
@@ -69,14 +68,14 @@ class Frozen(nn.Module):
         if backend is not None:
             backends.check_name(backend)
         dtype = check_format(weights)
-        self.input_size = check_size("input_size", input_size)
-        self.hidden_size = check_size("hidden_size", hidden_size)
+        self.input_size = check_size("input_size", sizes[0])
+        self.hidden_size = check_size("hidden_size", sizes[1])
         self._format, self._backend = weights, backend
         self.layout = layout
-        self.formula: Formula = make_formula(reset, gate_activation, activation)
+        self.formula = formula
         self._names = tuple(names)
         stored = []
-        for shape in layout.shapes(input_size, hidden_size):
+        for shape in layout.shapes(*sizes):
             own = dtype if len(shape) == 2 else torch.float32
             values = torch.zeros(shape, dtype=own, device=device)
             ones = torch.ones(shape[0], dtype=torch.float32, device=device) if own is torch.int8 else None
@@ -87,7 +86,8 @@ class Frozen(nn.Module):
 
     def _make_options(self) -> Options:
         dropout = self.dropout if self.training else 0.0
-        return Options(self.formula, self.layout.bidirectional, self.layout.bias, dropout, self.backend)
+        facts = (self.formula, self.layout.bidirectional, self.layout.bias, dropout, self.backend)
+        return Options(*facts, batch_first=self.batch_first)
 
     @property
     def options(self) -> Options:

@@ -1,4 +1,4 @@
-"""The calls of frozen layers and cells; `layers.py` names them `FrozenGRU` and `FrozenGRUCell`."""
+"""`FrozenGRU` and `FrozenGRUCell`: the calls of layers whose weights never change."""
 
 import ctypes
 import sys
@@ -10,7 +10,7 @@ from torch.nn.parameter import is_lazy
 
 from ..errors import ArgumentError, ArgumentTypeError
 from ..facts.decays import PerStep
-from ..facts.formula import Activation
+from ..facts.formula import Activation, make_formula
 from ..facts.problem import Options
 from ..facts.quantization import Stored, check_format, quantize
 from ..facts.sequences import Batch, Lengths
@@ -26,10 +26,29 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class FrozenSequence(RNNNames, Frozen):
-    """`anygru.FrozenGRU`, but for the class of the layer that it thaws to."""
+class FrozenGRU(RNNNames, Frozen):
+    """A GRU for inference with weights that are packed once. `GRU.freeze` makes it; it is called as `GRU` is.
+
+    It has no parameters, and computes in float32. Its weights are buffers: those of a GRU by name and shape, the matrices in the
+    format that `weights` names, and for int8 a scale for each row of a matrix in `..._scale`. Made directly, it has weights of
+    zero, for `load_state_dict` to replace.
+
+    Args:
+        weights: how weight matrices are stored: "float32", "bfloat16" or "int8".
+        input_size, hidden_size, num_layers, bias, batch_first, bidirectional, device: as for `GRU`.
+        dropout: kept for `thaw`; it has no effect.
+        reset, gate_activation, activation, backend: as for `GRU`.
+
+    Example:
+        >>> layer = anygru.GRU(10, 20)
+        >>> frozen = layer.freeze(weights="int8")
+        >>> frozen
+        FrozenGRU(10, 20, weights='int8')
+        >>> output, h_n = frozen(torch.randn(5, 2, 10))
+    """
 
     trainable: ClassVar[Any]
+    """`GRU`, which `thaw` returns; it imports this file."""
 
     @classmethod
     def of(cls, layer: Any, tensors: dict[str, Tensor], weights: str) -> "Self":
@@ -71,9 +90,8 @@ class FrozenSequence(RNNNames, Frozen):
         backend: str | None = None,
     ) -> None:
         layout = Layout(check_size("num_layers", num_layers), bool(bidirectional), bool(bias))
-        names = layout.names()
-        formula = (reset, gate_activation, activation)
-        super().__init__(input_size, hidden_size, layout, names, weights, *formula, backend, device)
+        formula = make_formula(reset, gate_activation, activation)
+        super().__init__((input_size, hidden_size), layout, layout.names(), weights, formula, backend, device)
         self.batch_first = bool(batch_first)
         self.dropout = check_dropout(dropout)
 
@@ -109,7 +127,7 @@ class FrozenSequence(RNNNames, Frozen):
             )
         if h_0 is not None:
             check_state_type(h_0, "h_0")
-        return compute(input, h_0, self.frozen_weights, lengths, self.batch_first, self._options, resets, decay)
+        return compute(input, h_0, self.frozen_weights, lengths, self._options, resets, decay)
 
     def stream_weights(self) -> FrozenWeights:
         """The weights, which a stream shares."""
@@ -117,7 +135,7 @@ class FrozenSequence(RNNNames, Frozen):
 
     def stream_options(self) -> Options:
         """The options of a call in inference."""
-        return self._options._replace(dropout=0.0)
+        return self._options._replace(dropout=0.0, batch_first=False)
 
     def stream(self, batch_size: int | None = None) -> Stream:
         """A stream that runs this layer and shares its packed weights; see `GRU.stream`."""
@@ -138,10 +156,14 @@ class FrozenSequence(RNNNames, Frozen):
         return sizes_repr(self) + self._repr_end()
 
 
-class FrozenStep(Frozen):
-    """`anygru.FrozenGRUCell`, but for the class of the cell that it thaws to."""
+class FrozenGRUCell(Frozen):
+    """One step of a frozen GRU. `GRUCell.freeze` makes it; it is called as `GRUCell` is. See `FrozenGRU`.
+
+    Args: as `GRUCell`, and `weights` as `FrozenGRU`.
+    """
 
     trainable: ClassVar[Any]
+    """`GRUCell`, which `thaw` returns; it imports this file."""
 
     @classmethod
     def of(cls, cell: Any, tensors: dict[str, Tensor], weights: str) -> "Self":
@@ -169,9 +191,8 @@ class FrozenStep(Frozen):
         backend: str | None = None,
     ) -> None:
         layout = Layout(bias=bool(bias))
-        names = layout.kinds
-        formula = (reset, gate_activation, activation)
-        super().__init__(input_size, hidden_size, layout, names, weights, *formula, backend, device)
+        formula = make_formula(reset, gate_activation, activation)
+        super().__init__((input_size, hidden_size), layout, layout.kinds, weights, formula, backend, device)
 
     def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
         """As `GRUCell.forward`, without gradients."""

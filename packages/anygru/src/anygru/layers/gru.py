@@ -18,13 +18,15 @@ from ..facts.sequences import Batch, Lengths
 from ..facts.weights import Layout, Weights
 from ..functional import check_dropout, check_state_type, compute, compute_cell, make_noise
 from ..operator.typed_calls import CellCall, SequenceCall
-from .frozen_calls import FrozenSequence, FrozenStep, sizes_repr
+from .frozen_calls import FrozenGRU as FrozenGRU
+from .frozen_calls import FrozenGRUCell as FrozenGRUCell
+from .frozen_calls import sizes_repr
 from .recurrent import Recurrent, as_leaf, check_size, settle_weights
-from .rnn_names import RNNWeights
+from .rnn_names import RNNNames
 from .stream import Stream
 
 
-class GRU(RNNWeights, Recurrent):
+class GRU(RNNNames, Recurrent):
     """A GRU layer: torch.nn.GRU's arguments, parameters, state_dict and results, and more.
 
     Args:
@@ -171,6 +173,17 @@ class GRU(RNNWeights, Recurrent):
         """The weights with their layout."""
         return Weights(self.flat_weights, self._layout)
 
+    @property
+    def _flat_weights(self) -> list[Tensor]:
+        return self.flat_weights
+
+    @property
+    def all_weights(self) -> list[list[Tensor]]:
+        """The weights of each layer and direction."""
+        flat, layout = self.weights
+        places = [(layer, direction) for layer in range(layout.num_layers) for direction in range(layout.directions)]
+        return [list(flat[layout.of_direction(*place)]) for place in places]
+
     def forward(
         self,
         input: Batch,
@@ -201,9 +214,10 @@ class GRU(RNNWeights, Recurrent):
         if h_0 is not None:
             check_state_type(h_0, "h_0")
         weights = self._current(self._weight_names)
-        return compute(input, h_0, weights, lengths, self.batch_first, self._options, resets, decay, return_states)
+        options = self._options._replace(states=True) if return_states else self._options
+        return compute(input, h_0, weights, lengths, options, resets, decay)
 
-    def freeze(self, weights: str = "float32") -> "FrozenGRU":
+    def freeze(self, weights: str = "float32") -> FrozenGRU:
         """Returns a layer for inference with a copy of the present weights, packed once.
 
         Args:
@@ -223,7 +237,8 @@ class GRU(RNNWeights, Recurrent):
 
     def stream_options(self) -> Options:
         """The options of a call in inference."""
-        return self.options._replace(dropout=0.0, noise=make_noise(self.zoneout, 0.0, "state", False))
+        noise = make_noise(self.zoneout, 0.0, "state", False)
+        return self.options._replace(dropout=0.0, noise=noise, batch_first=False)
 
     def stream(self, batch_size: int | None = None) -> Stream:
         """A stream that runs this layer one step or one chunk at a time and keeps the state; see `anygru.layers.stream`."""
@@ -348,7 +363,7 @@ class GRUCell(Recurrent):
             check_state_type(h, "h")
         return compute_cell(input, h, self._current(self._weight_names), self._options)
 
-    def freeze(self, weights: str = "float32") -> "FrozenGRUCell":
+    def freeze(self, weights: str = "float32") -> FrozenGRUCell:
         """A cell for inference with a copy of the present weights, packed once; see `GRU.freeze`."""
         settle_weights(self)
         named = dict(zip(self._weight_names, self._current(self._weight_names), strict=True))
@@ -359,34 +374,4 @@ class GRUCell(Recurrent):
         return words + ("" if self.bias else ", bias=False") + self._formula_repr()
 
 
-class FrozenGRU(FrozenSequence):
-    """A GRU for inference with weights that are packed once. `GRU.freeze` makes it; it is called as `GRU` is.
-
-    It has no parameters, and computes in float32. Its weights are buffers: those of a GRU by name and shape, the matrices in the
-    format that `weights` names, and for int8 a scale for each row of a matrix in `..._scale`. Made directly, it has weights of
-    zero, for `load_state_dict` to replace.
-
-    Args:
-        weights: how weight matrices are stored: "float32", "bfloat16" or "int8".
-        input_size, hidden_size, num_layers, bias, batch_first, bidirectional, device: as for `GRU`.
-        dropout: kept for `thaw`; it has no effect.
-        reset, gate_activation, activation, backend: as for `GRU`.
-
-    Example:
-        >>> layer = anygru.GRU(10, 20)
-        >>> frozen = layer.freeze(weights="int8")
-        >>> frozen
-        FrozenGRU(10, 20, weights='int8')
-        >>> output, h_n = frozen(torch.randn(5, 2, 10))
-    """
-
-    trainable = GRU
-
-
-class FrozenGRUCell(FrozenStep):
-    """One step of a frozen GRU. `GRUCell.freeze` makes it; it is called as `GRUCell` is. See `FrozenGRU`.
-
-    Args: as `GRUCell`, and `weights` as `FrozenGRU`.
-    """
-
-    trainable = GRUCell
+FrozenGRU.trainable, FrozenGRUCell.trainable = GRU, GRUCell

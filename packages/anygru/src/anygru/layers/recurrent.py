@@ -26,7 +26,7 @@ FORMULA_ENTRY = "reset_before"
 _IN_OPTIONS = frozenset(
     (
         *("reset", "gate_activation", "activation", "backend", "bidirectional", "bias", "dropout", "training"),
-        *("norm", "zoneout", "recurrent_dropout", "recurrent_dropout_on"),
+        *("batch_first", "norm", "zoneout", "recurrent_dropout", "recurrent_dropout_on"),
     )
 )
 
@@ -80,6 +80,7 @@ class Recurrent(nn.Module):
     input_size: int
     bias: bool
     bidirectional = False
+    batch_first = False
     dropout = 0.0
     norm: str | None = None
     zoneout = 0.0
@@ -132,7 +133,16 @@ class Recurrent(nn.Module):
         dropout = self.dropout if self.training else 0.0
         norm = check_norm(self.norm) is not None
         noise = make_noise(self.zoneout, self.recurrent_dropout, self.recurrent_dropout_on, self.training)
-        return Options(formula, self.bidirectional, self.bias, dropout, self.backend, norm=norm, noise=noise)
+        return Options(
+            formula,
+            self.bidirectional,
+            self.bias,
+            dropout,
+            self.backend,
+            norm=norm,
+            noise=noise,
+            batch_first=self.batch_first,
+        )
 
     @property
     def options(self) -> Options:

@@ -3,7 +3,6 @@
 from torch import Tensor
 
 from ..errors import ArgumentError
-from ..facts.weights import Weights
 
 
 class RNNNames:
@@ -30,26 +29,3 @@ class RNNNames:
         form = "[T, B, I]" if batch_sizes is None else "[N, I]"
         if input.dim() != form.count(",") + 1 or input.shape[-1] != self.input_size:
             raise ArgumentError(f"input must be {form} with I = {self.input_size}, got {list(input.shape)}")
-
-
-class RNNWeights(RNNNames):
-    """Attributes of `GRU` alone, whose weights are parameters."""
-
-    @property
-    def weights(self) -> Weights:
-        """The weights with their layout."""
-        raise NotImplementedError
-
-    @property
-    def _flat_weights(self) -> list[Tensor]:
-        return list(self.weights.tensors)
-
-    @property
-    def all_weights(self) -> list[list[Tensor]]:
-        """The weights of each layer and direction."""
-        flat, layout = self.weights
-        return [
-            list(flat[layout.of_direction(layer, direction)])
-            for layer in range(layout.num_layers)
-            for direction in range(layout.directions)
-        ]

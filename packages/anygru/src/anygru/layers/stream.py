@@ -3,55 +3,23 @@
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from .. import backends
 from ..errors import ArgumentError, ArgumentTypeError
-from ..facts.formula import Formula
 from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import Options, Problem
+from ..facts.problem import Call, Problem
 from ..facts.quantization import Stored
 from ..functional import compute
 from ..operator.execution import describe, is_profiled, is_recorded, named
 from ..operator.frozen_weights import FrozenWeights
 
-
-class Prepared(Protocol):
-    """A layer's weights packed by a backend; see `backends.cpu.Prepared`."""
-
-    def advance(self, input: Tensor, state: Tensor, many: bool, batched: bool) -> Tensor | None: ...
-
-    def run(
-        self, input: Tensor, h_0: Tensor, batch_sizes: Tensor | None = None, modifiers: Modifiers = NONE
-    ) -> tuple[Tensor, Tensor]: ...
-
-
-class Streamable(Protocol):
-    """The attributes of a layer that a stream reads; `anygru.GRU` and `anygru.FrozenGRU` have them."""
-
-    @property
-    def input_size(self) -> int: ...
-    @property
-    def hidden_size(self) -> int: ...
-    @property
-    def num_layers(self) -> int: ...
-    @property
-    def bidirectional(self) -> bool: ...
-    @property
-    def bias(self) -> bool: ...
-    @property
-    def backend(self) -> str | None: ...
-    @property
-    def formula(self) -> Formula: ...
-
-    def stream_weights(self) -> list[Tensor] | FrozenWeights:
-        """A copy of the weights, or weights that never change."""
-
-    def stream_options(self) -> Options:
-        """The options of a call in inference."""
+if TYPE_CHECKING:
+    from ..backends.cpu_prepared import Prepared
+    from .gru import GRU, FrozenGRU
 
 
 class Stream:
@@ -71,7 +39,7 @@ class Stream:
         ArgumentTypeError: the layer is no `anygru.GRU`, or batch_size no int.
     """
 
-    def __init__(self, layer: Streamable, batch_size: int | None = None) -> None:
+    def __init__(self, layer: "GRU | FrozenGRU", batch_size: int | None = None) -> None:
         if not hasattr(layer, "stream_weights"):
             came = f"{type(layer).__module__}.{type(layer).__name__}"
             raise ArgumentTypeError(f"layer must be an anygru.GRU or FrozenGRU, got {came}")
@@ -112,7 +80,7 @@ class Stream:
         """The backend's call for steps with a state in place, if it has one."""
         return self._native
 
-    def _pack(self) -> Prepared | None:
+    def _pack(self) -> "Prepared | None":
         if isinstance(self._weights, FrozenWeights):
             found: Prepared | None = self._weights.prepared
             return found
@@ -286,14 +254,14 @@ class Stream:
                 modifiers = Modifiers(resets.logical_not().to(steps.dtype)[None, ..., None])
             if self._options.noise is not None:
                 modifiers = self._options.noise.draw(modifiers, steps, *self._state.shape)
-            call = (steps, self._state, None, modifiers)
+            call = Call(steps, self._state, (), None, modifiers)
             run = self._prepared.run
-            output, self._state = named(run, *call) if is_profiled() else run(*call)
+            output, self._state = named(run, call) if is_profiled() else run(call)
             return output
         weights = self._weights
         if compiled and isinstance(weights, FrozenWeights):
             weights = self.layer.stream_weights()  # its buffers, which a graph can read
-        output, self._state = compute(steps, self._state, weights, None, False, self._options, resets)
+        output, self._state = compute(steps, self._state, weights, None, self._options, resets)
         assert isinstance(output, Tensor)
         return output
 

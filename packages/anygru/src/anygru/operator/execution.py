@@ -1,7 +1,7 @@
 """One call in its inner form: checks, the choice of a backend, and what happens between the layers."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +12,7 @@ from .. import backends
 from ..backends import aten
 from ..errors import ArgumentError, ArgumentTypeError, BackendError
 from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import Options, Problem
+from ..facts.problem import Call, Options, Problem
 from ..facts.weights import Layout, Weights, count_layers
 from . import tracing, tracing_frozen
 from .frozen_weights import FrozenWeights
@@ -28,16 +28,7 @@ is_profiled: Callable[[], bool] = torch._C._autograd._profiler_enabled
 """Whether torch.profiler watches."""
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _plain_types: dict[type, bool] = {}
-
-
-class _Call(NamedTuple):
-    """The tensors of a checked call; weights as `Weights.tensors`, none of a frozen layer."""
-
-    input: Tensor
-    h_0: Tensor
-    weights: Sequence[Tensor]
-    batch_sizes: Tensor | None
-    modifiers: Modifiers
+_Result = TypeVar("_Result")
 
 
 def run(
@@ -51,34 +42,37 @@ def run(
 ) -> tuple[Tensor, ...]:
     """[T, B, I], or packed rows with batch_sizes, through checks, choice and backend; states as [T, B, L*D, H] or [N, L*D, H]."""
     if autocast_enabled(input):
-        input, h_0, weights = _autocast(input, h_0, weights)
-        modifiers = modifiers if modifiers is NONE else modifiers.like(input)
-        # The inputs are already cast: turn autocast off so that matrix products do not cast again.
-        with torch.autocast(input.device.type, enabled=False):
-            return run(input, h_0, weights, batch, batch_sizes, options, modifiers)
+        return _run_cast(input, h_0, weights, modifiers, (batch, batch_sizes, options))
     plain = batch_sizes is None and options.noise is None
     if plain and not options.dropout and not options.states and not torch.compiler.is_compiling():
         found: tuple[Tensor, Tensor] | None = direct("direct", input, h_0, weights, options, modifiers)
         if found is not None:
             return found
-    with _NotRecorded():
-        layout, hidden_size = _check(input, weights, options)
-        if h_0 is not None:
-            _check_h_0(h_0, input, layout, hidden_size, batch)
+    layout, hidden_size = _unrecorded(_check, input, h_0, weights, batch, options)
     if h_0 is None:
         h_0 = input.new_zeros((layout.states, batch, hidden_size))
     if options.noise is not None:
         modifiers = options.noise.draw(modifiers, input, layout.states, batch, hidden_size)
     if isinstance(weights, FrozenWeights):
-        return _run_frozen(_Call(input, h_0, (), batch_sizes, modifiers), weights, options)
-    call = _Call(input, h_0, weights, batch_sizes, modifiers)
+        return _run_frozen(Call(input, h_0, (), batch_sizes, modifiers), weights, options)
+    call = Call(input, h_0, weights, batch_sizes, modifiers)
     if options.states or (options.dropout and layout.num_layers > 1):
-        outputs, h_n = _layer_by_layer(call, layout, options)
-        if not options.states:
-            return outputs[-1], h_n
-        states = [output.unflatten(-1, (layout.directions, -1)) for output in outputs]
-        return outputs[-1], h_n, torch.cat(states, -2)
+        return _run_by_layer(call, layout, options)
     return _compute(call, layout, options)
+
+
+def _run_cast(
+    input: Tensor,
+    h_0: Tensor | None,
+    weights: AnyWeights,
+    modifiers: Modifiers,
+    rest: tuple[int, Tensor | None, Options],
+) -> tuple[Tensor, ...]:
+    """`run` in the dtypes that autocast asks for, with autocast off so that matrix products do not cast again."""
+    input, h_0, weights = _autocast(input, h_0, weights)
+    modifiers = modifiers if modifiers is NONE else modifiers.like(input)
+    with torch.autocast(input.device.type, enabled=False):
+        return run(input, h_0, weights, *rest, modifiers)
 
 
 def autocast_enabled(input: Tensor) -> bool:
@@ -153,13 +147,13 @@ def describe(
     """
     if autocast_enabled(input):
         input, _, weights = _autocast(input, None, weights)
-    layout, hidden_size = _check(input, weights, options)
+    layout, hidden_size = _check(input, None, weights, 0, options)
     state = input.new_empty((1, 1, hidden_size), device="meta")
     rounds_rows = False
     if isinstance(weights, FrozenWeights):
         rounds_rows, weights = weights.rounds_rows, ()
     modified += () if options.noise is None else options.noise.names
-    problem = _problem(_Call(input, state, weights, batch_sizes, NONE), layout, options)
+    problem = _problem(Call(input, state, weights, batch_sizes), layout, options)
     return problem._replace(modified=modified, rounds_rows=rounds_rows)
 
 
@@ -176,17 +170,16 @@ def is_recorded() -> bool:
     return _recorder() is not None
 
 
-class _NotRecorded:
-    """Inside this context torch.jit.trace records nothing, so that comparisons of sizes cause no warnings about constants."""
-
-    def __enter__(self) -> None:
-        self.recorder = _recorder()
-        if self.recorder is not None:
-            torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
-
-    def __exit__(self, *error: object) -> None:
-        if self.recorder is not None:
-            torch._C._set_tracing_state(self.recorder)  # type: ignore[attr-defined]
+def _unrecorded(work: Callable[..., _Result], *arguments: Any) -> _Result:
+    """The result of work that torch.jit.trace does not record, so that comparisons of sizes cause no warnings about constants."""
+    recorder = _recorder()
+    if recorder is None:
+        return work(*arguments)
+    torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
+    try:
+        return work(*arguments)
+    finally:
+        torch._C._set_tracing_state(recorder)  # type: ignore[attr-defined]
 
 
 def check_state(h_0: Tensor, layout: Layout, hidden_size: int, batch: int) -> Tensor:
@@ -198,8 +191,8 @@ def check_state(h_0: Tensor, layout: Layout, hidden_size: int, batch: int) -> Te
     return h_0
 
 
-def _check(input: Tensor, weights: AnyWeights, options: Options) -> tuple[Layout, int]:
-    """The layout of the weights, and H; raises if the input has a wrong dtype, or a weight does not fit it or the others."""
+def _check(input: Tensor, h_0: Tensor | None, weights: AnyWeights, batch: int, options: Options) -> tuple[Layout, int]:
+    """The layout of the weights, and H; raises if the dtype of the input is wrong, or a weight or h_0 does not fit."""
     dtype = input.dtype
     if dtype not in DTYPES:
         raise ArgumentTypeError(f"input must be float32, float64, bfloat16 or float16, got {dtype}")
@@ -210,6 +203,8 @@ def _check(input: Tensor, weights: AnyWeights, options: Options) -> tuple[Layout
         _check_frozen(input, weights)
     else:
         Weights(weights, layout).check(input.shape[-1], dtype, input.device)
+    if h_0 is not None:
+        _check_h_0(h_0, input, layout, hidden_size, batch)
     return layout, hidden_size
 
 
@@ -223,7 +218,7 @@ def _check_frozen(input: Tensor, weights: FrozenWeights) -> None:
         raise ArgumentError(f"input must have I = {weights.input_size} features, got {list(input.shape)}")
 
 
-def _run_frozen(call: _Call, weights: FrozenWeights, options: Options) -> tuple[Tensor, Tensor]:
+def _run_frozen(call: Call, weights: FrozenWeights, options: Options) -> tuple[Tensor, Tensor]:
     """A checked call of a frozen layer, in which `call` has no weights."""
     modifiers = call.modifiers
     wanted = [("input", call.input), ("h_0", call.h_0), *zip(modifiers.names, modifiers.present, strict=True)]
@@ -236,13 +231,11 @@ def _run_frozen(call: _Call, weights: FrozenWeights, options: Options) -> tuple[
     if options.dropout and weights.layout.num_layers > 1:
         raise ArgumentError("dropout acts while training, and a frozen layer does not train: call its eval()")
     if torch.compiler.is_compiling():
-        facts = (weights.layout, options.formula, options.backend)
-        return tracing_frozen.run(call.input, call.h_0, weights.stored(), call.batch_sizes, modifiers, *facts)
+        return tracing_frozen.run(call, weights.stored(), weights.layout, options.formula, options.backend)
     if is_recorded():
         return _compute(call._replace(weights=weights.dequantized()), weights.layout, options)
     problem = _problem(call, weights.layout, options)._replace(rounds_rows=weights.rounds_rows)
-    computed = (problem, call.input, call.h_0, call.batch_sizes, modifiers)
-    found: tuple[Tensor, Tensor] = named(weights.run, *computed) if is_profiled() else weights.run(*computed)
+    found: tuple[Tensor, Tensor] = named(weights.run, problem, call) if is_profiled() else weights.run(problem, call)
     return found
 
 
@@ -263,7 +256,16 @@ def _inside_transform() -> bool:
     return _functorch_stack() is not None or forward_ad._current_level >= 0 or _dispatch_modes() > 0
 
 
-def _layer_by_layer(call: _Call, layout: Layout, options: Options) -> tuple[list[Tensor], Tensor]:
+def _run_by_layer(call: Call, layout: Layout, options: Options) -> tuple[Tensor, ...]:
+    """A checked call with dropout between the layers, or whose states of all layers are a result."""
+    outputs, h_n = _layer_by_layer(call, layout, options)
+    if not options.states:
+        return outputs[-1], h_n
+    states = [output.unflatten(-1, (layout.directions, -1)) for output in outputs]
+    return outputs[-1], h_n, torch.cat(states, -2)
+
+
+def _layer_by_layer(call: Call, layout: Layout, options: Options) -> tuple[list[Tensor], Tensor]:
     """The output of each layer, and h_n; with dropout between the layers: torch's, with the same draws, or the caller's."""
     dropout, one = options.dropout, layout._replace(num_layers=1)
     output, outputs, final = call.input, [], []
@@ -287,7 +289,7 @@ def _layer_by_layer(call: _Call, layout: Layout, options: Options) -> tuple[list
 
 
 def _each_direction(
-    call: _Call, inputs: tuple[Tensor, Tensor], layout: Layout, options: Options
+    call: Call, inputs: tuple[Tensor, Tensor], layout: Layout, options: Options
 ) -> tuple[Tensor, Tensor]:
     """One layer whose two directions read different inputs."""
     if not isinstance(inputs, tuple) or len(inputs) != layout.directions:
@@ -309,17 +311,15 @@ def _each_direction(
     return torch.cat(outputs, -1), torch.cat(states)
 
 
-def _compute(call: _Call, layout: Layout, options: Options) -> tuple[Tensor, Tensor]:
+def _compute(call: Call, layout: Layout, options: Options) -> tuple[Tensor, Tensor]:
     if torch.compiler.is_compiling():
-        return tracing.run(*call, layout, options.formula, options.backend)
-    recorded = is_recorded()
-    with _NotRecorded():
-        problem = _problem(call, layout, options)
-    if recorded:
+        return tracing.run(call, layout, options.formula, options.backend)
+    problem = _unrecorded(_problem, call, layout, options)
+    if is_recorded():
         problem = problem._replace(recorded=True)
         _refuse_to_record(problem)
     compute = backends.choose(problem, options.backend).run
-    found: tuple[Tensor, Tensor] = named(compute, problem, *call) if is_profiled() else compute(problem, *call)
+    found: tuple[Tensor, Tensor] = named(compute, problem, call) if is_profiled() else compute(problem, call)
     return found
 
 
@@ -331,7 +331,7 @@ def _refuse_to_record(problem: Problem) -> None:
         )
 
 
-def _problem(call: _Call, layout: Layout, options: Options) -> Problem:
+def _problem(call: Call, layout: Layout, options: Options) -> Problem:
     input, h_0, weights, batch_sizes, modifiers = call
     decay = modifiers.decay
     return Problem(

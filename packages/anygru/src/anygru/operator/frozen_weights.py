@@ -9,7 +9,7 @@ from torch import Tensor
 from .. import backends
 from ..facts.formula import Formula
 from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import Problem
+from ..facts.problem import Call, Problem
 from ..facts.quantization import Stored, dequantize_all
 from ..facts.weights import Layout
 
@@ -56,15 +56,13 @@ class FrozenWeights:
         """The weights in float32."""
         return dequantize_all(self.stored())
 
-    def run(
-        self, problem: Problem, input: Tensor, h_0: Tensor, batch_sizes: Tensor | None, modifiers: Modifiers
-    ) -> tuple[Tensor, Tensor]:
-        """As a backend's `run`."""
+    def run(self, problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
+        """As a backend's `run`, with these weights in the place of the call's."""
         backend = backends.choose(problem, self.backend)
         if self.is_packed_for(backend):
-            found: tuple[Tensor, Tensor] = self.prepared.run(input, h_0, batch_sizes, modifiers)
+            found: tuple[Tensor, Tensor] = self.prepared.run(call)
             return found
-        return backend.run(problem, input, h_0, self.dequantized(), batch_sizes, modifiers)
+        return backend.run(problem, call._replace(weights=self.dequantized()))
 
     def is_packed_for(self, backend: backends.Backend) -> bool:
         """Whether this backend computes with the packed copy."""

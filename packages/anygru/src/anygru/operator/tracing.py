@@ -8,27 +8,25 @@ The operator takes three forms of batch: `[T, B, I]` alone; packed rows `[N, I]`
 padded batch `[T, B, I]` with `sizes` [B], the lengths. A padded batch is packed when the graph runs, since the number of rows
 depends on the data.
 
-Gradients: a backend that exports `reserve_numel`, `forward` and `backward` (see backends/README.md) hands what its backward
+Gradients: a backend that exports `KERNELS` (see backends/README.md) hands what its backward
 needs from the first node to the second in one flat tensor; for the others the second computes the forward again.
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias, TypeGuard, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from .. import backends
 from ..backends import reference
+from ..backends.recorded import Kernels
 from ..facts import sequences
 from ..facts.decays import to_rows
 from ..facts.formula import Formula
-from ..facts.modifiers import NONE, Modifiers
-from ..facts.problem import Problem
+from ..facts.modifiers import Modifiers
+from ..facts.problem import Call, Problem
 from ..facts.weights import Layout, count_layers
-
-_Facts: TypeAlias = tuple[Any, ...]
-"""The arguments named in `FACTS`, without batch_sizes."""
 
 _library = torch.library.Library("anygru", "DEF")
 FACTS = (
@@ -46,24 +44,16 @@ _library.define(
 )
 
 
-def run(
-    input: Tensor,
-    h_0: Tensor,
-    weights: Sequence[Tensor],
-    batch_sizes: Tensor | None,
-    modifiers: Modifiers,
-    layout: Layout,
-    formula: Formula,
-    backend: str | None,
-) -> tuple[Tensor, Tensor]:
+def run(call: Call, layout: Layout, formula: Formula, backend: str | None) -> tuple[Tensor, Tensor]:
     """As a backend's `run`, traced: as one node where that can be.
 
     Under torch.func inside the compiled region, or with a callable for an activation, which no schema could name, the reference
     is traced step by step instead.
     """
+    input, h_0, weights, batch_sizes, modifiers = call
     if not is_one_node(formula, backend):
         problem = Problem("", input.dtype, layout, formula, batch_sizes is not None, False, True, True)
-        return reference.run(problem, input, h_0, weights, batch_sizes, modifiers)
+        return reference.run(problem, call)
     facts = (batch_sizes, *modifiers, *layout[1:], *formula, backend)
     output, h_n, _ = torch.ops.anygru.gru(input, h_0, list(weights), *facts, torch.is_grad_enabled())
     return output, h_n
@@ -84,41 +74,46 @@ def _under_transform() -> bool:
 _under_transform._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
-def _problem(
-    input: Tensor,
-    h_0: Tensor,
-    weights: Sequence[Tensor],
-    batch_sizes: Tensor | None,
-    modifiers: Modifiers,
-    facts: _Facts,
-    keep: bool,
-) -> Problem:
-    layout, formula, _ = read_facts(weights, facts)
-    return problem_of(input, h_0, layout, formula, batch_sizes, modifiers)._replace(needs_grad=keep)
-
-
-def read_facts(weights: Sequence[Tensor], facts: _Facts) -> tuple[Layout, Formula, str | None]:
-    """The layout, the formula and the name of the backend."""
+def read_facts(weights: Sequence[Tensor], facts: Sequence[Any]) -> tuple[Layout, Formula, str | None]:
+    """The layout, the formula and the name of the backend, from the arguments in `FACTS` after the modifiers."""
     bidirectional, bias, reverse, norm, reset, gate_activation, activation, backend = facts
     formula = Formula(reset, gate_activation, activation)
     return count_layers(weights, bidirectional, bias, reverse, norm), formula, backend
 
 
-def problem_of(
-    input: Tensor, h_0: Tensor, layout: Layout, formula: Formula, batch_sizes: Tensor | None, modifiers: Modifiers
-) -> Problem:
-    """The problem of a node that runs, without gradients."""
+def problem_of(call: Call, layout: Layout, formula: Formula, needs_grad: bool = False) -> Problem:
+    """The problem of a node that runs."""
     return Problem(
-        input.device.type,
-        input.dtype,
+        call.input.device.type,
+        call.input.dtype,
         layout,
         formula,
-        ragged=batch_sizes is not None,
-        empty=input.numel() == 0 or h_0.numel() == 0,
-        needs_grad=False,
+        ragged=call.batch_sizes is not None,
+        empty=call.input.numel() == 0 or call.h_0.numel() == 0,
+        needs_grad=needs_grad,
         transformed=False,
-        modified=modifiers.names,
+        modified=call.modifiers.names,
     )
+
+
+def _choose(call: Call, facts: Sequence[Any], keep: bool) -> tuple[Problem, backends.Backend]:
+    """The problem of a node and the backend that computes it."""
+    layout, formula, backend = read_facts(call.weights, facts)
+    problem = problem_of(call, layout, formula, keep)
+    return problem, backends.choose(problem, backend)
+
+
+def is_padded(call: Call) -> bool:
+    """Whether the third form of batch came: [T, B, I] with lengths in the place of batch sizes."""
+    return call.batch_sizes is not None and call.input.dim() == 3
+
+
+def pack(call: Call) -> tuple[Call, sequences.Rows]:
+    """A padded batch as packed rows."""
+    assert call.batch_sizes is not None
+    rows = sequences.enter(call.input, call.batch_sizes, False)
+    modifiers = to_rows(call.modifiers, rows)
+    return Call(rows.data, rows.sort_state(call.h_0), call.weights, rows.batch_sizes, modifiers), rows
 
 
 def own_results(output: Tensor, h_n: Tensor) -> tuple[Tensor, Tensor]:
@@ -132,163 +127,96 @@ def fake_results(input: Tensor, h_0: Tensor, bidirectional: bool) -> tuple[Tenso
     return output, torch.empty_like(h_0, memory_format=torch.contiguous_format)
 
 
-class _Keeping(backends.Backend, Protocol):
-    """A backend whose forward keeps tensors for its backward; see backends/README.md."""
-
-    @staticmethod
-    def reserve_numel(
-        problem: Problem, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None
-    ) -> int: ...
-
-    @staticmethod
-    def forward(
-        problem: Problem,
-        input: Tensor,
-        h_0: Tensor,
-        weights: Sequence[Tensor],
-        batch_sizes: Tensor | None,
-        keep: bool,
-        modifiers: Modifiers = NONE,
-    ) -> tuple[Tensor, Tensor, Tensor]: ...
-
-    @staticmethod
-    def backward(
-        problem: Problem,
-        grad_output: Tensor | None,
-        grad_h_n: Tensor | None,
-        input: Tensor,
-        h_0: Tensor,
-        weights: Sequence[Tensor],
-        batch_sizes: Tensor | None,
-        output: Tensor,
-        reserve: Tensor,
-        needs: Sequence[bool],
-        modifiers: Modifiers = NONE,
-    ) -> list[Tensor | None]: ...
-
-
-def _keeps(backend: backends.Backend) -> TypeGuard[_Keeping]:
-    return hasattr(backend, "reserve_numel")
+def _kernels(backend: backends.Backend) -> Kernels | None:
+    """The passes of a backend whose forward pass keeps a tensor for its backward pass; see backends/README.md."""
+    return getattr(backend, "KERNELS", None)
 
 
 def _forward(
-    input: Tensor, h_0: Tensor, weights: list[Tensor], batch_sizes: Tensor | None, *rest: Any
+    input: Tensor, h_0: Tensor, weights: list[Tensor], sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    modifiers, (*facts, keep) = Modifiers(*rest[:4]), rest[4:]
-    if batch_sizes is not None and input.dim() == 3:
-        rows = sequences.enter(input, batch_sizes, False)
-        own = to_rows(modifiers, rows)
-        output, h_n, _ = _forward(rows.data, rows.sort_state(h_0), weights, rows.batch_sizes, *own, *facts, False)
-        return cast(Tensor, rows.restore(output)), rows.unsort_state(h_n), input.new_empty(0)
-    problem = _problem(input, h_0, weights, batch_sizes, modifiers, tuple(facts), keep)
-    backend = backends.choose(problem, facts[-1])
-    if keep and _keeps(backend):
-        return backend.forward(problem, input, h_0, weights, batch_sizes, True, modifiers)
+    return _compute(Call(input, h_0, weights, sizes, Modifiers(*rest[:4])), rest[4:-1], rest[-1])
+
+
+def _compute(call: Call, facts: Sequence[Any], keep: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Output, h_n and, with keep, the reserve: none of a padded batch, whose size depends on the lengths."""
+    if is_padded(call):
+        packed, rows = pack(call)
+        output, h_n, _ = _compute(packed, facts, False)
+        return cast(Tensor, rows.restore(output)), rows.unsort_state(h_n), output.new_empty(0)
+    problem, backend = _choose(call, facts, keep)
+    kernels = _kernels(backend)
+    if keep and kernels is not None:
+        return kernels.forward(problem, call, True)
     with torch.no_grad():
-        output, h_n = backend.run(problem._replace(needs_grad=False), input, h_0, weights, batch_sizes, modifiers)
-    return *own_results(output, h_n), input.new_empty(0)
+        output, h_n = backend.run(problem._replace(needs_grad=False), call)
+    return *own_results(output, h_n), output.new_empty(0)
 
 
 def _fake_forward(
-    input: Tensor, h_0: Tensor, weights: list[Tensor], batch_sizes: Tensor | None, *rest: Any
+    input: Tensor, h_0: Tensor, weights: list[Tensor], sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    modifiers, (*facts, keep) = Modifiers(*rest[:4]), rest[4:]
+    call, facts, keep = Call(input, h_0, weights, sizes, Modifiers(*rest[:4])), rest[4:-1], rest[-1]
     output, h_n = fake_results(input, h_0, facts[0])
     reserve = 0
-    if keep and not (batch_sizes is not None and input.dim() == 3):
+    if keep and not is_padded(call):
         # Empty batches take another backend; a graph with symbolic sizes is traced for those that are not.
-        problem = _problem_of_trace(input, h_0, weights, batch_sizes, modifiers, tuple(facts), keep)
-        backend = backends.choose(problem, facts[-1])
-        if _keeps(backend):
-            reserve = backend.reserve_numel(problem, input, h_0, weights, batch_sizes)
+        ones = call._replace(input=input.new_empty((1,) * input.dim()), h_0=h_0.new_empty((1, 1, 1)))
+        problem, backend = _choose(ones, facts, keep)
+        kernels = _kernels(backend)
+        if kernels is not None:
+            reserve = kernels.reserve_numel(problem, call)
     return output, h_n, input.new_empty(reserve)
 
 
-def _problem_of_trace(
-    input: Tensor,
-    h_0: Tensor,
-    weights: Sequence[Tensor],
-    batch_sizes: Tensor | None,
-    modifiers: Modifiers,
-    facts: _Facts,
-    keep: bool,
-) -> Problem:
-    ones = input.new_empty((1,) * input.dim())
-    return _problem(ones, h_0.new_empty((1, 1, 1)), weights, batch_sizes, modifiers, facts, keep)
+def _backward(grad_output: Tensor, grad_h_n: Tensor, *rest: Any) -> list[Tensor]:
+    input, h_0, weights, output, reserve, sizes, *more = rest
+    call, facts, needs = Call(input, h_0, weights, sizes, Modifiers(*more[:4])), more[4:-1], more[-1]
+    if is_padded(call):
+        return _padded_backward(call, (grad_output, grad_h_n), facts, needs)
+    return _gradients(call, (output, reserve), (grad_output, grad_h_n), facts, needs)
 
 
-def _backward(
-    grad_output: Tensor,
-    grad_h_n: Tensor,
-    input: Tensor,
-    h_0: Tensor,
-    weights: list[Tensor],
-    output: Tensor,
-    reserve: Tensor,
-    batch_sizes: Tensor | None,
-    *rest: Any,
+def _gradients(
+    call: Call, kept: tuple[Tensor, Tensor], grads: tuple[Tensor, Tensor], facts: Sequence[Any], needs: Sequence[bool]
 ) -> list[Tensor]:
-    modifiers, (*facts, needs) = Modifiers(*rest[:4]), rest[4:]
-    if batch_sizes is not None and input.dim() == 3:
-        return _padded_backward(grad_output, grad_h_n, input, h_0, weights, batch_sizes, modifiers, facts, needs)
-    problem = _problem(input, h_0, weights, batch_sizes, modifiers, tuple(facts), True)
-    backend = backends.choose(problem, facts[-1])
-    if _keeps(backend):
-        found = backend.backward(
-            problem, grad_output, grad_h_n, input, h_0, weights, batch_sizes, output, reserve, needs, modifiers
-        )
+    """The gradients of a call's tensors, without elements where none is needed."""
+    problem, backend = _choose(call, facts, True)
+    kernels = _kernels(backend)
+    if kernels is not None:
+        found = kernels.backward(problem, call, kept, grads, needs)
     else:
         with torch.no_grad():
-            given = (input, h_0, weights, batch_sizes, needs, modifiers)
-            found = reference.gradients(problem, grad_output, grad_h_n, *given)
+            found = reference.gradients(problem, call, grads, needs)
     return [
         tensor.new_empty(0) if not need else torch.zeros_like(tensor) if grad is None else grad.contiguous()
-        for tensor, grad, need in zip((input, h_0, *weights, *modifiers.present), found, needs, strict=True)
+        for tensor, grad, need in zip(call.tensors, found, needs, strict=True)
     ]
 
 
 def _padded_backward(
-    grad_output: Tensor,
-    grad_h_n: Tensor,
-    input: Tensor,
-    h_0: Tensor,
-    weights: list[Tensor],
-    lengths: Tensor,
-    modifiers: Modifiers,
-    facts: list[Any],
-    needs: list[bool],
+    call: Call, grads: tuple[Tensor, Tensor], facts: Sequence[Any], needs: Sequence[bool]
 ) -> list[Tensor]:
     """The gradients of a padded batch; the forward pass is computed again, since how much it keeps depends on the lengths."""
-    rows = sequences.enter(input, lengths, False)
-    state = rows.sort_state(h_0)
-    own = to_rows(modifiers, rows)
-    output, _, reserve = _forward(rows.data, state, weights, rows.batch_sizes, *own, *facts, True)
-    grad_rows, grad_state = sequences.enter(grad_output, lengths, False).data, rows.sort_state(grad_h_n)
-    given = (rows.data, state, weights, output, reserve, rows.batch_sizes, *own)
-    found = _backward(grad_rows, grad_state, *given, *facts, needs)
+    packed, rows = pack(call)
+    output, _, reserve = _compute(packed, facts, True)
+    assert call.batch_sizes is not None
+    grad_rows = sequences.enter(grads[0], call.batch_sizes, False).data
+    found = _gradients(packed, (output, reserve), (grad_rows, rows.sort_state(grads[1])), facts, needs)
     found[0] = cast(Tensor, rows.restore(found[0])) if needs[0] else found[0]
     found[1] = rows.unsort_state(found[1]) if needs[1] else found[1]
-    place = 2 + len(weights)
-    if modifiers.decay is not None and needs[place]:
+    place = 2 + len(call.weights)
+    if call.modifiers.decay is not None and needs[place]:
         found[place] = torch.stack([cast(Tensor, rows.restore(grad)) for grad in found[place]])
     return found
 
 
-def _fake_backward(
-    grad_output: Tensor,
-    grad_h_n: Tensor,
-    input: Tensor,
-    h_0: Tensor,
-    weights: list[Tensor],
-    output: Tensor,
-    reserve: Tensor,
-    batch_sizes: Tensor | None,
-    *rest: Any,
-) -> list[Tensor]:
-    modifiers, needs = Modifiers(*rest[:4]), rest[-1]
+def _fake_backward(grad_output: Tensor, grad_h_n: Tensor, *rest: Any) -> list[Tensor]:
+    input, h_0, weights, _, _, sizes, *more = rest
+    call, needs = Call(input, h_0, weights, sizes, Modifiers(*more[:4])), more[-1]
     return [
         torch.empty_like(tensor, memory_format=torch.contiguous_format) if need else tensor.new_empty(0)
-        for tensor, need in zip((input, h_0, *weights, *modifiers.present), needs, strict=True)
+        for tensor, need in zip(call.tensors, needs, strict=True)
     ]
 
 

@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from ..facts import sequences
-from ..facts.decays import to_rows
 from ..facts.formula import Formula
 from ..facts.modifiers import Modifiers
+from ..facts.problem import Call
 from ..facts.quantization import Stored, dequantize_all
 from ..facts.weights import Layout
 from . import tracing
@@ -29,22 +28,15 @@ _packed = WeakTensorKeyDictionary()
 
 
 def run(
-    input: Tensor,
-    h_0: Tensor,
-    stored: Sequence[Stored],
-    batch_sizes: Tensor | None,
-    modifiers: Modifiers,
-    layout: Layout,
-    formula: Formula,
-    backend: str | None,
+    call: Call, stored: Sequence[Stored], layout: Layout, formula: Formula, backend: str | None
 ) -> tuple[Tensor, Tensor]:
-    """As `tracing.run`, with stored weights."""
+    """As `tracing.run`, with stored weights in the place of the call's."""
     if not tracing.is_one_node(formula, backend):
-        return tracing.run(input, h_0, dequantize_all(stored), batch_sizes, modifiers, layout, formula, backend)
+        return tracing.run(call._replace(weights=dequantize_all(stored)), layout, formula, backend)
     values = [one.values for one in stored]
     scales = [one.scale for one in stored if one.scale is not None]
-    facts = (batch_sizes, *modifiers, *layout[1:], *formula, backend)
-    found: tuple[Tensor, Tensor] = torch.ops.anygru.frozen_gru(input, h_0, values, scales, *facts)
+    facts = (call.batch_sizes, *call.modifiers, *layout[1:], *formula, backend)
+    found: tuple[Tensor, Tensor] = torch.ops.anygru.frozen_gru(call.input, call.h_0, values, scales, *facts)
     return found
 
 
@@ -66,32 +58,23 @@ def _frozen(values: Sequence[Tensor], scales: Sequence[Tensor], facts: tuple[Any
 
 
 def _forward(
-    input: Tensor,
-    h_0: Tensor,
-    values: list[Tensor],
-    scales: list[Tensor],
-    batch_sizes: Tensor | None,
-    *rest: Any,
+    input: Tensor, h_0: Tensor, values: list[Tensor], scales: list[Tensor], sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor]:
-    modifiers, facts = Modifiers(*rest[:4]), rest[4:]
-    if batch_sizes is not None and input.dim() == 3:
-        rows = sequences.enter(input, batch_sizes, False)
-        own = to_rows(modifiers, rows)
-        output, h_n = _forward(rows.data, rows.sort_state(h_0), values, scales, rows.batch_sizes, *own, *facts)
+    call, frozen = Call(input, h_0, (), sizes, Modifiers(*rest[:4])), _frozen(values, scales, rest[4:])
+    if tracing.is_padded(call):
+        packed, rows = tracing.pack(call)
+        output, h_n = _compute(packed, frozen)
         return cast(Tensor, rows.restore(output)), rows.unsort_state(h_n)
-    frozen = _frozen(values, scales, facts)
-    problem = tracing.problem_of(input, h_0, frozen.layout, frozen.formula, batch_sizes, modifiers)
-    problem = problem._replace(rounds_rows=frozen.rounds_rows)
-    return tracing.own_results(*frozen.run(problem, input, h_0, batch_sizes, modifiers))
+    return _compute(call, frozen)
+
+
+def _compute(call: Call, frozen: FrozenWeights) -> tuple[Tensor, Tensor]:
+    problem = tracing.problem_of(call, frozen.layout, frozen.formula)._replace(rounds_rows=frozen.rounds_rows)
+    return tracing.own_results(*frozen.run(problem, call))
 
 
 def _fake_forward(
-    input: Tensor,
-    h_0: Tensor,
-    values: list[Tensor],
-    scales: list[Tensor],
-    batch_sizes: Tensor | None,
-    *rest: Any,
+    input: Tensor, h_0: Tensor, values: list[Tensor], scales: list[Tensor], sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor]:
     return tracing.fake_results(input, h_0, rest[4])
 
