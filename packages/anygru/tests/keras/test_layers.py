@@ -53,6 +53,28 @@ def test_options_and_masks(options, mask, monkeypatch):
     assert_same_as_keras(layer, monkeypatch, mask=mask)
 
 
+@pytest.mark.parametrize("reset_after", [True, False])
+def test_a_stateful_layer_trains(reset_after):
+    """Keras writes the new state over the old one before the backward pass. Truth: Keras's loop with the state given."""
+
+    def gradients(layer, outputs):
+        loss = (outputs * torch.linspace(-1, 1, outputs.numel()).view_as(outputs)).sum()
+        return torch.autograd.grad(loss, [v.value for v in layer.trainable_variables])
+
+    options = {"reset_after": reset_after, "return_sequences": True, "bias_initializer": "random_normal"}
+    layer = keras.layers.GRU(4, stateful=True, **options)
+    with anygru.accelerate():
+        layer(INPUT)  # leaves a state
+        found = gradients(layer, layer(INPUT))
+    truth = keras.layers.GRU(4, return_state=True, use_cudnn=False, **options)
+    truth.build(INPUT.shape)
+    for one, other in zip(truth.trainable_variables, layer.trainable_variables, strict=True):
+        one.assign(other.value)
+    state = truth(INPUT)[1].detach()
+    for one, other in zip(found, gradients(truth, truth(INPUT, initial_state=state)[0]), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
 def test_weights_are_never_stale():
     layer = keras.layers.GRU(4, return_sequences=True, use_cudnn=False)
     layer(INPUT)

@@ -133,6 +133,8 @@ def _inner_loop(
     weights, options = _weights(self.cell)
     sequences = _tensor(sequences).to(weights[0].dtype)
     h_0 = _tensor(state).to(weights[0].dtype).unsqueeze(0)
+    if self.stateful:
+        h_0 = h_0.clone()  # Keras writes the new state over it before the backward pass
     mask = None if mask is None else _tensor(mask).bool()
     if self.go_backwards:
         sequences, mask = sequences.flip(1), None if mask is None else mask.flip(1)
