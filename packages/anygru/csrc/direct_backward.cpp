@@ -172,16 +172,18 @@ nb::object backward_of_layer(const Arguments& given, const TensorView& view) {
     LayerGradients<Real> call;
     BackwardArguments<Real>& back = call.back;
     Gradients<Real>& sums = call.sums;
-    if (!take(given, keys::input, view.numel(), sums.input) || !take(given, keys::h_0, states, back.h_0) ||
+    call.needs = nb::cast<std::vector<bool>>(given.get(keys::needs));
+    if (call.needs.size() != 2 + forward.weights.size())
+        refuse("needs must have one value for the input, h_0 and each weight");
+    // Only the gradient of weight_ih reads the input: otherwise its strides do not matter.
+    if (call.needs[2] && !take(given, keys::input, view.numel(), sums.input)) return nb::none();
+    if (!take(given, keys::h_0, states, back.h_0) ||
         !take(given, keys::output, units, back.output.data) ||
         !take(given, keys::reserve, reserve_size(shape), back.kept) ||
         !take(given, keys::grad_output, units, back.grad_output.data) ||
         !take(given, keys::grad_h_n, states, back.grad_h_n))
         return nb::none();
     if (!back.kept || (!back.output.data && shape.steps > 1)) refuse("reserve and output are missing");
-    call.needs = nb::cast<std::vector<bool>>(given.get(keys::needs));
-    if (call.needs.size() != 2 + forward.weights.size())
-        refuse("needs must have one value for the input, h_0 and each weight");
     back.shape = shape;
     back.modifiers = modifiers<Real>(given, shape);
     back.output.step_stride = back.grad_output.step_stride = states;

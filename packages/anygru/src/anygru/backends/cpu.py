@@ -39,6 +39,13 @@ def refuse(problem: Problem) -> str | None:
     return None
 
 
+def copies(input: Tensor, weights: Sequence[Tensor]) -> list[str]:
+    """What each call copies before the kernels read it, and why, for `explain`."""
+    reasons = {"input": cpu_calls.why_copied(input, rows=True)}
+    reasons |= {f"weights[{index}]": cpu_calls.why_copied(weight) for index, weight in enumerate(weights)}
+    return [f"{name}: {reason}" for name, reason in reasons.items() if reason is not None]
+
+
 def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
     """See `reference.run`."""
     if problem.needs_grad:
@@ -139,29 +146,40 @@ def backward(
     if problem.dtype in _HALF_DTYPES:
         return _backward_of_halves(problem, call, kept, grads, needs)
     end = 2 + len(call.weights)
-    if call.batch_sizes is None and not any(needs[end:]):
+    if problem.layout.states == 1 and call.batch_sizes is None and not any(needs[end:]):
         # One native call if possible: several would spend much of a small call's time between them.
-        modifiers = cpu_calls.plain_modifiers(call.modifiers)
-        grad_output, grad_h_n = grads
-        whole = native.backward_of_layer(
-            {
-                "kind": cpu_calls.kind_of(problem),
-                "grad_output": None if grad_output is None else grad_output.contiguous(),
-                "grad_h_n": None if grad_h_n is None else grad_h_n.contiguous(),
-                "input": call.input,
-                "h_0": call.h_0,
-                "weights": call.weights,
-                "output": kept[0],
-                "reserve": kept[1],
-                "needs": needs[:end],
-                "gives_gates": False,
-                **cpu_calls.describe(modifiers, problem.dtype),
-                "threads": torch.get_num_threads(),
-            }
-        )
+        whole = _backward_of_layer(problem, call, kept, grads, needs[:end])
+        copies = None if whole is not None else cpu_calls.copied((call.input, call.h_0, *call.weights))
+        if copies is not None:
+            call = call._replace(input=copies[0], h_0=copies[1], weights=copies[2:])
+            whole = _backward_of_layer(problem, call, kept, grads, needs[:end])
         if whole is not None:
             return [*whole, *(None for _ in needs[end:])]
     return BackwardPass(problem, call, kept, needs).compute(*grads)
+
+
+def _backward_of_layer(
+    problem: Problem, call: Call, kept: tuple[Tensor, Tensor], grads: recorded.Gradients, needs: Sequence[bool]
+) -> list[Tensor | None] | None:
+    """The native module's gradients of one layer in one direction; None if it declines."""
+    modifiers = cpu_calls.plain_modifiers(call.modifiers)  # alive until the kernel is done
+    grad_output, grad_h_n = grads
+    return native.backward_of_layer(
+        {
+            "kind": cpu_calls.kind_of(problem),
+            "grad_output": None if grad_output is None else grad_output.contiguous(),
+            "grad_h_n": None if grad_h_n is None else grad_h_n.contiguous(),
+            "input": call.input,
+            "h_0": call.h_0,
+            "weights": call.weights,
+            "output": kept[0],
+            "reserve": kept[1],
+            "needs": needs,
+            "gives_gates": False,
+            **cpu_calls.describe(modifiers, problem.dtype),
+            "threads": torch.get_num_threads(),
+        }
+    )
 
 
 def _backward_of_halves(

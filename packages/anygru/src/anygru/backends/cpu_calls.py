@@ -1,6 +1,7 @@
 """Converts tensors to arguments of the native module, and calls its forward pass."""
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -66,6 +67,27 @@ def plain(tensor: Tensor) -> Tensor:
     tensor = tensor.resolve_neg() if tensor.is_neg() else tensor
     tensor = tensor if tensor.is_contiguous() else tensor.contiguous()
     return tensor.clone() if tensor.data_ptr() % tensor.element_size() else tensor
+
+
+def copied(tensors: Sequence[Tensor]) -> list[Tensor] | None:
+    """The tensors, copied where the native module does not read them as they are; None if no copy would help."""
+    if any(type(one) not in _PLAIN or not one.is_cpu or one.layout is not torch.strided for one in tensors):
+        return None
+    copies = [one if why_copied(one) is None else plain(one.detach()) for one in tensors]
+    return copies if any(copy is not one for copy, one in zip(copies, tensors, strict=True)) else None
+
+
+def why_copied(tensor: Tensor, rows: bool = False) -> str | None:
+    """Why the native module reads a copy of a tensor on the CPU, or None if it reads the tensor.
+
+    rows: the tensor is read row by row, so that the rows may be anywhere.
+    """
+    if tensor.is_neg():
+        return "its memory holds the negative of its values"
+    if tensor.data_ptr() % tensor.element_size():
+        return "its memory is not aligned"
+    in_order = tensor.shape[-1:] == (1,) or tensor.stride()[-1:] == (1,) if rows else tensor.is_contiguous()
+    return None if in_order else f"its strides are {tuple(tensor.stride())}"
 
 
 def plain_modifiers(modifiers: Modifiers) -> Modifiers:

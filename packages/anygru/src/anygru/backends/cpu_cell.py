@@ -1,7 +1,7 @@
 """One step of a cell: one native call forward and one backward."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -21,6 +21,9 @@ def direct_cell(
         return None
     kind = cpu_calls.kind(False, options.bias, False, options.norm, options.formula.reset)
     found = native.cell(input, h, weights, kind, torch.get_num_threads(), needs_grad)
+    if found is None:
+        copies = _copied(input, h, weights)
+        found = None if copies is None else native.cell(*copies, kind, torch.get_num_threads(), needs_grad)
     if found is None or not needs_grad:
         return found
     loop = loop_of(weights, kind)
@@ -59,21 +62,11 @@ class _GRUCell(torch.autograd.Function):
         if ctx.is_anchored:
             needs = (*needs, *(to_anchor for _ in weights))
         found: list[Tensor | None] | None = None
-        first = not torch.is_grad_enabled() and not are_batched((grad,))
-        if first:
-            found = native.backward_of_layer(
-                {
-                    "kind": ctx.kind,
-                    "grad_h_n": grad if grad.is_contiguous() else grad.contiguous(),
-                    "input": input,
-                    "h_0": h,
-                    "weights": weights,
-                    "reserve": reserve,
-                    "needs": (*needs[:2], *(False for _ in weights)) if to_anchor else needs,
-                    "threads": torch.get_num_threads(),
-                    "gives_gates": to_anchor,
-                }
-            )
+        if not torch.is_grad_enabled() and not are_batched((grad,)):
+            found = _backward(ctx, grad, (input, h, weights), reserve, needs, to_anchor)
+            copies = None if found is not None else _copied(input, h, weights)
+            if copies is not None:
+                found = _backward(ctx, grad, copies, reserve, needs, to_anchor)
         if found is None:
             found = _gradients_of_step(ctx.formula, grad, input, h, weights, needs)
             if to_anchor:
@@ -81,6 +74,38 @@ class _GRUCell(torch.autograd.Function):
         elif to_anchor:
             ctx.loop.add_rows(found.pop(), input, h, reserve if ctx.formula.reset == "before" else None)
         return None, None, *found[: 2 if ctx.is_anchored else None]
+
+
+_Step: TypeAlias = tuple[Tensor, Tensor | None, Sequence[Tensor]]
+"""Input, h and weights."""
+
+
+def _copied(input: Tensor, h: Tensor | None, weights: Sequence[Tensor]) -> _Step | None:
+    """See `cpu_calls.copied`."""
+    copies = cpu_calls.copied([input, *weights] if h is None else [input, *weights, h])
+    if copies is None:
+        return None
+    return copies[0], None if h is None else copies.pop(), copies[1:]
+
+
+def _backward(
+    ctx: Any, grad: Tensor, step: _Step, reserve: Tensor, needs: Sequence[bool], to_anchor: bool
+) -> list[Tensor | None] | None:
+    """The native module's gradients of a step, and with an anchor those of the gates; None if it declines."""
+    input, h, weights = step
+    return native.backward_of_layer(
+        {
+            "kind": ctx.kind,
+            "grad_h_n": grad if grad.is_contiguous() else grad.contiguous(),
+            "input": input,
+            "h_0": h,
+            "weights": weights,
+            "reserve": reserve,
+            "needs": (*needs[:2], *(False for _ in weights)) if to_anchor else needs,
+            "threads": torch.get_num_threads(),
+            "gives_gates": to_anchor,
+        }
+    )
 
 
 def _gradients_of_step(

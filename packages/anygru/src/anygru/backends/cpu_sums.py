@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 import torch
 from torch import Tensor
 
-from .cpu_calls import address, native
+from .cpu_calls import address, native, plain
 
 MOST_ROWS = 256
 """The number of rows that are collected before a product: enough for its full speed."""
@@ -132,7 +132,7 @@ class _Sums:
         if not self.terms:
             return
         gates, input, previous, *kept = (
-            values[0] if len(values) == 1 else torch.cat(values) for values in zip(*self.terms, strict=True)
+            plain(values[0]) if len(values) == 1 else torch.cat(values) for values in zip(*self.terms, strict=True)
         )
         dtype, adds = gates.dtype, bool(self.sums)
         if not adds:

@@ -30,6 +30,8 @@ class Explanation:
     """The backend that the layer asks for by name."""
     weights: str | None = None
     """How the backend gets the weights of a frozen layer."""
+    copies: Sequence[str] = ()
+    """What each call copies before the backend reads it, and why; contiguous tensors spare it."""
 
     @property
     def _why_not_taken(self) -> str:
@@ -43,6 +45,7 @@ class Explanation:
         for name, reason in self.reasons.items():
             if name == self.backend:
                 words = "computes this call" + (f" with {self.weights}" if self.weights else "")
+                words += "".join(f", copies {one}" for one in self.copies)
             else:
                 words = f"no: {reason}" if reason else f"could, but {self._why_not_taken}"
             lines.append(f"{name:{width}}  {words}")
@@ -86,7 +89,9 @@ def explain(
     rows, batch_sizes = _rows(layer, input, lengths)
     problem = describe(rows, weights, batch_sizes, options, ("decay",) if resets or decay else ())
     chosen = backends.choose(problem, name)
-    return Explanation(chosen.__name__.rpartition(".")[2], backends.reasons(problem), problem, name)
+    told = getattr(chosen, "copies", None)
+    copies = told(rows, weights) if told is not None and rows.device.type == "cpu" else ()
+    return Explanation(chosen.__name__.rpartition(".")[2], backends.reasons(problem), problem, name, copies=copies)
 
 
 def _explain_frozen(layer: Frozen, input: Batch, lengths: Lengths | None, decayed: bool) -> Explanation:
