@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import anygru
 from anygru.errors import ArgumentError
 from anygru.facts.quantization import DTYPES, dequantize, quantize
 
@@ -66,3 +67,18 @@ def test_int8_refuses_weights_that_are_not_finite(wrong: float) -> None:
 def test_other_formats_are_named_in_the_error(name: object) -> None:
     with pytest.raises(ArgumentError, match="float32, bfloat16, int8"):
         quantize(torch.ones(3, 1), name)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("features", [7, 256, 1024, 4096])
+def test_the_bound_of_rounded_rows(features: int) -> None:
+    """docs/deploy.md has it: a product differs by max|x| times the sum of |w| over a row, divided by 65,024."""
+    torch.manual_seed(features)
+    layer = anygru.GRU(features, 16, bias=False).freeze("int8")
+    x = torch.randn(1, 32, features)
+    weight = layer.frozen_weights.dequantized()[0].double().numpy()
+    gates = x[0].double().numpy() @ weight.T
+    update, candidate = 1 / (1 + np.exp(-gates[:, 16:32])), np.tanh(gates[:, 32:])
+    bound = np.abs(x[0].numpy()).max(1) * np.abs(weight).sum(1).max() / 65024
+    error = np.abs(layer(x)[0][0].numpy() - (1 - update) * candidate).max(1)
+    assert (error <= 1.25 * bound + 1e-6).all(), "the update gate adds a quarter"
+    assert error.max() <= 2.5e-5 * features**0.5, "errors cancel: they grow as the square root"
