@@ -1,0 +1,138 @@
+"""Runs layers whose native calls get every tensor at the end of its memory, with an unmapped page behind it.
+
+A kernel that reads or writes one byte past a tensor ends the process. `python guard_pages.py VARIANT` prints how many calls
+and tensors it has guarded; with `overrun` in the place of a variant it reads such a byte on purpose.
+"""
+
+import ctypes
+import itertools
+import mmap
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import anygru
+from anygru.backends.cpu_calls import native
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.mmap.restype = ctypes.c_void_p
+LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+LIBC.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+counts = {"calls": 0, "tensors": 0}
+
+
+class Memory:
+    """Memory for one native call, each piece of it up to the last byte before an unmapped page."""
+
+    def __init__(self) -> None:
+        self.pages: list[tuple[int, int]] = []
+        self.written: list[tuple[int, int, int]] = []
+
+    def new(self, size: int) -> int:
+        length = -(-max(size, 1) // mmap.PAGESIZE) * mmap.PAGESIZE
+        start = LIBC.mmap(None, length + mmap.PAGESIZE, 3, 0x22, -1, 0)  # private, anonymous
+        assert LIBC.mprotect(start + length, mmap.PAGESIZE, 0) == 0
+        self.pages.append((start, length + mmap.PAGESIZE))
+        counts["tensors"] += 1
+        return start + length - size
+
+    def tensor(self, given: Tensor) -> Tensor:
+        """A copy with the same strides."""
+        if type(given) not in (Tensor, torch.nn.Parameter) or not given.numel() or given.is_neg():
+            return given
+        given = given.detach()
+        span = 1 + sum((size - 1) * stride for size, stride in zip(given.shape, given.stride(), strict=True))
+        size = span * given.element_size()
+        raw = (ctypes.c_char * size).from_address(self.new(size))
+        copy = torch.frombuffer(raw, dtype=given.dtype).as_strided(given.shape, given.stride())
+        source = torch.as_strided(given, (span,), (1,))
+        torch.frombuffer(raw, dtype=given.dtype).copy_(source)
+        self.written.append((given.data_ptr(), ctypes.addressof(raw), size))
+        return copy
+
+    def argument(self, given: Any) -> Any:
+        if isinstance(given, Tensor):
+            return self.tensor(given)
+        if isinstance(given, tuple) and len(given) == 2 and given[1] and all(isinstance(one, int) for one in given):
+            copy = self.new(given[1])
+            ctypes.memmove(copy, given[0], given[1])
+            self.written.append((given[0], copy, given[1]))
+            return copy, given[1]
+        if isinstance(given, (list, tuple)):
+            return type(given)(map(self.argument, given))
+        if isinstance(given, dict):
+            return {name: self.argument(value) for name, value in given.items()}
+        return given
+
+    def give_back(self) -> None:
+        """Copies what may have been written to where the caller looks for it."""
+        for original, copy, size in self.written:
+            ctypes.memmove(original, copy, size)
+        for page in self.pages:
+            LIBC.munmap(*page)
+
+
+def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:
+        memory = Memory()
+        found = function(*map(memory.argument, arguments))
+        memory.give_back()
+        counts["calls"] += 1
+        return found
+
+    return call
+
+
+def compute(options: dict[str, Any], dtype: torch.dtype) -> list[Tensor]:
+    """Outputs and gradients of a layer with these options, in every form of batch, and of a stream and a cell."""
+    torch.manual_seed(0)
+    layer = anygru.GRU(5, 17, 2, dtype=dtype, **options)
+    steps = torch.randn(7, 3, 5, dtype=dtype)
+    decay = torch.rand(2 * (1 + layer.bidirectional), 7, 3, 1, dtype=dtype)
+    found = []
+    for input, call in ((steps, {}), (steps, {"decay": decay}), (steps, {"lengths": [7, 2, 4]}), (steps[:1, :1], {})):
+        output, h_n = layer(input, **call)
+        loss = output.square().sum() + h_n.sum()
+        found += [output, h_n, *torch.autograd.grad(loss, list(layer.parameters()))]
+    cell, h = anygru.GRUCell(5, 17, dtype=dtype, reset=options["reset"]), None
+    for step in steps:
+        h = cell(step, h)
+    assert h is not None
+    found += [h, *torch.autograd.grad(h.sum(), list(cell.parameters()))]
+    with torch.no_grad():
+        found += layer(steps)
+        if not layer.bidirectional:
+            stream = layer.stream(3)
+            found += [stream.step(steps[0]), stream.run(steps)]
+        if layer.norm is None and dtype is torch.float32:
+            for weights in ("float32", "bfloat16", "int8"):
+                found += layer.freeze(weights)(steps)
+    return found
+
+
+def main(variant: str) -> None:
+    if variant == "overrun":
+        ctypes.string_at(Memory().new(100), 101)
+    native.use(variant)
+    torch.set_num_threads(2)
+    cases = [
+        ({"reset": reset, "bidirectional": both, "bias": not both, "norm": norm}, dtype)
+        for reset, both, norm, dtype in itertools.product(
+            ("after", "before"), (False, True), (None, "layer"), (torch.float32, torch.float64)
+        )
+    ]
+    expected = [compute(*case) for case in cases]
+    for name in ("forward", "backward", "gradients", "pack", "unpack", "dense", "cell", "advance", "backward_of_layer"):
+        setattr(native, name, guarded(getattr(native, name)))
+    for case, results in zip(cases, expected, strict=True):
+        for one, other in zip(compute(*case), results, strict=True):
+            assert torch.equal(one, other), case
+    print(counts["calls"], counts["tensors"])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

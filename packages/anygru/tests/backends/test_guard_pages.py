@@ -1,0 +1,32 @@
+"""The kernels touch no byte past the end of a tensor."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from anygru.backends.cpu_calls import native
+
+PROGRAM = Path(__file__).with_name("guard_pages.py")
+pytestmark = pytest.mark.skipif(sys.platform != "linux" or native is None, reason="needs Linux and the native module")
+
+
+def run(variant: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-W", "error", str(PROGRAM), variant]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "2"})
+
+
+def test_a_byte_past_the_end_would_be_seen() -> None:
+    assert run("overrun").returncode == -signal.SIGSEGV
+
+
+@pytest.mark.parametrize("variant", [] if native is None else native.frozen_variants())
+def test_no_byte_past_the_end_of_a_tensor_is_touched(variant: str) -> None:
+    found = run(variant)
+    assert found.returncode == 0, found.stderr
+    calls, tensors = map(int, found.stdout.split())
+    assert calls > 300
+    assert tensors > 5 * calls
