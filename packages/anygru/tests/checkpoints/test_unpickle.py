@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+import anygru
 from anygru.checkpoints.reading.pickle_tree import Pending
 from anygru.checkpoints.reading.unpickle import RestrictedUnpickler
 from anygru.checkpoints.writing.pickling import Call, Global, dump
@@ -120,6 +122,14 @@ def test_only_the_given_names_are_known() -> None:
         RestrictedUnpickler(file.getvalue()).load()
     loaded = RestrictedUnpickler(file.getvalue(), {("geometry", "Point"): Point}).load()
     assert loaded == [("point", {"x": 1})] * 2
+
+
+def test_a_pickle_of_a_whole_module_names_the_way_out(tmp_path) -> None:
+    torch.save(torch.nn.Sequential(torch.nn.GRU(3, 4)), tmp_path / "module.pt")
+    with pytest.raises(
+        CheckpointError, match=r"names torch\.nn.*Sequential.*torch\.save\(model\.state_dict\(\), path\)"
+    ):
+        anygru.load_checkpoint(tmp_path / "module.pt")
 
 
 def test_a_made_object_is_not_called() -> None:

@@ -177,7 +177,10 @@ class RestrictedUnpickler(PickleStack):
                 if isinstance(module, str) and isinstance(name, str)
                 else f"{shown(module)}, {shown(name)}"
             )
-            self._fail(f"the pickle names {named[:200]}, which is not among the harmless types of a checkpoint")
+            self._fail(
+                f"the pickle names {named[:200]}, which is not among the harmless types of a checkpoint; of a whole module, "
+                "save the state_dict: torch.save(model.state_dict(), path)"
+            )
         self._push(self._allowed[module, name])
 
     def _push_global_line(self) -> None:
