@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 import torch
 from torch import Tensor
 
+from ..facts import torch_private
 from .cpu_calls import address, native, plain
 
 MOST_ROWS = 256
@@ -47,10 +48,11 @@ class Loop:
     def is_wanted(self) -> bool:
         """Whether the current backward pass will call the anchor."""
         node = None if self.anchor is None else self.anchor.grad_fn
-        return node is not None and torch._C._will_engine_execute_node(node)
+        return node is not None and torch_private.will_execute is not None and torch_private.will_execute(node)
 
     def _sums(self) -> "_Sums":
-        task = torch._C._current_graph_task_id()
+        assert torch_private.graph_task is not None
+        task = torch_private.graph_task()
         found = self.sums.get(task)
         if found is None:
             found = self.sums[task] = _Sums(self.weights, self.kind)
@@ -75,6 +77,8 @@ _loops: WeakValueDictionary[int, Loop] = WeakValueDictionary()
 
 def loop_of(weights: Sequence[Tensor], kind: Any) -> Loop | None:
     """The loop that a step belongs to, with an anchor from the second step on; None if a weight is not a leaf."""
+    if torch_private.graph_task is None or torch_private.will_execute is None:
+        return None
     key = id(weights[0])
     loop = _loops.get(key)
     if loop is not None and loop.fits(weights, kind):
@@ -98,7 +102,7 @@ class _Anchor(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None) -> tuple[Tensor | None, ...]:
-        own = ctx.sums.pop(torch._C._current_graph_task_id(), None)
+        own = None if torch_private.graph_task is None else ctx.sums.pop(torch_private.graph_task(), None)
         return None, *([None] * ctx.count if own is None else own.gradients())
 
 

@@ -16,6 +16,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from . import torch_private
+
 
 class Modifiers(NamedTuple):
     """Tensors, or None where a call has none.
@@ -56,7 +58,6 @@ class Modifiers(NamedTuple):
 NONE = Modifiers()
 
 
-_functorch_stack = torch._C._functorch.peek_interpreter_stack
 _FEW = 4096
 """Numbers that are drawn one by one."""
 
@@ -96,7 +97,7 @@ def _draw(like: Tensor, shape: Sequence[int], probability: float) -> Tensor:
     """1 with this probability (to a part in 2^32), else 0."""
     values = like.new_empty(shape)
     count = values.numel()
-    wrapped = torch.compiler.is_compiling() or _functorch_stack() is not None
+    wrapped = torch.compiler.is_compiling() or torch_private.transform() is not None
     if like.device.type != "cpu" or wrapped or count < _FEW:
         return values.bernoulli_(probability)
     # torch draws 64 random bits in less time than one bernoulli number, and they make two.

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
+from . import torch_private
 from .formula import Formula
 from .modifiers import NONE, Modifiers, Noise
 from .weights import Layout
@@ -102,6 +103,6 @@ def plain_problem(formula: Formula, facts: tuple[bool, ...], weights: int, dtype
 
 def are_batched(grads: Sequence[Tensor | None]) -> bool:
     """Whether torch asks for many gradients at once, by torch.func.vmap or by autograd's own vectorization."""
-    if torch._C._functorch.peek_interpreter_stack() is not None:
+    if torch_private.transform() is not None:
         return True
-    return any(grad is not None and torch._C._functorch.is_legacy_batchedtensor(grad) for grad in grads)
+    return any(grad is not None and torch_private.is_legacy_batched(grad) for grad in grads)

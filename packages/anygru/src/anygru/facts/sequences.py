@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
 from ..errors import ArgumentError, ArgumentTypeError
+from . import torch_private
 
 Lengths: TypeAlias = Tensor | Sequence[int]
 Batch: TypeAlias = Tensor | Sequence[Tensor] | PackedSequence
@@ -81,7 +82,7 @@ def _form(input: Batch) -> str:
 
 def _from_packed(packed: PackedSequence) -> Rows:
     data, batch_sizes, order, unsorted = packed
-    recorded = torch._C._get_tracing_state() is not None
+    recorded = torch_private.tracing_state() is not None
     compiled = torch.compiler.is_compiling()
     if not compiled and not recorded:  # a graph cannot look at the numbers
         _check_packed(data, batch_sizes, order)

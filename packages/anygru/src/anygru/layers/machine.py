@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import ArgumentError, ArgumentTypeError
-from .frozen_calls import FrozenSequence
-from .gru import GRU
+from .gru import GRU, FrozenGRU
 from .memory import CausalConv1d, ConvMemory, GRUMemory, Memory, Rows, stepping
 
 TOLERANCE = 1e-3
@@ -78,7 +77,7 @@ class Machine:
         known = self._copies.get(id(module))
         if known is not None:
             return known
-        if isinstance(module, (nn.GRU, GRU, FrozenSequence)):
+        if isinstance(module, (nn.GRU, GRU, FrozenGRU)):
             made: nn.Module = GRUMemory(module, name)
         elif isinstance(module, CausalConv1d):
             made = ConvMemory(module)

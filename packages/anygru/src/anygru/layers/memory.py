@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError
 from ..facts.weights import Weights
-from .frozen_calls import FrozenSequence
-from .gru import GRU
+from .gru import GRU, FrozenGRU
 from .recurrent import settle_weights
 
 
@@ -203,7 +202,7 @@ class ConvMemory(Memory):
         return nn.Conv1d.forward(conv, seen)
 
 
-def as_ours(layer: nn.Module, name: str) -> GRU | FrozenSequence:
+def as_ours(layer: nn.Module, name: str) -> GRU | FrozenGRU:
     """An `anygru` layer with the weights of a torch.nn.GRU; one of anygru itself.
 
     Raises:
@@ -211,7 +210,7 @@ def as_ours(layer: nn.Module, name: str) -> GRU | FrozenSequence:
     """
     if layer.bidirectional:
         raise ArgumentError(f"{name}: a bidirectional GRU reads the future and cannot be stepped")
-    if isinstance(layer, (GRU, FrozenSequence)):
+    if isinstance(layer, (GRU, FrozenGRU)):
         return layer
     settle_weights(layer)
     flat: Any = layer._flat_weights

@@ -204,7 +204,7 @@ class Stream:
             output = self._native(x, state, False, True)
             if output is not None:
                 return output
-        outputs, after = compute(x[None], state, self._weights, None, False, self._options)
+        outputs, after = compute(x[None], state, self._weights, None, self._options)
         assert isinstance(outputs, Tensor)
         state.copy_(after)
         return outputs[0]

@@ -11,6 +11,7 @@ from torch.autograd import forward_ad
 from .. import backends
 from ..backends import aten
 from ..errors import ArgumentError, ArgumentTypeError, BackendError
+from ..facts import torch_private
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Options, Problem
 from ..facts.weights import Layout, Weights, count_layers
@@ -21,12 +22,12 @@ DTYPES = frozenset((torch.float32, torch.float64, torch.bfloat16, torch.float16)
 """The dtypes that a GRU is computed in."""
 AnyWeights: TypeAlias = Sequence[Tensor] | FrozenWeights
 """The weights of a call."""
-_any_autocast = torch._C._is_any_autocast_enabled
-_functorch_stack = torch._C._functorch.peek_interpreter_stack
-_recorder = torch._C._get_tracing_state
-is_profiled: Callable[[], bool] = torch._C._autograd._profiler_enabled
-"""Whether torch.profiler watches."""
-_dispatch_modes = torch._C._len_torch_dispatch_stack
+_any_autocast, _transform, _recorder = (
+    torch_private.is_any_autocast,
+    torch_private.transform,
+    torch_private.tracing_state,
+)
+_dispatch_modes, is_profiled = torch_private.dispatch_modes, torch_private.is_profiled
 _plain_types: dict[type, bool] = {}
 _Result = TypeVar("_Result")
 
@@ -175,11 +176,11 @@ def _unrecorded(work: Callable[..., _Result], *arguments: Any) -> _Result:
     recorder = _recorder()
     if recorder is None:
         return work(*arguments)
-    torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
+    torch_private.set_tracing_state(None)
     try:
         return work(*arguments)
     finally:
-        torch._C._set_tracing_state(recorder)  # type: ignore[attr-defined]
+        torch_private.set_tracing_state(recorder)
 
 
 def check_state(h_0: Tensor, layout: Layout, hidden_size: int, batch: int) -> Tensor:
@@ -248,12 +249,12 @@ def _needs_grad(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor]) ->
 
 
 def _has_tangent(tensor: Tensor) -> bool:
-    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
+    return torch_private.is_forward_mode() and forward_ad.unpack_dual(tensor).tangent is not None
 
 
 def _inside_transform() -> bool:
     """Whether torch.func, forward-mode AD or a dispatch mode is active: kernels cannot read tensors' memory then."""
-    return _functorch_stack() is not None or forward_ad._current_level >= 0 or _dispatch_modes() > 0
+    return _transform() is not None or torch_private.is_forward_mode() or _dispatch_modes() > 0
 
 
 def _run_by_layer(call: Call, layout: Layout, options: Options) -> tuple[Tensor, ...]:

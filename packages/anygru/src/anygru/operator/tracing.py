@@ -21,7 +21,7 @@ from torch import Tensor
 from .. import backends
 from ..backends import reference
 from ..backends.recorded import Kernels
-from ..facts import sequences
+from ..facts import sequences, torch_private
 from ..facts.decays import to_rows
 from ..facts.formula import Formula
 from ..facts.modifiers import Modifiers
@@ -67,7 +67,7 @@ def is_one_node(formula: Formula, backend: str | None) -> bool:
 
 def _under_transform() -> bool:
     """Whether the traced code stands inside vmap, grad or jvp; the compiler enters these while it traces."""
-    return torch._C._functorch.maybe_current_level() is not None
+    return torch_private.transform_level() is not None
 
 
 # What torch.compiler.assume_constant_result sets; the decorator itself would load the whole compiler with `import anygru`.

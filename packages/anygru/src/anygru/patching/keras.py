@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from ..facts import torch_private
 from ..functional import gru, gru_cell
 from .hook import AfterImport
 
@@ -246,10 +247,8 @@ def _are_equal(ones: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
 
 def _is_watched() -> bool:
     """Whether the call is traced, transformed or recorded: values cannot be compared then."""
-    tracing = torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
-    return (
-        tracing or torch._C._len_torch_dispatch_stack() > 0 or torch._C._functorch.peek_interpreter_stack() is not None
-    )
+    tracing = torch.compiler.is_compiling() or torch_private.tracing_state() is not None
+    return tracing or torch_private.dispatch_modes() > 0 or torch_private.transform() is not None
 
 
 def _activation(function: Callable[[Any], Any]) -> str | Callable[[Any], Any]:

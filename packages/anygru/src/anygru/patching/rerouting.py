@@ -20,6 +20,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from .. import functional
 from ..errors import AnygruError
+from ..facts import torch_private
 from ..facts.formula import Formula
 from ..facts.problem import Options
 from . import compiling
@@ -222,7 +223,7 @@ def _ours(input: Tensor, h_0: Tensor, weights: Sequence[Tensor | None]) -> bool:
     if torch.compiler.is_compiling():
         if torch.compiler.is_exporting():
             return False
-    elif torch._C._get_tracing_state() or torch._C._len_torch_dispatch_stack():
+    elif torch_private.tracing_state() or torch_private.dispatch_modes():
         return False
     dtype, device = input.dtype, input.device
     if dtype not in _FLOATS or device.type not in ("cpu", "cuda") or 0 in input.shape or 0 in h_0.shape:

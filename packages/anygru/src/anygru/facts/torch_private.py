@@ -1,0 +1,76 @@
+"""The private names of torch that anygru uses, each with an answer for a torch that lacks it.
+
+They tell cheaply whether a call is special: transformed, traced, under autocast, in a profile. Where a name is missing the answer
+is the careful one, so that the call takes the general path: a missing name costs speed, and never a result or an import.
+"""
+
+import warnings
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+
+TESTED = ((2, 4), (2, 13))
+"""The oldest and the newest torch that the tests run with."""
+MISSING: list[str] = []
+"""Names that this torch lacks."""
+
+
+def _find(name: str, careful: Any) -> Any:
+    """A name below torch, or the careful answer."""
+    try:
+        return reduce(getattr, name.split("."), torch)
+    except AttributeError:
+        MISSING.append(name)
+        return careful
+
+
+def _check_version() -> None:
+    found = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    if not TESTED[0] <= found <= TESTED[1]:
+        oldest, newest = (".".join(map(str, each)) for each in TESTED)
+        warnings.warn(f"anygru is tested with torch {oldest} to {newest}, this is {torch.__version__}", stacklevel=2)
+
+
+is_any_autocast: Callable[[], bool] = _find(
+    "_C._is_any_autocast_enabled", lambda: torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda")
+)
+"""Whether some device is under autocast."""
+
+tracing_state: Callable[[], Any] = _find("_C._get_tracing_state", lambda: torch.jit._trace.is_tracing() or None)
+"""The graph that torch.jit.trace records, or None."""
+
+set_tracing_state: Callable[[Any], None] = _find("_C._set_tracing_state", lambda state: None)
+"""Suspend or resume recording. Without it, checks of sizes are recorded as constants."""
+
+is_profiled: Callable[[], bool] = _find("_C._autograd._profiler_enabled", lambda: False)
+"""Whether torch.profiler watches. Without it, calls have no names in a profile."""
+
+dispatch_modes: Callable[[], int] = _find("_C._len_torch_dispatch_stack", lambda: 1)
+"""How many dispatch modes are active."""
+
+transform: Callable[[], Any] = _find("_C._functorch.peek_interpreter_stack", lambda: "unknown")
+"""The innermost torch.func transform, or None."""
+
+transform_level: Callable[[], int | None] = _find("_C._functorch.maybe_current_level", lambda: 1)
+"""The number of active torch.func transforms, or None."""
+
+is_legacy_batched: Callable[[torch.Tensor], bool] = _find("_C._functorch.is_legacy_batchedtensor", lambda tensor: True)
+"""Whether a gradient is one of many that autograd batches (`is_grads_batched`)."""
+
+graph_task: Callable[[], int] | None = _find("_C._current_graph_task_id", None)
+"""The number of the running backward pass."""
+
+will_execute: Callable[[Any], bool] | None = _find("_C._will_engine_execute_node", None)
+"""Whether the running backward pass comes to a node. Without these two, loops over cells sum gradients step by step."""
+
+
+def is_forward_mode() -> bool:
+    """Whether forward-mode AD is active."""
+    level: int = getattr(forward_ad, "_current_level", 0)
+    return level >= 0
+
+
+_check_version()

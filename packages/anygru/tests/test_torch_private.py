@@ -1,0 +1,112 @@
+"""Without each private name of torch that anygru uses, and without all of them, results are the same."""
+
+import ast
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from anygru.facts import torch_private
+
+SOURCE = Path(torch_private.__file__)
+NAMES = sorted(
+    node.args[0].value
+    for node in ast.walk(ast.parse(SOURCE.read_text()))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "_find"
+)
+PROGRAM = """
+import sys
+import torch
+
+hidden = set(sys.argv[1].split())
+
+
+class Without:
+    def __init__(self, real, path):
+        self.__dict__.update(real=real, path=path)
+
+    def __getattr__(self, name):
+        full = f"{self.path}.{name}"
+        if full in hidden:
+            raise AttributeError(name)
+        value = getattr(self.real, name)
+        return Without(value, full) if any(each.startswith(full + ".") for each in hidden) else value
+
+
+real, torch._C = torch._C, Without(torch._C, "_C")
+from anygru.facts import torch_private
+
+torch._C = real
+assert set(torch_private.MISSING) == hidden, torch_private.MISSING
+import anygru
+
+torch.manual_seed(0)
+theirs = torch.nn.GRU(3, 4, 2, bidirectional=True)
+ours = anygru.GRU(3, 4, 2, bidirectional=True)
+ours.load_state_dict(theirs.state_dict())
+x = torch.randn(5, 2, 3, requires_grad=True)
+
+
+def results(layer):
+    layer.zero_grad()
+    output, h_n = layer(x)
+    (gradient,) = torch.autograd.grad(output.square().sum(), x)
+    layer(x)[0].sum().backward()
+    with torch.no_grad(), torch.autocast("cpu", enabled=False):
+        plain = layer(x)[0]
+    return output, h_n, gradient, plain, *(weight.grad for weight in layer.parameters())
+
+
+expected = results(theirs)
+for found in (results(ours), results(anygru.accelerate(theirs) and theirs)):
+    for one, other in zip(found, expected):
+        torch.testing.assert_close(one, other)
+cell, steps = anygru.GRUCell(3, 4), torch.randn(6, 2, 3)
+h = torch.zeros(2, 4)
+for step in steps:
+    h = cell(step, h)
+h.sum().backward()
+reference = anygru.GRUCell(3, 4, backend="reference")
+reference.load_state_dict(cell.state_dict())
+h = torch.zeros(2, 4)
+for step in steps:
+    h = reference(step, h)
+h.sum().backward()
+for one, other in zip(cell.parameters(), reference.parameters()):
+    torch.testing.assert_close(one.grad, other.grad)
+gradient = torch.func.grad(lambda x: ours(x)[0].sum())(x.detach())
+torch.testing.assert_close(gradient, torch.autograd.grad(ours(x)[0].sum(), x)[0])
+print("the same")
+"""
+
+
+@pytest.mark.parametrize("names", [" ".join(NAMES), *NAMES], ids=["all", *NAMES])
+def test_a_missing_name_costs_no_result(names):
+    done = subprocess.run([sys.executable, "-c", PROGRAM, names], capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("the same\n", 0), done.stderr[-2000:]
+
+
+def test_no_other_file_uses_private_names_of_torch():
+    """But for the compiler's, which is looked into only where it is used."""
+    found = [
+        f"{path.name}:{number}"
+        for path in SOURCE.parents[1].rglob("*.py")
+        if path != SOURCE and path.name not in ("compiling.py", "rerouting.py")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if "torch._C" in line or "._current_level" in line
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("version", "known"), [("2.3.1", False), ("2.4.0", True), ("2.13.0+cpu", True), ("3.0.0a0", False)]
+)
+def test_an_unknown_torch_is_told_once(version, known, monkeypatch):
+    monkeypatch.setattr("torch.__version__", version)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        torch_private._check_version()
+    assert len(told) == (not known)
+    assert known or f"torch 2.4 to 2.13, this is {version}" in str(told[0].message)
