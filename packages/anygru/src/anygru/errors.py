@@ -1,5 +1,24 @@
 """The exceptions of anygru. Each class is also the built-in that a caller would expect."""
 
+import json
+import os
+from pathlib import Path
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+_PACKAGES = {
+    "paddle": "anygru-paddle",
+    "oneflow": "anygru-oneflow",
+    "mxnet": "anygru-mxnet",
+    "chainer": "anygru-chainer",
+    "lab": "anygru-lab",
+    "bench": "anygru-lab[bench]",
+    "forecast": "anygru-lab[forecast]",
+    "tensorboard": "anygru-lab[tensorboard]",
+    "wandb": "anygru-lab[wandb]",
+}
+"""Extras that other packages of the repository bring."""
+
 
 class AnygruError(Exception):
     """The root of every error that anygru raises itself."""
@@ -22,6 +41,23 @@ class CheckpointError(AnygruError, ValueError):
 
     def __init__(self, message: str) -> None:
         super().__init__(printable(message))
+
+
+def how_to_install(extra: str) -> str:
+    """The command that adds an extra, such as "pip install 'anygru[onnx]'"; in a clone, from the folder of the clone."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        origin = json.loads(distribution("anygru").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        origin = {}
+    url = urlparse(origin.get("url", ""))
+    folder = Path(url2pathname(url.path)).parent
+    name = _PACKAGES.get(extra, f"anygru[{extra}]")
+    if url.scheme != "file" or not (folder / name.partition("[")[0] / "pyproject.toml").is_file():
+        return f"pip install 'anygru[{extra}]'"
+    here = Path.cwd()
+    return f"pip install '{os.path.relpath(folder, here) if folder.is_relative_to(here) else folder}/{name}'"
 
 
 def printable(text: str) -> str:

@@ -189,6 +189,18 @@ def test_the_end_of_the_block_gives_keras_back_its_methods():
     assert (keras.layers.GRU.inner_loop, keras.layers.GRUCell.call) == before
 
 
+def test_a_keras_model_is_told_the_way():
+    model = keras.Sequential([keras.layers.GRU(3)])
+    with pytest.raises(TypeError, match=r"Keras Sequential: call anygru.accelerate\(\) without a model"):
+        anygru.accelerate(model)
+
+    class OnJax:
+        __module__ = "keras.src.models.model"
+
+    with pytest.raises(TypeError, match="on JAX or TensorFlow, where Keras stays as it is"):
+        anygru.accelerate(OnJax())
+
+
 def test_keras_may_be_imported_later(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(

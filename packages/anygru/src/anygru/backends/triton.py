@@ -14,6 +14,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from ..errors import how_to_install
 from ..facts.problem import Call, Problem
 from . import recorded
 
@@ -63,7 +64,7 @@ def _interprets() -> bool:
 def _missing() -> str | None:
     """Why this machine cannot run the kernels, and the remedy; None if it can."""
     if importlib.util.find_spec("triton") is None:
-        return "Triton is not installed: pip install 'anygru[gpu]'"
+        return f"Triton is not installed: {how_to_install('gpu')}"
     version = importlib.import_module("triton").__version__
     if tuple(map(int, version.split(".")[:2])) < _OLDEST_TRITON:
         oldest = ".".join(map(str, _OLDEST_TRITON))

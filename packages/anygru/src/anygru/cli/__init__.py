@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
-from ..errors import AnygruError, printable
+from ..errors import AnygruError, how_to_install, printable
 
 LAB = ("train", "forecast", "sample", "bench")
 """Commands of the package anygru-lab."""
@@ -177,7 +177,7 @@ def _load(name: str) -> ModuleType:
     own = name in COMMANDS and name not in LAB
     module = f"{__name__}.{MODULES.get(name, name)}" if own else _installed().get(name)
     if module is None:
-        raise UsageError(f"the command `{name}` comes with: pip install 'anygru[lab]'")
+        raise UsageError(f"the command `{name}` comes with: {how_to_install('lab')}")
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

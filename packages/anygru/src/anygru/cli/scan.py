@@ -15,7 +15,7 @@ from .terminal import console, count
 
 ACCELERATE = "anygru.accelerate(model)"
 KERAS = "anygru.accelerate(), with Keras on torch"
-RUN = "anygru run; pip install 'anygru[{}]'"
+RUN = "anygru run, with anygru[{}]"
 GRUS = {
     "torch.nn.GRU": ACCELERATE,
     "torch.nn.GRUCell": ACCELERATE,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import printable
+from ..errors import how_to_install, printable
 from . import Failure, UsageError, existing, removing_temporary_files
 from .terminal import console
 
@@ -210,7 +210,7 @@ def _plot(variants: list[Variant], path: str) -> None:
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
-        raise UsageError("--plot needs Matplotlib: pip install 'anygru[lab]'") from None
+        raise UsageError(f"--plot needs Matplotlib: {how_to_install('lab')}") from None
     from ..checkpoints.writing.atomic import open_for_replace
 
     measured = [each for each in variants if each.times]

@@ -59,7 +59,7 @@ class DialectFinder(importlib.abc.MetaPathFinder):
         root = fullname.partition(".")[0]
         if root not in roots():
             if root in EXTRAS and not _is_question(sys._getframe(1)) and importlib.util.find_spec("anygru") is not None:
-                raise ModuleNotFoundError(how_to_install(root), name=fullname)
+                raise ModuleNotFoundError(missing(root), name=fullname)
             return None
         # An interpreter without anygru, started by a script, keeps its own packages.
         if importlib.util.find_spec("anygru") is None:
@@ -126,9 +126,10 @@ def install() -> None:
         sys.meta_path.insert(0, DialectFinder())
 
 
-def how_to_install(root: str) -> str:
+def missing(root: str) -> str:
     """The words for an original whose dialect is not installed."""
-    return f"the {EXTRAS[root]} dialect is not installed; it comes with: pip install 'anygru[{EXTRAS[root]}]'"
+    command = importlib.import_module("anygru.errors").how_to_install(EXTRAS[root])
+    return f"the {EXTRAS[root]} dialect is not installed; it comes with: {command}"
 
 
 def _is_question(frame: FrameType | None) -> bool:

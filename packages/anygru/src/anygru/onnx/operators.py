@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from ..errors import AnygruError, ArgumentError
+from ..errors import AnygruError, ArgumentError, how_to_install
 from ..facts.modifiers import Modifiers
 
 OPSET = 18
@@ -46,7 +46,7 @@ def onnxscript_operators() -> Operators:
     try:
         from onnxscript import opset18
     except ImportError as error:
-        raise ExtraMissingError(f"exporting to ONNX needs onnxscript: pip install 'anygru[onnx]' ({error})") from error
+        raise ExtraMissingError(f"exporting to ONNX needs onnxscript: {how_to_install('onnx')} ({error})") from error
     return opset18
 
 

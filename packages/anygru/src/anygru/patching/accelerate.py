@@ -79,7 +79,7 @@ def accelerate(model: nn.Module | None = None) -> Report:
         undoes the change at the end; such blocks may be nested.
 
     Raises:
-        TypeError: `model` is not a torch.nn.Module.
+        TypeError: `model` is not a torch.nn.Module, or is Keras's.
         AnygruError: another library has replaced torch.nn.GRU.forward, so there is no kernel call to exchange.
 
     Example:
@@ -92,6 +92,7 @@ def accelerate(model: nn.Module | None = None) -> Report:
         report = Report("accelerated", whole_process=True)
         _start_everywhere(report)
         return report
+    _refuse_keras(model)
     report = Report("accelerated")
     for name, module in recurrent_modules(model):
         reason = _reason_to_leave(module)
@@ -141,6 +142,16 @@ def _end_everywhere(owner: object | None = None) -> None:
     rerouting.end_everywhere(owner)
     if not rerouting.is_everywhere():
         keras_layers.end()
+
+
+def _refuse_keras(model: object) -> None:
+    """Raise for a model of Keras, whose layers are accelerated for the whole process."""
+    if not any(base.__module__.partition(".")[0] == "keras" for base in type(model).__mro__):
+        return
+    way = "call anygru.accelerate() without a model, before or after the model is built"
+    if not isinstance(model, nn.Module):
+        way = "it runs on JAX or TensorFlow, where Keras stays as it is; on torch, call anygru.accelerate() without a model"
+    raise TypeError(f"model is a Keras {type(model).__name__}: {way}")
 
 
 def recurrent_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
