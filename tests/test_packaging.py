@@ -75,3 +75,7 @@ def test_actions_are_pinned_by_hash(workflow: Path) -> None:
     used = re.findall(r"uses: (\S+)", workflow.read_text())
     assert used or workflow.name == "title.yml"
     assert [action for action in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action)] == []
+
+
+def test_the_readme_is_short() -> None:
+    assert (ROOT / "README.md").read_text().count("\n") <= 120
