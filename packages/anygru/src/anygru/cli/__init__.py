@@ -22,7 +22,10 @@ from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 from ..errors import AnygruError, how_to_install, printable
+from .spinning import bounded
 
+TRAINS = ("train", "forecast")
+"""Commands that train in their own process."""
 LAB = ("train", "forecast", "sample", "bench")
 """Commands of the package anygru-lab."""
 MODULES = {"try": "trying"}
@@ -92,6 +95,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if name is None:
             return _without_command(arguments)
+        if name in TRAINS and "torch" not in sys.modules:
+            os.environ.update(bounded(os.environ))
         command = _load(name)
         parser = Parser(
             prog=f"anygru {name}",

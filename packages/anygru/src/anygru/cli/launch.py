@@ -8,6 +8,7 @@ import os
 from .. import dialects
 from ..parallel.launch import run
 from . import existing
+from .spinning import bounded
 
 
 def parents() -> list[argparse.ArgumentParser]:
@@ -31,4 +32,4 @@ def main(args: argparse.Namespace) -> int:
     """Run the job and return its exit status."""
     if not (args.module or args.no_python):
         existing(args.training_script)
-    return run(args, environment=dialects.environment(os.environ))
+    return run(args, environment=bounded(dialects.environment(os.environ)))

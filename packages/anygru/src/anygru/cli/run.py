@@ -9,6 +9,7 @@ import sys
 
 from .. import dialects
 from . import UsageError
+from .spinning import bounded
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +39,7 @@ def main(args: argparse.Namespace) -> int:
         raise UsageError("the import hook needs PYTHONPATH and site: start Python without -E, -I and -S")
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     command = [sys.executable, *flags, *program]
-    environment = dialects.environment(os.environ, accelerate=args.accelerate)
+    environment = bounded(dialects.environment(os.environ, accelerate=args.accelerate))
     if os.name == "nt":  # Windows starts a second process for exec and does not wait for it
         return subprocess.run(command, env=environment).returncode
     sys.stdout.flush()
