@@ -1,4 +1,8 @@
-"""Reading and writing parts of a tensor: `t[1, ..., ::-1]`, `t[mask] = 0`."""
+"""Reading and writing parts of a tensor: `t[1, ..., ::-1]`, `t[mask] = 0`.
+
+As in Paddle 2.6.2 numbers, slices, `None` and `...` come first and give a view; lists, arrays, tensors and bools then index the
+view. They count its axes without those of `None`, so that `t[None, [0]]` indexes the new axis (recorded).
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,33 +10,39 @@ import numpy as np
 import torch
 
 from ..framework.kinds import Operand
+from .inplace import refuse_leaf
 from .operation import as_torch, plain, translate, wrap
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-_PLAIN = (int, slice, type(None), type(Ellipsis))
+_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
+_shape = torch.Tensor.shape.__get__  # type: ignore[attr-defined]
+_WHOLE = slice(None)
 
 
 def _item(item: Any, position: int) -> Any:
-    """One index in a form that torch takes."""
-    if isinstance(item, (bool, np.bool_)):
-        return bool(item)
-    if isinstance(item, _PLAIN):
-        if isinstance(item, slice):
-            return slice(*(None if part is None else int(part) for part in (item.start, item.stop, item.step)))
+    """One index: an int, a bool, a slice of ints, None, Ellipsis, or a tensor of ints or bools."""
+    if isinstance(item, (int, type(None), type(Ellipsis))):
         return item
+    if isinstance(item, slice):
+        return slice(*(None if part is None else int(part) for part in (item.start, item.stop, item.step)))
+    if isinstance(item, np.bool_):
+        return bool(item)
     if isinstance(item, np.integer):
         return int(item)
     if isinstance(item, torch.Tensor):
-        if item.is_floating_point():
+        if item.is_floating_point() and torch.Tensor.numel(item):
             raise ValueError(f"(InvalidArgument) an index tensor must hold ints or bools, got {item.dtype}")
-        return item.as_subclass(torch.Tensor) if type(item) is not torch.Tensor else item
+        if item.ndim == 0 and _dtype(item) != torch.bool:
+            return int(item)
+        return _as_index(plain(item))
     if isinstance(item, (list, np.ndarray, range)) or (isinstance(item, tuple) and position >= 0):
-        index = torch.as_tensor(
-            np.asarray([_scalar(each) for each in item]) if isinstance(item, list) else np.asarray(item)
+        return _as_index(
+            torch.as_tensor(
+                np.asarray([_scalar(each) for each in item]) if isinstance(item, list) else np.asarray(item)
+            )
         )
-        return index.to(torch.int64) if torch.Tensor.numel(index) == 0 else index
     raise ValueError(
         "(InvalidArgument) Currently, Tensor.__indices__() only allows indexing by Boolean, Integers, Slices, Ellipsis, "
         "None, Tuples of these types and List / Tensor of Bool and Integers, but received "
@@ -40,104 +50,200 @@ def _item(item: Any, position: int) -> Any:
     )
 
 
+def _as_index(index: torch.Tensor) -> torch.Tensor:
+    return index.to(torch.int64) if torch.Tensor.numel(index) == 0 and index.dtype != torch.bool else index
+
+
 def _scalar(value: Operand) -> Any:
     return value.item() if isinstance(value, torch.Tensor) and torch.Tensor.numel(value) == 1 else value
 
 
-def _flipped(x: torch.Tensor, items: list[Any]) -> tuple[torch.Tensor, list[Any], list[int]]:
-    """torch has no negative steps: turn those axes round and step forwards.
+def _axes_of(item: Any) -> int:
+    """How many axes of the tensor an index stands for."""
+    if item is None or isinstance(item, bool) or item is Ellipsis:
+        return 0
+    return item.ndim if isinstance(item, torch.Tensor) and item.dtype == torch.bool else 1
 
-    Returns the tensor to index, the items for it, and the axes of the tensor that were turned.
+
+def _items(index: Any, axes: int) -> list[Any]:
+    """The indices, `...` written as slices."""
+    items = [_item(each, place) for place, each in enumerate(index)] if isinstance(index, tuple) else [_item(index, -1)]
+    if Ellipsis in (each for each in items if not isinstance(each, torch.Tensor)):
+        place = next(place for place, each in enumerate(items) if each is Ellipsis)
+        items[place : place + 1] = [_WHOLE] * (axes - sum(map(_axes_of, items)))
+    return items
+
+
+def places(item: slice, length: int, writes: bool = False) -> range:
+    """The positions that a slice of Paddle 2.6.2 stands for, which are Python's but beyond the ends of the axis (recorded).
+
+    An end before the axis is counted from its end once more: `t[:-5]` of 4 elements is `t[:3]`. With a negative step an end of -1
+    is before the axis, an end further on is 0 in reading, and a start before the axis is 0.
     """
-    consumed = sum(_axes_of(each) for each in items if each is not Ellipsis)
-    axes, axis, out = [], 0, []
-    for item in items:
-        if item is Ellipsis:
-            axis += x.ndim - consumed
-        elif isinstance(item, slice) and item.step is not None and item.step < 0:
-            length = int(x.shape[axis])
-            places = range(*item.indices(length))
-            axes.append(axis)
-            start = length - 1 - places[0] if len(places) else 0
-            item = slice(start, start + (len(places) - 1) * places.step * -1 + 1 if len(places) else 0, -item.step)
-            axis += 1
-        else:
-            axis += _axes_of(item)
-        out.append(item)
-    return (torch.flip(x, axes) if axes else x), out, axes
+    start, stop, step = item.start, item.stop, 1 if item.step is None else item.step
+    if step > 0:
+        first = 0 if start is None else min(max(start + length if start < 0 else start, 0), length)
+        last = length if stop is None else stop
+        for _ in range(2):
+            last = last + length if last < 0 else last
+        return range(first, min(max(last, 0), length), step)
+    first = length - 1 if start is None else min(max(start + length if start < 0 else start, 0), length - 1)
+    if stop is None or stop == -1:
+        last = -1
+    elif stop < 0:
+        last = max(stop + length, -1 if writes else 0)
+    else:
+        last = length - 2 if start is not None and min(start, stop) >= length else stop
+    return range(first, last, step)
 
 
-def _items(index: Any) -> list[Any]:
-    if isinstance(index, tuple):
-        return [_item(each, position) for position, each in enumerate(index)]
-    return [_item(index, -1)]
+class _Parts:
+    """An index taken apart.
+
+    Attributes:
+        tensor: what to index, some axes turned round: torch has no negative steps.
+        turned: those axes.
+        basic: ints, slices with positive steps and None, which give a view of `tensor`.
+        advanced: the axis of the view at which each index tensor stands, and the tensor.
+    """
+
+    def __init__(self, x: torch.Tensor, index: Any, writes: bool = False) -> None:
+        lengths = _shape(x)
+        self.turned: list[int] = []
+        self.basic: list[Any] = []
+        self.advanced: list[tuple[int, torch.Tensor]] = []
+        self.is_whole = True
+        axis = place = 0
+        for item in _items(index, len(lengths)):
+            if isinstance(item, slice):
+                item = self._forwards(item, axis, lengths, writes)
+                place += 1
+            elif isinstance(item, bool):
+                self.advanced.append((place, torch.tensor([item], device=x.device)))
+                item = None
+                place += 1
+            elif isinstance(item, torch.Tensor):
+                self.advanced.append((place, item))
+                self.basic += [_WHOLE] * (_axes_of(item) - 1)
+                axis += _axes_of(item) - 1
+                place += _axes_of(item)
+                item = _WHOLE
+            if item is not None:
+                axis += 1
+            self.is_whole = self.is_whole and item is _WHOLE
+            self.basic.append(item)
+        self.tensor = torch.flip(x, self.turned) if self.turned else x
+
+    def _forwards(self, item: slice, axis: int, lengths: Any, writes: bool) -> slice:
+        if axis >= len(lengths):
+            return item
+        length = int(lengths[axis])
+        chosen = places(item, length, writes)
+        if chosen.step > 0:
+            return _WHOLE if len(chosen) == length else slice(chosen.start, max(chosen.start, chosen.stop), chosen.step)
+        self.turned.append(axis)
+        first = length - 1 - chosen[0] if chosen else 0
+        return slice(first, first + (len(chosen) - 1) * -chosen.step + 1 if chosen else 0, -chosen.step)
+
+    def view(self) -> torch.Tensor:
+        """The part of the tensor that the basic indices name."""
+        return self.tensor if self.is_whole else torch.Tensor.__getitem__(self.tensor, tuple(self.basic))
+
+    def of_view(self) -> tuple[Any, ...]:
+        """The advanced indices as an index of the view."""
+        found: list[Any] = []
+        axis = 0
+        for place, index in self.advanced:
+            found += [_WHOLE] * (place - axis) + [index]
+            axis = place + _axes_of(index)
+        return tuple(found)
 
 
 def get(self: "Tensor", index: Any) -> "Tensor":
-    """`self[index]`: views for ints and slices, copies for lists, tensors and masks."""
-    if type(index) is int:
-        try:
-            return wrap(torch.select(self, 0, index))
-        except (IndexError, RuntimeError) as error:
-            raise IndexError(f"(OutOfRange) index {index} does not fit shape {self.shape}") from error
-    x, items, _ = _flipped(self, _items(index))
+    """`self[index]`: the tensor itself for all of it, views for ints and slices, copies for lists, tensors and masks."""
     try:
-        out = torch.Tensor.__getitem__(x, tuple(items))
-    except IndexError as error:
-        raise _out_of_range(error, plain(self.detach()), items) from error
-    except RuntimeError as error:
-        raise translate(error, "__getitem__") from error
-    return wrap(out)
+        if type(index) is int:
+            return wrap(torch.select(self, 0, index))
+        parts = _Parts(self, index)
+        if not parts.advanced:
+            return wrap(parts.view())
+        return wrap(torch.Tensor.__getitem__(parts.view(), parts.of_view()))
+    except (IndexError, RuntimeError) as error:
+        raise _translated(error, self, index) from error
 
 
-def _out_of_range(error: IndexError, x: torch.Tensor, items: list[Any]) -> Exception:
-    """Paddle's error: a ValueError for a number in an index tensor, an IndexError for all else (2.6.2, recorded)."""
+def _translated(error: Exception, x: "Tensor", index: Any) -> Exception:
+    """Paddle's error: a ValueError for index tensors that do not fit, an IndexError for all else (2.6.2, recorded)."""
+    if not isinstance(error, IndexError):
+        return translate(error, "__getitem__")
+    if "indexing tensors could not be broadcast" in str(error):
+        return ValueError(f"(InvalidArgument) the index tensors do not broadcast: {error}")
     axis = 0
-    for place, item in enumerate(items):
-        if item is Ellipsis:
-            axis = x.ndim - sum(_axes_of(each) for each in items[place + 1 :])
-            continue
-        if isinstance(item, torch.Tensor) and item.dtype != torch.bool and axis < x.ndim:
-            length = int(x.shape[axis])
+    for item in _items(index, x.ndim):
+        if isinstance(item, torch.Tensor) and item.dtype != torch.bool and axis < x.ndim and x.shape[axis]:
+            length = x.shape[axis]
             if bool(((item < -length) | (item >= length)).any()):
                 return ValueError(f"(InvalidArgument) Input(index) has wrong value: {error}")
         axis += _axes_of(item)
-    return IndexError(f"(OutOfRange) {error}")
+    return IndexError(f"(OutOfRange) index {index} does not fit shape {x.shape}: {error}")
 
 
-def _axes_of(item: Any) -> int:
-    """How many axes of the tensor an index stands for."""
-    if item is None:
-        return 0
-    return item.ndim if isinstance(item, torch.Tensor) and item.dtype == torch.bool else 1
+def _choose(view: torch.Tensor, parts: _Parts, new: torch.Tensor) -> bool:
+    """Write where a mask of the whole view is True; False if there is no such mask, or the value has not the shape of the view."""
+    mask = parts.advanced[0][1]
+    if len(parts.advanced) > 1 or mask.dtype != torch.bool or _shape(mask) != _shape(view) or not new.ndim:
+        return False
+    try:
+        new = torch.Tensor.expand(new, _shape(view))
+    except RuntimeError:
+        return False
+    torch.Tensor.copy_(view, torch.where(mask, new, view))
+    return True
+
+
+def _write(view: torch.Tensor, parts: _Parts, new: torch.Tensor) -> None:
+    """Write to the places that index tensors name.
+
+    Paddle 2.6.2 brings the axes that they index to the front before it broadcasts the value: `t[:, [0, 2]] = [1, 2]` writes 1 to
+    the first row and 2 to the second one (recorded).
+    """
+    if _choose(view, parts, new):
+        return
+    taken = [place + step for place, index in parts.advanced for step in range(_axes_of(index))]
+    if new.ndim and taken != list(range(len(taken))):
+        front = torch.movedim(view, taken, list(range(len(taken))))
+        indices = tuple(index for _, index in parts.advanced)
+        try:
+            torch.Tensor.__setitem__(front, indices, new)
+            return
+        except RuntimeError:  # where Paddle refuses a value, NumPy's rule is left
+            pass
+    torch.Tensor.__setitem__(view, parts.of_view(), new)
 
 
 def set_(self: "Tensor", index: Any, value: Operand) -> None:
     """`self[index] = value`, the value cast to the dtype of the tensor.
 
+    A value of the shape of the tensor, or of one that broadcasts to it, may be written by a mask of the tensor's shape.
+
     Raises:
         ValueError: if the shapes do not fit, or the tensor is a leaf that gets gradients.
         IndexError: if a position is out of range.
     """
-    if self.is_leaf and self.requires_grad and torch.is_grad_enabled():
-        raise ValueError(
-            f"(InvalidArgument) Leaf Tensor ({self.name}) that doesn't stop gradient can't use inplace strategy."
-        )
+    refuse_leaf(self)
     if not isinstance(value, (torch.Tensor, np.ndarray, np.generic, bool, int, float, complex)):
         raise ValueError(
             "(InvalidArgument) Value type error. The assign value allows Tensor, numpy.ndarray, integer, float, complex or "
             f"bool, but received {type(value).__name__}"
         )
-    new = torch.Tensor.to(as_torch(value), torch.Tensor.dtype.__get__(self))  # type: ignore[attr-defined]
-    items = _items(index)
-    if any(isinstance(each, slice) and each.step is not None and each.step < 0 for each in items):
-        flipped, items, axes = _flipped(self, items)
-        torch.Tensor.__setitem__(flipped, tuple(items), new)
-        torch.Tensor.copy_(self, torch.flip(flipped, axes))
-        return
+    new = torch.Tensor.to(as_torch(value), _dtype(self))
     try:
-        torch.Tensor.__setitem__(self, tuple(items), new)
-    except IndexError as error:
-        raise _out_of_range(error, plain(self.detach()), items) from error
-    except RuntimeError as error:
-        raise translate(error, "__setitem__") from error
+        parts = _Parts(self, index, writes=True)
+        if parts.advanced:
+            _write(parts.view(), parts, new)
+        else:
+            torch.Tensor.__setitem__(parts.tensor, tuple(parts.basic), new)
+        if parts.turned:
+            torch.Tensor.copy_(self, torch.flip(parts.tensor, parts.turned))
+    except (IndexError, RuntimeError) as error:
+        raise _translated(error, self, index) from error

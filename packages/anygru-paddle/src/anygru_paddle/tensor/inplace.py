@@ -1,6 +1,7 @@
 """Operations that overwrite their tensor: `x.add_(y)`, `x.zero_()` ...
 
-Each computes what the function without the underscore computes. A leaf that gets gradients cannot be overwritten.
+Each computes what the function without the underscore computes, then binds the tensor to the result: its values, its shape and
+dtype, its step of the gradient graph. Every change counts in `inplace_version`. A leaf that gets gradients cannot be overwritten.
 """
 
 from collections.abc import Callable
@@ -9,46 +10,112 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch.autograd.graph import increment_version
 
 from ..framework.dtype import single, torch_dtype
 from ..framework.kinds import Operand
 from . import creation, linalg, logic, manipulation, math, ops, random, reduction, search, selection, special
-from .operation import as_torch, need_tensor, translate, wrap
+from .operation import as_torch, need_tensor, plain, translate, wrap
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
+_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
+_shape = torch.Tensor.shape.__get__  # type: ignore[attr-defined]
 
-def overwrite(x: "Tensor", value: torch.Tensor) -> "Tensor":
-    """Put `value` into the place of `x`, shape and gradient graph included."""
+
+def refuse_leaf(x: "Tensor") -> None:
+    """Raise Paddle's ValueError if `x` is a leaf that gets gradients."""
     if x.is_leaf and x.requires_grad and torch.is_grad_enabled():
         raise ValueError(
             f"(InvalidArgument) Leaf Tensor ({x.name}) that doesn't stop gradient can't use inplace strategy."
         )
+
+
+def _is_recorded(value: torch.Tensor) -> bool:
+    return value.requires_grad and torch.is_grad_enabled()
+
+
+def _replace(x: torch.Tensor, value: torch.Tensor) -> None:
+    """Give `x` the memory, shape and dtype of `value`, and count the change; its own step of the gradient graph goes."""
+    if _is_recorded(x) and not x._is_view():
+        torch.Tensor.detach_(x)
+    x.data = plain(value.detach())
+    increment_version(x)
+
+
+def overwrite(x: "Tensor", value: torch.Tensor) -> "Tensor":
+    """Put `value` into the place of `x`, shape, dtype and gradient graph included."""
+    refuse_leaf(x)
     try:
-        if list(value.shape) == x.shape and value.dtype == x.dtype:
+        if _shape(value) == _shape(x) and _dtype(value) == _dtype(x):
+            torch.Tensor.copy_(x, value)  # into the same memory, which views of x share
+        elif _is_recorded(value):
+            _replace(x, torch.empty_like(value))
             torch.Tensor.copy_(x, value)
         else:
-            x.data = value.detach().as_subclass(torch.Tensor)
-            if value.requires_grad and torch.is_grad_enabled():
-                torch.Tensor.copy_(x, value)
+            _replace(x, value)
     except RuntimeError as error:
         raise translate(error, "overwrite") from error
+    if value.is_floating_point():
+        x.__dict__.pop("_stop_gradient", None)
     return x
 
 
-def _inplace(function: Callable[..., torch.Tensor], called: str) -> "Callable[..., Tensor]":
+def _keep_gradient(x: "Tensor", value: torch.Tensor) -> "Tensor":
+    """Put the values of an operation without a gradient in place; the gradient of `x` passes it by (recorded, 2.6.2)."""
+    with torch.no_grad():
+        overwrite(x, value)
+    if not value.is_floating_point():
+        x.__dict__["_stop_gradient"] = False  # so Paddle says; no gradient gets through integers here
+    return x
+
+
+def _reformed(x: "Tensor", function: Callable[..., torch.Tensor], args: Any, kwargs: Any) -> "Tensor | None":
+    """`x` itself in another form of the same memory; None where the form asks for a copy."""
+    value = function(wrap(torch.Tensor.detach(x)), *args, **kwargs)
+    if value.untyped_storage().data_ptr() != x.untyped_storage().data_ptr():
+        return None
+    try:
+        torch.Tensor.as_strided_(x, _shape(value), value.stride(), value.storage_offset())
+    except RuntimeError as error:
+        raise translate(error, function.__name__) from error
+    return x
+
+
+def in_place(function: Callable[..., torch.Tensor], called: str) -> "Callable[..., Tensor]":
+    """The method `called` that puts what `function` computes into the place of its first argument."""
+    name = function.__name__
+    further = _FURTHER_COUNTS.get(name, 0)
+
     def method(x: "Tensor", *args: Any, **kwargs: Any) -> "Tensor":
-        need_tensor(x, "x", method.__name__)
-        recorded = torch.is_grad_enabled() and x.requires_grad and not x.is_leaf
-        before = wrap(torch.clone(x)) if recorded else x  # the gradient may need the value that is overwritten
-        return overwrite(x, function(before, *args, **kwargs))
+        need_tensor(x, "x", called)
+        x = wrap(x)
+        refuse_leaf(x)
+        if name in _FORMS and (reformed := _reformed(x, function, args, kwargs)) is not None:
+            return reformed
+        before = x
+        others = [each for each in (*args, *kwargs.values()) if isinstance(each, torch.Tensor)]
+        if any(map(_is_recorded, (x, *others))):
+            before = wrap(torch.clone(x))  # the gradient may need the value that is overwritten
+        if name in _ARITHMETIC and others and _dtype(others[0]) != _dtype(x):
+            # The result has the dtype of the other tensor (recorded). Paddle 2.6.2 takes the bytes of x for numbers of that
+            # dtype; these are cast.
+            before = wrap(torch.Tensor.to(before, _dtype(others[0])))
+        value = function(before, *args, **kwargs)
+        for _ in range(further):
+            increment_version(x)
+        return _keep_gradient(x, value) if _is_recorded(x) and not value.requires_grad else overwrite(x, value)
 
     method.__name__ = method.__qualname__ = called
-    method.__doc__ = f"`{function.__name__}`, the result put in place of the tensor."
+    method.__doc__ = f"`{name}`, the result put in place of the tensor."
     return method
 
 
+_FORMS = {"flatten", "reshape", "squeeze", "t", "transpose", "unsqueeze"}
+_ARITHMETIC = {"add", "divide", "floor_divide", "multiply", "remainder", "subtract"}
+# Paddle 2.6.2 composes these of several operations in place, and counts each (recorded).
+_FURTHER_COUNTS = {"gcd": 2, "hypot": 2, "ldexp": 1, "masked_fill": 1, "nan_to_num": 2}
 _FUNCTIONS: dict[ModuleType, str] = {
     ops: """abs acos acosh asin asinh atan atanh ceil cos cosh digamma erf erfinv exp expm1 floor frac i0 lgamma log log10
         log1p log2 neg reciprocal round rsqrt sigmoid sin sinh sqrt square tan tanh trunc""",
@@ -71,17 +138,24 @@ _METHODS_ONLY = {
 }  # fmt: skip
 
 
+_add_recorded = in_place(math.add, "add_")
+
+
 def _add(x: "Tensor", y: Any, name: str | None = None, *, alpha: Any = 1) -> "Tensor":
     """x + y in place; torch's optimizers call it too."""
-    if torch.is_grad_enabled() or not isinstance(y, torch.Tensor):
-        return overwrite(x, math.add(x, y, alpha=alpha))
+    if torch.is_grad_enabled() or not isinstance(y, torch.Tensor) or _dtype(y) != _dtype(x):
+        return _add_recorded(x, y, alpha=alpha)
     torch.Tensor.add_(x, y, alpha=alpha)
     return x
 
 
-def _where(condition: torch.Tensor, x: "Tensor", y: Operand, name: str | None = None) -> "Tensor":
+def _where(condition: torch.Tensor, x: Any = None, y: Any = None, name: str | None = None) -> "Tensor":
     """`where`, the result put in place of x."""
-    return overwrite(x, search.where(condition, x, y))
+    if x is None or y is None:
+        raise ValueError("either both or neither of x and y should be given")
+    refuse_leaf(x)
+    before = wrap(torch.clone(x)) if torch.is_grad_enabled() else x
+    return overwrite(x, search.where(condition, before, y))
 
 
 def zero_(x: "Tensor") -> "Tensor":
@@ -95,15 +169,27 @@ def fill_(x: "Tensor", value: Any) -> "Tensor":
     return overwrite(x, torch.full_like(x, number, dtype=torch_dtype(x.dtype)))
 
 
+def _diagonal(shape: list[int], offset: int, wrap: bool) -> torch.Tensor:
+    """Which elements `fill_diagonal_` fills, bool.
+
+    Paddle 2.6.2 steps through the memory by the sum of all strides, of a matrix without `wrap` through the first n * n elements,
+    where n is the length of a row, and leaves out positions that `offset` moves beyond the second axis (recorded).
+    """
+    count, row = int(np.prod(shape)), shape[1]
+    step = sum(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+    places = np.arange(0, count if wrap or len(shape) > 2 else min(count, row * row), max(step, 1))
+    kept = places[(places % row + offset >= 0) & (places % row + offset < row)] + offset if row else places[:0]
+    filled = torch.zeros(count, dtype=torch.bool)
+    filled[torch.from_numpy(kept[(kept >= 0) & (kept < count)])] = True
+    return filled.reshape(shape)
+
+
 def fill_diagonal_(x: "Tensor", value: float, offset: int = 0, wrap: bool = False, name: str | None = None) -> "Tensor":
-    """One value along the diagonal, in place; of more than two axes, which must be equal, along that of all of them."""
-    places = torch.zeros(x.shape, dtype=torch.bool, device=x.device)
-    if offset:
-        torch.diagonal(places, offset).fill_(True)
-    else:
-        places.fill_diagonal_(True, wrap)
-    recorded = torch.is_grad_enabled() and x.requires_grad and not x.is_leaf
-    return overwrite(x, torch.masked_fill(torch.clone(x) if recorded else x, places, value))
+    """One value along the diagonal of all axes, in place; with `wrap` a long matrix has one diagonal below the other."""
+    if x.ndim < 2:
+        raise ValueError(f"(InvalidArgument) fill_diagonal_(): x must have two axes or more, got shape {x.shape}")
+    before = torch.clone(x) if _is_recorded(x) else x
+    return overwrite(x, torch.masked_fill(before, _diagonal(x.shape, offset, wrap).to(x.device), value))
 
 
 def uniform_(x: "Tensor", min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None) -> "Tensor":
@@ -123,7 +209,7 @@ def exponential_(x: "Tensor", lam: float = 1.0, name: str | None = None) -> "Ten
 
 
 INPLACE: "dict[str, Callable[..., Tensor]]" = {
-    f"{name}_": _inplace(getattr(module, name), f"{name}_")
+    f"{name}_": in_place(getattr(module, name), f"{name}_")
     for module, names in _FUNCTIONS.items()
     for name in names.split()
 }

@@ -4,8 +4,21 @@ from typing import Any
 
 import torch
 
+from ..base.errors import no_kernel
+from ..framework.dtype import torch_dtype
 from ..framework.kinds import Axis
-from .operation import as_axis, as_torch, need_same_dtype, need_tensor, no_small, operation, row
+from .operation import (
+    NUMBERS,
+    as_axis,
+    as_torch,
+    need_float,
+    need_same_dtype,
+    need_tensor,
+    no_small,
+    operation,
+    promoted,
+    row,
+)
 
 __all__ = [
     "bincount", "bmm", "cdist", "cholesky", "cross", "dist", "dot", "einsum", "histogram", "matmul", "mv", "norm",
@@ -13,12 +26,15 @@ __all__ = [
 ]  # fmt: skip
 
 
+_PRODUCTS = (*NUMBERS, torch.complex64, torch.complex128)
+
+
 @operation
 def matmul(
     x: torch.Tensor, y: torch.Tensor, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None
 ) -> torch.Tensor:
     """The matrix product over the last two axes; `transpose_x` and `transpose_y` swap those of x and y first."""
-    need_same_dtype(x, y, "matmul")
+    x, y = promoted(x, y, "matmul", _PRODUCTS)
     no_small(x, "matmul")
     if transpose_x and x.ndim > 1:
         x = torch.transpose(x, -1, -2)
@@ -30,22 +46,24 @@ def matmul(
 @operation
 def bmm(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The products of two batches of matrices."""
-    need_same_dtype(x, y, "bmm")
+    need_same_dtype(x, y, "bmm", NUMBERS[2:])
     return torch.bmm(x, y)
 
 
 @operation
 def mv(x: torch.Tensor, vec: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """A matrix times a vector."""
-    need_same_dtype(x, vec, "mv")
+    need_same_dtype(x, vec, "mv", NUMBERS[2:])
     return torch.mv(x, vec)
 
 
 @operation
 def dot(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
-    """The sum of products over the last axis."""
-    need_same_dtype(x, y, "dot")
-    return torch.sum(torch.mul(x, y), dim=-1)
+    """The sum of products over the last axis, of one axis or two."""
+    if x.ndim not in (1, 2):
+        raise no_kernel(f"(PreconditionNotMet) dot(): x must have one axis or two, got shape {list(x.shape)}")
+    need_same_dtype(x, y, "dot", _PRODUCTS, by="x")
+    return torch.Tensor.to(torch.sum(torch.mul(x, y), dim=-1), torch_dtype(x.dtype))
 
 
 @operation
@@ -81,7 +99,17 @@ def norm(
     return torch.linalg.vector_norm(x, float(p), axis, keepdim)
 
 
-dist = row("dist", lambda x, y, p=2, name=None: torch.dist(x, y, float(p)), "The p-norm of x - y.")
+@operation
+def dist(x: torch.Tensor, y: torch.Tensor, p: float = 2, name: str | None = None) -> torch.Tensor:
+    """The p-norm of x - y, of floating-point tensors."""
+    need_float(x, "dist")
+    need_float(y, "dist")
+    if p == 0:  # the number of elements that differ, of gradient 0; torch has none
+        difference = torch.sub(x, y)
+        return torch.add(torch.count_nonzero(difference), torch.mul(torch.sum(difference), 0))
+    return torch.dist(x, y, float(p))
+
+
 cdist = row(
     "cdist",
     lambda x, y, p=2.0, compute_mode="", name=None: torch.cdist(x, y, p),
@@ -92,6 +120,7 @@ cdist = row(
 @operation
 def cross(x: torch.Tensor, y: torch.Tensor, axis: int = 9, name: str | None = None) -> torch.Tensor:
     """The cross product along an axis of length 3, the first such axis by default."""
+    need_same_dtype(x, y, "cross", (torch.bool, *NUMBERS), by="x")
     if axis == 9:
         lengths = list(x.shape)
         if 3 not in lengths:

@@ -7,7 +7,7 @@ import torch
 
 from ..base.errors import no_kernel
 from ..framework.kinds import Operand
-from .operation import need_same_dtype, need_tensor, operation, row
+from .operation import NUMBERS, need_same_dtype, need_tensor, operation, row
 
 __all__ = [
     "allclose", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "equal", "equal_all", "greater_equal",
@@ -16,19 +16,34 @@ __all__ = [
 ]  # fmt: skip
 
 
+INTEGERS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+_REAL = (*INTEGERS, torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def is_equal(x: torch.Tensor, y: Any) -> torch.Tensor:
+    """Where x is y. Floating-point numbers are equal to Paddle 2.6.2 if they differ by less than 1e-8 (recorded)."""
+    equal = torch.eq(x, y)
+    return equal | torch.lt(torch.abs(torch.sub(x, y)), 1e-8) if x.is_floating_point() else equal
+
+
+def is_not_equal(x: torch.Tensor, y: Any) -> torch.Tensor:
+    """Where `is_equal` is False."""
+    return torch.logical_not(is_equal(x, y))
+
+
 def _compare(name: str, compute: Callable[..., Any], what: str, numbers: bool = False) -> Callable[..., Any]:
     def function(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
         need_tensor(x, "x", function.__name__)
         if numbers and isinstance(y, (bool, int, float)):
             return compute(x, torch.full([], y, dtype=torch.Tensor.dtype.__get__(x)))  # type: ignore[attr-defined]
-        need_same_dtype(x, y, function.__name__)
+        need_same_dtype(x, y, function.__name__, _REAL)
         return compute(x, y)
 
     return row(name, function, what + " Both tensors must have one dtype.")
 
 
-equal = _compare("equal", torch.eq, "Where x is y.", numbers=True)
-not_equal = _compare("not_equal", torch.ne, "Where x is not y.")
+equal = _compare("equal", is_equal, "Where x is y.", numbers=True)
+not_equal = _compare("not_equal", is_not_equal, "Where x is not y.")
 less_than = _compare("less_than", torch.lt, "Where x is below y.")
 less_equal = _compare("less_equal", torch.le, "Where x is y or below.")
 greater_than = _compare("greater_than", torch.gt, "Where x is above y.")
@@ -38,8 +53,14 @@ greater_equal = _compare("greater_equal", torch.ge, "Where x is y or above.")
 @operation
 def equal_all(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """Whether two tensors have the same shape and values."""
-    need_same_dtype(x, y, "equal_all")
-    return torch.tensor(list(x.shape) == list(y.shape) and bool(torch.all(torch.eq(x, y))))
+    need_tensor(y, "y", "equal_all")
+    if list(x.shape) != list(y.shape):  # whatever their dtypes
+        return torch.tensor(False)
+    need_same_dtype(x, y, "equal_all", (torch.bool, *NUMBERS))
+    return torch.all(is_equal(x, y))
+
+
+_CLOSE = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 
 
 def _close(x: torch.Tensor, y: torch.Tensor, rtol: float, atol: float, equal_nan: bool) -> torch.Tensor:
@@ -59,7 +80,7 @@ def _closeness(name: str, reduce: Callable[..., Any], what: str) -> Callable[...
         equal_nan: bool = False,
         name: str | None = None,
     ) -> torch.Tensor:
-        need_same_dtype(x, y, function.__name__)
+        need_same_dtype(x, y, function.__name__, _CLOSE, by="x")
         return reduce(_close(x, y, rtol, atol, equal_nan))
 
     return row(name, function, what)
@@ -77,11 +98,14 @@ def _write(value: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
     return out
 
 
+_LOGICAL = (torch.bool, torch.int8, torch.int16, *NUMBERS, torch.complex64, torch.complex128)
+
+
 def _logic(name: str, compute: Callable[..., Any], what: str, floats: bool = True) -> Callable[..., Any]:
     def function(
         x: torch.Tensor, y: torch.Tensor, out: torch.Tensor | None = None, name: str | None = None
     ) -> torch.Tensor:
-        need_same_dtype(x, y, function.__name__)
+        need_same_dtype(x, y, function.__name__, _LOGICAL if floats else INTEGERS, by="x" if floats else "y")
         if not floats and x.is_floating_point():
             raise no_kernel(f"(NotFound) {function.__name__}() is not implemented for {x.dtype}")
         return _write(compute(x, y), out)

@@ -8,10 +8,21 @@ import torch
 
 from anygru.extend import not_covered
 
-from ..base.errors import divided_by_zero, paddles
+from ..base.errors import divided_by_zero, no_kernel, paddles
 from ..framework.dtype import single, torch_dtype
 from ..framework.kinds import Operand
-from .operation import as_torch, float_of_int, need_same_dtype, need_tensor, no_small, operation, row
+from .operation import (
+    NUMBERS,
+    as_torch,
+    float_of_int,
+    need_float,
+    need_same_dtype,
+    need_tensor,
+    no_small,
+    operation,
+    promoted,
+    row,
+)
 from .reduction import *  # noqa: F403
 
 __all__ = [
@@ -22,54 +33,64 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _both(x: torch.Tensor, y: torch.Tensor, operation_name: str) -> None:
-    """Two tensors of one dtype, except that add, subtract and multiply take a float32 and a float64."""
-    need_tensor(x, "x", operation_name)
-    need_tensor(y, "y", operation_name)
-    if not (x.is_floating_point() and y.is_floating_point()):
-        need_same_dtype(x, y, operation_name)
-        no_small(x, operation_name, (torch.int16,))
+_COMPLEX = (torch.complex64, torch.complex128)
+_ALL = (torch.bool, torch.uint8, torch.int8, torch.int16, *NUMBERS, *_COMPLEX)
+_SUMMED = (torch.int16, *NUMBERS, *_COMPLEX)
+_MULTIPLIED = (torch.bool, torch.bfloat16, *NUMBERS, *_COMPLEX)
+
+
+_WITH_BF16 = (torch.bfloat16, *NUMBERS)
+_FLOATING = (torch.float16, *_WITH_BF16)
+_INTEGERS = (torch.int32, torch.int64)
 
 
 @operation
 def add(x: torch.Tensor, y: Any, name: str | None = None, *, alpha: Any = 1) -> torch.Tensor:
     """x + y."""
-    _both(x, y, "add")
+    x, y = promoted(x, y, "add", _SUMMED)
+    no_small(x, "add", (torch.int16,))
     return torch.add(x, y, alpha=alpha)
 
 
 @operation
 def subtract(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
     """x - y."""
-    _both(x, y, "subtract")
+    x, y = promoted(x, y, "subtract", _SUMMED)
+    no_small(x, "subtract", (torch.int16,))
     return torch.sub(x, y)
 
 
 @operation
 def multiply(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
     """x * y."""
-    need_tensor(x, "x", "multiply")
-    need_tensor(y, "y", "multiply")
-    if not (x.is_floating_point() and y.is_floating_point()):
-        need_same_dtype(x, y, "multiply")
-        no_small(x, "multiply", (torch.bool,))
+    x, y = promoted(x, y, "multiply", _MULTIPLIED)
+    no_small(x, "multiply", (torch.bool,))
     return torch.mul(x, y)
 
 
 @operation
 def divide(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
     """x / y; for two integer tensors the integer part of it."""
-    need_same_dtype(x, y, "divide")
+    if isinstance(y, torch.Tensor) and x.is_complex() != y.is_complex():
+        x, y = promoted(x, y, "divide", _ALL)
+    need_same_dtype(x, y, "divide", _ALL)
     if x.is_floating_point() or x.is_complex():
         return torch.div(x, y)
     if bool((as_torch(y) == 0).any()):
         raise divided_by_zero()
-    return torch.div(x, y, rounding_mode="trunc")
+    return torch.Tensor.to(torch.div(x, y, rounding_mode="trunc"), torch_dtype(x.dtype))
 
 
-def _pair(name: str, compute: Callable[..., Any], what: str, small: tuple[torch.dtype, ...] = ()) -> Callable[..., Any]:
+def _pair(
+    name: str,
+    compute: Callable[..., Any],
+    what: str,
+    small: tuple[torch.dtype, ...] = (),
+    kernels: tuple[torch.dtype, ...] = NUMBERS,
+    by: str = "y",
+) -> Callable[..., Any]:
     def function(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
-        need_same_dtype(x, y, function.__name__)
+        need_same_dtype(x, y, function.__name__, (*small, *kernels), by)
         no_small(x, function.__name__, small)
         return compute(x, y)
 
@@ -99,31 +120,95 @@ def _minimum(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.where(torch.lt(x, y), x, y)
 
 
-floor_divide = _pair(
-    "floor_divide", _floor_division, "The quotient rounded down.", (torch.int8, torch.uint8, torch.int16)
-)
+def _atan2(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    kind = torch.float64 if not x.is_floating_point() else torch_dtype(x.dtype)  # of integers (recorded, 2.6.2)
+    return torch.atan2(torch.Tensor.to(x, kind), torch.Tensor.to(y, kind))
+
+
+@operation
+def hypot(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
+    """sqrt(x * x + y * y), of float32 and float64; y may hold int32 or int64."""
+    need_tensor(x, "x", "hypot")
+    need_tensor(y, "y", "hypot")
+    for each in (x, y):
+        if torch_dtype(each.dtype) not in (torch.float32, torch.float64) and not (each is y and y.dtype in _INTEGERS):
+            raise no_kernel(f"(NotFound) hypot() is not implemented for {each.dtype}; cast to float32 first")
+    y = y if y.is_floating_point() else torch.Tensor.to(y, torch_dtype(x.dtype))
+    return torch.hypot(*promoted(x, y, "hypot", NUMBERS))
+
+
+def _logaddexp(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.logaddexp(float_of_int(x), float_of_int(y))  # of integers in float32 (recorded, 2.6.2)
+
+
+def _heaviside(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    # x has a gradient of zeros, y one where x is 0 (recorded, 2.6.2); torch has none of either.
+    step = torch.Tensor.to(torch.gt(x, 0), torch_dtype(x.dtype))
+    out = torch.where(torch.eq(x, 0), y, torch.where(torch.isnan(x), x, step) if x.is_floating_point() else step)
+    return torch.add(out, torch.mul(x, 0)) if x.requires_grad else out
+
+
+def _euclid(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """The greatest common divisor by remainders, which Paddle 2.6.2 takes of floating-point numbers, too (recorded)."""
+    x, y = torch.abs(x.detach()), torch.abs(y.detach())
+    while bool(torch.any(torch.ne(y, 0))):
+        rest = torch.where(torch.ne(y, 0), torch.remainder(x, torch.where(torch.eq(y, 0), 1, y)), 0)
+        x, y = torch.where(torch.ne(y, 0), y, x), rest
+    return x
+
+
+floor_divide = _pair("floor_divide", _floor_division, "The quotient rounded down.", small=_ALL[1:4], kernels=_FLOATING)
 remainder = _pair("remainder", _remainder, "The remainder, with the sign of y.")
 mod = floor_mod = remainder
-maximum = _pair("maximum", _maximum, "The larger of the two.")
-minimum = _pair("minimum", _minimum, "The smaller of the two.")
+maximum = _pair("maximum", _maximum, "The larger of the two.", kernels=_WITH_BF16)
+minimum = _pair("minimum", _minimum, "The smaller of the two.", kernels=_WITH_BF16)
 fmax = _pair("fmax", torch.fmax, "The larger of the two, leaving out nan.")
 fmin = _pair("fmin", torch.fmin, "The smaller of the two, leaving out nan.")
-atan2 = _pair("atan2", torch.atan2, "The angle of the point (y, x).")
-hypot = _pair("hypot", torch.hypot, "sqrt(x * x + y * y).")
-logaddexp = _pair("logaddexp", torch.logaddexp, "log(exp(x) + exp(y)).")
-heaviside = _pair("heaviside", torch.heaviside, "The step function, y where x is 0.")
-nextafter = _pair("nextafter", torch.nextafter, "The next floating-point number from x towards y.")
-gcd = _pair("gcd", torch.gcd, "Greatest common divisor.")
-lcm = _pair("lcm", torch.lcm, "Least common multiple.")
+atan2 = _pair("atan2", _atan2, "The angle of the point (y, x).", kernels=(torch.float16, *NUMBERS))
+logaddexp = _pair("logaddexp", _logaddexp, "log(exp(x) + exp(y)).", kernels=_WITH_BF16, by="xy")
+heaviside = _pair("heaviside", _heaviside, "The step function, y where x is 0.")
+nextafter = _pair(
+    "nextafter",
+    torch.no_grad()(torch.nextafter),
+    "The next floating-point number from x towards y.",
+    kernels=NUMBERS[2:],
+    by="x",
+)
+
+
+def _divisor(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def function(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
+        need_same_dtype(x, y, function.__name__, (*NUMBERS, *_COMPLEX), by="xy")
+        no_small(x, function.__name__)
+        return compute(x, y)
+
+    return row(name, function, what)
+
+
+def _common_multiple(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    if not x.is_floating_point():
+        return torch.lcm(x, y)
+    divisor = _euclid(x, y)
+    product = torch.abs(torch.mul(x.detach(), y.detach()))
+    return torch.where(
+        torch.eq(divisor, 0), 0, torch.floor_divide(product, torch.where(torch.eq(divisor, 0), 1, divisor))
+    )
+
+
+gcd = _divisor(
+    "gcd", lambda x, y: _euclid(x, y) if x.is_floating_point() else torch.gcd(x, y), "Greatest common divisor."
+)
+lcm = _divisor("lcm", _common_multiple, "Least common multiple.")
 
 
 @operation
 def pow(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
     """x to the power y, a number or a tensor of the same dtype."""
     need_tensor(x, "x", "pow")
-    no_small(x, "pow")
+    if not isinstance(y, torch.Tensor) or y.dtype == x.dtype:
+        no_small(x, "pow")
     if isinstance(y, torch.Tensor):
-        need_same_dtype(x, y, "pow")
+        need_same_dtype(x, y, "pow", _WITH_BF16)
         return torch.pow(x, y)
     if not isinstance(y, (int, float)):
         raise paddles(TypeError(f"y must be scalar or tensor type, but received: {type(y)} "))
@@ -137,7 +222,7 @@ def add_n(inputs: Any, name: str | None = None) -> torch.Tensor:
         return torch.clone(inputs)
     total = torch.clone(inputs[0])
     for each in inputs[1:]:
-        need_same_dtype(total, each, "add_n")
+        need_same_dtype(total, each, "add_n", (*NUMBERS, *_COMPLEX), by="x")
         if list(total.shape) != list(each.shape):
             raise ValueError(f"(InvalidArgument) add_n(): shapes differ, {list(total.shape)} and {list(each.shape)}")
         total = torch.add(total, each)
@@ -160,11 +245,14 @@ def addmm(
 @operation
 def mm(input: torch.Tensor, mat2: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The matrix product."""
-    need_same_dtype(input, mat2, "mm")
-    return torch.matmul(input, mat2)
+    return torch.matmul(*promoted(input, mat2, "mm", (*NUMBERS, *_COMPLEX)))
 
 
-inner = row("inner", lambda x, y, name=None: torch.inner(x, y), "The inner product over the last axis.")
+@operation
+def inner(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
+    """The inner product over the last axis; of two tensors of shape [1] their product, [1] (recorded, 2.6.2)."""
+    x, y = promoted(x, y, "inner", (*NUMBERS, *_COMPLEX))
+    return torch.mul(x, y) if list(x.shape) == list(y.shape) == [1] else torch.inner(x, y)
 
 
 @operation
@@ -174,7 +262,14 @@ def outer(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Te
 
 
 kron = row("kron", lambda x, y, name=None: torch.kron(x, y), "The Kronecker product.")
-lerp = row("lerp", lambda x, y, weight, name=None: torch.lerp(x, y, weight), "x + weight * (y - x).")
+
+
+@operation
+def lerp(x: torch.Tensor, y: torch.Tensor, weight: Any, name: str | None = None) -> torch.Tensor:
+    """x + weight * (y - x), of float32 or float64."""
+    need_same_dtype(x, y, "lerp", NUMBERS[2:], by="x")
+    need_float(x, "lerp")
+    return torch.lerp(x, y, weight)
 
 
 @operation
@@ -308,4 +403,8 @@ def multiplex(inputs: Any, index: torch.Tensor, name: str | None = None) -> torc
 @operation
 def ldexp(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """x * 2 ** y, in floating point."""
-    return torch.mul(float_of_int(x), torch.pow(2.0, float_of_int(y)))
+    x, y = (
+        each if each.dtype in (torch.float32, torch.float64) else torch.Tensor.to(each, torch.float32)
+        for each in (x, y)
+    )
+    return torch.mul(*promoted(x, torch.pow(2.0, y), "ldexp", NUMBERS))

@@ -7,8 +7,8 @@ has one meaning here; what the dialect raises itself is marked (`base.errors.pad
 The operators stand below the class of arrays: `tensor.tensor` names its class by `results_are`.
 """
 
-import contextlib
 import functools
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 Arguments = ParamSpec("Arguments")
 _SMALL = (torch.bool, torch.int8, torch.uint8, torch.int16)
+_LISTS = ("shape", "inputs", "equation")  # first parameters of rows that are no tensor
+# The dtypes that most of Paddle 2.6.2's CPU kernels of two tensors take (recorded, dtype by dtype).
+NUMBERS = (torch.int32, torch.int64, torch.float32, torch.float64)
 _array: type[torch.Tensor] = torch.Tensor
 _torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 
@@ -64,18 +67,34 @@ def wrap_all(value: Any) -> Any:
 
 
 def to_dtype(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """`x` in another dtype. To bfloat16 Paddle 2.6.2 cuts digits off on a CPU, where torch rounds (recorded)."""
-    if dtype is not torch.bfloat16 or not x.is_cpu or _torch_dtype(x) not in (torch.float32, torch.float64):
+    """`x` in another dtype. To float16 and bfloat16 Paddle 2.6.2 cuts digits off on a CPU, where torch rounds (recorded)."""
+    if dtype not in _HALVES or not x.is_cpu or x.is_complex() or _torch_dtype(x) in (dtype, torch.bool):
         return torch.Tensor.to(x, dtype)
     with torch.no_grad():
         single = torch.Tensor.to(plain(x), torch.float32).contiguous()
-        cut = (single.view(torch.int32) & -0x10000).view(torch.float32).to(torch.bfloat16)
-        cut = torch.where(torch.isnan(single), torch.tensor(torch.nan, dtype=torch.bfloat16), cut)
+        cut = torch.where(torch.isnan(single), single, _HALVES[dtype](single)).to(dtype)
     if not (x.requires_grad and torch.is_grad_enabled()):
         return cut
     rounded = torch.Tensor.to(x, dtype)
     rounded.data = cut
     return rounded
+
+
+def _cut_bits(single: torch.Tensor, bits: int) -> torch.Tensor:
+    return (single.view(torch.int32) & -(1 << bits)).view(torch.float32)
+
+
+def _cut_to_float16(single: torch.Tensor) -> torch.Tensor:
+    """The next float16 towards zero; below its smallest normal number the steps are 2 ** -24."""
+    size, steps = torch.abs(single), torch.trunc(single * 2.0**24) * 2.0**-24
+    cut = torch.where(size < 2.0**-14, steps, _cut_bits(single, 13))
+    return torch.where(size > 65504.0, torch.sign(single) * torch.inf, cut)
+
+
+_HALVES: dict[torch.dtype, Callable[[torch.Tensor], torch.Tensor]] = {
+    torch.bfloat16: lambda single: _cut_bits(single, 16),
+    torch.float16: _cut_to_float16,
+}
 
 
 def translate(error: Exception, name: str) -> Exception:
@@ -92,23 +111,40 @@ def _is_of_the_call(error: Exception) -> bool:
     return isinstance(error, TypeError) and error.__traceback__ is not None and error.__traceback__.tb_next is None
 
 
+def _takes_one_tensor(function: Callable[..., Any]) -> bool:
+    """Whether the first parameter is a tensor, not a list of them; the parameters of rows have no annotations."""
+    try:
+        first = next(iter(inspect.signature(function).parameters.values()), None)
+    except ValueError:  # a function of torch's that is written in C++
+        return False
+    if first is None or first.kind is first.VAR_POSITIONAL:
+        return False
+    return first.annotation is torch.Tensor or (first.annotation is first.empty and first.name not in _LISTS)
+
+
 def operation(function: Callable[Arguments, Any]) -> Callable[Arguments, Any]:
     """Give a function Paddle's results and errors.
 
-    Where a tensor is wanted Paddle's operations take a tuple for its first item: `nn.Sequential(nn.LSTM(4, 8), nn.Linear(8, 1))`
+    Where one tensor is wanted Paddle's operations take a tuple for its first item: `nn.Sequential(nn.LSTM(4, 8), nn.Linear(8, 1))`
     runs on the outputs alone (recorded, 2.6.2).
     """
+    takes_one_tensor = _takes_one_tensor(function)
 
     @functools.wraps(function)
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Any:
+        if (
+            takes_one_tensor
+            and args
+            and isinstance(args[0], tuple)
+            and args[0]
+            and isinstance(args[0][0], torch.Tensor)
+        ):
+            args = (args[0][0], *args[1:])  # type: ignore[assignment]
         try:
             result = function(*args, **kwargs)
         except (RuntimeError, TypeError, IndexError, ValueError) as error:
             if isinstance(error, ValueError) and not hasattr(error, "is_of_a_tensor"):
                 raise
-            if args and isinstance(args[0], tuple) and args[0] and isinstance(args[0][0], torch.Tensor):
-                with contextlib.suppress(Exception):
-                    return call(args[0][0], *args[1:], **kwargs)  # type: ignore[arg-type]
             translated = error if _is_of_the_call(error) else translate(error, function.__name__)
             if translated is error:
                 raise
@@ -163,15 +199,48 @@ def float_of_int(x: torch.Tensor) -> torch.Tensor:
     return x if x.is_floating_point() or x.is_complex() else torch.Tensor.to(x, torch.float32)
 
 
-def need_same_dtype(x: torch.Tensor, y: Any, operation_name: str) -> None:
-    """Raise Paddle's ValueError unless `x` and `y` are tensors of one dtype."""
+def need_same_dtype(
+    x: torch.Tensor, y: Any, operation_name: str, kernels: tuple[torch.dtype, ...] | None = None, by: str = "y"
+) -> None:
+    """Raise Paddle's error unless `x` and `y` are tensors of one dtype.
+
+    Paddle 2.6.2 first looks for a kernel, then compares (recorded). It looks by the dtype of the second tensor, or by that of the
+    first one or both of them if `by` is "x" or "xy", and always by a complex one.
+
+    Raises:
+        RuntimeError: for dtypes that differ, and no kernel among `kernels`.
+        ValueError: for other dtypes that differ.
+    """
     need_tensor(x, "x", operation_name)
     need_tensor(y, "y", operation_name)
-    if x.dtype != y.dtype:
-        raise ValueError(
-            f"(InvalidArgument) {operation_name}(): x and y must have one dtype, got {x.dtype} and {y.dtype}; "
-            "cast one of them with astype"
-        )
+    if _torch_dtype(x) == _torch_dtype(y):
+        return
+    for each, name in ((x, "x"), (y, "y")):
+        kind = _torch_dtype(each)
+        if kernels is not None and kind not in kernels and (name in by or kind.is_complex):
+            raise no_kernel(
+                f"(NotFound) {operation_name}() is not implemented for {each.dtype}, and x and y must have one dtype, got "
+                f"{x.dtype} and {y.dtype}; cast one of them with astype"
+            )
+    raise ValueError(
+        f"(InvalidArgument) {operation_name}(): x and y must have one dtype, got {x.dtype} and {y.dtype}; "
+        "cast one of them with astype"
+    )
+
+
+def promoted(
+    x: torch.Tensor, y: Any, operation_name: str, kernels: tuple[torch.dtype, ...] | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two tensors of one dtype: a floating-point one beside a wider or a complex one is cast; for others `need_same_dtype`."""
+    need_tensor(x, "x", operation_name)
+    need_tensor(y, "y", operation_name)
+    mine, theirs = _torch_dtype(x), _torch_dtype(y)
+    if mine == theirs:
+        return x, y
+    if not ((mine.is_floating_point or mine.is_complex) and (theirs.is_floating_point or theirs.is_complex)):
+        need_same_dtype(x, y, operation_name, kernels)
+    common = torch.promote_types(mine, theirs)
+    return torch.Tensor.to(x, common), torch.Tensor.to(y, common)
 
 
 def as_axis(axis: Any) -> Any:

@@ -3,8 +3,8 @@
 A Python number added to a floating-point tensor or subtracted, and that of `%`, `**`, `<` and `<=`, is rounded to single
 precision first, even for float64 tensors.
 
-Two tensors: add, subtract and multiply promote float32 with float64; otherwise the right one is cast to the dtype of the
-left one. A Python float with an integer tensor gives float32. True division of integers gives float32. `+=` and the like
+Two tensors: add, subtract and multiply take the wider of two floating-point dtypes, all take the complex one; otherwise the
+right tensor is cast to the dtype of the left one. A Python float with an integer tensor gives float32. True division of integers gives float32. `+=` and the like
 make a new tensor. A string is the number that it begins with, or 0 (recorded, 2.6.2): `tensor == "sum"` is not an error.
 """
 
@@ -18,13 +18,14 @@ import torch
 from ..base.errors import divided_by_zero, no_kernel
 from ..framework.dtype import single
 from ..framework.kinds import Operand
-from .operation import no_small, translate, wrap
+from .logic import INTEGERS, is_equal, is_not_equal
+from .operation import need_same_dtype, no_small, translate, wrap
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
 _dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
-_FLOATS = (torch.float32, torch.float64)
+_HALVES = (torch.float16, torch.bfloat16)
 Binary = Callable[[Any, Any], torch.Tensor]
 
 
@@ -32,23 +33,40 @@ def _to(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return x if _dtype(x) == dtype else torch.Tensor.to(x, dtype)
 
 
-def _right(x: torch.Tensor, y: Any, symbol: str) -> Any:
-    """The right operand as a tensor or a Python number."""
-    if isinstance(y, (torch.Tensor, bool, int, float)):
+def _right(x: torch.Tensor, y: Any, symbol: str, fills: bool) -> Any:
+    """The right operand as a tensor or a Python number.
+
+    Integers of NumPy and `np.float64` are Python numbers to Paddle 2.6.2; bools, complex numbers and other floats of NumPy become
+    tensors of shape [1] where it `fills` (recorded).
+    """
+    if isinstance(y, (torch.Tensor, int, float)) and not (fills and isinstance(y, bool)):
         return y
     if isinstance(y, np.ndarray):
         return torch.as_tensor(y)
-    if isinstance(y, np.generic):
-        return torch.full([1] if x.ndim else [], y.item(), dtype=_dtype(x))
-    if isinstance(y, complex):
-        return y
+    if isinstance(y, np.integer):
+        return int(y)
+    if isinstance(y, (np.generic, bool, complex)):
+        value = y.item() if isinstance(y, np.generic) else y
+        if isinstance(value, complex):
+            return value
+        return torch.full([1] if x.ndim or fills else [], value, dtype=_dtype(x))
     if isinstance(y, str):
         found = re.match(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", y, re.IGNORECASE)
         number = float(found[0]) if found else float(y == "True")
-        return number if x.is_floating_point() else int(number)
+        return torch.full([1], number if x.is_floating_point() else int(number), dtype=_dtype(x))
     raise ValueError(
         f"(InvalidArgument) {symbol}: argument (position 1) must be int, float, bool or Tensor, but got {type(y).__name__}"
     )
+
+
+def _common(x: torch.Tensor, y: torch.Tensor, promotes: bool) -> torch.dtype:
+    """The dtype in which Paddle 2.6.2 computes with two tensors of different ones: that of the left one, unless (recorded)
+
+    one is complex, or both are floating-point and the operator `promotes`."""
+    mine, theirs = _dtype(x), _dtype(y)
+    if mine.is_complex or theirs.is_complex or (promotes and mine.is_floating_point and theirs.is_floating_point):
+        return torch.promote_types(mine, theirs)
+    return mine
 
 
 def _operator(
@@ -62,33 +80,41 @@ def _operator(
     numbers: bool = True,
     swapped: bool = False,
     rounds: bool = False,
+    fills: bool = False,
 ) -> "Callable[[Tensor, Any], Tensor]":
     """An operator method.
 
     Args:
         symbol: what errors call it.
         compute: torch's function of two tensors, or a tensor and a number.
-        promotes: float32 with float64 gives float64.
+        promotes: two floating-point tensors give the wider dtype.
         divides: integers are made float32 first.
         compares: gives bools, takes any dtype.
         small: which of bool and the integers of 8 and 16 bits it takes from two tensors (`operation.no_small`).
         numbers: with a number it takes all of them.
         swapped: the tensor is the right operand.
         rounds: a number is rounded to single precision, unless the tensor holds integers.
+        fills: a bool and a float of NumPy become tensors of shape [1].
     """
 
     def method(self: "Tensor", other: Any) -> "Tensor":
         x: Any = self
-        y = other if type(other) in (int, float) else _right(x, other, symbol)
+        y = other if type(other) in (int, float) else _right(x, other, symbol, fills)
         mine = _dtype(x)
         if type(y) is bool and mine != torch.bool:
             y = int(y)
+        if isinstance(y, complex) and mine in _HALVES:
+            raise no_kernel(
+                f"(NotFound) {symbol} is not implemented for {self.dtype} and complex; cast to float32 first"
+            )
         if isinstance(y, torch.Tensor):
-            theirs = _dtype(y)
-            if mine != theirs and not (promotes and mine in _FLOATS and theirs in _FLOATS) and not theirs.is_complex:
-                y = _to(y, mine)
+            if mine != _dtype(y):
+                common = _common(x, y, promotes)
+                x, y = _to(x, common), _to(y, common)
         elif isinstance(y, float) and not mine.is_floating_point and not mine.is_complex:
             x = _to(x, torch.float32)
+        elif mine == torch.bool and compares:
+            y = bool(y)  # Paddle 2.6.2 casts the number: a bool tensor is equal to 3 where it is True (recorded)
         elif mine == torch.bool:
             x = _to(x, torch.int64)
         if rounds and isinstance(y, (int, float)) and x.is_floating_point():
@@ -97,7 +123,7 @@ def _operator(
             x = _to(x, torch.float32)
             y = _to(y, torch.float32) if isinstance(y, torch.Tensor) else y
         if not (compares or divides or (numbers and not isinstance(y, torch.Tensor))):
-            no_small(self, symbol, small)
+            no_small(x if isinstance(y, float) else self, symbol, small)
         try:
             out = compute(y, x) if swapped else compute(x, y)
         except (RuntimeError, TypeError) as error:
@@ -152,9 +178,11 @@ _add = _operator("__add__", torch.add, promotes=True, rounds=True, small=_int16)
 _sub = _operator("__sub__", torch.sub, promotes=True, rounds=True, small=_int16)
 _mul = _operator("__mul__", torch.mul, promotes=True, small=(torch.bool,))
 _div = _operator("__div__", torch.div, divides=True)
-_floordiv = _operator("__floordiv__", _floor_divide, small=(torch.int8, torch.uint8, torch.int16), numbers=False)
+_floordiv = _operator(
+    "__floordiv__", _floor_divide, small=(torch.int8, torch.uint8, torch.int16), numbers=False, fills=True
+)
 _mod = _operator("__mod__", _modulo, rounds=True, numbers=False)
-_pow = _operator("__pow__", torch.pow, rounds=True, numbers=False)
+_pow = _operator("__pow__", torch.pow, rounds=True, numbers=False, fills=True)
 _mm = _operator("__matmul__", _matmul)
 
 
@@ -164,10 +192,9 @@ def _bitwise(symbol: str, compute: Binary) -> "Callable[[Tensor, Any], Tensor]":
             raise ValueError(
                 f"(InvalidArgument) {symbol}(): argument 'y' (position 1) must be Tensor, but got {type(other).__name__}"
             )
-        if self.is_floating_point():
-            raise no_kernel(f"(NotFound) {symbol} is not implemented for {self.dtype}")
-        if _dtype(self) != _dtype(other):
-            raise ValueError(f"(InvalidArgument) {symbol}(): dtypes differ, {self.dtype} and {other.dtype}")
+        if other.is_floating_point() or other.is_complex():
+            raise no_kernel(f"(NotFound) {symbol} is not implemented for {other.dtype}")  # type: ignore[attr-defined]
+        need_same_dtype(self, other, symbol, INTEGERS)
         try:
             return wrap(compute(self, other))
         except RuntimeError as error:
@@ -199,7 +226,7 @@ OPERATORS: dict[str, Any] = {
     "__radd__": _add,
     "__iadd__": _add,
     "__sub__": _sub,
-    "__rsub__": _operator("__rsub__", _reverse_subtract, promotes=True, swapped=True, rounds=True),
+    "__rsub__": _operator("__rsub__", _reverse_subtract, promotes=True, swapped=True, rounds=True, small=_int16),
     "__isub__": _sub,
     "__mul__": _mul,
     "__rmul__": _mul,
@@ -220,8 +247,8 @@ OPERATORS: dict[str, Any] = {
     "__matmul__": _mm,
     "__imatmul__": _mm,
     "__rmatmul__": _unsupported("@"),
-    "__eq__": _operator("__eq__", torch.eq, compares=True),
-    "__ne__": _operator("__ne__", torch.ne, compares=True),
+    "__eq__": _operator("__eq__", is_equal, compares=True, fills=True),
+    "__ne__": _operator("__ne__", is_not_equal, compares=True, fills=True),
     "__lt__": _operator("__lt__", torch.lt, compares=True, rounds=True),
     "__le__": _operator("__le__", torch.le, compares=True, rounds=True),
     "__gt__": _operator("__gt__", torch.gt, compares=True),

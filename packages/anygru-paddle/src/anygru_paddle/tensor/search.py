@@ -9,7 +9,7 @@ import torch
 from ..base.errors import paddles
 from ..framework.dtype import torch_dtype
 from ..framework.kinds import Axis, DTypeLike, Operand
-from .operation import as_axis, need_same_dtype, need_tensor, no_small, operation, row
+from .operation import NUMBERS, as_axis, need_same_dtype, need_tensor, no_small, operation, row
 
 __all__ = [
     "argmax", "argmin", "argsort", "bucketize", "index_sample", "index_select", "kthvalue", "masked_select", "mode",
@@ -103,7 +103,7 @@ def _choose(condition: torch.Tensor, x: Any, y: Operand) -> torch.Tensor:
     # A number counts as NumPy has it: a float is float64, an int int64.
     x, y = (each if isinstance(each, torch.Tensor) else torch.as_tensor(np.array([each])) for each in (x, y))
     if not (x.is_floating_point() and y.is_floating_point()):
-        need_same_dtype(x, y, "where")
+        need_same_dtype(x, y, "where", NUMBERS)
     return torch.where(condition, x, y)
 
 

@@ -216,13 +216,12 @@ class Tensor(Differentiable):
                 f"Variable dtype not match, Variable [ {self.name} ] need tensor with dtype {self.dtype}  "
                 f"but load tensor with dtype {torch_dtype(new.dtype)}".replace("torch.", "paddle.")
             )
-        with torch.no_grad():
-            torch.Tensor.copy_(self.detach(), new)
+        torch.Tensor.copy_(_torch_data(self), new)  # no change that counts in Paddle (recorded, 2.6.2)
 
     def copy_(self, other: torch.Tensor, blocking: bool = True) -> None:  # type: ignore[override]
         """Overwrite the values in place with those of `other`."""
         with torch.no_grad():
-            torch.Tensor.copy_(self.detach(), other)
+            torch.Tensor.copy_(_torch_data(self), other)
 
     def _share_buffer_to(self, other: "Tensor") -> None:
         other.data = _torch_data(self)

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 
 from ...framework.dtype import single, torch_dtype
-from ...tensor.inplace import overwrite
-from ...tensor.operation import need_float, operation, plain, row, wrap
+from ...tensor.inplace import in_place
+from ...tensor.operation import need_float, operation, plain, row
 from ...tensor.ops import sigmoid as sigmoid
 from ...tensor.ops import tanh as tanh
 from ...tensor.random import uniform_values
@@ -201,14 +201,6 @@ def gumbel_softmax(
     return chosen - soft.detach() + soft
 
 
-def _inplace(function: Callable[..., Any]) -> Callable[..., torch.Tensor]:
-    def method(x: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
-        return overwrite(wrap(x), function(x, *args, **kwargs))
-
-    method.__name__ = method.__qualname__ = function.__name__ + "_"
-    method.__doc__ = f"`{function.__name__}`, the result put in place of x."
-    return method
-
-
-relu_, tanh_, softmax_, elu_ = _inplace(relu), _inplace(tanh), _inplace(softmax), _inplace(elu)
-leaky_relu_, hardtanh_, thresholded_relu_ = _inplace(leaky_relu), _inplace(hardtanh), _inplace(thresholded_relu)
+relu_, tanh_, softmax_ = in_place(relu, "relu_"), in_place(tanh, "tanh_"), in_place(softmax, "softmax_")
+elu_, leaky_relu_ = in_place(elu, "elu_"), in_place(leaky_relu, "leaky_relu_")
+hardtanh_, thresholded_relu_ = in_place(hardtanh, "hardtanh_"), in_place(thresholded_relu, "thresholded_relu_")
