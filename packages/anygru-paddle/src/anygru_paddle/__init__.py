@@ -65,6 +65,7 @@ from .tensor.manipulation import *
 from .tensor.math import *
 from .tensor.matrices import eigvalsh as eigvalsh
 from .tensor.ops import *
+from .tensor.pairs import *
 from .tensor.parameter import *
 from .tensor.random import *
 from .tensor.reduction import *

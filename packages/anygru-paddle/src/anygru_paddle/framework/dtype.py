@@ -102,7 +102,8 @@ def as_dtype(value: Any) -> dtype:
     if isinstance(value, torch.dtype) and value in FROM_TORCH:
         return FROM_TORCH[value]
     if isinstance(value, str):
-        found = _FROM_NAME.get(value.removeprefix("paddle."))
+        name = value.removeprefix("paddle.")
+        found = _FROM_NAME.get(name) or _FROM_NUMPY.get(_numpy_name(name))  # "int" and "float" are NumPy's
     elif isinstance(value, (type, np.dtype)):
         found = _FROM_NUMPY.get(_numpy_name(value))
     else:

@@ -10,6 +10,7 @@ from .manipulation import *
 from .math import *
 from .matrices import *
 from .ops import *
+from .pairs import *
 from .random import *
 from .reduction import *
 from .search import *

@@ -8,11 +8,11 @@ import torch
 
 from ..base import unique_name
 from ..base.core import as_place, expected_place
-from ..base.errors import paddles
+from ..base.errors import no_kernel, paddles
 from ..framework.dtype import torch_dtype
 from ..framework.framework import default_torch_dtype
 from ..framework.kinds import DTypeLike, Shape
-from .operation import as_sizes, as_torch, need_tensor, operation, plain, row, to_dtype, wrap
+from .operation import as_sizes, as_torch, need_tensor, no_small, operation, plain, row, to_dtype, wrap
 
 __all__ = [
     "arange", "assign", "clone", "complex", "diag", "diag_embed", "diagflat", "empty", "empty_like", "eye", "full",
@@ -20,6 +20,7 @@ __all__ = [
     "triu", "triu_indices", "zeros", "zeros_like",
 ]  # fmt: skip
 
+_COUNTED = (torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _Complex = complex  # `complex` is a function of this module
 
 
@@ -65,7 +66,8 @@ def to_tensor(data: Any, dtype: DTypeLike = None, place: Any = None, stop_gradie
         value = data.detach().clone()
     elif isinstance(data, (np.ndarray, np.generic)):
         if data.dtype.kind in "OUS":
-            raise TypeError(f"to_tensor: cannot make a tensor of a NumPy array of dtype {data.dtype}")
+            message = f"(InvalidArgument) to_tensor: cannot make a tensor of a NumPy array of dtype {data.dtype}"
+            raise ValueError(message) if wanted is None else TypeError(message)
         value = torch.from_numpy(np.array(data, copy=True, ndmin=data.ndim))
     elif isinstance(data, (bool, int, float, _Complex, list, tuple)):
         value = _from_python(data, rounded=wanted is None)
@@ -74,10 +76,16 @@ def to_tensor(data: Any, dtype: DTypeLike = None, place: Any = None, stop_gradie
             f"Can't constructs a 'paddle.Tensor' with data type {type(data)}, "
             "data type must be scalar|list|tuple|np.ndarray|paddle.Tensor"
         )
-    tensor = wrap(plain((value if wanted is None else to_dtype(value, wanted)).to(device).detach()))
+    tensor = wrap(plain((value if wanted is None else _in_dtype(value, wanted, data)).to(device).detach()))
     tensor.stop_gradient = bool(stop_gradient)
     tensor.name = unique_name.generate("generated_tensor")
     return tensor
+
+
+def _in_dtype(value: torch.Tensor, wanted: torch.dtype, data: Any) -> torch.Tensor:
+    """`value` in a dtype: NumPy rounds numbers and arrays to float16, Paddle cuts the digits of tensors off (recorded, 2.6.2)."""
+    rounds = wanted is torch.float16 and not isinstance(data, torch.Tensor)
+    return value.to(wanted) if rounds else to_dtype(value, wanted)
 
 
 def _dtype_or_default(dtype: DTypeLike) -> torch.dtype:
@@ -111,6 +119,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None
     wanted = _dtype_or_default(dtype)
     if wanted is torch.bfloat16:  # in single precision first, as it is cut off
         return to_dtype(full(shape, fill_value, "float32"), wanted)
+    if not wanted.is_floating_point and not isinstance(fill_value, _Complex):  # as C casts it: nan, or 300 in uint8
+        fill_value = torch.tensor(fill_value).to(wanted).item()
     return torch.full(as_sizes(shape), fill_value, dtype=wanted, device=expected_place().device)
 
 
@@ -180,6 +190,8 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, na
         else:
             dtype = "int64"
     kind, ends = _dtype_or_default(dtype), [_number(each) for each in (start, end, step)]
+    if kind.is_complex:
+        raise no_kernel(f"(NotFound) arange() is not implemented for {dtype}")
     if kind not in (torch.float32, torch.float64):
         ends = ends if kind.is_floating_point else [int(each) for each in ends]
         return torch.arange(*ends, device=expected_place().device).to(kind)
@@ -195,6 +207,8 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, na
 @operation
 def linspace(start: Any, stop: Any, num: Any, dtype: Any = None, name: str | None = None) -> torch.Tensor:
     """`num` numbers from `start` to `stop`, both included."""
+    if dtype is not None and torch_dtype(dtype) not in _COUNTED:
+        raise no_kernel(f"(NotFound) linspace() is not implemented for {dtype}")
     if int(_number(num)) < 1:
         raise ValueError(f"(InvalidArgument) linspace(): num must be at least 1, got {num}")
     return torch.linspace(_number(start), _number(stop), int(_number(num)), **_options(dtype))
@@ -238,8 +252,8 @@ def diagflat(x: torch.Tensor, offset: int = 0, name: str | None = None) -> torch
 
 @operation
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> torch.Tensor:
-    """Matrices with the last axis of `input` on their diagonals."""
-    return torch.diag_embed(as_torch(input), offset, dim1, dim2)
+    """Matrices with the last axis of `input` on their diagonals, without a gradient, as in Paddle 2.6.2 (recorded)."""
+    return torch.diag_embed(as_torch(input).detach(), offset, dim1, dim2)
 
 
 tril = row("tril", lambda x, diagonal=0, name=None: torch.tril(x, diagonal), "The lower triangle, zeros above.")
@@ -264,6 +278,8 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[torch.Tensor]:
     if set(kwargs) - {"name"}:
         raise paddles(TypeError(f"meshgrid() got an unexpected keyword argument {sorted(set(kwargs) - {'name'})[0]!r}"))
     tensors = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
+    for each in tensors:
+        no_small(each, "meshgrid")
     return list(torch.meshgrid(*tensors, indexing="ij"))
 
 
@@ -293,7 +309,12 @@ def assign(x: Any, output: torch.Tensor | None = None) -> torch.Tensor:
 
 def _from_values(values: Any) -> torch.Tensor:
     """An array, list or number as `assign` takes it: float64 becomes float32, with a warning; a number has shape [1]."""
-    array = np.atleast_1d(np.asarray(values))
+    array = values if isinstance(values, np.ndarray) else np.atleast_1d(np.asarray(values))
+    if array.dtype == np.uint16:
+        raise TypeError(
+            "When the type of 'input' in assign is numpy.ndarray, the data type of 'input' must be bool, float32, int32 or "
+            "int64, but received uint16."
+        )
     if array.dtype == np.float64:
         warnings.warn(
             "paddle.assign doesn't support float64 input now due to current platform protobuf data limitation, we "

@@ -75,7 +75,8 @@ class Differentiable(torch.Tensor):
         """The gradient of a leaf (or of a tensor with `retain_grads`), None before `backward`."""
         grad = gradient_of(self)
         if type(grad) is torch.Tensor:
-            wrap(grad).__dict__["_stop_gradient"] = False  # Paddle's gradients say so
+            # Paddle's gradients say so, but for those of an operation such as pixel_unshuffle (recorded, 2.6.2).
+            wrap(grad).__dict__["_stop_gradient"] = self.__dict__.get("_gradient_stops", False)
         return grad  # type: ignore[return-value]
 
     @grad.setter  # type: ignore[override]

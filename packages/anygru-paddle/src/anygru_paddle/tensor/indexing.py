@@ -161,35 +161,28 @@ class _Parts:
 
 def get(self: "Tensor", index: Any) -> "Tensor":
     """`self[index]`: the tensor itself for all of it, views for ints and slices, copies for lists, tensors and masks."""
+    view = None
     try:
         if type(index) is int:
             return wrap(torch.select(self, 0, index))
         parts = _Parts(self, index)
-        if not parts.advanced:
-            return wrap(parts.view())
-        return wrap(torch.Tensor.__getitem__(parts.view(), parts.of_view()))
+        view = parts.view()
+        return wrap(torch.Tensor.__getitem__(view, parts.of_view()) if parts.advanced else view)
     except (IndexError, RuntimeError) as error:
-        raise _translated(error, self, index) from error
+        raise _translated(error, self, view) from error
 
 
-def _translated(error: Exception, x: "Tensor", index: Any) -> Exception:
-    """Paddle's error: a ValueError for index tensors that do not fit, an IndexError for all else (2.6.2, recorded)."""
+def _translated(error: Exception, x: "Tensor", view: torch.Tensor | None) -> Exception:
+    """Paddle's error: a ValueError for index tensors that do not fit the view, an IndexError for all else (2.6.2, recorded)."""
     if not isinstance(error, IndexError):
         return translate(error, "__getitem__")
-    if "indexing tensors could not be broadcast" in str(error):
-        return ValueError(f"(InvalidArgument) the index tensors do not broadcast: {error}")
-    axis = 0
-    for item in _items(index, x.ndim):
-        if isinstance(item, torch.Tensor) and item.dtype != torch.bool and axis < x.ndim and x.shape[axis]:
-            length = x.shape[axis]
-            if bool(((item < -length) | (item >= length)).any()):
-                return ValueError(f"(InvalidArgument) Input(index) has wrong value: {error}")
-        axis += _axes_of(item)
-    return IndexError(f"(OutOfRange) index {index} does not fit shape {x.shape}: {error}")
+    if view is not None and 0 not in _shape(view) and " mask " not in str(error):
+        return ValueError(f"(InvalidArgument) an index tensor does not fit shape {x.shape}: {error}")
+    return IndexError(f"(OutOfRange) the index does not fit shape {x.shape}: {error}")
 
 
 def _choose(view: torch.Tensor, parts: _Parts, new: torch.Tensor) -> bool:
-    """Write where a mask of the whole view is True; False if there is no such mask, or the value has not the shape of the view."""
+    """Write where a mask of the whole view is True; False without such a mask, or for a value that does not fit the view."""
     mask = parts.advanced[0][1]
     if len(parts.advanced) > 1 or mask.dtype != torch.bool or _shape(mask) != _shape(view) or not new.ndim:
         return False
@@ -237,13 +230,15 @@ def set_(self: "Tensor", index: Any, value: Operand) -> None:
             f"bool, but received {type(value).__name__}"
         )
     new = torch.Tensor.to(as_torch(value), _dtype(self))
+    view = None
     try:
         parts = _Parts(self, index, writes=True)
         if parts.advanced:
-            _write(parts.view(), parts, new)
+            view = parts.view()
+            _write(view, parts, new)
         else:
             torch.Tensor.__setitem__(parts.tensor, tuple(parts.basic), new)
         if parts.turned:
             torch.Tensor.copy_(self, torch.flip(parts.tensor, parts.turned))
     except (IndexError, RuntimeError) as error:
-        raise _translated(error, self, index) from error
+        raise _translated(error, self, view) from error

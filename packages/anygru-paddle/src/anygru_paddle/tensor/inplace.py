@@ -13,8 +13,7 @@ import torch
 from torch.autograd.graph import increment_version
 
 from ..framework.dtype import single, torch_dtype
-from ..framework.kinds import Operand
-from . import creation, linalg, logic, manipulation, math, ops, random, reduction, search, selection, special
+from . import creation, linalg, logic, manipulation, math, ops, pairs, random, reduction, search, selection, special
 from .operation import as_torch, need_tensor, plain, translate, wrap
 
 if TYPE_CHECKING:
@@ -37,11 +36,11 @@ def _is_recorded(value: torch.Tensor) -> bool:
 
 
 def _replace(x: torch.Tensor, value: torch.Tensor) -> None:
-    """Give `x` the memory, shape and dtype of `value`, and count the change; its own step of the gradient graph goes."""
-    if _is_recorded(x) and not x._is_view():
+    """Give `x` the memory, shape and dtype of `value`; its own step of the gradient graph goes."""
+    recorded = torch.is_grad_enabled() or not value.is_floating_point()
+    if x.requires_grad and recorded and not x.is_leaf and not x._is_view():
         torch.Tensor.detach_(x)
     x.data = plain(value.detach())
-    increment_version(x)
 
 
 def overwrite(x: "Tensor", value: torch.Tensor) -> "Tensor":
@@ -55,6 +54,7 @@ def overwrite(x: "Tensor", value: torch.Tensor) -> "Tensor":
             torch.Tensor.copy_(x, value)
         else:
             _replace(x, value)
+            increment_version(x)
     except RuntimeError as error:
         raise translate(error, "overwrite") from error
     if value.is_floating_point():
@@ -73,6 +73,10 @@ def _keep_gradient(x: "Tensor", value: torch.Tensor) -> "Tensor":
 
 def _reformed(x: "Tensor", function: Callable[..., torch.Tensor], args: Any, kwargs: Any) -> "Tensor | None":
     """`x` itself in another form of the same memory; None where the form asks for a copy."""
+    if function is manipulation.flatten and not x.ndim:  # the function takes them, the method not (recorded, 2.6.2)
+        raise ValueError("The start_axis should be a int, and in range [-rank(x), rank(x)), but x has no axes")
+    if function is linalg.t and x.ndim < 2:  # nothing changes, and no change is counted
+        return x
     value = function(wrap(torch.Tensor.detach(x)), *args, **kwargs)
     if value.untyped_storage().data_ptr() != x.untyped_storage().data_ptr():
         return None
@@ -103,7 +107,7 @@ def in_place(function: Callable[..., torch.Tensor], called: str) -> "Callable[..
             # dtype; these are cast.
             before = wrap(torch.Tensor.to(before, _dtype(others[0])))
         value = function(before, *args, **kwargs)
-        for _ in range(further):
+        for _ in range(further if x.ndim else 0):
             increment_version(x)
         return _keep_gradient(x, value) if _is_recorded(x) and not value.requires_grad else overwrite(x, value)
 
@@ -119,8 +123,8 @@ _FURTHER_COUNTS = {"gcd": 2, "hypot": 2, "ldexp": 1, "masked_fill": 1, "nan_to_n
 _FUNCTIONS: dict[ModuleType, str] = {
     ops: """abs acos acosh asin asinh atan atanh ceil cos cosh digamma erf erfinv exp expm1 floor frac i0 lgamma log log10
         log1p log2 neg reciprocal round rsqrt sigmoid sin sinh sqrt square tan tanh trunc""",
-    math: """addmm clip divide floor_divide floor_mod gcd hypot lcm ldexp lerp logit mod multiply nan_to_num pow
-        remainder renorm scale subtract""",
+    math: "addmm clip divide ldexp lerp logit multiply nan_to_num pow renorm scale subtract",
+    pairs: "floor_divide floor_mod gcd hypot lcm mod remainder",
     logic: """bitwise_and bitwise_not bitwise_or bitwise_xor equal greater_equal greater_than less_equal less_than logical_and
         logical_not logical_or logical_xor not_equal""",
     reduction: "cumprod cumsum",

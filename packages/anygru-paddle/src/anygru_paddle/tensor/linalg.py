@@ -74,7 +74,7 @@ def t(input: torch.Tensor, name: str | None = None) -> torch.Tensor:
         raise ValueError(
             f"Input(input) only support N-D (N<=2) tensor, but received length of Input(input) is {input.ndim}."
         )
-    return torch.t(input)
+    return input if input.ndim < 2 else torch.t(input)
 
 
 def _full_shape(out: torch.Tensor, x: torch.Tensor, keepdim: bool) -> torch.Tensor:
@@ -94,6 +94,7 @@ def norm(
         p = 2
     if not isinstance(p, (int, float)):
         raise ValueError(f"norm: p must be 'fro' or a number, got {p!r}")
+    need_float(x, "norm")
     if axis is None:
         return _full_shape(torch.linalg.vector_norm(torch.flatten(x), float(p)), x, keepdim)
     return torch.linalg.vector_norm(x, float(p), axis, keepdim)
@@ -102,8 +103,8 @@ def norm(
 @operation
 def dist(x: torch.Tensor, y: torch.Tensor, p: float = 2, name: str | None = None) -> torch.Tensor:
     """The p-norm of x - y, of floating-point tensors."""
+    need_same_dtype(x, y, "dist", NUMBERS[2:])
     need_float(x, "dist")
-    need_float(y, "dist")
     if p == 0:  # the number of elements that differ, of gradient 0; torch has none
         difference = torch.sub(x, y)
         return torch.add(torch.count_nonzero(difference), torch.mul(torch.sum(difference), 0))
@@ -120,7 +121,8 @@ cdist = row(
 @operation
 def cross(x: torch.Tensor, y: torch.Tensor, axis: int = 9, name: str | None = None) -> torch.Tensor:
     """The cross product along an axis of length 3, the first such axis by default."""
-    need_same_dtype(x, y, "cross", (torch.bool, *NUMBERS), by="x")
+    need_same_dtype(x, y, "cross", NUMBERS, by="x")
+    no_small(x, "cross")
     if axis == 9:
         lengths = list(x.shape)
         if 3 not in lengths:
@@ -150,5 +152,13 @@ def histogram(
 
 @operation
 def einsum(equation: str, *operands: Any) -> torch.Tensor:
-    """Sums of products in Einstein's notation."""
+    """Sums of products in Einstein's notation.
+
+    Raises:
+        AssertionError: if an operand has more axes than labels and no ellipsis.
+    """
+    for labels, each in zip(equation.split("->")[0].split(","), operands, strict=False):
+        named = labels.replace(" ", "")
+        if "..." not in named and len(named) != as_torch(each).ndim:
+            raise AssertionError(f"Invalid equation: the label string '{named}' misses dimensions.")
     return torch.einsum(equation, *(as_torch(each) for each in operands))

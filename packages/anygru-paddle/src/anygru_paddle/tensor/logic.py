@@ -71,6 +71,10 @@ def _close(x: torch.Tensor, y: torch.Tensor, rtol: float, atol: float, equal_nan
     return close | (torch.isnan(x) & torch.isnan(y)) if equal_nan else close
 
 
+def _broadcast(x_shape: list[int], y_shape: list[int]) -> bool:
+    return all(1 in pair or pair[0] == pair[1] for pair in zip(x_shape[::-1], y_shape[::-1], strict=False))
+
+
 def _closeness(name: str, reduce: Callable[..., Any], what: str) -> Callable[..., Any]:
     def function(
         x: torch.Tensor,
@@ -80,6 +84,10 @@ def _closeness(name: str, reduce: Callable[..., Any], what: str) -> Callable[...
         equal_nan: bool = False,
         name: str | None = None,
     ) -> torch.Tensor:
+        need_tensor(y, "y", function.__name__)
+        mine, theirs = list(x.shape), list(y.shape)
+        if mine != theirs and (x.dtype != y.dtype or not _broadcast(mine, theirs)):
+            raise no_kernel(f"(PreconditionNotMet) {function.__name__}(): shapes differ, {mine} and {theirs}")
         need_same_dtype(x, y, function.__name__, _CLOSE, by="x")
         return reduce(_close(x, y, rtol, atol, equal_nan))
 

@@ -3,12 +3,25 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from ..base.errors import paddles
 from ..framework.dtype import as_dtype, torch_dtype
 from ..framework.kinds import Axis, DTypeLike, Shape
-from .operation import as_axis, as_sizes, as_torch, need_same_dtype, need_tensor, operation, row, to_dtype
+from .operation import (
+    NUMBERS,
+    as_axis,
+    as_sizes,
+    as_torch,
+    need_float,
+    need_same_dtype,
+    need_tensor,
+    operation,
+    promoted,
+    row,
+    to_dtype,
+)
 from .selection import *  # noqa: F403
 
 if TYPE_CHECKING:
@@ -95,16 +108,19 @@ def split(x: torch.Tensor, num_or_sections: Any, axis: Any = 0, name: str | None
     """`x` cut along an axis into equal parts, or into parts of given lengths (one may be -1)."""
     need_tensor(x, "x", "split")
     axis = int(axis)
-    if not -x.ndim <= axis < x.ndim:
+    if axis < -x.ndim:
+        raise AssertionError(f"(rank(x) + axis) must >= 0, got axis {axis} of shape {list(x.shape)}")
+    if axis >= x.ndim:
         raise ValueError(f"(InvalidArgument) split(): axis must be in [{-x.ndim}, {x.ndim}), got {axis}")
     length = int(x.shape[axis])
+    # Parts of torch's safe split cannot be written to in place.
     if isinstance(num_or_sections, (list, tuple)):
         sections = as_sizes(num_or_sections)
         if sections.count(-1) == 1:
             sections[sections.index(-1)] = length - sum(each for each in sections if each != -1)
         if sum(sections) != length or min(sections, default=0) < 0:
             raise ValueError(f"(InvalidArgument) split(): sections {list(num_or_sections)} do not sum to {length}")
-        return list(torch.Tensor.split(x, sections, axis))
+        return list(torch.unsafe_split_with_sizes(x, sections, axis))
     if not isinstance(num_or_sections, int):
         kind = type(num_or_sections)
         raise paddles(
@@ -114,7 +130,7 @@ def split(x: torch.Tensor, num_or_sections: Any, axis: Any = 0, name: str | None
         raise ValueError(
             f"(InvalidArgument) split(): an axis of {length} elements cannot be split into {num_or_sections} equal parts"
         )
-    return list(torch.Tensor.split(x, length // num_or_sections or 1, axis))
+    return list(torch.unsafe_split(x, length // num_or_sections or 1, axis))
 
 
 @operation
@@ -164,12 +180,17 @@ def unsqueeze(x: torch.Tensor, axis: Axis, name: str | None = None) -> torch.Ten
 def flatten(x: torch.Tensor, start_axis: int = 0, stop_axis: int = -1, name: str | None = None) -> torch.Tensor:
     """The axes from `start_axis` to `stop_axis` made one."""
     need_tensor(x, "x", "flatten")
-    return torch.flatten(x, start_axis, stop_axis)
+    if not x.ndim and (start_axis, stop_axis) not in ((0, -1), (0, 0), (-1, -1), (-1, 0)):
+        raise ValueError("The stop_axis should be a int, and in range [-1, 0] for a tensor of no axes")
+    out = torch.flatten(x, start_axis, stop_axis)
+    return out.view_as(out) if out is x else out
 
 
 @operation
 def unflatten(x: torch.Tensor, axis: int, shape: Shape, name: str | None = None) -> torch.Tensor:
     """One axis made several."""
+    if not -x.ndim <= int(axis) < x.ndim:
+        raise AssertionError(f"'axis' must be in the range of [{-x.ndim}, {x.ndim}), got {axis}")
     return torch.unflatten(x, axis, as_sizes(shape))
 
 
@@ -234,10 +255,42 @@ def moveaxis(x: torch.Tensor, source: Axis, destination: Axis, name: str | None 
     return torch.moveaxis(x, as_axis(source), as_axis(destination))
 
 
+def _contracted(axes: Any, rank: int) -> tuple[list[int], list[int]]:
+    """The axes of x and of y that a `tensordot` sums over."""
+    if isinstance(axes, (int, np.integer)):
+        return list(range(rank - int(axes), rank)), list(range(int(axes)))
+    both = [axes, axes] if not isinstance(axes[0], (list, tuple, torch.Tensor)) else [axes[0], axes[-1]]
+    mine, theirs = (as_sizes(each) for each in both)
+    longer = max(mine, theirs, key=len)
+    return mine + longer[len(mine) :], theirs + longer[len(theirs) :]
+
+
 @operation
 def tensordot(x: torch.Tensor, y: torch.Tensor, axes: Axis = 2, name: str | None = None) -> torch.Tensor:
-    """The sum of products over several axes."""
-    return torch.tensordot(x, y, axes)
+    """The sum of products over several axes: the last ones of x and the first ones of y, or lists of axes of both.
+
+    Raises:
+        AssertionError: for axes of unlike lengths.
+    """
+    x, y = promoted(x, y, "tensordot", (*NUMBERS, torch.complex64, torch.complex128))
+    pairs = list(zip(*_contracted(axes, x.ndim), strict=True))
+    for mine, theirs in pairs:
+        if x.shape[mine] == 1:
+            y = torch.sum(y, dim=theirs, keepdim=True, dtype=torch_dtype(y.dtype))
+        elif y.shape[theirs] == 1:
+            x = torch.sum(x, dim=mine, keepdim=True, dtype=torch_dtype(x.dtype))
+        elif x.shape[mine] != y.shape[theirs]:
+            raise AssertionError(
+                "The dimensional size for 'x' and 'y' in tensordot should match each other, but 'x' has size "
+                f"{x.shape[mine]} in dim {mine} while 'y' has size {y.shape[theirs]} in dim {theirs}."
+            )
+    if x.dtype == torch.bool:
+        raise ValueError("(InvalidArgument) tensordot() is not implemented for bool; cast to int32 first")
+    kind = torch_dtype(x.dtype)
+    if kind not in (torch.int32, torch.int64):
+        return torch.tensordot(x, y, ([mine for mine, _ in pairs], [theirs for _, theirs in pairs]))
+    wide = torch.tensordot(x.double(), y.double(), ([mine for mine, _ in pairs], [theirs for _, theirs in pairs]))
+    return torch.Tensor.to(wide, kind)
 
 
 @operation
@@ -266,9 +319,12 @@ def unfold(x: torch.Tensor, axis: int, size: int, step: int, name: str | None = 
     return torch.Tensor.unfold(x, axis, size, step)
 
 
-as_complex = row(
-    "as_complex", lambda x, name=None: torch.view_as_complex(x), "Pairs along the last axis as complex numbers."
-)
+def _as_complex(x: torch.Tensor) -> torch.Tensor:
+    need_float(x, "as_complex")
+    return torch.view_as_complex(x)
+
+
+as_complex = row("as_complex", lambda x, name=None: _as_complex(x), "Pairs along the last axis as complex numbers.")
 as_real = row("as_real", lambda x, name=None: torch.view_as_real(x), "Complex numbers as pairs along a new last axis.")
 
 

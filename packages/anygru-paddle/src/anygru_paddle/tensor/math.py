@@ -1,20 +1,17 @@
 """Arithmetic of two tensors; sums, products and extremes along axes are those of `reduction`."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from anygru.extend import not_covered
 
-from ..base.errors import divided_by_zero, no_kernel, paddles
+from ..base.errors import divided_by_zero, paddles
 from ..framework.dtype import single, torch_dtype
 from ..framework.kinds import Operand
 from .operation import (
     NUMBERS,
-    as_torch,
-    float_of_int,
     need_float,
     need_same_dtype,
     need_tensor,
@@ -23,13 +20,13 @@ from .operation import (
     promoted,
     row,
 )
+from .pairs import *  # noqa: F403
 from .reduction import *  # noqa: F403
 
 __all__ = [
-    "add", "add_n", "addmm", "atan2", "broadcast_shape", "clip", "diagonal", "diff", "divide", "floor_divide",
-    "floor_mod", "fmax", "fmin", "gcd", "heaviside", "hypot", "increment", "inner", "inverse", "kron", "lcm",
-    "ldexp", "lerp", "logaddexp", "logit", "maximum", "minimum", "mm", "mod", "multiplex", "multiply", "nan_to_num",
-    "nextafter", "outer", "pow", "remainder", "renorm", "scale", "stanh", "subtract", "take", "trace",
+    "add", "add_n", "addmm", "broadcast_shape", "clip", "diagonal", "diff", "divide", "increment", "inner", "inverse",
+    "kron", "ldexp", "lerp", "logit", "mm", "multiplex", "multiply", "nan_to_num", "outer", "pow", "renorm", "scale",
+    "stanh", "subtract", "take", "trace",
 ]  # fmt: skip
 
 
@@ -37,11 +34,6 @@ _COMPLEX = (torch.complex64, torch.complex128)
 _ALL = (torch.bool, torch.uint8, torch.int8, torch.int16, *NUMBERS, *_COMPLEX)
 _SUMMED = (torch.int16, *NUMBERS, *_COMPLEX)
 _MULTIPLIED = (torch.bool, torch.bfloat16, *NUMBERS, *_COMPLEX)
-
-
-_WITH_BF16 = (torch.bfloat16, *NUMBERS)
-_FLOATING = (torch.float16, *_WITH_BF16)
-_INTEGERS = (torch.int32, torch.int64)
 
 
 @operation
@@ -76,129 +68,11 @@ def divide(x: torch.Tensor, y: Any, name: str | None = None) -> torch.Tensor:
     need_same_dtype(x, y, "divide", _ALL)
     if x.is_floating_point() or x.is_complex():
         return torch.div(x, y)
-    if bool((as_torch(y) == 0).any()):
+    if bool(torch.any(torch.eq(y, 0))):
         raise divided_by_zero()
-    return torch.Tensor.to(torch.div(x, y, rounding_mode="trunc"), torch_dtype(x.dtype))
-
-
-def _pair(
-    name: str,
-    compute: Callable[..., Any],
-    what: str,
-    small: tuple[torch.dtype, ...] = (),
-    kernels: tuple[torch.dtype, ...] = NUMBERS,
-    by: str = "y",
-) -> Callable[..., Any]:
-    def function(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
-        need_same_dtype(x, y, function.__name__, (*small, *kernels), by)
-        no_small(x, function.__name__, small)
-        return compute(x, y)
-
-    return row(name, function, what + " Both tensors must have one dtype.")
-
-
-def _floor_division(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    if not x.is_floating_point() and bool(torch.any(torch.eq(y, 0))):
-        raise divided_by_zero()
-    with torch.no_grad():  # no gradient in Paddle either
-        return torch.floor_divide(x, y)
-
-
-@torch.no_grad()
-def _remainder(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    if not x.is_floating_point() and bool(torch.any(torch.eq(y, 0))):
-        raise divided_by_zero()
-    return torch.remainder(x, y)
-
-
-def _maximum(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    # Of equal values y gets the whole gradient, where torch.maximum shares it (recorded, 2.6.2).
-    return torch.where(torch.gt(x, y), x, y)
-
-
-def _minimum(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    return torch.where(torch.lt(x, y), x, y)
-
-
-def _atan2(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    kind = torch.float64 if not x.is_floating_point() else torch_dtype(x.dtype)  # of integers (recorded, 2.6.2)
-    return torch.atan2(torch.Tensor.to(x, kind), torch.Tensor.to(y, kind))
-
-
-@operation
-def hypot(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
-    """sqrt(x * x + y * y), of float32 and float64; y may hold int32 or int64."""
-    need_tensor(x, "x", "hypot")
-    need_tensor(y, "y", "hypot")
-    for each in (x, y):
-        if torch_dtype(each.dtype) not in (torch.float32, torch.float64) and not (each is y and y.dtype in _INTEGERS):
-            raise no_kernel(f"(NotFound) hypot() is not implemented for {each.dtype}; cast to float32 first")
-    y = y if y.is_floating_point() else torch.Tensor.to(y, torch_dtype(x.dtype))
-    return torch.hypot(*promoted(x, y, "hypot", NUMBERS))
-
-
-def _logaddexp(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    return torch.logaddexp(float_of_int(x), float_of_int(y))  # of integers in float32 (recorded, 2.6.2)
-
-
-def _heaviside(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    # x has a gradient of zeros, y one where x is 0 (recorded, 2.6.2); torch has none of either.
-    step = torch.Tensor.to(torch.gt(x, 0), torch_dtype(x.dtype))
-    out = torch.where(torch.eq(x, 0), y, torch.where(torch.isnan(x), x, step) if x.is_floating_point() else step)
-    return torch.add(out, torch.mul(x, 0)) if x.requires_grad else out
-
-
-def _euclid(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """The greatest common divisor by remainders, which Paddle 2.6.2 takes of floating-point numbers, too (recorded)."""
-    x, y = torch.abs(x.detach()), torch.abs(y.detach())
-    while bool(torch.any(torch.ne(y, 0))):
-        rest = torch.where(torch.ne(y, 0), torch.remainder(x, torch.where(torch.eq(y, 0), 1, y)), 0)
-        x, y = torch.where(torch.ne(y, 0), y, x), rest
-    return x
-
-
-floor_divide = _pair("floor_divide", _floor_division, "The quotient rounded down.", small=_ALL[1:4], kernels=_FLOATING)
-remainder = _pair("remainder", _remainder, "The remainder, with the sign of y.")
-mod = floor_mod = remainder
-maximum = _pair("maximum", _maximum, "The larger of the two.", kernels=_WITH_BF16)
-minimum = _pair("minimum", _minimum, "The smaller of the two.", kernels=_WITH_BF16)
-fmax = _pair("fmax", torch.fmax, "The larger of the two, leaving out nan.")
-fmin = _pair("fmin", torch.fmin, "The smaller of the two, leaving out nan.")
-atan2 = _pair("atan2", _atan2, "The angle of the point (y, x).", kernels=(torch.float16, *NUMBERS))
-logaddexp = _pair("logaddexp", _logaddexp, "log(exp(x) + exp(y)).", kernels=_WITH_BF16, by="xy")
-heaviside = _pair("heaviside", _heaviside, "The step function, y where x is 0.")
-nextafter = _pair(
-    "nextafter",
-    torch.no_grad()(torch.nextafter),
-    "The next floating-point number from x towards y.",
-    kernels=NUMBERS[2:],
-    by="x",
-)
-
-
-def _divisor(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
-    def function(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
-        need_same_dtype(x, y, function.__name__, (*NUMBERS, *_COMPLEX), by="xy")
-        no_small(x, function.__name__)
-        return compute(x, y)
-
-    return row(name, function, what)
-
-
-def _common_multiple(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    if not x.is_floating_point():
-        return torch.lcm(x, y)
-    divisor = _euclid(x, y)
-    product = torch.abs(torch.mul(x.detach(), y.detach()))
-    return torch.where(
-        torch.eq(divisor, 0), 0, torch.floor_divide(product, torch.where(torch.eq(divisor, 0), 1, divisor))
-    )
-
-
-gcd = _divisor(
-    "gcd", lambda x, y: _euclid(x, y) if x.is_floating_point() else torch.gcd(x, y), "Greatest common divisor."
-)
-lcm = _divisor("lcm", _common_multiple, "Least common multiple.")
+    if x.dtype == torch.bool:
+        return torch.clone(x)
+    return torch.div(x, y, rounding_mode="trunc")
 
 
 @operation
@@ -208,7 +82,7 @@ def pow(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
     if not isinstance(y, torch.Tensor) or y.dtype == x.dtype:
         no_small(x, "pow")
     if isinstance(y, torch.Tensor):
-        need_same_dtype(x, y, "pow", _WITH_BF16)
+        need_same_dtype(x, y, "pow", (torch.bfloat16, *NUMBERS))
         return torch.pow(x, y)
     if not isinstance(y, (int, float)):
         raise paddles(TypeError(f"y must be scalar or tensor type, but received: {type(y)} "))
@@ -267,8 +141,8 @@ kron = row("kron", lambda x, y, name=None: torch.kron(x, y), "The Kronecker prod
 @operation
 def lerp(x: torch.Tensor, y: torch.Tensor, weight: Any, name: str | None = None) -> torch.Tensor:
     """x + weight * (y - x), of float32 or float64."""
-    need_same_dtype(x, y, "lerp", NUMBERS[2:], by="x")
-    need_float(x, "lerp")
+    need_float(weight if isinstance(weight, torch.Tensor) else x, "lerp")
+    need_same_dtype(x, y, "lerp")
     return torch.lerp(x, y, weight)
 
 
@@ -352,6 +226,8 @@ def trace(x: torch.Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, name
 @operation
 def diagonal(x: torch.Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> torch.Tensor:
     """The diagonal over two axes."""
+    if x.ndim < 2:
+        raise paddles(IndexError(f"(OutOfRange) diagonal(): x must have two axes or more, got shape {list(x.shape)}"))
     return torch.diagonal(x, offset, axis1, axis2)
 
 
@@ -361,7 +237,9 @@ inverse = row("inverse", lambda x, name=None: torch.linalg.inv(x), "The inverse 
 @operation
 def renorm(x: torch.Tensor, p: float, axis: int, max_norm: float) -> torch.Tensor:
     """Slices along `axis` whose p-norm is above `max_norm` scaled down to it."""
-    return torch.renorm(x, p, axis, max_norm)
+    axes = [each for each in range(x.ndim) if each != axis % x.ndim]
+    size = torch.linalg.vector_norm(x, float(p), axes, keepdim=True)
+    return torch.mul(x, torch.where(torch.gt(size, max_norm), torch.div(max_norm, size), 1.0))
 
 
 @operation

@@ -19,6 +19,7 @@ from . import (
     matrices,
     moving,
     ops,
+    pairs,
     random,
     reduction,
     search,
@@ -38,7 +39,21 @@ _NO_METHODS = {
     "triangular_solve",
 }  # fmt: skip
 _CREATING = {"clone", "diag", "diag_embed", "diagflat", "tril", "triu", "multinomial"}
-_MODULES = (ops, math, reduction, manipulation, selection, linalg, matrices, logic, search, special, stat, attribute)
+_MODULES = (
+    ops,
+    math,
+    pairs,
+    reduction,
+    manipulation,
+    selection,
+    linalg,
+    matrices,
+    logic,
+    search,
+    special,
+    stat,
+    attribute,
+)
 
 
 def _dim(self: "Tensor") -> int:
@@ -66,6 +81,27 @@ def _contains(self: "Tensor", value: Any) -> bool:
     return bool((plain(self) == value).any())
 
 
+class _No(int):
+    """False, for Paddle's `tensor.is_sparse()` and for torch's `tensor.is_sparse`, which its optimizers ask for."""
+
+    def __call__(self) -> bool:
+        return False
+
+
+def _is_sparse(self: "Tensor") -> _No:
+    """False: every tensor is dense."""
+    return _No(0)
+
+
+def _absent(name: str) -> property:
+    """A property of torch's tensors that Paddle's have not."""
+
+    def getter(self: "Tensor") -> None:
+        raise AttributeError(f"'Tensor' object has no attribute '{name}'")
+
+    return property(getter)
+
+
 def _refused(name: str) -> property:
     """A property that refuses: torch's tensors have a method of this name with a meaning of its own."""
 
@@ -86,6 +122,7 @@ METHODS |= {
     "sigmoid": ops.sigmoid, "__abs__": ops.abs, "__contains__": _contains, "__getitem__": indexing.get,
     "__setitem__": indexing.set_, "to": moving.to, "astype": moving.astype, "cpu": moving.cpu, "cuda": moving.cuda,
     "pin_memory": moving.pin_memory, "dim": _dim, "ndimension": _dim, "T": property(_transposed), "contiguous": _contiguous,
-    "is_same_shape": _is_same_shape,
+    "is_same_shape": _is_same_shape, "mT": _absent("mT"),
+    "is_sparse": property(_is_sparse), "is_sparse_coo": property(_is_sparse), "is_sparse_csr": property(_is_sparse),
 }  # fmt: skip
 METHODS |= {name: _refused(name) for name in names("paddle").refused.get("paddle.Tensor", ())}

@@ -125,8 +125,8 @@ def _takes_one_tensor(function: Callable[..., Any]) -> bool:
 def operation(function: Callable[Arguments, Any]) -> Callable[Arguments, Any]:
     """Give a function Paddle's results and errors.
 
-    Where one tensor is wanted Paddle's operations take a tuple for its first item: `nn.Sequential(nn.LSTM(4, 8), nn.Linear(8, 1))`
-    runs on the outputs alone (recorded, 2.6.2).
+    Where one tensor is wanted Paddle's operations take a tuple for its first item (recorded, 2.6.2):
+    `nn.Sequential(nn.LSTM(4, 8), nn.Linear(8, 1))` runs on the outputs alone.
     """
     takes_one_tensor = _takes_one_tensor(function)
 
@@ -222,10 +222,12 @@ def need_same_dtype(
                 f"(NotFound) {operation_name}() is not implemented for {each.dtype}, and x and y must have one dtype, got "
                 f"{x.dtype} and {y.dtype}; cast one of them with astype"
             )
-    raise ValueError(
-        f"(InvalidArgument) {operation_name}(): x and y must have one dtype, got {x.dtype} and {y.dtype}; "
-        "cast one of them with astype"
+    message = (
+        f"{operation_name}(): x and y must have one dtype, got {x.dtype} and {y.dtype}; cast one of them with astype"
     )
+    if list(x.shape) != list(y.shape) and 0 in (torch.Tensor.numel(x), torch.Tensor.numel(y)):
+        raise no_kernel(f"(PreconditionNotMet) {message}")
+    raise ValueError(f"(InvalidArgument) {message}")
 
 
 def promoted(

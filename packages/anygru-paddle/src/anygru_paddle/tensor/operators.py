@@ -4,8 +4,9 @@ A Python number added to a floating-point tensor or subtracted, and that of `%`,
 precision first, even for float64 tensors.
 
 Two tensors: add, subtract and multiply take the wider of two floating-point dtypes, all take the complex one; otherwise the
-right tensor is cast to the dtype of the left one. A Python float with an integer tensor gives float32. True division of integers gives float32. `+=` and the like
-make a new tensor. A string is the number that it begins with, or 0 (recorded, 2.6.2): `tensor == "sum"` is not an error.
+right tensor is cast to the dtype of the left one. A Python float with an integer tensor gives float32. True division of
+integers gives float32. `+=` and the like make a new tensor. A string is the number that it begins with, or 0 (recorded, 2.6.2):
+`tensor == "sum"` is not an error.
 """
 
 import re
@@ -214,6 +215,10 @@ def _invert(self: "Tensor") -> "Tensor":
     return wrap(torch.bitwise_not(self))
 
 
+def _no_sign(self: "Tensor") -> Any:
+    raise TypeError("bad operand type for unary +: 'Tensor'")
+
+
 def _unsupported(symbol: str) -> "Callable[[Tensor, Any], Any]":
     def method(self: "Tensor", other: Any) -> Any:
         raise TypeError(f"unsupported operand type(s) for {symbol}: {type(other).__name__!r} and 'Tensor'")
@@ -264,6 +269,7 @@ OPERATORS: dict[str, Any] = {
     "__rxor__": _unsupported("^"),
     "__neg__": _negative,
     "__invert__": _invert,
+    "__pos__": _no_sign,
     "__lshift__": _unsupported("<<"),
     "__rshift__": _unsupported(">>"),
 }

@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from .operation import float_of_int, need_float, need_tensor, operation, row
+from ..base.errors import paddles
+from .operation import NUMBERS, float_of_int, need_float, need_tensor, operation, row
 
 __all__ = [
     "abs", "acos", "acosh", "angle", "asin", "asinh", "atan", "atanh", "ceil", "conj", "cos", "cosh", "deg2rad",
@@ -28,12 +29,26 @@ def _floats(name: str, compute: Unary, what: str) -> Unary:
     return row(name, function, what + " Floating-point tensors only.")
 
 
-def _widening(name: str, compute: Unary, what: str) -> Unary:
+def _widening(name: str, compute: Unary, what: str, bools: bool = False) -> Unary:
     def function(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
         need_tensor(x, "x", function.__name__)
-        return compute(float_of_int(x))
+        return (
+            _of_bool(torch.Tensor.clone, lambda x: compute(float_of_int(x)))(x) if bools else compute(float_of_int(x))
+        )
 
     return row(name, function, what + " Integers are computed in float32.")
+
+
+def _of_bool(bools: Unary, others: Unary) -> Unary:
+    """One function of bools, another of numbers: Paddle 2.6.2 multiplies bools, and only 0 gives False (recorded)."""
+    return lambda x: bools(x) if x.dtype == torch.bool else others(x)
+
+
+def _fraction(x: torch.Tensor) -> torch.Tensor:
+    if x.dtype not in NUMBERS:
+        names = [f"paddle.{str(each).removeprefix('torch.')}" for each in NUMBERS]
+        raise paddles(TypeError(f"The data type of input must be one of {names}, but got {x.dtype}"))
+    return torch.frac(x) if x.is_floating_point() else torch.zeros_like(x)
 
 
 def _any(name: str, compute: Unary, what: str) -> Unary:
@@ -60,7 +75,8 @@ sigmoid = _floats("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).")
 sqrt = _floats("sqrt", torch.sqrt, "Square root.")
 rsqrt = _floats("rsqrt", torch.rsqrt, "1 / square root.")
 erf = _floats("erf", torch.erf, "Error function.")
-erfinv = _floats("erfinv", torch.erfinv, "Inverse of the error function.")
+# Beyond 1 infinity, where torch gives nan (recorded, 2.6.2).
+erfinv = _floats("erfinv", lambda x: torch.erfinv(torch.clamp(x, -1, 1)), "Inverse of the error function.")
 floor = _floats("floor", torch.floor, "The next integer below.")
 ceil = _floats("ceil", torch.ceil, "The next integer above.")
 reciprocal = _floats("reciprocal", torch.reciprocal, "1 / x.")
@@ -74,19 +90,21 @@ log = _widening("log", torch.log, "Natural logarithm.")
 log2 = _widening("log2", torch.log2, "Logarithm to base 2.")
 log10 = _widening("log10", torch.log10, "Logarithm to base 10.")
 log1p = _widening("log1p", torch.log1p, "Natural logarithm of 1 + x.")
-deg2rad = _widening("deg2rad", torch.deg2rad, "Degrees to radians.")
-rad2deg = _widening("rad2deg", torch.rad2deg, "Radians to degrees.")
+deg2rad = _widening("deg2rad", torch.deg2rad, "Degrees to radians.", bools=True)
+rad2deg = _widening("rad2deg", torch.rad2deg, "Radians to degrees.", bools=True)
 abs = _any("abs", torch.abs, "Absolute value.")
 square = _any("square", torch.square, "x * x.")
-neg = _any("neg", torch.neg, "-x.")
+neg = _any("neg", _of_bool(torch.clone, torch.neg), "-x.")
 sign = _any("sign", torch.sign, "-1, 0 or 1 by the sign of x.")
-sgn = _any("sgn", torch.sgn, "The sign of x; for complex numbers x / |x|.")
+sgn = _any(
+    "sgn", lambda x: torch.sgn(x) if x.is_complex() else torch.sign(x), "The sign of x; for complex numbers x / |x|."
+)
 trunc = _any("trunc", torch.trunc, "The integer part.")
-frac = _any("frac", torch.frac, "The part after the point.")
+frac = _any("frac", lambda x: _fraction(x), "The part after the point.")
 isnan = _any("isnan", torch.isnan, "Where x is not a number.")
 isinf = _any("isinf", torch.isinf, "Where x is infinite.")
 isfinite = _any("isfinite", torch.isfinite, "Where x is finite.")
-conj = _any("conj", torch.conj_physical, "Complex conjugate.")
+conj = _any("conj", lambda x: torch.conj_physical(x) if x.is_complex() else torch.clone(x), "Complex conjugate.")
 angle = _any("angle", torch.angle, "Angle of the complex number.")
 
 

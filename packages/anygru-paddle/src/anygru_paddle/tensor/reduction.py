@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
+from ..base.errors import paddles
 from ..framework.dtype import torch_dtype
 from ..framework.kinds import Axis, DTypeLike
-from .operation import as_axis, need_float, need_tensor, no_small, operation, row
+from .operation import as_axis, need_float, need_tensor, no_small, operation, plain, row
 
 __all__ = [
     "all", "amax", "amin", "any", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum", "logcumsumexp",
@@ -21,6 +23,23 @@ def _axes(axis: Axis) -> Any:
     return None if axis == () else axis
 
 
+def _as_eigen(x: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
+    """The sum of up to 8192 float32 numbers in the order of Paddle 2.6.2's CPU kernel, equal to the last bit (recorded).
+
+    Two rows of eight are summed side by side, then across, and the last few numbers one by one.
+    """
+    values = plain(x.detach()).contiguous().numpy().ravel()
+    pairs, packets = len(values) // 16 * 16, len(values) // 8 * 8
+    first, second = np.add.reduce(values[:pairs].reshape(-1, 2, 8), axis=0)
+    row = first + values[pairs:packets] + second if packets > pairs else first + second
+    row = row[:4] + row[4:]
+    across, rest = (row[0] + row[2]) + (row[1] + row[3]), np.float32(0)
+    for value in values[packets:]:
+        rest += value
+    total.detach().fill_(float(across + rest))
+    return total
+
+
 @operation
 def sum(
     x: torch.Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None
@@ -31,7 +50,11 @@ def sum(
         torch_dtype(dtype) if dtype is not None else (torch.int64 if x.dtype in (torch.bool, torch.int32) else None)
     )
     axis = _axes(axis)
+    if wanted is not None and not wanted.is_floating_point and x.requires_grad:
+        x = x.detach()
     out = torch.sum(x, dim=axis, keepdim=keepdim, dtype=wanted) if axis is not None else torch.sum(x, dtype=wanted)
+    if axis is None and wanted is None and x.is_cpu and x.dtype == torch.float32 and 2 < torch.Tensor.numel(x) <= 8192:
+        out = _as_eigen(x, out)
     if axis is None and keepdim:
         out = torch.reshape(out, [1] * x.ndim)
     return out if wanted is not None else torch.Tensor.to(out, torch_dtype(x.dtype))
@@ -47,7 +70,13 @@ def nansum(
 
 @operation
 def nanmean(x: torch.Tensor, axis: Axis = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
-    """The mean along axes, leaving out nan."""
+    """The mean along axes, leaving out nan; of integers the integer part of it."""
+    no_small(x, "nanmean")
+    if not x.is_floating_point():
+        axes = tuple(range(x.ndim)) if _axes(axis) is None else _axes(axis)
+        total = torch.sum(x, dim=axes, keepdim=keepdim)
+        count = torch.sum(torch.ones_like(x), dim=axes, keepdim=keepdim)
+        return torch.Tensor.to(torch.div(total, count, rounding_mode="trunc"), torch_dtype(x.dtype))
     return torch.nanmean(x, dim=_axes(axis), keepdim=keepdim)
 
 
@@ -57,11 +86,13 @@ def prod(
 ) -> torch.Tensor:
     """The product along axes (all of them by default)."""
     need_tensor(x, "x", "prod")
-    no_small(x, "prod")
+    if dtype is None:
+        no_small(x, "prod")
     out = x if dtype is None else torch.Tensor.to(x, torch_dtype(dtype))
     kind = torch_dtype(out.dtype)
     axis = _axes(axis)
-    axes = range(x.ndim) if axis is None else sorted(a % x.ndim for a in ([axis] if isinstance(axis, int) else axis))
+    rank = x.ndim or 1  # axis 0 of a number is allowed
+    axes = range(x.ndim) if axis is None else sorted(a % rank for a in ([axis] if isinstance(axis, int) else axis))
     for each in reversed(list(axes)):
         out = torch.prod(out, dim=each, keepdim=keepdim, dtype=kind)
     return torch.clone(out) if out is x else out
@@ -127,9 +158,8 @@ any = _truth("any", torch.any, "Whether any element along axes is true.")
 @operation
 def count_nonzero(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
     """How many elements along axes are not zero."""
-    out = torch.ne(x, 0)
     axis = _axes(axis)
-    return torch.sum(out) if axis is None else torch.sum(out, dim=axis, keepdim=keepdim)
+    return torch.sum(torch.ne(x, 0), dim=tuple(range(x.ndim)) if axis is None else axis, keepdim=keepdim)
 
 
 @operation
@@ -140,22 +170,28 @@ def logsumexp(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: st
     return torch.logsumexp(x, dim=tuple(range(x.ndim)) if axis is None else axis, keepdim=keepdim)
 
 
-def _running(x: torch.Tensor, axis: int | None) -> tuple[torch.Tensor, int]:
-    need_tensor(x, "x", "cumsum")
+def _running(x: torch.Tensor, axis: int | None, name: str) -> tuple[torch.Tensor, int]:
+    need_tensor(x, "x", name)
+    rank = x.ndim or 1
+    if axis is not None and not -rank <= int(axis) < rank:
+        raise paddles(IndexError(f"(OutOfRange) {name}(): axis must be in [{-rank}, {rank}), got {axis}"))
     return (torch.flatten(x), 0) if axis is None else (x, int(axis))
 
 
 @operation
 def cumsum(x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
     """The running sum along an axis; of the flattened tensor without one."""
-    x, axis = _running(x, axis)
-    return torch.cumsum(x, axis, dtype=torch_dtype(x.dtype if dtype is None else dtype))
+    x, axis = _running(x, axis, "cumsum")
+    wanted = torch_dtype(x.dtype if dtype is None else dtype)
+    return torch.cumsum(x if wanted.is_floating_point else x.detach(), axis, dtype=wanted)
 
 
 @operation
 def cumprod(x: torch.Tensor, dim: int | None = None, dtype: DTypeLike = None, name: str | None = None) -> torch.Tensor:
-    """The running product along an axis."""
-    x, dim = _running(x, dim)
+    """The running product along an axis; unlike `cumsum` it needs one."""
+    if dim is None:
+        raise ValueError("(InvalidArgument) cumprod(): argument (position 2) must be int, but got NoneType")
+    x, dim = _running(x, dim, "cumprod")
     return torch.cumprod(x, dim, dtype=torch_dtype(x.dtype if dtype is None else dtype))
 
 
@@ -164,14 +200,15 @@ def logcumsumexp(
     x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = None, name: str | None = None
 ) -> torch.Tensor:
     """The running log-sum-exp along an axis."""
-    x, axis = _running(x, axis)
+    need_float(x, "logcumsumexp")
+    x, axis = _running(x, axis, "logcumsumexp")
     return torch.logcumsumexp(x if dtype is None else torch.Tensor.to(x, torch_dtype(dtype)), axis)
 
 
 @operation
 def cummax(x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = "int64", name: str | None = None) -> Any:
     """The running maximum and its positions."""
-    x, axis = _running(x, axis)
+    x, axis = _running(x, axis, "cummax")
     values, positions = torch.cummax(x, axis)
     return values, positions.to(torch_dtype(dtype))
 
@@ -179,6 +216,6 @@ def cummax(x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = "int64",
 @operation
 def cummin(x: torch.Tensor, axis: int | None = None, dtype: DTypeLike = "int64", name: str | None = None) -> Any:
     """The running minimum and its positions."""
-    x, axis = _running(x, axis)
+    x, axis = _running(x, axis, "cummin")
     values, positions = torch.cummin(x, axis)
     return values, positions.to(torch_dtype(dtype))

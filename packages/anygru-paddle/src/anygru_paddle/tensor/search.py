@@ -32,8 +32,8 @@ def _position(name: str, compute: Callable[..., Any], what: str) -> Callable[...
         if isinstance(axis, float):
             raise paddles(TypeError(f"{function.__name__}: axis must be an int, but received {axis!r}"))
         out = compute(x, as_axis(axis), keepdim) if axis is not None else compute(x)
-        if axis is None and keepdim:
-            out = torch.reshape(out, [1] * x.ndim)
+        if keepdim and (axis is None or not x.ndim):  # of a number [1] with an axis (recorded, 2.6.2)
+            out = torch.reshape(out, [1] * (x.ndim if axis is None else 1))
         return torch.Tensor.to(out, torch_dtype(dtype))
 
     return row(name, function, what)

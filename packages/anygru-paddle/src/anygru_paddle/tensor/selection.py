@@ -31,7 +31,7 @@ def gather(x: torch.Tensor, index: torch.Tensor, axis: Any = None, name: str | N
 
 
 def _in_range(index: torch.Tensor, length: int, operation_name: str) -> None:
-    if torch.Tensor.numel(index) and not (-length <= int(index.min()) and int(index.max()) < length):
+    if torch.Tensor.numel(index) and not (int(index.min()) >= 0 and int(index.max()) < length):
         found = f"got values from {int(index.min())} to {int(index.max())}"
         raise paddles(IndexError(f"(OutOfRange) {operation_name}(): index must be in [0, {length}), {found}"))
 
@@ -48,8 +48,7 @@ def scatter(
 ) -> torch.Tensor:
     """`x` with rows `index` replaced by those of `updates`, or (overwrite=False) by the sum of those sent there."""
     rows = torch.flatten(torch.Tensor.to(index, torch.int64))
-    if torch.Tensor.numel(rows) and not (int(rows.min()) >= 0 and int(rows.max()) < int(x.shape[0])):
-        raise ValueError(f"(InvalidArgument) scatter(): index must be in [0, {x.shape[0]})")
+    _in_range(rows, int(x.shape[0]), "scatter")
     if overwrite:
         return torch.index_put(x, (rows,), updates)
     return torch.index_add(torch.index_fill(x, 0, rows, 0), 0, rows, updates)
@@ -61,6 +60,10 @@ def scatter_nd_add(
 ) -> torch.Tensor:
     """`x` plus `updates` at the positions that the last axis of `index` names."""
     places = tuple(torch.unbind(torch.Tensor.to(index, torch.int64), -1))
+    if torch.Tensor.numel(x) == 0 and torch.Tensor.numel(index):
+        raise paddles(
+            IndexError(f"(OutOfRange) scatter_nd_add(): x of shape {list(x.shape)} has no position to add to")
+        )
     return torch.index_put(x, places, updates, accumulate=True)
 
 
@@ -168,7 +171,7 @@ def unique(
     name: str | None = None,
 ) -> Any:
     """The different elements in order, with their first positions, where each element went, and how many there are."""
-    kind = torch_dtype(dtype)
+    kind, x = torch_dtype(dtype), x.detach()  # no gradient in Paddle either
     values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True, dim=axis)
     out = [values]
     if return_index:
@@ -192,7 +195,7 @@ def unique_consecutive(
     name: str | None = None,
 ) -> Any:
     """The elements without repetitions of the one before."""
-    out = torch.unique_consecutive(x, return_inverse, return_counts, axis)
+    out = torch.unique_consecutive(x.detach(), return_inverse, return_counts, axis)
     if isinstance(out, torch.Tensor):
         return out
     return (out[0], *(each.to(torch_dtype(dtype)) for each in out[1:]))

@@ -4,8 +4,9 @@ from typing import Any
 
 import torch
 
-from ..base.errors import no_kernel, paddles
+from ..base.errors import paddles
 from .operation import need_float, need_tensor, operation, plain, row
+from .stat import of_axes
 
 __all__ = [
     "combinations", "cumulative_trapezoid", "diagonal_scatter", "frexp", "i0e", "i1e", "multigammaln", "nanquantile", "polar",
@@ -53,7 +54,8 @@ def frexp(x: torch.Tensor, name: str | None = None) -> tuple[torch.Tensor, torch
     if not x.is_floating_point():
         raise paddles(TypeError(f"The data type of input must be one of ['float32', 'float64'], but got {x.dtype}"))
     mantissa, exponent = torch.frexp(x)
-    return mantissa, torch.Tensor.to(exponent, torch.Tensor.dtype.__get__(x))  # type: ignore[attr-defined]
+    # A gradient of zeros is one in Paddle 2.6.2 (recorded), where torch has none.
+    return mantissa, torch.add(torch.mul(torch.sign(x), 0), exponent)
 
 
 @operation
@@ -114,10 +116,7 @@ def combinations(x: torch.Tensor, r: int = 2, with_replacement: bool = False, na
 @operation
 def nanquantile(x: torch.Tensor, q: Any, axis: Any = None, keepdim: bool = False) -> torch.Tensor:
     """As `quantile`, of the elements that are numbers, in double precision."""
-    if isinstance(axis, (list, tuple)):
-        raise no_kernel("(Unimplemented) nanquantile(): one axis, or none")
-    places = torch.as_tensor(q, dtype=torch.float64)
-    return torch.nanquantile(torch.Tensor.to(plain(x), torch.float64), places, axis, keepdim)
+    return of_axes(torch.nanquantile, torch.Tensor.to(plain(x), torch.float64), q, axis, keepdim)
 
 
 select_scatter = row(

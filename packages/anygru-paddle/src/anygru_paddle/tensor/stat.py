@@ -7,7 +7,7 @@ import torch
 
 from ..framework.dtype import torch_dtype
 from ..framework.kinds import Axis, Operand
-from .operation import as_axis, need_same_dtype, need_tensor, operation, row, wrap
+from .operation import as_axis, need_tensor, no_small, operation, row, wrap
 
 __all__ = ["mean", "median", "nanmedian", "numel", "quantile", "std", "var"]
 
@@ -27,13 +27,17 @@ def mean(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | N
 
 def _spread(x: torch.Tensor, axis: Any, unbiased: bool, keepdim: bool) -> torch.Tensor:
     need_tensor(x, "x", "var")
-    if not x.is_floating_point():
-        need_same_dtype(x, torch.zeros([]), "var")
+    no_small(x, "var")
     axis = as_axis(axis)
     axes = tuple(range(x.ndim)) if axis is None or axis == () else axis
-    lengths = [x.shape[each] for each in (axes if isinstance(axes, tuple) else (axes,))]
+    lengths = [x.shape[each] for each in (axes if isinstance(axes, tuple) else (axes,))] if x.ndim else []
     correction = int(unbiased and math.prod(lengths) != 1)  # one value varies by 0, not by 0 / 0
-    return torch.var(x, dim=axes, correction=correction, keepdim=keepdim)
+    if x.is_floating_point():
+        return torch.var(x, dim=axes, correction=correction, keepdim=keepdim)
+    # Of integers, with the integer part of the mean (recorded, 2.6.2).
+    middle = mean(x, axis, True) if x.ndim else x
+    total = torch.sum(torch.square(torch.sub(x, middle)), dim=axes, keepdim=keepdim)
+    return torch.Tensor.to(torch.div(total, math.prod(lengths) - correction), torch.float32)
 
 
 var = row(
@@ -69,15 +73,30 @@ def median(x: torch.Tensor, axis: int | None = None, keepdim: bool = False, name
     return torch.quantile(values, 0.5, dim=axis, keepdim=keepdim)
 
 
+def of_axes(compute: Any, values: torch.Tensor, q: Any, axis: Any, keepdim: bool) -> torch.Tensor:
+    """A quantile along several axes, which torch's functions `compute` have not: those axes are made one."""
+    axis, places = as_axis(axis), torch.as_tensor(q, dtype=torch_dtype(values.dtype))
+    if not isinstance(axis, tuple):
+        return compute(values, places, dim=axis, keepdim=keepdim)
+    axes = sorted(each % values.ndim for each in axis)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"Axis has duplicated elements, got {list(axis)}")
+    lengths = [1 if each in axes else length for each, length in enumerate(list(values.shape))]
+    others = [each for each in range(values.ndim) if each not in axes]
+    merged = torch.flatten(torch.permute(values, [*others, *axes]), len(others)) if axes else values
+    out = compute(merged, places, dim=-1, keepdim=False)
+    return torch.reshape(out, [*places.shape, *lengths]) if keepdim else out
+
+
 @operation
-def nanmedian(x: torch.Tensor, axis: int | None = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
-    """The median, leaving out nan."""
-    values = torch.flatten(x) if axis is None else x
-    return torch.nanquantile(values, 0.5, dim=0 if axis is None else axis, keepdim=keepdim)
+def nanmedian(x: torch.Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> torch.Tensor:
+    """The median along axes (all by default), leaving out nan; of integers the integer part of it."""
+    no_small(x, "nanmedian")
+    values = x if x.is_floating_point() else torch.Tensor.to(x, torch.float64)
+    return torch.Tensor.to(of_axes(torch.nanquantile, values, 0.5, axis, keepdim), torch_dtype(x.dtype))
 
 
 @operation
 def quantile(x: torch.Tensor, q: Operand, axis: Axis = None, keepdim: bool = False) -> torch.Tensor:
-    """The q-quantiles along an axis, in float64."""
-    values = torch.Tensor.to(x, torch.float64)
-    return torch.quantile(values, torch.tensor(q, dtype=torch.float64), dim=as_axis(axis), keepdim=keepdim)
+    """The q-quantiles along axes (all by default), in float64."""
+    return of_axes(torch.quantile, torch.Tensor.to(x, torch.float64), q, axis, keepdim)

@@ -219,7 +219,10 @@ class Tensor(Differentiable):
         torch.Tensor.copy_(_torch_data(self), new)  # no change that counts in Paddle (recorded, 2.6.2)
 
     def copy_(self, other: torch.Tensor, blocking: bool = True) -> None:  # type: ignore[override]
-        """Overwrite the values in place with those of `other`."""
+        """Overwrite the values in place with those of `other`, and take over its shape (recorded, 2.6.2)."""
+        if _torch_shape(other) != _torch_shape(self):
+            self.data = torch.Tensor.clone(plain(other.detach())).to(_torch_dtype(self))
+            return
         with torch.no_grad():
             torch.Tensor.copy_(_torch_data(self), other)
 
@@ -248,6 +251,9 @@ class Tensor(Differentiable):
     def __int__(self) -> int:
         return int(self._only("int"))
 
+    def __complex__(self) -> complex:
+        return complex(self._only("float"))
+
     def __long__(self) -> int:
         return int(self)
 
@@ -262,7 +268,8 @@ class Tensor(Differentiable):
             raise AssertionError(
                 "When Variable is used as the condition of if/while , Variable can only contain one element."
             )
-        return bool(plain(self.detach()).item())
+        value = plain(self.detach()).item()
+        return bool(value) if isinstance(value, complex) else value > 0  # -1 is False to Paddle 2.6.2 (recorded)
 
     __nonzero__ = __bool__
 

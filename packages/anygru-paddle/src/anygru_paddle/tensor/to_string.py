@@ -71,9 +71,14 @@ def _item(value: Operand) -> str:
         if math.isinf(value) or value == math.ceil(value):
             return f"{value:.0f}."
         return f"{value:.{OPTIONS.precision}f}"
-    if isinstance(value, complex):
-        return f"({value.real:g}{value.imag:+g}j)"
     return str(value)
+
+
+def _is_negative(value: Any) -> bool:
+    """As NumPy orders complex numbers: by their real parts, then by the others."""
+    if isinstance(value, complex):
+        return value.real < 0 or (value.real == 0 and value.imag < 0)
+    return not isinstance(value, bool) and value < 0
 
 
 class _Columns:
@@ -81,11 +86,11 @@ class _Columns:
 
     def __init__(self, shown: list[Any]) -> None:
         self.width = max((len(_item(value)) for value in shown), default=0)
-        self.signed = any(not isinstance(value, (bool, complex)) and value < 0 for value in shown)
+        self.signed = any(_is_negative(value) for value in shown)
 
     def text(self, value: Any) -> str:
         text = _item(value)
-        if self.signed and len(text) < self.width and not isinstance(value, complex) and not value < 0:
+        if self.signed and len(text) < self.width and not _is_negative(value):
             text = " " + text
         return text.ljust(self.width)
 
@@ -119,9 +124,8 @@ def values_to_string(tensor: torch.Tensor, indent: int) -> str:
     """The numbers alone, continued lines indented by `indent`."""
     value = plain(tensor.detach()).cpu()
     array = (value.float() if value.dtype == torch.bfloat16 else value).numpy()
-    cut = array.size > OPTIONS.threshold
-    shown = _edges(array) if cut else array
-    return _rows(array, cut, indent, _Columns(shown.ravel().tolist()))
+    # Paddle 2.6.2 takes the width from the edges even where it prints all elements (recorded).
+    return _rows(array, array.size > OPTIONS.threshold, indent, _Columns(_edges(array).ravel().tolist()))
 
 
 def tensor_to_string(tensor: "Tensor") -> str:

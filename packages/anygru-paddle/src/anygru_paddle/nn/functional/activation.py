@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from ...base.errors import paddles
 from ...framework.dtype import single, torch_dtype
 from ...tensor.inplace import in_place
 from ...tensor.operation import need_float, operation, plain, row
@@ -16,7 +17,7 @@ from . import softmaxes
 __all__ = [
     "celu", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
     "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_sigmoid", "log_softmax", "maxout", "mish",
-    "prelu", "relu", "relu6", "relu_", "selu", "sigmoid", "silu", "softmax", "softmax_", "softplus",
+    "prelu", "relu", "relu6", "relu_", "rrelu", "selu", "sigmoid", "silu", "softmax", "softmax_", "softplus",
     "softshrink", "softsign", "swish", "tanh", "tanh_", "tanhshrink", "thresholded_relu", "thresholded_relu_",
 ]  # fmt: skip
 
@@ -71,7 +72,7 @@ def prelu(x: torch.Tensor, weight: torch.Tensor, data_format: str = "NCHW", name
     """x, or weight * x below 0; the weight is one number or one a channel."""
     if weight.ndim != 1:
         raise AssertionError(f"The dim count of weight shape should be 1 in prelu(), got {weight.ndim}")
-    factor = weight
+    factor = weight if x.ndim else torch.reshape(weight, [])
     if list(weight.shape) != [1]:
         shape = [1] * x.ndim
         shape[-1 if data_format in ("NLC", "NHWC", "NDHWC") else 1] = -1
@@ -125,7 +126,7 @@ def softshrink(x: torch.Tensor, threshold: float = 0.5, name: str | None = None)
     """x moved towards 0 by `threshold`, 0 where it is nearer."""
     if threshold < 0:
         raise ValueError(f"The threshold must be no less than zero. Received: {threshold}.")
-    return _nn.softshrink(x, single(threshold))
+    return torch.add(_nn.softshrink(x, single(threshold)), 0.0)  # not -0, as torch has it
 
 
 @operation
@@ -138,6 +139,30 @@ def hardshrink(x: torch.Tensor, threshold: float = 0.5, name: str | None = None)
 def thresholded_relu(x: torch.Tensor, threshold: float = 1.0, name: str | None = None) -> torch.Tensor:
     """x, 0 where it is at most `threshold`."""
     return torch.where(torch.gt(x, single(threshold)), x, torch.zeros_like(x))
+
+
+@operation
+def rrelu(
+    x: torch.Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = True, name: str | None = None
+) -> torch.Tensor:
+    """x, below 0 times a slope drawn evenly from `lower` to `upper`; times their mean unless `training`.
+
+    Raises:
+        TypeError: if a bound is no float.
+        ValueError: if the bounds are not in order between 0 and 1.
+    """
+    if not isinstance(lower, float) or not isinstance(upper, float):
+        raise paddles(
+            TypeError(f"The lower and upper values must be float type. Received: lower {lower}, upper {upper}.")
+        )
+    if not 0 <= lower <= upper <= 1:
+        raise ValueError(f"0 <= lower <= upper <= 1 must hold. Received: lower {lower}, upper {upper}.")
+    need_float(x, "rrelu")
+    slope, below = torch.full_like(x.detach(), single((single(lower) + single(upper)) / 2)), torch.lt(x, 0)
+    if training:  # one draw for each number below 0
+        drawn = uniform_values([int(below.sum())], lower, upper, torch_dtype(x.dtype))
+        slope = torch.masked_scatter(slope, below, plain(drawn))
+    return torch.where(below, torch.mul(x, slope), x)
 
 
 @operation
@@ -158,6 +183,11 @@ def maxout(x: torch.Tensor, groups: int, axis: int = 1, name: str | None = None)
         raise ValueError(
             f"(InvalidArgument) Attr(groups) of Op(maxout) should be larger than 1. But received {groups}."
         )
+    need_float(x, "maxout")
+    if axis not in (-1, 1, 3):
+        raise ValueError(f"(InvalidArgument) maxout(): axis must be 1, -1 or 3, got {axis}")
+    if x.ndim < 2:
+        raise ValueError(f"(InvalidArgument) maxout(): x must have the axes [N, C, H, W], got shape {list(x.shape)}")
     axis = axis % x.ndim
     return torch.amax(torch.unflatten(x, axis, [-1, groups]), dim=axis + 1)
 

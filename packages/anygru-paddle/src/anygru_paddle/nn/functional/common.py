@@ -9,7 +9,7 @@ import torch
 from ...base.errors import paddles
 from ...framework.dtype import single
 from ...framework.random import default_generator, use_exact
-from ...tensor.operation import as_sizes, need_same_dtype, need_tensor, operation, plain
+from ...tensor.operation import as_sizes, need_float, need_same_dtype, need_tensor, operation, plain
 
 __all__ = [
     "alpha_dropout", "bilinear", "cosine_similarity", "dropout", "dropout2d", "dropout3d", "label_smooth",
@@ -71,10 +71,10 @@ def dropout(
         raise ValueError("mode argument should be 'downscale_in_infer' or 'upscale_in_train'")
     need_tensor(x, "x", "dropout")
     upscale = mode == "upscale_in_train"
-    if not training:
-        return torch.clone(x) if upscale or p == 0 else torch.mul(x, single(1 - p))
     if p == 0:
-        return torch.clone(x)
+        return x
+    if not training:
+        return (x if axis is not None else torch.clone(x)) if upscale else torch.mul(x, single(1 - p))
     if p == 1:
         return torch.mul(x, 0.0)
     shape = list(x.shape)
@@ -85,7 +85,10 @@ def dropout(
         shape = [length if index in [each % x.ndim for each in axes] else 1 for index, length in enumerate(shape)]
     out = torch.where(draw_kept(shape, p, x), x, torch.zeros([], device=x.device, dtype=torch.Tensor.dtype.__get__(x)))  # type: ignore[attr-defined]
     # Without axes Paddle has a kernel, with them it multiplies by a number.
-    return torch.mul(out, 1 / (1 - p if axis is not None else single(1 - single(p)))) if upscale else out
+    scale = 1 / (1 - p if axis is not None else single(1 - single(p)))
+    if not x.is_floating_point():
+        scale = int(scale)  # a number of the dtype of x (recorded, 2.6.2)
+    return torch.mul(out, scale) if upscale else out
 
 
 def dropout2d(
@@ -121,13 +124,18 @@ def alpha_dropout(x: torch.Tensor, p: float = 0.5, training: bool = True, name: 
         raise paddles(TypeError("p argument should be a float or int"))
     if not 0 <= p <= 1:
         raise ValueError("p argument should between 0 and 1")
-    if not training or p == 0:
+    if not training:
+        return x
+    if p == 0:
         return torch.clone(x)
     if p == 1:
-        return torch.mul(x, 0.0)
+        return torch.mul(x, 0)
     scale = ((1 - p) * (1 + p * _DROPPED_BY_ALPHA**2)) ** -0.5
     out = torch.where(draw_kept(list(x.shape), p, x), x, torch.full_like(x, _DROPPED_BY_ALPHA))
-    return torch.add(torch.mul(out, scale), -scale * _DROPPED_BY_ALPHA * p)
+    shift = -scale * _DROPPED_BY_ALPHA * p
+    if not x.is_floating_point():
+        scale, shift = int(scale), int(shift)  # numbers of the dtype of x (recorded, 2.6.2)
+    return torch.add(torch.mul(out, scale), shift)
 
 
 @operation
@@ -154,11 +162,11 @@ def pad(
         raise AssertionError(f"mode should be one of constant, reflect, replicate, circular, but got {mode}.")
     widths = as_sizes(pad)
     value = float(value.item() if isinstance(value, (torch.Tensor, np.ndarray)) else value)
-    if x.ndim not in (3, 4, 5) and len(widths) != 2 * x.ndim:
-        raise AssertionError(f"input tesor dimension must be in [3, 4, 5] but got {x.ndim}")
     if mode == "constant" and len(widths) == 2 * x.ndim:
         pairs = [widths[place : place + 2] for place in range(0, len(widths), 2)][::-1]
         return torch.constant_pad_nd(x, [width for pair in pairs for width in pair], value)
+    if x.ndim not in (3, 4, 5):
+        raise AssertionError(f"input tesor dimension must be in [3, 4, 5] but got {x.ndim}")
     formats = {3: ["NCL", "NLC"], 4: ["NCHW", "NHWC"], 5: ["NCDHW", "NDHWC"]}[x.ndim]
     if data_format not in formats:
         raise AssertionError(
@@ -203,6 +211,7 @@ def normalize(
     """
     if 0 in list(x.shape):
         raise ValueError(f"(InvalidArgument) normalize(): all lengths of x must be above 0, got {list(x.shape)}")
+    need_float(x, "normalize")
     axis = 0 if x.ndim == 1 else axis
     return torch.div(x, torch.clamp(torch.linalg.vector_norm(x, p, axis, True), min=epsilon))
 
@@ -242,7 +251,10 @@ def label_smooth(
     """(1 - epsilon) * label + epsilon * the prior distribution (an even one without it)."""
     if not 0 <= epsilon <= 1:
         raise ValueError("The value of epsilon must be between 0 and 1.")
-    even = single(single(epsilon) / int(label.shape[-1]))
+    need_float(label, "label_smooth")
+    even = (
+        single(single(epsilon) / int(label.shape[-1])) if label.ndim else 0.0
+    )  # nothing for a number (recorded, 2.6.2)
     prior = even if prior_dist is None else torch.mul(prior_dist, single(epsilon))
     return torch.add(torch.mul(label, single(1 - epsilon)), prior)
 

@@ -31,7 +31,9 @@ def _max(dims: int) -> Callable[..., Any]:
                 f"When setting return_mask to true, data_format must be set to {_FORMATS[dims - 1]} in API:max_pool{dims}d"
             )
         inner, pairs, window, steps = _windows(x, dims, kernel_size, stride, padding, last)
-        inner, even = padded(inner, pairs, -float("inf"), window)
+        if ceil_mode and not return_mask:
+            pairs = _to_last_window(inner, pairs, window, steps)
+        inner, even = padded(inner, pairs, torch.finfo(inner.dtype).min, window)
         out = pool(inner, window, steps, even, 1, ceil_mode, return_mask)
         return (out[0], out[1].to(torch.int32)) if return_mask else to_last(out, last)
 
@@ -55,11 +57,13 @@ def _average(dims: int) -> Callable[..., Any]:
     ) -> Any:  # fmt: skip
         last = is_last(data_format, dims)
         inner, pairs, window, steps = _windows(x, dims, kernel_size, stride, padding, last)
-        shifted, even = padded(inner, pairs, 0.0, window)
+        wide = _to_last_window(inner, pairs, window, steps) if ceil_mode else pairs
+        shifted, even = padded(inner, wide, 0.0, window)
         out = pool(shifted, window, steps, even, ceil_mode, not exclusive)
-        if shifted is not inner and exclusive:  # the share of a window that lies on the input
-            ones = padded(torch.ones_like(inner[:1, :1]), pairs, 0.0, window)[0]
-            out = out / pool(ones, window, steps, even, ceil_mode)
+        if shifted is not inner and (
+            exclusive or wide != pairs
+        ):  # the share of a window on the input, or on its margins
+            out = out / pool(_counted(inner, pairs, wide, exclusive), window, steps, even, ceil_mode)
         if divisor_override is not None:
             whole = pool(shifted, window, steps, even, ceil_mode, True)
             out = whole * float(torch.tensor(window).prod()) / divisor_override
@@ -82,6 +86,32 @@ def _windows(
     inner, window = to_first(plain(x), last), lengths(kernel_size, dims, "kernel_size")
     steps = window if stride is None else lengths(stride, dims, "pool_stride")
     return inner, margins(padding, inner.shape[2:], window, steps, last), window, steps
+
+
+def _to_last_window(
+    inner: torch.Tensor, pairs: list[tuple[int, int]], window: list[int], steps: list[int]
+) -> list[tuple[int, int]]:
+    """The margins, long enough for the last window of `ceil_mode`: torch drops one that starts beyond the input, Paddle not.
+
+    Such a window has no element: its largest is the lowest number, its mean nan (recorded, 2.6.2).
+    """
+    grown = []
+    for length, (left, right), size, step in zip(inner.shape[2:], pairs, window, steps, strict=True):
+        last = -(-(length + left + right - size) // step) * step
+        grown.append((left, max(right, last + size - length - left) if last >= length + left else right))
+    return grown
+
+
+def _counted(
+    inner: torch.Tensor, pairs: list[tuple[int, int]], wide: list[tuple[int, int]], exclusive: bool
+) -> torch.Tensor:
+    """Ones where an element counts in a mean, on the input or on its margins `pairs` too, zeros on the rest of `wide`."""
+    own = [(0, 0)] * len(pairs) if exclusive else pairs
+    rest = [(left - mine, right - yours) for (left, right), (mine, yours) in zip(wide, own, strict=True)]
+    ones = torch.nn.functional.pad(
+        torch.ones_like(inner[:1, :1]), [each for pair in own[::-1] for each in pair], value=1.0
+    )
+    return torch.nn.functional.pad(ones, [each for pair in rest[::-1] for each in pair])
 
 
 def _sizes(output_size: Any, inner: torch.Tensor) -> list[int]:

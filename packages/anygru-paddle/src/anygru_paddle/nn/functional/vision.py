@@ -6,12 +6,12 @@ from typing import Any
 import torch
 
 from ...framework.dtype import single
-from ...tensor.operation import as_sizes, need_tensor, operation, plain
+from ...tensor.operation import as_sizes, need_float, need_tensor, operation, plain
 from .window import CHANNELS_LAST, to_first, to_last
 
 __all__ = [
     "affine_grid", "channel_shuffle", "fold", "grid_sample", "interpolate", "pixel_shuffle", "pixel_unshuffle",
-    "unfold", "upsample",
+    "temporal_shift", "unfold", "upsample",
 ]  # fmt: skip
 
 
@@ -48,7 +48,29 @@ def pixel_unshuffle(
     _need_int(downscale_factor, "Downscale factor")
     if downscale_factor <= 0:
         raise ValueError("Downscale factor must be positive")
+    if x.is_leaf and x.requires_grad:
+        x.__dict__["_gradient_stops"] = True
     return to_last(torch.pixel_unshuffle(to_first(plain(x), last), downscale_factor), last)
+
+
+@operation
+def temporal_shift(
+    x: torch.Tensor, seg_num: int, shift_ratio: float = 0.25, name: str | None = None, data_format: str = "NCHW"
+) -> torch.Tensor:
+    """Of clips of `seg_num` images [N * seg_num, C, H, W] a share of the channels one image on, the next share one back."""
+    if data_format not in ("NCHW", "NHWC"):
+        raise ValueError(f"Attr(data_format) should be 'NCHW' or 'NHWC'. Received Attr(data_format): {data_format}.")
+    need_float(x, "temporal_shift")
+    if x.ndim != 4:
+        raise ValueError(f"(InvalidArgument) temporal_shift(): x must be [N * T, C, H, W], got shape {list(x.shape)}")
+    inner = to_first(plain(x), data_format == "NHWC")
+    clips = torch.unflatten(inner, 0, [-1, seg_num])
+    on, back = int(inner.shape[1] * shift_ratio), int(inner.shape[1] * 2 * shift_ratio)
+    nothing = torch.zeros_like(clips[:, :1])
+    later = torch.cat([nothing[:, :, :on], clips[:, :-1, :on]], 1)
+    earlier = torch.cat([clips[:, 1:, on:back], nothing[:, :, on:back]], 1)
+    shifted = torch.cat([later, earlier, clips[:, :, back:]], 2).flatten(0, 1)
+    return to_last(shifted, data_format == "NHWC")
 
 
 @operation

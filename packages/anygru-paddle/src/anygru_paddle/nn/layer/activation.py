@@ -13,7 +13,7 @@ from .of_function import FunctionLayer, layer_of
 
 __all__ = [
     "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
-    "LogSigmoid", "LogSoftmax", "Maxout", "Mish", "PReLU", "ReLU", "ReLU6", "SELU", "Sigmoid", "Silu",
+    "LogSigmoid", "LogSoftmax", "Maxout", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "Sigmoid", "Silu",
     "Softmax", "Softplus", "Softshrink", "Softsign", "Swish", "Tanh", "Tanhshrink", "ThresholdedReLU",
 ]  # fmt: skip
 
@@ -37,6 +37,7 @@ Maxout = _layer("Maxout", F.maxout, groups=..., axis=1)
 Mish = _layer("Mish", F.mish)
 ReLU = _layer("ReLU", F.relu)
 ReLU6 = _layer("ReLU6", F.relu6)
+RReLU = layer_of("RReLU", F.rrelu, "_{}", "lower upper", __name__, lower=1 / 8, upper=1 / 3)
 SELU = _layer("SELU", F.selu, scale=1.0507009873554805, alpha=1.6732632423543772)
 Sigmoid = _layer("Sigmoid", F.sigmoid)
 Silu = _layer("Silu", F.silu)

@@ -11,6 +11,7 @@ __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "HingeEmbeddingLoss",
     "GaussianNLLLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss",
     "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
 
 
@@ -55,6 +56,10 @@ SmoothL1Loss = _loss("SmoothL1Loss", F.smooth_l1_loss, **_MEAN, delta=1.0)
 TripletMarginLoss = _loss(
     "TripletMarginLoss", F.triplet_margin_loss, check=_reduces("TripletMarginLoss"), margin=1.0, p=2.0, epsilon=1e-6,
     swap=False, **_MEAN,
+)  # fmt: skip
+TripletMarginWithDistanceLoss = _loss(
+    "TripletMarginWithDistanceLoss", margins.triplet_margin_with_distance_loss, distance_function=None, margin=1.0, swap=False,
+    **_MEAN, check=_reduces("TripletMarginWithDistanceLoss"),
 )  # fmt: skip
 GaussianNLLLoss = _loss("GaussianNLLLoss", margins.gaussian_nll_loss, full=False, epsilon=1e-6, **_MEAN)
 PoissonNLLLoss = _loss("PoissonNLLLoss", margins.poisson_nll_loss, log_input=True, full=False, epsilon=1e-8, **_MEAN)

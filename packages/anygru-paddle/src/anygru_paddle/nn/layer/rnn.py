@@ -230,6 +230,8 @@ class _ByTorch(RNNBase):
         weights = [each for cell in cells for each in cell.weights]
         kernel = getattr(torch, self.mode.lower())
         time = 0 if self.time_major else 1
+        if lengths is not None and bool(torch.any(torch.eq(lengths, 0))):
+            return self._run_of_some(cells, x, states, lengths)
         if states is None:
             states = (x.new_zeros(len(cells), x.shape[1 - time], self.hidden_size),) * self.state_components
         hidden = states if self.state_components > 1 else states[0]
@@ -244,6 +246,23 @@ class _ByTorch(RNNBase):
         packed = packed._replace(data=plain(output))
         output, _ = torch.nn.utils.rnn.pad_packed_sequence(packed, not self.time_major, total_length=x.shape[time])
         return output, tuple(plain(each).index_select(1, packed.unsorted_indices) for each in last)  # type: ignore[arg-type]
+
+    def _run_of_some(
+        self, cells: list[Cell], x: torch.Tensor, states: States | None, lengths: torch.Tensor
+    ) -> tuple[torch.Tensor, States]:
+        """As `_run` for the sequences that have steps; the output of the others is zeros, and their states stay."""
+        batch = 1 if self.time_major else 0
+        kept = torch.gt(plain(lengths), 0).nonzero().squeeze(1).to(x.device)
+        sizes = (len(cells), x.shape[batch], self.hidden_size)
+        states = tuple(plain(each) for each in states) if states else (x.new_zeros(sizes),) * self.state_components
+        output = x.new_zeros(*x.shape[:2], self.num_directions * self.hidden_size)
+        if len(kept) == 0:  # a gradient of zeros
+            nothing = sum((each.sum() * 0 for cell in cells for each in cell.weights), x.sum() * 0)
+            return output + nothing, tuple(each + nothing for each in states)
+        own = tuple(each.index_select(1, kept) for each in states)
+        part, last = self._run(cells, x.index_select(batch, kept), own, plain(lengths).index_select(0, kept))
+        ends = tuple(each.index_copy(1, kept, plain(end)) for each, end in zip(states, last, strict=True))
+        return output.index_copy(batch, kept, plain(part)), ends
 
 
 def _constructor(mode: str) -> Callable[..., None]:
