@@ -19,14 +19,17 @@ from . import fft as fft
 from . import fluid as fluid
 from . import framework as framework
 from . import hapi as hapi
+from . import incubate as incubate
 from . import io as io
 from . import jit as jit
 from . import linalg as linalg
 from . import metric as metric
 from . import nn as nn
 from . import optimizer as optimizer
+from . import profiler as profiler
 from . import reader as reader
 from . import regularizer as regularizer
+from . import signal as signal
 from . import static as static
 from . import tensor as tensor
 from . import text as text

@@ -3,7 +3,11 @@
 full_version = "2.6.2"
 major, minor, patch = full_version.split(".")
 rc = "0"
+istaged = True
+commit = "8ce0de584c570589117e403322f3d1a0de6554e5"  # of 2.6.2
+with_mkl = "ON"
 cuda_version = "False"
+cinn_version = xpu_version = xpu_xccl_version = "False"
 cudnn_version = "False"
 
 

@@ -18,3 +18,4 @@ from .layer.pooling import *
 from .layer.rnn import *
 from .layer.transformer import *
 from .layer.vision import *
+from .utils import spectral_norm as spectral_norm

@@ -4,12 +4,14 @@ from .attribute import *
 from .creation import *
 from .creation import fill_constant as fill_constant
 from .inplace import *
+from .inplace import INPLACE as _INPLACE
 from .linalg import *
 from .logic import *
 from .manipulation import *
 from .math import *
 from .matrices import *
 from .ops import *
+from .ops import sigmoid as sigmoid
 from .pairs import *
 from .random import *
 from .reduction import *
@@ -18,3 +20,5 @@ from .selection import *
 from .special import *
 from .stat import *
 from .tensor import Tensor as Tensor
+
+globals().update(_INPLACE)  # also those that `paddle` itself has not

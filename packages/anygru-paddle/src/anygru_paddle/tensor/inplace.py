@@ -132,13 +132,13 @@ _FUNCTIONS: dict[ModuleType, str] = {
     selection: "index_add index_fill index_put masked_fill put_along_axis scatter",
     linalg: "t",
     creation: "tril triu",
-    special: "multigammaln polygamma",
+    special: "fill_diagonal_tensor multigammaln polygamma",
 }
 # Tensors alone have these; `paddle.add_` and similar functions do not exist in 2.6.2.
 _METHODS_ONLY = {
-    "add_", "ceil_", "clip_", "erfinv_", "exp_", "exponential_", "fill_", "fill_diagonal_", "flatten_", "floor_",
-    "lerp_", "put_along_axis_", "reciprocal_", "round_", "rsqrt_", "scale_", "sigmoid_", "sqrt_", "subtract_",
-    "uniform_", "zero_",
+    "add_", "ceil_", "clip_", "erfinv_", "exp_", "exponential_", "fill_", "fill_diagonal_", "fill_diagonal_tensor_",
+    "flatten_", "floor_", "lerp_", "put_along_axis_", "reciprocal_", "round_", "rsqrt_", "scale_", "sigmoid_",
+    "sqrt_", "subtract_", "uniform_", "zero_",
 }  # fmt: skip
 
 

@@ -5,12 +5,54 @@ from typing import Any
 
 import torch
 
+from ..base.errors import no_kernel
 from .operation import operation, row
 
 __all__ = [
     "cholesky_solve", "cond", "corrcoef", "cov", "det", "eig", "eigh", "eigvals", "eigvalsh", "householder_product",
-    "inv", "matrix_power", "matrix_rank", "multi_dot", "pinv", "qr", "slogdet", "solve", "svd", "triangular_solve",
+    "inv", "lstsq", "lu", "lu_unpack", "matrix_power", "matrix_rank", "multi_dot", "pinv", "qr", "slogdet", "solve",
+    "svd", "triangular_solve",
 ]  # fmt: skip
+
+
+@operation
+def lu(x: torch.Tensor, pivot: bool = True, get_infos: bool = False, name: str | None = None) -> Any:
+    """The LU decomposition: both factors in one matrix, the rows that were swapped (from 1), and with `get_infos` zeros."""
+    if not pivot:
+        raise no_kernel("(Unimplemented) lu(): pivot must be True on a CPU")
+    factors, pivots, infos = torch.linalg.lu_factor_ex(x)
+    return (factors, pivots, torch.reshape(infos, [-1])) if get_infos else (factors, pivots)
+
+
+@operation
+def lu_unpack(
+    x: torch.Tensor, y: torch.Tensor, unpack_ludata: bool = True, unpack_pivots: bool = True, name: str | None = None
+) -> Any:
+    """P, L and U of a result of `lu`."""
+    return tuple(torch.lu_unpack(x, y, unpack_ludata, unpack_pivots))
+
+
+@operation
+def lstsq(
+    x: torch.Tensor, y: torch.Tensor, rcond: float | None = None, driver: str | None = None, name: str | None = None
+) -> Any:
+    """The least squares solution of x @ out = y, the residuals, the rank of x, and its singular values.
+
+    Args:
+        driver: LAPACK's: 'gels', 'gelsy' (the default), 'gelsd' or 'gelss'.
+
+    Raises:
+        ValueError: for another driver.
+    """
+    driver = "gelsy" if driver is None else driver
+    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise ValueError(
+            f"Only support valid driver is 'gels', 'gelss', 'gelsd', 'gelsy' or None for CPU inputs. But got {driver}"
+        )
+    solution, _, rank, values = torch.linalg.lstsq(x, y, rcond=rcond, driver=driver)
+    tall = x.shape[-2] > x.shape[-1]
+    residuals = torch.sum(torch.square(torch.sub(torch.matmul(x, solution), y)), dim=-2) if tall else x.new_zeros([0])
+    return solution, residuals, torch.Tensor.to(rank, torch.int32), values
 
 
 inv = row("inv", lambda x, name=None: torch.linalg.inv(x), "The inverse matrix.")

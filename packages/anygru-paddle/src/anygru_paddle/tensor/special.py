@@ -9,8 +9,8 @@ from .operation import need_float, need_tensor, operation, plain, row
 from .stat import of_axes
 
 __all__ = [
-    "combinations", "cumulative_trapezoid", "diagonal_scatter", "frexp", "i0e", "i1e", "multigammaln", "nanquantile", "polar",
-    "polygamma", "select_scatter", "shard_index", "trapezoid", "vander",
+    "combinations", "cumulative_trapezoid", "diagonal_scatter", "fill_diagonal_tensor", "frexp", "i0e", "i1e",
+    "multigammaln", "nanquantile", "polar", "polygamma", "select_scatter", "shard_index", "trapezoid", "vander",
 ]  # fmt: skip
 
 
@@ -132,6 +132,15 @@ def diagonal_scatter(
 ) -> torch.Tensor:
     """`x` with `y` along a diagonal."""
     return torch.diagonal_scatter(x, y, offset, axis1, axis2)
+
+
+@operation
+def fill_diagonal_tensor(
+    x: torch.Tensor, y: torch.Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, name: str | None = None
+) -> torch.Tensor:
+    """`x` with `y` along the diagonal of two axes, the diagonal as the last axis of `y`."""
+    need_tensor(y, "y", "fill_diagonal_tensor")
+    return torch.diagonal_scatter(x, y, offset, dim1, dim2)
 
 
 @operation

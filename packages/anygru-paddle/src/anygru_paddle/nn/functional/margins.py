@@ -1,5 +1,6 @@
 """Losses with margins, of distributions and of overlaps."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +12,8 @@ from .loss import check_reduction, reduced
 from .softmaxes import log_softmax
 
 __all__ = [
-    "dice_loss", "gaussian_nll_loss", "multi_label_soft_margin_loss", "multi_margin_loss", "npair_loss", "poisson_nll_loss",
-    "sigmoid_focal_loss", "soft_margin_loss", "triplet_margin_with_distance_loss",
+    "dice_loss", "gaussian_nll_loss", "hsigmoid_loss", "multi_label_soft_margin_loss", "multi_margin_loss",
+    "npair_loss", "poisson_nll_loss", "sigmoid_focal_loss", "soft_margin_loss", "triplet_margin_with_distance_loss",
 ]  # fmt: skip
 
 
@@ -90,6 +91,45 @@ def triplet_margin_with_distance_loss(
     near, far = distance(input, positive), distance(input, negative)
     far = torch.minimum(far, distance(positive, negative)) if swap else far
     return reduced(torch.relu(near - far + margin), reduction)
+
+
+def _codes(label: torch.Tensor, classes: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The nodes on the way to each label through Paddle's complete tree, -1 after the way's end, and the turns there."""
+    code, depth = label + classes, (2 * classes - 1).bit_length() - 1
+    bits = torch.arange(depth)
+    nodes = (code.unsqueeze(1) >> (bits + 1)) - 1
+    return torch.where(nodes >= 0, nodes, -1), (code.unsqueeze(1) >> bits) & 1
+
+
+@operation
+def hsigmoid_loss(
+    input: torch.Tensor, label: torch.Tensor, num_classes: int, weight: torch.Tensor, bias: torch.Tensor | None = None,
+    path_table: torch.Tensor | None = None, path_code: torch.Tensor | None = None, is_sparse: bool = False,
+    name: str | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """The loss of a tree of binary decisions, one sample a row, [N, 1].
+
+    Args:
+        input: [N, D].
+        label: [N] or [N, 1].
+        weight, bias: of each node, [num_classes - 1, D] and [num_classes - 1, 1].
+        path_table, path_code: the nodes and the turns of each sample, [N, L], -1 after the end; a complete tree unless given.
+    """
+    if num_classes < 2:
+        raise ValueError(f"Expected num_classes >= 2 (got {num_classes})")
+    if path_table is None or path_code is None:
+        nodes, turns = _codes(torch.flatten(plain(label)).to(torch.int64), num_classes)
+    else:
+        nodes, turns = plain(path_table).to(torch.int64), plain(path_code)
+    kept = nodes >= 0
+    places = torch.where(kept, nodes, 0)
+    scores = torch.einsum("nd,nld->nl", plain(input), plain(weight)[places])
+    if bias is not None:
+        scores = scores + plain(bias).flatten()[places]
+    scores = torch.clamp(scores, -40.0, 40.0)
+    losses = torch.nn.functional.softplus(scores, threshold=50.0) - turns * scores
+    # The end of a short way counts as decisions of score 0, log(2) each (recorded, 2.6.2).
+    return torch.sum(torch.where(kept, losses, math.log(2.0)), 1, keepdim=True)
 
 
 @operation

@@ -37,6 +37,10 @@ class Initializer:
         """New values of `shape`."""
         raise NotImplementedError(f"{type(self).__name__} must give values(shape, dtype) or override forward")
 
+    def _compute_fans(self, var: torch.Tensor) -> tuple[int, int]:
+        """How many inputs and outputs a weight has; programs that write initializers call it."""
+        return fans(list(var.shape))
+
 
 def _dtype(parameter: torch.Tensor) -> torch.dtype:
     return torch.Tensor.dtype.__get__(parameter)  # type: ignore[attr-defined]

@@ -12,9 +12,9 @@ from .layers import Layer
 from .of_function import FunctionLayer, layer_of
 
 __all__ = [
-    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
-    "LogSigmoid", "LogSoftmax", "Maxout", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "Sigmoid", "Silu",
-    "Softmax", "Softplus", "Softshrink", "Softsign", "Swish", "Tanh", "Tanhshrink", "ThresholdedReLU",
+    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",
+    "LogSoftmax", "Maxout", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "Sigmoid", "Silu", "Softmax",
+    "Softplus", "Softshrink", "Softsign", "Swish", "Tanh", "Tanhshrink", "ThresholdedReLU",
 ]  # fmt: skip
 
 
@@ -37,7 +37,6 @@ Maxout = _layer("Maxout", F.maxout, groups=..., axis=1)
 Mish = _layer("Mish", F.mish)
 ReLU = _layer("ReLU", F.relu)
 ReLU6 = _layer("ReLU6", F.relu6)
-RReLU = layer_of("RReLU", F.rrelu, "_{}", "lower upper", __name__, lower=1 / 8, upper=1 / 3)
 SELU = _layer("SELU", F.selu, scale=1.0507009873554805, alpha=1.6732632423543772)
 Sigmoid = _layer("Sigmoid", F.sigmoid)
 Silu = _layer("Silu", F.silu)
@@ -49,6 +48,14 @@ Swish = _layer("Swish", F.swish)
 Tanh = _layer("Tanh", F.tanh)
 Tanhshrink = _layer("Tanhshrink", F.tanhshrink)
 ThresholdedReLU = _layer("ThresholdedReLU", F.thresholded_relu, threshold=1.0)
+
+
+class RReLU(layer_of("RReLU", F.rrelu, "_{}", "lower upper", __name__, lower=1 / 8, upper=1 / 3)):  # type: ignore[misc]
+    """`rrelu` as a layer; it draws slopes in training."""
+
+    def extra_repr(self) -> str:
+        """The bounds, and whether it draws."""
+        return f"{super().extra_repr()}, training={self.training}, dtype={self._dtype}"
 
 
 class PReLU(Layer):

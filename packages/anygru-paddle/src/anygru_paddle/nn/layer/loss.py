@@ -5,13 +5,14 @@ from typing import Any
 
 from ..functional import entropy, margins
 from ..functional import loss as F
+from .layers import Layer
 from .of_function import FunctionLayer, layer_of
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "HingeEmbeddingLoss",
-    "GaussianNLLLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss",
-    "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
-    "TripletMarginWithDistanceLoss",
+    "GaussianNLLLoss", "HSigmoidLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss",
+    "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss",
+    "TripletMarginLoss", "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
 
 
@@ -57,6 +58,36 @@ TripletMarginLoss = _loss(
     "TripletMarginLoss", F.triplet_margin_loss, check=_reduces("TripletMarginLoss"), margin=1.0, p=2.0, epsilon=1e-6,
     swap=False, **_MEAN,
 )  # fmt: skip
+
+
+class HSigmoidLoss(Layer):
+    """`hsigmoid_loss` with parameters of its own.
+
+    Args:
+        feature_size: features of the input.
+        num_classes: classes, at least 2.
+        weight_attr, bias_attr: attributes of `weight` [num_classes - 1, feature_size] and `bias` [num_classes - 1, 1].
+        is_custom: the forward pass takes the tree, too.
+        is_sparse, name: kept for scripts.
+    """
+
+    def __init__(
+        self, feature_size: int, num_classes: int, weight_attr: Any = None, bias_attr: Any = None, is_custom: bool = False,
+        is_sparse: bool = False, name: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if num_classes < 2 and not is_custom:
+            raise ValueError("num_classes must not be less than 2 with default tree")
+        self._num_classes = num_classes
+        nodes = num_classes if is_custom else num_classes - 1
+        self.weight = self.create_parameter([nodes, feature_size], weight_attr)
+        self.bias = self.create_parameter([nodes, 1], bias_attr, is_bias=True)
+
+    def forward(self, input: Any, label: Any, path_table: Any = None, path_code: Any = None) -> Any:
+        """The loss per sample, [N, 1]."""
+        return margins.hsigmoid_loss(input, label, self._num_classes, self.weight, self.bias, path_table, path_code)
+
+
 TripletMarginWithDistanceLoss = _loss(
     "TripletMarginWithDistanceLoss", margins.triplet_margin_with_distance_loss, distance_function=None, margin=1.0, swap=False,
     **_MEAN, check=_reduces("TripletMarginWithDistanceLoss"),

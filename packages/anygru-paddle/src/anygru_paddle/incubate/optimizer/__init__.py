@@ -1,0 +1,4 @@
+"""`paddle.incubate.optimizer`."""
+
+from .lookahead import *
+from .modelaverage import *

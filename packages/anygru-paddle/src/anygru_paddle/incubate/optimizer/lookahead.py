@@ -1,0 +1,61 @@
+"""`LookAhead`: slow parameters that follow those of another optimizer. Source: Zhang et al. 2019, in Paddle 2.6.2's form."""
+
+from typing import Any
+
+import torch
+
+from ...optimizer.optimizer import Optimizer
+from ...tensor.operation import plain
+
+__all__ = ["LookAhead"]
+
+
+class LookAhead:
+    """Lets an optimizer step, and every `k` steps draws its parameters back: slow += alpha * (fast - slow), fast = slow.
+
+    The slow parameters begin with those after the first step (recorded, 2.6.2).
+
+    Args:
+        inner_optimizer: the optimizer that steps.
+        alpha: how far the slow parameters move, from 0 to 1.
+        k: steps between two moves.
+        name: kept for scripts.
+
+    Raises:
+        AssertionError: for values outside of these.
+    """
+
+    def __init__(self, inner_optimizer: Optimizer, alpha: float = 0.5, k: int = 5, name: str | None = None) -> None:
+        if inner_optimizer is None:
+            raise AssertionError("inner optimizer can not be None")
+        if not 0.0 <= alpha <= 1.0:
+            raise AssertionError("alpha should be larger or equal to 0.0, and less or equal than 1.0")
+        if not isinstance(k, int) or k <= 0:
+            raise AssertionError("k should be a positive integer")
+        self.inner_optimizer, self.alpha, self.k = inner_optimizer, alpha, k
+        self._steps = 0
+        self._slow: dict[int, torch.Tensor] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["inner_optimizer"], name)
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """One step of the inner optimizer, and every `k` steps one of the slow parameters."""
+        self.inner_optimizer.step()
+        self._steps += 1
+        for parameter in self.inner_optimizer._parameter_list:
+            if parameter.stop_gradient or parameter.grad is None:
+                continue
+            fast = plain(parameter.detach())
+            if self._steps == 1:
+                self._slow[id(parameter)] = fast.clone()
+            if self._steps % self.k == 0:
+                slow = self._slow.setdefault(id(parameter), fast.clone())
+                fast.copy_(slow.lerp_(fast, self.alpha))
+
+    def minimize(self, loss: torch.Tensor, *_: Any, **__: Any) -> tuple[list[Any], list[Any]]:
+        """`backward` of the loss, and a step."""
+        loss.backward()
+        self.step()
+        return [], [(each, each.grad) for each in self.inner_optimizer._parameter_list if each.grad is not None]
