@@ -306,7 +306,7 @@ def run(code, number, paddle):
             return chance.randint(int(max(low, 0 if dtype[0] == "u" else low)), int(high) + 2, shape).astype(dtype)
         return chance.uniform(low, high, shape).astype(dtype)
 
-    def tensor(values, train):
+    def tensor(values, train=False):
         return paddle.to_tensor(values, stop_gradient=not train)
 
     def gradients(results):
@@ -343,13 +343,18 @@ def run(code, number, paddle):
             return {"error": [each.__name__ for each in type(error).__mro__]}
 
 
-def record(seed, count, path):
-    """Run programs in Paddle, each in a process of its own since some end it, and write them with their answers."""
+def written():
+    """The programs of `written_programs.txt`: what was wrong once, or is a rule of Paddle's own."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "written_programs.txt")) as file:
+        return [code.strip("\n") for code in file.read().split("\n---\n")]
+
+
+def answered(codes):
+    """Programs with their numbers and Paddle's answers, each run in a process of its own, since some end it."""
     import paddle
 
-    draw, rows = Draw(seed), []
-    for number in range(count):
-        code = draw.program()
+    rows = []
+    for number, code in enumerate(codes):
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
@@ -363,6 +368,13 @@ def record(seed, count, path):
         os.waitpid(child, 0)
         if text:
             rows.append([number, code, json.loads(text)])
+    return rows
+
+
+def record(seed, count, path):
+    """Write `count` random programs, and the written ones, with Paddle's answers."""
+    draw = Draw(seed)
+    rows = {"random": answered([draw.program() for _ in range(count)]), "written": answered(written())}
     with lzma.open(path, "wt", preset=9 | lzma.PRESET_EXTREME) as file:
         json.dump(rows, file)
 

@@ -176,7 +176,8 @@ def _translated(error: Exception, x: "Tensor", view: torch.Tensor | None) -> Exc
     """Paddle's error: a ValueError for index tensors that do not fit the view, an IndexError for all else (2.6.2, recorded)."""
     if not isinstance(error, IndexError):
         return translate(error, "__getitem__")
-    if view is not None and 0 not in _shape(view) and " mask " not in str(error):
+    text = str(error)
+    if view is not None and ("could not be broadcast" in text or (0 not in _shape(view) and " mask " not in text)):
         return ValueError(f"(InvalidArgument) an index tensor does not fit shape {x.shape}: {error}")
     return IndexError(f"(OutOfRange) the index does not fit shape {x.shape}: {error}")
 

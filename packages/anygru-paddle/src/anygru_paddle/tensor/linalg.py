@@ -1,11 +1,12 @@
 """Matrix products, norms and decompositions."""
 
+import math
 from typing import Any
 
 import torch
 
 from ..base.errors import no_kernel
-from ..framework.dtype import torch_dtype
+from ..framework.dtype import single, torch_dtype
 from ..framework.kinds import Axis
 from .operation import (
     NUMBERS,
@@ -26,6 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 _PRODUCTS = (*NUMBERS, torch.complex64, torch.complex128)
 
 
@@ -81,6 +83,19 @@ def _full_shape(out: torch.Tensor, x: torch.Tensor, keepdim: bool) -> torch.Tens
     return torch.reshape(out, [1] * x.ndim) if keepdim else out
 
 
+def p_norm(x: torch.Tensor, p: float, axis: Any, keepdim: bool) -> torch.Tensor:
+    """The p-norm along axes; for p other than 1 and 2 its root is taken by 1 / p in single precision (recorded, 2.6.2)."""
+    out = torch.linalg.vector_norm(x, p, axis, keepdim)
+    if p in (0, 1, 2) or math.isinf(p) or _dtype(x) != torch.float64:
+        return out
+    size = out.detach()
+    size = torch.where(torch.gt(size, 0), size, 1)
+    near = torch.pow(size, p * single(1 / p))  # the norm as Paddle rounds it, which its gradient divides by, too
+    return torch.where(
+        torch.gt(out, 0), torch.add(near, torch.mul(torch.sub(out, size), torch.pow(size / near, p - 1))), out
+    )
+
+
 @operation
 def norm(
     x: torch.Tensor, p: Any = "fro", axis: Axis = None, keepdim: bool = False, name: str | None = None
@@ -96,8 +111,8 @@ def norm(
         raise ValueError(f"norm: p must be 'fro' or a number, got {p!r}")
     need_float(x, "norm")
     if axis is None:
-        return _full_shape(torch.linalg.vector_norm(torch.flatten(x), float(p)), x, keepdim)
-    return torch.linalg.vector_norm(x, float(p), axis, keepdim)
+        return _full_shape(p_norm(torch.flatten(x), float(p), 0, False), x, keepdim)
+    return p_norm(x, float(p), axis, keepdim)
 
 
 @operation
@@ -108,7 +123,7 @@ def dist(x: torch.Tensor, y: torch.Tensor, p: float = 2, name: str | None = None
     if p == 0:  # the number of elements that differ, of gradient 0; torch has none
         difference = torch.sub(x, y)
         return torch.add(torch.count_nonzero(difference), torch.mul(torch.sum(difference), 0))
-    return torch.dist(x, y, float(p))
+    return p_norm(torch.flatten(torch.sub(x, y)), float(p), 0, False)
 
 
 cdist = row(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..base.errors import paddles
+from ..base.errors import no_kernel, paddles
 from ..framework.dtype import as_dtype, torch_dtype
 from ..framework.kinds import Axis, DTypeLike, Shape
 from .operation import (
@@ -44,14 +44,17 @@ def cast(x: torch.Tensor, dtype: DTypeLike) -> torch.Tensor:
 
 
 def _reshaped(x: torch.Tensor, shape: Shape) -> list[int]:
-    """A shape with its zeros replaced by the lengths of `x` at the same places."""
+    """A shape with its zeros replaced by the lengths of `x` at the same places; -1 is 0 for a tensor without elements."""
     sizes = as_sizes(shape)
-    if 0 in sizes and torch.Tensor.numel(x) > 0:
+    empty = torch.Tensor.numel(x) == 0
+    if 0 in sizes and (not empty or -1 in sizes):
         for axis, size in enumerate(sizes):
             if size == 0:
                 if axis >= x.ndim:
                     raise ValueError(f"(InvalidArgument) reshape(): shape[{axis}] is 0 but x has {x.ndim} axes")
                 sizes[axis] = int(x.shape[axis])
+    if empty and sizes.count(-1) == 1 and 0 not in sizes:
+        sizes[sizes.index(-1)] = 0
     return sizes
 
 
@@ -130,7 +133,7 @@ def split(x: torch.Tensor, num_or_sections: Any, axis: Any = 0, name: str | None
         raise ValueError(
             f"(InvalidArgument) split(): an axis of {length} elements cannot be split into {num_or_sections} equal parts"
         )
-    return list(torch.unsafe_split(x, length // num_or_sections or 1, axis))
+    return list(torch.unsafe_split_with_sizes(x, [length // num_or_sections] * num_or_sections, axis))
 
 
 @operation
@@ -285,7 +288,7 @@ def tensordot(x: torch.Tensor, y: torch.Tensor, axes: Axis = 2, name: str | None
                 f"{x.shape[mine]} in dim {mine} while 'y' has size {y.shape[theirs]} in dim {theirs}."
             )
     if x.dtype == torch.bool:
-        raise ValueError("(InvalidArgument) tensordot() is not implemented for bool; cast to int32 first")
+        raise no_kernel("(NotFound) tensordot() is not implemented for bool; cast to int32 first")
     kind = torch_dtype(x.dtype)
     if kind not in (torch.int32, torch.int64):
         return torch.tensordot(x, y, ([mine for mine, _ in pairs], [theirs for _, theirs in pairs]))

@@ -49,6 +49,7 @@ def lstsq(
         raise ValueError(
             f"Only support valid driver is 'gels', 'gelss', 'gelsd', 'gelsy' or None for CPU inputs. But got {driver}"
         )
+    x, y = x.detach(), y.detach()  # no gradient in Paddle either
     solution, _, rank, values = torch.linalg.lstsq(x, y, rcond=rcond, driver=driver)
     tall = x.shape[-2] > x.shape[-1]
     residuals = torch.sum(torch.square(torch.sub(torch.matmul(x, solution), y)), dim=-2) if tall else x.new_zeros([0])

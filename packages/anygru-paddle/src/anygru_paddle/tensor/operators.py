@@ -20,7 +20,7 @@ from ..base.errors import divided_by_zero, no_kernel
 from ..framework.dtype import single
 from ..framework.kinds import Operand
 from .logic import INTEGERS, is_equal, is_not_equal
-from .operation import need_same_dtype, no_small, translate, wrap
+from .operation import need_same_dtype, no_small, to_dtype, translate, wrap
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -125,6 +125,10 @@ def _operator(
             y = _to(y, torch.float32) if isinstance(y, torch.Tensor) else y
         if not (compares or divides or (numbers and not isinstance(y, torch.Tensor))):
             no_small(x if isinstance(y, float) else self, symbol, small)
+        if mine == torch.float16 and promotes and isinstance(y, (int, float)) and self.is_cpu:
+            # In float16, digits cut off at every step (recorded, 2.6.2).
+            y = to_dtype(torch.tensor(float(y)), mine).float()
+            return wrap(to_dtype(compute(y, x.float()) if swapped else compute(x.float(), y), mine))
         try:
             out = compute(y, x) if swapped else compute(x, y)
         except (RuntimeError, TypeError) as error:

@@ -24,6 +24,7 @@ from ..base import core, flags, unique_name
 from ..base.seams import words
 from ..framework.dtype import FROM_TORCH, dtype, torch_dtype
 from ..framework.kinds import Operand
+from .dense import DenseTensor
 from .differentiable import Differentiable
 from .methods import METHODS
 from .moving import recast as recast
@@ -135,7 +136,9 @@ class Tensor(Differentiable):
         """The tensor itself."""
         return self
 
-    get_tensor = value
+    def get_tensor(self) -> DenseTensor:
+        """The memory, without the gradient."""
+        return DenseTensor(self)
 
     def set(self, value: Any, place: core.Place | None = None) -> None:
         """`set_value`, as programs call it on what `get_tensor` gives."""

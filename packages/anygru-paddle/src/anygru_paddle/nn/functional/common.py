@@ -9,6 +9,7 @@ import torch
 from ...base.errors import paddles
 from ...framework.dtype import single
 from ...framework.random import default_generator, use_exact
+from ...tensor.linalg import p_norm
 from ...tensor.operation import as_sizes, need_float, need_same_dtype, need_tensor, operation, plain
 
 __all__ = [
@@ -213,7 +214,7 @@ def normalize(
         raise ValueError(f"(InvalidArgument) normalize(): all lengths of x must be above 0, got {list(x.shape)}")
     need_float(x, "normalize")
     axis = 0 if x.ndim == 1 else axis
-    return torch.div(x, torch.clamp(torch.linalg.vector_norm(x, p, axis, True), min=epsilon))
+    return torch.div(x, torch.clamp(p_norm(x, float(p), axis, True), min=epsilon))
 
 
 @operation
