@@ -70,7 +70,16 @@ def test_the_layer_is_the_formula(layout, directions, depth, hybrid):
         np.testing.assert_allclose(turn(output.asnumpy()), expected, atol=1e-12)
         np.testing.assert_allclose(state.asnumpy(), last, atol=1e-12)
     from_zeros, _ = numpy_gru(layer, x, h * 0, directions)
+    layer.hybridize(hybrid)  # forgets the form of the call with states
     np.testing.assert_allclose(turn(layer(wide(turn(x))).asnumpy()), from_zeros, atol=1e-12)
+
+
+def test_a_hybridized_layer_keeps_the_form_of_its_first_call():
+    layer, x = filled(rnn.GRU(3, input_size=2)), wide(np.ones((2, 1, 2)))
+    layer.hybridize()
+    assert [type(layer(x, layer.begin_state(1, dtype="float64"))), type(layer(x))] == [list, list]
+    layer.hybridize()
+    assert [type(layer(x)), type(layer(x, layer.begin_state(1, dtype="float64")))] == [nd.NDArray, nd.NDArray]
 
 
 def test_gradients_of_everything():

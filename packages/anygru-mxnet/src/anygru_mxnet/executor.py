@@ -118,7 +118,10 @@ class Executor:
             raise ValueError(
                 f"out_grads must have one array for each of the {len(self.outputs)} outputs, got {len(given)}"
             )
-        pairs = [(head, seed) for head, seed in zip(self.outputs, given, strict=False) if head._t.requires_grad]
+        entries = [(id(node), index) for node, index in self._symbol._entries]
+        # An output that is listed twice counts once, with its last gradient (1.9.1, recorded).
+        once = dict(zip(entries, zip(self.outputs, given, strict=False), strict=True))
+        pairs = [(head, seed) for head, seed in once.values() if head._t.requires_grad]
         if pairs:
             heads, seeds = zip(*pairs, strict=True)
             backward(list(heads), list(seeds), retain_graph=True)

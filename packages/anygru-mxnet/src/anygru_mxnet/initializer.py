@@ -1,15 +1,11 @@
 """`mx.init`: how parameters get their first values.
 
-A parameter's own initializer fills it whatever its name; one given to `initialize()` stands behind that. Of MXNet 1.9's
-`mxnet.initializer`.
+A parameter's own initializer fills it, whatever its name. The one given to `initialize()` has lower precedence. Of MXNet
+1.9's `mxnet.initializer`.
 """
 
-import json
-import logging
 import re
-import warnings
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -17,156 +13,17 @@ from anygru.extend import fans
 
 from . import ndarray as ndarray  # programs take it from here, as from MXNet's
 from . import random
+from .initializers import InitDesc as InitDesc
+from .initializers import Initial as Initial
+from .initializers import Initializer as Initializer
+from .initializers import alias as alias
+from .initializers import bilinear_weights
+from .initializers import create as create
+from .initializers import register as register
 from .ndarray.ndarray import NDArray
 from .ndarray.utils import load as load_arrays
 from .ndarray.utils import zeros
 from .operators.recurrent import input_size_of, parameter_parts
-
-_registry: dict[str, type["Initializer"]] = {}
-
-
-Initial: TypeAlias = "str | Initializer | None"
-
-
-class InitDesc(str):
-    """The name of a parameter, with its attributes."""
-
-    attrs: dict[str, Any]
-    global_init: "Initializer | None"
-
-    def __new__(cls, name: str, attrs: dict | None = None, global_init: "Initializer | None" = None) -> "InitDesc":
-        """A name that carries attributes."""
-        described = super().__new__(cls, name)
-        described.attrs = attrs or {}
-        described.global_init = global_init
-        return described
-
-
-class Initializer:
-    """Fills arrays. A subclass defines `_init_weight(name, array)`."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        self._kwargs = kwargs
-        self._verbose = False
-        self._print_func: Callable[[NDArray], str] | None = None
-
-    def set_verbosity(self, verbose: bool = False, print_func: Callable[[NDArray], str] | None = None) -> "Initializer":
-        """Log each parameter that is filled, with a number of `print_func` (the root mean square by default)."""
-        self._verbose = verbose
-        self._print_func = print_func or (lambda x: str(np.linalg.norm(x.asnumpy()) / x.size**0.5))
-        return self
-
-    def dumps(self) -> str:
-        """The initializer as text, as symbol files hold it."""
-        return json.dumps([type(self).__name__.lower(), self._kwargs])
-
-    def __call__(self, desc: Any, arr: NDArray) -> None:
-        if not isinstance(desc, InitDesc):
-            if not isinstance(desc, str):
-                raise TypeError("name must be string")
-            if not isinstance(arr, NDArray):
-                raise TypeError("arr must be NDArray")
-            desc = InitDesc(desc)
-        if desc.global_init is None:
-            desc.global_init = self
-        own = desc.attrs.get("__init__", "")
-        if own:
-            create(own)._init_weight(desc, arr)
-        else:
-            self._by_name(desc, arr)
-        if self._verbose and self._print_func:
-            logging.info("Initialized %s as %s: %s", desc, own or "its name says", self._print_func(arr))
-
-    def _by_name(self, desc: InitDesc, arr: NDArray) -> None:
-        for ending, fill in (
-            ("weight", self._init_weight),
-            ("bias", self._init_bias),
-            ("gamma", self._init_gamma),
-            ("beta", self._init_beta),
-            ("min", self._init_zero),
-            ("max", self._init_one),
-        ):
-            if desc.endswith(ending):
-                fill(desc, arr)
-                return
-        self._init_default(desc, arr)
-
-    def _init_zero(self, _: Any, arr: NDArray) -> None:
-        arr[:] = 0.0
-
-    def _init_one(self, _: Any, arr: NDArray) -> None:
-        arr[:] = 1.0
-
-    def _init_bias(self, _: Any, arr: NDArray) -> None:
-        arr[:] = 0.0
-
-    def _init_gamma(self, _: Any, arr: NDArray) -> None:
-        arr[:] = 1.0
-
-    def _init_beta(self, _: Any, arr: NDArray) -> None:
-        arr[:] = 0.0
-
-    def _init_weight(self, name: Any, arr: NDArray) -> None:
-        raise NotImplementedError("Must override it")
-
-    def _init_default(self, name: Any, arr: NDArray) -> None:
-        raise ValueError(
-            f"Unknown initialization pattern for {name}. Default initialization is now limited to "
-            '"weight", "bias", "gamma" (1.0), and "beta" (0.0). Give the parameter an init of its own.'
-        )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Initializer):
-            return NotImplemented
-        return type(self) is type(other) and self._kwargs == other._kwargs
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def register(klass: type[Initializer]) -> type[Initializer]:
-    """Make an initializer known by its class name in lower case."""
-    return _enter(klass, klass.__name__)
-
-
-def alias(*names: str) -> Callable[[type[Initializer]], type[Initializer]]:
-    """Make an initializer known by further names."""
-
-    def enter(klass: type[Initializer]) -> type[Initializer]:
-        for name in names:
-            _enter(klass, name)
-        return klass
-
-    return enter
-
-
-def _enter(klass: type[Initializer], name: str) -> type[Initializer]:
-    assert issubclass(klass, Initializer), "Can only register subclass of Initializer"
-    before = _registry.get(name.lower())
-    if before is not None and before is not klass:
-        warnings.warn(
-            f"New initializer {klass.__name__} registered with name {name.lower()} overrides {before}", UserWarning
-        )
-    _registry[name.lower()] = klass
-    return klass
-
-
-def create(init: Any, /, *args: Any, **kwargs: Any) -> Initializer:
-    """An initializer from an object, a registered name, or the text of `dumps`.
-
-    Raises:
-        AssertionError: for a name that is not registered.
-    """
-    if isinstance(init, Initializer):
-        assert len(args) + len(kwargs) == 0, "initializer is already an instance. Additional arguments are invalid"
-        return init
-    assert isinstance(init, str), "initializer must be of string type"
-    if init.startswith("["):
-        name, kwargs = json.loads(init)
-        return create(name, **kwargs)
-    assert init.lower() in _registry, (
-        f"{init.lower()} is not registered. Please register with initializer.register first"
-    )
-    return _registry[init.lower()](*args, **kwargs)
 
 
 @register
@@ -191,6 +48,17 @@ class One(Initializer):
 
     def _init_weight(self, _: Any, arr: NDArray) -> None:
         arr[:] = 1
+
+
+@register
+class Bilinear(Initializer):
+    """Bilinear interpolation, for a transposed convolution that enlarges."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _init_weight(self, _: Any, arr: NDArray) -> None:
+        arr[:] = bilinear_weights(arr.shape)
 
 
 @register

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..operators.registry import one_axis
 from .base import Arrays, GlobalMetric, Labels, alias, check_label_shapes, register
 
 __all__ = [
@@ -32,7 +33,7 @@ class Accuracy(GlobalMetric):
         labels, preds = check_label_shapes(labels, preds, True)
         for label, pred in zip(labels, preds, strict=False):
             scores = pred.asnumpy()
-            classes = scores if pred.shape == label.shape else scores.argmax(axis=self.axis)
+            classes = scores if pred.shape == label.shape else scores.argmax(one_axis(self.axis, pred.ndim))
             wanted, found = label.asnumpy().astype("int32").ravel(), classes.astype("int32").ravel()
             check_label_shapes(wanted, found)
             self._add((found == wanted).sum(), len(found))
@@ -82,13 +83,13 @@ class _Counts:
 
     def take(self, label: np.ndarray, found: np.ndarray) -> None:
         positive, wanted = found == 1, label == 1
-        self.true_positive += int((positive & wanted).sum())
-        self.false_positive += int((positive & ~wanted).sum())
-        self.false_negative += int((~positive & wanted).sum())
-        self.true_negative += int((~positive & ~wanted).sum())
+        self.true_positive += (positive & wanted).sum()
+        self.false_positive += (positive & ~wanted).sum()
+        self.false_negative += (~positive & wanted).sum()
+        self.true_negative += (~positive & ~wanted).sum()
 
     @property
-    def total(self) -> int:
+    def total(self) -> Any:
         return self.true_positive + self.false_positive + self.false_negative + self.true_negative
 
     def f_score(self) -> float:
@@ -188,6 +189,11 @@ class MCC(_Binary):
     def _score(self, counts: _Counts) -> float:
         return counts.matthews()
 
+    def reset(self) -> None:
+        """Forget everything."""
+        super().reset()
+        self.num_inst = self.global_num_inst = 0.0  # a float in MXNet 1.9.1 (recorded)
+
 
 @register
 class PCC(GlobalMetric):
@@ -216,12 +222,14 @@ class PCC(GlobalMetric):
                 self._local, self._whole = (np.pad(counts, (0, size)) for counts in (self._local, self._whole))
             for counts in (self._local, self._whole):
                 np.add.at(counts, (found.ravel(), wanted), 1)
-        self.num_inst = self.global_num_inst = 1
-        self.sum_metric, self.global_sum_metric = self._score(self._local), self._score(self._whole)
+        self.num_inst, self.global_num_inst = self.num_inst + 1, self.global_num_inst + 1
+        self.sum_metric = self._score(self._local) * self.num_inst
+        self.global_sum_metric = self._score(self._whole) * self.global_num_inst
 
     def reset(self) -> None:
         """Begin anew."""
         super().reset()
+        self.num_inst = self.global_num_inst = 0.0  # a float in MXNet 1.9.1 (recorded)
         self._whole = np.zeros((2, 2))
         self._local = np.zeros((2, 2))
 
@@ -255,7 +263,7 @@ class Perplexity(GlobalMetric):
     def update(self, labels: Arrays, preds: Arrays) -> None:
         """Take a batch of probabilities."""
         assert len(labels) == len(preds)
-        loss, count = 0.0, 0
+        loss, count = 0.0, 0 if self.ignore_label is None else 0.0  # counted as floats in MXNet 1.9.1 (recorded)
         for label, pred in zip(labels, preds, strict=True):
             assert label.size == pred.size / pred.shape[-1], f"shape mismatch: {label.shape} vs. {pred.shape}"
             wanted = label.asnumpy().ravel().astype("int64")

@@ -15,7 +15,7 @@ from .utils import *
 
 add, subtract, multiply, divide = (symmetric(name) for name in ("add", "sub", "mul", "div"))
 true_divide, modulo, power = divide, symmetric("mod"), symmetric("power")
-maximum, minimum, hypot = symmetric("maximum"), symmetric("minimum"), symmetric("hypot")
+maximum, minimum = symmetric("maximum"), symmetric("minimum")
 equal, not_equal = symmetric("equal"), symmetric("not_equal")
 greater, greater_equal = symmetric("greater"), symmetric("greater_equal")
 lesser, lesser_equal = symmetric("lesser"), symmetric("lesser_equal")
@@ -25,6 +25,8 @@ logical_and, logical_or, logical_xor = (symmetric(f"logical_{name}") for name in
 def concatenate(arrays: list[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
     """Arrays joined along an existing axis."""
     assert len(arrays) > 0, "concatenate: expected at least one array"
+    rests = {(a.shape[:axis], a.shape[axis + 1 :]) for a in arrays if a.shape[axis] >= 0}
+    assert len(rests) == 1, f"concatenate: shapes must agree but for axis {axis}, got {[a.shape for a in arrays]}"
     if len(arrays) == 1 and not always_copy:
         return arrays[0]
     dtypes = {array.dtype for array in arrays}

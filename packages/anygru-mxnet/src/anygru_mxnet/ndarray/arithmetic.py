@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..base import NUMPY_OF_TORCH, MXNetError, numeric_types
-from ..operators.elementwise import BINARY, as_number
+from ..operators.arithmetic import BINARY, as_number
 from ..state import state, without_torch_grad
 from .array import IN_GRAPH, IN_PLACE, Array, run, wrap, write
 

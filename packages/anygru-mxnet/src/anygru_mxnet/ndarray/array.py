@@ -9,6 +9,7 @@ from torch import Tensor
 from ..base import MXNetError
 from ..context import Context, as_context
 from ..operators import Operator
+from ..operators.flat import flat
 from ..state import state, without_torch_grad
 from .tape import remember
 
@@ -30,13 +31,14 @@ class Array:
         ctx: the context; the current one by default.
     """
 
-    __slots__ = ("__weakref__", "_ctx", "_fresh", "_grad", "_t")
+    __slots__ = ("__weakref__", "_ctx", "_flat", "_fresh", "_grad", "_t")
 
     def __init__(self, tensor: Tensor, ctx: Context | None = None) -> None:
         self._t = tensor
         self._ctx = as_context(ctx)
         self._grad: NDArray | None = None
         self._fresh = False
+        self._flat: Tensor | None = None
 
 
 _kinds: dict[bool, type[Array]] = {}
@@ -47,13 +49,14 @@ def wrapped_by(numpy_semantics: bool, kind: type[Array]) -> None:
     _kinds[numpy_semantics] = kind
 
 
-def wrap(tensor: Tensor, ctx: Context) -> "NDArray":
-    """An array around a tensor, without the checks of the constructor."""
-    array: Any = object.__new__(_kinds[state.numpy])
+def wrap(tensor: Tensor, ctx: Context, numpy_semantics: bool | None = None) -> "NDArray":
+    """An array around a tensor, without the checks of the constructor; of `mx.np` as `npx.set_np` says, unless told."""
+    array: Any = object.__new__(_kinds[state.numpy if numpy_semantics is None else numpy_semantics])
     array._t = tensor
     array._ctx = ctx
     array._grad = None
     array._fresh = False
+    array._flat = None
     if tensor.requires_grad and state.recording:
         remember(array)
     return array
@@ -170,7 +173,12 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
         raise
     except (RuntimeError, IndexError, ValueError, TypeError) as error:
         raise MXNetError(f"{operator.name}: {str(error).replace(operator.compute.__name__, operator.name)}") from error
-    return _give(result, ctx, out)
+    given = _give(result, ctx, out)
+    if state.recording and isinstance(result, Tensor) and not result.is_floating_point() and out is None:
+        # Whole numbers are in MXNet's graph with a gradient of zero; torch has no such node, so there is one beside them.
+        beside = flat(torch.zeros(1), *values)
+        given._flat = beside if beside.requires_grad else None
+    return given
 
 
 def _own(result: Any, values: list, named: Mapping[str, Any]) -> Any:

@@ -22,8 +22,8 @@ _NOT_IN_GRAPH = (
 )
 
 
-def _heads(heads: Any, head_grads: Any) -> tuple[list["NDArray"], list[Tensor]]:
-    """The arrays to differentiate and the gradients to begin with: ones where none is given."""
+def _heads(heads: Any, head_grads: Any) -> tuple[list["NDArray"], list[Tensor], list[Tensor]]:
+    """The arrays to differentiate, their tensors, and the gradients to begin with: ones where none is given."""
     if isinstance(heads, Array):
         heads = [heads]
         head_grads = [head_grads] if isinstance(head_grads, Array) else head_grads
@@ -34,8 +34,15 @@ def _heads(heads: Any, head_grads: Any) -> tuple[list["NDArray"], list[Tensor]]:
     )
     if not heads:
         raise MXNetError("heads must hold at least one array")
-    seeds = []
+    # A head that is listed twice counts once, with its last gradient (1.9.1, recorded).
+    once = {id(head): (head, given) for head, given in zip(heads, head_grads, strict=True)}
+    heads, head_grads = zip(*once.values(), strict=True)
+    heads_in_torch, seeds = [], []
     for head, given in zip(heads, head_grads, strict=True):
+        if head._flat is not None:
+            heads_in_torch.append(head._flat)
+            seeds.append(torch.ones_like(head._flat))
+            continue
         if not head._t.dtype.is_floating_point:
             raise MXNetError(
                 f"{NUMPY_OF_TORCH[head._t.dtype].__name__} arrays have no gradients here; use astype('float32')"
@@ -45,8 +52,9 @@ def _heads(heads: Any, head_grads: Any) -> tuple[list["NDArray"], list[Tensor]]:
         seed = torch.ones_like(head._t) if given is None else given._t.detach()
         if seed.shape != head._t.shape:
             raise MXNetError(f"a head gradient must have its head's shape {head.shape}, got {tuple(seed.shape)}")
+        heads_in_torch.append(head._t)
         seeds.append(seed.to(head._t.dtype))
-    return list(heads), seeds
+    return list(heads), heads_in_torch, seeds
 
 
 def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
@@ -61,9 +69,9 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
     Raises:
         MXNetError: for heads that are in no graph, or were differentiated already.
     """
-    arrays, seeds = _heads(heads, head_grads)
+    arrays, tensors, seeds = _heads(heads, head_grads)
     try:
-        torch.autograd.backward([head._t for head in arrays], seeds, retain_graph=retain_graph)
+        torch.autograd.backward(tensors, seeds, retain_graph=retain_graph)
     except MXNetError:
         raise
     except RuntimeError as error:
@@ -85,7 +93,7 @@ def grad(
     Raises:
         MXNetError: for heads in no graph, and variables without `attach_grad` or that no head depends on.
     """
-    arrays, seeds = _heads(heads, head_grads)
+    arrays, tensors, seeds = _heads(heads, head_grads)
     wanted = [variables] if isinstance(variables, Array) else list(variables)
     assert wanted, "variables must hold at least one array"
     for place, variable in enumerate(wanted, 1):
@@ -96,7 +104,7 @@ def grad(
     retain = create_graph if retain_graph is None else retain_graph
     try:
         found = torch.autograd.grad(
-            [head._t for head in arrays],
+            tensors,
             [variable._t for variable in wanted],
             seeds,
             retain_graph=retain,
@@ -114,8 +122,8 @@ def grad(
         forget(arrays)
     if create_graph:
         # The gradient of a linear function is constant; its own gradient is zero, not missing.
-        tensors = [variable._t for variable in wanted]
-        found = tuple(values if values.requires_grad else flat(_filled(values), *tensors) for values in found)
+        roots = [variable._t for variable in wanted]
+        found = tuple(values if values.requires_grad else flat(_filled(values), *roots) for values in found)
     return [wrap(values, variable._ctx) for values, variable in zip(found, wanted, strict=True)]
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ..base import MXNetError, integer_types, numeric_types
+from ..operators.shape import backwards
 
 _ARRAYS = (Tensor, np.ndarray, list, tuple, range)
 
@@ -73,6 +74,15 @@ def _resolve(tensor: Tensor, key: Any) -> list:
         size = tensor.shape[axis] if part is not None else 0
         resolved.append(_as_index(part, size, axis, tensor.device))
         axis += part is not None
+    arrays = [part for part in resolved if isinstance(part, Tensor)]
+    if arrays:
+        # Beside arrays a number is an array too: torch would apply it first, and so place the arrays' axes elsewhere.
+        resolved = [torch.tensor([p], device=tensor.device) if isinstance(p, int) else p for p in resolved]
+        try:
+            torch.broadcast_shapes(*(part.shape for part in arrays))
+        except RuntimeError:
+            shapes = ", ".join(str(tuple(part.shape)) for part in arrays)
+            raise ValueError(f"the arrays of an index must be broadcastable to one shape, got {shapes}") from None
     return resolved
 
 
@@ -81,8 +91,7 @@ def _turn(tensor: Tensor, parts: list) -> Tensor:
     axis = 0
     for place, part in enumerate(parts):
         if isinstance(part, slice) and part.step is not None and part.step < 0:
-            picks = torch.arange(*part.indices(tensor.shape[axis]), device=tensor.device)
-            tensor = tensor.index_select(axis, picks)
+            tensor = tensor.index_select(axis, backwards(part, tensor.shape[axis], tensor.device))
             parts[place] = slice(None)
         axis += part is not None
     return tensor
@@ -100,8 +109,8 @@ def get(tensor: Tensor, key: Any) -> Tensor:
         size = tensor.shape[0]
         if not -size <= key < size:
             raise IndexError(f"index {key} is out of bounds for axis 0 with size {size}")
-        part = tensor[key]
-        return part.reshape(1) if part.dim() == 0 else part
+        row = tensor[key]
+        return row.reshape(1) if row.dim() == 0 else row
     if type(key) is slice and key.step in (None, 1):
         start, stop, _ = key.indices(tensor.shape[0])
         if start > stop:
@@ -109,11 +118,40 @@ def get(tensor: Tensor, key: Any) -> Tensor:
                 f"slice {key.start}:{key.stop} ends before it begins, in an axis of size {tensor.shape[0]}"
             )
         return tensor[key]
-    parts = _resolve(tensor, key)
-    part = _turn(tensor, parts)[tuple(parts)]
-    if part.dim() == 0:
-        part = part.reshape(1)
-    return part if part.is_contiguous() else part.contiguous()
+    chosen = part(tensor, key)
+    return chosen.reshape(1) if chosen.dim() == 0 else chosen
+
+
+def part(tensor: Tensor, key: Any) -> Tensor:
+    """What an index chooses, without axes for a number in each axis.
+
+    Raises:
+        IndexError, ValueError: as `get`.
+    """
+    tensor, parts, new_axes = _without_new_axes(tensor, _resolve(tensor, key))
+    chosen = _turn(tensor, parts)[tuple(parts)]
+    for place in new_axes:
+        chosen = chosen.unsqueeze(place)
+    return chosen.contiguous()
+
+
+def _without_new_axes(tensor: Tensor, parts: list) -> tuple[Tensor, list, list[int]]:
+    """The tensor and an index without None, and the places in the result for axes of size 1 that stand for them.
+
+    MXNet 1.9.1 adds these axes when the arrays have been applied. It counts the arrays' own axes only where these come first
+    since the arrays are not side by side; otherwise it does not count them, unlike NumPy (recorded).
+    """
+    advanced = [place for place, part in enumerate(parts) if isinstance(part, Tensor)]
+    added = [place for place, part in enumerate(parts) if part is None]
+    if not advanced or not added:
+        return tensor, parts, []
+    first, order = 0, [place for place, part in enumerate(parts) if part is not None]
+    axis_of = {place: axis for axis, place in enumerate(order)}
+    if advanced[-1] - advanced[0] >= len(advanced):
+        first = len(torch.broadcast_shapes(*(parts[place].shape for place in advanced)))
+        order.sort(key=lambda place: place not in advanced)
+    places = [first + sum(place not in advanced for place in range(at)) for at in added]
+    return tensor.permute([axis_of[place] for place in order]), [parts[place] for place in order], places
 
 
 def _values(tensor: Tensor, value: Any) -> Tensor:
@@ -160,20 +198,17 @@ def put(tensor: Tensor, key: Any, value: Any) -> None:
     """
     if tensor.numel() == 0:
         return
-    parts = _resolve(tensor, key)
-    backwards = any(isinstance(p, slice) and p.step is not None and p.step < 0 for p in parts)
-    if backwards:
+    tensor, parts, new_axes = _without_new_axes(tensor, _resolve(tensor, key))
+    number = isinstance(value, numeric_types)
+    values = tensor.new_tensor(value) if number else _values(tensor, value)
+    if any(isinstance(p, slice) and p.step is not None and p.step < 0 for p in parts):
         places = torch.arange(tensor.numel(), device=tensor.device).reshape(tensor.shape)
         places = _turn(places, parts)[tuple(parts)]
-        values = (
-            torch.full_like(tensor.detach(), float(value))
-            if isinstance(value, numeric_types)
-            else _values(tensor, value)
-        )
-        values = values.reshape(-1)[:1] if isinstance(value, numeric_types) else values
         tensor.put_(places, _fit(values, tuple(places.shape)).contiguous())
-    elif isinstance(value, numeric_types):
-        tensor[tuple(parts)] = tensor.new_tensor(value)
+    elif number:
+        tensor[tuple(parts)] = values
     else:
         target = tuple(tensor.detach()[tuple(parts)].shape)
-        tensor[tuple(parts)] = _fit(_values(tensor, value), target)
+        if values.dim() > len(target):
+            values = values.squeeze([place for place in new_axes if place < values.dim()])
+        tensor[tuple(parts)] = _fit(values, target)

@@ -181,6 +181,10 @@ class NDArray(Arithmetic):
         """The array itself."""
         return self
 
+    def as_np_ndarray(self) -> "NDArray":
+        """The array as one of `mx.np`, over the same memory and in the same graph."""
+        return wrap(self._t, self._ctx, True)
+
     def tostype(self, stype: str) -> "NDArray":
         """The array itself for "default".
 
@@ -236,7 +240,8 @@ class NDArray(Arithmetic):
         size, before = math.prod(wanted), self._t.numel()
         if size != before:
             # MXNet's engine refuses more elements than there are; its Python front end, fewer (recorded from 1.9.1).
-            error: type[Exception] = MXNetError if size > before or -1 in shape else ValueError
+            engine = size > before or -1 in shape or state.recording
+            error: type[Exception] = MXNetError if engine else ValueError
             raise error(f"Cannot reshape array of size {before} into shape {tuple(shape)}")
         return wrap(run(lambda t: t.reshape(wanted), self._t), self._ctx)
 
@@ -284,6 +289,8 @@ class NDArray(Arithmetic):
     def split_v2(self, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> "list[NDArray]":
         """The array cut into equal parts, or at positions."""
         if isinstance(indices_or_sections, int):
+            if self.shape[axis] % indices_or_sections:
+                raise ValueError("array split does not result in an equal division")
             attributes: dict[str, Any] = {"num_outputs": indices_or_sections}
             return call(OPERATORS["SliceChannel"], (self,), {**attributes, "axis": axis, "squeeze_axis": squeeze_axis})
         attributes = {"indices": (0, *indices_or_sections)}

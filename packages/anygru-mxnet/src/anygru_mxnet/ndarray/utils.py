@@ -46,6 +46,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: DtypeLike = None
 
     Raises:
         TypeError: for a source that is no array of numbers.
+        ValueError: for a NumPy array of something else.
     """
     context = as_context(ctx)
     if isinstance(source_array, NDArray):
@@ -59,6 +60,8 @@ def array(source_array: Any, ctx: Context | None = None, dtype: DtypeLike = None
             raise TypeError("a list of NDArrays is not an array: use mx.nd.stack")
         values = np.array(source_array, order="C").astype(wanted)
     except (TypeError, ValueError) as error:
+        if isinstance(source_array, np.ndarray):
+            raise
         raise TypeError("source_array must be array like object") from error
     return wrap(torch.from_numpy(values).to(context.device), context)
 
@@ -77,9 +80,10 @@ def ones(shape: Sizes, ctx: ContextLike = None, dtype: DtypeLike = None, **kwarg
 
 
 def empty(shape: Sizes, ctx: ContextLike = None, dtype: DtypeLike = None, stype: str | None = None) -> NDArray:
-    """An array whose values have no meaning yet (zeros)."""
+    """An array whose values have no meaning yet (zeros); of any size, 0 included."""
     _only_dense(stype)
-    return _filled("_zeros", shape, ctx, dtype, {})
+    attributes = {"shape": shape, "ctx": as_context(ctx), "dtype": dtype}
+    return call(OPERATORS["_zeros"], (), attributes)
 
 
 def full(
@@ -87,6 +91,8 @@ def full(
 ) -> NDArray:
     """An array of one value."""
     result = empty(shape, ctx, dtype) if out is None else out
+    if not result.ndim:
+        raise MXNetError(f"full: an array must have an axis, got the shape {shape}")
     result[:] = val
     return result
 

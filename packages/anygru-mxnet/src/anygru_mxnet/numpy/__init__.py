@@ -4,7 +4,8 @@ from numpy import bool_, e, euler_gamma, float16, float32, float64, inf, int8, i
 
 from anygru.extend import refuser
 
-from . import fallback, functions, linalg, random
+from . import creation, fallback, functions, linalg, random
+from .creation import *
 from .fallback import *
 from .functions import *
 from .multiarray import *

@@ -10,17 +10,11 @@ from torch import Tensor
 from ..base import engine_errors, torch_dtype
 from ..context import Context, ContextLike, as_context
 from ..ndarray.array import Array, run, wrap
-from ..state import state
 
 
 def wrapped(tensor: Tensor, ctx: Context) -> Any:
     """An array of `mx.np`, whichever arrays are made elsewhere."""
-    before = state.numpy
-    state.numpy = True
-    try:
-        return wrap(tensor, ctx)
-    finally:
-        state.numpy = before
+    return wrap(tensor, ctx, True)
 
 
 def plain(value: Any) -> Any:

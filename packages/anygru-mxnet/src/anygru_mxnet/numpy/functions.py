@@ -1,17 +1,16 @@
 """The functions of `mx.np`, rows of tables over torch's."""
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as onp
 import torch
 from torch import Tensor
 
 from ..base import DtypeLike, Sizes, torch_dtype
-from ..context import ContextLike, as_context
-from ..ndarray.array import Array
-from .apply import apply, made, plain, wrapped
+from ..operators.arithmetic import whole_of
+from .apply import apply
 
 Function = Callable[..., Any]
 
@@ -25,9 +24,21 @@ def _named(name: str, compute: Function) -> Function:
     return function
 
 
-def _real(compute: Callable[[Tensor], Tensor]) -> Function:
-    """A function of real numbers; whole ones become float32."""
-    return lambda x: compute(torch.as_tensor(x) if not isinstance(x, Tensor) else x)
+def _whole(x: Any) -> bool:
+    """Whether x is a tensor of whole numbers, booleans apart."""
+    return isinstance(x, Tensor) and not x.is_floating_point() and x.dtype != torch.bool
+
+
+def _real(compute: Callable[..., Tensor]) -> Function:
+    """A function of real numbers; an array of whole ones gives its results cut to its dtype (1.9.1, recorded)."""
+
+    def function(x: Any, *others: Any) -> Tensor:
+        if not isinstance(x, Tensor):
+            return compute(torch.as_tensor(x), *others)
+        found = compute(x, *others)
+        return whole_of(compute(x.double(), *others), x.dtype) if _whole(x) and found.is_floating_point() else found
+
+    return function
 
 
 _ELEMENTS: dict[str, Function] = {
@@ -65,7 +76,7 @@ _PAIRS: dict[str, Function] = {
     "greater_equal": torch.ge, "logical_and": torch.logical_and, "logical_or": torch.logical_or,
     "logical_xor": torch.logical_xor, "matmul": torch.matmul, "outer": lambda a, b: torch.outer(a.ravel(), b.ravel()),
     "bitwise_and": torch.bitwise_and, "bitwise_or": torch.bitwise_or, "bitwise_xor": torch.bitwise_xor,
-    "copysign": torch.copysign, "lcm": torch.lcm, "ldexp": lambda x, n: x * 2**n,
+    "copysign": _real(torch.copysign), "lcm": torch.lcm, "ldexp": lambda x, n: x * 2**n,
     "inner": torch.inner, "vdot": lambda a, b: torch.dot(a.ravel(), b.ravel()),
 }  # fmt: skip
 
@@ -79,9 +90,30 @@ def _reduction(compute: Callable[..., Tensor], real: bool = False) -> Function:
         a: Any, axis: Sizes = None, dtype: DtypeLike = None, out: Any = None, keepdims: bool = False, **options: Any
     ) -> Tensor:
         a = torch.as_tensor(a)
+        kind = torch_dtype(dtype) if dtype is not None else a.dtype if _whole(a) and not real else None
         if dtype is not None or (real and not a.is_floating_point()):
             a = a.to(torch_dtype(dtype))
-        return compute(a, _axes(axis, a.dim()), keepdims, **options) if a.dim() else compute(a.reshape(1), (0,), False)
+        found = compute(a, _axes(axis, a.dim()), keepdims, **options) if a.dim() else compute(a.reshape(1), (0,), False)
+        return found if kind is None or found.dtype in (kind, torch.bool) else found.to(kind)
+
+    return function
+
+
+def _spread(root: bool) -> Function:
+    """`std` and `var`: of whole numbers around a mean that is cut, then cut itself (1.9.1, recorded)."""
+
+    def function(
+        a: Any, axis: Sizes = None, dtype: DtypeLike = None, out: Any = None, ddof: int = 0, keepdims: bool = False
+    ) -> Tensor:
+        kind = torch_dtype(dtype) if dtype is not None else a.dtype if a.dtype != torch.bool else torch.float32
+        data = (a if a.dim() else a.reshape(1)).to(torch.float64 if _whole(a) else torch.promote_types(a.dtype, kind))
+        axes = _axes(axis if a.dim() else None, data.dim())
+        mean = data.mean(axes, keepdim=True)
+        away = data - (mean.trunc() if _whole(a) else mean)
+        count = math.prod(data.shape[place] for place in axes)
+        spread = (away * away).sum(axes, keepdim=keepdims) / (count - ddof)
+        spread = spread.sqrt() if root else spread
+        return spread.to(kind) if kind.is_floating_point else whole_of(spread, kind)
 
     return function
 
@@ -94,12 +126,14 @@ def _product(a: Tensor, axes: tuple[int, ...], keepdims: bool) -> Tensor:
 
 _REDUCTIONS: dict[str, Function] = {
     "sum": _reduction(lambda a, axes, keep: torch.sum(a, axes, keepdim=keep)),
-    "mean": _reduction(lambda a, axes, keep: torch.mean(a, axes, keepdim=keep), real=True),
+    "mean": _reduction(  # 0 of no elements, as in MXNet 1.9.1 (recorded)
+        lambda a, axes, keep: (torch.mean if a.numel() else torch.sum)(a, axes, keepdim=keep), real=True
+    ),
     "prod": _reduction(_product),
     "max": _reduction(lambda a, axes, keep: torch.amax(a, axes, keepdim=keep)),
     "min": _reduction(lambda a, axes, keep: torch.amin(a, axes, keepdim=keep)),
-    "std": _reduction(lambda a, axes, keep, ddof=0: torch.std(a, axes, correction=ddof, keepdim=keep), real=True),
-    "var": _reduction(lambda a, axes, keep, ddof=0: torch.var(a, axes, correction=ddof, keepdim=keep), real=True),
+    "std": _spread(True),
+    "var": _spread(False),
     "all": _reduction(lambda a, axes, keep: torch.all((a != 0), axes, keepdim=keep)),
     "any": _reduction(lambda a, axes, keep: torch.any((a != 0), axes, keepdim=keep)),
 }  # fmt: skip
@@ -157,7 +191,18 @@ def _pad(x: Tensor, pad_width: Any, mode: str = "constant", constant_values: flo
 
 
 def _clip(a: Tensor, a_min: Any, a_max: Any, out: Any = None) -> Tensor:
+    if a_min is not None and a_max is not None and a_min > a_max:  # the upper bound is asked first (1.9.1, recorded)
+        return torch.where(a > a_max, a_max, a_min).to(a.dtype)
     return torch.clamp(a, a_min, a_max)
+
+
+def _cumsum(a: Tensor, axis: int | None = None, dtype: DtypeLike = None, out: Any = None) -> Tensor:
+    kind = torch_dtype(dtype) if dtype is not None else a.dtype if _whole(a) else None
+    return torch.cumsum(a.reshape(-1) if axis is None else a, axis or 0, dtype=kind)
+
+
+def _round(x: Tensor, decimals: int = 0, out: Any = None) -> Tensor:
+    return x if _whole(x) else torch.round(x, decimals=decimals)
 
 
 def _transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
@@ -191,6 +236,7 @@ def _average(a: Tensor, axis: Sizes = None, weights: Any = None, returned: bool 
     axes = _axes(axis, a.dim())
     total = whole.sum(axes)
     mean = (a * whole).sum(axes) / total
+    mean = whole_of(mean, a.dtype) if _whole(a) and _whole(whole) else mean
     return (mean, total) if returned else mean
 
 
@@ -201,7 +247,7 @@ def _steps(ary: Tensor, to_end: Any = None, to_begin: Any = None) -> Tensor:
 
 _OTHERS: dict[str, Function] = {
     "argmax": _place(torch.argmax), "argmin": _place(torch.argmin),
-    "cumsum": lambda a, axis=None, dtype=None, out=None: torch.cumsum(a.reshape(-1) if axis is None else a, axis or 0),
+    "cumsum": _cumsum,
     "reshape": lambda a, newshape, order="C": a.reshape(newshape), "ravel": lambda x, order="C": x.reshape(-1),
     "transpose": _transpose, "swapaxes": torch.swapaxes, "moveaxis": torch.moveaxis, "rollaxis": torch.moveaxis,
     "expand_dims": lambda a, axis: a.unsqueeze(axis), "squeeze": _squeeze, "split": _split,
@@ -219,10 +265,9 @@ _OTHERS: dict[str, Function] = {
     "nonzero": lambda a: torch.nonzero(a, as_tuple=True), "dot": _dot,
     "tensordot": _tensordot,
     "einsum": lambda subscripts, *operands, **_: torch.einsum(subscripts, *operands),
-    "trace": lambda a, **_: torch.trace(a), "diag": lambda v, k=0: torch.diag(v, k), "diagonal": torch.diagonal,
+    "trace": lambda a, **_: torch.trace(a).to(a.dtype), "diag": lambda v, k=0: torch.diag(v, k), "diagonal": torch.diagonal,
     "tril": lambda m, k=0: torch.tril(m, k), "triu": lambda m, k=0: torch.triu(m, k), "pad": _pad,
-    "diff": lambda a, n=1, axis=-1: torch.diff(a, n, axis), "round": lambda x, decimals=0, **_: torch.round(x, decimals=decimals),
-    "around": lambda x, decimals=0, **_: torch.round(x, decimals=decimals),
+    "diff": lambda a, n=1, axis=-1: torch.diff(a, n, axis), "round": _round, "around": _round,
     "meshgrid": lambda *xi, indexing="xy", **_: list(torch.meshgrid(*xi, indexing=indexing)),
     "bincount": lambda x, weights=None, minlength=0: torch.bincount(x, weights, minlength),
     "zeros_like": _like(torch.zeros_like),
@@ -252,108 +297,6 @@ FUNCTIONS: dict[str, Function] = {
 FUNCTIONS.update({name: FUNCTIONS[of] for name, of in ALIASES.items()})
 
 
-def array(object: Any, dtype: DtypeLike = None, ctx: ContextLike = None) -> Any:
-    """A new array of values: float32 unless `dtype` says otherwise or the source is an array of MXNet or NumPy with one."""
-    if isinstance(object, Array):
-        kind = object._t.dtype if dtype is None else torch_dtype(dtype)
-        context = object._ctx if ctx is None else as_context(ctx)
-        return wrapped(object._t.detach().to(device=context.device, dtype=kind, copy=True), context)
-    if isinstance(object, (list, tuple)) and any(isinstance(part, Array) for part in object):
-        object = [plain(part).tolist() if isinstance(part, Array) else part for part in object]
-    keeps = isinstance(object, (onp.ndarray, onp.generic)) and dtype is None and object.dtype != onp.float64
-    kind = torch_dtype(object.dtype if keeps else dtype)
-    context = as_context(ctx)
-    values = torch.from_numpy(onp.array(object, order="C").astype(torch.empty(0, dtype=kind).numpy().dtype))
-    return wrapped(values.to(context.device), context)
-
-
-def asarray(obj: Any, dtype: DtypeLike = None) -> Any:
-    """The array itself, or an array of the values."""
-    return obj if isinstance(obj, Array) and dtype is None else array(obj, dtype)
-
-
-def _sizes(shape: Any) -> tuple[int, ...]:
-    return (int(shape),) if isinstance(shape, (int, onp.integer)) else tuple(int(n) for n in shape)
-
-
-def zeros(shape: Sizes, dtype: DtypeLike = None, order: str = "C", ctx: ContextLike = None) -> Any:
-    """Zeros."""
-    return made(lambda **kind: torch.zeros(_sizes(shape), **kind), ctx, dtype)
-
-
-def ones(shape: Sizes, dtype: DtypeLike = None, order: str = "C", ctx: ContextLike = None) -> Any:
-    """Ones."""
-    return made(lambda **kind: torch.ones(_sizes(shape), **kind), ctx, dtype)
-
-
-empty = zeros
-
-
-def full(
-    shape: Sizes, fill_value: Any, dtype: DtypeLike = None, order: str = "C", ctx: ContextLike = None, out: Any = None
-) -> Any:
-    """One value everywhere."""
-    return (
-        zeros(shape, dtype, ctx=ctx) + fill_value
-        if dtype is None
-        else made(lambda **kind: torch.full(_sizes(shape), fill_value, **kind), ctx, dtype)
-    )
-
-
-def arange(
-    start: float, stop: float | None = None, step: float = 1, dtype: DtypeLike = None, ctx: ContextLike = None
-) -> Any:
-    """Evenly spaced numbers below `stop`."""
-    begin, end = (0, start) if stop is None else (start, stop)
-    return made(lambda **kind: torch.arange(begin, end, step, **kind), ctx, dtype)
-
-
-def linspace(
-    start: float, stop: float, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: DtypeLike = None,
-    axis: int = 0, ctx: ContextLike = None,
-) -> Any:  # fmt: skip
-    """`num` evenly spaced numbers from `start` to `stop`."""
-    values = onp.linspace(start, stop, num, endpoint)
-    return array(values, dtype or "float32", ctx)
-
-
-def eye(N: int, M: int | None = None, k: int = 0, dtype: DtypeLike = None, ctx: ContextLike = None) -> Any:
-    """Ones on a diagonal."""
-    return array(onp.eye(N, M, k), dtype or "float32", ctx)
-
-
-def identity(n: int, dtype: DtypeLike = None, ctx: ContextLike = None) -> Any:
-    """Ones on the main diagonal."""
-    return eye(n, dtype=dtype, ctx=ctx)
-
-
-def genfromtxt(*args: Any, **kwargs: Any) -> Any:
-    """NumPy's `genfromtxt` as an array."""
-    dtype = kwargs.pop("dtype", onp.float32)
-    return array(onp.genfromtxt(*args, **kwargs), dtype)
-
-
-def shape(a: Any) -> tuple[int, ...]:
-    """The sizes of the axes."""
-    return asarray(a).shape
-
-
-def ndim(a: Any) -> int:
-    """The number of axes."""
-    return asarray(a).ndim
-
-
-def size(a: Any) -> int:
-    """The number of elements."""
-    return asarray(a).size
-
-
-MAKERS = {
-    "arange": arange, "array": array, "asarray": asarray, "empty": empty, "eye": eye, "full": full, "genfromtxt": genfromtxt,
-    "identity": identity, "linspace": linspace, "ndim": ndim, "ones": ones, "shape": shape, "size": size, "zeros": zeros,
-}  # fmt: skip
-
-
 def __getattr__(name: str) -> Any:
     # The table's names are no globals of this file, whose code means Python's own `any`, `max` and `sum`.
     if name in FUNCTIONS:
@@ -361,4 +304,4 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"mx.np has no function {name!r}", name=name)
 
 
-__all__ = [*FUNCTIONS, *MAKERS]
+__all__ = list(FUNCTIONS)

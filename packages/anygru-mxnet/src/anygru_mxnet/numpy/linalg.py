@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from ..base import Sizes
+from ..operators.arithmetic import whole_of
 from .apply import apply
 from .fallback import LINALG
 
@@ -15,7 +16,13 @@ globals().update(LINALG)
 
 def norm(x: Any, ord: Any = None, axis: Sizes = None, keepdims: bool = False) -> Any:
     """The norm of vectors or matrices."""
-    return apply(lambda t: torch.linalg.norm(t, ord, axis, keepdims), x)
+
+    def compute(t: torch.Tensor) -> torch.Tensor:
+        if t.is_floating_point():
+            return torch.linalg.norm(t, ord, axis, keepdims)
+        return whole_of(torch.linalg.norm(t.double(), ord, axis, keepdims), t.dtype)  # 1.9.1, recorded
+
+    return apply(compute, x)
 
 
 def _of(name: str) -> Any:

@@ -8,31 +8,41 @@ import numpy as onp
 import torch
 
 from ..base import DtypeLike, MXNetError, torch_dtype
-from ..ndarray.array import IN_GRAPH, IN_PLACE, wrap, wrapped_by, write
+from ..ndarray import indexing
+from ..ndarray.array import IN_GRAPH, IN_PLACE, run, wrap, wrapped_by, write
 from ..ndarray.ndarray import NDArray
 from ..state import state, without_torch_grad
 from . import functions
-from .apply import apply, plain
+from .apply import apply, plain, wrapped
 
 __all__ = ["ndarray"]
 
 
-def _key(key: Any, shape: tuple[int, ...]) -> Any:
-    """An index as torch takes it: no negative steps, positions as whole numbers."""
+def _key(key: Any, ndim: int) -> Any:
+    """An index for `indexing`: positions as whole numbers, and masks as the places where they are true.
+
+    Raises:
+        IndexError: for an index of an array without axes.
+    """
     parts = key if isinstance(key, tuple) else (key,)
-    found = []
-    for axis, part in enumerate(parts):
+    if not ndim and parts not in ((), (slice(None),)):
+        raise IndexError("scalar tensor can only accept `()` as index")
+    found: list[Any] = []
+    for part in parts:
         if isinstance(part, slice):
-            bounds = [int(b._t.item()) if isinstance(b, NDArray) else b for b in (part.start, part.stop, part.step)]
-            part = slice(*bounds)
-            if part.step is not None and part.step < 0 and Ellipsis not in parts[:axis]:
-                part = torch.arange(*part.indices(shape[axis]))
+            bounds = (part.start, part.stop, part.step)
+            part = slice(*(int(b._t.item()) if isinstance(b, NDArray) else b for b in bounds))
         else:
             part = plain(part)
-            if isinstance(part, torch.Tensor) and part.is_floating_point():
-                part = part.long()
-        found.append(part)
-    return tuple(found) if isinstance(key, tuple) else found[0]
+            if isinstance(part, list) and part and all(isinstance(item, bool) for item in part):
+                part = torch.tensor(part)
+        if isinstance(part, torch.Tensor) and part.dtype == torch.bool:
+            found.extend(part.nonzero(as_tuple=True))
+        elif isinstance(part, torch.Tensor) and not part.dim():
+            found.append(int(part))
+        else:
+            found.append(part)
+    return tuple(found)
 
 
 class ndarray(NDArray):
@@ -41,7 +51,12 @@ class ndarray(NDArray):
     __slots__ = ()
 
     def __getitem__(self, key: Any) -> Any:
-        return apply(lambda t: t[_key(key, t.shape)], self)
+        return wrapped(run(indexing.part, self._t, _key(key, self.ndim)), self._ctx)
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("len() of unsized object")
+        return super().__len__()
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if state.recording and self._t.requires_grad:
@@ -52,9 +67,7 @@ class ndarray(NDArray):
                 raise MXNetError(IN_PLACE)
             write(self, values.expand(self._t.shape))
             return
-        if isinstance(values, (list, tuple)):
-            values = torch.as_tensor(onp.array(values))
-        without_torch_grad(operator.setitem, self._t.data, _key(key, self.shape), values)
+        without_torch_grad(indexing.put, self._t.data, _key(key, self.ndim), values)
 
     def __iter__(self) -> Iterator["ndarray"]:
         if not self.ndim:
@@ -134,12 +147,7 @@ class ndarray(NDArray):
 
     def as_nd_ndarray(self) -> NDArray:
         """The array as one of `mx.nd`, over the same memory."""
-        before = state.numpy
-        state.numpy = False
-        try:
-            return wrap(self._t, self._ctx)
-        finally:
-            state.numpy = before
+        return wrap(self._t, self._ctx, False)
 
     def as_np_ndarray(self) -> "ndarray":
         """The array itself."""

@@ -1,6 +1,8 @@
 """Every operator of the dialect, one topic a file."""
 
 from . import (
+    activations,
+    arithmetic,
     control_flow,
     convolution,
     create,

@@ -1,5 +1,6 @@
 """Convolutions, pooling and upsampling as operators, over torch's."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -130,15 +131,29 @@ def _pooling(
 ) -> Tensor:
     spatial = data.dim() - 2
     _channels_first("Pooling", layout)
+    if pool_type not in ("max", "avg", "sum", "lp"):
+        raise MXNetError(f"Pooling: pool_type must be max, avg, sum or lp, got {pool_type!r}")
+    if pool_type == "lp":
+        power = int(p_value)
+        options = {"global_pool": global_pool, "stride": stride, "pad": pad, "pooling_convention": pooling_convention}
+        return _pooling(data.abs() ** power, kernel, "sum", **options).pow(1 / power)
     if truth(global_pool):
         axes = tuple(range(2, data.dim()))
-        return data.amax(axes, keepdim=True) if pool_type == "max" else data.mean(axes, keepdim=True)
-    if pool_type not in ("max", "avg"):
-        raise MXNetError(f"Pooling: pool_type must be max or avg, got {pool_type!r}")
+        if pool_type == "max":
+            return data.amax(axes, keepdim=True)
+        return (data.sum if pool_type == "sum" else data.mean)(axes, keepdim=True)
     window, step, edge = _tuple_of(kernel, spatial, 1), _tuple_of(stride, spatial, 1), _tuple_of(pad, spatial, 0)
     ceil = pooling_convention == "full"
     if pool_type == "max":
         return _LARGEST[spatial](data, window, step, edge, ceil_mode=ceil)
+    if pool_type == "sum":
+        # A window over the edge has fewer elements: averages of them all, with the edge as zeros, count each alike.
+        short = [
+            max(0, (math.ceil((n + 2 * p - w) / s)) * s + w - n - 2 * p) if ceil else 0
+            for n, p, w, s in zip(data.shape[2:], edge, window, step, strict=True)
+        ]
+        sides = [side for p, more in zip(reversed(edge), reversed(short), strict=True) for side in (p, p + more)]
+        return _AVERAGE[spatial](functional.pad(data, sides), window, step) * math.prod(window)
     return _AVERAGE[spatial](data, window, step, edge, ceil_mode=ceil, count_include_pad=truth(count_include_pad))
 
 

@@ -45,8 +45,13 @@ def _arange(
     count = math.ceil((stop - start) / step)
     if count <= 0:
         raise MXNetError(f"_arange: there is no number from {start} to {stop} in steps of {step}")
+    kind = torch_dtype(dtype)
+    if (
+        not kind.is_floating_point
+    ):  # start and step are cut before they are used: a step of 0.5 is none (1.9.1, recorded)
+        start, step = int(start), int(step)
     steps = torch.arange(count, dtype=torch.float64, device=as_context(ctx).device) * step + start
-    return torch.repeat_interleave(steps.to(torch_dtype(dtype)), int(repeat))
+    return torch.repeat_interleave(steps.to(kind), int(repeat))
 
 
 @operator("_linspace", inputs=0)

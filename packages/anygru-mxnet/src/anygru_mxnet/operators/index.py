@@ -38,7 +38,7 @@ def _take(a: Tensor, indices: Tensor, axis: int = 0, mode: str = "clip") -> Tens
 
 @operator("batch_take", inputs=2)
 def _batch_take(a: Tensor, indices: Tensor) -> Tensor:
-    return a.gather(1, indices.long().unsqueeze(1)).squeeze(1)
+    return a.gather(1, _inside(indices, a.shape[1], "clip", "batch_take").unsqueeze(1)).squeeze(1)
 
 
 def _pick_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
@@ -114,7 +114,12 @@ def _gather_nd(data: Tensor, indices: Tensor) -> Tensor:
 
 @operator("_unravel_index", "unravel_index")
 def _unravel_index(data: Tensor, shape: Sequence[int]) -> Tensor:
-    return torch.stack(torch.unravel_index(data.long(), tuple(int(n) for n in shape))).to(data.dtype)
+    rows, rest = [], data
+    for size in reversed([int(n) for n in shape][1:]):
+        above = torch.div(rest, size, rounding_mode="trunc")
+        rows.append(rest - above * size)
+        rest = above
+    return torch.stack([rest, *reversed(rows)])  # the first row is not bounded by its size (1.9.1, recorded)
 
 
 @operator("_ravel_multi_index", "ravel_multi_index")

@@ -6,20 +6,23 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..base import MXNetError
 from .registry import Shape, operator, truth
 
 
 class _Output(torch.autograd.Function):
-    """Values whose gradient was computed with them."""
+    """Values whose gradient was computed with them: it is the whole one, unless `scaled` by that of what follows."""
 
     @staticmethod
-    def forward(ctx: Any, data: Tensor, values: Tensor, gradient: Tensor) -> Tensor:
+    def forward(ctx: Any, data: Tensor, values: Tensor, gradient: Tensor, scaled: bool = False) -> Tensor:
         ctx.save_for_backward(gradient)
+        ctx.scaled = scaled
         return values
 
     @staticmethod
-    def backward(ctx: Any, above: Tensor) -> tuple[Tensor, None, None]:
-        return ctx.saved_tensors[0], None, None
+    def backward(ctx: Any, above: Tensor) -> tuple[Tensor, None, None, None]:
+        gradient = ctx.saved_tensors[0]
+        return gradient * above if ctx.scaled else gradient, None, None, None
 
 
 def _labels(attributes: Mapping[str, Any], shapes: list[Shape]) -> list[Shape]:
@@ -43,31 +46,39 @@ def _softmax_output(
     smooth_alpha: float = 0.0,
 ) -> Tensor:
     """The softmax; its gradient is that of the cross entropy with the labels."""
-    whole = truth(multi_output) or truth(preserve_shape)
-    rows = (data if whole else data.flatten(1)).detach()
-    axis = rows.dim() - 1 if truth(preserve_shape) else 1
+    shape = data.shape
+    if truth(multi_output):
+        rows, axis = data.detach().reshape(shape[0], shape[1], -1), 1
+    else:  # preserve_shape: the last axis are the classes; else all axes but the first
+        rows = data.detach().reshape(-1, shape[-1]) if truth(preserve_shape) else data.detach().flatten(1)
+        axis = 1
     chances = rows.softmax(axis)
     if not data.requires_grad:
-        return chances.reshape(data.shape)
-    if (
-        label.shape == data.shape
-    ):  # a chance for each class; MXNet 1.9.1 uses none of the options but the scale (recorded)
-        gradient = (chances.reshape(data.shape) - label.detach()) * grad_scale
-        return _Output.apply(data, chances.reshape(data.shape), gradient)
-    places = label.detach().reshape(rows.shape[:axis] + rows.shape[axis + 1 :]).long()
+        return chances.reshape(shape)
+    if label.shape == shape:  # a chance for each class; MXNet 1.9.1 uses none of the options but the scale (recorded)
+        gradient = (chances.reshape(shape) - label.detach()) * grad_scale
+        return _Output.apply(data, chances.reshape(shape), gradient, truth(out_grad))
+    if label.numel() != (shape[0] * rows.shape[2] if truth(multi_output) else shape[:-1].numel()):
+        wanted = (shape[0], *shape[2:]) if truth(multi_output) else tuple(shape[:-1])
+        raise MXNetError(f"SoftmaxOutput: label must have the shape {wanted}, got {tuple(label.shape)}")
+    # With more axes than two and no option there are more labels than rows: the first ones count (1.9.1, recorded).
+    labels = label.detach().reshape(-1).long()
+    places = labels[: rows.numel() // rows.shape[axis]].reshape(rows.shape[:axis] + rows.shape[axis + 1 :])
     count = rows.shape[axis]
-    targets = torch.nn.functional.one_hot(places.clamp(0, count - 1), count).movedim(-1, axis).to(rows.dtype)
+    classes = torch.arange(count, device=rows.device).reshape((-1,) + (1,) * (rows.dim() - 2))
+    targets = (places.unsqueeze(axis) == classes).to(rows.dtype)  # a label beyond the classes is none of them
     if smooth_alpha:
         targets = targets * (1 - smooth_alpha) + (1 - targets) * (smooth_alpha / max(count - 1, 1))
-    valid = (places != int(ignore_label)) if truth(use_ignore) else torch.ones_like(places, dtype=torch.bool)
-    gradient = (chances - targets) * valid.unsqueeze(axis) * grad_scale
+    gradient = (chances - targets) * grad_scale
+    if truth(use_ignore):
+        gradient = gradient * (places != int(ignore_label)).unsqueeze(axis)
     if truth(multi_output) and normalization != "valid":
         gradient = gradient / places[0].numel()
     if normalization == "batch":
-        gradient = gradient / rows.shape[0]
+        gradient = gradient / (shape[0] if truth(multi_output) else labels.numel())
     elif normalization == "valid":
-        gradient = gradient / valid.sum().clamp(min=1)
-    return _Output.apply(data, chances.reshape(data.shape), gradient.reshape(data.shape))
+        gradient = gradient / (labels != int(ignore_label)).sum().clamp(min=1)
+    return _Output.apply(data, chances.reshape(shape), gradient.reshape(shape), truth(out_grad))
 
 
 def _regression(name: str, output: Callable[[Tensor], Tensor], slope: Callable[[Tensor, Tensor], Tensor]) -> None:

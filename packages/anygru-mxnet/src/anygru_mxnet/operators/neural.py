@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from ..base import MXNetError, Sizes
 from ..state import state
-from .elementwise import same_dtype
+from .arithmetic import same_dtype
 from .index import picked_places
 from .registry import Operator, one_axis, operator, truth
 

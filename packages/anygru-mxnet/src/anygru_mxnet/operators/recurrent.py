@@ -13,7 +13,7 @@ from anygru import functional
 
 from ..base import MXNetError
 from ..state import state
-from .elementwise import same_dtype
+from .arithmetic import same_dtype
 from .registry import operator, truth
 
 # Gates in the order of their rows, by the operator's attribute `mode`; a network without gates has one block of rows.

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ..base import DtypeLike, MXNetError, Sizes, torch_dtype
+from .arithmetic import whole_of
 from .flat import flat, unchanging
 from .registry import axes_of, one_axis, operator, truth
 
@@ -87,10 +88,11 @@ def _norm(
     if ord == 1:
         result = data.abs().sum(axes, keepdim=truth(keepdims))
     elif ord == 2:
-        result = torch.linalg.vector_norm(data, 2, axes, keepdim=truth(keepdims))
+        real = data if data.dtype.is_floating_point else data.double()
+        result = torch.linalg.vector_norm(real, 2, axes, keepdim=truth(keepdims))
     else:
         raise MXNetError(f"norm: ord must be 1 or 2, got {ord!r}")
-    result = _at_least_1d(result)
+    result = _at_least_1d(result if result.dtype == data.dtype else whole_of(result, data.dtype))
     return result if out_dtype is None else result.to(torch_dtype(out_dtype))
 
 

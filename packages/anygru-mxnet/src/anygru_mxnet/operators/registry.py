@@ -38,7 +38,8 @@ class Operator:
         auxiliary: inputs that are states rather than arguments (running means).
         needs: the inputs that a symbol creates as variables when they are left out, given the attributes.
         infer: the inputs' shapes, given attributes and what is known of them: None or, for a size, 0 where it is not.
-        output_names: names of the results where they are more than numbers.
+        output_names: names of the results, or the name for a number, where it is not "output" for one and "output0",
+            "output1" for several.
         alike: whether all inputs and results have one shape.
         rows: whether the result has as many rows as the first input, each computed from its own alone.
         begins: for inputs that a symbol's variables are, the initializer that they get unless they have one.
@@ -56,7 +57,7 @@ class Operator:
         auxiliary: tuple[str, ...] = (),
         needs: Callable[[Mapping[str, Any]], list[str]] | None = None,
         infer: Callable[[Mapping[str, Any], list[Shape]], list[Shape]] | None = None,
-        output_names: tuple[str, ...] = (),
+        output_names: tuple[str, ...] | Callable[[int], str] = (),
         alike: bool = False,
         rows: bool = False,
         begins: Mapping[str, str] | None = None,
@@ -153,8 +154,7 @@ def axes_of(axis: Sizes, ndim: int, exclude: bool = False) -> tuple[int, ...]:
         MXNetError: for an axis that the array does not have.
     """
     if axis is None or (isinstance(axis, (tuple, list)) and not axis):
-        chosen = tuple(range(ndim))
-        return () if exclude and axis is None else chosen
+        return tuple(range(ndim))  # with exclude too: all axes are reduced (MXNet 1.9.1, recorded)
     given = (axis,) if not isinstance(axis, (tuple, list)) else axis
     chosen = tuple(one_axis(int(a), ndim) for a in given)
     return tuple(a for a in range(ndim) if a not in chosen) if exclude else chosen

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..base import MXNetError, Sizes
-from .elementwise import same_dtype
+from .arithmetic import same_dtype
 from .registry import as_tuple, axes_of, one_axis, operator, truth
 
 
@@ -46,6 +46,8 @@ def new_shape(old: tuple[int, ...], codes: tuple[int, ...], reverse: bool = Fals
                 at += 2
             elif code == -4:
                 left, right = int(codes[i + 1]), int(codes[i + 2])
+                if left == right == -1 or 0 in (left, right):
+                    raise MXNetError(f"reshape: -4 must be followed by two sizes, one of which may be -1, got {codes}")
                 left = old[at] // right if left == -1 else left
                 right = old[at] // left if right == -1 else right
                 if left * right != old[at]:
@@ -154,6 +156,12 @@ def _broadcast_like(lhs: Tensor, rhs: Tensor, lhs_axes: Sizes = None, rhs_axes: 
     return lhs.broadcast_to(shape)
 
 
+def backwards(key: slice, size: int, device: torch.device) -> Tensor:
+    """The places of a slice with a negative step in an axis, none of them for one that ends before it begins."""
+    start, stop, step = key.indices(size)
+    return torch.arange(start, min(start, stop), step, device=device)
+
+
 def cut(data: Tensor, keys: list[slice]) -> Tensor:
     """Slice the leading axes; torch has no negative steps, so those axes are turned round and cut forwards."""
     for axis, key in enumerate(keys):
@@ -161,9 +169,7 @@ def cut(data: Tensor, keys: list[slice]) -> Tensor:
         if step == 0:
             raise MXNetError("slice: step cannot be 0")
         if step < 0:
-            start, stop, step = key.indices(data.shape[axis])
-            picks = torch.arange(start, stop, step, device=data.device)
-            data = data.index_select(axis, picks)
+            data = data.index_select(axis, backwards(key, data.shape[axis], data.device))
         elif key != slice(None):
             data = data[(slice(None),) * axis + (key,)]
     return data
@@ -175,10 +181,7 @@ def _slice(data: Tensor, begin: Sizes, end: Sizes, step: Sizes = ()) -> Tensor:
     steps = () if step is None else as_tuple(step)
     steps = steps + (None,) * (len(begins) - len(steps))
     keys = [slice(b, e, s) for b, e, s in zip(begins, ends, steps, strict=True)]
-    result = cut(data, keys)
-    if 0 in result.shape and 0 not in data.shape:
-        raise MXNetError(f"slice: begin={begins}, end={ends}, step={steps} leaves nothing of {tuple(data.shape)}")
-    return result
+    return cut(data, keys)
 
 
 @operator("slice_axis", copies=True)
@@ -242,7 +245,13 @@ def _add_n(*args: Tensor) -> Tensor:
     return total
 
 
-@operator("SliceChannel", "split", copies=True, visible=lambda attributes: int(attributes["num_outputs"]))
+@operator(
+    "SliceChannel",
+    "split",
+    copies=True,
+    visible=lambda attributes: int(attributes["num_outputs"]),
+    output_names=lambda index: f"output{index}",
+)
 def _split(data: Tensor, num_outputs: int, axis: int = 1, squeeze_axis: bool = False) -> Tensor | tuple[Tensor, ...]:
     axis = one_axis(int(axis), data.dim())
     count = int(num_outputs)
@@ -285,7 +294,9 @@ def _repeat(data: Tensor, repeats: int, axis: int | None = None) -> Tensor:
 
 @operator("reverse", "flip", alike=True)
 def _reverse(data: Tensor, axis: Sizes) -> Tensor:
-    return torch.flip(data, axes_of(axis, data.dim()))
+    for one in axes_of(axis, data.dim()):  # an axis that is named twice is turned twice (MXNet 1.9.1, recorded)
+        data = torch.flip(data, (one,))
+    return data
 
 
 @operator("Pad", "pad")

@@ -70,7 +70,8 @@ class Node:
         if self.operator is None:
             return self.name
         if self.operator.output_names:
-            return f"{self.name}_{self.operator.output_names[index]}"
+            names = self.operator.output_names
+            return f"{self.name}_{names(index) if callable(names) else names[index]}"
         return f"{self.name}_output" if self.outputs() == 1 else f"{self.name}_output{index}"
 
 

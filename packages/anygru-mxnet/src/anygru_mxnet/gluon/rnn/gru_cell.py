@@ -14,7 +14,7 @@ from ...base import MXNetError
 from ...initializer import Initial
 from ...ndarray.array import run, wrap
 from ...ndarray.ndarray import NDArray
-from ...operators.elementwise import same_dtype
+from ...operators.arithmetic import same_dtype
 from ...operators.recurrent import run_gru
 from ...operators.registry import Operator
 from ...symbol.graph import unknown_size
@@ -164,7 +164,9 @@ class GRUCell(GatedCell):
         output, last = wrap(output, ctx), wrap(last[0], ctx)
         if sequence.merge or (sequence.merge is None and sequence.lengths is not None):
             return output, [last]
-        return sequence.steps(output), [last]
+        outputs = sequence.steps(output)
+        # Without lengths the last output is the state, the same array, as after step by step: a head that `backward` counts once.
+        return outputs, [last if sequence.lengths is not None else outputs[-1]]
 
     def _deferred(self) -> bool:
         return any(parameter._deferred_init for parameter in self._reg_params.values())

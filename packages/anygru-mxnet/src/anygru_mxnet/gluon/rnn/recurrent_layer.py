@@ -65,7 +65,6 @@ class RecurrentLayer(HybridBlock):
             "h2h_bias_initializer": h2h_bias_initializer,
         }
         self.skip_states = True
-        self._traced_without_states: bool | None = None
         self._keys: list[str] = []  # of the parameters, in the order that anygru takes
         self._projection_size = projection_size
         out = projection_size or hidden_size
@@ -134,6 +133,8 @@ class RecurrentLayer(HybridBlock):
     ) -> Any:
         if kwargs:
             raise TypeError(f"{type(self).__name__} takes inputs, states and sequence_length, got {', '.join(kwargs)}")
+        # A hybridized layer keeps the form of its first call: called without states at first, it never returns any, and
+        # called with them it always does. MXNet 1.9.1 does so (recorded), and programs unpack what it gives them.
         self.skip_states = states is None
         if states is None:
             if isinstance(inputs, NDArray):
@@ -146,13 +147,6 @@ class RecurrentLayer(HybridBlock):
         if self._use_sequence_length:
             return super().__call__(inputs, states, sequence_length)
         return super().__call__(inputs, states)  # lengths are ignored without use_sequence_length (recorded from 1.9.1)
-
-    def _call_cached_op(self, *args: Any) -> Any:
-        # The graph of a call without states has one output less.
-        if self._traced_without_states is not self.skip_states:
-            self._clear_cached_op()
-            self._traced_without_states = self.skip_states
-        return super()._call_cached_op(*args)
 
     def hybrid_forward(  # type: ignore[override]
         self, F: ModuleType, inputs: Any, states: Any, sequence_length: Any = None, **params: Any

@@ -1,0 +1,121 @@
+"""Activations and the softmax as operators."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from anygru.extend import single
+
+from ..base import DtypeLike, MXNetError, torch_dtype
+from .registry import operator, truth
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "softrelu": functional.softplus,
+    "softsign": functional.softsign,
+}
+
+
+@operator("Activation", alike=True)
+def _activation(data: Tensor, act_type: str) -> Tensor:
+    if act_type not in ACTIVATIONS:
+        raise MXNetError(f"Activation: act_type must be one of {', '.join(ACTIVATIONS)}, got {act_type!r}")
+    return ACTIVATIONS[act_type](data)
+
+
+def _slopes(gamma: Tensor, data: Tensor) -> Tensor:
+    """Slopes of a parametric ReLU, one a channel (axis 1) or one for all."""
+    return gamma if gamma.numel() == 1 else gamma.reshape((-1,) + (1,) * (data.dim() - 2))
+
+
+def _slopes_shape(attributes: Mapping[str, Any], shapes: list) -> list:
+    if len(shapes) < 2 or shapes[0] is None or shapes[1] is not None:
+        return shapes
+    return [shapes[0], (shapes[0][min(1, len(shapes[0]) - 1)],)]
+
+
+@operator(
+    "LeakyReLU",
+    inputs=2,
+    infer=_slopes_shape,
+    begins={"gamma": '["Constant", {"value": 0.25}]'},
+    needs=lambda attributes: ["data", "gamma"] if attributes.get("act_type") == "prelu" else ["data"],
+)
+def _leaky_relu(
+    data: Tensor,
+    gamma: Tensor | None = None,
+    act_type: str = "leaky",
+    slope: float = 0.25,
+    lower_bound: float = 0.125,
+    upper_bound: float = 0.334,
+) -> Tensor:
+    slope = single(slope)
+    if act_type == "leaky":
+        return functional.leaky_relu(data, slope)
+    if act_type == "prelu":
+        if gamma is None:
+            raise MXNetError("LeakyReLU: act_type='prelu' needs gamma")
+        return torch.where(data > 0, data, data * _slopes(gamma, data))
+    if act_type == "elu":
+        return functional.elu(data, slope)
+    if act_type == "selu":
+        return functional.selu(data)
+    if act_type == "gelu":
+        return functional.gelu(data)
+    raise MXNetError(f"LeakyReLU: act_type must be leaky, prelu, elu, selu or gelu, got {act_type!r}")
+
+
+def _softmax_input(data: Tensor, temperature: float | None, name: str) -> Tensor:
+    if not data.dtype.is_floating_point:
+        raise MXNetError(f"{name}: data must be of a floating dtype, got {data.dtype}")
+    return data if temperature in (None, 1.0) else data / temperature
+
+
+@operator("softmax", inputs=2, needs=lambda attributes: ["data"])
+def _softmax(
+    data: Tensor,
+    length: Tensor | None = None,
+    axis: int = -1,
+    temperature: float | None = None,
+    dtype: DtypeLike = None,
+    use_length: bool = False,
+) -> Tensor:
+    data = _softmax_input(data, temperature, "softmax")
+    if truth(use_length):
+        if length is None:
+            raise MXNetError("softmax: use_length=True needs length")
+        inside = torch.arange(data.shape[axis], device=data.device) < length.unsqueeze(-1)
+        inside = inside.movedim(-1, axis) if axis not in (-1, data.dim() - 1) else inside
+        filled = data.masked_fill(~inside, -math.inf)
+        data = torch.softmax(filled, axis).masked_fill(~inside, 0.0)
+        return data if dtype is None else data.to(torch_dtype(dtype))
+    return torch.softmax(data, axis, dtype=None if dtype is None else torch_dtype(dtype))
+
+
+@operator("log_softmax", alike=True)
+def _log_softmax(
+    data: Tensor, axis: int = -1, temperature: float | None = None, dtype: DtypeLike = None, use_length: bool = False
+) -> Tensor:
+    data = _softmax_input(data, temperature, "log_softmax")
+    return torch.log_softmax(data, axis, dtype=None if dtype is None else torch_dtype(dtype))
+
+
+@operator("softmin", alike=True)
+def _softmin(
+    data: Tensor, axis: int = -1, temperature: float | None = None, dtype: DtypeLike = None, use_length: bool = False
+) -> Tensor:
+    data = _softmax_input(data, temperature, "softmin")
+    return torch.softmax(-data, axis, dtype=None if dtype is None else torch_dtype(dtype))
+
+
+@operator("SoftmaxActivation", alike=True)
+def _softmax_activation(data: Tensor, mode: str = "instance") -> Tensor:
+    if mode == "channel":
+        return torch.softmax(data, 1)
+    return torch.softmax(data.reshape(data.shape[0], -1), -1).reshape(data.shape)
