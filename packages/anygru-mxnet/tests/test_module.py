@@ -83,6 +83,9 @@ def test_buckets_share_parameters_and_the_optimizer():
     metric = mx.metric.CrossEntropy()
     module.update_metric(metric, [batch.label], pre_sliced=True)
     assert metric.get()[1] == seen[-1]
+    group = module._curr_module._exec_group  # where sockeye reads its gradients
+    assert group.arg_names == module.symbol.list_arguments()
+    assert group.execs[0].grad_arrays[group.arg_names.index("head_bias")] is not None
     before = sums(module)
     module.bind([("data", (5, 4, 2))], [("softmax_label", (5,))], force_rebind=True)
     assert module.data_shapes[0].shape == (5, 4, 2)
@@ -91,6 +94,7 @@ def test_buckets_share_parameters_and_the_optimizer():
 
 def test_gradients_of_the_data_and_errors():
     module = mx.mod.Module(net(4), fixed_param_names=["head_bias"])
+    assert module._fixed_param_names == ["head_bias"]
     with pytest.raises(AssertionError, match="bind"):
         module.init_params()
     module.bind([("data", (2, 4, 2))], [("softmax_label", (2,))], inputs_need_grad=True)

@@ -166,3 +166,29 @@ def test_a_cell_of_the_users_own():
     apart = cell.unpack_weights(weights)
     assert apart["own_h2h_b_bias"].asnumpy().tolist() == [2, 3]
     assert cell.pack_weights(apart).keys() == weights.keys()
+
+
+def test_a_cell_on_the_variables_of_another():
+    class Doubled(mx.rnn.GRUCell):
+        def __init__(self):
+            super().__init__(3, prefix="gru_")
+            self._iW = self._iW * 2
+            assert [v.name for v in (self._iB, self._hW, self._hB)] == [
+                f"gru_{n}" for n in ("i2h_bias", "h2h_weight", "h2h_bias")
+            ]
+
+        def __call__(self, inputs, states):
+            output, states = super().__call__(inputs, states)
+            assert self._num_hidden == 3
+            return output, states
+
+    values = {
+        "x": mx.nd.ones((1, 2)),
+        "h": mx.nd.ones((1, 3)),
+        "gru_i2h_weight": mx.nd.array(np.linspace(-1, 1, 18).reshape(9, 2)),
+    }
+    values |= {"gru_h2h_weight": mx.nd.ones((9, 3)), "gru_i2h_bias": mx.nd.zeros(9), "gru_h2h_bias": mx.nd.zeros(9)}
+    output = Doubled()(sym.var("x"), [sym.var("h")])[0].eval(**values)[0]
+    values["gru_i2h_weight"] = values["gru_i2h_weight"] * 2
+    plain = mx.rnn.GRUCell(3, prefix="gru_")(sym.var("x"), [sym.var("h")])[0].eval(**values)[0]
+    np.testing.assert_allclose(output.asnumpy(), plain.asnumpy(), rtol=1e-6)

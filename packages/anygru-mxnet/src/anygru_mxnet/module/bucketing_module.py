@@ -26,7 +26,7 @@ class BucketingModule(BaseModule):
         self._sym_gen, self._default = sym_gen, default_bucket_key
         self._options = {"logger": logger, "context": context, **kwargs}
         self._modules: dict[Any, Module] = {}
-        self._current = self._make(default_bucket_key)
+        self._curr_module = self._make(default_bucket_key)
         self._bound: dict[str, Any] = {}
 
     def _make(self, key: Any) -> Module:
@@ -34,9 +34,9 @@ class BucketingModule(BaseModule):
         return Module(symbol, data_names, label_names, **self._options)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or "_current" not in vars(self):
+        if name.startswith("__") or "_curr_module" not in vars(self):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(self._current, name)
+        return getattr(self._curr_module, name)
 
     def bind(
         self, data_shapes: list, label_shapes: list | None = None, for_training: bool = True, **kwargs: Any
@@ -47,21 +47,21 @@ class BucketingModule(BaseModule):
             self.logger.warning("Already bound, ignoring bind()")
             return
         self._bound = {"for_training": for_training, **kwargs}
-        self._current = self._modules.get(self._default, self._current)
-        self._current.bind(data_shapes, label_shapes, for_training, force_rebind=again, **kwargs)
-        self._modules = {self._default: self._current}
+        self._curr_module = self._modules.get(self._default, self._curr_module)
+        self._curr_module.bind(data_shapes, label_shapes, for_training, force_rebind=again, **kwargs)
+        self._modules = {self._default: self._curr_module}
         self.binded, self.for_training = True, for_training
 
     def init_params(self, *args: Any, **kwargs: Any) -> None:
         """Give the parameters their values, as `Module.init_params`."""
-        self._current.init_params(*args, **kwargs)
+        self._curr_module.init_params(*args, **kwargs)
         self.params_initialized = True
 
     def init_optimizer(self, *args: Any, **kwargs: Any) -> None:
         """Make the optimizer, for all buckets."""
-        self._current.init_optimizer(*args, **kwargs)
+        self._curr_module.init_optimizer(*args, **kwargs)
         for module in self._modules.values():
-            module.borrow_optimizer(self._current)
+            module.borrow_optimizer(self._curr_module)
         self.optimizer_initialized = True
 
     def switch_bucket(self, bucket_key: Any, data_shapes: list, label_shapes: list | None = None) -> None:
@@ -71,7 +71,7 @@ class BucketingModule(BaseModule):
             module = self._make(bucket_key)
             module.bind(data_shapes, label_shapes, shared_module=self._modules[self._default], **self._bound)
             self._modules[bucket_key] = module
-        self._current = self._modules[bucket_key]
+        self._curr_module = self._modules[bucket_key]
 
     def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Any = None) -> None:
         """Make ready for a batch."""
@@ -79,16 +79,16 @@ class BucketingModule(BaseModule):
     def forward(self, data_batch: DataBatch, is_train: bool | None = None) -> None:
         """Compute the outputs by the module of the batch's bucket."""
         self.switch_bucket(data_batch.bucket_key, data_batch.provide_data or [], data_batch.provide_label)
-        self._current.forward(data_batch, is_train)
+        self._curr_module.forward(data_batch, is_train)
 
     def backward(self, out_grads: Any = None) -> None:
         """Compute the gradients of the last `forward`."""
-        self._current.backward(out_grads)
+        self._curr_module.backward(out_grads)
 
     def update(self) -> None:
         """Change the parameters by their gradients."""
-        self._current.update()
+        self._curr_module.update()
 
     def update_metric(self, eval_metric: EvalMetric, labels: list, pre_sliced: bool = False) -> None:
         """Tell a metric the last outputs and these labels."""
-        self._current.update_metric(eval_metric, labels, pre_sliced)
+        self._curr_module.update_metric(eval_metric, labels, pre_sliced)

@@ -26,6 +26,7 @@ class _Group(NamedTuple):
     """The arrays of a module as MXNet keeps them: in lists with one for each context, and there is one context."""
 
     execs: list[Executor]
+    arg_names: list[str]
     param_names: list[str]
     param_arrays: list[list[NDArray | None]]
     grad_arrays: list[list[NDArray | None]]
@@ -72,8 +73,8 @@ class Module(BaseModule):
         arguments = symbol.list_arguments()
         self.data_names = list(data_names or ())
         self.label_names = list(label_names or ())
-        self._fixed, self._state_names = list(fixed_param_names or ()), list(state_names or ())
-        for name in (*self.data_names, *self._fixed, *self._state_names):
+        self._fixed_param_names, self._state_names = list(fixed_param_names or ()), list(state_names or ())
+        for name in (*self.data_names, *self._fixed_param_names, *self._state_names):
             if name not in arguments:
                 raise ValueError(f'You created Module with a name "{name}" that the symbol does not have: {arguments}')
         for name in self.label_names:
@@ -109,7 +110,7 @@ class Module(BaseModule):
         running = self._running()
         names = [name for name in self._param_names if running.grad_dict.get(name) is not None]
         values, gradients = ([[arrays[name]] for name in names] for arrays in (running.arg_dict, running.grad_dict))
-        return _Group([running], names, values, gradients)
+        return _Group([running], list(running.arg_dict), names, values, gradients)
 
     def bind(
         self,
@@ -132,7 +133,7 @@ class Module(BaseModule):
         )
         self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
         trained = dict.fromkeys(
-            (n for n in self._param_names if n not in self._fixed), grad_req if for_training else "null"
+            (n for n in self._param_names if n not in self._fixed_param_names), grad_req if for_training else "null"
         )
         wanted = dict.fromkeys(self.data_names, grad_req if inputs_need_grad else "null") | trained
         requests = {name: wanted.get(name, "null") for name in self.symbol.list_arguments()}

@@ -12,8 +12,6 @@ from .base_cell import BaseRNNCell, RNNParams
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
 
-_BIAS = "i2h_bias"
-
 
 class _GatedCell(BaseRNNCell):
     """A cell with one product of the input and one of the state."""
@@ -22,15 +20,19 @@ class _GatedCell(BaseRNNCell):
         super().__init__(formula.prefix, params)
         self._formula = formula
         self._gate_names = gates
-        names = (_BIAS, "i2h_weight", "h2h_weight", "h2h_bias")
-        self._variables = {name: self._params.get(name, **(bias if name == _BIAS else {})) for name in names}
+        self._num_hidden = formula._hidden_size
+        # By MXNet's names, which the cells of programs read and replace.
+        self._iW, self._iB = self._params.get("i2h_weight"), self._params.get("i2h_bias", **bias)
+        self._hW, self._hB = self._params.get("h2h_weight"), self._params.get("h2h_bias")
 
     def __call__(self, inputs: Symbol, states: list) -> tuple[Symbol, list]:
         """One step."""
         self._counter += 1
         self._formula._counter = self._counter
         with self._formula.name_scope():
-            return self._formula.hybrid_forward(symbol, inputs, states, **self._variables)
+            return self._formula.hybrid_forward(
+                symbol, inputs, states, i2h_weight=self._iW, h2h_weight=self._hW, i2h_bias=self._iB, h2h_bias=self._hB
+            )
 
     @property
     def state_info(self) -> list[dict[str, Any]]:
