@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from ..base import MXNetError, Sizes
 from .neural import bias_of, without_bias
-from .registry import operator, truth
+from .registry import Shape, operator, truth
 
 _CONVOLUTIONS = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}
 _TRANSPOSED = {1: functional.conv_transpose1d, 2: functional.conv_transpose2d, 3: functional.conv_transpose3d}
@@ -50,7 +50,24 @@ def _transposed_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     return [data, weight, *[(filters,)] * (len(shapes) - 2)]
 
 
-@operator("Convolution", inputs=3, needs=without_bias, infer=_convolution_shapes)
+def _convolution_back(attributes: Mapping[str, Any], inputs: list[Shape], results: list[Shape]) -> list[Shape]:
+    """The batch of the input, and its sizes where the strides leave no choice."""
+    result = results[0]
+    if result is None or inputs[0] is None:
+        return inputs
+    kernel = _kernel(attributes)
+    stride, dilate, pad = (
+        _tuple_of(attributes.get(key), len(kernel), default)
+        for key, default in (("stride", 1), ("dilate", 1), ("pad", 0))
+    )
+    places = [
+        size + d * (k - 1) - 2 * p if size and s == 1 else 0
+        for size, k, s, d, p in zip(result[2:], kernel, stride, dilate, pad, strict=True)
+    ]
+    return [(result[0], 0, *places), *inputs[1:]]
+
+
+@operator("Convolution", inputs=3, needs=without_bias, infer=_convolution_shapes, back=_convolution_back)
 def _convolution(
     data: Tensor,
     weight: Tensor,

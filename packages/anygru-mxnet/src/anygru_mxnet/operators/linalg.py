@@ -1,8 +1,12 @@
-"""Linear algebra on the last two axes, over torch's."""
+"""Linear algebra on the last two axes, and products of arrays, over torch's."""
+
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from ..base import MXNetError
+from .arithmetic import same_dtype
 from .registry import operator, truth
 
 
@@ -88,3 +92,40 @@ def _slogdet(A: Tensor) -> tuple[Tensor, Tensor]:
 @operator("_linalg_inverse", "linalg_inverse", alike=True)
 def _inverse(A: Tensor) -> Tensor:
     return torch.linalg.inv(A)
+
+
+@operator("dot", inputs=2)
+def _dot(
+    lhs: Tensor, rhs: Tensor, transpose_a: bool = False, transpose_b: bool = False, forward_stype: Any = None
+) -> Tensor:
+    same_dtype(lhs, rhs)
+    if lhs.dim() == 1 and rhs.dim() == 1:
+        return torch.dot(lhs, rhs).reshape(1)
+    if truth(transpose_a):
+        lhs = lhs.permute((*range(1, lhs.dim()), 0))
+    if truth(transpose_b):
+        rhs = rhs.permute((rhs.dim() - 1, *range(rhs.dim() - 1)))
+    if lhs.shape[-1] != rhs.shape[0]:
+        raise MXNetError(f"dot: {tuple(lhs.shape)} and {tuple(rhs.shape)} do not fit each other")
+    return torch.tensordot(lhs, rhs, 1)
+
+
+@operator("batch_dot", inputs=2)
+def _batch_dot(
+    lhs: Tensor, rhs: Tensor, transpose_a: bool = False, transpose_b: bool = False, forward_stype: Any = None
+) -> Tensor:
+    same_dtype(lhs, rhs)
+    lhs = lhs.transpose(-1, -2) if truth(transpose_a) else lhs
+    rhs = rhs.transpose(-1, -2) if truth(transpose_b) else rhs
+    if lhs.shape[:-2] != rhs.shape[:-2] or lhs.shape[-1] != rhs.shape[-2]:
+        raise MXNetError(f"batch_dot: {tuple(lhs.shape)} and {tuple(rhs.shape)} do not fit each other")
+    return torch.matmul(lhs, rhs)
+
+
+@operator("_linalg_gemm2", "linalg_gemm2", inputs=2)
+def _gemm2(
+    A: Tensor, B: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, axis: int = -2
+) -> Tensor:
+    left = A.transpose(-1, -2) if truth(transpose_a) else A
+    right = B.transpose(-1, -2) if truth(transpose_b) else B
+    return torch.matmul(left, right) * alpha

@@ -42,6 +42,7 @@ class Operator:
             "output1" for several.
         alike: whether all inputs and results have one shape.
         rows: whether the result has as many rows as the first input, each computed from its own alone.
+        back: what the results' shapes say of the inputs', given attributes, inputs' and results' shapes.
         begins: for inputs that a symbol's variables are, the initializer that they get unless they have one.
         wires: for an operator with graphs of its own: the input that each variable of each graph gets, given the attributes.
     """
@@ -60,6 +61,7 @@ class Operator:
         output_names: tuple[str, ...] | Callable[[int], str] = (),
         alike: bool = False,
         rows: bool = False,
+        back: Callable[[Mapping[str, Any], list[Shape], list[Shape]], list[Shape]] | None = None,
         begins: Mapping[str, str] | None = None,
         wires: Callable[[Mapping[str, Any]], list[list[int]]] | None = None,
     ) -> None:
@@ -82,6 +84,7 @@ class Operator:
         self.output_names = output_names
         self.alike = alike
         self.rows = rows
+        self.back = back
         self.wires = wires
         self.begins = begins or {}
 

@@ -1,4 +1,4 @@
-"""Operators on shapes: reshape with MXNet's codes, transposes, slices, joins, repeats, products of matrices."""
+"""Operators on shapes: reshape with MXNet's codes, transposes, slices, joins, repeats."""
 
 import math
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..base import MXNetError, Sizes
 from .arithmetic import same_dtype
-from .registry import as_tuple, axes_of, one_axis, operator, truth
+from .registry import Shape, as_tuple, axes_of, one_axis, operator, truth
 
 
 def new_shape(old: tuple[int, ...], codes: tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
@@ -215,7 +215,16 @@ def _concat_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
     return [None if shape is None else tuple(common) for shape in shapes]
 
 
-@operator("Concat", "concat", infer=_concat_shapes)
+def _concat_back(attributes: Mapping[str, Any], inputs: list[Shape], results: list[Shape]) -> list[Shape]:
+    result = results[0]
+    if result is None:
+        return inputs
+    axis = one_axis(int(attributes.get("dim", 1)), len(result))
+    others = tuple(0 if place == axis else size for place, size in enumerate(result))
+    return [others for _ in inputs]
+
+
+@operator("Concat", "concat", infer=_concat_shapes, back=_concat_back)
 def _concat(*data: Tensor, dim: int = 1) -> Tensor:
     same_dtype(*data)
     return torch.cat(data, one_axis(int(dim), data[0].dim()))
@@ -226,7 +235,12 @@ def _rnn_param_concat(*data: Tensor, dim: int = 0) -> Tensor:
     return torch.cat(data, int(dim))
 
 
-@operator("stack")
+def _stack_shapes(attributes: Mapping[str, Any], shapes: list) -> list:
+    told = [shape for shape in shapes if shape is not None]
+    return [tuple(max(sizes) for sizes in zip(*told, strict=True)) if told else None] * len(shapes)
+
+
+@operator("stack", infer=_stack_shapes)
 def _stack(*data: Tensor, axis: int = 0) -> Tensor:
     if not data:
         raise MXNetError("stack: needs at least one array")
@@ -245,12 +259,24 @@ def _add_n(*args: Tensor) -> Tensor:
     return total
 
 
+def _split_back(attributes: Mapping[str, Any], inputs: list[Shape], results: list[Shape]) -> list[Shape]:
+    told = [shape for shape in results if shape is not None]
+    if not told:
+        return inputs
+    result = tuple(max(sizes) for sizes in zip(*told, strict=True))  # 0 is a size that is not known
+    count, squeezed = int(attributes["num_outputs"]), truth(attributes.get("squeeze_axis", False))
+    axis = one_axis(int(attributes.get("axis", 1)), len(result) + squeezed)
+    kept = result if squeezed else (*result[:axis], *result[axis + 1 :])
+    return [(*kept[:axis], count if squeezed else result[axis] * count, *kept[axis:])]
+
+
 @operator(
     "SliceChannel",
     "split",
     copies=True,
     visible=lambda attributes: int(attributes["num_outputs"]),
     output_names=lambda index: f"output{index}",
+    back=_split_back,
 )
 def _split(data: Tensor, num_outputs: int, axis: int = 1, squeeze_axis: bool = False) -> Tensor | tuple[Tensor, ...]:
     axis = one_axis(int(axis), data.dim())
@@ -336,40 +362,3 @@ def _diag(data: Tensor, k: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     if data.dim() == 1:
         return torch.diag(data, int(k))
     return torch.diagonal(data, int(k), int(axis1), int(axis2)).clone()
-
-
-@operator("dot", inputs=2)
-def _dot(
-    lhs: Tensor, rhs: Tensor, transpose_a: bool = False, transpose_b: bool = False, forward_stype: Any = None
-) -> Tensor:
-    same_dtype(lhs, rhs)
-    if lhs.dim() == 1 and rhs.dim() == 1:
-        return torch.dot(lhs, rhs).reshape(1)
-    if truth(transpose_a):
-        lhs = lhs.permute((*range(1, lhs.dim()), 0))
-    if truth(transpose_b):
-        rhs = rhs.permute((rhs.dim() - 1, *range(rhs.dim() - 1)))
-    if lhs.shape[-1] != rhs.shape[0]:
-        raise MXNetError(f"dot: {tuple(lhs.shape)} and {tuple(rhs.shape)} do not fit each other")
-    return torch.tensordot(lhs, rhs, 1)
-
-
-@operator("batch_dot", inputs=2)
-def _batch_dot(
-    lhs: Tensor, rhs: Tensor, transpose_a: bool = False, transpose_b: bool = False, forward_stype: Any = None
-) -> Tensor:
-    same_dtype(lhs, rhs)
-    lhs = lhs.transpose(-1, -2) if truth(transpose_a) else lhs
-    rhs = rhs.transpose(-1, -2) if truth(transpose_b) else rhs
-    if lhs.shape[:-2] != rhs.shape[:-2] or lhs.shape[-1] != rhs.shape[-2]:
-        raise MXNetError(f"batch_dot: {tuple(lhs.shape)} and {tuple(rhs.shape)} do not fit each other")
-    return torch.matmul(lhs, rhs)
-
-
-@operator("_linalg_gemm2", "linalg_gemm2", inputs=2)
-def _gemm2(
-    A: Tensor, B: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, axis: int = -2
-) -> Tensor:
-    left = A.transpose(-1, -2) if truth(transpose_a) else A
-    right = B.transpose(-1, -2) if truth(transpose_b) else B
-    return torch.matmul(left, right) * alpha

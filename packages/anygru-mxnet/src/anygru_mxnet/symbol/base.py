@@ -11,6 +11,7 @@ from ..context import Context, current_context
 from ..executor import Executor
 from ..ndarray.array import wrap
 from ..ndarray.ndarray import NDArray
+from ..state import state
 from . import files, infer, sizing, types
 from .node import HIDDEN, Entry, Node, topological
 
@@ -18,11 +19,11 @@ Own = TypeVar("Own", bound="SymbolBase")
 
 
 class Untraceable(MXNetError):
-    """What has no graph here, so that a hybridized block that does it runs as Python."""
+    """Raised where tracing is impossible; the block then runs eagerly."""
 
 
 def python_only(name: str) -> Callable[..., Any]:
-    """What has no graph here: a hybridized block that asks for it runs as Python."""
+    """A function of symbols that cannot be traced: a hybridized block that calls it runs eagerly."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
         instead = "a hybridized block, which runs it as Python; it cannot be exported"
@@ -145,13 +146,21 @@ class SymbolBase:
 
     def infer_shape_partial(self, *args: Any, **known: Any) -> tuple[list, list, list]:
         """What `infer_shape` finds, with 0 for sizes and () for shapes that are not known."""
-        return self._shapes(args, known)
+        found = self._shapes(args, known)
+        if not state.numpy:
+            return found
+        arguments, results, states = (
+            [tuple(size or -1 for size in shape) if shape else None for shape in part] for part in found
+        )
+        return arguments, results, states
 
     def _shapes(self, args: tuple, known: dict[str, Any]) -> tuple[list, list, list]:
         known = self._by_name("shape", args, known)
         for name, shape in known.items():
             if not isinstance(shape, tuple):
                 raise TypeError(f"Arguments need to be shapes (tuple), but '{name}' is {type(shape)}.")
+        if state.numpy:  # an unknown size is -1 there, and an unknown shape None
+            known = {name: tuple(max(size, 0) for size in shape) for name, shape in known.items()}
         found = infer.shapes(self._entries, known)
         variables = {node.name: found.of((node, 0)) or () for node in self._nodes() if node.operator is None}
         return (

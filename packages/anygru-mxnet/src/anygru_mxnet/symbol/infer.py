@@ -137,6 +137,11 @@ def _spread(node: Node, found: Shapes) -> None:
         _spread_graph(node, heads, variables, places, found)
     if node.operator.rows:
         _spread_rows(node.inputs[0], (node, 0), node, found)
+    if node.operator.back is not None:
+        results = [found.of((node, index)) for index in range(node.outputs())]
+        inputs = [found.of(entry) for entry in node.inputs]
+        for entry, shape in zip(node.inputs, node.operator.back(attributes, inputs, results), strict=True):
+            found.tell(entry, shape, node)
     if node.operator.infer is not None:
         implied = node.operator.infer(attributes, [found.of(entry) for entry in node.inputs])
         for entry, shape in zip(node.inputs, implied, strict=True):

@@ -1,0 +1,62 @@
+"""Shapes of which some sizes are not known, against MXNet 1.9.1's (recorded)."""
+
+import pytest
+
+import anygru_mxnet as mx
+from anygru_mxnet import sym
+
+
+def declared(name, *shape):
+    return sym.var(name, shape=shape)
+
+
+WHOLE = {
+    "sum": (lambda: declared("a", 0, 10) + declared("b", 12, 0), [(12, 10), (12, 10)]),
+    "split, squeezed": (
+        lambda: sym.split(declared("a", 0, 10), num_outputs=10, squeeze_axis=True)[1] + declared("c", 5),
+        [(5, 10), (5,)],
+    ),
+    "split": (
+        lambda: sym.split(declared("a", 0, 15, 0), num_outputs=3)[1] + declared("c", 3, 5, 2),
+        [(3, 15, 2), (3, 5, 2)],
+    ),
+    "convolution": (
+        lambda: (
+            sym.Convolution(declared("a", 0, 10, 0, 0), num_filter=21, kernel=(3, 3), pad=(1, 1), no_bias=True)
+            + declared("c", 5, 21, 32, 32)
+        ),
+        [(5, 10, 32, 32), (21, 10, 3, 3), (5, 21, 32, 32)],
+    ),
+    "concat": (
+        lambda: declared("d", 2, 0) + sym.concat(declared("a", 0, 10), declared("b", 0, 5), dim=1),
+        [(2, 15), (2, 10), (2, 5)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_sizes_follow_from_results(name):
+    make, expected = WHOLE[name]
+    assert make().infer_shape()[0] == expected
+
+
+x, y = sym.var("x"), sym.var("y")
+PARTIAL = {
+    "sin": (sym.sin(x), {}, ()),
+    "dot": (sym.dot(x, y), {"x": (0, 3, 4), "y": (4, 5)}, (0, 3, 5)),
+    "batch_dot": (sym.batch_dot(x, y), {"x": (0, 3, 4), "y": (0, 4, 5)}, (0, 3, 5)),
+    "batch_dot, a size too few": (sym.batch_dot(x, y), {"x": (0, 3, 4), "y": (0, 0, 5)}, ()),
+    "Embedding": (sym.Embedding(x, y, input_dim=100, output_dim=10), {"x": (0, 5), "y": (100, 10)}, (0, 5, 10)),
+    "transpose": (sym.transpose(x, axes=(0, 3, 2, 1)), {"x": (0, 3, 224, 224)}, (0, 224, 224, 3)),
+    "pick": (sym.pick(x, y, axis=1), {"x": (0, 3, 3), "y": (0, 3)}, (0, 3)),
+    "stack": (sym.stack(x, y), {"x": (0, 3), "y": (2, 3)}, (2, 2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", PARTIAL)
+def test_what_is_known_of_a_result(name):
+    symbol, given, expected = PARTIAL[name]
+    assert symbol.infer_shape_partial(**given)[1] == [expected]
+    with mx.util.np_shape(True):  # where 0 is a size, -1 is none, and an unknown shape is None
+        given = {key: tuple(size or -1 for size in shape) for key, shape in given.items()}
+        assert symbol.infer_shape_partial(**given)[1] == [tuple(size or -1 for size in expected) or None]
