@@ -82,7 +82,7 @@ TYPED: dict[str, tuple[Any, Any, list]] = {
     "power of tensors": (INTS**INTS, flow.float32, [27, 0.25]),
     "power of a tensor": (INTS**2, flow.int64, [9, 4]),
     "bools less a number": (1 - FLAGS, flow.int64, [0, 1]),
-    "bools less bools": (FLAGS - FLAGS, flow.int64, [0, 0]),
+    "bools less bools": (FLAGS - FLAGS, flow.bool, [False, False]),
     "product": (INTS.to(flow.int32).prod(dim=0, keepdim=True), flow.int32, [-6]),
     "product over axes": (flow.prod(flow.tensor([[[1.0, 2.0]], [[3.0, 4.0]]]), dim=(0, 1)), flow.float32, [3, 8]),
     "product of bools": (FLAGS.prod(dim=-1, keepdim=True), flow.int64, [0]),

@@ -7,15 +7,17 @@ import torch
 from torch.nn import functional as _torch
 
 from .framework import functions
-from .framework.differing import matmul, softmax
+from .framework.arithmetic import add
+from .framework.differing import softmax
 from .framework.indexing import quick_gelu
+from .framework.products import matmul
 from .framework.tensor import Tensor
 from .framework.torch_names import torch_names as _torch_names
 from .nn.functional import functions as F
 from .nn.functional.functions import cross_entropy, dropout, l1_loss, one_hot
 
 __all__ = [
-    "amp_black_identity", "amp_white_identity", "binary_cross_entropy_loss", "binary_cross_entropy_with_logits_loss",
+    "add", "amp_black_identity", "amp_white_identity", "binary_cross_entropy_loss", "binary_cross_entropy_with_logits_loss",
     "cast", "cross_entropy", "dropout", "fast_gelu", "gather", "gelu_with_approximate", "identity", "l1_loss", "matmul",
     "one_hot", "quick_gelu", "randint", "randint_like", "reduce_sum_like", "softmax", "sparse_softmax_cross_entropy",
     "transpose",

@@ -26,7 +26,10 @@ from . import (
 )
 from .amp.autocast_mode import *
 from .autograd.autograd import set_grad_enabled
+from .framework import absent as _absent
+from .framework import places as _places
 from .framework import unittest as _unittest
+from .framework.arithmetic import *
 from .framework.check_point_v2 import *
 from .framework.differing import *
 from .framework.dtype import *
@@ -34,6 +37,8 @@ from .framework.dtype import bool_ as _bool
 from .framework.functions import *
 from .framework.indexing import *
 from .framework.placement import placement
+from .framework.products import *
+from .framework.reductions import *
 from .framework.tensor import Tensor
 from .framework.tensor_str import set_printoptions
 from .framework.torch_names import torch_names as _torch_names

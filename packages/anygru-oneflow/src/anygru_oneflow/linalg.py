@@ -1,7 +1,11 @@
-"""Norms and inverses, which are torch's."""
+"""Norms and inverses, which are torch's but for the norms of whole numbers."""
 
 import torch as _torch
 
+from .framework.products import norm_of_floats as _norm_of_floats
 from .framework.torch_names import torch_names as _torch_names
 
 globals().update(_torch_names("oneflow.linalg", _torch.linalg, _torch))
+norm, vector_norm, matrix_norm = map(
+    _norm_of_floats, (_torch.linalg.norm, _torch.linalg.vector_norm, _torch.linalg.matrix_norm)
+)

@@ -151,3 +151,24 @@ def translated(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*map(plain, arguments), **{name: plain(value) for name, value in keywords.items()})
 
     return call
+
+
+_WRAPPED = {torch.uint8: 8, torch.int8: 8, torch.int32: 32, torch.int64: 64}
+
+
+def stored(value: Any, known: torch.dtype) -> Any:
+    """A number as a tensor of this type stores it: whole numbers wrap around, as C++ converts them on x86.
+
+    Torch refuses a number that the type cannot hold. OneFlow 0.9.0 goes through int64, in which what does not fit, and what
+    is no number, is the least one (recorded).
+    """
+    if type(value) not in (int, float):
+        return value
+    if known in _WRAPPED:
+        whole = int(value) if -(2.0**63) <= value < 2.0**63 else -(2**63)
+        bits = _WRAPPED[known]
+        wrapped = whole % 2**bits
+        return wrapped - 2**bits if known is not torch.uint8 and wrapped >= 2 ** (bits - 1) else wrapped
+    if known in (torch.float16, torch.bfloat16):
+        return float(torch.tensor(value, dtype=torch.float32).to(known))  # infinite where it is too large
+    return value

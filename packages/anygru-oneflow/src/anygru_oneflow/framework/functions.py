@@ -22,6 +22,7 @@ from .dtype import (
     int64,
     of_torch,
     plain,
+    stored,
     translated,
     uint8,
 )
@@ -31,12 +32,12 @@ from .tensor import Tensor
 
 __all__ = [
     "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "Generator", "HalfTensor", "IntTensor",
-    "LongTensor", "all", "any", "arange", "as_tensor", "cast", "contiguous",
-    "cumprod", "cumsum", "div_", "empty", "empty_like", "erfinv_", "expand", "eye", "finfo", "from_numpy", "full",
-    "full_like", "get_default_dtype", "get_rng_state", "global_to_global", "iinfo", "index_add_", "is_tensor",
-    "linspace", "local_to_global", "logspace", "mean", "nansum", "new_empty", "new_full",
-    "new_ones", "new_zeros", "normal", "ones", "ones_like", "rand", "randint", "randint_like", "randn",
-    "randn_like", "randperm", "repeat", "set_default_dtype", "set_default_tensor_type", "std", "sum", "tensor",
+    "LongTensor", "arange", "as_tensor", "cast", "contiguous",
+    "cumprod", "empty", "empty_like", "erfinv_", "expand", "eye", "finfo", "from_numpy", "full",
+    "full_like", "get_default_dtype", "get_rng_state", "global_to_global", "hann_window", "iinfo", "index_add_", "is_tensor",
+    "linspace", "local_to_global", "logspace", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros",
+    "normal", "ones", "ones_like", "rand", "randint", "randint_like", "randn",
+    "randn_like", "randperm", "repeat", "set_default_dtype", "set_default_tensor_type", "tensor",
     "to_global", "to_local", "var", "view", "zeros", "zeros_like",
 ]  # fmt: skip
 
@@ -77,14 +78,55 @@ def _whole(value: Any) -> Any:
     return value._whole().as_subclass(torch.Tensor) if isinstance(value, Tensor) else value
 
 
+def _filling(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """A function (size or model, value) of torch whose value wraps around where the type cannot hold it."""
+
+    @wraps(function)
+    def fill(like: Any, fill_value: Any, *, dtype: torch.dtype | None = None, **keywords: Any) -> torch.Tensor:
+        known = torch_dtype(like) if dtype is None and isinstance(like, torch.Tensor) else dtype
+        value = fill_value if known is None else stored(fill_value, known)
+        return function(like, value, dtype=dtype, **keywords)
+
+    return fill
+
+
+def _arange(
+    start: Any = 0, end: Any = None, step: Any = 1, dtype: torch.dtype | None = None, **keywords: Any
+) -> torch.Tensor:
+    """torch.arange, whose limits and step OneFlow 0.9.0 rounds toward zero where a type of whole numbers is asked for."""
+    limits = [0, start, step] if end is None else [start, end, step]
+    limits = [limit.item() if isinstance(limit, torch.Tensor) else limit for limit in limits]
+    if dtype is not None and not dtype.is_floating_point:
+        limits = [int(limit) for limit in limits]
+    return torch.arange(*limits, dtype=dtype, **keywords)
+
+
+def _linspace(start: Any, end: Any, steps: Any, dtype: torch.dtype | None = None, **keywords: Any) -> torch.Tensor:
+    """Numbers at equal distances, which OneFlow 0.9.0 makes by `arange`: of whole numbers there may be more than `steps`."""
+    start, end, steps = (value.item() if isinstance(value, torch.Tensor) else value for value in (start, end, steps))
+    if start == end:
+        return torch.full((steps,), float(start), dtype=torch.float32, **keywords)  # whatever dtype says (recorded)
+    step = 1.0 if steps < 2 else (end - start) / (steps - 1)
+    end = {0: start, 1: start + 1.0}.get(steps, end + step / 2)
+    return _arange(start, end, step, dtype or torch.float32, **keywords)
+
+
+def _hann_window(window_length: int, periodic: bool = True, **keywords: Any) -> torch.Tensor:
+    """torch.hann_window; a window of one is the whole number 1 (recorded in 0.9.0)."""
+    if window_length == 1 and keywords.get("dtype") is None:
+        return torch.ones(1, dtype=torch.int64)
+    return torch.hann_window(window_length, periodic, **keywords)
+
+
 zeros = making(torch.zeros)
 ones = making(torch.ones)
-full = making(torch.full)
+full = making(_filling(torch.full))
 empty = making(torch.empty)
 # These have float32 whatever the default type is (recorded in 0.9.0).
 eye = making(partial(torch.eye, dtype=torch.float32))
-arange = making(torch.arange)
-linspace = making(partial(torch.linspace, dtype=torch.float32))
+arange = making(_arange)
+linspace = making(_linspace)
+hann_window = making(_hann_window)
 logspace = making(partial(torch.logspace, dtype=torch.float32))
 rand = making(torch.rand)
 randn = making(torch.randn)
@@ -93,7 +135,7 @@ randperm = making(torch.randperm)
 normal = making(torch.normal)
 zeros_like = making(torch.zeros_like)
 ones_like = making(torch.ones_like)
-full_like = making(torch.full_like)
+full_like = making(_filling(torch.full_like))
 empty_like = making(torch.empty_like)
 randn_like = making(torch.randn_like)
 randint_like = making(torch.randint_like)
@@ -111,11 +153,32 @@ def tensor(
 ) -> Tensor:
     """A tensor with these values, copied. Python's numbers give the default type or int64; arrays keep their type."""
     known: Any = plain(dtype)
-    values = copied(data)
+    values = _numbers(copied(data), known)
     if known is None and not isinstance(values, (np.ndarray, torch.Tensor)) and _is_floating(values):
         known = torch.get_default_dtype() if np.asarray(values).dtype == np.float64 else torch.float32
     made = torch.as_tensor(values, dtype=known, device=plain(device))
+    if not made.numel():
+        made = made.new_empty(made.shape)  # NumPy's strides of nothing are zeros
     return placed(made, placement, sbp).requires_grad_(requires_grad)
+
+
+def _numbers(values: Any, known: torch.dtype | None) -> Any:
+    """The data without what only NumPy makes a number of: in a known type None is no number, and a complex one its real part.
+
+    Raises:
+        RuntimeError: text, complex numbers and other values of which OneFlow has no tensors.
+    """
+    if type(values) in (int, float, bool) or isinstance(values, torch.Tensor):
+        return values
+    try:
+        kind = np.asarray(values).dtype.kind
+    except ValueError as error:  # lists of different lengths
+        raise RuntimeError(f"a tensor holds numbers in rows of one length: {error}") from None
+    if kind in "biuf":
+        return stored(values.item(), known) if isinstance(values, np.generic) and known is not None else values
+    if known is not None and (values is None or isinstance(values, (complex, np.complexfloating))):
+        return stored(float("nan") if values is None else float(values.real), known)
+    raise RuntimeError(f"a tensor holds numbers, got {values!r}")
 
 
 def _is_floating(values: Any) -> bool:
@@ -141,7 +204,9 @@ def typed(known: dtype) -> Maker:
     """`oneflow.LongTensor` and the like: a maker of tensors of one type, from values or sizes."""
 
     def make(*values: Any) -> Tensor:
-        return Tensor(*values).to(known) if not values or isinstance(values[0], int) else tensor(values[0], dtype=known)
+        if not values or isinstance(values[0], (int, np.integer)):
+            return Tensor(*map(int, values)).to(known)
+        return tensor(values[0], dtype=known)
 
     return make
 
@@ -187,27 +252,29 @@ def is_tensor(input: Any) -> bool:
     return isinstance(input, Tensor)
 
 
-all = translated(torch.all)
-any = translated(torch.any)
 cumprod = translated(torch.cumprod)
-cumsum = translated(torch.cumsum)
 finfo = translated(torch.finfo)
 iinfo = translated(torch.iinfo)
-mean = translated(torch.mean)
-nansum = translated(torch.nansum)
-std = translated(torch.std)
-sum = translated(torch.sum)
 var = translated(torch.var)
 
 # What torch has as methods only.
 contiguous = Tensor.contiguous
-div_ = Tensor.div_
 erfinv_ = Tensor.erfinv_
 expand = Tensor.expand
 index_add_ = Tensor.index_add_
 new_empty = making(torch.Tensor.new_empty)
 new_full = making(torch.Tensor.new_full)
 new_ones = making(torch.Tensor.new_ones)
+
+
+def new_tensor(
+    self: Tensor, data: Any, dtype: dtype | None = None, device: DeviceLike | None = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor with these values, in the type of another and on its device unless others are given."""
+    like = of_torch(torch_dtype(self)) if dtype is None else dtype
+    return tensor(data, dtype=like, device=self.device if device is None else device, requires_grad=requires_grad)
+
+
 new_zeros = making(torch.Tensor.new_zeros)
 repeat = Tensor.repeat
 view = Tensor.view
@@ -248,5 +315,5 @@ def get_default_dtype() -> dtype:
     return of_torch(torch.get_default_dtype())
 
 
-for _maker in (new_empty, new_full, new_ones, new_zeros, making(torch.Tensor.new_tensor)):
+for _maker in (new_empty, new_full, new_ones, new_tensor, new_zeros):
     setattr(Tensor, _maker.__name__, _maker)

@@ -36,12 +36,12 @@ def gather_nd(input: Tensor, index: Tensor) -> Tensor:
 def scatter_nd(index: Tensor, update: Tensor, shape: Sequence[int]) -> Tensor:
     """Zeros of a shape with the updates added at places [..., K]."""
     zeros = torch.zeros(tuple(shape), dtype=torch_dtype(update))
-    return dress(zeros.index_put(index.long().unbind(-1), update, accumulate=True))
+    return dress(torch.index_put(zeros, index.long().unbind(-1), update, accumulate=True))
 
 
 def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
     """A copy of the tensor with the updates at places [..., K]."""
-    return tensor.index_put(indices.long().unbind(-1), updates)  # type: ignore[return-value]
+    return torch.index_put(tensor, indices.long().unbind(-1), updates)  # type: ignore[return-value]
 
 
 def batch_gather(input: Tensor, index: Tensor) -> Tensor:
@@ -63,7 +63,7 @@ def broadcast_like(input: Tensor, like: Tensor, broadcast_axes: Sequence[int] = 
 def in_top_k(targets: Tensor, predictions: Tensor, k: int) -> Tensor:
     """Whether each label is among the k greatest predictions of its row [B, C]; equal ones count for it."""
     own = predictions.gather(1, targets.long().unsqueeze(1))
-    return ((predictions > own).sum(1) < k) & own.squeeze(1).isfinite()  # type: ignore[return-value]
+    return ((predictions > own).sum(1) < k) & torch.isfinite(own.squeeze(1))  # type: ignore[return-value]
 
 
 def roc_auc_score(label: Tensor, pred: Tensor) -> Tensor:
@@ -91,3 +91,6 @@ def from_dlpack(capsule: object) -> Tensor:
 def to_dlpack(tensor: Tensor) -> object:
     """The tensor for another library, in the same memory."""
     return torch.Tensor.__dlpack__(tensor.as_subclass(torch.Tensor))
+
+
+Tensor.in_top_k = in_top_k  # type: ignore[attr-defined]

@@ -5,6 +5,7 @@ assigning its class: the tensor, its gradient and its place in the autograd grap
 torch called on them gives them again. A global tensor is torch's DTensor in the same way.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partialmethod
 from typing import Any, SupportsIndex
@@ -61,12 +62,13 @@ class Tensor(OverProcesses):
         if len(values) == 1 and isinstance(values[0], Size):
             values = values[0]
         if values and all(isinstance(value, (int, np.integer)) for value in values):
-            return dress(torch.zeros(values))
+            return dress(torch.zeros(tuple(map(int, values))))
         if len(values) > 1:
             raise TypeError(f"Tensor() takes values or the sizes of a shape, got {values}")
         if values and isinstance(values[0], torch.Tensor):
             return dress(copied(values[0]))
-        return dress(torch.as_tensor(copied(values[0]) if values else [], dtype=torch.get_default_dtype()))
+        given = copied(values[0]) if values else []
+        return dress(torch.as_tensor(math.nan if given is None else given, dtype=torch.get_default_dtype()))
 
     @classmethod
     def __torch_function__(
@@ -140,9 +142,6 @@ class Tensor(OverProcesses):
     def item(self) -> Any:
         return super().item() if self.is_local else self._whole().item()
 
-    def __mod__(self, other: Any) -> "Tensor":
-        return torch.fmod(self, other)  # type: ignore[return-value]
-
     def __repr__(self) -> str:  # type: ignore[override]
         with torch.no_grad():
             return tensor_str.text(self)
@@ -185,6 +184,10 @@ class Tensor(OverProcesses):
 
         return super().register_hook(call)
 
+    def softplus(self, beta: float, threshold: float) -> Any:
+        """As the function, which alone has defaults in OneFlow 0.9.0 (recorded)."""
+        return F.softplus(self, beta, threshold)
+
     def _zero_grad_(self, set_to_none: bool = False) -> None:
         if self.grad is not None:
             self.grad = None if set_to_none else self.grad.detach().zero_()
@@ -210,26 +213,19 @@ def _released() -> RuntimeError:
 
 # The methods that take a data type, beside `to`.
 for _name in [
-    "sum",
-    "mean",
-    "cumsum",
     "cumprod",
-    "all",
-    "any",
-    "std",
     "var",
 ]:
     setattr(Tensor, _name, translated(getattr(torch.Tensor, _name)))
 
 
 # What torch has as functions only.
-for _method in (F.gelu, F.mish, F.selu, F.silu, F.softplus, F.softsign):
+for _method in (F.gelu, F.mish, F.selu, F.silu, F.softsign):
     setattr(Tensor, _method.__name__, partialmethod(_method))
 for _function in (
     init.kaiming_normal_,
     init.kaiming_uniform_,
     init.orthogonal_,
-    init.trunc_normal_,
     init.xavier_normal_,
     init.xavier_uniform_,
 ):

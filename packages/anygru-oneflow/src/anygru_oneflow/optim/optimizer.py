@@ -66,7 +66,15 @@ class Optimizer(torch.optim.Optimizer):
             assert options.get(name, 0) >= 0, f"Invalid {words}: {options[name]}"
         for place, beta in enumerate(options.get("betas", ())):
             assert 0 <= beta < 1, f"Invalid beta parameter at index {place}: {beta}"
-        given: Any = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+        if isinstance(parameters, torch.Tensor) or not isinstance(parameters, Iterable):
+            raise TypeError(
+                f"an optimizer takes parameters or groups of them in a list or the like, got a {type(parameters).__name__}"
+            )
+        given: Any = list(parameters)
+        if not given and isinstance(parameters, (list, tuple)):
+            raise IndexError(
+                "an optimizer needs a parameter or a group, got an empty list"
+            )  # not of an iterator (recorded)
         super().__init__(given or [{"params": []}], options)  # of no parameters, too, which torch refuses
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 import torch
 
-from ...framework.differing import log_softmax, softmax
+from ...framework.differing import log_softmax, pad, softmax
 from ...framework.indexing import quick_gelu
 from ...framework.torch_names import torch_names as _torch_names
 from .functions import *

@@ -1,32 +1,114 @@
 """`oneflow.nn.functional`: torch's functions, with OneFlow's arguments where torch has others."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import torch
 from torch.nn import functional as _torch
 
-from ...framework.dressing import dress
+from ...framework.arithmetic import relu
+from ...framework.dressing import dress, torch_dtype
 from ...framework.tensor import Tensor
 from ..modules.adopted import named, with_defaults
+from ..modules.empty import average_pooled, interpolated, max_pooled, or_empty, unfolded
 
 __all__ = [
-    "affine_grid", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy",
-    "ctc_greedy_decoder",
-    "dropout", "grid_sample", "kl_div", "l1_loss", "mse_loss", "one_hot", "smooth_l1_loss",
-    "sparse_softmax_cross_entropy", "triplet_margin_loss",
+    "affine_grid", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d", "cross_entropy",
+    "ctc_greedy_decoder", "dropout", "elu", "grid_sample", "hardtanh", "interpolate", "kl_div", "l1_loss", "leaky_relu", "linear",
+    "max_pool1d", "max_pool2d", "max_pool3d", "mse_loss", "one_hot", "relu", "smooth_l1_loss",
+    "sparse_softmax_cross_entropy", "triplet_margin_loss", "unfold",
 ]  # fmt: skip
 
-mse_loss = named(_torch.mse_loss, "input target reduction")
-l1_loss = named(_torch.l1_loss, "input target reduction")
-smooth_l1_loss = named(_torch.smooth_l1_loss, "input target reduction beta")
-kl_div = named(_torch.kl_div, "input target reduction log_target")
-binary_cross_entropy = named(_torch.binary_cross_entropy, "input target weight reduction")
+Function = Callable[..., Any]
+
+
+def _reducing(function: Function) -> Function:
+    """A loss, which refuses an unknown reduction by OneFlow's class of exception."""
+
+    @wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        reduction = keywords.get("reduction", "mean")
+        if reduction not in ("none", "mean", "sum", "batchmean"):
+            raise RuntimeError(f"reduction must be none, sum or mean, got {reduction!r}")
+        return function(*arguments, **keywords)
+
+    return call
+
+
+mse_loss = named(_reducing(_torch.mse_loss), "input target reduction")
+l1_loss = named(_reducing(_torch.l1_loss), "input target reduction")
+smooth_l1_loss = named(_reducing(_torch.smooth_l1_loss), "input target reduction beta")
+kl_div = named(_reducing(_torch.kl_div), "input target reduction log_target")
+binary_cross_entropy = named(_reducing(_torch.binary_cross_entropy), "input target weight reduction")
 binary_cross_entropy_with_logits = named(
-    _torch.binary_cross_entropy_with_logits, "input target weight pos_weight reduction"
+    _reducing(_torch.binary_cross_entropy_with_logits), "input target weight pos_weight reduction"
 )
 affine_grid = with_defaults(_torch.affine_grid, align_corners=False)
 grid_sample = with_defaults(_torch.grid_sample, align_corners=False)
-triplet_margin_loss = named(_torch.triplet_margin_loss, "anchor positive negative margin p eps swap reduction")
+triplet_margin_loss = named(
+    _reducing(_torch.triplet_margin_loss), "anchor positive negative margin p eps swap reduction"
+)
+
+
+# In 0.9.0 these functions have no defaults for their slopes and limits (recorded); the layers have.
+
+
+def elu(input: Tensor, alpha: float) -> Any:
+    """`x` where it is positive, else `alpha * (exp(x) - 1)`."""
+    return _torch.elu(input, alpha)
+
+
+def leaky_relu(input: Tensor, alpha: float, inplace: bool = False) -> Any:
+    """`x` where it is positive, else `alpha * x`."""
+    return _torch.leaky_relu(input, alpha, inplace)
+
+
+def hardtanh(input: Tensor, min_val: float, max_val: float) -> Any:
+    """`x` between two limits."""
+    return _torch.hardtanh(input, min_val, max_val)
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
+    """`input @ weight.T + bias`; of one vector and a square matrix `input @ weight`.
+
+    OneFlow 0.9.0 does not transpose a matrix beside a vector, and refuses one that is not square (recorded).
+    """
+    if input.dim() == 1 and weight.dim() == 2 and weight.shape[0] == weight.shape[1]:
+        product = torch.matmul(input, weight)
+        return product if bias is None else product + bias
+    return _torch.linear(input, weight, bias)
+
+
+def _with_sizes(function: Function) -> Function:
+    """A convolution, which takes its padding in numbers; the layers know words too."""
+
+    @wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        padding = arguments[4] if len(arguments) > 4 else keywords.get("padding")
+        if isinstance(padding, str):
+            raise TypeError(f"{function.__name__}(): padding must be a whole number or several, got {padding!r}")
+        return function(*arguments, **keywords)
+
+    return call
+
+
+def _with_places(*arguments: Any, **keywords: Any) -> bool:
+    """Whether a maximum pooling is asked for places."""
+    return bool(arguments[6] if len(arguments) > 6 else keywords.get("return_indices"))
+
+
+conv1d, conv2d, conv3d = (_with_sizes(getattr(torch, name)) for name in ("conv1d", "conv2d", "conv3d"))
+# What torch refuses because its result has no elements is a result of OneFlow 0.9.0 (recorded).
+max_pool1d, max_pool2d, max_pool3d = (
+    or_empty(getattr(_torch, f"max_pool{axes}d"), max_pooled(axes), _with_places) for axes in (1, 2, 3)
+)
+avg_pool1d, avg_pool2d, avg_pool3d = (
+    or_empty(getattr(_torch, f"avg_pool{axes}d"), average_pooled(axes)) for axes in (1, 2, 3)
+)
+interpolate = or_empty(_torch.interpolate, interpolated)
+unfold = or_empty(_torch.unfold, unfolded)
 
 
 def cross_entropy(
@@ -38,6 +120,8 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Any:
     """As torch's; the labels may be of any integer type."""
+    if reduction not in ("none", "mean", "sum"):
+        raise RuntimeError(f"reduction must be none, sum or mean, got {reduction!r}")
     labels = target if target.is_floating_point() else target.long()
     if not labels.is_floating_point() and labels.dim() == input.dim():  # a column of labels
         labels = labels.reshape(input.shape[0], *input.shape[2:])
@@ -64,7 +148,10 @@ def dropout(
     Args:
         generator: the source of the draws, torch's default one if None.
     """
-    if generator is None or not training:
+    if training and not 0 <= p <= 1:
+        # The layer refuses it. The function keeps nothing above 1, and everything below 0 (recorded in 0.9.0).
+        kept = x * 0 if p > 1 else x / (1 - p)
+    elif generator is None or not training:
         kept = _torch.dropout(x, p, bool(training))
     else:
         mask = torch.empty_like(x).bernoulli_(1 - p, generator=generator)
@@ -112,6 +199,8 @@ def ctc_greedy_decoder(log_probs: Tensor, input_lengths: Tensor, merge_repeated:
 
 def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: Any = 0) -> Any:
     """Rows of off_value with on_value at the label."""
+    if torch_dtype(input).is_floating_point:
+        raise RuntimeError(f"one_hot is of whole numbers, got {input.dtype}")
     rows = _torch.one_hot(input.long(), num_classes)
     if (on_value, off_value) == (1, 0):
         return dress(rows)

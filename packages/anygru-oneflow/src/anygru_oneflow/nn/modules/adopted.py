@@ -10,6 +10,7 @@ import torch
 
 from ...framework.dressing import inside_torch
 from ...framework.dtype import plain, translated
+from .empty import or_empty, pooled_by
 from .module import Module
 
 
@@ -36,6 +37,10 @@ def adopt(
     own: dict[str, Any] = {"__init__": make if axes is None else _with_tuples(make, axes)}
     if "forward" in vars(layer) and not issubclass(layer, torch.nn.Sequential):
         own["forward"] = layer.forward if _is_one_function(layer) else inside_torch(layer.forward)
+    if axes is not None:
+        own["forward"] = or_empty(
+            own["forward"], pooled_by(axes), lambda self, _: getattr(self, "return_indices", False)
+        )
     if shown is not None:
         own["extra_repr"] = lambda self: shown.format(**vars(self))
     about = {"__doc__": f"As torch.nn.{layer.__name__}.", "__module__": sys._getframe(1).f_globals["__name__"]}

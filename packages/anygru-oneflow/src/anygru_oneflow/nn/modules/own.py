@@ -12,7 +12,7 @@ from .module import Module
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Dropout", "FusedBatchNorm1d", "FusedBatchNorm2d", "FusedBatchNorm3d",
-    "PixelShuffle", "QuickGELU", "RMSLayerNorm", "SyncBatchNorm",
+    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "Linear", "PixelShuffle", "QuickGELU", "RMSLayerNorm", "SyncBatchNorm",
 ]  # fmt: skip
 
 # What a normalization shows of itself.
@@ -42,6 +42,25 @@ def _batch_norm(layer: type[torch.nn.Module]) -> Any:
 BatchNorm1d = _batch_norm(torch.nn.BatchNorm1d)
 BatchNorm2d = _batch_norm(torch.nn.BatchNorm2d)
 BatchNorm3d = _batch_norm(torch.nn.BatchNorm3d)
+
+
+def _instance_norm(layer: type[torch.nn.Module]) -> Any:
+    """An instance normalization of torch that also takes a single value a channel: it becomes zero."""
+    adopted = adopt(layer, shown=NORM)
+
+    def apply(self: Any, input: Tensor) -> Any:
+        statistics = self.training or not self.track_running_stats
+        momentum = 0.0 if self.momentum is None else self.momentum
+        given = (self.weight, self.bias, self.running_mean, self.running_var)
+        return torch.instance_norm(input, *given, statistics, momentum, self.eps, torch.backends.cudnn.enabled)
+
+    adopted._apply_instance_norm = apply
+    return adopted
+
+
+InstanceNorm1d = _instance_norm(torch.nn.InstanceNorm1d)
+InstanceNorm2d = _instance_norm(torch.nn.InstanceNorm2d)
+InstanceNorm3d = _instance_norm(torch.nn.InstanceNorm3d)
 
 
 class _WithRelu(Module):
@@ -91,6 +110,13 @@ class Dropout(adopt(torch.nn.Dropout)):  # type: ignore[misc]
         if self.generator is None and addend is None:
             return super().forward(x)
         return F.dropout(x, self.p, self.training, self.generator, addend=addend)
+
+
+class Linear(adopt(torch.nn.Linear)):  # type: ignore[misc]
+    """As torch.nn.Linear, but for one vector and a square weight: see `oneflow.nn.functional.linear`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input) if input.dim() != 1 else F.linear(input, self.weight, self.bias)
 
 
 class PixelShuffle(Module):

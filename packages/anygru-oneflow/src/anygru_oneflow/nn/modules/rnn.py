@@ -34,7 +34,10 @@ def _global_too(layer: Any) -> Any:
     @wraps(forward)
     def call(self: Any, input: Any, hx: Any = None) -> Any:
         if not isinstance(input, DTensor):
-            return forward(self, input, hx)
+            try:
+                return forward(self, input, hx)
+            except ValueError as error:  # of an input of another type than the weights
+                raise RuntimeError(*error.args) from None
         if input.dim() != 3:
             raise RuntimeError(
                 f"{self._get_name()} needs a batch where its tensors are global, got {input.dim()}-D input"
@@ -96,17 +99,22 @@ def _steps_checked(cell: Any) -> Any:
 
     @wraps(step)
     def forward(self: Any, input: Tensor, hx: Any = None) -> Any:
-        _check_step(self, input)
+        _check_step(self, input, hx)
         return step(self, input, hx)
 
     cell.forward = forward
     return cell
 
 
-def _check_step(cell: Module, input: Tensor) -> None:
+def _check_step(cell: Module, input: Tensor, hx: object) -> None:
     assert input.dim() in (1, 2), (
         f"{cell._get_name()}: Expected input to be 1-D or 2-D but received {input.dim()}-D tensor"
     )
+    size: Any = cell.input_size
+    if input.shape[-1] != size:
+        # Without a state the check itself fails in 0.9.0, by a TypeError (recorded).
+        kind = TypeError if hx is None else RuntimeError
+        raise kind(f"{cell._get_name()}: input must have {size} features, got {input.shape[-1]}")
 
 
 RNNCell = _steps_checked(_global_cell(adopt(torch.nn.RNNCell, base=RNNCellBase)))
@@ -245,7 +253,7 @@ class GRUCell(torch.nn.GRUCell, RNNCellBase):  # type: ignore[misc, valid-type]
     __init__ = translated(torch.nn.GRUCell.__init__)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:  # type: ignore[override]
-        _check_step(self, input)
+        _check_step(self, input, hx)
         weight: Any = self.weight_ih
         if weight.is_global != input.is_global or (hx is not None and hx.is_global != input.is_global):
             raise RuntimeError("nn.GRUCell got local and global tensors together")

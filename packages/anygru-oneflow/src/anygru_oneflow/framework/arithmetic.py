@@ -1,0 +1,339 @@
+"""Arithmetic, comparisons and logic between tensors and numbers, where OneFlow's types or values differ from torch's.
+
+Each is a function of `oneflow`, and most are methods and operators of its tensors too.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import torch
+
+from .dressing import dress, torch_dtype
+from .tensor import Tensor
+
+__all__ = [
+    "add", "addcdiv", "addcmul", "clamp", "clamp_", "clip", "clip_", "div", "div_", "eq", "floor_divide", "fmod", "ge",
+    "greater", "greater_equal", "gt", "le", "logical_and", "logical_or", "logical_xor", "lt", "maximum", "minimum",
+    "mul", "ne", "neg", "negative", "not_equal", "pow", "relu", "sign", "square", "sub",
+]  # fmt: skip
+
+_BOOL = torch.bool
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and torch_dtype(value) is _BOOL
+
+
+def _in_one_type(input: Any, other: Any) -> tuple[Any, Any]:
+    """The operands, of which a tensor of no dimensions is cast to the type of a tensor that has some.
+
+    `flow.tensor([1, 2]) + flow.tensor(1.5)` is [2, 3] in OneFlow 0.9.0 (recorded), where torch gives [2.5, 3.5].
+    """
+    if not (isinstance(input, torch.Tensor) and isinstance(other, torch.Tensor)):
+        return input, other
+    with torch._C.DisableTorchFunctionSubclass():
+        if input.dtype is other.dtype:
+            return input, other
+        if input.dim() and not other.dim():
+            return input, dress(other.to(input.dtype))
+        if other.dim() and not input.dim():
+            return dress(input.to(other.dtype)), other
+        if torch.promote_types(input.dtype, other.dtype) is torch.int16:  # which OneFlow has not
+            raise RuntimeError(
+                f"no operation takes {dress(input.dtype)} and {dress(other.dtype)} together; cast one of them"
+            )
+    return input, other
+
+
+def _in_floats_of_one_type(input: Any, other: Any) -> tuple[Any, Any]:
+    """The operands of a quotient or power: a float64 without dimensions counts as float32 beside whole numbers (recorded)."""
+    if isinstance(input, torch.Tensor) and isinstance(other, torch.Tensor):
+        types = torch_dtype(input), torch_dtype(other)
+        if types[1] is torch.float64 and not types[0].is_floating_point and input.dim() and not other.dim():
+            return input, other.to(torch.float32)
+        if types[0] is torch.float64 and not types[1].is_floating_point and other.dim() and not input.dim():
+            return input.to(torch.float32), other
+    return input, other
+
+
+def _arithmetic(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of torch of two operands, with OneFlow's types."""
+
+    @wraps(function)
+    def call(input: Any, other: Any) -> Any:
+        return function(*_in_one_type(input, other))
+
+    return call
+
+
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """`input + alpha * other`; a bool of Python beside a tensor of bools counts as 0 or 1."""
+    if isinstance(other, bool) and _is_bool(input):
+        other = int(other)
+    input, other = _in_one_type(input, other)
+    return torch.add(input, other, alpha=alpha)
+
+
+maximum = _arithmetic(torch.maximum)
+minimum = _arithmetic(torch.minimum)
+
+
+def mul(input: Any, other: Any) -> Any:
+    """`input * other`. With a number it saves nothing, so its step serves any number of times, as in OneFlow."""
+    if type(other) in (int, float) and isinstance(input, Tensor) and input.requires_grad and input.is_local:
+        return dress(torch.ops.aten.mul.Scalar(input, other))
+    return torch.mul(*_in_one_type(input, other))
+
+
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """`input - other`; a bool counts as 0 or 1, and the difference of two tensors of bools is one of bools."""
+    input, other = _in_one_type(input, other)
+    if _is_bool(input) and _is_bool(other) and alpha == 1:
+        return torch.logical_and(input, torch.logical_not(other))  # 0 - 1 is false, too (recorded in 0.9.0)
+    input, other = (
+        value.to(torch.int64) if _is_bool(value) else int(value) if isinstance(value, bool) else value
+        for value in (input, other)
+    )
+    return torch.sub(input, other, alpha=alpha) if isinstance(input, torch.Tensor) else torch.rsub(other, input)
+
+
+def div(input: Any, other: Any) -> Any:
+    """`input / other`; of bools and a whole number rounded down, of two tensors of bools the first one (recorded in 0.9.0)."""
+    if _is_bool(input):
+        if _is_bool(other):
+            return torch.logical_or(input, torch.zeros_like(other))
+        if isinstance(other, int):
+            return torch.div(input.to(torch.int64), other, rounding_mode="trunc")
+    if type(other) in (int, float) and isinstance(input, Tensor) and input.requires_grad and input.is_local:
+        return dress(torch.ops.aten.div.Scalar(input, other))
+    return torch.true_divide(*_in_floats_of_one_type(input, other))
+
+
+def floor_divide(input: Any, other: Any) -> Any:
+    """`input // other`: rounded down for floating point, toward zero for integers."""
+    quotient = torch.div(input, other, rounding_mode="floor")
+    if torch_dtype(quotient).is_floating_point:
+        return quotient
+    return torch.div(input, other, rounding_mode="trunc")
+
+
+def fmod(input: Any, other: Any) -> Any:
+    """`input % other`, with the sign of the input; of two tensors of bools nothing remains."""
+    input, other = _in_one_type(input, other)
+    if _is_bool(input):
+        if _is_bool(other):
+            return torch.logical_and(torch.zeros_like(input), other)
+        input = input.to(torch.int64)
+    return torch.fmod(input, other)
+
+
+def pow(input: Any, exponent: Any) -> Any:
+    """`input ** exponent`; of two tensors of whole numbers as float32, of whole numbers and a negative one rounded down."""
+    input, exponent = _in_floats_of_one_type(input, exponent)
+    tensors = isinstance(input, torch.Tensor) and isinstance(exponent, torch.Tensor)
+    if tensors and not torch_dtype(exponent).is_floating_point:
+        input = _floats(input)
+    if isinstance(exponent, int) and exponent < 0 and not torch_dtype(input).is_floating_point:
+        return torch.pow(_floats(input), exponent).to(torch_dtype(input))  # torch refuses it
+    return torch.pow(input, exponent)
+
+
+def _limited(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function (input, min, max) whose limits are rounded toward zero for whole numbers, which stay whole."""
+
+    @wraps(function)
+    def call(input: Any, min: Any = None, max: Any = None) -> Any:
+        if not _is_floating(input):
+            min, max = (int(limit) if isinstance(limit, float) else limit for limit in (min, max))
+        return function(input, min, max)
+
+    return call
+
+
+clamp = clip = _limited(torch.clamp)
+clamp_ = clip_ = _limited(torch.clamp_)
+
+
+def relu(input: Any, inplace: bool = False) -> Any:
+    """`x` where it is positive, else 0; bools as they are."""
+    if torch_dtype(input) is _BOOL:
+        return input
+    return torch.relu_(input) if inplace else torch.relu(input)
+
+
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """`input + value * tensor1 * tensor2`, of any types."""
+    if all(map(_is_floating, (input, tensor1, tensor2))):
+        return torch.addcmul(input, tensor1, tensor2, value=value)
+    return add(input, mul(mul(tensor1, tensor2), value))
+
+
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """`input + value * tensor1 / tensor2`, of any types."""
+    if all(map(_is_floating, (input, tensor1, tensor2))):
+        return torch.addcdiv(input, tensor1, tensor2, value=value)
+    return add(input, mul(div(tensor1, tensor2), value))
+
+
+def _in_floats(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Tensor], Any]:
+    """A function of torch whose result OneFlow gives as float32 for whole numbers."""
+
+    @wraps(function)
+    def call(input: Tensor) -> Any:
+        return function(_floats(input))
+
+    return call
+
+
+def _is_floating(input: torch.Tensor) -> bool:
+    return torch_dtype(input).is_floating_point
+
+
+def _floats(input: torch.Tensor) -> torch.Tensor:
+    return input if _is_floating(input) else torch.Tensor.to(input, torch.float32)
+
+
+neg = negative = _in_floats(torch.neg)
+sign = _in_floats(torch.sign)
+square = _in_floats(torch.square)
+
+
+def _comparison(function: Callable[..., Any], exchanged: Callable[..., Any]) -> Callable[..., Any]:
+    """A comparison, which also takes the number first: then it is the opposite one of the tensor and the number."""
+
+    @wraps(function)
+    def call(input: Any, other: Any) -> Any:
+        if not isinstance(input, torch.Tensor) and isinstance(other, torch.Tensor):
+            return exchanged(other, input)
+        return function(*_in_one_type(input, other))
+
+    return call
+
+
+def _same(self: Tensor, other: Any) -> Any:
+    """`self == other`; nothing is None."""
+    return False if other is None else eq(self, other)
+
+
+eq = _comparison(torch.eq, torch.eq)
+ne = not_equal = _comparison(torch.ne, torch.ne)
+gt = greater = _comparison(torch.gt, torch.lt)
+ge = greater_equal = _comparison(torch.ge, torch.le)
+lt = _comparison(torch.lt, torch.gt)
+le = _comparison(torch.le, torch.ge)
+
+
+def _logical(function: Callable[..., torch.Tensor]) -> Callable[[Any, Any], Any]:
+    """A logical function, which asks whether values are other than zero, and takes a number on either side."""
+
+    @wraps(function)
+    def call(input: Any, other: Any) -> Any:
+        return function(*_in_one_type(_truth(input), _truth(other)))
+
+    return call
+
+
+def _truth(value: Any) -> torch.Tensor:
+    return value if isinstance(value, torch.Tensor) else torch.tensor(bool(value))
+
+
+logical_and = _logical(torch.logical_and)
+logical_or = _logical(torch.logical_or)
+logical_xor = _logical(torch.logical_xor)
+
+
+def _changing(function: Callable[..., Any], inplace: Callable[..., Any]) -> Callable[..., Any]:
+    """An operation that changes its tensor, which keeps its type.
+
+    What torch can compute in place it does. The rest are operands that OneFlow 0.9.0 casts: `n += t` of whole numbers and
+    floating point, a tensor of no dimensions, and bools.
+    """
+
+    def call(self: Tensor, other: Any, **keywords: Any) -> Any:
+        if not isinstance(other, torch.Tensor):
+            return inplace(self, int(other) if isinstance(other, bool) and function is sub else other, **keywords)
+        _, other = _in_one_type(self, other)
+        mine, its = torch_dtype(self), torch_dtype(other)
+        if mine is _BOOL and function in (sub, div):
+            result = function(self, other, **keywords)
+            if torch_dtype(result) is not _BOOL:
+                raise RuntimeError(f"result type {result.dtype} can't be cast to the desired output type {self.dtype}")
+            return torch.Tensor.copy_(self, result)
+        if its is not mine and (function is add or its is _BOOL):
+            other = other.to(mine)  # the addition takes any type (recorded in 0.9.0)
+        return inplace(self, other, **keywords)
+
+    return call
+
+
+for _function in (
+    add,
+    clamp,
+    clamp_,
+    div,
+    floor_divide,
+    fmod,
+    logical_and,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    mul,
+    pow,
+    sub,
+):
+    setattr(Tensor, _function.__name__, _function)
+for _name, _operator in [
+    ("eq", eq),
+    ("ne", ne),
+    ("gt", gt),
+    ("ge", ge),
+    ("lt", lt),
+    ("le", le),
+    ("__eq__", _same),
+    ("__ne__", ne),
+    ("__gt__", gt),
+    ("__ge__", ge),
+    ("__lt__", lt),
+    ("__le__", le),
+    ("clip", clamp),
+    ("clip_", clamp_),
+    ("relu", relu),
+    ("neg", neg),
+    ("negative", neg),
+    ("sign", sign),
+    ("square", square),
+    ("addcmul", addcmul),
+    ("addcdiv", addcdiv),
+    ("__neg__", neg),
+    ("__add__", add),
+    ("__radd__", add),
+    ("__mul__", mul),
+    ("__rmul__", mul),
+    ("__truediv__", div),
+    ("__pow__", pow),
+    ("__sub__", sub),
+    ("__rsub__", lambda self, other: sub(other, self)),
+    ("__mod__", fmod),
+    ("__floordiv__", floor_divide),
+    ("__and__", logical_and),
+    ("__or__", logical_or),
+    ("__xor__", logical_xor),
+    ("__rand__", logical_and),
+    ("__ror__", logical_or),
+    ("__rxor__", logical_xor),
+]:
+    setattr(Tensor, _name, _operator)
+# `x **= 2` and the like give `x` a new tensor in OneFlow, while `+=`, `-=`, `*=` and `/=` change the old one (recorded in 0.9.0).
+for _name in ("pow", "mod", "floordiv", "and", "or", "xor"):
+    setattr(Tensor, f"__i{_name}__", getattr(Tensor, f"__{_name}__"))
+for _name, _operator, _assigned in [
+    ("add_", add, "__iadd__"),
+    ("sub_", sub, "__isub__"),
+    ("mul_", mul, "__imul__"),
+    ("div_", div, "__itruediv__"),
+]:
+    setattr(Tensor, _name, _changing(_operator, getattr(torch.Tensor, _name)))
+    setattr(Tensor, _assigned, _changing(_operator, getattr(torch.Tensor, _assigned)))
+div_ = Tensor.div_

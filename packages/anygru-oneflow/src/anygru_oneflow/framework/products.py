@@ -1,0 +1,109 @@
+"""Products of matrices and norms, where OneFlow's types differ from torch's."""
+
+import math
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import torch
+
+from .arithmetic import add, mul
+from .dressing import torch_dtype
+from .dtype import dtype, plain
+from .tensor import Tensor
+
+__all__ = ["addmm", "baddbmm", "bmm", "matmul", "mm", "norm"]
+
+
+def _product(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
+    """A product of matrices, of which either may be transposed, times alpha.
+
+    Beside a matrix of whole numbers the other one may be of any type, and the product is of whole numbers (recorded in
+    0.9.0); torch takes one type.
+    """
+
+    @wraps(function)
+    def call(
+        input: torch.Tensor,
+        other: torch.Tensor,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+        alpha: float = 1.0,
+    ) -> Any:
+        # Beside a vector OneFlow 0.9.0 takes the matrix as it is, whatever it is asked for (recorded).
+        vectors = 1 in (input.dim(), other.dim())
+        first = input.transpose(-2, -1) if transpose_a and not vectors else input
+        second = other.transpose(-2, -1) if transpose_b and not vectors else other
+        mine, its = torch_dtype(first), torch_dtype(second)
+        if mine is not its and not mine.is_floating_point:
+            wide = torch.promote_types(mine, its)
+            product = function(first.to(wide), second.to(wide)).to(mine)
+        else:
+            product = function(first, second)
+        return product if alpha == 1 else product * alpha
+
+    return call
+
+
+matmul = _product(torch.matmul)
+bmm = _product(torch.bmm)
+mm = _product(torch.mm)
+
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, alpha: float = 1, beta: float = 1) -> Any:
+    """`beta * input + alpha * (mat1 @ mat2)`. Of whole numbers it is of floating point if alpha or beta is."""
+    if torch_dtype(input).is_floating_point and torch_dtype(mat1).is_floating_point:
+        return torch.addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    return add(mul(input, beta), mul(mm(mat1, mat2), alpha))
+
+
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Any:
+    """`beta * input + alpha * (batch1 @ batch2)`, of floating point: its alpha and beta are (recorded in 0.9.0)."""
+    if torch_dtype(input).is_floating_point:
+        return torch.baddbmm(input, batch1, batch2, beta=beta, alpha=alpha)
+    return add(mul(input, float(beta)), mul(bmm(batch1, batch2), float(alpha)))
+
+
+def norm(
+    input: Tensor, p: float | str | None = None, dim: Any = None, keepdim: bool = False, dtype: dtype | None = None
+) -> Any:
+    """The norm of a vector, or of a matrix where the tensor or `dim` has two axes: p=1 is its greatest column's sum.
+
+    p=2 and the like are the norms of a matrix's values.
+
+    Raises:
+        RuntimeError: p for a tensor of more than two axes, without `dim`.
+        NotImplementedError: whole numbers.
+    """
+    _refuse_whole_numbers("norm", input, dtype)
+    axes = input.dim() if dim is None else len(dim) if isinstance(dim, (tuple, list)) else 1
+    if p is not None and dim is None and axes > 2:
+        raise RuntimeError("linalg.norm(): input must be 1-D or 2-D when dim is None and ord is not None")
+    if axes == 2 and isinstance(p, (int, float)) and abs(p) not in (1, math.inf):
+        return torch.linalg.vector_norm(input, p, dim, keepdim, dtype=plain(dtype))
+    return torch.linalg.norm(input, p, dim, keepdim, dtype=plain(dtype))
+
+
+def _refuse_whole_numbers(name: str, input: Tensor, wanted: dtype | None) -> None:
+    known = torch_dtype(input) if wanted is None else wanted.torch
+    if not known.is_floating_point:
+        raise NotImplementedError(f"linalg.{name}(): only float32 and float64 are supported, got {input.dtype}")
+
+
+def norm_of_floats(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A norm of torch.linalg, which refuses whole numbers, and one dimension of a matrix, by OneFlow's classes of exceptions."""
+    name = function.__name__.removeprefix("linalg_")
+
+    @wraps(function)
+    def call(input: Tensor, *arguments: Any, **keywords: Any) -> Any:
+        if name == "matrix_norm" and isinstance(keywords.get("dim"), int):
+            raise TypeError(f"linalg.matrix_norm(): dim must be two dimensions, got {keywords['dim']}")
+        _refuse_whole_numbers(name, input, keywords.get("dtype"))
+        return function(input, *map(plain, arguments), **{name: plain(value) for name, value in keywords.items()})
+
+    return call
+
+
+for _function in (addmm, baddbmm, bmm, matmul, mm, norm):
+    setattr(Tensor, _function.__name__, _function)
+Tensor.__matmul__ = matmul  # type: ignore[method-assign]
