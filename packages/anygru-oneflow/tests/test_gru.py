@@ -154,3 +154,30 @@ def test_the_same_layer_as_anygru() -> None:
     np.testing.assert_allclose(shared(torch.tensor(x.numpy()))[0].detach().numpy(), gru(x)[0].numpy(), atol=1e-6)
     cell = from_dialect(nn.GRUCell(3, 4))
     assert cell(torch.zeros(2, 3)).shape == (2, 4)
+
+
+def test_the_functions_below_the_layers() -> None:
+    """`oneflow._C.gru` and the like, by values recorded from OneFlow 0.9.0 for weights of ones."""
+    weights = [flow.ones(9, 2), flow.ones(9, 3)]
+    output, h_n = flow._C.gru(flow.ones(2, 1, 2), flow.zeros(1, 1, 3), weights, False, 1, 0.0, True, False, False)
+    assert output[:, 0, 0].tolist() == pytest.approx([0.1149148941040039, 0.19065439701080322], rel=1e-5)
+    assert h_n.tolist() == [output[-1].tolist()]
+    data, last = flow._C.gru(
+        flow.ones(3, 2), flow.tensor([2, 1]), flow.zeros(1, 2, 3), weights, False, 1, 0.0, True, False
+    )
+    assert data[:, 0].tolist() == pytest.approx([0.1149148941, 0.1149148941, 0.190654397], rel=1e-5)
+    assert last[0, :, 0].tolist() == pytest.approx([0.190654397, 0.1149148941], rel=1e-5)
+    state = flow._C.gru_cell(flow.ones(1, 2), flow.ones(1, 3), *weights)
+    assert state[0, 0].item() == pytest.approx(0.9999993443489075, rel=1e-6)
+    assert flow._C.rnn_relu_cell(flow.ones(1, 2), flow.ones(1, 3), flow.ones(3, 2), flow.ones(3, 3))[0, 0] == 5
+    pair = [flow.zeros(1, 1, 3)] * 2
+    long = flow._C.lstm(
+        flow.ones(2, 1, 2), pair, [flow.ones(12, 2), flow.ones(12, 3)], False, 1, 0.0, True, False, False
+    )
+    assert long[0][:, 0, 0].tolist() == pytest.approx([0.6082834601402283, 0.9274600148200989], rel=1e-5)
+    mean, variance, rows = flow.zeros(3), flow.ones(3), flow.arange(6).reshape(2, 3).float()
+    flow._C.normalization(rows, mean, variance, flow.ones(3), flow.zeros(3), momentum=0.9, is_training=True)
+    assert mean.tolist() == pytest.approx([1.35, 2.25, 3.15])
+    assert variance.tolist() == pytest.approx([4.15] * 3)
+    with pytest.raises(TypeError, match="has_biases"):
+        flow._C.gru(flow.ones(2, 1, 2), flow.zeros(1, 1, 3), weights)

@@ -15,11 +15,23 @@ from .framework.tensor import Tensor
 from .framework.torch_names import torch_names as _torch_names
 from .nn.functional import functions as F
 from .nn.functional.functions import cross_entropy, dropout, l1_loss, one_hot
+from .nn.functional.recurrent import (
+    gru,
+    gru_cell,
+    lstm,
+    lstm_cell,
+    normalization,
+    rnn_relu,
+    rnn_relu_cell,
+    rnn_tanh,
+    rnn_tanh_cell,
+)
 
 __all__ = [
     "add", "amp_black_identity", "amp_white_identity", "binary_cross_entropy_loss", "binary_cross_entropy_with_logits_loss",
-    "cast", "cross_entropy", "dropout", "fast_gelu", "gather", "gelu_with_approximate", "identity", "l1_loss", "matmul",
-    "one_hot", "quick_gelu", "randint", "randint_like", "reduce_sum_like", "softmax", "sparse_softmax_cross_entropy",
+    "cast", "cross_entropy", "dropout", "fast_gelu", "gather", "gelu_with_approximate", "gru", "gru_cell", "identity", "l1_loss", "lstm",
+    "lstm_cell", "matmul", "normalization",
+    "one_hot", "quick_gelu", "randint", "randint_like", "reduce_sum_like", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "softmax", "sparse_softmax_cross_entropy",
     "transpose",
 ]  # fmt: skip
 

@@ -74,6 +74,58 @@ class Module(torch.nn.Module):
         """`hook(module, arguments, result)` may give another result."""
         super().register_forward_hook(hook)
 
+    # What subclasses override: these call one another by OneFlow's arguments, of which torch has one more.
+
+    def _named_members(  # type: ignore[override]
+        self,
+        get_members_fn: Callable[[Any], Any],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        modules = self.named_modules(prefix=prefix) if recurse else [(prefix, self)]
+        for path, module in modules:
+            for name, member in get_members_fn(module):
+                if member is not None and id(member) not in seen:
+                    if remove_duplicate:
+                        seen.add(id(member))
+                    yield f"{path}.{name}" if path else name, member
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[Any]:
+        """The parameters of this module and those below with their names, each once."""
+        yield from self._members("_parameters", prefix, recurse, remove_duplicate)
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[Any]:
+        """The buffers of this module and those below with their names, each once."""
+        yield from self._members("_buffers", prefix, recurse, remove_duplicate)
+
+    def _members(self, table: str, prefix: str, recurse: bool, once: bool) -> Iterator[tuple[str, Any]]:
+        only_torch_asks = {} if once else {"remove_duplicate": False}
+        return self._named_members(
+            lambda module: getattr(module, table).items(), prefix=prefix, recurse=recurse, **only_torch_asks
+        )
+
+    def named_modules(
+        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        """This module and those below with their names, each once."""
+        seen = set() if memo is None else memo
+        if self in seen:
+            return
+        if remove_duplicate:
+            seen.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                below = f"{prefix}.{name}" if prefix else name
+                yield from module.named_modules(seen, below, *([] if remove_duplicate else [False]))
+
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
+        """This module and those below, each once."""
+        more = {} if remove_duplicate else {"remove_duplicate": False}
+        return (module for _, module in self.named_modules(**more))
+
     # State: the values of state_dict are the parameters and buffers themselves.
 
     def state_dict(  # type: ignore[override]
