@@ -28,11 +28,11 @@ from .nn.functional.recurrent import (
 )
 
 __all__ = [
-    "add", "amp_black_identity", "amp_white_identity", "binary_cross_entropy_loss", "binary_cross_entropy_with_logits_loss",
-    "cast", "cross_entropy", "dropout", "fast_gelu", "gather", "gelu_with_approximate", "gru", "gru_cell", "identity", "l1_loss", "lstm",
-    "lstm_cell", "matmul", "normalization",
-    "one_hot", "quick_gelu", "randint", "randint_like", "reduce_sum_like", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "softmax", "sparse_softmax_cross_entropy",
-    "transpose",
+    "add", "amp_black_identity", "amp_white_identity", "binary_cross_entropy_loss",
+    "binary_cross_entropy_with_logits_loss", "cast", "cross_entropy", "dropout", "fast_gelu", "gather",
+    "gelu_with_approximate", "gru", "gru_cell", "identity", "l1_loss", "lstm", "lstm_cell", "matmul",
+    "normalization", "one_hot", "quick_gelu", "randint", "randint_like", "reduce_sum_like", "rnn_relu",
+    "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "softmax", "sparse_softmax_cross_entropy", "transpose",
 ]  # fmt: skip
 
 binary_cross_entropy_loss = F.binary_cross_entropy

@@ -43,6 +43,7 @@ from .framework.tensor import Tensor
 from .framework.tensor_str import set_printoptions
 from .framework.torch_names import torch_names as _torch_names
 
+_oneflow_internal._C = _C  # type: ignore[attr-defined]
 globals().update({**_torch_names("oneflow", torch, torch.nn.functional), **globals()})
 
 # The names that are Python's own, too.

@@ -76,7 +76,7 @@ class Module(torch.nn.Module):
 
     # What subclasses override: these call one another by OneFlow's arguments, of which torch has one more.
 
-    def _named_members(  # type: ignore[override]
+    def _named_members(
         self,
         get_members_fn: Callable[[Any], Any],
         prefix: str = "",
@@ -123,8 +123,8 @@ class Module(torch.nn.Module):
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
         """This module and those below, each once."""
-        more = {} if remove_duplicate else {"remove_duplicate": False}
-        return (module for _, module in self.named_modules(**more))
+        found = self.named_modules() if remove_duplicate else self.named_modules(remove_duplicate=False)
+        return (module for _, module in found)
 
     # State: the values of state_dict are the parameters and buffers themselves.
 
