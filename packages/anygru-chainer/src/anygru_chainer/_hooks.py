@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any
 
 _thread = threading.local()
@@ -29,6 +30,13 @@ def of_function(function: Any) -> list[Any]:
     """All hooks that see a function: the thread's, then its own."""
     own = function._local_function_hooks
     return list({**get_function_hooks(), **own}.values()) if own else list(get_function_hooks().values())
+
+
+def nobody_watches(links: Iterable[Any], kind: type) -> bool:
+    """Whether a link may compute what its parts do by itself: no hook would see them, and all are of this class."""
+    if get_link_hooks() or get_function_hooks():
+        return False
+    return not any(link._local_link_hooks or type(link) is not kind for link in links)
 
 
 class Hook:

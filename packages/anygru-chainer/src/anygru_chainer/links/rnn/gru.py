@@ -1,14 +1,15 @@
-"""GRUs that run step by step, computed by `anygru.functional.gru_cell`."""
+"""GRUs that run step by step."""
 
 from typing import Any
 
 import torch
 
 from anygru import layers
+from anygru.extend import gates
 
 from ... import _hooks
 from ..._tensors import as_tensor
-from ...functions import gru_steps as gru_step
+from ...functions import _cells
 from ...functions.activations import sigmoid, tanh
 from ...functions.arithmetic import linear_interpolate
 from ...link import Chain
@@ -54,9 +55,8 @@ class GRUBase(Chain):
 
     def _is_plain(self) -> bool:
         """Whether the step may be computed at once: nobody watches functions or links, or has changed the six links."""
-        if _hooks.get_link_hooks() or _hooks.get_function_hooks():
-            return False
-        return all(type(p) is Linear and p.b is not None and not p._local_link_hooks for p in self._parts())
+        parts = self._parts()
+        return _hooks.nobody_watches(parts, Linear) and all(part.b is not None for part in parts)
 
     def _step(self, h: VariableLike, x: VariableLike) -> Variable:
         if not self._is_plain():
@@ -64,7 +64,7 @@ class GRUBase(Chain):
         x = _as_rows(x)
         for part in (self.W_r, self.W_z, self.W):
             _initialize(part, x)
-        return gru_step.step(h, x, [parameter for part in self._parts() for parameter in (part.W, part.b)])
+        return _cells.gru_step(h, x, [parameter for part in self._parts() for parameter in (part.W, part.b)])
 
     def _step_by_links(self, h: VariableLike, x: VariableLike) -> Variable:
         """The step by the six links, in the original's order, so that hooks see each of them."""
@@ -83,7 +83,9 @@ class GRUBase(Chain):
     def copy_to_anygru(self) -> layers.GRUCell:
         """A `anygru.GRUCell` (reset="before") that computes the same from a given state, with copies of the parameters."""
         parts = [as_tensor(p.array) for part in self._parts() for p in (part.W, part.b)]
-        w_ih, b_ih, w_hh, b_hh = gru_step.core_weights(tuple(parts))
+        # The core blends the other way round: its update rows are negated.
+        stacked = [gates.negate_update(gates.stack(parts[start : start + 6 : 2])) for start in (0, 1, 6, 7)]
+        w_ih, b_ih, w_hh, b_hh = stacked
         cell = layers.GRUCell(w_ih.shape[1], len(w_hh) // 3, dtype=w_ih.dtype, device=w_ih.device, reset="before")
         with torch.no_grad():
             for name, value in (("weight_ih", w_ih), ("bias_ih", b_ih), ("weight_hh", w_hh), ("bias_hh", b_hh)):
@@ -140,7 +142,7 @@ class StatefulGRU(Stateful, GRUBase):
         x = _as_rows(x)
         for part in (self.W_z, self.W):
             _initialize(part, x)
-        return gru_step.first_step(x, [self.W_z.W, self.W_z.b, self.W.W, self.W.b])
+        return _cells.gru_first_step(x, [self.W_z.W, self.W_z.b, self.W.W, self.W.b])
 
 
 class GRU(StatefulGRU):

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from ... import _hooks
+from ...functions._cells import lstm_step
 from ...functions.joining import concat, split_axis
 from ...functions.recurrent import lstm
 from ...initializers import fillers
@@ -64,6 +66,17 @@ class LSTMBase(Chain):
         for gate, initializer in enumerate((bias, bias, forget, bias)):
             initializer(gates[:, :, gate])
 
+    def _step(self, c: VariableLike, h: VariableLike, x: VariableLike) -> Any:
+        """The cells and outputs after x, by one function unless somebody watches links or functions."""
+        upward, lateral = self.upward, self.lateral
+        if x.ndim > 2:
+            x = x.reshape(x.shape[0], -1)
+        alike = c.shape[0] == x.shape[0] and upward.b is not None and lateral.b is None
+        if alike and x.dtype == upward.W.dtype and _hooks.nobody_watches((upward, lateral), Linear):
+            return lstm_step(c, x, [upward.W, upward.b], [] if h is None else [h, lateral.W])
+        sums = upward(x)
+        return lstm(c, sums if h is None else sums + lateral(h))
+
     def _prepare(self, x: VariableLike) -> None:
         if self.upward.W.array is None:
             self.upward._initialize_params(size_of_shape(x.shape[1:]))
@@ -76,10 +89,7 @@ class StatelessLSTM(LSTMBase):
     def forward(self, c: VariableLike, h: VariableLike, x: VariableLike) -> tuple[Variable, Variable]:
         """The cells and outputs [B, N] after x [B, I] from c and h [B, N], each None at the start."""
         self._prepare(x)
-        lstm_in = self.upward(x)
-        if h is not None:
-            lstm_in += self.lateral(h)
-        return lstm(zeros(self, x) if c is None else c, lstm_in)
+        return self._step(zeros(self, x) if c is None else c, h, x)
 
 
 class LSTM(CellStateful, LSTMBase):
@@ -92,13 +102,8 @@ class LSTM(CellStateful, LSTMBase):
         """The outputs [B, N] after x [B, I] (TypeError if the batch is larger than the one before)."""
         self._prepare(x)
         batch = x.shape[0]
-        lstm_in = self.upward(x)
-        rest = None
-        if self.h is not None:
-            before, rest = self._split(batch)
-            if before is not None:
-                lstm_in += self.lateral(before)
-        self.c, y = lstm(zeros(self, x) if self.c is None else self.c, lstm_in)
+        before, rest = (None, None) if self.h is None else self._split(batch)
+        self.c, y = self._step(zeros(self, x) if self.c is None else self.c, before, x)
         if rest is None:
             self.h = y
         else:

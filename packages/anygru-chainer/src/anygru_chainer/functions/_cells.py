@@ -1,0 +1,263 @@
+"""Steps of cells: the linear maps and the gates of a GRU or an LSTM as one node of the graph.
+
+The node keeps the parameters by reference and the values of the gates by copy, as the nodes of which Chainer's links make a
+step do: its gradient has the gates of the forward pass and the parameters as they are when it is computed. A graph that is
+kept over an update (truncated backpropagation in A3C) trains by these numbers.
+
+Chainer's GRU resets before the product with the state, `U(r * h)`, and blends `(1 - z) * h + z * c`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from .._tensors import as_array, as_tensor
+from .._torch_function import TorchFunction
+from ..configuration import config
+from ..types import VariableLike
+from ..utils import type_check
+from ..variable import Variable
+from ._checks import expect
+
+Tensor = torch.Tensor
+Found = list[Tensor | None]
+
+
+class Step(TorchFunction):
+    """Subclass it and define `step` and `gradients`, and `compute` for gradients that are differentiated themselves."""
+
+    _saved: tuple[Tensor, ...] = ()
+    """What `gradients` needs of the forward pass."""
+    _summed: Tensor | None = None
+    """The sums that enter the gates."""
+
+    def step(self, inputs: list[Tensor]) -> tuple[Tensor, ...]:
+        """The outputs for some inputs, called without torch's graph; it sets `_saved` and `_summed`."""
+        raise NotImplementedError
+
+    def gradients(self, inputs: list[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
+        """The gradients of all inputs that are wanted, in any place of the others None."""
+        raise NotImplementedError
+
+    def _forward(self, arrays: tuple[Any, ...], variables: list[Variable]) -> tuple[Any, ...]:
+        self._in_arrays = arrays
+        with torch.no_grad():
+            outputs = self.step([as_tensor(array) for array in arrays])
+        return tuple([as_array(y) for y in outputs])
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        return self._forward(inputs, [])
+
+    def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        if config.enable_backprop:
+            outputs = [i for i, gy in enumerate(grad_outputs) if gy is not None]
+            found = self._differentiable_backward(
+                list(target_input_indexes), outputs, [grad_outputs[i] for i in outputs]
+            )
+            return tuple([found.get(i) for i in target_input_indexes])
+        inputs = [as_tensor(array) for array in self._in_arrays]
+        wanted = [False] * len(inputs)
+        for i in target_input_indexes:
+            wanted[i] = True
+        gys = [None if gy is None else as_tensor(gy.array) for gy in grad_outputs]
+        with torch.no_grad():
+            grads = self.gradients(inputs, gys, wanted)
+        own = [grads[i] for i in target_input_indexes]
+        return tuple([None if g is None else Variable(as_array(g), requires_grad=False) for g in own])
+
+
+def _linear(x: Tensor, W: Tensor, b: Tensor | None, out: Tensor) -> Tensor:
+    """`x @ W.T + b` in `out`."""
+    return torch.mm(x, W.t(), out=out) if b is None else torch.addmm(b, x, W.t(), out=out)
+
+
+class GRUStep(Step):
+    """The node of a GRU's step. Its inputs are h, x, and W and b of the links W_r, W_z, W, U_r, U_z, U."""
+
+    label = "GRU step"
+
+    def check_type_forward(self, in_types: Any) -> None:
+        h, x, w_x, b_x = in_types[:4]
+        w_h, b_h = in_types[8:10]
+        type_check._argname((h, x, w_x, w_h), ("h", "x", "W", "U"))
+        expect(x.dtype.kind == "f", x.dtype == b_x.dtype, x.ndim == 2, x.shape[1] == w_x.shape[1])
+        expect(h.dtype == b_h.dtype, h.ndim == 2, h.shape[1] == w_h.shape[1], h.shape[0] == x.shape[0])
+
+    def step(self, inputs: list[Tensor]) -> tuple[Tensor, ...]:
+        h, x, w_r, b_r, w_z, b_z, w, b, u_r, c_r, u_z, c_z, u, c = inputs
+        sums = x.new_empty(3, len(x), len(b))
+        for i, (w_x, b_x, w_h, b_h) in enumerate(((w_r, b_r, u_r, c_r), (w_z, b_z, u_z, c_z))):
+            _linear(x, w_x, b_x, sums[i]).addmm_(h, w_h.t()).add_(b_h)
+        gates = torch.empty_like(sums)
+        reset, update = torch.sigmoid(sums[:2], out=gates[:2])
+        kept = reset * h
+        _linear(x, w, b, sums[2]).addmm_(kept, u.t()).add_(c)
+        candidate = torch.tanh(sums[2], out=gates[2])
+        self._saved, self._summed = (gates, kept), sums
+        return (torch.addcmul(h, update, candidate - h),)
+
+    def gradients(self, inputs: list[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
+        (gy,), (gates, kept) = gys, self._saved
+        if gy is None:
+            return [None] * len(inputs)
+        h, x, w_r, _, w_z, _, w, _, u_r, _, u_z, _, u, _ = inputs
+        reset, update, candidate = gates
+        sums = torch.empty_like(gates)
+        g_reset, g_update, g_candidate = sums
+        torch.mul(gy * update, 1 - candidate * candidate, out=g_candidate)
+        torch.mul(gy * (candidate - h), update * (1 - update), out=g_update)
+        g_kept = g_candidate @ u
+        torch.mul(g_kept * h, reset * (1 - reset), out=g_reset)
+        grads: Found = [None, None]
+        if wanted[0]:
+            grads[0] = (gy * (1 - update)).addcmul_(g_kept, reset).addmm_(g_reset, u_r).addmm_(g_update, u_z)
+        if wanted[1]:
+            grads[1] = (g_reset @ w_r).addmm_(g_update, w_z).addmm_(g_candidate, w)
+        biases = sums.sum(1).unbind()
+        for first, enters in ((2, (x, x, x)), (8, (h, h, kept))):
+            for i, (g, source) in enumerate(zip(sums, enters, strict=True)):
+                grads.append(g.t() @ source if wanted[first + 2 * i] else None)
+                grads.append(biases[i].clone() if wanted[first + 2 * i + 1] else None)
+        return grads
+
+    def compute(self, h: Tensor, x: Tensor, *parameters: Tensor) -> Tensor:  # type: ignore[override]
+        values = (None, None, None) if self._summed is None else self._summed
+        w_r, b_r, w_z, b_z, w, b, u_r, c_r, u_z, c_z, u, c = parameters
+        linear = torch.nn.functional.linear
+        reset, update = (
+            torch.sigmoid(_with_values(linear(x, w_x, b_x) + linear(h, w_h, b_h), kept))
+            for (w_x, b_x, w_h, b_h), kept in zip(((w_r, b_r, u_r, c_r), (w_z, b_z, u_z, c_z)), values, strict=False)
+        )
+        candidate = torch.tanh(_with_values(linear(x, w, b) + linear(reset * h, u, c), values[2]))
+        return update * candidate + (1 - update) * h
+
+
+class GRUFirstStep(Step):
+    """The node of a step from no state, which sees W_z and W alone. Its inputs are x, and W and b of these two links."""
+
+    label = "GRU first step"
+
+    def check_type_forward(self, in_types: Any) -> None:
+        x, w_z, b_z = in_types[:3]
+        type_check._argname((x, w_z), ("x", "W"))
+        expect(x.dtype.kind == "f", x.dtype == b_z.dtype, x.ndim == 2, x.shape[1] == w_z.shape[1])
+
+    def step(self, inputs: list[Tensor]) -> tuple[Tensor, ...]:
+        x, w_z, b_z, w, b = inputs
+        sums = x.new_empty(2, len(x), len(b))
+        _linear(x, w_z, b_z, sums[0])
+        _linear(x, w, b, sums[1])
+        update, candidate = torch.sigmoid(sums[0]), torch.tanh(sums[1])
+        self._saved, self._summed = (update, candidate), sums
+        return (update * candidate,)
+
+    def gradients(self, inputs: list[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
+        (gy,), (update, candidate) = gys, self._saved
+        if gy is None:
+            return [None] * len(inputs)
+        x, w_z, _, w, _ = inputs
+        g_update = gy * candidate * (update * (1 - update))
+        g_candidate = gy * update * (1 - candidate * candidate)
+        return [
+            (g_update @ w_z).addmm_(g_candidate, w) if wanted[0] else None,
+            g_update.t() @ x, g_update.sum(0), g_candidate.t() @ x, g_candidate.sum(0),
+        ]  # fmt: skip
+
+    def compute(self, x: Tensor, w_z: Tensor, b_z: Tensor, w: Tensor, b: Tensor) -> Tensor:  # type: ignore[override]
+        values = (None, None) if self._summed is None else self._summed
+        linear = torch.nn.functional.linear
+        update = torch.sigmoid(_with_values(linear(x, w_z, b_z), values[0]))
+        return update * torch.tanh(_with_values(linear(x, w, b), values[1]))
+
+
+class LSTMStep(Step):
+    """The node of an LSTM's step. Its inputs are c, x, W and b of the link `upward`, and h and W of the link `lateral`.
+
+    h and `lateral` are missing in a first step. A unit's four sums lie side by side: candidate, input, forget and output
+    gate. The outputs are the cells and the outputs of the link.
+    """
+
+    label = "LSTM step"
+
+    def check_type_forward(self, in_types: Any) -> None:
+        c, x, w, b = in_types[:4]
+        type_check._argname((c, x, w, b), ("c", "x", "W", "b"))
+        expect(x.dtype.kind == "f", x.dtype == b.dtype, x.ndim == 2, x.shape[1] == w.shape[1])
+        expect(c.dtype == x.dtype, c.ndim == 2, c.shape[0] == x.shape[0], 4 * c.shape[1] == w.shape[0])
+        if len(in_types) > 4:
+            h, u = in_types[4:]
+            expect(h.dtype == u.dtype, h.ndim == 2, h.shape[1] == u.shape[1], h.shape[0] == x.shape[0])
+
+    def step(self, inputs: list[Tensor]) -> tuple[Tensor, ...]:
+        c, x, w, b = inputs[:4]
+        sums = torch.addmm(b, x, w.t())
+        if len(inputs) > 4:
+            sums.addmm_(inputs[4], inputs[5].t())
+        # [4, B, N]: candidate, input gate, forget gate, output gate; a copy in any case, as the sums are kept as well
+        gates = sums.view(len(x), -1, 4).permute(2, 0, 1).clone(memory_format=torch.contiguous_format)
+        gates[0].tanh_()
+        gates[1:].sigmoid_()
+        candidate, enters, stays, leaves = gates
+        cells = torch.addcmul(candidate * enters, stays, c)
+        squashed = cells.tanh()
+        self._saved, self._summed = (gates, squashed), sums
+        return cells, leaves * squashed
+
+    def gradients(self, inputs: list[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
+        g_cells, g_out = gys
+        gates, squashed = self._saved
+        candidate, enters, stays, leaves = gates
+        c, x, w = inputs[:3]
+        sums = x.new_empty(len(x), gates.shape[2], 4)
+        if g_out is None:
+            g = torch.zeros_like(squashed) if g_cells is None else g_cells
+            sums[..., 3] = 0
+        else:
+            g = g_out * leaves * (1 - squashed * squashed)
+            if g_cells is not None:
+                g += g_cells
+            torch.mul(g_out * squashed, leaves * (1 - leaves), out=sums[..., 3])
+        torch.mul(g * enters, 1 - candidate * candidate, out=sums[..., 0])
+        torch.mul(g * candidate, enters * (1 - enters), out=sums[..., 1])
+        torch.mul(g * c, stays * (1 - stays), out=sums[..., 2])
+        sums = sums.view(len(x), -1)
+        grads: Found = [
+            g * stays if wanted[0] else None,
+            sums @ w if wanted[1] else None,
+            sums.t() @ x if wanted[2] else None,
+            sums.sum(0) if wanted[3] else None,
+        ]
+        if len(inputs) > 4:
+            grads.append(sums @ inputs[5] if wanted[4] else None)
+            grads.append(sums.t() @ inputs[4] if wanted[5] else None)
+        return grads
+
+    def compute(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        c, x, w, b = inputs[:4]
+        sums = torch.nn.functional.linear(x, w, b)
+        if len(inputs) > 4:
+            sums = sums + torch.nn.functional.linear(inputs[4], inputs[5])
+        candidate, enters, stays, leaves = _with_values(sums, self._summed).reshape(len(x), -1, 4).unbind(2)
+        cells = candidate.tanh() * enters.sigmoid() + stays.sigmoid() * c
+        return cells, leaves.sigmoid() * cells.tanh()
+
+
+def _with_values(computed: Tensor, values: Tensor | None) -> Tensor:
+    """`values` with the derivatives of `computed`: gates of the forward pass, though the parameters are others now."""
+    return computed if values is None else values + (computed - computed.detach())
+
+
+def gru_step(h: VariableLike, x: VariableLike, parameters: list[Any]) -> Variable:
+    """The state [B, N] after x [B, I] from h [B, N]; `parameters` are W and b of W_r, W_z, W, U_r, U_z, U."""
+    return GRUStep().apply((h, x, *parameters))[0]
+
+
+def gru_first_step(x: VariableLike, parameters: list[Any]) -> Variable:
+    """The state [B, N] after x [B, I] from no state; `parameters` are W and b of W_z and W."""
+    return GRUFirstStep().apply((x, *parameters))[0]
+
+
+def lstm_step(c: VariableLike, x: VariableLike, upward: list[Any], lateral: list[Any]) -> tuple[Variable, ...]:
+    """The cells and outputs [B, N] after x [B, I] from c; `lateral` is h [B, N] and its matrix, or empty at the start."""
+    return LSTMStep().apply((c, x, *upward, *lateral))
