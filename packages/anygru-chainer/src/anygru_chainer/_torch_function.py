@@ -4,7 +4,7 @@ Each such function keeps the little torch graph between its own inputs and outpu
 the dialect's, because users may cut it, hold on to parts of it and ask for what lies between.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -20,6 +20,13 @@ class TorchFunction(FunctionNode):
     """Subclass it and define `compute`, which takes tensors and returns a tensor or a tuple of tensors.
 
     `compute` may be called again when the gradient is differentiated, so a random choice is made once and kept.
+    """
+
+    curved: ClassVar[tuple[int, ...] | None] = None
+    """The inputs on which the gradient depends in Chainer 7.8.1 (read and recorded); None: torch's graph tells.
+
+    A second gradient is None where the first does not depend on the input. torch gives zeros for some functions that are
+    linear in pieces, for which this is (), and nothing for some empty or scalar inputs, for which Chainer has zeros.
     """
 
     _leaves: tuple[Tensor, ...] = ()
@@ -38,17 +45,26 @@ class TorchFunction(FunctionNode):
                 if x.requires_grad and tensor.is_floating_point():
                     tensor.requires_grad_()
         with torch.set_grad_enabled(record):
-            results = self.compute(*tensors)
+            results = self._compute_as_numpy(tensors)
         if isinstance(results, Tensor):
             results = (results,)
         if record:
             self._leaves, self._results, self._in_arrays = tuple(tensors), results, arrays
         return tuple([as_array(result.detach()) for result in results])
 
+    def _compute_as_numpy(self, tensors: list[Tensor]) -> Tensor | tuple[Tensor, ...]:
+        """`compute`, whose errors over shapes are ValueErrors, as NumPy's are and so Chainer's."""
+        try:
+            return self.compute(*tensors)
+        except RuntimeError as error:
+            if type(error) is not RuntimeError:  # out of memory, not covered, ...
+                raise
+            raise ValueError(f"{self.label}: {error}") from error
+
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The outputs of some arrays, without a graph."""
         with torch.no_grad():
-            results = self.compute(*[as_tensor(array) for array in inputs])
+            results = self._compute_as_numpy([as_tensor(array) for array in inputs])
         return tuple([as_array(r) for r in ((results,) if isinstance(results, Tensor) else results)])
 
     def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -92,11 +108,14 @@ class Gradient(TorchFunction):
     """
 
     used: tuple[bool, ...] = ()
+    _zeros: frozenset[int] = frozenset()
 
     def __init__(self, function: TorchFunction, indexes: list[int], outputs: list[int]) -> None:
         self._function = function
         self._indexes = indexes
         self._outputs = outputs
+        if function.curved is not None:
+            self._zeros = frozenset(function.curved)
 
     @property
     def label(self) -> str:
@@ -105,10 +124,11 @@ class Gradient(TorchFunction):
     def compute(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         recorded = torch.is_grad_enabled()
         n_inputs = len(inputs) - len(self._outputs)
+        curved = range(n_inputs) if self._function.curved is None else self._function.curved
         with torch.enable_grad():
             xs = [
-                x if x.requires_grad or not x.is_floating_point() else x.detach().requires_grad_()
-                for x in inputs[:n_inputs]
+                x if not x.is_floating_point() or (x.requires_grad and i in curved) else x.detach().requires_grad_()
+                for i, x in enumerate(inputs[:n_inputs])
             ]
             ys = self._function.compute(*xs)
             ys = (ys,) if isinstance(ys, Tensor) else ys
@@ -122,3 +142,14 @@ class Gradient(TorchFunction):
             )
         self.used = tuple([g is not None for g in grads])
         return tuple([torch.zeros_like(x) if g is None else g for x, g in zip(targets, grads, strict=True)])
+
+    def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        results = super().backward(target_input_indexes, grad_outputs)
+        if not self._zeros:
+            return results
+        return tuple(
+            Variable(as_array(torch.zeros_like(self._leaves[i])), requires_grad=False)
+            if gradient is None and i in self._zeros and self._leaves[i].requires_grad
+            else gradient
+            for i, gradient in zip(target_input_indexes, results, strict=True)
+        )

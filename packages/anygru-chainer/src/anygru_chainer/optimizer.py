@@ -260,16 +260,14 @@ def _moved(name: str) -> Any:
     """A hook class at its former place, which warns (DeprecationWarning) when used."""
     base: Any = getattr(hooks, name)
 
-    class Moved(base):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            warnings.warn(
-                f"chainer.optimizer.{name} is deprecated from v4. Use chainer.optimizer_hooks.{name} instead.",
-                DeprecationWarning,
-            )
-            super().__init__(*args, **kwargs)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            f"chainer.optimizer.{name} is deprecated from v4. Use chainer.optimizer_hooks.{name} instead.",
+            DeprecationWarning,
+        )
+        base.__init__(self, *args, **kwargs)
 
-    Moved.__name__ = Moved.__qualname__ = name
-    return Moved
+    return type(name, (base,), {"__init__": __init__, "__module__": __name__, "__doc__": base.__doc__})
 
 
 WeightDecay = _moved("WeightDecay")

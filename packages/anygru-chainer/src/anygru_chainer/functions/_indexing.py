@@ -7,18 +7,18 @@ import torch
 
 from .._tensors import as_tensor
 from ..backends import cuda
+from ..configuration import config
 
 Tensor = torch.Tensor
 Key = Any
 """An int, a slice, None, `...`, or an array or list of ints or booleans."""
 
 
-class TwoEllipses(IndexError, ValueError):
-    """NumPy's IndexError and Chainer's ValueError (7.8.1, `get_item` and `scatter_add`, recorded)."""
-
-
 def as_slices(slices: Key) -> tuple[Key, ...]:
-    """An index as a tuple of indices; a list of ints is one index (IndexError for a Variable or a second `...`)."""
+    """An index as a tuple of indices; a list of ints is one index.
+
+    A Variable or a second `...` is an IndexError, a second `...` in debug mode a ValueError (Chainer 7.8.1, recorded).
+    """
     if isinstance(slices, list):
         slices = (slices,) if all(isinstance(s, int) for s in slices) else tuple(slices)
     elif not isinstance(slices, tuple):
@@ -27,7 +27,7 @@ def as_slices(slices: Key) -> tuple[Key, ...]:
         if hasattr(key, "creator_node"):
             raise IndexError("a Variable is no index; use its array")
     if sum(key is Ellipsis for key in slices) > 1:
-        raise TwoEllipses("an index can only have a single ellipsis ('...')")
+        raise (ValueError if config.debug else IndexError)("an index can only have a single ellipsis ('...')")
     return slices
 
 

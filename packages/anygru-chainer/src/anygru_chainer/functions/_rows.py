@@ -73,6 +73,7 @@ def function(
     unless: Callable[..., bool] | None = None,
     named: bool = True,
     is_elementwise: bool = False,
+    curved: tuple[int, ...] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate arithmetic on tensors: it becomes a function of Variables and arrays.
 
@@ -88,6 +89,7 @@ def function(
         unless: takes the arguments and tells whether the first input is the result as it is.
         named: whether messages call the inputs by their names, else "in_types[0]".
         is_elementwise: what the node says of itself.
+        curved: the inputs on which Chainer's gradient depends, where torch's says otherwise; see `TorchFunction`.
     """
 
     def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
@@ -107,6 +109,7 @@ def function(
             "options": inspect.Signature(bare[n_inputs:]),
             "text": label,
             "is_elementwise": is_elementwise,
+            "curved": curved,
         }
         node: type[Row] = type(name, (Row,), members)
         body.__globals__[name] = node
@@ -133,7 +136,11 @@ def function(
 
 
 def elementwise(
-    name: str, compute: Callable[[Tensor], Tensor], doc: str, label: str | None = None
+    name: str,
+    compute: Callable[[Tensor], Tensor],
+    doc: str,
+    label: str | None = None,
+    curved: tuple[int, ...] | None = None,
 ) -> tuple[type[Row], Callable[[Any], Variable]]:
     """The node's class and the function of one floating point array.
 
@@ -142,8 +149,9 @@ def elementwise(
         compute: a function of one tensor.
         doc: the function's docstring.
         label: the text in messages and graphs, `name` by default; the function's name in small letters.
+        curved: see `function`.
     """
-    node: type[Row] = type(name, (Row,), {"body": staticmethod(compute), "text": label})
+    node: type[Row] = type(name, (Row,), {"body": staticmethod(compute), "text": label, "curved": curved})
 
     def call(x: Any) -> Variable:
         return node().result((x,))

@@ -25,7 +25,7 @@ def _hard_sigmoid(x: Tensor) -> Tensor:
     return torch.where((y > 0) & (y < 1), y, y.detach().clamp(0, 1))
 
 
-ReLU, relu = elementwise("ReLU", torch.relu, "`max(0, x)`, elementwise.")
+ReLU, relu = elementwise("ReLU", torch.relu, "`max(0, x)`, elementwise.", curved=())
 Sigmoid, sigmoid = elementwise("Sigmoid", torch.sigmoid, "`1 / (1 + exp(-x))`, elementwise.")
 Tanh, tanh = elementwise("Tanh", torch.tanh, "Hyperbolic tangent, elementwise.")
 HardSigmoid, hard_sigmoid = elementwise("HardSigmoid", _hard_sigmoid, "`0.2 * x + 0.5`, held between 0 and 1.")
@@ -55,7 +55,7 @@ def _axis_in_array(node: Any, x: Type) -> None:
     expect(x.ndim > node.axis, -x.ndim <= node.axis)
 
 
-@function("CReLU", real, _axis_in_array, prepare=int_axis)
+@function("CReLU", real, _axis_in_array, prepare=int_axis, curved=())
 def crelu(x: Tensor, axis: int = 1) -> Tensor:
     """`relu(x)` and `relu(-x)`, concatenated along an axis."""
     return torch.cat((torch.relu(x), torch.relu(-x)), axis)

@@ -120,13 +120,13 @@ def minimum(x1: Tensor, x2: Tensor) -> Tensor:
     return torch.where((x1 <= x2) | x1.isnan(), x1, x2)
 
 
-@function("Arctan2", real, one_dtype, one_shape)
+@function("Arctan2", real, one_dtype)
 def arctan2(x1: Tensor, x2: Tensor) -> Tensor:
     """The angle of the point (x2, x1), elementwise."""
     return torch.atan2(x1, x2)
 
 
-@function("Fmod", real, one_dtype, label="fmod")
+@function("Fmod", real, one_dtype, label="fmod", curved=())
 def fmod(x: Tensor, divisor: Tensor) -> Tensor:
     """The remainder of a division that rounds towards zero, elementwise."""
     return torch.fmod(x, divisor)
@@ -208,7 +208,13 @@ def _with_array(name: str, sign: str, compute: Callable[[Any, Any], Any], floats
     return type(name, (Row,), members)
 
 
-def _with_constant(name: str, text: str, compute: Callable[[Any, Any], Any], floats: bool = False) -> type[Row]:
+def _with_constant(
+    name: str,
+    text: str,
+    compute: Callable[[Any, Any], Any],
+    floats: bool = False,
+    curved: tuple[int, ...] | None = None,
+) -> type[Row]:
     """The node of an operator between an array and a scalar; `text` has "{}" for the scalar."""
 
     def __init__(self: VariableLike, value: Operand) -> None:
@@ -221,6 +227,7 @@ def _with_constant(name: str, text: str, compute: Callable[[Any, Any], Any], flo
         "checks": (real,) if floats else (),
         "text": lambda node: text.format(_text(node.value)),
         "is_elementwise": True,
+        "curved": curved,
     }
     return type(name, (Row,), members)
 
@@ -234,7 +241,7 @@ AddConstant = _with_constant("AddConstant", "_ + {}", operator.add)
 SubFromConstant = _with_constant("SubFromConstant", "{} - _", lambda x, value: value - x)
 MulConstant = _with_constant("MulConstant", "_ * {}", operator.mul)
 DivFromConstant = _with_constant("DivFromConstant", "{} / _", lambda x, value: value / x, floats=True)
-PowVarConst = _with_constant("PowVarConst", "_ ** {}", operator.pow, floats=True)
+PowVarConst = _with_constant("PowVarConst", "_ ** {}", operator.pow, floats=True, curved=(0,))
 PowConstVar = _with_constant("PowConstVar", "{} ** _", lambda x, value: value**x, floats=True)
 
 

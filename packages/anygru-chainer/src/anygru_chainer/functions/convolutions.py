@@ -82,17 +82,22 @@ def _geometry(ndim: int, stride: Ints, pad: Ints, last: Any, dilate: Ints, group
     return ndim, as_tuple(stride, ndim), as_tuple(pad, ndim), last, as_tuple(dilate, ndim), groups
 
 
-@function("ConvolutionND", _filters(False), prepare=_geometry, named=False)
+@function("ConvolutionND", _filters(False), prepare=_geometry, named=False, curved=(0, 1))
 def _convolution(
     x: Tensor, W: Tensor, b: Tensor | None, ndim: int, stride: tuple[int, ...], pad: tuple[int, ...], cover_all: bool,
     dilate: tuple[int, ...], groups: int,
 ) -> Tensor:  # fmt: skip
     windows = [d * (k - 1) + 1 for d, k in zip(dilate, W.shape[2:], strict=True)]
     x = _around(x, _pads(x, windows, stride, pad, cover_all))
+    if any(size < window for size, window in zip(x.shape[2:], windows, strict=True)):
+        raise AssertionError(
+            f"Height, width and so on of the output should be positive: padded sizes {tuple(x.shape[2:])} hold no window "
+            f"of {tuple(windows)}"
+        )
     return _CONVOLUTIONS[ndim](x, W.to(x.dtype), b, stride, 0, dilate, groups)
 
 
-@function("DeconvolutionND", _filters(True), prepare=_geometry, named=False)
+@function("DeconvolutionND", _filters(True), prepare=_geometry, named=False, curved=(0, 1))
 def _deconvolution(
     x: Tensor, W: Tensor, b: Tensor | None, ndim: int, stride: tuple[int, ...], pad: tuple[int, ...],
     outsize: tuple[int, ...] | None, dilate: tuple[int, ...], groups: int,
@@ -218,7 +223,7 @@ def _mean(x: Tensor, ksize: tuple[int, ...], stride: tuple[int, ...]) -> Tensor:
     return known(x, ksize, stride)
 
 
-@function("MaxPoolingND", real, _enough_axes, prepare=_windows)
+@function("MaxPoolingND", real, _enough_axes, prepare=_windows, curved=())
 def _max_pooling(
     x: Tensor, ndim: int, ksize: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...], cover_all: bool
 ) -> Tensor:
@@ -226,7 +231,7 @@ def _max_pooling(
     return _MAXIMA[ndim](x, ksize, stride) if ndim in _MAXIMA else _windows_of(x, ksize, stride).amax(-1)
 
 
-@function("AveragePoolingND", real, _enough_axes, prepare=_windows)
+@function("AveragePoolingND", real, _enough_axes, prepare=_windows, curved=())
 def _average_pooling(
     x: Tensor, ndim: int, ksize: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...], pad_value: int | None
 ) -> Tensor:

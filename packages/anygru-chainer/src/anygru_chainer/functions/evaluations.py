@@ -63,6 +63,8 @@ def _predictions(node: object, pred: Type, true: Type) -> None:
 @function("R2_score", _predictions, prepare=_score, named=False)
 def r2_score(pred: Tensor, true: Tensor, sample_weight: None = None, multioutput: str = "uniform_average") -> Tensor:
     """`1 - sum((pred - true)^2) / sum((true - mean(true))^2)` over the first axis, averaged or as "raw_values"."""
+    # No gradient flows back (Chainer 7.8.1, `R2_score`, which has no `backward`; recorded).
+    pred, true = pred.detach(), true.detach()
     residual = (pred - true).square().sum(0)
     total = (true - true.mean(0)).square().sum(0)
     score = torch.where(total != 0, 1 - residual / total, 0.0).to(pred.dtype)

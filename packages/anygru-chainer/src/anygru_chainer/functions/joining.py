@@ -118,7 +118,10 @@ def _split(x: Tensor, indices_or_sections: list[int] | int, axis: int) -> tuple[
     if isinstance(indices_or_sections, int):
         return x.split(size // indices_or_sections, axis) if size else (x,) * indices_or_sections
     bounds = [0, *indices_or_sections, size]
-    return tuple(x.narrow(axis, start, max(stop - start, 0)) for start, stop in zip(bounds, bounds[1:], strict=False))
+    before = (slice(None),) * (axis % x.ndim)
+    # As slices of Python: a place behind the end or before an earlier one gives an empty part.
+    keys = [(*before, slice(start, stop)) for start, stop in zip(bounds, bounds[1:], strict=False)]
+    return tuple([x[key] for key in keys])
 
 
 def split_axis(x: VariableLike, indices_or_sections: Any, axis: int, force_tuple: bool = True) -> Any:
@@ -217,6 +220,7 @@ def select_item(x: Tensor, t: Tensor) -> Tensor:
 
 @function("Permutate", has_axes)
 def _permutate(x: Tensor, indices: Any, axis: int, inv: bool) -> Tensor:
+    axis = max(axis, 0)  # A negative axis is taken for the first (Chainer 7.8.1, `Permutate._permutate`, recorded).
     order = _cpu.array_to_cpu(indices).astype(numpy.int64)
     size = x.shape[axis]
     if config.debug:
@@ -279,7 +283,10 @@ class Pad(Row):
         self.values = keywords.get("constant_values", 0)
 
     def compute(self, x: Tensor) -> Tensor:  # type: ignore[override]
-        widths = numpy.broadcast_to(numpy.asarray(self.pad_width), (x.ndim, 2))
+        pad_width = numpy.asarray(self.pad_width)
+        if pad_width.dtype.kind != "i":
+            raise TypeError(f"`pad_width` must be of integral type, got {self.pad_width!r}")
+        widths = numpy.broadcast_to(pad_width, (x.ndim, 2))
         values = numpy.broadcast_to(numpy.asarray(self.values), (x.ndim, 2))
         for axis, sides in enumerate(zip(widths, values, strict=True)):
             before, after = (

@@ -1,5 +1,6 @@
 """Losses."""
 
+import contextlib
 from typing import Any
 
 import torch
@@ -101,16 +102,17 @@ def _check_class_weight(class_weight: Any) -> None:
 
 
 def _cross_entropy_options(
-    normalize: bool = True, cache_score: bool = True, class_weight: Any = None, ignore_label: int = -1,
-    reduce: str = "mean", soft_target_loss: str = "cross-entropy",
+    normalize: bool, cache_score: bool, class_weight: Any, ignore_label: int, reduce: str, soft_target_loss: str,
+    enable_double_backprop: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     _check_class_weight(class_weight)
     check_reduce(reduce)
-    return normalize, cache_score, class_weight, ignore_label, reduce, soft_target_loss
+    return normalize, cache_score, class_weight, ignore_label, reduce, soft_target_loss, enable_double_backprop
 
 
-def _labels_or_shares(node: object, x: Type, t: Type) -> None:
-    with as_runtime_error():
+def _labels_or_shares(node: Any, x: Type, t: Type) -> None:
+    # A loss to be differentiated twice is made of other functions, whose errors remain InvalidType (7.8.1, recorded).
+    with contextlib.nullcontext() if node.enable_double_backprop else as_runtime_error():
         if type_check.eval(t.dtype.kind) == "i":
             expect(x.dtype.kind == "f", t.dtype.kind == "i", t.ndim == x.ndim - 1)
             expect(x.shape[0] == t.shape[0], x.shape[2:] == t.shape[1:])
@@ -120,15 +122,15 @@ def _labels_or_shares(node: object, x: Type, t: Type) -> None:
 
 @function("SoftmaxCrossEntropy", _labels_or_shares, prepare=_cross_entropy_options)
 def _cross_entropy(
-    x: Tensor, t: Tensor, normalize: bool = True, cache_score: bool = True, class_weight: Any = None,
-    ignore_label: int = -1, reduce: str = "mean", soft_target_loss: str = "cross-entropy",
+    x: Tensor, t: Tensor, normalize: bool, cache_score: bool, class_weight: Any, ignore_label: int, reduce: str,
+    soft_target_loss: str, enable_double_backprop: bool,
 ) -> Tensor:  # fmt: skip
     log_p = torch.log_softmax(x.float() if x.dtype is torch.float16 else x, 1)
     if t.is_floating_point():
         loss = _of_soft_targets(log_p, t.detach(), soft_target_loss)
         return (loss if reduce == "no" else loss.mean()).to(x.dtype)
     counted = t != ignore_label
-    labels = _labels(t, counted, x.shape[1], ignore_label)
+    labels = _labels(t, counted, x.shape[1], ignore_label, enable_double_backprop)
     loss = -log_p.gather(1, labels.unsqueeze(1)).squeeze(1) * counted
     if class_weight is not None:
         if len(class_weight) != x.shape[1]:
@@ -156,8 +158,12 @@ def _of_soft_targets(log_p: Tensor, t: Tensor, soft_target_loss: str) -> Tensor:
     return loss
 
 
-def _labels(t: Tensor, counted: Tensor, n_classes: int, ignore_label: int) -> Tensor:
+def _labels(t: Tensor, counted: Tensor, n_classes: int, ignore_label: int, clip: bool) -> Tensor:
     labels = torch.where(counted, t, 0).long()
+    if clip and not config.debug:
+        # With enable_double_backprop labels outside are moved to the nearest class; without it a negative one counts
+        # from the last class, as in NumPy (Chainer 7.8.1, `softmax_cross_entropy.py`, recorded).
+        return labels.clamp(0, n_classes - 1)
     outside = (labels >= n_classes) | (labels < (0 if config.debug else -n_classes))
     if bool(outside.any()):
         kind = ValueError if config.debug else IndexError
@@ -182,7 +188,8 @@ def softmax_cross_entropy(
         class_weight: array [N] of weights for the classes.
         ignore_label: labels of this value do not count.
         reduce: "mean", or "no" for one loss a label.
-        enable_double_backprop: has no effect here: the loss can always be differentiated twice.
+        enable_double_backprop: the loss can always be differentiated twice here. As in the original, labels outside of
+            [0, N) then count as the nearest class.
         soft_target_loss: "cross-entropy" or "kl-divergence", for soft targets.
 
     Raises:
@@ -191,4 +198,5 @@ def softmax_cross_entropy(
     """
     if soft_target_loss not in ("cross-entropy", "kl-divergence"):
         raise ValueError(f"soft_target_loss must be 'cross-entropy' or 'kl-divergence'. Actual: {soft_target_loss!r}")
-    return _cross_entropy(x, t, normalize, cache_score, class_weight, ignore_label, reduce, soft_target_loss)
+    options = normalize, cache_score, class_weight, ignore_label, reduce, soft_target_loss, enable_double_backprop
+    return _cross_entropy(x, t, *options)

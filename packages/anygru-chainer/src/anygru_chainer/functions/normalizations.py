@@ -41,6 +41,11 @@ def _normalize(x: Tensor, gamma: Tensor, beta: Tensor, mean: Tensor, var: Tensor
     return (gamma * ((x.to(gamma.dtype) - mean) * torch.rsqrt(var + eps)) + beta).to(x.dtype)
 
 
+def _single(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Half precision as single: in it the derivative of `1 / sqrt(var)` overflows where a variance is zero."""
+    return tuple(v.float() if v.dtype is torch.float16 else v for v in tensors)
+
+
 class BatchNormalization(TorchFunction):
     """Normalization by the statistics of the batch, which are noted in `mean` and `var` for running averages."""
 
@@ -59,14 +64,18 @@ class BatchNormalization(TorchFunction):
 
     def compute(self, x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:  # type: ignore[override]
         axes = batch_axes(x.ndim, gamma.ndim, self.axis)
+        kept = gamma.dtype
+        gamma, beta = _single(gamma, beta)
         wide = x.to(gamma.dtype)
-        mean, var = wide.mean(axes), wide.var(axes, correction=0)
-        self.mean, self.var = as_array(mean.detach()), as_array(var.detach())
+        mean, var = (wide.mean(axes), wide.var(axes, correction=0)) if axes else (wide, torch.zeros_like(wide))
+        self.mean, self.var = as_array(mean.detach().to(kept)), as_array(var.detach().to(kept))
         return _normalize(x, gamma, beta, mean, var, axes, self.eps)
 
 
 class FixedBatchNormalization(TorchFunction):
     """Normalization by statistics that are given."""
+
+    curved = (0, 1, 3, 4)
 
     def __init__(self, eps: float = 2e-5, axis: int | tuple[int, ...] | None = None) -> None:
         self.eps = eps
@@ -152,12 +161,13 @@ def layer_normalization(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-
 def normalize(x: Tensor, eps: float = 1e-5, axis: tuple[int, ...] | int = 1) -> Tensor:
     """`x / (norm(x) + eps)` with the L2 norm along an axis or several (a tuple)."""
     check_axes((axis,) if isinstance(axis, int) else axis, x.ndim)
-    return x / (torch.linalg.vector_norm(x, dim=axis, keepdim=True) + eps)
+    norm = torch.linalg.vector_norm(x, dim=axis, keepdim=True) if axis != () else x.abs()
+    return x / (norm + eps)
 
 
 def _channels(node: Any, x: Type, gamma: Type, beta: Type) -> None:
     expect(x.dtype.kind == "f", x.ndim >= 2, gamma.ndim == 1, beta.ndim == 1)
-    expect(gamma.shape[0] == x.shape[1], beta.shape[0] == x.shape[1], x.shape[1] % node.groups == 0)
+    expect(gamma.shape[0] == x.shape[1], beta.shape[0] == x.shape[1])
 
 
 @function("GroupNormalization", _channels)
@@ -169,6 +179,8 @@ def group_normalization(
     x: VariableLike, groups: int, gamma: VariableLike, beta: VariableLike, eps: float = 1e-5
 ) -> Variable:
     """x [B, C, ...] normalized in groups of channels, times gamma [C], plus beta [C] (Wu and He, 2018)."""
+    if x.ndim >= 2 and groups > 0 and x.shape[1] % groups:
+        raise ValueError(f"The number of channels {x.shape[1]} is not divisible by 'groups' argument {groups}.")
     return _group_normalization(x, gamma, beta, groups, eps)
 
 
@@ -177,4 +189,5 @@ def local_response_normalization(
     x: Tensor, n: int = 5, k: float = 2, alpha: float = 1e-4, beta: float = 0.75
 ) -> Tensor:
     """x [B, C, ...] divided by `(k + alpha * sum(x^2))^beta`, with the sum over n neighbouring channels."""
-    return torch.nn.functional.local_response_norm(x, n, alpha * n, beta, k)
+    (wide,) = _single(x)  # torch has no such mean of half precision on the CPU
+    return torch.nn.functional.local_response_norm(wide, n, alpha * n, beta, k).to(x.dtype)

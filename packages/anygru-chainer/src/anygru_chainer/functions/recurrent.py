@@ -23,7 +23,7 @@ from ..variable import Variable
 from ._checks import Type, expect
 from ._longest_first import longest_first
 from ._rows import Tensor, function
-from .arrays import reshape
+from .arrays import broadcast_to, reshape
 from .joining import stack
 from .products import linear
 from .stochastic import check_ratio, dropout_mask
@@ -106,6 +106,7 @@ class NStepRNN(TorchFunction):
         self.bidirectional = bidirectional
         self.time_major = time_major
         self._masks: dict[int, list[Tensor]] = {}
+        self._joined: list[Tensor] | None = None
 
     @property
     def label(self) -> str:
@@ -157,11 +158,19 @@ class NStepRNN(TorchFunction):
         return *[state[:, inverse] for state in finals], *[unpacked[b] for b in inverse]
 
     def _stacked(self, parts: Sequence[Tensor]) -> list[Tensor]:
-        """weight_ih, weight_hh, bias_ih and bias_hh of each layer and direction."""
+        """weight_ih, weight_hh, bias_ih and bias_hh of each layer and direction, with the values of the forward pass.
+
+        Chainer joins the gates' matrices, which copies them, so that a graph that is kept over an update has the old
+        ones (7.8.1, `n_step_rnn.py`, recorded). The matrices of layers without gates are not joined.
+        """
         n = self.kind.n_gates
-        return [
-            torch.cat(tuple(parts[start : start + n])) if n > 1 else parts[start] for start in range(0, len(parts), n)
-        ]
+        if n == 1:
+            return list(parts)
+        joined = [torch.cat(tuple(parts[start : start + n])) for start in range(0, len(parts), n)]
+        if self._joined is None:
+            self._joined = [part.detach() for part in joined]
+            return joined
+        return [old + (new - new.detach()) for old, new in zip(self._joined, joined, strict=True)]
 
     def _drop(self, layer: int, rows: Tensor) -> tuple[Tensor, ...]:
         """What each direction of a layer reads, with masks in the order in which Chainer draws them."""
@@ -196,12 +205,8 @@ def run(
         if not time_major and len(x) == 0:
             raise IndexError(f"xs[{i}] must have at least one step, got {tuple(x.shape)}; leave such sequences out")
     batch = len(xs[0]) if time_major else len(xs)
-    for name, state in zip(("hx", "cx"), states, strict=False):
-        if not hasattr(state, "shape"):
-            raise TypeError(f"{name} must be an array or a Variable, got {type(state)}")
-        if len(state.shape) == 3 and (state.shape[0] < cells or state.shape[1] < batch):
-            expected = f"[S, B, N] with S = {cells} (layers times directions) and B = {batch}"
-            raise IndexError(f"{name} must be {expected}, got {tuple(state.shape)}")
+    facts = cells, batch, time_major, kind.n_states == 1
+    states = [_initial(name, state, *facts) for name, state in zip(("hx", "cx"), states, strict=False)]
     if n_layers > 1 and config.train:
         check_ratio(dropout)
         if dropout == 0:
@@ -210,6 +215,24 @@ def run(
     node = NStepRNN(kind, n_layers, dropout, bidirectional, time_major)
     outputs = node.apply((*states, *parameters, *xs))
     return *outputs[: kind.n_states], tuple(outputs[kind.n_states :])
+
+
+def _initial(name: str, state: Any, cells: int, batch: int, time_major: bool, one_row_serves: bool) -> Any:
+    """An initial state, which must hold all cells and sequences (TypeError, IndexError, InvalidType).
+
+    The errors are those of Chainer 7.8.1's slices and sums, recorded. Of time steps Chainer takes one row of hx for all
+    sequences of a layer that has no cells beside the state.
+    """
+    if not hasattr(state, "shape"):
+        raise TypeError(f"{name} must be an array or a Variable, got {type(state)}")
+    if len(state.shape) != 3 or (state.shape[0] >= cells and state.shape[1] >= batch):
+        return state
+    if time_major and state.shape[0] >= cells and state.shape[1] == 1 and one_row_serves:
+        return broadcast_to(state, (state.shape[0], batch, state.shape[2]))
+    message = f"{name} must be [S, B, N] with S = {cells} (layers times directions) and B = {batch}"
+    if state.shape[0] < cells or not time_major:
+        raise IndexError(f"{message}, got {tuple(state.shape)}")
+    raise type_check.InvalidType(message, f"{tuple(state.shape)}")
 
 
 def _draw_unused(size: int, times: int) -> None:

@@ -1,5 +1,6 @@
 """Sums, means, extremes and other reductions along axes."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -29,23 +30,45 @@ def _axes(axis: tuple[int, ...] | None, x: Tensor) -> tuple[int, ...]:
     return axis
 
 
+def _along(x: Tensor, axes: tuple[int, ...], reduce: Callable[[Tensor], Tensor]) -> Tensor:
+    """`reduce` along some axes, or nothing at all along none of them.
+
+    An empty tuple names no axis in NumPy and Chainer and all axes in torch, which none of its reductions may see.
+    """
+    return reduce(x) if axes else x.clone()
+
+
+def _some_along(x: Tensor, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes themselves; ValueError if one is empty, so that there is no largest element."""
+    if any(x.shape[a] == 0 for a in axes):
+        raise ValueError(f"no element to choose from: shape {tuple(x.shape)}, axis {axes}")
+    return axes
+
+
 @function("Sum", real, has_axes, prepare=_reduction)
 def sum(x: Tensor, axis: tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
-    """The sum along an axis, several (a tuple) or all (None)."""
-    return x.sum() if x.ndim == 0 or axis == () else x.sum(_axes(axis, x), keepdim=keepdims)
+    """The sum along an axis, several (a tuple; none of them: `x` itself) or all (None)."""
+    axes = _axes(axis, x)
+    return _along(x, axes, lambda x: x.sum(axes, keepdim=keepdims))
 
 
 @function("SumTo", unless=lambda x, shape: x.shape == shape)
 def sum_to(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The sum along the axes on which `shape` was broadcast to the shape of `x`."""
-    return x.sum_to_size(shape)
+    # A shape to which x was never broadcast is no error: axes of size 1 and leading ones are summed (Chainer 7.8.1,
+    # `utils.sum_to`, read).
+    lead = x.ndim - len(shape)
+    axes = (*range(lead), *(i for i, size in enumerate(shape, lead) if size == 1))
+    y = _along(x, axes, lambda x: x.sum(axes, keepdim=True))
+    return y.reshape(y.shape[lead:]) if lead > 0 else y
 
 
 @function("Mean", real, has_axes, prepare=_reduction)
 def _mean(x: Tensor, axis: tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
-    if any(x.shape[a] == 0 for a in _axes(axis, x)):
+    axes = _axes(axis, x)
+    if any(x.shape[a] == 0 for a in axes):
         raise ZeroDivisionError(f"the mean of no element: shape {tuple(x.shape)}, axis {axis}")
-    return x.mean(_axes(axis, x), keepdim=keepdims) if x.ndim else x.clone()
+    return _along(x, axes, lambda x: x.mean(axes, keepdim=keepdims))
 
 
 def average(x: VariableLike, axis: Axes = None, weights: VariableLike = None, keepdims: bool = False) -> Variable:
@@ -74,7 +97,7 @@ def average(x: VariableLike, axis: Axes = None, weights: VariableLike = None, ke
 mean = average
 
 
-@function("Prod", real, has_axes, prepare=_reduction)
+@function("Prod", real, has_axes, prepare=_reduction, curved=(0,))
 def prod(x: Tensor, axis: tuple[int, ...] | None = None, keepdims: bool = False) -> Tensor:
     """The product along an axis, several (a tuple) or all (None)."""
     for a in sorted((a % x.ndim for a in _axes(axis, x)), reverse=True):
@@ -82,10 +105,11 @@ def prod(x: Tensor, axis: tuple[int, ...] | None = None, keepdims: bool = False)
     return x if x.ndim else x.clone()
 
 
-@function("LogSumExp", real, has_axes, prepare=_reduction)
+@function("LogSumExp", real, has_axes, prepare=_reduction, curved=(0,))
 def logsumexp(x: Tensor, axis: tuple[int, ...] | None = None) -> Tensor:
     """`log(sum(exp(x)))` along an axis, several (a tuple) or all (None)."""
-    return x.logsumexp(_axes(axis, x)) if x.ndim else x.clone()
+    axes = _some_along(x, _axes(axis, x))
+    return _along(x, axes, lambda x: x.logsumexp(axes))
 
 
 @function("BatchL2NormSquared", real, lambda node, x: type_check.expect(x.ndim >= 2))
@@ -113,11 +137,9 @@ class _Select(torch.autograd.Function):
 
 
 def _select(x: Tensor, axis: tuple[int, ...] | None, keepdims: bool, largest: bool) -> Tensor:
-    if x.ndim == 0:
+    axes = _some_along(x, _axes(axis, x))
+    if not axes:
         return x.clone()
-    axes = _axes(axis, x)
-    if any(x.shape[a] == 0 for a in axes):
-        raise ValueError(f"no element to choose from: shape {tuple(x.shape)}, axis {axis}")
     y: Tensor = _Select.apply(x, axes, largest)
     kept = [size for a, size in enumerate(x.shape) if a not in {b % x.ndim for b in axes}]
     return y if keepdims else y.reshape(kept)
@@ -141,6 +163,12 @@ def _int_or_none(axis: int | None = None) -> tuple[int | None]:
     return (axis,)
 
 
+def _some_elements(x: Tensor, axis: int | None, name: str) -> Tensor:
+    if (x.numel() if axis is None else x.shape[axis] if x.ndim else 1) == 0:
+        raise ValueError(f"attempt to get {name} of an empty sequence: shape {tuple(x.shape)}, axis {axis}")
+    return x
+
+
 def _one_axis(node: Any, x: Type) -> None:
     real(node, x)
     has_axes(node, x)
@@ -149,13 +177,13 @@ def _one_axis(node: Any, x: Type) -> None:
 @function("ArgMax", _one_axis, prepare=_int_or_none, named=False)
 def argmax(x: Tensor, axis: int | None = None) -> Tensor:
     """Place (int32) of the largest element along an axis or in the flattened array; the first of several."""
-    return x.argmax(axis).int()
+    return _some_elements(x, axis, "argmax").argmax(axis).int()
 
 
 @function("ArgMin", _one_axis, prepare=_int_or_none, named=False)
 def argmin(x: Tensor, axis: int | None = None) -> Tensor:
     """Place (int32) of the smallest element along an axis or in the flattened array; the first of several."""
-    return x.argmin(axis).int()
+    return _some_elements(x, axis, "argmin").argmin(axis).int()
 
 
 @function("Cumsum", _one_axis, prepare=_int_or_none, named=False)

@@ -13,6 +13,7 @@ from ..types import VariableLike
 from ..utils import argument, type_check
 from ..variable import Variable, as_array
 from ._checks import Type, check_reduce, expect, one_dtype, real
+from ._ctc import CTC, fits
 from ._rows import Tensor, function
 from .activations import softplus
 from .arithmetic import exp
@@ -124,11 +125,19 @@ def _lengths_and_labels(node: object, x: Type, t: Type) -> None:
 
 @function("ConnectionistTemporalClassification", _lengths_and_labels)
 def _ctc(x: Tensor, t: Tensor, blank_symbol: int, input_length: Any, label_length: Any, reduce: str) -> Tensor:
-    log_p = torch.log_softmax(x.float() if x.dtype is torch.float16 else x, 2)
-    steps, labels = as_tensor(input_length).long(), as_tensor(label_length).long()
-    loss = torch.nn.functional.ctc_loss(log_p, t.long(), steps, labels, blank=blank_symbol, reduction="none").to(
-        x.dtype
+    labels, steps, counts = (
+        t.long(),
+        as_tensor(input_length).long().to(t.device),
+        as_tensor(label_length).long().to(t.device),
     )
+    possible = fits(labels, steps, counts, len(x))
+    log_p = torch.log_softmax(x.float() if x.dtype is torch.float16 else x, 2)
+    with_path = steps.clamp(max=len(x)), counts, blank_symbol
+    loss = torch.nn.functional.ctc_loss(log_p, labels, *with_path, reduction="none", zero_infinity=True).to(x.dtype)
+    if not bool(possible.all()):
+        chosen = (~possible).nonzero()[:, 0]
+        impossible = CTC.apply(x[:, chosen], labels[chosen], steps[chosen], counts[chosen], blank_symbol)
+        loss = loss.masked_fill(~possible, 0).index_add(0, chosen, impossible)
     return loss.mean() if reduce == "mean" else loss
 
 

@@ -38,12 +38,8 @@ class _ForEachParameter:
 
     call_for_each_param = True
     timing = "pre"
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        cls.name = cls.__dict__.get("name", cls.__name__)
-
     name: str
+    """Under which the hook is added; a subclass has that of its base."""
 
     def __call__(self, rule: UpdateRule, param: Parameter) -> None:
         raise NotImplementedError
@@ -51,6 +47,8 @@ class _ForEachParameter:
 
 class GradientHardClipping(_ForEachParameter):
     """Hold each element of the gradients between two bounds."""
+
+    name = "GradientHardClipping"
 
     def __init__(self, lower_bound: float, upper_bound: float) -> None:
         self.lower_bound = lower_bound
@@ -69,6 +67,8 @@ class GradientLARS(_ForEachParameter):
         weight_decay: added to the gradient, as a share of the parameter.
         eps: keeps the ratio finite.
     """
+
+    name = "GradientLARS"
 
     def __init__(self, threshold: float = 1e-2, weight_decay: float = 0.0, eps: float = 1e-9) -> None:
         self.threshold = threshold
@@ -93,6 +93,8 @@ def exponential_decay_noise(xp: Any, shape: tuple[int, ...], dtype: numpy.dtype,
 class GradientNoise(_ForEachParameter):
     """Add noise to the gradients: `noise_func(xp, shape, dtype, hook, rule)`."""
 
+    name = "GradientNoise"
+
     def __init__(self, eta: float, noise_func: Callable[..., Any] = exponential_decay_noise) -> None:
         self.eta = eta
         self.noise_func = noise_func
@@ -106,6 +108,8 @@ class GradientNoise(_ForEachParameter):
 class Lasso(_ForEachParameter):
     """Add `rate * sign(p)` to the gradients."""
 
+    name = "Lasso"
+
     def __init__(self, rate: float) -> None:
         self.rate = rate
 
@@ -116,6 +120,8 @@ class Lasso(_ForEachParameter):
 
 class WeightDecay(_ForEachParameter):
     """Add `rate * p` to the gradients."""
+
+    name = "WeightDecay"
 
     def __init__(self, rate: float) -> None:
         self.rate = rate
