@@ -1,0 +1,126 @@
+"""Where Chainer and NumPy differ from torch; what is compared was recorded in Chainer 7.8.1, or is NumPy's."""
+
+import numpy as np
+import pytest
+
+import anygru_chainer as chainer
+import anygru_chainer.functions as F
+import anygru_chainer.links as L
+from anygru_chainer import iterators, optimizers
+from anygru_chainer.serializers import DictionarySerializer
+from anygru_chainer.utils import type_check
+
+X = np.random.RandomState(0).uniform(0.5, 2, (2, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "prod"])
+def test_a_reduction_along_no_axis_changes_nothing(name):
+    for x in (X[:, 0], X):
+        y = getattr(F, name)(x, axis=())
+        np.testing.assert_array_equal(y.array, getattr(np, name)(x, axis=()))
+    np.testing.assert_allclose(F.logsumexp(X, axis=()).array, X, rtol=1e-6)
+    np.testing.assert_array_equal(F.sum(X[0], axis=tuple(range(1, 1))).array, X[0])
+
+
+def test_shapes_that_do_not_fit_are_value_errors_as_in_numpy():
+    with pytest.raises(ValueError, match="MultiAdd"):
+        F.add(X, np.ones(4, np.float32), X)
+    with pytest.raises(ValueError, match="empty sequence"):
+        F.argmax(np.zeros((2, 0), np.float32), axis=1)
+
+
+def test_labels_that_do_not_fit_into_their_steps_have_a_finite_loss():
+    draws = np.random.RandomState(3)
+    xs = [chainer.Variable(draws.uniform(-2, 2, (2, 4)).astype(np.float32)) for _ in range(2)]
+    loss = F.connectionist_temporal_classification(xs, np.array([[1, 2], [2, 2]], np.int32), 0, reduce="no")
+    loss.grad = np.ones(2, np.float32)
+    loss.backward()
+    np.testing.assert_allclose(loss.array, [3.3252783, 1e10], rtol=1e-5)
+    first = [[0.24496, -0.54034, 0.08662, 0.20876], [-2.52926, 0.47708, -1.97814, 0.03031]]
+    second = [[0.08529, 0.40484, -0.92176, 0.43163], [-2.68088, 0.07245, -1.64433, 0.25276]]
+    np.testing.assert_allclose([x.grad for x in xs], [first, second], rtol=1e-4, atol=1e-5)
+
+
+def test_a_second_gradient_of_a_function_that_is_linear_in_pieces_is_none():
+    for function in (F.relu, lambda x: F.max_pooling_1d(x, 2), lambda x: F.average_pooling_1d(x, 2), F.crelu):
+        x = chainer.Variable(X[None].repeat(2, 2))
+        (gradient,) = chainer.grad([F.sum(function(x) ** 2)], [x], enable_double_backprop=True)
+        assert gradient.creator is not None
+        y = function(x)
+        (gradient,) = chainer.grad([y], [x], [chainer.Variable(np.ones_like(y.array))], enable_double_backprop=True)
+        F.sum(gradient**2).backward()
+        assert x.grad is None
+
+
+def test_hooks_at_their_place_before_version_4_have_names_of_their_own():
+    optimizer = optimizers.SGD(0.1).setup(L.Linear(2, 1))
+    with pytest.warns(DeprecationWarning, match=r"chainer\.optimizer_hooks\.WeightDecay"):
+        decay = chainer.optimizer.WeightDecay(0.1)
+    with pytest.warns(DeprecationWarning, match=r"chainer\.optimizer_hooks\.Lasso"):
+        optimizer.add_hook(chainer.optimizer.Lasso(0.1))
+    optimizer.add_hook(decay)
+    with pytest.raises(KeyError):
+        optimizer.add_hook(chainer.optimizer_hooks.WeightDecay(0.2))
+
+    class Slow(chainer.optimizer_hooks.WeightDecay):
+        pass
+
+    assert Slow(0.1).name == "WeightDecay"
+
+
+def test_a_cell_differentiates_with_the_gates_of_before_and_the_weights_of_now():
+    """A graph that is kept over an update; the gradient is that of the six links of which Chainer makes the step."""
+
+    class Watch(chainer.FunctionHook):
+        name = "Watch"
+
+    results = []
+    for watched in (True, False):
+        np.random.seed(1)
+        cell, x = L.StatefulGRU(3, 4), chainer.Variable(X)
+        if watched:
+            with Watch():
+                y = [cell(x) for _ in range(3)][-1]
+        else:
+            y = [cell(x) for _ in range(3)][-1]
+        for param in cell.params():
+            param.array *= 0.5
+        cell.cleargrads()
+        F.sum(y * y).backward()
+        results.append([x.grad, *[param.grad for _, param in sorted(cell.namedparams())]])
+    for stepwise, at_once in zip(*results, strict=True):
+        np.testing.assert_allclose(at_once, stepwise, rtol=1e-5, atol=1e-7)
+
+
+def test_a_second_ellipsis_is_an_index_error_and_in_debug_mode_a_value_error():
+    x = chainer.Variable(X)
+    with pytest.raises(IndexError) as error:
+        x[..., ...]
+    assert error.type is IndexError
+    with chainer.using_config("debug", True), pytest.raises(ValueError, match="single ellipsis"):
+        x[..., ...]
+
+
+def test_a_state_for_one_sequence_serves_all_of_a_time_step():
+    gru = L.NStepGRU(1, 3, 2, 0.0)
+    steps, hx = [X, X], np.full((1, 1, 2), 0.3, np.float32)
+    found, _ = F.n_step_gru(1, 0.0, hx, gru.ws, gru.bs, steps)
+    full, _ = F.n_step_gru(1, 0.0, hx.repeat(2, 1), gru.ws, gru.bs, steps)
+    np.testing.assert_array_equal(found.array, full.array)
+    with pytest.raises(type_check.InvalidType, match="hx must be"):
+        F.n_step_gru(1, 0.0, hx[:, :0], gru.ws, gru.bs, steps)
+    with pytest.raises(IndexError, match="hx must be"):
+        gru(hx, steps)
+
+
+def test_a_multithread_iterator_reads_ahead_and_forgets_that_when_it_is_saved():
+    np.random.seed(4)
+    iterator, found = iterators.MultithreadIterator(list(range(5)), 2, n_threads=2), []
+    for number in range(8):
+        found.append(list(iterator.next()))
+        if number in (1, 4):
+            saved = DictionarySerializer()
+            iterator.serialize(saved)
+    assert found == [[0, 3], [1, 4], [2, 3], [4, 0], [2, 1], [4, 2], [3, 0], [1, 1]]
+    assert round(float(np.random.rand()), 6) == 0.361496
+    assert "_order" in saved.target
