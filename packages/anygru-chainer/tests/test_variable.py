@@ -7,7 +7,7 @@ import pytest
 
 import anygru_chainer as chainer
 import anygru_chainer.functions as F
-from anygru_chainer import Variable, chainerx
+from anygru_chainer import Variable, chainerx, cupy
 from anygru_chainer.utils.type_check import InvalidType, expect
 
 
@@ -244,3 +244,15 @@ def test_chainerx_is_never_there():
     assert not isinstance(np.ones(1), chainerx.ndarray)
     with pytest.raises(RuntimeError, match="ChainerX is not available"):
         chainer.backend.ChainerxDevice("native:0")
+
+
+def test_cupy_is_imported_without_a_device():
+    assert isinstance(cupy.is_available(), bool)
+    assert not isinstance(np.ones(1), cupy.ndarray)
+    assert cupy.get_array_module(np.ones(1)) is np
+    if not cupy.is_available():
+        for call in (lambda: cupy.zeros(3), lambda: cupy.cuda.Device(0), cupy.cuda.runtime.getDeviceCount):
+            with pytest.raises(RuntimeError, match="no CUDA device"):
+                call()
+    with pytest.raises(NotImplementedError, match="CUDA source"):
+        cupy.ElementwiseKernel("float32 x", "float32 y", "y = x", "copy")

@@ -7,8 +7,16 @@ import numpy
 import torch
 from numpy.typing import DTypeLike
 
+from ._device import check_cuda_available
 from ._gpu_array import ndarray, torch_dtype, unwrap
 
+__all__ = [
+    "abs", "absolute", "all", "any", "arange", "argmax", "array", "asarray", "ascontiguousarray", "asnumpy", "ceil",
+    "concatenate", "dot", "empty", "empty_like", "exp", "float16", "float32", "float64", "floor", "full", "full_like",
+    "get_array_module", "identity", "inf", "int32", "int64", "isfinite", "isnan", "log", "maximum", "mean", "minimum",
+    "nan", "ndarray", "newaxis", "ones", "ones_like", "pi", "random", "sign", "sqrt", "square", "stack", "std", "sum",
+    "tanh", "where", "zeros", "zeros_like",
+]  # fmt: skip
 newaxis = None
 float16, float32, float64 = numpy.float16, numpy.float32, numpy.float64
 int32, int64 = numpy.int32, numpy.int64
@@ -16,6 +24,7 @@ nan, inf, pi = numpy.nan, numpy.inf, numpy.pi
 
 
 def _device() -> torch.device:
+    check_cuda_available()
     return torch.device("cuda", torch.cuda.current_device())
 
 

@@ -1,0 +1,66 @@
+"""`import cupy`: the functions of GPU arrays that scripts call while training, over torch's CUDA devices.
+
+It can be imported without a GPU, as CuPy can; what needs a device then raises RuntimeError. Chainer's own
+`chainer.backends.cuda.cupy` is the same module where there is a device.
+"""
+
+import numpy as _numpy
+import torch as _torch
+
+from anygru.extend import cover as _cover
+
+from .backends import cuda as _chainers
+from .backends._cupy import *  # noqa: F403
+from .backends._cupy import __all__ as _functions
+
+__all__ = ["bool_", "cuda", "get_default_memory_pool", "is_available"]
+__all__ += _functions
+
+bool_ = _numpy.bool_
+
+
+def is_available() -> bool:
+    """Whether there is a CUDA device."""
+    return _chainers.available
+
+
+class cuda:
+    """Devices, streams and events."""
+
+    Device = _chainers.Device
+    Stream = _chainers.Stream
+    Event = _chainers.Event
+    is_available = staticmethod(is_available)
+
+    class runtime:
+        """The CUDA runtime."""
+
+        @staticmethod
+        def getDeviceCount() -> int:
+            """The number of devices (RuntimeError if there is none)."""
+            _chainers.check_cuda_available()
+            return _torch.cuda.device_count()
+
+
+class _MemoryPool:
+    """torch's memory of the present device."""
+
+    def free_all_blocks(self) -> None:
+        """Give unused memory back to the device."""
+        _torch.cuda.empty_cache()
+
+    def used_bytes(self) -> int:
+        """The memory that arrays take."""
+        return _torch.cuda.memory_allocated()
+
+    def total_bytes(self) -> int:
+        """The memory that is held."""
+        return _torch.cuda.memory_reserved()
+
+
+def get_default_memory_pool() -> _MemoryPool:
+    """The memory that arrays are taken from."""
+    return _MemoryPool()
+
+
+_cover(__name__)
