@@ -195,7 +195,7 @@ class LSTMStep(Step):
         if len(inputs) > 4:
             sums.addmm_(inputs[4], inputs[5].t())
         # [4, B, N]: candidate, input gate, forget gate, output gate; a copy in any case, as the sums are kept as well
-        gates = sums.view(len(x), -1, 4).permute(2, 0, 1).clone(memory_format=torch.contiguous_format)
+        gates = sums.view(len(x), c.shape[1], 4).permute(2, 0, 1).clone(memory_format=torch.contiguous_format)
         gates[0].tanh_()
         gates[1:].sigmoid_()
         candidate, enters, stays, leaves = gates
@@ -221,7 +221,7 @@ class LSTMStep(Step):
         torch.mul(g * enters, 1 - candidate * candidate, out=sums[..., 0])
         torch.mul(g * candidate, enters * (1 - enters), out=sums[..., 1])
         torch.mul(g * c, stays * (1 - stays), out=sums[..., 2])
-        sums = sums.view(len(x), -1)
+        sums = sums.view(len(x), len(w))
         grads: Found = [
             g * stays if wanted[0] else None,
             sums @ w if wanted[1] else None,
@@ -238,7 +238,7 @@ class LSTMStep(Step):
         sums = torch.nn.functional.linear(x, w, b)
         if len(inputs) > 4:
             sums = sums + torch.nn.functional.linear(inputs[4], inputs[5])
-        candidate, enters, stays, leaves = _with_values(sums, self._summed).reshape(len(x), -1, 4).unbind(2)
+        candidate, enters, stays, leaves = _with_values(sums, self._summed).reshape(len(x), c.shape[1], 4).unbind(2)
         cells = candidate.tanh() * enters.sigmoid() + stays.sigmoid() * c
         return cells, leaves.sigmoid() * cells.tanh()
 
