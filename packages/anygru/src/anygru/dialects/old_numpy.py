@@ -11,17 +11,13 @@ import ctypes
 import functools
 import gc
 import sys
-import sysconfig
 import warnings
 from collections.abc import Callable
-from importlib import resources
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy
 
-from .finder import roots
+from .whose import asks_for_script
 
 # Old name -> present name.
 RENAMED = {
@@ -61,21 +57,6 @@ REMOVED = {
 }
 
 
-@functools.cache
-def is_of_script(path: str) -> bool:
-    """Whether a file belongs to the script: it is neither of the standard library nor of a package nor of anygru."""
-    packages = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    packages.append(str(Path(__file__).resolve().parents[1]))
-    packages += [
-        str(resources.files(package)) for package in {package.partition(".")[0] for package in roots().values()}
-    ]
-    return not path.startswith(("<frozen", "<__array_function__", *packages))
-
-
-def _asks_for_script(frame: FrameType) -> bool:
-    return is_of_script(frame.f_globals.get("__file__") or frame.f_code.co_filename)
-
-
 def install() -> None:
     """Bring the old NumPy back for the script, in this process. A second call changes nothing."""
     if not hasattr(numpy, "_anygru_getattr"):
@@ -91,7 +72,7 @@ def install() -> None:
 
 def _getattr_for(present: Callable[[str], Any]) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:
-        if (name in RENAMED or name in REMOVED) and _asks_for_script(sys._getframe(1)):
+        if (name in RENAMED or name in REMOVED) and asks_for_script(sys._getframe(1)):
             return getattr(numpy, RENAMED[name]) if name in RENAMED else REMOVED[name]
         return present(name)
 
@@ -108,7 +89,7 @@ def _taking_ragged(present: Callable[..., numpy.ndarray]) -> Callable[..., numpy
             return present(*args, **kwargs)
         except ValueError as error:
             given = args[0] if len(args) == 1 and "dtype" not in kwargs else None
-            if given is None or "inhomogeneous" not in str(error) or not _asks_for_script(sys._getframe(1)):
+            if given is None or "inhomogeneous" not in str(error) or not asks_for_script(sys._getframe(1)):
                 raise
         return present(as_objects(given, dtype=object), **kwargs)
 
@@ -120,7 +101,7 @@ def _taking_bytes(present: Callable[..., numpy.ndarray]) -> Callable[..., numpy.
 
     @functools.wraps(present)
     def fromstring(string: Any, dtype: Any = float, count: int = -1, sep: str = "", **kwargs: Any) -> numpy.ndarray:
-        if sep == "" and not kwargs and _asks_for_script(sys._getframe(1)):
+        if sep == "" and not kwargs and asks_for_script(sys._getframe(1)):
             raw = string.encode("latin-1") if isinstance(string, str) else string
             return numpy.frombuffer(raw, dtype, count).copy()
         return present(string, dtype, count, sep=sep, **kwargs)
@@ -156,7 +137,7 @@ def _convert_arrays_of_one_number(name: str, slot: int) -> None:
     present = getattr(numpy.ndarray, name)
 
     def convert(array: numpy.ndarray) -> Any:
-        if array.ndim and array.size == 1 and _asks_for_script(sys._getframe(1)):
+        if array.ndim and array.size == 1 and asks_for_script(sys._getframe(1)):
             array = array.reshape(())
         return present(array)
 

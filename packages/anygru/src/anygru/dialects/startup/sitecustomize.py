@@ -1,7 +1,7 @@
 """Run by every Python process that `anygru run` starts, because `anygru run` puts this folder in front of PYTHONPATH.
 
-It installs the import hook, takes the folder out of `sys.path` again, and then runs the `sitecustomize` that would have
-run without it, if there is one.
+It installs the import hook and the Python of the originals' time, takes the folder out of `sys.path` again, and then runs
+the `sitecustomize` that would have run without it, if there is one.
 """
 
 import importlib
@@ -27,6 +27,7 @@ def _load(*path: str) -> Any:
 
 def _start() -> None:
     if os.environ.get("ANYGRU_RUN"):
+        _load("dialects", "old_python.py").install(_load("dialects", "whose.py"))
         _load("dialects", "finder.py").install()
     if os.environ.get("ANYGRU_ACCELERATE"):
         _load("patching", "hook.py").install()
