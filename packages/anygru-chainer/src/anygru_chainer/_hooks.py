@@ -5,31 +5,38 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
-_thread = threading.local()
+
+class _Thread(threading.local):
+    """The hooks of a thread."""
+
+    def __init__(self) -> None:
+        self.function: OrderedDict[str, Any] = OrderedDict()
+        self.link: OrderedDict[str, Any] = OrderedDict()
 
 
-def _registry(kind: str) -> OrderedDict[str, Any]:
-    registry = getattr(_thread, kind, None)
-    if registry is None:
-        registry = OrderedDict()
-        setattr(_thread, kind, registry)
-    return registry
+_thread = _Thread()
 
 
 def get_function_hooks() -> OrderedDict[str, Any]:
     """The hooks that see every function of this thread, by name."""
-    return _registry("function")
+    return _thread.function
 
 
 def get_link_hooks() -> OrderedDict[str, Any]:
     """The hooks that see every link of this thread, by name."""
-    return _registry("link")
+    return _thread.link
 
 
 def of_function(function: Any) -> list[Any]:
     """All hooks that see a function: the thread's, then its own."""
     own = function._local_function_hooks
-    return list({**get_function_hooks(), **own}.values()) if own else list(get_function_hooks().values())
+    return list({**_thread.function, **own}.values()) if own else list(_thread.function.values())
+
+
+def of_link(link: Any) -> dict[str, Any]:
+    """All hooks that see a link, by name: the thread's, then its own."""
+    own = link._local_link_hooks
+    return {**_thread.link, **own} if own else _thread.link
 
 
 def nobody_watches(links: Iterable[Any], kind: type) -> bool:

@@ -109,8 +109,9 @@ class Link(DeviceResident):
             self._within_init_scope = outer
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self._check_set_up()
-        hooks = {**_hooks.get_link_hooks(), **(self._local_link_hooks or {})}
+        if not self.__init_done:
+            self._check_set_up()
+        hooks = _hooks.of_link(self)
         # A `__call__` of another base class comes before `forward`, as in Chainer 7.8.1 (its issue 5078).
         forward = getattr(super(), "__call__", None) or self.forward  # noqa: B004
         if not hooks:

@@ -18,8 +18,12 @@ def as_tensor(array: NdArray) -> Tensor:
     """A tensor of an array's values: the same memory, unless the array is read-only or has negative strides."""
     if isinstance(array, cuda.ndarray):
         return array.tensor
-    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
-        array = array.copy()
+    if array.flags.writeable:
+        try:
+            return torch.from_numpy(array)
+        except (TypeError, ValueError):  # another byte order, negative strides, or a dtype that torch does not have
+            pass
+    array = array.copy()
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return torch.from_numpy(array)

@@ -39,11 +39,13 @@ class TorchFunction(FunctionNode):
 
     def _forward(self, arrays: tuple[Any, ...], variables: list[Variable]) -> tuple[Any, ...]:
         tensors = [as_tensor(array) for array in arrays]
-        record = config.enable_backprop and any(x.requires_grad for x in variables)
-        if record:
+        record = False
+        if config.enable_backprop:
             for tensor, x in zip(tensors, variables, strict=True):
-                if x.requires_grad and tensor.is_floating_point():
-                    tensor.requires_grad_()
+                if x._requires_grad:
+                    record = True
+                    if tensor.is_floating_point():
+                        tensor.requires_grad_()
         with torch.set_grad_enabled(record):
             results = self._compute_as_numpy(tensors)
         if isinstance(results, Tensor):

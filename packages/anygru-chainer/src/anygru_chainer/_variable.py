@@ -65,21 +65,25 @@ class Variable:
     __matmul__: "Callable[..., Variable]"
     __rmatmul__: "Callable[..., Variable]"
 
-    def __init__(self, data: Any = None, **kwargs: Any) -> None:
-        name, grad, requires_grad, grad_valid = argument.parse_kwargs(
-            kwargs,
-            ("name", None),
-            ("grad", None),
-            ("requires_grad", True),
-            ("_grad_valid", True),
-            volatile="volatile argument is not supported anymore. Use chainer.using_config",
-        )
+    def __init__(
+        self,
+        data: Any = None,
+        *,
+        name: str | None = None,
+        grad: Any = None,
+        requires_grad: bool = True,
+        _grad_valid: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        if kwargs:
+            volatile = "volatile argument is not supported anymore. Use chainer.using_config"
+            argument.parse_kwargs(kwargs, volatile=volatile)
         if data is not None and not isinstance(data, ARRAYS):
             expected = " or ".join(str(kind) for kind in ARRAYS)
             raise TypeError(f"{expected} are expected. Actual: {type(data)}")
         self._data: list[Any] = [data]  # a cell, which `copy.copy` shares
         self._requires_grad: bool = requires_grad
-        self._grad_valid: bool = grad_valid
+        self._grad_valid = _grad_valid
         self._grad = grad
         self._grad_var: Variable | None = None
         self._loss_scale: float | None = None

@@ -21,11 +21,11 @@ class VariableNode:
         self._creator_node: Any = None
         self._rank = 0
         self._data: Any = None
-        self._requires_grad = variable.requires_grad
+        self._requires_grad = variable._requires_grad
         self._old_style_function: str | None = None
-        self.dtype: Any = None
-        self.shape: Any = None
-        self._update_data_info(variable.array)
+        array = variable._data[0]
+        self.dtype: Any = None if array is None else array.dtype
+        self.shape: Any = None if array is None else array.shape
 
     @property
     def creator(self) -> Any:

@@ -6,6 +6,7 @@ each in the order reset, update, candidate, and its reset gate acts after the pr
 though its documentation has the last two the other way round.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -114,9 +115,22 @@ class NStepRNN(TorchFunction):
 
     def _parts(self, inputs: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
         """The states, the weights and the data among the inputs."""
-        n_weights = 2 * self.kind.n_weights * self.n_layers * (2 if self.bidirectional else 1)
+        n_weights = 4 * self.kind.n_gates * self.n_layers * (2 if self.bidirectional else 1)
         n_states = self.kind.n_states
         return inputs[:n_states], inputs[n_states : n_states + n_weights], inputs[n_states + n_weights :]
+
+    def _is_plainly_valid(self, arrays: tuple[Any, ...]) -> bool:
+        states, ws, xs = self._parts(arrays)
+        dtype, (n_units, n_inputs) = ws[0].dtype, ws[0].shape
+        for h in states:
+            if h.ndim != 3 or h.dtype != dtype or h.shape[2] != n_units:
+                return False
+        rows = math.inf
+        for x in xs:
+            if x.ndim != 2 or x.dtype != dtype or x.shape[1] != n_inputs or (self.time_major and len(x) > rows):
+                return False
+            rows = len(x)
+        return bool(dtype.kind == "f")
 
     def check_type_forward(self, in_types: Sequence[Type]) -> None:
         states, ws, xs = self._parts(in_types)
@@ -133,9 +147,13 @@ class NStepRNN(TorchFunction):
 
     def compute(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         states, parameters, xs = self._parts(inputs)
-        xs = [x.flatten(1) for x in xs]
+        xs = [x if x.ndim == 2 else x.flatten(1) for x in xs]
         weights = self._stacked(parameters)
         drop = self._drop if self.n_layers > 1 and self.dropout > 0 else None
+        if self.kind is GRU_KIND and drop is None and not self.time_major:
+            h = states[0][: self.n_layers * (2 if self.bidirectional else 1), : len(xs)]
+            ys, hy = functional.gru(xs, h, weights, bidirectional=self.bidirectional)
+            return hy, *ys
         n_cells = self.n_layers * (2 if self.bidirectional else 1)
         states = [state[:n_cells] for state in states]
         if self.time_major:
@@ -145,9 +163,6 @@ class NStepRNN(TorchFunction):
             states = [state[:, : sizes[0]] for state in states]
             rows, *finals = self.kind.compute(packed, states, weights, self.bidirectional, drop)
             return *[torch.cat(pair, 1) for pair in zip(finals, ended, strict=True)], *rows.split(sizes)
-        if self.kind is GRU_KIND and drop is None:
-            ys, hy = functional.gru(xs, states[0][:, : len(xs)], weights, bidirectional=self.bidirectional)
-            return hy, *ys
         # Chainer sorts the sequences before it draws masks for their steps.
         order = longest_first([len(x) for x in xs])
         packed = torch.nn.utils.rnn.pack_sequence([xs[b] for b in order])
@@ -166,9 +181,11 @@ class NStepRNN(TorchFunction):
         n = self.kind.n_gates
         if n == 1:
             return list(parts)
-        joined = [torch.cat(tuple(parts[start : start + n])) for start in range(0, len(parts), n)]
+        joined = []
+        for start in range(0, len(parts), n):
+            joined.append(torch.cat(tuple(parts[start : start + n])))
         if self._joined is None:
-            self._joined = [part.detach() for part in joined]
+            self._joined = list(map(torch.Tensor.detach, joined)) if torch.is_grad_enabled() else None
             return joined
         return [old + (new - new.detach()) for old, new in zip(self._joined, joined, strict=True)]
 
@@ -197,8 +214,10 @@ def run(
 ) -> tuple[Any, ...]:  # fmt: skip
     """The final states (hy, or hy and cy) and the tuple ys of stacked layers; see `NStepRNN` and `n_step_gru`."""
     cells = n_layers * (2 if bidirectional else 1)
-    n = kind.n_weights
-    parameters = [p for cell in range(cells) for p in (*ws[cell][:n], *bs[cell][:n])]
+    n = 2 * kind.n_gates
+    parameters: list[Any] = []
+    for cell in range(cells):
+        parameters += [*ws[cell][:n], *bs[cell][:n]]
     for i, x in enumerate(xs):
         if len(getattr(x, "shape", (0, 0))) < 2:
             raise IndexError(f"xs[{i}] must be [L, I] with I = {parameters[0].shape[1]}, got {tuple(x.shape)}")
@@ -206,7 +225,9 @@ def run(
             raise IndexError(f"xs[{i}] must have at least one step, got {tuple(x.shape)}; leave such sequences out")
     batch = len(xs[0]) if time_major else len(xs)
     facts = cells, batch, time_major, kind.n_states == 1
-    states = [_initial(name, state, *facts) for name, state in zip(("hx", "cx"), states, strict=False)]
+    states = list(states)
+    for i, state in enumerate(states):
+        states[i] = _initial(("hx", "cx")[i], state, *facts)
     if n_layers > 1 and config.train:
         check_ratio(dropout)
         if dropout == 0:

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import numpy
 import torch
 
 from anygru import layers
+from anygru.extend import Weights
 
-from ..._tensors import as_tensor
+from ..._tensors import as_array, as_tensor
 from ...functions import recurrent
 from .n_step_rnn import NStepRNNBase
 
@@ -21,35 +21,21 @@ class NStepGRUBase(NStepRNNBase):
 
     def __to_anygru__(self) -> layers.GRU:
         """A `anygru.GRU` that shares the parameters: afterwards the arrays of w0 ... b5 are rows of the anygru layer's."""
-        first = self[0].w0.array
-        gru = layers.GRU(
-            first.shape[1],
-            self.out_size,
-            self.n_layers,
-            dropout=self.dropout if self.n_layers > 1 else 0.0,
-            bidirectional=self.use_bi_direction,
-            dtype=as_tensor(first).dtype,
-            device=as_tensor(first).device,
-        )
-        for cell, layer in enumerate(self):
-            suffix = f"l{cell // self.direction}" + ("_reverse" if cell % self.direction else "")
-            for kind, names in (
-                ("weight_ih", "w0 w1 w2"),
-                ("weight_hh", "w3 w4 w5"),
-                ("bias_ih", "b0 b1 b2"),
-                ("bias_hh", "b3 b4 b5"),
-            ):
-                stacked = getattr(gru, f"{kind}_{suffix}").data
-                for rows, name in zip(stacked.split(self.out_size), names.split(), strict=True):
-                    _share(getattr(layer, name), rows)
-        return gru
+        tensors = []
+        for layer in self:
+            for names in ("w0 w1 w2", "w3 w4 w5", "b0 b1 b2", "b3 b4 b5"):
+                tensors.append(_joined([getattr(layer, name) for name in names.split()]))
+        weights = Weights.of(tensors, bidirectional=self.use_bi_direction)
+        return layers.GRU.around(weights, dropout=self.dropout if self.n_layers > 1 else 0.0)
 
 
-def _share(parameter: Any, rows: torch.Tensor) -> None:
-    """Move a parameter's values into some rows of a tensor and let its array be these rows from now on."""
-    array = parameter.array
-    rows.copy_(as_tensor(array))
-    parameter.array = rows.numpy() if isinstance(array, numpy.ndarray) else type(array)(rows)
+def _joined(parameters: list[Any]) -> torch.nn.Parameter:
+    """The values of some parameters in one tensor, whose rows are their arrays from now on."""
+    arrays = [parameter.array for parameter in parameters]
+    joined = torch.cat([as_tensor(array) for array in arrays])
+    for parameter, rows in zip(parameters, joined.split(len(arrays[0])), strict=True):
+        parameter.array = as_array(rows)
+    return torch.nn.Parameter(joined)
 
 
 class NStepGRU(NStepGRUBase):

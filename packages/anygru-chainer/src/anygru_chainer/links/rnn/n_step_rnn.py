@@ -112,7 +112,7 @@ class NStepRNNBase(ChainList):
     def init_hx(self, xs: Sequence[VariableLike]) -> Variable:
         """Initial states of zeros [S, B, N] (in both directions [2S, B, N]) for a batch of sequences."""
         shape = (self.n_layers * self.direction, len(xs), self.out_size)
-        return Variable(self.xp.zeros(shape, dtype=xs[0].dtype))
+        return Variable(self._device.xp.zeros(shape, dtype=xs[0].dtype))
 
     @property
     def n_cells(self) -> int:
@@ -145,14 +145,15 @@ class NStepRNNBase(ChainList):
     def _call(
         self, states: Sequence[VariableLike], xs: Sequence[VariableLike], **kwargs: Any
     ) -> tuple[tuple[Variable, ...], list[Variable]]:
-        argument.check_unexpected_kwargs(
-            kwargs, train="train argument is not supported anymore. Use chainer.using_config"
-        )
-        argument.assert_kwargs_empty(kwargs)
+        if kwargs:
+            train = "train argument is not supported anymore. Use chainer.using_config"
+            argument.parse_kwargs(kwargs, train=train)
         if not isinstance(xs, (list, tuple)):
             raise AssertionError(f"xs must be a list or tuple of sequences [L, I], got {type(xs)}")
         recurrent.check_sequences(xs)
-        states = [self.init_hx(xs) if state is None else state for state in states]
+        states = list(states)
+        for i, state in enumerate(states):
+            states[i] = self.init_hx(xs) if state is None else state
         *finals, ys = recurrent.run(
             self.kind,
             self.n_layers,

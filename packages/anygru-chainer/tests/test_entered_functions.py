@@ -1,0 +1,65 @@
+"""How many functions a line of a program enters: what hooks, graphs and checks cost where nobody asks for them."""
+
+import collections
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import anygru_chainer as chainer
+import anygru_chainer.functions as F
+import anygru_chainer.links as L
+
+HERE = str(Path(chainer.__file__).parent)
+
+
+def entered(line):
+    """The Python functions of this package that a line enters, with how often."""
+    counts = collections.Counter()
+
+    def see(frame, event, argument):
+        if event == "call" and frame.f_code.co_filename.startswith(HERE):
+            counts[frame.f_code.co_filename, frame.f_code.co_name] += 1
+
+    line()  # what is done once only does not count
+    before = sys.getprofile()
+    sys.setprofile(see)
+    try:
+        line()
+    finally:
+        sys.setprofile(before)
+    return counts
+
+
+def make(link, *arguments):
+    np.random.seed(0)
+    return link(*arguments), [np.random.randn(length, 3).astype(np.float32) for length in (3, 2)]
+
+
+@pytest.mark.parametrize(
+    ("link", "states", "most", "in_all"), [(L.NStepGRU, 1, 30, 75), (L.NStepBiGRU, 1, 30, 90), (L.NStepLSTM, 2, 35, 100)]
+)
+def test_a_call_over_sequences_enters_few_functions(link, states, most, in_all):
+    layer, xs = make(link, 1, 3, 4, 0.0)
+    counts = entered(lambda: layer(*[None] * states, xs))
+    assert len(counts) <= most, counts
+    assert counts.total() <= in_all, counts
+
+
+@pytest.mark.parametrize(("link", "most"), [(L.StatefulGRU, 40), (L.LSTM, 40)])
+def test_a_step_enters_few_functions(link, most):
+    cell, (x, _) = make(link, 3, 4)
+    cell(x)
+    counts = entered(lambda: cell(x))
+    assert len(counts) <= most, counts
+
+
+def test_hooks_are_looked_for_and_cost_nothing_more():
+    def line():
+        return F.relu(np.ones(2, np.float32))
+
+    without = entered(line).total()
+    with chainer.function_hooks.TimerHook():
+        assert entered(line).total() > without
+    assert entered(line).total() == without
