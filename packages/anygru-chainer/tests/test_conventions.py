@@ -92,6 +92,18 @@ def test_a_cell_differentiates_with_the_gates_of_before_and_the_weights_of_now()
         np.testing.assert_allclose(at_once, stepwise, rtol=1e-5, atol=1e-7)
 
 
+def test_a_gradient_that_somebody_holds_is_not_added_to():
+    cell = L.LSTM(3, 4)
+    cell.cleargrads()
+    F.sum(cell(X) + cell(X)).backward()
+    held = cell.upward.W.grad
+    before = held.copy()
+    cell.reset_state()
+    F.sum(cell(X) + cell(X)).backward()
+    np.testing.assert_array_equal(held, before)
+    np.testing.assert_allclose(cell.upward.W.grad, 2 * before, rtol=1e-4, atol=1e-6)
+
+
 def test_a_second_ellipsis_is_an_index_error_and_in_debug_mode_a_value_error():
     x = chainer.Variable(X)
     with pytest.raises(IndexError) as error:

@@ -38,7 +38,8 @@ def make(link, *arguments):
 
 
 @pytest.mark.parametrize(
-    ("link", "states", "most", "in_all"), [(L.NStepGRU, 1, 30, 75), (L.NStepBiGRU, 1, 30, 90), (L.NStepLSTM, 2, 35, 100)]
+    ("link", "states", "most", "in_all"),
+    [(L.NStepGRU, 1, 30, 75), (L.NStepBiGRU, 1, 30, 90), (L.NStepLSTM, 2, 35, 100)],
 )
 def test_a_call_over_sequences_enters_few_functions(link, states, most, in_all):
     layer, xs = make(link, 1, 3, 4, 0.0)

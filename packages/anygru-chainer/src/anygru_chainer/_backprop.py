@@ -129,6 +129,8 @@ def _set_leaves(leaves: Iterable[Any], table: GradTable, loss_scale: float | Non
             continue
         if gradient is not None and not config.enable_backprop:
             gradient = _private(gradient, taken, table.variable)
+        if gradient is not None:
+            gradient._is_partial_sum = False
         variable._set_grad_var(gradient)
         variable._grad_valid = True
         variable._loss_scale = loss_scale

@@ -21,7 +21,7 @@ from ..variable import Variable
 from ._checks import expect
 
 Tensor = torch.Tensor
-Found = list[Tensor | None]
+Found = list[Tensor | tuple[Tensor, Tensor] | None]
 
 
 class Step(TorchFunction):
@@ -37,7 +37,10 @@ class Step(TorchFunction):
         raise NotImplementedError
 
     def gradients(self, inputs: list[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
-        """The gradients of all inputs that are wanted, in any place of the others None."""
+        """The gradients of all inputs that are wanted, for the others None or anything.
+
+        A pair of matrices stands for their product, and no gradient is part of another tensor.
+        """
         raise NotImplementedError
 
     def _forward(self, arrays: tuple[Any, ...], variables: list[Variable]) -> tuple[Any, ...]:
@@ -50,21 +53,45 @@ class Step(TorchFunction):
         return self._forward(inputs, [])
 
     def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        return self.backward_accumulate(target_input_indexes, grad_outputs, (None,) * len(target_input_indexes))
+
+    def backward_accumulate(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...], grad_inputs: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        """The gradients; those of parameters are added to what the later steps gave, in its place."""
         if config.enable_backprop:
             outputs = [i for i, gy in enumerate(grad_outputs) if gy is not None]
-            found = self._differentiable_backward(
-                list(target_input_indexes), outputs, [grad_outputs[i] for i in outputs]
-            )
-            return tuple([found.get(i) for i in target_input_indexes])
+            gys = [grad_outputs[i] for i in outputs]
+            found = self._differentiable_backward(list(target_input_indexes), outputs, gys)
+            both = zip([found.get(i) for i in target_input_indexes], grad_inputs, strict=True)
+            return tuple([new if old is None else old if new is None else new + old for new, old in both])
         inputs = [as_tensor(array) for array in self._in_arrays]
         wanted = [False] * len(inputs)
         for i in target_input_indexes:
             wanted[i] = True
-        gys = [None if gy is None else as_tensor(gy.array) for gy in grad_outputs]
         with torch.no_grad():
-            grads = self.gradients(inputs, gys, wanted)
-        own = [grads[i] for i in target_input_indexes]
-        return tuple([None if g is None else Variable(as_array(g), requires_grad=False) for g in own])
+            grads = self.gradients(inputs, [None if gy is None else as_tensor(gy.array) for gy in grad_outputs], wanted)
+            pairs = zip([grads[i] for i in target_input_indexes], grad_inputs, strict=True)
+            return tuple([_added(new, old) for new, old in pairs])
+
+
+def _added(new: Tensor | tuple[Tensor, Tensor] | None, old: Variable | None) -> Variable | None:
+    """The sum of a gradient, which may be a pair whose product it is, and of what was there before."""
+    if new is None:
+        return old
+    if old is not None and old._is_partial_sum:
+        total = as_tensor(old.array)
+        if isinstance(new, tuple):
+            total.addmm_(*new)
+        else:
+            total.add_(new)
+        return old
+    own = torch.mm(*new) if isinstance(new, tuple) else new
+    if old is not None:
+        own = own + as_tensor(old.array)
+    found = Variable(as_array(own), requires_grad=False)
+    found._is_partial_sum = True
+    return found
 
 
 def _linear(x: Tensor, W: Tensor, b: Tensor | None, out: Tensor) -> Tensor:
@@ -117,7 +144,7 @@ class GRUStep(Step):
         biases = sums.sum(1).unbind()
         for first, enters in ((2, (x, x, x)), (8, (h, h, kept))):
             for i, (g, source) in enumerate(zip(sums, enters, strict=True)):
-                grads.append(g.t() @ source if wanted[first + 2 * i] else None)
+                grads.append((g.t(), source))
                 grads.append(biases[i].clone() if wanted[first + 2 * i + 1] else None)
         return grads
 
@@ -161,7 +188,7 @@ class GRUFirstStep(Step):
         g_candidate = gy * update * (1 - candidate * candidate)
         return [
             (g_update @ w_z).addmm_(g_candidate, w) if wanted[0] else None,
-            g_update.t() @ x, g_update.sum(0), g_candidate.t() @ x, g_candidate.sum(0),
+            (g_update.t(), x), g_update.sum(0), (g_candidate.t(), x), g_candidate.sum(0),
         ]  # fmt: skip
 
     def compute(self, x: Tensor, w_z: Tensor, b_z: Tensor, w: Tensor, b: Tensor) -> Tensor:  # type: ignore[override]
@@ -209,28 +236,31 @@ class LSTMStep(Step):
         gates, squashed = self._saved
         candidate, enters, stays, leaves = gates
         c, x, w = inputs[:3]
-        sums = x.new_empty(len(x), gates.shape[2], 4)
+        raw = torch.empty_like(gates)
         if g_out is None:
             g = torch.zeros_like(squashed) if g_cells is None else g_cells
-            sums[..., 3] = 0
+            raw[3] = 0
         else:
-            g = g_out * leaves * (1 - squashed * squashed)
+            g = g_out * leaves
+            g = torch.addcmul(g, g, squashed * squashed, value=-1)
             if g_cells is not None:
                 g += g_cells
-            torch.mul(g_out * squashed, leaves * (1 - leaves), out=sums[..., 3])
-        torch.mul(g * enters, 1 - candidate * candidate, out=sums[..., 0])
-        torch.mul(g * candidate, enters * (1 - enters), out=sums[..., 1])
-        torch.mul(g * c, stays * (1 - stays), out=sums[..., 2])
-        sums = sums.view(len(x), len(w))
+            torch.mul(g_out, squashed, out=raw[3])
+        torch.mul(g, enters, out=raw[0])
+        torch.mul(g, candidate, out=raw[1])
+        torch.mul(g, c, out=raw[2])
+        raw[0].addcmul_(raw[0] * candidate, candidate, value=-1)
+        opened = gates[1:]
+        raw[1:] *= torch.addcmul(opened, opened, opened, value=-1)
+        sums = raw.permute(1, 2, 0).reshape(len(x), len(w))
         grads: Found = [
             g * stays if wanted[0] else None,
             sums @ w if wanted[1] else None,
-            sums.t() @ x if wanted[2] else None,
+            (sums.t(), x),
             sums.sum(0) if wanted[3] else None,
         ]
         if len(inputs) > 4:
-            grads.append(sums @ inputs[5] if wanted[4] else None)
-            grads.append(sums.t() @ inputs[4] if wanted[5] else None)
+            grads += [sums @ inputs[5] if wanted[4] else None, (sums.t(), inputs[4])]
         return grads
 
     def compute(self, *inputs: Tensor) -> tuple[Tensor, ...]:
