@@ -15,6 +15,7 @@ import numpy
 from ..dataset.base import Examples
 from ..serializer import AbstractSerializer
 from .order import IteratorState, advance
+from .order import ShuffleOrderSampler as ShuffleOrderSampler
 from .serial_iterator import SerialIterator
 from .workers import Workers, measure
 

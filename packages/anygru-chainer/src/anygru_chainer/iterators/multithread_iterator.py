@@ -7,6 +7,7 @@ from typing import Any
 from ..dataset.base import Examples
 from ..serializer import AbstractSerializer
 from .order import IteratorState, advance
+from .order import ShuffleOrderSampler as ShuffleOrderSampler
 from .serial_iterator import SerialIterator
 
 __all__ = ["MultithreadIterator"]
