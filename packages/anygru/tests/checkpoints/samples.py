@@ -77,9 +77,9 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Path:
     """A file of the format that belongs to the ending, with these arrays as they are."""
     from anygru.checkpoints import format_for
     from anygru.checkpoints.reading.content import Content
-    from anygru.checkpoints.stored import Stored
+    from anygru.checkpoints.stored import StoredTensor
 
-    content = Content({name: Stored.of(array) for name, array in arrays.items()})
+    content = Content({name: StoredTensor.of(array) for name, array in arrays.items()})
     format_module(format_for(path)).write(path, content)
     return path
 

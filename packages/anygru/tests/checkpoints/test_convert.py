@@ -13,7 +13,7 @@ from samples import DATA, ENDINGS, FILES, assert_same, model, write_arrays
 
 import anygru
 from anygru.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
-from anygru.checkpoints.stored import Stored
+from anygru.checkpoints.stored import StoredTensor
 from anygru.checkpoints.writing.convert import convert
 from anygru.errors import CheckpointError
 
@@ -436,7 +436,7 @@ def test_a_folder_stays_as_it_was_if_the_result_is_wrong(tmp_path: Path, monkeyp
     save_checkpoint({"a": torch.ones(3)}, tmp_path / "state")
     save_checkpoint({"a": torch.zeros(3)}, tmp_path / "x.pt")
     before = sorted(os.listdir(tmp_path / "state"))
-    monkeypatch.setattr(Stored, "same_bits", lambda one, two: False)
+    monkeypatch.setattr(StoredTensor, "same_bits", lambda one, two: False)
     with pytest.raises(CheckpointError, match="state: a: the tensor is not what it was"):
         convert(tmp_path / "x.pt", tmp_path / "state")
     assert sorted(os.listdir(tmp_path / "state")) == before

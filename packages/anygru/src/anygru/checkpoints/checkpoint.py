@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ArgumentTypeError, CheckpointError
 from .finding import FoundGRU, find_gru_layers
 from .formats import NAMES, checked_path, format_module, recognise
-from .layout import Layout
+from .layout import CheckpointLayout
 from .reading.budget import Budget
 from .reading.content import Content, flatten
-from .stored import Stored
+from .stored import StoredTensor
 
 if TYPE_CHECKING:
     import torch
 
-    from .weights import AnyLayer
+    from .translation import AnyLayer
 
 
 class Checkpoint:
@@ -43,9 +43,9 @@ class Checkpoint:
         self._budget = budget
 
     @cached_property
-    def stored(self) -> dict[str, Stored]:
+    def stored(self) -> dict[str, StoredTensor]:
         """Every tensor by its flat name (nested names joined by dots), as it lies in the file."""
-        return {name: leaf for name, leaf in self._flat.items() if isinstance(leaf, Stored)}
+        return {name: leaf for name, leaf in self._flat.items() if isinstance(leaf, StoredTensor)}
 
     @property
     def tensors(self) -> "dict[str, torch.Tensor]":
@@ -55,7 +55,7 @@ class Checkpoint:
     @cached_property
     def values(self) -> dict[str, Any]:
         """Every value that is not a tensor (numbers, texts, lists of them, None), by its flat name."""
-        return {name: leaf for name, leaf in self._flat.items() if not isinstance(leaf, Stored)}
+        return {name: leaf for name, leaf in self._flat.items() if not isinstance(leaf, StoredTensor)}
 
     @cached_property
     def gru_layers(self) -> tuple[FoundGRU, ...]:
@@ -76,7 +76,7 @@ class Checkpoint:
         Raises:
             CheckpointError: there is no such GRU, or there are several.
         """
-        from .weights import make_layer
+        from .translation import make_layer
 
         return make_layer(self.find(path), self.stored)
 
@@ -143,7 +143,7 @@ def load_checkpoint(
     return checkpoint
 
 
-def _all_layouts(first: str) -> Iterator[Layout]:
+def _all_layouts(first: str) -> Iterator[CheckpointLayout]:
     """Every framework's layouts, those of one format first, each way of naming once."""
     seen = set()
     for name in (first, *(name for name in NAMES if name != first)):

@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .layout import PARTS, Layout, name_pattern, split_prefix
-from .stored import Stored
+from ..facts.entries import FORMULA_ENTRY, HALF_ENTRY, SCALE
+from .layout import PARTS, CheckpointLayout, name_pattern, split_prefix
+from .stored import StoredTensor
 
 Sources = dict[str, tuple[str, ...]]
 """Where one layer and direction's parts are: part -> the tensors' names; a missing bias has none."""
@@ -29,7 +30,7 @@ class FoundGRU:
     """
 
     path: str
-    layout: Layout
+    layout: CheckpointLayout
     input_size: int
     hidden_size: int
     num_layers: int
@@ -73,8 +74,8 @@ class FoundGRU:
 
 
 def find_gru_layers(
-    tensors: Mapping[str, Stored],
-    layouts: Iterable[Layout],
+    tensors: Mapping[str, StoredTensor],
+    layouts: Iterable[CheckpointLayout],
     marks: Mapping[str, Mapping[str, Any]] | None = None,
     bidirectional: Collection[str] = (),
 ) -> list[FoundGRU]:
@@ -119,23 +120,19 @@ def _apply_mark(gru: FoundGRU, mark: Mapping[str, Any] | None) -> FoundGRU:
     return replace(gru, layout=layout, **known)  # type: ignore[arg-type]
 
 
-FORMULA_ENTRY = "reset_before"
-"""The entry by which a state_dict of the core's layers tells reset="before"; its value means nothing."""
 _FLOATS = {"float16", "bfloat16", "float32", "float64"}
-HALF_ENTRY = "frozen_bfloat16"
-"""That of a frozen layer with bfloat16 matrices and no biases; see `anygru.layers.frozen`."""
-SCALE = "_scale"
-"""What the name of a scale adds to that of its int8 matrix; see `anygru.layers.frozen`."""
 
 
-def _frozen_name(layout: Layout) -> str:
+def _frozen_name(layout: CheckpointLayout) -> str:
     return "anygru.FrozenGRUCell" if layout.cell else "anygru.FrozenGRU"
 
 
 class _Candidate:
     """Tensors whose names look like a GRU's."""
 
-    def __init__(self, tensors: Mapping[str, Stored], layout: Layout, prefix: str, hits: list[dict[str, str]]):
+    def __init__(
+        self, tensors: Mapping[str, StoredTensor], layout: CheckpointLayout, prefix: str, hits: list[dict[str, str]]
+    ):
         self._tensors, self._layout, self._prefix, self._hits = tensors, layout, prefix, hits
 
     def examine(self, known_bidirectional: bool) -> FoundGRU | None:

@@ -13,7 +13,7 @@ PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 @dataclass(frozen=True)
-class Layout:
+class CheckpointLayout:
     """One way to write a GRU.
 
     The names may have {layer}, {direction} and {index} (layer * directions + direction) in them. A part with one name is
@@ -86,7 +86,7 @@ class Layout:
 
 
 @cache
-def name_pattern(layout: Layout) -> re.Pattern[str]:
+def name_pattern(layout: CheckpointLayout) -> re.Pattern[str]:
     """Give the pattern of a name that ends in the layout's anchor; groups: prefix, layer, direction, index."""
     fields = {
         "{layer}": r"(?P<layer>\d{1,3})",

@@ -37,7 +37,7 @@ Path = tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class StoredTensor:
     """A tensor's values, often a view of the mapped file.
 
     Attributes:
@@ -49,12 +49,12 @@ class Stored:
     dtype: str
 
     @classmethod
-    def of(cls, array: np.ndarray) -> "Stored":
+    def of(cls, array: np.ndarray) -> "StoredTensor":
         """Take an array of numbers."""
         return cls(array, array.dtype.name)
 
     @classmethod
-    def of_tensor(cls, tensor: "Tensor", name: str = "") -> "Stored":
+    def of_tensor(cls, tensor: "Tensor", name: str = "") -> "StoredTensor":
         """Take a torch tensor, without a copy where it is dense and on the CPU; an error calls it by the name.
 
         Raises:
@@ -103,7 +103,7 @@ class Stored:
         values: np.ndarray = self.tensor().float().numpy()
         return values
 
-    def same_bits(self, other: "Stored") -> bool:
+    def same_bits(self, other: "StoredTensor") -> bool:
         """Tell whether the other tensor is the same, bit for bit."""
         if self.dtype != other.dtype or self.shape != other.shape:
             return False
@@ -125,7 +125,7 @@ def branches(tree: object) -> set[int]:
 
     def leads_on(value: object) -> bool:
         if not isinstance(value, dict | list | tuple):
-            return isinstance(value, Stored)
+            return isinstance(value, StoredTensor)
         if id(value) not in known:
             known[id(value)] = isinstance(value, dict)
             for part in value.values() if isinstance(value, dict) else value:
@@ -177,7 +177,7 @@ def map_leaves(tree: object, change: Callable[[Any], Any], is_leaf: Callable[[ob
         return change(value)
 
     def mapped(value: object) -> Any:
-        if not isinstance(value, dict | list | tuple | Stored | np.ndarray):
+        if not isinstance(value, dict | list | tuple | StoredTensor | np.ndarray):
             return change(value)
         if id(value) not in changed:
             changed[id(value)] = rebuilt(value)

@@ -11,10 +11,10 @@ import torch
 from ..errors import CheckpointError
 from ..facts.quantization import dequantize
 from .checkpoint import Checkpoint, load_checkpoint
+from .conversion import Conversion, Verdict
 from .finding import FoundGRU
-from .report import Report, Verdict
-from .stored import Stored
-from .weights import as_stored, core_weights
+from .stored import StoredTensor
+from .translation import as_stored, core_weights
 
 _STEPS, _BATCH = 4, 2
 """Steps and sequences of the random input."""
@@ -25,7 +25,7 @@ _NO_LIMIT = 1 << 62
 
 
 def verify(
-    source: Checkpoint, result_path: str | os.PathLike[str], report: Report, target: str | os.PathLike[str]
+    source: Checkpoint, result_path: str | os.PathLike[str], report: Conversion, target: str | os.PathLike[str]
 ) -> list[Verdict]:
     """Read a conversion's result back and compare it.
 
@@ -77,7 +77,9 @@ def _difference(one: torch.Tensor, two: torch.Tensor) -> float:
     return float(apart.nan_to_num(nan=math.inf, posinf=math.inf).max())
 
 
-def run(gru: FoundGRU, tensors: Mapping[str, Stored], frozen: str | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+def run(
+    gru: FoundGRU, tensors: Mapping[str, StoredTensor], frozen: str | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Run a GRU of a file on random input that depends on its sizes alone; at least float32 is computed.
 
     Args:
@@ -104,7 +106,7 @@ def run(gru: FoundGRU, tensors: Mapping[str, Stored], frozen: str | None = None)
         return compute(x, h, weights, bidirectional=gru.bidirectional, bias=gru.bias, backend="reference", **formula)
 
 
-def _compare_kept(source: Checkpoint, result: Checkpoint, report: Report, target: str) -> None:
+def _compare_kept(source: Checkpoint, result: Checkpoint, report: Conversion, target: str) -> None:
     widened = {line.split(":")[0] for line in report.approximated}
     for name in (*report.kept, *report.transposed):
         new = report.renamed.get(name, name)
@@ -112,6 +114,6 @@ def _compare_kept(source: Checkpoint, result: Checkpoint, report: Report, target
             continue
         expected = source.stored[name]
         if name in report.transposed:
-            expected = Stored(expected.values.T, expected.dtype)
+            expected = StoredTensor(expected.values.T, expected.dtype)
         if new not in result.stored or not expected.same_bits(result.stored[new]):
             raise CheckpointError(f"{target}: {new}: the tensor is not what it was in the source")

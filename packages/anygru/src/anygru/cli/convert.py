@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from ..checkpoints import NAMES, format_module
@@ -19,7 +20,7 @@ from .inspect import BIDIRECTIONAL
 from .terminal import STANDARD_INPUT, as_file, count
 
 if TYPE_CHECKING:
-    from ..checkpoints.report import Report
+    from ..checkpoints.conversion import Choices, Conversion
 
 _LONG_WORK = 64 << 20
 """Smaller files are written before a progress bar could be read."""
@@ -85,30 +86,23 @@ def main(args: argparse.Namespace) -> int:
     """Convert, and print a report."""
     if args.source != STANDARD_INPUT:
         existing(args.source)
-    mapping = read_mapping(args.mapping) if args.mapping else None
     from ..checkpoints.writing.convert import convert
 
     with removing_temporary_files(), as_file(args.source) as source, _progress(source) as progress:
-        report = convert(
-            source,
-            args.target,
-            source_format=args.source_format,
-            target_format=args.target_format,
-            mapping=mapping,
-            approximate=args.approximate,
-            bidirectional=args.bidirectional,
-            style=args.style,
-            transpose=args.transpose,
-            no_transpose=args.no_transpose,
-            layer_names=args.layer_names,
-            like=args.like,
-            weights=args.weights,
-            progress=progress,
-        )
+        report = convert(source, args.target, _choices(args), progress=progress)
     for line in describe(report, None if args.all else _LONGEST_LIST):
         print(printable(line))
     print(printable(f"wrote {args.target}"))
     return 0
+
+
+def _choices(args: argparse.Namespace) -> "Choices":
+    """The options under their names in `Choices`."""
+    from ..checkpoints.conversion import Choices
+
+    given = {option.name: getattr(args, option.name) for option in fields(Choices)}
+    given["mapping"] = read_mapping(args.mapping) if args.mapping else {}
+    return Choices(**given)
 
 
 def read_mapping(path: str) -> dict[str, str]:
@@ -129,7 +123,7 @@ def read_mapping(path: str) -> dict[str, str]:
     return mapping
 
 
-def describe(report: "Report", longest: int | None) -> Iterator[str]:
+def describe(report: "Conversion", longest: int | None) -> Iterator[str]:
     """Yield the lines of a report; each list is cut to `longest` entries."""
     yield f"{report.source} -> {report.target}"
     for (gru, path, layout), verdict in zip(report.converted, report.verdicts, strict=True):

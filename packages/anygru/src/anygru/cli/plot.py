@@ -6,7 +6,7 @@ import os
 import numpy as np
 
 from ..checkpoints import Checkpoint
-from ..checkpoints.stored import Stored
+from ..checkpoints.stored import StoredTensor
 from ..checkpoints.writing.atomic import open_for_replace
 from ..errors import CheckpointError, printable
 from .terminal import names_of_any_script
@@ -60,9 +60,9 @@ def draw(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> None:
             raise CheckpointError(f"{os.fspath(path)}: {error}") from error
 
 
-def _finite_sample(stored: Stored) -> np.ndarray:
+def _finite_sample(stored: StoredTensor) -> np.ndarray:
     step = max(1, stored.values.size // _SAMPLE)
     flat = stored.values.reshape(-1)[::step]
-    values = Stored(flat, stored.dtype).widened()
+    values = StoredTensor(flat, stored.dtype).widened()
     real = np.abs(values) if values.dtype.kind == "c" else values.astype(np.float64)
     return real[np.isfinite(real)]

@@ -15,18 +15,14 @@ from torch import Tensor, nn
 
 from .. import backends
 from ..errors import ArgumentError, ArgumentTypeError
+from ..facts.entries import FORMULA_ENTRY, HALF_ENTRY, SCALE
 from ..facts.formula import Activation, Formula
 from ..facts.problem import Options
 from ..facts.quantization import Stored, check, check_format
 from ..facts.weights import Layout
 from ..operator.execution import is_recorded
 from ..operator.frozen_weights import FrozenWeights
-from .recurrent import FORMULA_ENTRY, check_size, formula_repr
-
-SCALE = "_scale"
-"""The suffix of a scale's name after the name of its matrix."""
-HALF_ENTRY = "frozen_bfloat16"
-"""A state_dict entry that tells a frozen bfloat16 layer without biases from a GRU in bfloat16. Its value is unused."""
+from .recurrent import check_size, formula_repr
 
 _IN_OPTIONS = frozenset(("batch_first", "dropout", "training"))
 """The attributes that `options` depends on and that may change."""

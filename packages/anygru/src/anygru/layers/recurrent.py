@@ -12,16 +12,11 @@ from torch.nn.parameter import UninitializedParameter
 
 from .. import backends
 from ..errors import ArgumentError, ArgumentTypeError
+from ..facts.entries import FORMULA_ENTRY, FORMULA_MARK
 from ..facts.formula import Activation, Formula, Reset, make_formula
 from ..facts.problem import Options
 from ..functional import check_norm, make_noise
 from ..operator.execution import DTYPES
-
-_MARK = "anygru.formula"
-"""The key of the formula in a state_dict's metadata, if it is not torch's; checkpoints keep it, too."""
-FORMULA_ENTRY = "reset_before"
-"""A state_dict entry that says the same and survives a plain copy of the tensors. Its value is unused."""
-
 
 _IN_OPTIONS = frozenset(
     (
@@ -184,7 +179,7 @@ class Recurrent(nn.Module):
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
         if self.reset != "after" and hasattr(destination, "_metadata"):  # the tensors are named alike in both formulas
-            destination._metadata[prefix[:-1]][_MARK] = {"reset": self.reset}
+            destination._metadata[prefix[:-1]][FORMULA_MARK] = {"reset": self.reset}
 
     def _load_from_state_dict(
         self,
@@ -197,7 +192,7 @@ class Recurrent(nn.Module):
         errors: list[str],
     ) -> None:
         entry = prefix + FORMULA_ENTRY
-        marked = local_metadata.get(_MARK, {}).get("reset") == "before"
+        marked = local_metadata.get(FORMULA_MARK, {}).get("reset") == "before"
         if self.reset == "after" and (marked or entry in state_dict):
             errors.append(f"{prefix[:-1] or type(self).__name__} has reset='after', the weights are for reset='before'")
         for name in self._parameters:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, cast
 
 from ...errors import ArgumentTypeError, CheckpointError
-from ..layout import Layout
+from ..layout import CheckpointLayout
 from ..reading.budget import Budget
 from ..reading.content import Content, Progress
 from ..reading.source import open_regular
@@ -41,7 +41,7 @@ class Format(Protocol):
 
     NESTED: ClassVar[bool]
     SUFFIXES: ClassVar[tuple[str, ...]]
-    LAYOUT: ClassVar[tuple[Layout, ...]]
+    LAYOUT: ClassVar[tuple[CheckpointLayout, ...]]
     recognise: Callable[[bytes], bool]
     read: Callable[[str | os.PathLike[str], Budget], Content]
     write: Callable[[str | os.PathLike[str], Content, Progress | None], None]

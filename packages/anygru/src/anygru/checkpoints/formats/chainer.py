@@ -13,14 +13,14 @@ from typing import IO, Any
 import numpy as np
 
 from ...errors import CheckpointError
-from ..layout import Layout
+from ..layout import CheckpointLayout
 from ..reading.archive import Archive, leads_out
 from ..reading.budget import Budget
 from ..reading.content import Content, Progress, flatten
 from ..reading.known_types import make_array
 from ..reading.source import COMPRESS_BELOW, Bytes, Cursor, plain_dtype, plain_values
 from ..reading.unpickle import RestrictedUnpickler
-from ..stored import Stored
+from ..stored import StoredTensor
 from ..writing.atomic import open_for_replace
 from ..writing.pickling import Call, Global, dump
 
@@ -42,10 +42,14 @@ def _nstep(prefix: str) -> dict[str, Any]:
 
 
 LAYOUT = (
-    Layout(name="chainer.links.NStepGRU", cell=False, always_biased=True, **_nstep("{index}/"), separators="/."),
+    CheckpointLayout(
+        name="chainer.links.NStepGRU", cell=False, always_biased=True, **_nstep("{index}/"), separators="/."
+    ),
     # one layer of an NStepGRU alone: the cell with the same formula
-    Layout(name="a layer of chainer.links.NStepGRU", cell=True, always_biased=True, **_nstep(""), separators="/."),
-    Layout(
+    CheckpointLayout(
+        name="a layer of chainer.links.NStepGRU", cell=True, always_biased=True, **_nstep(""), separators="/."
+    ),
+    CheckpointLayout(
         name="chainer.links.GRU",
         cell=True,
         weight_ih=("W_r/W", "W_z/W", "W/W"),
@@ -168,7 +172,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
 def flat_arrays(content: Content, path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Give what a flat file of arrays holds, by name."""
     flat = flatten(content.tree, os.fspath(path))
-    return {name: leaf.values if isinstance(leaf, Stored) else np.asarray(leaf) for name, leaf in flat.items()}
+    return {name: leaf.values if isinstance(leaf, StoredTensor) else np.asarray(leaf) for name, leaf in flat.items()}
 
 
 def content_of(arrays: Mapping[str, np.ndarray], path: str | os.PathLike[str], budget: Budget) -> Content:
@@ -176,7 +180,9 @@ def content_of(arrays: Mapping[str, np.ndarray], path: str | os.PathLike[str], b
     place = os.fspath(path)
     return Content(
         {
-            name: Stored.of(array) if array.dtype.kind in "biufc" else plain_values(array, f"{place}: {name}", budget)
+            name: StoredTensor.of(array)
+            if array.dtype.kind in "biufc"
+            else plain_values(array, f"{place}: {name}", budget)
             for name, array in arrays.items()
         }
     )
@@ -184,7 +190,7 @@ def content_of(arrays: Mapping[str, np.ndarray], path: str | os.PathLike[str], b
 
 def problem(leaf: object) -> str | None:
     """Say why a value cannot be written, or None if it can."""
-    if isinstance(leaf, Stored):
+    if isinstance(leaf, StoredTensor):
         return f"Chainer's files hold no dtype {leaf.dtype}" if leaf.dtype not in _DTYPES else None
     if leaf is None or isinstance(leaf, bool | float | complex | str):
         return None

@@ -16,11 +16,11 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import CheckpointError
-from ..layout import Layout
+from ..layout import CheckpointLayout
 from ..reading.archive import Archive
 from ..reading.budget import Budget
 from ..reading.content import Content, Progress
-from ..stored import Stored
+from ..stored import StoredTensor
 from . import READ_ONLY, hdf5
 
 NESTED = False
@@ -30,7 +30,7 @@ WEIGHTS, _CONFIG = "model.weights.h5", "config.json"
 _NAMED = ("kernel", "recurrent_kernel", "bias")
 
 
-def _layouts() -> Iterator[Layout]:
+def _layouts() -> Iterator[CheckpointLayout]:
     """Every way in which Keras writes a GRU, both formulas of each: the shape of the bias tells which one it is."""
     kinds = (
         ("keras.layers.Bidirectional(GRU)", False, [f"{{direction}}/cell/vars/{number}" for number in range(3)]),
@@ -41,7 +41,7 @@ def _layouts() -> Iterator[Layout]:
     )
     for name, cell, (kernel, recurrent, bias) in kinds:
         both = "{direction}" in kernel
-        layout = Layout(
+        layout = CheckpointLayout(
             name=name,
             cell=cell,
             weight_ih=(kernel,),
@@ -78,7 +78,7 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
                 raise CheckpointError(f"{where}: no member {member}, which a .keras archive has")
         data, text = archive.read(WEIGHTS), archive.read(_CONFIG)
     arrays = hdf5.load(f"{where}: {WEIGHTS}", budget, memoryview(data))
-    tree = {name: Stored.of(array) for name, array in arrays.items() if array.dtype.kind in "biufc"}
+    tree = {name: StoredTensor.of(array) for name, array in arrays.items() if array.dtype.kind in "biufc"}
     return Content(tree, marks=_marks(_parsed(bytes(text), where, budget)))
 
 

@@ -17,11 +17,11 @@ from typing import IO, Any
 import numpy as np
 
 from ...errors import CheckpointError
-from ..layout import Layout
+from ..layout import CheckpointLayout
 from ..reading.budget import PER_OBJECT, Budget
 from ..reading.content import Content, Progress, flatten
 from ..reading.source import Bytes, Cursor, array_from, count_elements, open_bytes, shown
-from ..stored import Stored
+from ..stored import StoredTensor
 from ..writing.atomic import open_for_replace
 
 NESTED = False
@@ -57,7 +57,7 @@ def _unpacked(form: str) -> dict[str, Any]:
 
 LAYOUT = (
     # Block.save_parameters, one direction and two
-    Layout(
+    CheckpointLayout(
         name="mxnet.gluon.rnn.GRU",
         cell=False,
         **_named("_unfused.{layer}."),
@@ -65,7 +65,7 @@ LAYOUT = (
         sides=(1,),
         separators=_SCOPE,
     ),
-    Layout(
+    CheckpointLayout(
         name="mxnet.gluon.rnn.GRU",
         cell=False,
         **_named("_unfused.{layer}.{direction}_cell."),
@@ -75,7 +75,7 @@ LAYOUT = (
         separators=_SCOPE,
     ),
     # ParameterDict.save, export, and save_parameters before 1.5
-    Layout(
+    CheckpointLayout(
         name=_BY_PARAMETER,
         cell=False,
         **_named("{direction}{layer}_"),
@@ -83,10 +83,10 @@ LAYOUT = (
         separators="_.:/",
         always_biased=True,
     ),
-    Layout(name="mxnet.gluon.rnn.GRUCell", cell=True, always_biased=True, **_named(""), separators=".:/"),
-    Layout(name=_CELL_BY_PARAMETER, cell=True, always_biased=True, **_named(""), separators="_"),
+    CheckpointLayout(name="mxnet.gluon.rnn.GRUCell", cell=True, always_biased=True, **_named(""), separators=".:/"),
+    CheckpointLayout(name=_CELL_BY_PARAMETER, cell=True, always_biased=True, **_named(""), separators="_"),
     # the symbol API's cells, whose unpack_weights() gives a tensor for each gate
-    Layout(
+    CheckpointLayout(
         name="mxnet.rnn.FusedRNNCell",
         cell=False,
         **_unpacked("{direction}{layer}_"),
@@ -94,7 +94,7 @@ LAYOUT = (
         separators="_.:/",
         always_biased=True,
     ),
-    Layout(name="mxnet.rnn.GRUCell", cell=True, always_biased=True, **_unpacked(""), separators="_.:/"),
+    CheckpointLayout(name="mxnet.rnn.GRUCell", cell=True, always_biased=True, **_unpacked(""), separators="_.:/"),
 )
 
 _NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
@@ -191,7 +191,7 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
     """Write tensors by their flat names (a list of tensors without names)."""
 
-    def array(leaf: Stored) -> Array:
+    def array(leaf: StoredTensor) -> Array:
         return Array(leaf.values, leaf.dtype == "bfloat16")
 
     if isinstance(content.tree, list):
@@ -202,7 +202,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
 
 def problem(leaf: object) -> str | None:
     """Say why a value cannot be written, or None if it can."""
-    if not isinstance(leaf, Stored):
+    if not isinstance(leaf, StoredTensor):
         return "MXNet's files hold arrays only"
     return None if leaf.dtype in {*_NAMES, "bfloat16"} else f"MXNet has no dtype {leaf.dtype}"
 
@@ -213,8 +213,8 @@ def preferred_styles(path: str, others: Sequence[str]) -> tuple[str, ...]:
     return (_BY_PARAMETER, _CELL_BY_PARAMETER) if path and others and not dots else ()
 
 
-def _stored(array: Array) -> Stored:
-    return Stored(array.values, "bfloat16" if array.bfloat16 else array.values.dtype.name)
+def _stored(array: Array) -> StoredTensor:
+    return StoredTensor(array.values, "bfloat16" if array.bfloat16 else array.values.dtype.name)
 
 
 def parse(data: Bytes, where: str, budget: Budget) -> list[Array] | dict[str, Array]:

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 
 from ...errors import CheckpointError
-from ..layout import PARTS, Layout
+from ..layout import PARTS, CheckpointLayout
 from ..reading.budget import Budget
 from ..reading.content import Content, Progress, plain_problem
 from ..reading.pickle_tree import Pending
 from ..reading.source import array_from, open_bytes, plain_values, shown
 from ..reading.unpickle import RestrictedUnpickler
-from ..stored import BITS, Stored, map_leaves
+from ..stored import BITS, StoredTensor, map_leaves
 from ..writing.atomic import open_for_replace, sync_folder
 from ..writing.pickling import Call, Global, dump
 
@@ -37,14 +37,14 @@ _STACKED: dict[str, Any] = {part: (f"{part}_l{{layer}}{{direction}}",) for part 
 _CELL: dict[str, Any] = {part: (part,) for part in PARTS}
 
 LAYOUT = (
-    Layout(
+    CheckpointLayout(
         name="oneflow.nn.GRU",
         cell=False,
         **_STACKED,
         directions=("", "_reverse"),
         forbidden=("weight_hr_l{layer}{direction}", "gain_hh_l{layer}{direction}"),
     ),
-    Layout(name="oneflow.nn.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",)),
+    CheckpointLayout(name="oneflow.nn.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",)),
 )
 
 FOLDER_HEAD = b"\0folder\0"
@@ -191,9 +191,9 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
 
     def stored(leaf: object) -> Any:
         if isinstance(leaf, Tensor):
-            return Stored(leaf.array, "bfloat16" if leaf.bfloat16 else leaf.array.dtype.name)
+            return StoredTensor(leaf.array, "bfloat16" if leaf.bfloat16 else leaf.array.dtype.name)
         if isinstance(leaf, np.ndarray):
-            return Stored.of(leaf) if leaf.dtype.kind in "biufc" else plain_values(leaf, os.fspath(path), budget)
+            return StoredTensor.of(leaf) if leaf.dtype.kind in "biufc" else plain_values(leaf, os.fspath(path), budget)
         return leaf.item() if isinstance(leaf, np.generic) else leaf
 
     return Content(map_leaves(load(path, budget=budget), stored))
@@ -203,7 +203,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
     """Write a tree as a folder."""
 
     def tensor(leaf: object) -> Any:
-        if not isinstance(leaf, Stored):
+        if not isinstance(leaf, StoredTensor):
             return None
         return Tensor(leaf.values, leaf.dtype == "bfloat16")
 
@@ -227,7 +227,7 @@ def put_in_place(written: Path, folder: Path) -> None:
 
 def problem(leaf: object) -> str | None:
     """Say why a value cannot be written, or None if it can."""
-    if isinstance(leaf, Stored):
+    if isinstance(leaf, StoredTensor):
         known = leaf.dtype == "bfloat16" or (leaf.dtype not in BITS and leaf.values.dtype in _META_OF)
         return None if known else f"OneFlow has no dtype {leaf.dtype}"
     return plain_problem(leaf)

@@ -16,7 +16,7 @@ from ..reading.budget import PER_OBJECT, Budget
 from ..reading.content import Content, Progress
 from ..reading.onnx_nodes import LAYOUT, LONGEST_CHAIN, USUAL, Node, stacks
 from ..reading.source import array_from, count_elements, open_bytes
-from ..stored import Stored, holder
+from ..stored import StoredTensor, holder
 from . import READ_ONLY
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     except Exception as error:  # protobuf's DecodeError has no public home that is the same in all its versions
         raise CheckpointError(f"{where}: byte 0: no ONNX model: {error}") from error
     constants = _Constants(model.graph, where, budget)
-    tree: dict[str, Stored] = {}
+    tree: dict[str, StoredTensor] = {}
     marks: dict[str, dict[str, str]] = {}
     names = _Names()
     for stack in stacks(model.graph, where):
@@ -193,7 +193,7 @@ class _Constants:
             self._made |= self._evaluate(node, place, depth)
         return self._made[name]
 
-    def unused(self) -> Iterator[tuple[str, Stored]]:
+    def unused(self) -> Iterator[tuple[str, StoredTensor]]:
         """The initializers that no GRU has taken."""
         for name, tensor in self._tensors.items():
             if name not in self._used:
@@ -225,7 +225,7 @@ class _Constants:
                 return np.array(attribute.floats if attribute.name == "value_floats" else attribute.f, np.float32)
         raise CheckpointError(f"{place}: a Constant without a number")
 
-    def _array(self, tensor: "TensorProto") -> Stored:
+    def _array(self, tensor: "TensorProto") -> StoredTensor:
         """The values of a tensor, each length compared with the bytes that are there."""
         onnx = _onnx()
         place = f"{self._where}: {tensor.name or 'a constant'}"
@@ -249,10 +249,12 @@ class _Constants:
         shape = tuple(tensor.dims)
         count = count_elements(shape, place)
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            return Stored(array_from(self._external(tensor, place), holder(name), shape, place, self._budget), name)
+            return StoredTensor(
+                array_from(self._external(tensor, place), holder(name), shape, place, self._budget), name
+            )
         if tensor.HasField("raw_data"):
             self._budget.take(len(tensor.raw_data))
-            return Stored(array_from(bytearray(tensor.raw_data), holder(name), shape, place, self._budget), name)
+            return StoredTensor(array_from(bytearray(tensor.raw_data), holder(name), shape, place, self._budget), name)
         values = getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type))
         if len(values) != count:
             raise CheckpointError(f"{place}: shape {shape} needs {count} values, got {len(values)}")
@@ -261,7 +263,7 @@ class _Constants:
         bits = name in ("float16", "bfloat16")
         array = np.array(values, np.int32 if bits else holder(name))
         array = array.astype(np.uint16).view(holder(name)) if bits else array
-        return Stored(array.reshape(shape), name)
+        return StoredTensor(array.reshape(shape), name)
 
     def _external(self, tensor: "TensorProto", place: str) -> memoryview:
         """Bytes that lie in a file of their own, which must be in the model's folder and no link out of it."""

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import CheckpointError
-from ..layout import PARTS, Layout
+from ..layout import PARTS, CheckpointLayout
 from ..reading.budget import Budget
 from ..reading.content import Content, Progress, plain_problem, texts_of
 from ..reading.source import plain_values, shown
 from ..reading.unpickle import RestrictedUnpickler
-from ..stored import Stored, map_leaves
+from ..stored import StoredTensor, map_leaves
 from ..writing.atomic import open_for_replace
 from ..writing.pickling import dump
 
@@ -50,7 +50,7 @@ _CELL: dict[str, Any] = {part: (part,) for part in PARTS}
 _OLD_CELL: dict[str, Any] = {part: (f"_{part}",) for part in PARTS}
 
 LAYOUT = (
-    Layout(
+    CheckpointLayout(
         name="paddle.nn.GRU",
         cell=False,
         **_STACKED,
@@ -63,10 +63,10 @@ LAYOUT = (
         # the same names as torch's, whose LSTM with a projection can have a GRU's shapes
         forbidden=("weight_hr_l{layer}{direction}", "gain_hh_l{layer}{direction}"),
     ),
-    Layout(name="paddle.nn.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",)),
+    CheckpointLayout(name="paddle.nn.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",)),
     # fluid.dygraph.rnn.GRUCell(use_cudnn_impl=True) and (use_cudnn_impl=False)
-    Layout(name="paddle.fluid.dygraph.rnn.GRUCell", cell=True, always_biased=True, **_OLD_CELL),
-    Layout(
+    CheckpointLayout(name="paddle.fluid.dygraph.rnn.GRUCell", cell=True, always_biased=True, **_OLD_CELL),
+    CheckpointLayout(
         name="paddle.fluid.dygraph.rnn.GRUCell(use_cudnn_impl=False)",
         cell=True,
         weight_ih=("_gate_weight",),
@@ -145,7 +145,7 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
     """Write a tree; parameter names that are known go into Paddle's name table."""
-    tree = map_leaves(content.tree, lambda leaf: leaf.values if isinstance(leaf, Stored) else leaf)
+    tree = map_leaves(content.tree, lambda leaf: leaf.values if isinstance(leaf, StoredTensor) else leaf)
     if isinstance(tree, dict):
         table = {key: name for key, name in content.parameter_names.items() if key in tree}
         tree = {**tree, NAME_TABLE: table} if table else tree
@@ -154,17 +154,17 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
 
 def problem(leaf: object) -> str | None:
     """Say why a value cannot be written, or None if it can."""
-    if isinstance(leaf, Stored):
+    if isinstance(leaf, StoredTensor):
         return None if leaf.dtype in _DTYPES else f"Paddle has no dtype {leaf.dtype}"
     return plain_problem(leaf)
 
 
 def _store(tree: object, where: str, budget: Budget) -> Any:
-    """Turn arrays, and tuples (name, array), into `Stored`; Paddle uses uint16 only for the bits of bfloat16."""
+    """Turn arrays, and tuples (name, array), into `StoredTensor`; Paddle uses uint16 only for the bits of bfloat16."""
 
     def change(leaf: object) -> Any:
         if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biufc":
-            return Stored(leaf, "bfloat16") if leaf.dtype == np.uint16 else Stored.of(leaf)
+            return StoredTensor(leaf, "bfloat16") if leaf.dtype == np.uint16 else StoredTensor.of(leaf)
         if isinstance(leaf, np.ndarray):
             return plain_values(leaf, where, budget)
         if isinstance(leaf, tuple):

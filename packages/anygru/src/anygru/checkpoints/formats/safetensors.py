@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import CheckpointError
+from ...facts.entries import FORMULA_MARK
 from ..reading.budget import Budget
 from ..reading.content import Content, Progress, flatten, texts_of
 from ..reading.json_text import parse_json
 from ..reading.source import Bytes, Cursor, array_from, open_bytes, shown
-from ..stored import Stored, holder
+from ..stored import StoredTensor, holder
 from ..writing.atomic import open_for_replace
 from .torch import LAYOUT, MARKED_LAYOUT
 
@@ -28,8 +29,6 @@ SUFFIXES = (".safetensors",)
 _LONGEST_HEADER = 100_000_000
 """The longest header that the format's own reader takes."""
 _METADATA = "__metadata__"
-MARKS = "anygru.formula"
-"""Where anygru keeps formulas that the tensors do not tell."""
 
 _DTYPES = {
     "BOOL": "bool",
@@ -76,16 +75,16 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     tree = {
         name: _tensor(header[name], data[begin:end], f"{where}: {name}", budget) for name, (begin, end) in spans.items()
     }
-    marks = _read_marks(metadata.pop(MARKS, "{}"), where, budget)
+    marks = _read_marks(metadata.pop(FORMULA_MARK, "{}"), where, budget)
     return Content(tree, marks=marks, metadata=metadata)
 
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
     """Write tensors by their flat names, without a copy of them all."""
-    tensors: dict[str, Stored] = flatten(content.tree, os.fspath(path))
+    tensors: dict[str, StoredTensor] = flatten(content.tree, os.fspath(path))
     metadata = dict(content.metadata)
     if content.marks:
-        metadata[MARKS] = json.dumps(content.marks, sort_keys=True)
+        metadata[FORMULA_MARK] = json.dumps(content.marks, sort_keys=True)
     # wide dtypes first, so that every tensor lies aligned
     order = sorted(tensors, key=lambda name: (-tensors[name].values.dtype.itemsize, name))
     header: dict[str, Any] = {_METADATA: metadata} if metadata else {}
@@ -107,7 +106,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
 
 def problem(leaf: object) -> str | None:
     """Say why a value cannot be written, or None if it can."""
-    if not isinstance(leaf, Stored):
+    if not isinstance(leaf, StoredTensor):
         return "safetensors holds tensors only"
     return None if leaf.dtype in _CODES else f"safetensors has no dtype {leaf.dtype}"
 
@@ -137,9 +136,9 @@ def _read_marks(text: str, where: str, budget: Budget) -> dict[str, dict[str, st
     except CheckpointError:
         raise
     except ValueError as error:
-        raise CheckpointError(f"{where}: {_METADATA}[{MARKS!r}]: no proper JSON: {error}") from error
+        raise CheckpointError(f"{where}: {_METADATA}[{FORMULA_MARK!r}]: no proper JSON: {error}") from error
     if not isinstance(marks, dict) or not all(isinstance(mark, dict) for mark in marks.values()):
-        raise CheckpointError(f"{where}: {_METADATA}[{MARKS!r}]: expected an object of objects")
+        raise CheckpointError(f"{where}: {_METADATA}[{FORMULA_MARK!r}]: expected an object of objects")
     return {path: texts_of(mark) for path, mark in marks.items()}
 
 
@@ -165,8 +164,8 @@ def _check_spans(spans: dict[str, tuple[int, int]], size: int, where: str) -> No
         raise CheckpointError(f"{where}: the tensors take {shown(position)} bytes, the file has {size} for them")
 
 
-def _tensor(entry: dict[str, Any], data: memoryview, place: str, budget: Budget) -> Stored:
+def _tensor(entry: dict[str, Any], data: memoryview, place: str, budget: Budget) -> StoredTensor:
     name = _DTYPES.get(entry["dtype"]) if isinstance(entry["dtype"], str) else None
     if name is None:
         raise CheckpointError(f"{place}: unknown dtype {shown(entry['dtype'])}")
-    return Stored(array_from(data, holder(name), entry["shape"], place, budget), name)
+    return StoredTensor(array_from(data, holder(name), entry["shape"], place, budget), name)

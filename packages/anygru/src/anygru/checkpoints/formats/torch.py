@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from ...errors import CheckpointError
-from ..layout import PARTS, Layout
+from ...facts.entries import FORMULA_MARK
+from ..layout import PARTS, CheckpointLayout
 from ..reading.archive import Archive
 from ..reading.budget import Budget
 from ..reading.content import Content, Progress, plain_problem, texts_of
 from ..reading.source import count_elements, empty_array, open_bytes, open_regular, plain_values, shown, usable
 from ..reading.unpickle import RestrictedUnpickler
-from ..stored import BITS, Path, Stored, flat_name, holder, map_leaves
+from ..stored import BITS, Path, StoredTensor, flat_name, holder, map_leaves
 from ..writing.atomic import open_for_replace
 
 NESTED = True
@@ -32,12 +33,12 @@ _OTHERS = ("weight_hr_l{layer}{direction}", "gain_hh_l{layer}{direction}")
 """Beside these it is an LSTM with a projection, or a GRU with layer norm."""
 
 LAYOUT = (
-    Layout(name="torch.nn.GRU", cell=False, **_STACKED, directions=("", "_reverse"), forbidden=_OTHERS),
-    Layout(name="torch.nn.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",)),
+    CheckpointLayout(name="torch.nn.GRU", cell=False, **_STACKED, directions=("", "_reverse"), forbidden=_OTHERS),
+    CheckpointLayout(name="torch.nn.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",)),
 )
 
 MARKED_LAYOUT = (
-    Layout(
+    CheckpointLayout(
         name="anygru.GRU",
         cell=False,
         **_STACKED,
@@ -46,7 +47,7 @@ MARKED_LAYOUT = (
         reset="before",
         marked=True,
     ),
-    Layout(name="anygru.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",), reset="before", marked=True),
+    CheckpointLayout(name="anygru.GRUCell", cell=True, **_CELL, forbidden=("gain_hh",), reset="before", marked=True),
 )
 """The same names with another formula, which the file's metadata tells."""
 
@@ -69,9 +70,6 @@ _STORAGES = {
     "ComplexDoubleStorage": "complex128",
 }
 _DTYPES = {*_STORAGES.values(), *BITS, "uint16", "uint32", "uint64"}
-
-MARK = "anygru.formula"
-"""Under this key of a state_dict's `_metadata` anygru keeps a formula that the tensors do not tell."""
 
 
 def recognise(head: bytes) -> bool:
@@ -101,17 +99,17 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
     """Write a tree with `torch.save`; formulas go into the `_metadata` of the outermost state_dict."""
     import torch
 
-    tree = map_leaves(content.tree, lambda leaf: leaf.tensor() if isinstance(leaf, Stored) else leaf)
+    tree = map_leaves(content.tree, lambda leaf: leaf.tensor() if isinstance(leaf, StoredTensor) else leaf)
     if content.marks and isinstance(tree, dict):
         tree = OrderedDict(tree)
-        tree._metadata = {path: {MARK: dict(mark)} for path, mark in content.marks.items()}  # type: ignore[attr-defined]
+        tree._metadata = {path: {FORMULA_MARK: dict(mark)} for path, mark in content.marks.items()}  # type: ignore[attr-defined]
     with open_for_replace(path, progress=progress) as file:
         torch.save(tree, file)
 
 
 def problem(leaf: object) -> str | None:
     """Say why a value cannot be written, or None if it can."""
-    if isinstance(leaf, Stored):
+    if isinstance(leaf, StoredTensor):
         return None if leaf.dtype in _DTYPES else f"torch has no dtype {leaf.dtype}"
     return plain_problem(leaf)
 
@@ -121,7 +119,7 @@ def _finish(tree: object, where: str, budget: Budget) -> Any:
 
     def leaf(value: object) -> Any:
         if isinstance(value, np.ndarray):
-            return Stored.of(value) if value.dtype.kind in "biufc" else plain_values(value, where, budget)
+            return StoredTensor.of(value) if value.dtype.kind in "biufc" else plain_values(value, where, budget)
         if isinstance(value, np.generic):
             return value.item()
         return value.name if isinstance(value, _Dtype) else value
@@ -145,7 +143,7 @@ class _Storage:
 
 def _strided(
     storage: object, offset: object, size: object, stride: object, dtype: str | None, place: str, budget: Budget
-) -> Stored:
+) -> StoredTensor:
     """View a part of a storage as a tensor.
 
     Raises:
@@ -165,7 +163,7 @@ def _strided(
     ):
         raise CheckpointError(f"{place}: an offset or a stride is no number from 0 on")
     if count == 0:
-        return Stored(empty_array(size, plain, place), name)
+        return StoredTensor(empty_array(size, plain, place), name)
     last = offset + sum((axis - 1) * step for axis, step in zip(size, stride, strict=True))
     held = len(storage.data) // plain.itemsize
     # a view of stride 0 takes no memory here, but takes all of it wherever it is copied or written
@@ -175,18 +173,18 @@ def _strided(
     values = np.frombuffer(storage.data, plain, held)
     steps = tuple(step * plain.itemsize for step in stride)
     view = np.lib.stride_tricks.as_strided(values[offset:], size, steps)
-    return Stored(usable(view, storage.data, budget), name)
+    return StoredTensor(usable(view, storage.data, budget), name)
 
 
-def _tensor(where: str, budget: Budget) -> Callable[..., Stored]:
-    def rebuild(storage: object, offset: object, size: object, stride: object, *unused: object) -> Stored:
+def _tensor(where: str, budget: Budget) -> Callable[..., StoredTensor]:
+    def rebuild(storage: object, offset: object, size: object, stride: object, *unused: object) -> StoredTensor:
         return _strided(storage, offset, size, stride, None, where, budget)
 
     return rebuild
 
 
-def _typed_tensor(where: str, budget: Budget) -> Callable[..., Stored]:
-    def rebuild(storage: object, offset: object, size: object, stride: object, *others: object) -> Stored:
+def _typed_tensor(where: str, budget: Budget) -> Callable[..., StoredTensor]:
+    def rebuild(storage: object, offset: object, size: object, stride: object, *others: object) -> StoredTensor:
         if len(others) < 3 or not isinstance(others[2], _Dtype):
             raise ValueError("a tensor without its dtype")
         return _strided(storage, offset, size, stride, others[2].name, where, budget)
@@ -258,7 +256,7 @@ def _read_marks(unpickler: RestrictedUnpickler, tree: object) -> dict[str, dict[
         for name, entry in metadata.items():
             if not isinstance(name, str):
                 continue
-            mark = entry.get(MARK) if isinstance(entry, dict) else None
+            mark = entry.get(FORMULA_MARK) if isinstance(entry, dict) else None
             if isinstance(mark, dict):
                 full = flat_name((*paths[id(container)], name)) if name else flat_name(paths[id(container)])
                 marks[full] = texts_of(mark)

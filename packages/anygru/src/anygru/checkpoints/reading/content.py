@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import CheckpointError
-from ..stored import Stored, flat_name, walk
+from ..stored import StoredTensor, flat_name, walk
 from .budget import Budget
 
 Progress = Callable[[int], None]
@@ -18,7 +18,7 @@ class Content:
     """A checkpoint without its file.
 
     Attributes:
-        tree: nested dicts, lists and tuples whose leaves are `Stored` tensors and plain values.
+        tree: nested dicts, lists and tuples whose leaves are `StoredTensor` tensors and plain values.
         marks: formulas of GRUs that their tensors do not tell, by the layer's name: {"reset": "before"}.
         metadata: texts beside the tensors (safetensors has them).
         parameter_names: Paddle's own names of the parameters, by the tensor's name.
@@ -52,9 +52,9 @@ def flatten(tree: object, where: str, budget: Budget | None = None) -> dict[str,
         name = flat_name(path)
         if budget is not None:
             budget.take(_PER_ENTRY + sys.getsizeof(name))
-            if isinstance(leaf, Stored) and id(leaf.values) in seen:
+            if isinstance(leaf, StoredTensor) and id(leaf.values) in seen:
                 budget.take(leaf.nbytes)
-            elif isinstance(leaf, Stored):
+            elif isinstance(leaf, StoredTensor):
                 seen.add(id(leaf.values))
         if name in flat:
             raise CheckpointError(f"{where}: the name {name!r} stands for two values, in different containers")

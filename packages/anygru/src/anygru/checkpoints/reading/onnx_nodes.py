@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ...errors import CheckpointError
-from ..layout import Layout
-from ..stored import Stored
+from ..layout import CheckpointLayout
+from ..stored import StoredTensor
 from .budget import Budget
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _PARTS = ("W_l{layer}{direction}", "R_l{layer}{direction}", "Wb_l{layer}{direction}", "Rb_l{layer}{direction}")
 LAYOUT = (
-    Layout(
+    CheckpointLayout(
         name="ONNX GRU",
         cell=False,
         weight_ih=_PARTS[:1],
@@ -124,7 +124,7 @@ class Node:
             self._arrays["B"] = constants.value(node.input[3], place)
         self._check(given["hidden_size"].i if "hidden_size" in given else None)
 
-    def parts(self, layer: int, budget: Budget) -> dict[str, Stored]:
+    def parts(self, layer: int, budget: Budget) -> dict[str, StoredTensor]:
         """The tensors of each direction by their names in `LAYOUT`."""
         found = {}
         hidden = self._arrays["R"].shape[2]
@@ -135,7 +135,7 @@ class Node:
                 values += [self._arrays["B"][direction, : 3 * hidden], self._arrays["B"][direction, 3 * hidden :]]
             for name, value in zip(_PARTS, values, strict=False):
                 key = name.format(layer=layer, direction="_reverse" if direction else "")
-                found[key] = Stored.of(np.ascontiguousarray(value))
+                found[key] = StoredTensor.of(np.ascontiguousarray(value))
         return found
 
     def _check(self, hidden: int | None) -> None:

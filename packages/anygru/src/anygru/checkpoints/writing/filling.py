@@ -10,15 +10,15 @@ import numpy as np
 
 from ...errors import CheckpointError
 from ..checkpoint import Checkpoint, load_checkpoint
+from ..conversion import Conversion
 from ..finding import FoundGRU
 from ..formats import hdf5, keras
-from ..report import Report
-from ..weights import core_weights, framework_tensors
+from ..translation import core_weights, framework_tensors
 
 
 def fill(
     checkpoint: Checkpoint, like: str | os.PathLike[str], target: str | os.PathLike[str], mapping: Mapping[str, str]
-) -> Report:
+) -> Conversion:
     """Write a copy of a Keras file with the GRUs of a checkpoint instead of its own.
 
     A GRU goes to the place that `mapping` names, else to the GRU of the same name, else, where both files have as many, to
@@ -38,7 +38,7 @@ def fill(
         raise CheckpointError(
             f"{os.fspath(like)}: --like takes a .keras, .weights.h5 or .h5 file of Keras, got {pattern.format}"
         )
-    report = Report(checkpoint.format, pattern.format)
+    report = Conversion(checkpoint.format, pattern.format)
     arrays: dict[str, np.ndarray] = {}
     for gru, place in _pairs(checkpoint, pattern, mapping):
         _check_fit(gru, place, os.fspath(like))

@@ -2,35 +2,23 @@
 
 import os
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...errors import CheckpointError
+from ...facts.entries import FORMULA_ENTRY, HALF_ENTRY, SCALE
 from ..checkpoint import Checkpoint
-from ..finding import FORMULA_ENTRY, HALF_ENTRY, SCALE, FoundGRU
+from ..conversion import Choices, Conversion
+from ..finding import FoundGRU
 from ..formats import READ_ONLY, Format, format_module
-from ..layout import Layout, split_prefix, translate_path
-from ..names import Names
-from ..other_layers import LayerPlan, plan_layers
+from ..layout import CheckpointLayout, split_prefix, translate_path
 from ..reading.content import Content, Progress
-from ..report import Report
-from ..stored import Path, Stored, branches, flat_name, walk
-
-
-@dataclass(frozen=True)
-class Choices:
-    """The options of a conversion; see `convert` for each."""
-
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    approximate: bool = False
-    style: str | None = None
-    transpose: Collection[str] = ()
-    no_transpose: Collection[str] = ()
-    layer_names: bool = False
-    weights: str | None = None
+from ..stored import Path, StoredTensor, branches, flat_name, walk
+from .names import Names
+from .other_layers import LayerPlan, plan_layers
 
 
 def rewrite(
@@ -39,7 +27,7 @@ def rewrite(
     format: str,
     choices: Choices | None = None,
     progress: Progress | None = None,
-) -> Report:
+) -> Conversion:
     """Write a checkpoint in a format, its GRUs in that format's form; see `convert`.
 
     Without choices nothing is decided: values that the format has no room for are refused rather than left out, and
@@ -49,7 +37,7 @@ def rewrite(
     if format in READ_ONLY:
         raise CheckpointError(f"{os.fspath(target)}: {READ_ONLY[format]}")
     check_place(target, format)
-    report = Report(checkpoint.format, format)
+    report = Conversion(checkpoint.format, format)
     writer = _Writer(checkpoint, module, report, choices)
     tree = writer.tree()
     if choices is None:
@@ -91,7 +79,7 @@ def _is_text(name: str) -> bool:
 class _Writer:
     """Makes the tree that is written."""
 
-    def __init__(self, checkpoint: Checkpoint, module: Format, report: Report, choices: Choices | None):
+    def __init__(self, checkpoint: Checkpoint, module: Format, report: Conversion, choices: Choices | None):
         self._checkpoint, self._module, self._report = checkpoint, module, report
         given = choices or Choices()
         self._names, self._approximate, self._style = Names(given.mapping), given.approximate, given.style
@@ -150,13 +138,13 @@ class _Writer:
             # what is left out of a list leaves a gap, so that the others keep their places
             values = [None if value is _LEFT_OUT else value for value in rebuilt]
             return values if isinstance(tree, list) else tuple(values)
-        if isinstance(tree, Stored):
+        if isinstance(tree, StoredTensor):
             name = flat_name(path)
             if self._layer_names and name in self._plan.unknown:
                 self._report.left_out[name] = f"{self._report.target} keeps no such part of the layer"
                 return _LEFT_OUT
             if name in self._plan.transposed:
-                return self._fit(name, Stored(np.ascontiguousarray(tree.values.T), tree.dtype))
+                return self._fit(name, StoredTensor(np.ascontiguousarray(tree.values.T), tree.dtype))
             self._report.kept.append(name)
         return self._fit(flat_name(path), tree)
 
@@ -200,10 +188,10 @@ class _Writer:
         problem = self._module.problem(leaf)
         if problem is None:
             return leaf
-        if not isinstance(leaf, Stored):
+        if not isinstance(leaf, StoredTensor):
             self._report.left_out[name] = problem
             return _LEFT_OUT
-        wider = Stored.of(leaf.widened())
+        wider = StoredTensor.of(leaf.widened())
         if self._module.problem(wider) is not None:
             self._problems[name] = problem
         elif not self._approximate:
@@ -212,9 +200,9 @@ class _Writer:
             self._report.approximated.append(f"{name}: {leaf.dtype} became {wider.dtype}")
         return wider
 
-    def _gru_once(self, gru: FoundGRU, home: Path) -> Iterator[tuple[str, Stored]]:
+    def _gru_once(self, gru: FoundGRU, home: Path) -> Iterator[tuple[str, StoredTensor]]:
         """The GRU's tensors under their new names, when its first one is met; nothing after that."""
-        from ..weights import core_weights, framework_tensors
+        from ..translation import core_weights, framework_tensors
 
         if id(gru) in self._written:
             return
@@ -241,10 +229,10 @@ class _Writer:
             yield self._names.rename(name), self._fit(name, stored)
 
     def _frozen(
-        self, gru: FoundGRU, tensors: dict[str, Stored], layout: Layout, path: str
-    ) -> tuple[dict[str, Stored], Layout]:
+        self, gru: FoundGRU, tensors: dict[str, StoredTensor], layout: CheckpointLayout, path: str
+    ) -> tuple[dict[str, StoredTensor], CheckpointLayout]:
         """The tensors as a frozen layer has them, if one is written."""
-        from ..weights import freeze_tensors
+        from ..translation import freeze_tensors
 
         can = layout.freezable and self._report.target in ("safetensors", "torch")
         wanted = self._weights or (gru.frozen if can else "") or "float32"
@@ -271,10 +259,10 @@ class _Writer:
         marks = {FORMULA_ENTRY: layout.reset == "before", HALF_ENTRY: wanted == "bfloat16" and not gru.bias}
         for mark, holds in marks.items():
             if holds:
-                renamed[f"{path}.{mark}" if path else mark] = Stored.of(np.ones((), np.uint8))
+                renamed[f"{path}.{mark}" if path else mark] = StoredTensor.of(np.ones((), np.uint8))
         return renamed, replace(layout, name=name)
 
-    def _renamed_path(self, path: str, tensors: Mapping[str, Stored], layout: Layout) -> str:
+    def _renamed_path(self, path: str, tensors: Mapping[str, StoredTensor], layout: CheckpointLayout) -> str:
         """The layer's own name after the mapping, which has to treat all its tensors alike."""
         paths = set()
         for name in tensors:
@@ -287,13 +275,13 @@ class _Writer:
             raise CheckpointError(f"mapping: the tensors of {path!r} would be torn apart: {sorted(paths)}")
         return paths.pop()
 
-    def _choose(self, gru: FoundGRU) -> Layout:
+    def _choose(self, gru: FoundGRU) -> CheckpointLayout:
         """The target's layout for a GRU.
 
         Raises:
             CheckpointError: there is none that computes the same.
         """
-        layouts: list[Layout] = [*self._module.LAYOUT, *getattr(self._module, "MARKED_LAYOUT", ())]
+        layouts: list[CheckpointLayout] = [*self._module.LAYOUT, *getattr(self._module, "MARKED_LAYOUT", ())]
         if self._style is not None and self._style not in {layout.name for layout in layouts}:
             known = ", ".join(dict.fromkeys(layout.name for layout in layouts))
             raise CheckpointError(f"style {self._style!r} is none of {self._report.target}'s: {known}")

@@ -8,7 +8,7 @@ from ...errors import ArgumentTypeError
 from ..checkpoint import Checkpoint
 from ..formats import checked_path, format_for
 from ..reading.content import Content
-from ..stored import Path, Stored, flat_name
+from ..stored import Path, StoredTensor, flat_name
 from .rewriting import rewrite
 
 
@@ -41,7 +41,7 @@ def content_of(obj: object) -> Content:
     """
     import torch
 
-    from ..weights import mark_of
+    from ..translation import mark_of
 
     marks: dict[str, dict[str, str]] = {}
     if isinstance(obj, torch.nn.Module):
@@ -55,7 +55,7 @@ def content_of(obj: object) -> Content:
 
 
 def _stored_leaves(value: object, path: Path) -> Any:
-    """The same nesting with `Stored` for each tensor and array; `path` are the keys that lead to the value."""
+    """The same nesting with `StoredTensor` for each tensor and array; `path` are the keys that lead to the value."""
     import numpy as np
     import torch
 
@@ -68,5 +68,5 @@ def _stored_leaves(value: object, path: Path) -> Any:
             return value
         return parts if isinstance(value, list) else tuple(parts)
     if isinstance(value, torch.Tensor):
-        return Stored.of_tensor(value, flat_name(path))
-    return Stored.of(value) if isinstance(value, np.ndarray) and value.dtype.kind in "biufc" else value
+        return StoredTensor.of_tensor(value, flat_name(path))
+    return StoredTensor.of(value) if isinstance(value, np.ndarray) and value.dtype.kind in "biufc" else value

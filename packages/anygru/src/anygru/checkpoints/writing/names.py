@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import CheckpointError
+from ...errors import CheckpointError
 
 
 class Names:

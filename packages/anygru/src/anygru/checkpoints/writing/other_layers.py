@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from ..errors import CheckpointError
-from .stored import Stored
+from ...errors import CheckpointError
+from ..stored import StoredTensor
 
 _IN_OUT = {"paddle"}
 """The formats whose framework keeps the weight of a linear layer as [in, out]."""
@@ -54,7 +54,7 @@ class LayerPlan:
 
 
 def plan_layers(
-    tensors: Mapping[str, Stored],
+    tensors: Mapping[str, StoredTensor],
     source: str,
     target: str,
     transpose: Collection[str] = (),
@@ -99,7 +99,7 @@ def plan_layers(
     return plan
 
 
-def _layers(tensors: Mapping[str, Stored]) -> list[dict[str, str]]:
+def _layers(tensors: Mapping[str, StoredTensor]) -> list[dict[str, str]]:
     """Group tensors to layers by what stands before the names of parts: {role: name} for each.
 
     Names of every framework are known in every file, since a conversion keeps them unless told otherwise.
@@ -121,7 +121,7 @@ def _ending(name: str) -> str:
     return ""
 
 
-def _settled(tensors: Mapping[str, Stored], parts: dict[str, str]) -> dict[str, str]:
+def _settled(tensors: Mapping[str, StoredTensor], parts: dict[str, str]) -> dict[str, str]:
     """Call the weight and bias of a normalisation its scale and shift: they have one dimension."""
     weight = parts.get("weight")
     if weight is not None and len(tensors[weight].shape) == 1 and parts.keys() & {"bias", "mean"}:
@@ -129,7 +129,7 @@ def _settled(tensors: Mapping[str, Stored], parts: dict[str, str]) -> dict[str, 
     return parts
 
 
-def _is_linear(tensors: Mapping[str, Stored], parts: Mapping[str, str], source: str) -> bool:
+def _is_linear(tensors: Mapping[str, StoredTensor], parts: Mapping[str, str], source: str) -> bool:
     weight, bias = tensors[parts["weight"]].shape, tensors[parts["bias"]].shape
     return len(weight) == 2 and bias == (weight[1 if source in _IN_OUT else 0],)
 

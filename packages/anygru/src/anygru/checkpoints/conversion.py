@@ -1,9 +1,45 @@
-"""The report of a conversion."""
+"""The options of a conversion, and its report."""
 
+import os
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from .finding import FoundGRU
-from .layout import Layout
+from .layout import CheckpointLayout
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The options of a conversion.
+
+    Attributes:
+        source_format, target_format: names of formats; None: by content, and by the target's ending.
+        mapping: new names by old ones, applied to what is written: whole names, or names of layers and other prefixes
+            that end before a separator. The longest one that fits counts.
+        approximate: write what is not exact (biases added under reset="after", dtypes widened) and say so.
+        bidirectional: see `load_checkpoint`.
+        style: the name of the target's layout, where it has several.
+        transpose: names, or patterns with * and ?, of tensors with two dimensions to transpose. Between Paddle and the
+            others linear layers' weights that a bias identifies are transposed anyway; see `writing.other_layers`.
+        no_transpose: of tensors to leave as they are.
+        layer_names: write the parts of other layers under the names of the target's framework ("gamma", "W").
+        like: a file of Keras; the target is a copy of it with the weights of the source, see `filling.fill`. The mapping
+            then has names of GRUs in that file by those in the source.
+        weights: the format of the GRUs' matrices: "bfloat16" or "int8" writes frozen layers (to safetensors and torch
+            files), "float32" plain ones; None: as they are in the source, if the target can hold them.
+    """
+
+    source_format: str | None = None
+    target_format: str | None = None
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    approximate: bool = False
+    bidirectional: Collection[str] = ()
+    style: str | None = None
+    transpose: Collection[str] = ()
+    no_transpose: Collection[str] = ()
+    layer_names: bool = False
+    like: str | os.PathLike[str] | None = None
+    weights: str | None = None
 
 
 @dataclass(frozen=True)
@@ -22,7 +58,7 @@ class Verdict:
 
 
 @dataclass
-class Report:
+class Conversion:
     """The report of a conversion.
 
     Attributes:
@@ -43,7 +79,7 @@ class Report:
 
     source: str
     target: str
-    converted: list[tuple[FoundGRU, str, Layout]] = field(default_factory=list)
+    converted: list[tuple[FoundGRU, str, CheckpointLayout]] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     transposed: dict[str, str] = field(default_factory=dict)
     undecided: list[str] = field(default_factory=list)

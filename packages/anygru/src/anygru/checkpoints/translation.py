@@ -11,9 +11,10 @@ from torch import Tensor
 
 from ..errors import CheckpointError
 from ..facts import gates, quantization
-from .finding import SCALE, FoundGRU, Sources
-from .layout import PARTS, Layout, join_name
-from .stored import Stored
+from ..facts.entries import SCALE
+from .finding import FoundGRU, Sources
+from .layout import PARTS, CheckpointLayout, join_name
+from .stored import StoredTensor
 
 if TYPE_CHECKING:
     from ..layers.gru import GRU, FrozenGRU, FrozenGRUCell, GRUCell
@@ -24,7 +25,7 @@ Core = dict[str, Tensor]
 """One layer and direction's core weights by part; both biases or none."""
 
 
-def core_weights(gru: FoundGRU, tensors: Mapping[str, Stored]) -> list[Core]:
+def core_weights(gru: FoundGRU, tensors: Mapping[str, StoredTensor]) -> list[Core]:
     """Give the core weights of each layer and direction; stacked (r, z, n), blending (1 - z) n + z h.
 
     A bias that the file lacks beside the other one is zeros.
@@ -32,7 +33,7 @@ def core_weights(gru: FoundGRU, tensors: Mapping[str, Stored]) -> list[Core]:
     return [_decode(gru, source, tensors) for source in gru.sources]
 
 
-def make_layer(gru: FoundGRU, tensors: Mapping[str, Stored]) -> "AnyLayer":
+def make_layer(gru: FoundGRU, tensors: Mapping[str, StoredTensor]) -> "AnyLayer":
     """Make a layer of the core with the GRU's weights, copied; a frozen one of a frozen GRU."""
     from ..layers.gru import GRU, GRUCell
 
@@ -58,7 +59,7 @@ def make_layer(gru: FoundGRU, tensors: Mapping[str, Stored]) -> "AnyLayer":
     return layer
 
 
-def _make_frozen(gru: FoundGRU, tensors: Mapping[str, Stored]) -> "FrozenGRU | FrozenGRUCell":
+def _make_frozen(gru: FoundGRU, tensors: Mapping[str, StoredTensor]) -> "FrozenGRU | FrozenGRUCell":
     from ..layers.gru import FrozenGRU, FrozenGRUCell
 
     formula: dict[str, Any] = {key: getattr(gru, key) for key in ("reset", "gate_activation", "activation")}
@@ -79,21 +80,21 @@ def as_stored(core: list[Core], weights: str) -> list[dict[str, quantization.Sto
     return [{part: quantization.quantize(tensor.float(), weights) for part, tensor in own.items()} for own in core]
 
 
-def freeze_tensors(tensors: Mapping[str, Stored], weights: str) -> dict[str, Stored]:
+def freeze_tensors(tensors: Mapping[str, StoredTensor], weights: str) -> dict[str, StoredTensor]:
     """The tensors of a layout that is freezable as a frozen layer has them."""
-    found: dict[str, Stored] = {}
+    found: dict[str, StoredTensor] = {}
     for name, stored in tensors.items():
         if stored.values.ndim != 2:
-            found[name] = Stored.of_tensor(stored.tensor().float())
+            found[name] = StoredTensor.of_tensor(stored.tensor().float())
             continue
         values, scale = quantization.quantize(stored.tensor().float(), weights)
-        found[name] = Stored.of_tensor(values)
+        found[name] = StoredTensor.of_tensor(values)
         if scale is not None:
-            found[name + SCALE] = Stored.of_tensor(scale)
+            found[name + SCALE] = StoredTensor.of_tensor(scale)
     return found
 
 
-def framework_tensors(core: list[Core], gru: FoundGRU, layout: Layout, path: str) -> dict[str, Stored]:
+def framework_tensors(core: list[Core], gru: FoundGRU, layout: CheckpointLayout, path: str) -> dict[str, StoredTensor]:
     """Give a GRU's tensors under the names and in the form of another layout.
 
     Args:
@@ -102,12 +103,12 @@ def framework_tensors(core: list[Core], gru: FoundGRU, layout: Layout, path: str
         layout: how to write it; must have the same reset, and hold cells if it is one.
         path: the layer's own name there.
     """
-    named: dict[str, Stored] = {}
-    further: dict[str, Stored] = {}
+    named: dict[str, StoredTensor] = {}
+    further: dict[str, StoredTensor] = {}
     for number, weights in enumerate(core):
         place = number // gru.directions, number % gru.directions, gru.directions
         for part, tensors in _encode(_with_biases(weights) if layout.always_biased else weights, layout).items():
-            stored = [Stored.of_tensor(tensor) for tensor in tensors]
+            stored = [StoredTensor.of_tensor(tensor) for tensor in tensors]
             for name, tensor in zip(layout.names(part, *place), stored, strict=True):
                 named[join_name(path, name, layout.separators[0])] = tensor
             for name in layout.alias_names(part, *place):
@@ -133,7 +134,7 @@ def mark_of(module: object, name: str) -> dict[str, str] | None:
     return None if formula == usual else {key: str(value) for key, value in formula.items()}
 
 
-def in_format(gru: FoundGRU, name: str, tensors: Mapping[str, Stored]) -> quantization.Stored:
+def in_format(gru: FoundGRU, name: str, tensors: Mapping[str, StoredTensor]) -> quantization.Stored:
     """A tensor of a GRU, which may be frozen, with its scale.
 
     Raises:
@@ -146,7 +147,7 @@ def in_format(gru: FoundGRU, name: str, tensors: Mapping[str, Stored]) -> quanti
     return stored
 
 
-def _decode(gru: FoundGRU, source: Sources, tensors: Mapping[str, Stored]) -> Core:
+def _decode(gru: FoundGRU, source: Sources, tensors: Mapping[str, StoredTensor]) -> Core:
     parts = {part: [tensors[name].tensor() for name in names] for part, names in source.items()}
     if gru.frozen:
         parts = {
@@ -187,7 +188,7 @@ def _from_columns(parts: dict[str, list[Tensor]]) -> Core:
     return core
 
 
-def _to_columns(core: Core, layout: Layout) -> Core:
+def _to_columns(core: Core, layout: CheckpointLayout) -> Core:
     """The inverse of `_from_columns`."""
     columns = {part: core[part].t().contiguous() for part in ("weight_ih", "weight_hh")}
     if "bias_ih" in core:
@@ -204,7 +205,7 @@ def _with_biases(core: Core) -> Core:
     return {"bias_ih": zeros, "bias_hh": zeros, **core}
 
 
-def _encode(core: Core, layout: Layout) -> dict[str, list[Tensor]]:
+def _encode(core: Core, layout: CheckpointLayout) -> dict[str, list[Tensor]]:
     if layout.blend != "(1-z)n+zh":
         core = {part: gates.negate_update(values) for part, values in core.items()}
     if layout.concatenated:
