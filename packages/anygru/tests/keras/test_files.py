@@ -56,10 +56,125 @@ def test_layers_compute_what_keras_computes(file):
     if file.suffix == ".h5" and "weights" not in file.name:
         names = [gru.path for gru in found.gru_layers if gru.hidden_size == 3]  # the older form keeps directions apart
         forward, backward = (found.gru(next(n for n in names if side in n)) for side in ("forward", "backward"))
-        both = [run(forward, first), run(backward, first[:, ::-1].copy())[:, ::-1]]
+        both = [run(forward, first), run(backward, first)]
         np.testing.assert_allclose(np.concatenate(both, -1), second, atol=1e-6)
     else:
         np.testing.assert_allclose(run(found.gru(by_size[4, 3]), first), second, atol=1e-6)
+
+
+# -- options ----------------------------------------------------------------------------------------------------
+
+
+def one_layer(**options):
+    keras.utils.set_random_seed(3)
+    made = keras.layers.GRU(4, return_sequences=True, bias_initializer="random_normal", **options)
+    return keras.Sequential([keras.layers.Input((None, 5)), made])
+
+
+@keras.saving.register_keras_serializable("tests")
+def doubled(x):
+    return 2 * x
+
+
+@keras.saving.register_keras_serializable("tests")
+class OtherGRU(keras.layers.GRU):
+    """A layer with the tensors of a GRU."""
+
+
+ACTIVATIONS = [
+    *("celu", "elu", "exponential", "gelu", "hard_sigmoid", "hard_silu", "hard_tanh", "leaky_relu", "linear"),
+    *("log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softplus", "softsign", "sparse_plus", "tanh"),
+    *("soft_shrink", "hard_shrink", "squareplus", "tanh_shrink", doubled, keras.layers.LeakyReLU(0.1)),
+]
+OPTIONS = [{"activation": value} for value in ACTIVATIONS]
+OPTIONS += [{"recurrent_activation": value} for value in ("hard_sigmoid", "tanh", "mish", "linear", doubled)]
+OPTIONS += [{"reset_after": False}, {"use_bias": False}, {"go_backwards": True}, {"unroll": True}, {"seed": 3}]
+OPTIONS += [{"dropout": 0.5}, {"recurrent_dropout": 0.5}, {"kernel_regularizer": "l2"}, {"bias_constraint": "max_norm"}]
+
+
+@pytest.mark.parametrize("name", ["m.keras", pytest.param("m.h5", marks=pytest.mark.filterwarnings("ignore"))])
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_every_option_is_computed_or_refused_by_name(options, name, tmp_path):
+    made = one_layer(**options)
+    expected = made(INPUT, training=False).detach().numpy()
+    if options.get("go_backwards"):
+        expected = expected[:, ::-1]  # noted: Keras gives the last step first
+    checkpoint = load_checkpoint(save(made, tmp_path / name))
+    (found,) = checkpoint.gru_layers
+    if found.problem:
+        (option,) = options
+        with pytest.raises(anygru.CheckpointError, match=f"{option}="):
+            checkpoint.gru()
+        with pytest.raises(anygru.CheckpointError, match="with approximations allowed the weights alone are written"):
+            convert(tmp_path / name, tmp_path / "x.pt")
+        return
+    np.testing.assert_allclose(run(checkpoint.gru(), INPUT), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("merge", ["concat", "sum", "mul", "ave"])
+def test_how_directions_are_joined_is_computed_or_refused(merge, tmp_path):
+    inner = keras.layers.GRU(4, return_sequences=True)
+    made = keras.Sequential([keras.layers.Input((None, 5)), keras.layers.Bidirectional(inner, merge_mode=merge)])
+    checkpoint = load_checkpoint(save(made, tmp_path / "m.keras"))
+    if merge == "concat":
+        np.testing.assert_allclose(run(checkpoint.gru(), INPUT), made(INPUT).detach().numpy(), atol=1e-6)
+        return
+    with pytest.raises(anygru.CheckpointError, match=f"merge_mode='{merge}'"):
+        checkpoint.gru()
+
+
+def test_two_directions_with_unlike_options_are_refused(tmp_path):
+    one = keras.layers.GRU(4, return_sequences=True)
+    other = keras.layers.GRU(4, return_sequences=True, go_backwards=True, activation="relu")
+    made = keras.Sequential([keras.layers.Input((None, 5)), keras.layers.Bidirectional(one, backward_layer=other)])
+    with pytest.raises(anygru.CheckpointError, match="its backward_layer has other options than its layer"):
+        load_checkpoint(save(made, tmp_path / "m.keras")).gru()
+
+
+@pytest.mark.parametrize("name", ["m.keras", pytest.param("m.h5", marks=pytest.mark.filterwarnings("ignore"))])
+def test_a_class_of_a_program_is_refused(name, tmp_path):
+    made = keras.Sequential([keras.layers.Input((None, 5)), OtherGRU(4)])
+    with pytest.raises(anygru.CheckpointError, match="its class .*OtherGRU' may compute anything"):
+        load_checkpoint(save(made, tmp_path / name)).gru()
+
+
+def changed(path, target, change):
+    """A copy of a .keras file with another configuration and version."""
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(target, "w") as new:
+        for info in old.infolist():
+            data = old.read(info)
+            if info.filename.endswith(".json"):
+                parsed = json.loads(data)
+                change(parsed)
+                data = json.dumps(parsed).encode()
+            new.writestr(info, data)
+    return target
+
+
+def test_an_option_of_a_later_keras_is_refused_by_its_name(tmp_path):
+    def change(parsed):
+        for layer in parsed.get("config", {}).get("layers", []):
+            layer["config"]["peephole"] = False
+
+    odd = changed(save(one_layer(), tmp_path / "m.keras"), tmp_path / "odd.keras", change)
+    with pytest.raises(anygru.CheckpointError, match="its option 'peephole' is not known to anygru"):
+        load_checkpoint(odd).gru()
+
+
+def test_the_hard_sigmoid_of_keras_2_is_another_function(tmp_path):
+    def change(parsed):
+        if "keras_version" in parsed:
+            parsed["keras_version"] = "2.15.0"
+
+    good = save(one_layer(recurrent_activation="hard_sigmoid"), tmp_path / "m.keras")
+    assert load_checkpoint(good).gru().gate_activation == "hardsigmoid"
+    with pytest.raises(anygru.CheckpointError, match=r"hard_sigmoid' of Keras 2, 0\.2 x \+ 0\.5"):
+        load_checkpoint(changed(good, tmp_path / "odd.keras", change)).gru()
+
+
+def test_weights_without_a_configuration_say_so(tmp_path):
+    (found,) = load_checkpoint(save(one_layer(activation="mish"), tmp_path / "m.weights.h5")).gru_layers
+    assert "no configuration tells its activations" in found.notes[-1]
 
 
 def test_a_configuration_tells_what_tensors_leave_open(tmp_path):

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from ..facts.entries import FORMULA_ENTRY, HALF_ENTRY, SCALE
 from .layout import PARTS, CheckpointLayout, name_pattern, split_prefix
+from .reading.content import Mark
 from .stored import StoredTensor
 
 Sources = dict[str, tuple[str, ...]]
@@ -27,6 +27,9 @@ class FoundGRU:
         names: every tensor that belongs to it, also under its further names.
         frozen: the format of the matrices of a frozen layer ("int8", "bfloat16"), empty for others; dtype is then float32.
         notes: what the file leaves open, and how it was read.
+        reverse: its only direction reads each sequence from the last step to the first.
+        batch_first: the file's layer takes batches first.
+        problem: why it cannot be computed, though its tensors are a GRU's; empty if it can.
     """
 
     path: str
@@ -45,6 +48,9 @@ class FoundGRU:
     activation: str = "tanh"
     notes: tuple[str, ...] = field(default=())
     frozen: str = ""
+    reverse: bool = False
+    batch_first: bool = False
+    problem: str = ""
 
     @property
     def cell(self) -> bool:
@@ -61,7 +67,7 @@ class FoundGRU:
         words = [f"{self.layout.name}({self.input_size}, {self.hidden_size})"]
         if not self.cell:
             words.append(f"{self.num_layers} layer{'s' if self.num_layers > 1 else ''}")
-            words.append("bidirectional" if self.bidirectional else "one direction")
+            words.append("bidirectional" if self.bidirectional else "reversed" if self.reverse else "one direction")
         words.append(f"reset {self.reset} the product")
         if (self.gate_activation, self.activation) != ("sigmoid", "tanh"):
             words.append(f"gates {self.gate_activation}, candidate {self.activation}")
@@ -76,7 +82,7 @@ class FoundGRU:
 def find_gru_layers(
     tensors: Mapping[str, StoredTensor],
     layouts: Iterable[CheckpointLayout],
-    marks: Mapping[str, Mapping[str, Any]] | None = None,
+    marks: Mapping[str, Mark] | None = None,
     bidirectional: Collection[str] = (),
 ) -> list[FoundGRU]:
     """Find the GRUs among named tensors.
@@ -84,7 +90,7 @@ def find_gru_layers(
     Args:
         tensors: by name.
         layouts: the ways to look for, the likeliest first: a tensor belongs to one GRU only.
-        marks: formulas that the file's metadata give, by the layer's own name.
+        marks: what the file tells beside the tensors, by the layer's own name.
         bidirectional: names of layers that are known to have two directions, where their tensors leave it open.
 
     Returns:
@@ -104,20 +110,30 @@ def find_gru_layers(
                 mark = (marks or {}).get(gru.path)
                 if prefix + FORMULA_ENTRY in tensors:
                     gru = replace(gru, names=(*gru.names, prefix + FORMULA_ENTRY))
-                    mark = mark or {"reset": "before"}
+                    mark = mark or Mark({"reset": "before"})
                 taken.update(gru.names)
                 found.append(_apply_mark(gru, mark))
     order = {name: number for number, name in enumerate(tensors)}
     return sorted(found, key=lambda gru: min(order[name] for name in gru.names))
 
 
-def _apply_mark(gru: FoundGRU, mark: Mapping[str, Any] | None) -> FoundGRU:
+def _apply_mark(gru: FoundGRU, mark: Mark | None) -> FoundGRU:
     if mark is None:
         return gru
-    known = {key: str(mark[key]) for key in ("reset", "gate_activation", "activation") if key in mark}
+    notes = tuple(note for note in gru.notes if note != gru.layout.remark)
+    gru = replace(gru, notes=notes + mark.notes, batch_first=mark.batch_first, problem=mark.problem)
+    if gru.bidirectional and mark.reverse:
+        return replace(gru, problem="it has two directions, and is told to read backwards")
+    told = mark.formula.get("reset", gru.reset)
+    if gru.layout.columns and gru.bias and told != gru.reset:
+        return replace(
+            gru, problem=f"its configuration resets {told} the product, its bias has the shape of the other formula"
+        )
+    if not mark.reverse and all(getattr(gru, key) == value for key, value in mark.formula.items()):
+        return gru
     name = f"anygru.{'Frozen' if gru.frozen else ''}{'GRUCell' if gru.cell else 'GRU'}"
-    layout = replace(gru.layout, name=name, reset=known.get("reset", gru.reset), marked=True)
-    return replace(gru, layout=layout, **known)  # type: ignore[arg-type]
+    layout = replace(gru.layout, name=name, reset=told, marked=True)
+    return replace(gru, layout=layout, reverse=mark.reverse, **mark.formula)  # type: ignore[arg-type]
 
 
 _FLOATS = {"float16", "bfloat16", "float32", "float64"}
@@ -199,7 +215,7 @@ class _Candidate:
         entry = self._prefix + HALF_ENTRY
         marks = [entry] if entry in self._tensors else []
         biased = [set(source) & {"bias_ih", "bias_hh"} for source in sources]
-        notes = [self._layout.remark] if self._layout.remark else []
+        notes: list[str] = []
         if any(biased) and any(one != biased[0] for one in biased):
             return None
         if len(biased[0]) == 1 and self._layout.bias_hh and not self._layout.concatenated:
@@ -208,6 +224,8 @@ class _Candidate:
             notes.append(
                 "without biases its tensors leave the formula open: read as reset after the product, Keras's default"
             )
+        if self._layout.remark:
+            notes.append(self._layout.remark)
         return FoundGRU(
             path=split_prefix(self._prefix),
             layout=replace(self._layout, name=_frozen_name(self._layout)) if frozen else self._layout,

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 from torch import Tensor
 
-from ..errors import CheckpointError
+from ..errors import ArgumentError, CheckpointError
 from ..facts import gates, quantization
 from ..facts.entries import SCALE
+from ..facts.formula import make_formula
 from .finding import FoundGRU, Sources
 from .layout import PARTS, CheckpointLayout, join_name
+from .reading.content import Mark
 from .stored import StoredTensor
 
 if TYPE_CHECKING:
@@ -36,7 +38,9 @@ def core_weights(gru: FoundGRU, tensors: Mapping[str, StoredTensor]) -> list[Cor
 def make_layer(gru: FoundGRU, tensors: Mapping[str, StoredTensor]) -> "AnyLayer":
     """Make a layer of the core with the GRU's weights, copied; a frozen one of a frozen GRU."""
     from ..layers.gru import GRU, GRUCell
+    from .reverse import ReverseGRU
 
+    check_computable(gru)
     if gru.frozen:
         return _make_frozen(gru, tensors)
     options: dict[str, Any] = {
@@ -50,13 +54,25 @@ def make_layer(gru: FoundGRU, tensors: Mapping[str, StoredTensor]) -> "AnyLayer"
     if gru.cell:
         layer = GRUCell(gru.input_size, gru.hidden_size, **options)
     else:
-        layer = GRU(gru.input_size, gru.hidden_size, gru.num_layers, bidirectional=gru.bidirectional, **options)
+        options |= {"bidirectional": gru.bidirectional, "batch_first": gru.batch_first}
+        layer = (ReverseGRU if gru.reverse else GRU)(gru.input_size, gru.hidden_size, gru.num_layers, **options)
     state: dict[str, Tensor] = {}
     for number, core in enumerate(core_weights(gru, tensors)):
         suffix = f"_l{number // gru.directions}" + ("_reverse" if number % gru.directions else "")
         state |= {part + ("" if gru.cell else suffix): tensor for part, tensor in core.items()}
     layer.load_state_dict({**state, **dict(layer.named_buffers())})  # a buffer tells the formula
     return layer
+
+
+def check_computable(gru: FoundGRU) -> None:
+    """Raise for a GRU whose formula the core does not know, or that a frozen layer has not."""
+    try:
+        make_formula(gru.reset, gru.gate_activation, gru.activation)
+        problem = gru.problem or ("a frozen layer cannot read backwards" if gru.frozen and gru.reverse else "")
+    except ArgumentError as error:
+        problem = str(error)
+    if problem:
+        raise CheckpointError(f"{gru.path or 'the GRU'}: {problem}; `tensors` has its weights as they are")
 
 
 def _make_frozen(gru: FoundGRU, tensors: Mapping[str, StoredTensor]) -> "FrozenGRU | FrozenGRUCell":
@@ -116,22 +132,26 @@ def framework_tensors(core: list[Core], gru: FoundGRU, layout: CheckpointLayout,
     return named | further
 
 
-def mark_of(module: object, name: str) -> dict[str, str] | None:
+def mark_of(module: object, name: str) -> Mark | None:
     """Give the formula of a layer of the core where its tensors' names do not tell it, else None.
 
     Raises:
         CheckpointError: an activation is a function, which has no name to store.
     """
-    from ..layers.gru import GRU, GRUCell
+    from ..layers.gru import GRU, FrozenGRU, FrozenGRUCell, GRUCell
+    from .reverse import ReverseGRU
 
-    if not isinstance(module, GRU | GRUCell):
+    if not isinstance(module, GRU | GRUCell | FrozenGRU | FrozenGRUCell):
         return None
     formula = {"reset": module.reset, "gate_activation": module.gate_activation, "activation": module.activation}
     for argument, value in formula.items():
         if not isinstance(value, str):
             raise CheckpointError(f"{name or 'the GRU'}: {argument} is a function, which no checkpoint can hold")
     usual = {"reset": "after", "gate_activation": "sigmoid", "activation": "tanh"}
-    return None if formula == usual else {key: str(value) for key, value in formula.items()}
+    reverse = isinstance(module, ReverseGRU)
+    if formula == usual and not reverse:
+        return None
+    return Mark({key: str(value) for key, value in formula.items()}, reverse)
 
 
 def in_format(gru: FoundGRU, name: str, tensors: Mapping[str, StoredTensor]) -> quantization.Stored:

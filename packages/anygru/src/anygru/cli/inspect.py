@@ -64,6 +64,8 @@ def print_checkpoint(checkpoint: Checkpoint) -> None:
     out.print(_line("GRUs" if checkpoint.gru_layers else "no GRU found", style="bold"))
     for gru in checkpoint.gru_layers:
         out.print(_line(f"  {gru.path or '(the whole file)'}: {gru.describe()}, {gru.dtype}", style="green"))
+        if gru.problem:
+            out.print(_line(f"    cannot be computed: {gru.problem}", style="red"))
         for note in gru.notes:
             out.print(_line(f"    note: {note}", style="yellow"))
 

@@ -178,8 +178,11 @@ class Recurrent(nn.Module):
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        if self.reset != "after" and hasattr(destination, "_metadata"):  # the tensors are named alike in both formulas
-            destination._metadata[prefix[:-1]][FORMULA_MARK] = {"reset": self.reset}
+        formula = {"reset": self.reset, "gate_activation": self.gate_activation, "activation": self.activation}
+        usual = Formula()._asdict()
+        told = {key: value for key, value in formula.items() if value != usual[key] and isinstance(value, str)}
+        if told and hasattr(destination, "_metadata"):  # the tensors are named alike in all formulas
+            destination._metadata[prefix[:-1]][FORMULA_MARK] = told
 
     def _load_from_state_dict(
         self,

@@ -1,49 +1,12 @@
 """Reading GRU layers out of ONNX models."""
 
 import os
-from typing import Any, overload
-
-from torch import Tensor
+from typing import overload
 
 from ..checkpoints import load_checkpoint
+from ..checkpoints.reverse import ReverseGRU as ReverseGRU
 from ..errors import CheckpointError
-from ..facts.decays import PerStep
-from ..facts.sequences import Batch, Lengths
-from ..functional import gru
 from ..layers.gru import GRU
-
-
-class ReverseGRU(GRU):
-    """A GRU whose only direction reads each sequence from its last step to its first: ONNX's direction="reverse"."""
-
-    def forward(
-        self,
-        input: Batch,
-        h_0: Tensor | None = None,
-        lengths: Lengths | None = None,
-        resets: PerStep | None = None,
-        decay: PerStep | None = None,
-        return_states: bool = False,
-    ) -> tuple[Any, ...]:
-        """As `GRU.forward`; h_n is the state after the first step."""
-        return gru(
-            input,
-            h_0,
-            self.flat_weights,
-            lengths=lengths,
-            batch_first=self.batch_first,
-            bias=self.bias,
-            dropout=self.dropout,
-            training=self.training,
-            reverse=True,
-            resets=resets,
-            decay=decay,
-            return_states=return_states,
-            reset=self.reset,
-            gate_activation=self.gate_activation,
-            activation=self.activation,
-            backend=self.backend,
-        )
 
 
 @overload
@@ -73,10 +36,6 @@ def load(path: str | os.PathLike[str], node: str | None = None) -> dict[str, GRU
     for found in checkpoint.gru_layers:
         layer = checkpoint.gru(found.path)
         assert isinstance(layer, GRU)  # a node is never a cell
-        mark = checkpoint.content.marks.get(found.path, {})
-        layer.batch_first = mark.get("layout") == "1"
-        if mark.get("direction") == "reverse":
-            layer.__class__ = ReverseGRU
         layers[found.path] = layer
     if node is None:
         return layers

@@ -14,8 +14,9 @@ import numpy as np
 
 from ...errors import CheckpointError
 from ..reading.budget import Budget
-from ..reading.content import Content, Progress
+from ..reading.content import Content, Mark, Progress
 from ..reading.hdf5_reading import DEEPEST, Reader
+from ..reading.keras_config import marks_by_name, parse_config
 from ..reading.source import COMPRESS_BELOW
 from ..writing.atomic import open_for_replace
 from .chainer import LAYOUT, content_of, flat_arrays, problem
@@ -24,6 +25,9 @@ __all__ = ["LAYOUT", "load", "problem", "read", "recognise", "save", "write"]
 
 NESTED = False
 SUFFIXES = (".h5", ".hdf5")
+
+_CONFIG, _VERSION = "model_config", "keras_version"
+"""The attributes of a whole model of Keras."""
 
 
 def load(
@@ -44,17 +48,22 @@ def load(
             checkpoint has no use for.
         ImportError: h5py is missing.
     """
+    return _load(os.fspath(path), budget or Budget(path), data)[0]
+
+
+def _load(where: str, budget: Budget, data: memoryview | None) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The arrays of a file, and the texts that Keras attaches to it."""
     h5py = _import_h5py()
-    where = os.fspath(path)
-    reader = Reader(h5py, where, budget or Budget(where), data)
+    reader = Reader(h5py, where, budget, data)
     try:
         with h5py.File(where if data is None else io.BytesIO(data), "r") as file:
             reader.read_group(file)
+            texts = {name: reader.text_attribute(file, name) for name in (_CONFIG, _VERSION)}
     except CheckpointError:
         raise
     except (OSError, RuntimeError, ValueError, TypeError, KeyError, OverflowError, MemoryError, IndexError) as error:
         raise CheckpointError(f"{where}: damaged HDF5 file: {error}") from error
-    return reader.arrays
+    return reader.arrays, texts
 
 
 def save(
@@ -104,8 +113,24 @@ def recognise(head: bytes) -> bool:
 
 
 def read(path: str | os.PathLike[str], budget: Budget) -> Content:
-    """Read a file for people and for conversion."""
-    return content_of(load(path, budget), path, budget)
+    """Read a file for people and for conversion; in a whole model of Keras its configuration tells the GRUs' formulas."""
+    arrays, texts = _load(os.fspath(path), budget, None)
+    content = content_of(arrays, path, budget)
+    if texts[_CONFIG]:
+        config = parse_config(texts[_CONFIG].encode("utf-8", "replace"), f"{os.fspath(path)}: {_CONFIG}", budget)
+        content.marks = _marks(arrays, marks_by_name(config, texts[_VERSION]))
+    return content
+
+
+def _marks(arrays: Mapping[str, np.ndarray], by_layer: Mapping[str, Mark]) -> dict[str, Mark]:
+    """The marks by the paths of groups: .../LAYER/CELL/kernel, or .../LAYER/kernel."""
+    marks = {}
+    for path in arrays:
+        *home, _ = path.split("/")
+        found = [by_layer[group] for group in home[:-3:-1] if group in by_layer]
+        if found:
+            marks["/".join(home)] = found[0]
+    return marks
 
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:

@@ -7,26 +7,23 @@ them. Read in files of Keras 3.15 and in its sources; https://keras.io/guides/se
 configuration is ever built: a `Lambda` layer or a registered object in it stays text.
 """
 
-import json
 import os
-import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from ...errors import CheckpointError
 from ..layout import CheckpointLayout
 from ..reading.archive import Archive
 from ..reading.budget import Budget
 from ..reading.content import Content, Progress
+from ..reading.keras_config import marks_by_path, parse_config
 from ..stored import StoredTensor
 from . import READ_ONLY, hdf5
 
 NESTED = False
 SUFFIXES = (".keras",)
 
-WEIGHTS, _CONFIG = "model.weights.h5", "config.json"
+WEIGHTS, _CONFIG, _METADATA = "model.weights.h5", "config.json", "metadata.json"
 _NAMED = ("kernel", "recurrent_kernel", "bias")
 
 
@@ -52,6 +49,7 @@ def _layouts() -> Iterator[CheckpointLayout]:
             separators="/",
             order="zrn",
             columns=True,
+            remark="no configuration tells its activations and direction: read as sigmoid, tanh, from the first step on",
         )
         yield layout
         yield replace(layout, reset="before")
@@ -77,9 +75,12 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
             if member not in archive:
                 raise CheckpointError(f"{where}: no member {member}, which a .keras archive has")
         data, text = archive.read(WEIGHTS), archive.read(_CONFIG)
+        metadata = archive.read(_METADATA) if _METADATA in archive else b"{}"
     arrays = hdf5.load(f"{where}: {WEIGHTS}", budget, memoryview(data))
     tree = {name: StoredTensor.of(array) for name, array in arrays.items() if array.dtype.kind in "biufc"}
-    return Content(tree, marks=_marks(_parsed(bytes(text), where, budget)))
+    version = parse_config(metadata, f"{where}: {_METADATA}", budget)
+    told = str(version.get("keras_version", "")) if isinstance(version, dict) else ""
+    return Content(tree, marks=marks_by_path(parse_config(text, f"{where}: {_CONFIG}", budget), told))
 
 
 def write(path: str | os.PathLike[str], content: Content, progress: Progress | None = None) -> None:
@@ -90,44 +91,3 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
 def problem(leaf: object) -> str | None:
     """Say why nothing can be written."""
     return READ_ONLY["keras"]
-
-
-def _parsed(text: bytes, where: str, budget: Budget) -> Any:
-    budget.take(32 * len(text))  # a JSON array of empty lists makes 28 bytes of each byte
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{where}: {_CONFIG}: no proper JSON: {error}") from error
-
-
-def _marks(config: Any) -> dict[str, dict[str, str]]:
-    """The formula of each GRU by its path: Keras calls the groups after the layers' classes, with numbers."""
-    marks: dict[str, dict[str, str]] = {}
-    counts: Counter[str] = Counter()
-    for layer in _list(_dict(config).get("config"), "layers"):
-        base = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", str(layer.get("class_name"))).lower()
-        path = f"layers/{base}_{counts[base]}" if counts[base] else f"layers/{base}"
-        counts[base] += 1
-        inner = _dict(_dict(layer.get("config")).get("layer"))
-        gru = inner if layer.get("class_name") == "Bidirectional" else layer
-        options = _dict(gru.get("config"))
-        names = {"gate_activation": options.get("recurrent_activation"), "activation": options.get("activation")}
-        if gru.get("class_name") == "GRU" and all(name in _ACTIVATIONS for name in names.values()):
-            mark = {part: _ACTIVATIONS[str(name)] for part, name in names.items()}
-            mark["reset"] = "before" if options.get("reset_after") is False else "after"
-            if mark != {"gate_activation": "sigmoid", "activation": "tanh", "reset": "after"}:
-                marks[path] = mark
-    return marks
-
-
-_ACTIVATIONS = {name: name for name in ("sigmoid", "tanh", "relu", "softsign", "softplus", "elu", "silu")}
-_ACTIVATIONS |= {"linear": "identity", "hard_sigmoid": "hardsigmoid"}
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any, key: str) -> list[dict[str, Any]]:
-    found = _dict(value).get(key)
-    return [_dict(each) for each in found] if isinstance(found, list) else []

@@ -13,8 +13,8 @@ import numpy as np
 
 from ...errors import CheckpointError
 from ..reading.budget import PER_OBJECT, Budget
-from ..reading.content import Content, Progress
-from ..reading.onnx_nodes import LAYOUT, LONGEST_CHAIN, USUAL, Node, stacks
+from ..reading.content import Content, Mark, Progress
+from ..reading.onnx_nodes import LAYOUT, LONGEST_CHAIN, Node, stacks
 from ..reading.source import array_from, count_elements, open_bytes
 from ..stored import StoredTensor, holder
 from . import READ_ONLY
@@ -72,15 +72,14 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
         raise CheckpointError(f"{where}: byte 0: no ONNX model: {error}") from error
     constants = _Constants(model.graph, where, budget)
     tree: dict[str, StoredTensor] = {}
-    marks: dict[str, dict[str, str]] = {}
+    marks: dict[str, Mark] = {}
     names = _Names()
     for stack in stacks(model.graph, where):
         name = names.unused(stack[0].name or next(iter(stack[0].output), "") or "gru")
         nodes = [Node(node, constants, f"{where}: node {node.name or name!r}") for node in stack]
         for layer, node in enumerate(nodes):
             tree |= {f"{name}.{part}": value for part, value in node.parts(layer, budget).items()}
-        if nodes[0].formula != USUAL:
-            marks[name] = nodes[0].formula
+        marks[name] = nodes[0].mark
     tree |= {name: value for name, value in constants.unused() if name not in tree}
     return Content(tree, marks=marks)
 

@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import CheckpointError
 from ...facts.entries import FORMULA_MARK
 from ..reading.budget import Budget
-from ..reading.content import Content, Progress, flatten, texts_of
+from ..reading.content import Content, Mark, Progress, flatten
 from ..reading.json_text import parse_json
 from ..reading.source import Bytes, Cursor, array_from, open_bytes, shown
 from ..stored import StoredTensor, holder
@@ -84,7 +84,9 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
     tensors: dict[str, StoredTensor] = flatten(content.tree, os.fspath(path))
     metadata = dict(content.metadata)
     if content.marks:
-        metadata[FORMULA_MARK] = json.dumps(content.marks, sort_keys=True)
+        metadata[FORMULA_MARK] = json.dumps(
+            {path: mark.metadata() for path, mark in content.marks.items()}, sort_keys=True
+        )
     # wide dtypes first, so that every tensor lies aligned
     order = sorted(tensors, key=lambda name: (-tensors[name].values.dtype.itemsize, name))
     header: dict[str, Any] = {_METADATA: metadata} if metadata else {}
@@ -130,7 +132,7 @@ def _take_metadata(header: dict[str, Any], where: str) -> dict[str, str]:
     return metadata
 
 
-def _read_marks(text: str, where: str, budget: Budget) -> dict[str, dict[str, str]]:
+def _read_marks(text: str, where: str, budget: Budget) -> dict[str, Mark]:
     try:
         marks = parse_json(text.encode("utf-8", "surrogatepass"), budget)
     except CheckpointError:
@@ -139,7 +141,7 @@ def _read_marks(text: str, where: str, budget: Budget) -> dict[str, dict[str, st
         raise CheckpointError(f"{where}: {_METADATA}[{FORMULA_MARK!r}]: no proper JSON: {error}") from error
     if not isinstance(marks, dict) or not all(isinstance(mark, dict) for mark in marks.values()):
         raise CheckpointError(f"{where}: {_METADATA}[{FORMULA_MARK!r}]: expected an object of objects")
-    return {path: texts_of(mark) for path, mark in marks.items()}
+    return {path: Mark.of_metadata(mark) for path, mark in marks.items()}
 
 
 def _span(entry: object, place: str) -> tuple[int, int]:

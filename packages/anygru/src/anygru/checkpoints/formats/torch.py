@@ -18,7 +18,7 @@ from ...facts.entries import FORMULA_MARK
 from ..layout import PARTS, CheckpointLayout
 from ..reading.archive import Archive
 from ..reading.budget import Budget
-from ..reading.content import Content, Progress, plain_problem, texts_of
+from ..reading.content import Content, Mark, Progress, plain_problem
 from ..reading.source import count_elements, empty_array, open_bytes, open_regular, plain_values, shown, usable
 from ..reading.unpickle import RestrictedUnpickler
 from ..stored import BITS, Path, StoredTensor, flat_name, holder, map_leaves
@@ -102,7 +102,7 @@ def write(path: str | os.PathLike[str], content: Content, progress: Progress | N
     tree = map_leaves(content.tree, lambda leaf: leaf.tensor() if isinstance(leaf, StoredTensor) else leaf)
     if content.marks and isinstance(tree, dict):
         tree = OrderedDict(tree)
-        tree._metadata = {path: {FORMULA_MARK: dict(mark)} for path, mark in content.marks.items()}  # type: ignore[attr-defined]
+        tree._metadata = {path: {FORMULA_MARK: mark.metadata()} for path, mark in content.marks.items()}  # type: ignore[attr-defined]
     with open_for_replace(path, progress=progress) as file:
         torch.save(tree, file)
 
@@ -245,7 +245,7 @@ def _item_size(dtype: str) -> int:
     return holder(dtype or "uint8").itemsize
 
 
-def _read_marks(unpickler: RestrictedUnpickler, tree: object) -> dict[str, dict[str, str]]:
+def _read_marks(unpickler: RestrictedUnpickler, tree: object) -> dict[str, Mark]:
     """The formulas in the `_metadata` of state_dicts, by the full names of their layers."""
     paths = {id(container): path for path, container in _containers(tree)}
     marks = {}
@@ -259,7 +259,7 @@ def _read_marks(unpickler: RestrictedUnpickler, tree: object) -> dict[str, dict[
             mark = entry.get(FORMULA_MARK) if isinstance(entry, dict) else None
             if isinstance(mark, dict):
                 full = flat_name((*paths[id(container)], name)) if name else flat_name(paths[id(container)])
-                marks[full] = texts_of(mark)
+                marks[full] = Mark.of_metadata(mark)
     return marks
 
 

@@ -8,9 +8,47 @@ from typing import Any
 from ...errors import CheckpointError
 from ..stored import StoredTensor, flat_name, walk
 from .budget import Budget
+from .source import shown
 
 Progress = Callable[[int], None]
 """Called with the number of bytes that have been written since the last call."""
+
+
+_FORMULA = {"reset": ("after", "before"), "gate_activation": (), "activation": (), "direction": ("forward", "reverse")}
+"""The keys of a formula in a file's metadata, and the values of those that have few."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a file tells of a GRU beside its tensors.
+
+    Attributes:
+        formula: reset, gate_activation and activation, where they are told and not the usual ones.
+        reverse: the only direction reads each sequence from its last step to its first.
+        batch_first: the layer takes batches first.
+        problem: why the layer cannot be computed; empty if it can.
+        notes: what a reader has to know.
+    """
+
+    formula: Mapping[str, str] = field(default_factory=dict)
+    reverse: bool = False
+    batch_first: bool = False
+    problem: str = ""
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of_metadata(cls, entries: Mapping[Any, Any]) -> "Mark":
+        """Read what anygru writes into a file's metadata; an entry of another kind or value is a problem."""
+        for key, value in entries.items():
+            choices = _FORMULA.get(key) if isinstance(key, str) else None
+            if choices is None or not isinstance(value, str) or (choices and value not in choices):
+                return cls(problem=f"its formula has {shown(key)}: {shown(value)}, which is not known to anygru")
+        formula = {key: value for key, value in entries.items() if key != "direction"}
+        return cls(formula, reverse=entries.get("direction") == "reverse")
+
+    def metadata(self) -> dict[str, str]:
+        """Give the entries that `of_metadata` reads."""
+        return {**self.formula, **({"direction": "reverse"} if self.reverse else {})}
 
 
 @dataclass
@@ -19,13 +57,13 @@ class Content:
 
     Attributes:
         tree: nested dicts, lists and tuples whose leaves are `StoredTensor` tensors and plain values.
-        marks: formulas of GRUs that their tensors do not tell, by the layer's name: {"reset": "before"}.
+        marks: what the file tells of GRUs beside their tensors, by the layer's name.
         metadata: texts beside the tensors (safetensors has them).
         parameter_names: Paddle's own names of the parameters, by the tensor's name.
     """
 
     tree: Any
-    marks: dict[str, dict[str, str]] = field(default_factory=dict)
+    marks: dict[str, Mark] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
     parameter_names: dict[str, str] = field(default_factory=dict)
 
@@ -63,7 +101,7 @@ def flatten(tree: object, where: str, budget: Budget | None = None) -> dict[str,
 
 
 def texts_of(mark: Mapping[Any, Any]) -> dict[str, str]:
-    """Return the texts by name in a formula from a file; anything else in it has no meaning there."""
+    """Return the texts by name in a table from a file; anything else in it has no meaning there."""
     return {key: value for key, value in mark.items() if isinstance(key, str) and isinstance(value, str)}
 
 

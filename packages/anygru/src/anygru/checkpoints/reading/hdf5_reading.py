@@ -46,6 +46,24 @@ class Reader:
         self._groups: set[int] = set()
         self._read: dict[int, np.ndarray] = {}
 
+    def text_attribute(self, group: "h5.Group", name: str) -> str:
+        """Return a text that is attached to a group, "" if there is none of that name.
+
+        Raises:
+            CheckpointError: the attribute is no single text, or longer than the file.
+        """
+        if name not in group.attrs:
+            return ""
+        attribute = group.attrs.get_id(name)
+        self._budget.take(2 * attribute.get_storage_size())
+        if attribute.shape != () or attribute.dtype.kind not in "OS" or attribute.get_storage_size() > len(self._data):
+            self._fail(group.name, f"the attribute {name} is no text")
+        value = group.attrs[name]
+        self._budget.take(5 * len(value) if isinstance(value, bytes | str) else 0)
+        if not isinstance(value, bytes | str):
+            self._fail(group.name, f"the attribute {name} is no text")
+        return value if isinstance(value, str) else value.decode("utf-8", "replace")
+
     def read_group(self, group: "h5.Group", prefix: str = "", depth: int = 0) -> None:
         """Read what is in a group and in those below it.
 

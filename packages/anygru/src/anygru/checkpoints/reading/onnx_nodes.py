@@ -1,5 +1,6 @@
 """GRU nodes of an ONNX graph: which of them are the layers of one GRU, and what each of them computes."""
 
+import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -9,9 +10,11 @@ from ...errors import CheckpointError
 from ..layout import CheckpointLayout
 from ..stored import StoredTensor
 from .budget import Budget
+from .content import Mark
+from .source import shown
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, NodeProto
+    from onnx import AttributeProto, GraphProto, NodeProto
 
 _PARTS = ("W_l{layer}{direction}", "R_l{layer}{direction}", "Wb_l{layer}{direction}", "Rb_l{layer}{direction}")
 LAYOUT = (
@@ -39,13 +42,20 @@ _ACTIVATIONS = {
     ("Elu", 1.0, None): "elu",
 }
 _DEFAULTS: dict[str, tuple[float | None, float | None]] = {
-    "Affine": (1.0, 0.0),
+    "Affine": (
+        math.nan,
+        math.nan,
+    ),  # 1 and 0 in ONNX's first operator set, 0 and 0 in ONNX Runtime 1.31: so they must be given
     "HardSigmoid": (0.2, 0.5),
     "Elu": (1.0, None),
     "LeakyRelu": (0.01, None),
 }
 _DEFAULTS |= {"ScaledTanh": (None, None), "ThresholdedRelu": (1.0, None)}
-USUAL = {"reset": "after", "gate_activation": "sigmoid", "activation": "tanh"}
+_FLOAT, _INT, _STRING, _FLOATS, _STRINGS = 1, 2, 3, 6, 8
+_ATTRIBUTES = {"activation_alpha": _FLOATS, "activation_beta": _FLOATS, "activations": _STRINGS, "clip": _FLOAT}
+_ATTRIBUTES |= {"direction": _STRING, "hidden_size": _INT, "layout": _INT, "linear_before_reset": _INT}
+_ATTRIBUTES |= {"output_sequence": _INT}
+"""The attributes of GRU in operator sets 1 to 22, with their types. output_sequence, of set 1, tells which outputs are used."""
 _BETWEEN_LAYERS = {"Squeeze", "Transpose", "Reshape", "Identity", "Dropout"}
 LONGEST_CHAIN = 16
 
@@ -99,12 +109,25 @@ def _attributes(node: "NodeProto") -> dict[str, bytes]:
     return {attribute.name: attribute.SerializeToString() for attribute in node.attribute}
 
 
+def _checked_attributes(node: "NodeProto", place: str) -> dict[str, "AttributeProto"]:
+    """The attributes by name, each one known and of its type; a value of another type would be read as 0."""
+    given: dict[str, AttributeProto] = {}
+    for attribute in node.attribute:
+        if attribute.name not in _ATTRIBUTES or attribute.name in given:
+            what = "is there twice" if attribute.name in given else "is not known"
+            raise CheckpointError(f"{place}: the attribute {shown(attribute.name)} {what}")
+        if attribute.type != _ATTRIBUTES[attribute.name] or attribute.ref_attr_name:
+            raise CheckpointError(f"{place}: the attribute {attribute.name} is of another type than GRU's")
+        given[attribute.name] = attribute
+    return given
+
+
 class Node:
     """One GRU node, checked."""
 
     def __init__(self, node: "NodeProto", constants: Constants, place: str) -> None:
         self._place = place
-        given = {attribute.name: attribute for attribute in node.attribute}
+        given = _checked_attributes(node, place)
         if "clip" in given:
             raise CheckpointError(f"{place}: clip={given['clip'].f} is not supported; anygru's GRU does not clip")
         direction = given["direction"].s.decode("utf-8", "replace") if "direction" in given else "forward"
@@ -112,11 +135,9 @@ class Node:
             raise CheckpointError(f"{place}: direction must be forward, reverse or bidirectional, got {direction!r}")
         self._directions = 2 if direction == "bidirectional" else 1
         after = "linear_before_reset" in given and given["linear_before_reset"].i != 0
-        self.formula = {"reset": "after" if after else "before", **self._activations(given)}
-        if direction == "reverse":
-            self.formula["direction"] = direction
-        if "layout" in given and given["layout"].i:
-            self.formula["layout"] = "1"
+        formula = {"reset": "after" if after else "before", **self._activations(given)}
+        batch_first = "layout" in given and given["layout"].i != 0
+        self.mark = Mark(formula, direction == "reverse", batch_first)
         if len(node.input) < 3:
             raise CheckpointError(f"{place}: a GRU has the inputs X, W and R at least, got {len(node.input)}")
         self._arrays = {key: constants.value(node.input[at], place) for key, at in (("W", 1), ("R", 2))}
@@ -175,6 +196,10 @@ class Node:
                 raise CheckpointError(
                     f"{self._place}: the activation {name} with alpha, beta = {values} is not supported"
                 )
+        if any(numbers.values()):
+            raise CheckpointError(
+                f"{self._place}: activation_alpha or activation_beta has values beyond its activations'"
+            )
         if len(found) != 2 * self._directions or found[:2] * self._directions != found:
             raise CheckpointError(
                 f"{self._place}: two directions with different activations are not supported: {names}"

@@ -15,7 +15,7 @@ from ..conversion import Choices, Conversion
 from ..finding import FoundGRU
 from ..formats import READ_ONLY, Format, format_module
 from ..layout import CheckpointLayout, split_prefix, translate_path
-from ..reading.content import Content, Progress
+from ..reading.content import Content, Mark, Progress
 from ..stored import Path, StoredTensor, branches, flat_name, walk
 from .names import Names
 from .other_layers import LayerPlan, plan_layers
@@ -90,7 +90,7 @@ class _Writer:
         self._branches = branches(checkpoint.content.tree)
         self._written: set[int] = set()
         self._problems: dict[str, str] = {}
-        self.marks: dict[str, dict[str, str]] = {}
+        self.marks: dict[str, Mark] = {}
 
     def _planned(self, choices: Choices | None) -> LayerPlan:
         """Find out what the other tensors are, and note it in the report."""
@@ -217,7 +217,7 @@ class _Writer:
         full_path = flat_name((*home, renamed_path)) if renamed_path else prefix
         if layout.marked:
             formula = {"reset": gru.reset, "gate_activation": gru.gate_activation, "activation": gru.activation}
-            self.marks[full_path] = formula
+            self.marks[full_path] = Mark(formula, gru.reverse)
             self._report.notes.append(
                 f"{full_path or 'the GRU'}: only {layout.name} computes it, torch has no such GRU"
             )
@@ -292,16 +292,21 @@ class _Writer:
             if layout.cell == gru.cell and gru.directions in layout.sides and layout.reset == gru.reset
         ]
         name = gru.path or "the GRU"
-        if own != ("sigmoid", "tanh"):
+        special = f"its activations {own}" + (" and its direction (backwards)" if gru.reverse else "")
+        if gru.problem and not self._approximate:
+            raise CheckpointError(f"{name}: {gru.problem}; with approximations allowed the weights alone are written")
+        if gru.problem:
+            self._report.approximated.append(f"{name}: the weights alone are written: {gru.problem}")
+        elif own != ("sigmoid", "tanh") or gru.reverse:
             marked = [layout for layout in layouts if layout.marked and layout.cell == gru.cell]
             if marked:
                 return marked[0]
             if not self._approximate:
                 raise CheckpointError(
-                    f"{name}: its activations {own} have no place in a file of {self._report.target}; with "
+                    f"{name}: {special} have no place in a file of {self._report.target}; with "
                     f"approximations allowed the weights alone are written"
                 )
-            self._report.approximated.append(f"{name}: the activations {own} have to be set by hand")
+            self._report.approximated.append(f"{name}: {special} have to be set by hand")
         if not fitting:
             kind = "cell" if gru.cell else "layer"
             raise CheckpointError(

@@ -7,7 +7,7 @@ from typing import Any
 from ...errors import ArgumentTypeError
 from ..checkpoint import Checkpoint
 from ..formats import checked_path, format_for
-from ..reading.content import Content
+from ..reading.content import Content, Mark
 from ..stored import Path, StoredTensor, flat_name
 from .rewriting import rewrite
 
@@ -43,7 +43,7 @@ def content_of(obj: object) -> Content:
 
     from ..translation import mark_of
 
-    marks: dict[str, dict[str, str]] = {}
+    marks: dict[str, Mark] = {}
     if isinstance(obj, torch.nn.Module):
         marks = {name: mark for name, module in obj.named_modules() if (mark := mark_of(module, name)) is not None}
         obj = obj.state_dict()
