@@ -26,6 +26,12 @@ def convert(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int
     return status, captured.out, captured.err
 
 
+def test_verbose_tells_which_rows_went_where(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    _, out, _ = convert(capsys, DATA / "mxnet/model.params", tmp_path / "x.npz", "--verbose")
+    assert "layer 0: input reset: 1._unfused.0.l_cell.i2h_weight, rows 0 to 3 -> 1/0/w0\n" in out
+    assert "layer 1, backward: state candidate: 1._unfused.1.r_cell.h2h_weight, rows 8 to 11 -> 1/3/w5\n" in out
+
+
 def test_says_what_it_did(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     status, out, error = convert(capsys, DATA / "mxnet/model.params", tmp_path / "x.npz")
     assert (status, error) == (0, "")
@@ -33,7 +39,7 @@ def test_says_what_it_did(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
         "mxnet -> chainer",
         "GRU 1: mxnet.gluon.rnn.GRU(3, 4), 2 layers, bidirectional",
         "became chainer.links.NStepGRU 1",
-        "verified: source and result, run on the same random input, give the same bits",
+        "verified: source and result, run on the same random input by the frameworks' documentation, give the same bits",
         "3 other tensors kept unchanged:",
         "  0.weight",
     ]:

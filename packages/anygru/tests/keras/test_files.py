@@ -191,6 +191,7 @@ def test_weights_go_into_a_copy_and_keras_loads_it(name, tmp_path):
     target = tmp_path / f"target-{name}"
     report = convert(source, target, like=like)
     assert len(report.converted) == 3
+    assert {verdict.by for verdict in report.verdicts} == {"Keras"}
     loaded = model(3)
     if name == "m.keras":
         loaded = keras.saving.load_model(target)

@@ -1,5 +1,6 @@
 """The options of a conversion, and its report."""
 
+import math
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -50,11 +51,15 @@ class Verdict:
         path: its name in the result.
         same_bits: whether outputs and last states are the same, bit for bit.
         difference: the largest difference of an output otherwise.
+        by: what computed both: the frameworks' documentation (see `documented`), and the frameworks that were there.
+        reason: why nothing was compared; empty if it was.
     """
 
     path: str
-    same_bits: bool
-    difference: float
+    same_bits: bool = False
+    difference: float = math.inf
+    by: str = ""
+    reason: str = ""
 
 
 @dataclass
@@ -74,6 +79,7 @@ class Conversion:
         approximated: what is not exact, in words; empty unless it was allowed.
         notes: what a person has to know to use the result.
         verdicts: for each GRU, how its results compare.
+        moves: which rows of which tensor became which, in words, by the GRU's name in the result.
         frozen: the formats of the GRUs whose weights were rounded for a frozen layer, by the GRU's name in the source.
     """
 
@@ -89,4 +95,5 @@ class Conversion:
     approximated: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
+    moves: dict[str, list[str]] = field(default_factory=dict)
     frozen: dict[str, str] = field(default_factory=dict)

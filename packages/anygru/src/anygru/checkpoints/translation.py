@@ -91,11 +91,6 @@ def _make_frozen(gru: FoundGRU, tensors: Mapping[str, StoredTensor]) -> "FrozenG
     return layer
 
 
-def as_stored(core: list[Core], weights: str) -> list[dict[str, quantization.Stored]]:
-    """Core weights in the format of a frozen layer."""
-    return [{part: quantization.quantize(tensor.float(), weights) for part, tensor in own.items()} for own in core]
-
-
 def freeze_tensors(tensors: Mapping[str, StoredTensor], weights: str) -> dict[str, StoredTensor]:
     """The tensors of a layout that is freezable as a frozen layer has them."""
     found: dict[str, StoredTensor] = {}

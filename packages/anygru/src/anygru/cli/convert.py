@@ -1,14 +1,16 @@
 """Write a checkpoint in another framework's form: GRUs in its layout, every other tensor as it is.
 
-The result is read back, and its GRUs are run against the source's on the same random input.
+The result is read back, and its GRUs are run against the source's on the same random input: by a second description of the
+frameworks' tensors, and by torch, Keras or ONNX Runtime where these define the GRU and are installed.
 """
 
 import argparse
+import importlib
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -20,7 +22,7 @@ from .inspect import BIDIRECTIONAL
 from .terminal import STANDARD_INPUT, as_file, count
 
 if TYPE_CHECKING:
-    from ..checkpoints.conversion import Choices, Conversion
+    from ..checkpoints.conversion import Choices, Conversion, Verdict
 
 _LONG_WORK = 64 << 20
 """Smaller files are written before a progress bar could be read."""
@@ -73,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("float32", "bfloat16", "int8"),
         help="write the GRUs as frozen layers whose weights take half or a quarter of the bytes (safetensors, torch)",
     )
+    parser.add_argument("--verbose", action="store_true", help="show which rows of which tensor became which")
     parser.add_argument("--all", action="store_true", help="list every tensor (default: the first 12 of each list)")
 
 
@@ -88,12 +91,21 @@ def main(args: argparse.Namespace) -> int:
         existing(args.source)
     from ..checkpoints.writing.convert import convert
 
+    _load_keras(args)
     with removing_temporary_files(), as_file(args.source) as source, _progress(source) as progress:
         report = convert(source, args.target, _choices(args), progress=progress)
-    for line in describe(report, None if args.all else _LONGEST_LIST):
+    for line in describe(report, None if args.all else _LONGEST_LIST, args.verbose):
         print(printable(line))
     print(printable(f"wrote {args.target}"))
     return 0
+
+
+def _load_keras(args: argparse.Namespace) -> None:
+    """Import Keras where a file of it is read or written: `verify` asks it if it is there, and never imports it itself."""
+    if any(str(path).lower().endswith(".keras") for path in (args.source, args.like)):
+        os.environ.setdefault("KERAS_BACKEND", "torch")
+        with suppress(ImportError):
+            importlib.import_module("keras")
 
 
 def _choices(args: argparse.Namespace) -> "Choices":
@@ -123,14 +135,22 @@ def read_mapping(path: str) -> dict[str, str]:
     return mapping
 
 
-def describe(report: "Conversion", longest: int | None) -> Iterator[str]:
-    """Yield the lines of a report; each list is cut to `longest` entries."""
+def _verdict(verdict: "Verdict") -> str:
+    if verdict.reason:
+        return f"not verified, because {verdict.reason}"
+    agreement = "the same bits" if verdict.same_bits else f"at most {verdict.difference:.2g} apart"
+    return f"verified: source and result, run on the same random input by {verdict.by}, give {agreement}"
+
+
+def describe(report: "Conversion", longest: int | None, verbose: bool = False) -> Iterator[str]:
+    """Yield the lines of a report; each list is cut to `longest` entries; `verbose` tells where each gate's rows went."""
     yield f"{report.source} -> {report.target}"
     for (gru, path, layout), verdict in zip(report.converted, report.verdicts, strict=True):
         yield f"GRU {gru.path or '(the whole file)'}: {gru.describe()}"
         yield f"  became {layout.name} {path or '(the whole file)'}"
-        agreement = "the same bits" if verdict.same_bits else f"at most {verdict.difference:.2g} apart"
-        yield f"  verified: source and result, run on the same random input, give {agreement}"
+        yield f"  {_verdict(verdict)}"
+        if verbose:
+            yield from (f"    {line}" for line in report.moves.get(path, ()))
         for note in gru.notes:
             yield f"  note: {note}"
     if not report.converted:
