@@ -1,8 +1,8 @@
 """ONNX models: the weights of their GRU nodes, and every other initializer. https://onnx.ai/onnx/repo-docs/IR.html
 
 The `onnx` package parses the structure, which is a protocol buffer. Nothing is executed but a few operators that rearrange
-constants (`_REARRANGING`), which exporters put between the stored weights and the node. A model is read and never written: a
-checkpoint has no graph, so `anygru.onnx.export` writes models.
+constants (`onnx_constants.OPERATORS`), which exporters put between the stored weights and the node. A model is read and
+never written: a checkpoint has no graph, so `anygru.onnx.export` writes models.
 """
 
 import os
@@ -14,6 +14,7 @@ import numpy as np
 from ...errors import CheckpointError
 from ..reading.budget import PER_OBJECT, Budget
 from ..reading.content import Content, Mark, Progress
+from ..reading.onnx_constants import OPERATORS, rearranged
 from ..reading.onnx_nodes import LAYOUT, LONGEST_CHAIN, Node, stacks
 from ..reading.source import array_from, count_elements, open_bytes
 from ..stored import StoredTensor, holder
@@ -29,17 +30,6 @@ SUFFIXES = (".onnx",)
 
 _DTYPES = {"bool", "float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64"}
 _DTYPES |= {"uint8", "uint16", "uint32", "uint64"}
-_REARRANGING = {
-    "Identity",
-    "Unsqueeze",
-    "Squeeze",
-    "Concat",
-    "Slice",
-    "Split",
-    "Transpose",
-    "Reshape",
-    "DequantizeLinear",
-}
 _PER_MESSAGE = 350
 """Bytes that protobuf 7.36 takes for an empty message and its Python object: 342, measured."""
 
@@ -201,23 +191,16 @@ class _Constants:
     def _evaluate(self, node: "NodeProto", place: str, depth: int) -> dict[str, np.ndarray]:
         if node.op_type == "Constant":
             return {node.output[0]: self._constant(node, place)}
-        if node.op_type not in _REARRANGING or node.domain not in ("", "ai.onnx"):
+        if node.op_type not in OPERATORS or node.domain not in ("", "ai.onnx"):
             raise CheckpointError(f"{place}: {node.output[0]!r} is computed by {node.op_type}, not stored")
-        from onnx.reference import ReferenceEvaluator
-
-        inputs = {name: self.value(name, place, depth + 1) for name in node.input if name}
-        # a byte may become four (DequantizeLinear); an input may be there many times (Concat)
-        self._budget.take(PER_OBJECT + 4 * sum(inputs[name].nbytes for name in node.input if name))
-        try:
-            outputs = ReferenceEvaluator(node).run(None, inputs)
-        except Exception as error:  # an evaluator of untrusted input raises whatever NumPy does
-            raise CheckpointError(f"{place}: {node.op_type} of {list(inputs)} cannot be computed: {error}") from error
-        return dict(zip(node.output, outputs, strict=True))
+        inputs = [self.value(name, place, depth + 1) if name else None for name in node.input]
+        return rearranged(node, inputs, self._budget, place)
 
     def _constant(self, node: "NodeProto", place: str) -> np.ndarray:
         for attribute in node.attribute:
             if attribute.name == "value":
                 return self._array(attribute.t).values
+            self._budget.take(PER_OBJECT + 16 * (len(attribute.ints) + len(attribute.floats)))
             if attribute.name in ("value_ints", "value_int"):
                 return np.array(attribute.ints if attribute.name == "value_ints" else attribute.i, np.int64)
             if attribute.name in ("value_floats", "value_float"):
@@ -232,18 +215,7 @@ class _Constants:
             name = str(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{place}: unknown dtype {tensor.data_type}") from error
-        if name not in ("float16", "bfloat16", "float32", "float64", "bool") and not name.startswith(("int", "uint")):
-            raise CheckpointError(f"{place}: a tensor of {name} cannot be read")
-        if name.startswith(("int", "uint")) and name not in (
-            "int8",
-            "int16",
-            "int32",
-            "int64",
-            "uint8",
-            "uint16",
-            "uint32",
-            "uint64",
-        ):
+        if name not in _DTYPES:
             raise CheckpointError(f"{place}: a tensor of {name} cannot be read")
         shape = tuple(tensor.dims)
         count = count_elements(shape, place)
@@ -257,16 +229,22 @@ class _Constants:
         values = getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type))
         if len(values) != count:
             raise CheckpointError(f"{place}: shape {shape} needs {count} values, got {len(values)}")
-        # Types of at most 16 bits are written as integers that hold their bits.
+        # types of at most 16 bits are written as integers that hold their bits
         self._budget.take(PER_OBJECT + 16 * count)
-        bits = name in ("float16", "bfloat16")
-        array = np.array(values, np.int32 if bits else holder(name))
-        array = array.astype(np.uint16).view(holder(name)) if bits else array
-        return StoredTensor(array.reshape(shape), name)
+        dtype = np.dtype(np.uint16) if name in ("float16", "bfloat16") else holder(name)
+        wide = np.array(values, np.int32 if dtype.kind in "biu" and dtype.itemsize < 4 else dtype)
+        if wide.dtype != dtype and wide.size:
+            least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+            if int(wide.min()) < least or int(wide.max()) > most:
+                raise CheckpointError(f"{place}: a value of {name} is not between {least} and {most}")
+        array = wide.astype(dtype)
+        return StoredTensor(array.view(holder(name)).reshape(shape), name)
 
     def _external(self, tensor: "TensorProto", place: str) -> memoryview:
         """Bytes that lie in a file of their own, which must be in the model's folder and no link out of it."""
         entries = {entry.key: entry.value for entry in tensor.external_data}
+        if "\0" in entries.get("location", ""):
+            raise CheckpointError(f"{place}: external data {entries['location']!r} has a zero byte in its name")
         folder = os.path.realpath(os.path.dirname(self._where) or ".")
         target = os.path.realpath(os.path.join(folder, entries.get("location", "")))
         if not entries.get("location") or os.path.commonpath([folder, target]) != folder or target == folder:
