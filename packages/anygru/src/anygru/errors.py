@@ -62,4 +62,6 @@ def how_to_install(extra: str) -> str:
 
 def printable(text: str) -> str:
     """Escape unprintable letters, so that a name in a file cannot send control codes to the terminal."""
+    if text.isprintable():
+        return text
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)

@@ -28,6 +28,7 @@ class Choices:
             then has names of GRUs in that file by those in the source.
         weights: the format of the GRUs' matrices: "bfloat16" or "int8" writes frozen layers (to safetensors and torch
             files), "float32" plain ones; None: as they are in the source, if the target can hold them.
+        sandbox: see `load_checkpoint`.
     """
 
     source_format: str | None = None
@@ -41,6 +42,7 @@ class Choices:
     layer_names: bool = False
     like: str | os.PathLike[str] | None = None
     weights: str | None = None
+    sandbox: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..facts.entries import FORMULA_ENTRY, HALF_ENTRY, SCALE
-from .layout import PARTS, CheckpointLayout, name_pattern, split_prefix
+from .layout import PARTS, CheckpointLayout, matches, possible, split_prefix
 from .reading.content import Mark
 from .stored import StoredTensor
 
@@ -98,12 +98,13 @@ def find_gru_layers(
     """
     taken: set[str] = set()
     found: list[FoundGRU] = []
+    layouts = list(layouts)
+    candidates = possible(tensors, layouts)
     for layout in layouts:
         groups: dict[str, list[dict[str, str]]] = defaultdict(list)
-        for name in tensors:
-            match = name_pattern(layout).fullmatch(name) if name not in taken else None
-            if match is not None:
-                groups[match["prefix"]].append(match.groupdict())
+        for name, prefix, fields in matches(layout, candidates):
+            if name not in taken:
+                groups[prefix].append(fields)
         for prefix, hits in groups.items():
             gru = _Candidate(tensors, layout, prefix, hits).examine(split_prefix(prefix) in bidirectional)
             if gru is not None and not taken.intersection(gru.names):

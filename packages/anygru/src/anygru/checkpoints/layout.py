@@ -5,6 +5,7 @@ core weights (see `anygru.gates`); `anygru.gates` permutes and negates their row
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -85,9 +86,42 @@ class CheckpointLayout:
         return name.format(layer=layer, direction=self.directions[direction], index=index, side=("fw", "bw")[direction])
 
 
+def matches(layout: CheckpointLayout, names: Iterable[str]) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Yield the names that end in the layout's anchor: each with what is before it, and the numbers and direction in it.
+
+    Only the end of a name is looked at, so that the time does not grow with names that are megabytes long.
+    """
+    search, separators, length = _ending(layout).search, layout.separators, _LONGEST_ENDING
+    for name in possible(names, (layout,)):
+        match = search(name[-length:])
+        if match is None:
+            continue
+        begin = max(0, len(name) - length) + match.start()
+        if not begin or name[begin - 1] in separators:
+            yield name, name[:begin], match.groupdict()
+
+
+def possible(names: Iterable[str], layouts: Iterable[CheckpointLayout]) -> list[str]:
+    """Give the names that may end in an anchor of one of the layouts, by their last letters alone."""
+    endings = tuple({ending for layout in layouts for ending in _last_letters(layout)})
+    return [name for name in names if name.endswith(endings)]
+
+
+_LONGEST_ENDING = 64
+"""No anchor is longer, with its layer's number."""
+_DIGITS = tuple("0123456789")
+
+
+def _last_letters(layout: CheckpointLayout) -> tuple[str, ...]:
+    *_, field, text = re.split(r"(\{\w+\})", layout.anchor) if "{" in layout.anchor else ("", layout.anchor)
+    if text:
+        return (text,)
+    return tuple(filter(None, layout.directions)) + _DIGITS if field == "{direction}" else _DIGITS
+
+
 @cache
-def name_pattern(layout: CheckpointLayout) -> re.Pattern[str]:
-    """Give the pattern of a name that ends in the layout's anchor; groups: prefix, layer, direction, index."""
+def _ending(layout: CheckpointLayout) -> re.Pattern[str]:
+    """The pattern of an anchor at the end of a name; groups: layer, direction, index."""
     fields = {
         "{layer}": r"(?P<layer>\d{1,3})",
         "{index}": r"(?P<index>\d{1,3})",
@@ -95,7 +129,7 @@ def name_pattern(layout: CheckpointLayout) -> re.Pattern[str]:
     }
     pieces = re.split(r"(\{\w+\})", layout.anchor)
     ending = "".join(fields.get(piece) or re.escape(piece) for piece in pieces)
-    return re.compile(f"(?P<prefix>|.*[{re.escape(layout.separators)}])" + ending, re.DOTALL)
+    return re.compile(f"(?:^|(?<=[{re.escape(layout.separators)}])){ending}\\Z")
 
 
 def join_name(path: str, name: str, separator: str) -> str:

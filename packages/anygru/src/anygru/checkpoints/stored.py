@@ -36,7 +36,7 @@ Path = tuple[Any, ...]
 """The keys that lead to a value in nested containers."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class StoredTensor:
     """A tensor's values, often a view of the mapped file.
 

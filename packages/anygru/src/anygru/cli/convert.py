@@ -18,7 +18,7 @@ from ..checkpoints import NAMES, format_module
 from ..checkpoints.reading.source import open_regular
 from ..errors import CheckpointError, printable
 from . import existing, removing_temporary_files
-from .inspect import BIDIRECTIONAL
+from .inspect import BIDIRECTIONAL, NO_SANDBOX
 from .terminal import STANDARD_INPUT, as_file, count
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("float32", "bfloat16", "int8"),
         help="write the GRUs as frozen layers whose weights take half or a quarter of the bytes (safetensors, torch)",
     )
+    parser.add_argument("--no-sandbox", dest="sandbox", action="store_false", help=NO_SANDBOX)
     parser.add_argument("--verbose", action="store_true", help="show which rows of which tensor became which")
     parser.add_argument("--all", action="store_true", help="list every tensor (default: the first 12 of each list)")
 
@@ -96,7 +97,8 @@ def main(args: argparse.Namespace) -> int:
         report = convert(source, args.target, _choices(args), progress=progress)
     for line in describe(report, None if args.all else _LONGEST_LIST, args.verbose):
         print(printable(line))
-    print(printable(f"wrote {args.target}"))
+    folder = ", a folder: a name without an ending is that of a OneFlow state" if report.target == "oneflow" else ""
+    print(printable(f"wrote {args.target}{folder}"))
     return 0
 
 

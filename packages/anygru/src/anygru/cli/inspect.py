@@ -5,20 +5,20 @@ Nothing in the file is run.
 
 import argparse
 import re
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Iterator
+from typing import Any
 
 from ..checkpoints import NAMES, Checkpoint, load_checkpoint
 from ..errors import printable
 from . import UsageError, removing_temporary_files
 from .terminal import as_file, console, count
 
-if TYPE_CHECKING:
-    from rich.tree import Tree
-
 BIDIRECTIONAL = (
     "a GRU of Chainer to read as one layer in two directions instead of two layers, which look the same in its files "
     "where the input is as wide as the state; may be repeated"
 )
+NO_SANDBOX = "read HDF5, Keras and ONNX files in this process (default: in one with limits on memory and time)"
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -35,13 +35,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BYTES",
         help="the most memory to make from the file, as 500M or 2G (default: 64M and 32 times the file's size)",
     )
+    parser.add_argument("--no-sandbox", dest="sandbox", action="store_false", help=NO_SANDBOX)
     parser.add_argument("--plot", metavar="F.png", help="draw each weight's distribution into a picture")
 
 
 def main(args: argparse.Namespace) -> int:
     """Print the tree, and draw the picture if `--plot` asks for it."""
-    with removing_temporary_files(), as_file(args.file) as file:
-        checkpoint = load_checkpoint(file, args.format, bidirectional=args.bidirectional, limit=args.limit)
+    with removing_temporary_files(), as_file(args.file, args.limit or 4 << 30) as file:
+        checkpoint = load_checkpoint(
+            file, args.format, bidirectional=args.bidirectional, limit=args.limit, sandbox=args.sandbox
+        )
         print_checkpoint(checkpoint)
         if args.plot:
             from .plot import draw
@@ -60,7 +63,7 @@ def print_checkpoint(checkpoint: Checkpoint) -> None:
     tensors = count(len(checkpoint.stored), "tensor")
     out.print(_line(f"{tensors}, {count(numbers, 'number')}, {human_size(total)}"))
     if checkpoint.stored or checkpoint.values:
-        out.print(_tree(checkpoint))
+        _print_tree(checkpoint, colored=out.is_terminal and not out.no_color)
     out.print(_line("GRUs" if checkpoint.gru_layers else "no GRU found", style="bold"))
     for gru in checkpoint.gru_layers:
         out.print(_line(f"  {gru.path or '(the whole file)'}: {gru.describe()}, {gru.dtype}", style="green"))
@@ -98,32 +101,60 @@ def _line(text: str, style: str = "") -> Any:
     return Text(printable(text), style=style, overflow="fold")
 
 
-def _tree(checkpoint: Checkpoint) -> "Tree":
-    from rich.tree import Tree
+_DEEPEST = 24
+"""Levels of the tree; what is below is written in one line."""
+_LONGEST = 400
+"""Letters of a name that are shown."""
+_GREEN, _DIM, _PLAIN = "\x1b[32m", "\x1b[2m", "\x1b[0m"
 
-    root = Tree(_line("tensors"), hide_root=True)
-    branches: dict[tuple[str, ...], Tree] = {(): root}
+Tree = dict[str, "Tree | str"]
 
-    def branch(pieces: tuple[str, ...]) -> "Tree":
-        if pieces not in branches:
-            branches[pieces] = branch(pieces[:-1]).add(_line(pieces[-1]))
-        return branches[pieces]
 
-    owners = {name: gru.path for gru in checkpoint.gru_layers for name in gru.names}
+def _print_tree(checkpoint: Checkpoint, colored: bool) -> None:
+    """Print each tensor and value at its place; the time per name is that of one dict and one line."""
+    owned = {name for gru in checkpoint.gru_layers for name in gru.names}
+    tree: Tree = {}
     for name, stored in checkpoint.stored.items():
-        *home, leaf = _pieces(name)
         shape = " x ".join(map(str, stored.shape)) or "scalar"
-        line = f"{leaf}  [{shape}]  {stored.dtype}  {human_size(stored.nbytes)}"
-        branch(tuple(home)).add(_line(line, style="green" if name in owners else ""))
+        text = f"  [{shape}]  {stored.dtype}  {human_size(stored.nbytes)}"
+        _place(tree, name, text, _GREEN if colored and name in owned else "")
     for name, value in checkpoint.values.items():
-        *home, leaf = _pieces(name)
-        branch(tuple(home)).add(_line(f"{leaf} = {_short(value)}", style="dim"))
-    return root
+        _place(tree, name, f" = {_short(value)}", _DIM if colored else "")
+    fancy = "utf" in (sys.stdout.encoding or "").lower()
+    marks = ("├── ", "└── ", "│   ") if fancy else ("+-- ", "`-- ", "|   ")
+    for name, entry in tree.items():
+        sys.stdout.write(f"{entry if isinstance(entry, str) else _shown(name)}\n")
+        if isinstance(entry, dict):
+            sys.stdout.writelines(f"{line}\n" for line in _lines(entry, "", marks))
+
+
+def _place(tree: Tree, name: str, text: str, style: str) -> None:
+    *home, leaf = _pieces(name)
+    for piece in home:
+        below = tree.setdefault(piece, {})
+        if isinstance(below, str):  # a tensor is called like a branch: the branch is named once more
+            below = tree.setdefault(piece + ".", {})
+        tree = below if isinstance(below, dict) else {}
+    line = f"{style}{_shown(leaf)}{printable(text)}{_PLAIN if style else ''}"
+    tree[leaf if leaf not in tree else f"{leaf}.{len(tree)}"] = line
+
+
+def _lines(tree: Tree, before: str, marks: tuple[str, str, str]) -> Iterator[str]:
+    last = len(tree) - 1
+    for number, (name, entry) in enumerate(tree.items()):
+        yield before + marks[number == last] + (entry if isinstance(entry, str) else _shown(name))
+        if isinstance(entry, dict):
+            yield from _lines(entry, before + ("    " if number == last else marks[2]), marks)
+
+
+def _shown(name: str) -> str:
+    return printable(name if len(name) <= _LONGEST else f"{name[:_LONGEST]} ... ({len(name):,} letters)")
 
 
 def _pieces(name: str) -> list[str]:
     """Split a name at dots and slashes; a name of nothing but separators stays whole."""
-    return [piece for piece in re.split(r"[./]", name) if piece] or [name]
+    pieces = [piece for piece in re.split(r"[./]", name, maxsplit=_DEEPEST) if piece]
+    return pieces or [name]
 
 
 def _short(value: Any) -> str:

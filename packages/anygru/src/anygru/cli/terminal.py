@@ -2,18 +2,20 @@
 
 import contextlib
 import os
-import shutil
 import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ..errors import CheckpointError
+
 if TYPE_CHECKING:
     from rich.console import Console
 
 STANDARD_INPUT = "-"
 _ENDLESS = 1 << 16
+_PIECE = 1 << 20
 
 
 def console() -> "Console":
@@ -40,13 +42,22 @@ def names_of_any_script() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def as_file(path: str) -> Iterator[str]:
-    """Yield the path; for "-" that of a temporary file with what standard input holds, since readers jump about in files."""
+def as_file(path: str, most: int = 4 << 30) -> Iterator[str]:
+    """Yield the path; for "-" that of a temporary file with what standard input holds, since readers jump about in files.
+
+    Raises:
+        CheckpointError: standard input has more than `most` bytes: it may have no end, and the copy would fill the disk.
+    """
     if path != STANDARD_INPUT:
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="anygru-") as folder:
         copy = os.path.join(folder, "standard-input")
         with open(copy, "wb") as out:
-            shutil.copyfileobj(sys.stdin.buffer, out)
+            copied = 0
+            while piece := sys.stdin.buffer.read(_PIECE):
+                copied += len(piece)
+                if copied > most:
+                    raise CheckpointError(f"standard input: more than {most} bytes; save it to a file, and name that")
+                out.write(piece)
         yield copy

@@ -111,9 +111,15 @@ def format_for(path: str | os.PathLike[str]) -> str:
     """Name the format to write by a path's ending; a path without one is a folder of OneFlow.
 
     Raises:
-        CheckpointError: the ending belongs to no format; or the path has none and is a folder of other files.
+        CheckpointError: the ending belongs to no format, or to Keras's weights; or the path has none and is a folder of other
+            files.
     """
     suffix = os.path.splitext(checked_path(path))[1].lower()
+    if os.fspath(path).lower().endswith(".weights.h5"):
+        raise CheckpointError(
+            f"{os.fspath(path)}: the ending of Keras's weights, which go into a copy of such a file (--like FILE); .h5 alone is "
+            f"the form of Chainer"
+        )
     if not suffix and _holds_other_files(path):
         raise CheckpointError(
             f"{os.fspath(path)}: a folder that holds other files: name a file in it, an empty folder, or the format"

@@ -110,6 +110,8 @@ _SMALLEST_ARRAY = 4
 class Array:
     """One array of a file: its values, and whether the bits are those of bfloat16 (then values are uint16)."""
 
+    __slots__ = ("bfloat16", "values")
+
     def __init__(self, values: np.ndarray, bfloat16: bool = False):
         self.values = values
         self.bfloat16 = bfloat16

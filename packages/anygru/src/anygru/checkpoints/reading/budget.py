@@ -26,18 +26,20 @@ class Budget:
     Args:
         path: the checkpoint, for errors.
         limit: bytes; None: `FREE` and `RATIO` times the size of every file that `add_file` is told of.
+        contained: the process has limits of its own, so that libraries may be given what only they can refuse.
 
     Raises:
         ArgumentTypeError: `limit` is no integer.
         ArgumentError: `limit` is negative.
     """
 
-    def __init__(self, path: str | os.PathLike[str], limit: int | None = None):
+    def __init__(self, path: str | os.PathLike[str], limit: int | None = None, contained: bool = False):
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):
             raise ArgumentTypeError(f"limit must be a number of bytes or None, got {type(limit).__name__}")
         if limit is not None and limit < 0:
             raise ArgumentError(f"limit must be at least 0 bytes, got {limit}")
         self._where = os.fspath(path)
+        self.contained = contained
         self._fixed = limit is not None
         self._limit = FREE if limit is None else limit
         self._used = 0

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 DEEPEST = 32
 """How deep groups may be nested."""
 
+_LONGEST_HEADER = 16_384
+"""Bytes of an object's description; those of arrays have some hundreds."""
+
 _DEFLATE, _SHUFFLE, _FLETCHER = 1, 2, 3
 """Deflate, shuffle and checksum: the filters that every HDF5 library has. Others would load plugins."""
 _FILTERS = {_DEFLATE: "deflate", _SHUFFLE: "shuffle", _FLETCHER: "fletcher32"}
@@ -52,6 +55,7 @@ class Reader:
         Raises:
             CheckpointError: the attribute is no single text, or longer than the file.
         """
+        self._check_header(self._h5py.h5o.get_info(group.id).hdr.space.mesg, group.name)
         if name not in group.attrs:
             return ""
         attribute = group.attrs.get_id(name)
@@ -84,6 +88,7 @@ class Reader:
                 self._fail(path, "the name leads out of the group")
             if not isinstance(group.get(name, getlink=True), self._h5py.HardLink):
                 self._fail(path, "a soft or external link, which could lead outside of the file")
+            self._check_header(self._h5py.h5o.get_info(group.id, name.encode()).hdr.space.mesg, path)
             item = group[name]
             if isinstance(item, self._h5py.Group):
                 self.read_group(item, path + "/", depth + 1)
@@ -169,6 +174,13 @@ class Reader:
         cursor = Cursor(self._data, place)
         cursor.position = min(position, len(self._data))
         return cursor
+
+    def _check_header(self, size: int, path: str) -> None:
+        """Refuse what the library would build a type from that is nested thousands deep, with as many copies of each level."""
+        if size > _LONGEST_HEADER and not self._budget.contained:
+            self._fail(
+                path, f"{size} bytes of description; more than {_LONGEST_HEADER} are read with sandbox=True only"
+            )
 
     def _fail(self, path: str, cause: str) -> NoReturn:
         raise CheckpointError(f"{self._where}: {path or '/'}: {cause}")

@@ -1,16 +1,17 @@
 """The bytes of a file, and reading them with every length checked against what is really there."""
 
+import contextlib
 import mmap
 import os
 import re
 import stat
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NoReturn, TypeAlias
 
 import numpy as np
 
-from ...errors import CheckpointError
+from ...errors import CheckpointError, printable
 from .budget import PER_OBJECT, Budget
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
@@ -104,6 +105,28 @@ class Cursor:
     def fail(self, cause: str, position: int | None = None) -> NoReturn:
         """Raise a CheckpointError that names the file, the byte and the cause."""
         raise CheckpointError(f"{self.where}: byte {self.position if position is None else position}: {cause}")
+
+
+@contextlib.contextmanager
+def naming(path: str | os.PathLike[str], instead: str | os.PathLike[str] | None = None) -> Iterator[None]:
+    """Let errors name the file: in front of a message that does not.
+
+    Args:
+        path: the file.
+        instead: a path in a private place, in whose stead `path` is named.
+    """
+    name = printable(os.fspath(path))
+    try:
+        yield
+    except CheckpointError as error:
+        text = str(error) if instead is None else str(error).replace(printable(os.fspath(instead)), name)
+        if text == str(error) and name in text:
+            raise
+        raise CheckpointError(text if name in text else f"{name}: {text}") from error
+    except OSError as error:
+        if instead is None or error.filename is None or not os.fsdecode(error.filename).startswith(os.fspath(instead)):
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 def shown(value: object) -> str:

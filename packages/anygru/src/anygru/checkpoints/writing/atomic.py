@@ -3,10 +3,13 @@
 import contextlib
 import io
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
+
+from ...errors import CheckpointError
 
 _NEW_FILE_MODE = 0o666
 """The permissions of a new file before the process's mask is applied."""
@@ -30,6 +33,7 @@ def open_for_replace(
 
     Raises:
         ValueError: for another mode.
+        CheckpointError: the path is a device or another thing that is not a regular file.
         OSError: whatever the file system says (no space, no permission); the old file is untouched.
 
     Example:
@@ -39,6 +43,7 @@ def open_for_replace(
     if mode not in ("wb", "w"):
         raise ValueError(f"open_for_replace: mode must be 'wb' or 'w', got {mode!r}")
     target = Path(os.path.realpath(path))
+    check_regular(target, path)
     try:
         descriptor, temporary = tempfile.mkstemp(
             prefix=f".{_shortened(target.name)}.", suffix=".tmp", dir=target.parent
@@ -58,6 +63,20 @@ def open_for_replace(
             os.unlink(temporary)
         raise
     sync_folder(target.parent)
+
+
+def check_regular(target: Path, path: str | os.PathLike[str]) -> None:
+    """Refuse to replace what is there and is neither a regular file nor a folder: a rename over a device would remove it.
+
+    Raises:
+        CheckpointError: it is a device, a FIFO or a socket.
+    """
+    try:
+        mode = target.stat().st_mode
+    except OSError:  # nothing there, or what the writing itself will say
+        return
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise CheckpointError(f"{os.fspath(path)}: cannot be written: it is there and is not a regular file")
 
 
 def _shortened(name: str) -> str:

@@ -15,6 +15,7 @@ from ..conversion import Choices, Conversion
 from ..formats import checked_path, format_for, is_folder, recognise
 from ..formats.oneflow import put_in_place
 from ..reading.content import Progress
+from ..reading.source import naming
 from .atomic import mode_of, sync_folder
 from .filling import fill
 from .rewriting import check_place, rewrite
@@ -55,7 +56,9 @@ def convert(
     source, target = checked_path(source, "source"), checked_path(target, "target")
     if os.path.realpath(source) == os.path.realpath(target):
         raise CheckpointError(f"{target}: source and target are the same")
-    checkpoint = load_checkpoint(source, choices.source_format, bidirectional=choices.bidirectional)
+    checkpoint = load_checkpoint(
+        source, choices.source_format, bidirectional=choices.bidirectional, sandbox=choices.sandbox
+    )
     like, weights = choices.like, choices.weights
     name = choices.target_format or (recognise(like) if like is not None else format_for(target))
     if weights is not None:
@@ -66,11 +69,12 @@ def convert(
     place = FilePath(os.path.realpath(target))  # the target of a symbolic link; the link stays
     with _workplace(place, target) as workplace:
         unverified = workplace / "result"
-        if like is not None:
-            report = fill(checkpoint, like, unverified, choices.mapping)
-        else:
-            report = rewrite(checkpoint, unverified, name, choices, progress)
-        report.verdicts = verify(checkpoint, unverified, report, target)
+        with naming(target, instead=unverified):
+            if like is not None:
+                report = fill(checkpoint, like, unverified, choices)
+            else:
+                report = rewrite(checkpoint, unverified, name, choices, progress)
+            report.verdicts = verify(checkpoint, unverified, report, target)
         _take_place(unverified, place, is_folder(name))
     return report
 

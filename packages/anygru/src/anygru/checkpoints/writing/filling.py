@@ -10,14 +10,14 @@ import numpy as np
 
 from ...errors import CheckpointError
 from ..checkpoint import Checkpoint, load_checkpoint
-from ..conversion import Conversion
+from ..conversion import Choices, Conversion
 from ..finding import FoundGRU
 from ..formats import hdf5, keras
 from ..translation import core_weights, framework_tensors
 
 
 def fill(
-    checkpoint: Checkpoint, like: str | os.PathLike[str], target: str | os.PathLike[str], mapping: Mapping[str, str]
+    checkpoint: Checkpoint, like: str | os.PathLike[str], target: str | os.PathLike[str], choices: Choices
 ) -> Conversion:
     """Write a copy of a Keras file with the GRUs of a checkpoint instead of its own.
 
@@ -28,19 +28,19 @@ def fill(
         checkpoint: the weights.
         like: a `.keras`, `.weights.h5` or whole-model HDF5 file.
         target: the file to write.
-        mapping: names of GRUs in `like` by those in the checkpoint.
+        choices: the mapping has names of GRUs in `like` by those in the checkpoint.
 
     Raises:
         CheckpointError: `like` is no such file, a GRU has no partner, or a partner has another size or formula.
     """
-    pattern = load_checkpoint(like)
+    pattern = load_checkpoint(like, sandbox=choices.sandbox)
     if pattern.format not in ("keras", "hdf5"):
         raise CheckpointError(
             f"{os.fspath(like)}: --like takes a .keras, .weights.h5 or .h5 file of Keras, got {pattern.format}"
         )
     report = Conversion(checkpoint.format, pattern.format)
     arrays: dict[str, np.ndarray] = {}
-    for gru, place in _pairs(checkpoint, pattern, mapping):
+    for gru, place in _pairs(checkpoint, pattern, choices.mapping):
         _check_fit(gru, place, os.fspath(like))
         written = framework_tensors(core_weights(gru, checkpoint.stored), gru, place.layout, place.path)
         arrays |= {name: tensor.values for name, tensor in written.items() if name in place.names}

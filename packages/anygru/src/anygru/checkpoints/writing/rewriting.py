@@ -4,6 +4,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..formats import READ_ONLY, Format, format_module
 from ..layout import CheckpointLayout, split_prefix, translate_path
 from ..reading.content import Content, Mark, Progress
 from ..stored import Path, StoredTensor, branches, flat_name, walk
+from .atomic import check_regular
 from .names import Names
 from .other_layers import LayerPlan, plan_layers
 
@@ -62,6 +64,7 @@ def check_place(target: str | os.PathLike[str], format: str) -> None:
     parent = os.path.dirname(os.path.realpath(target))
     if not wants_folder and not os.path.isdir(parent):  # a folder is made with those above it
         raise CheckpointError(f"{os.fspath(target)}: cannot be written: there is no folder {parent}")
+    check_regular(FilePath(os.path.realpath(target)), target)
     if os.path.exists(target) and os.path.isdir(target) != wants_folder:
         there, wanted = ("file", "folder") if wants_folder else ("folder", "file")
         raise CheckpointError(f"{os.fspath(target)}: cannot be written: it is a {there}, {format} needs a {wanted}")

@@ -8,6 +8,7 @@ from ...errors import ArgumentTypeError
 from ..checkpoint import Checkpoint
 from ..formats import checked_path, format_for
 from ..reading.content import Content, Mark
+from ..reading.source import naming
 from ..stored import Path, StoredTensor, flat_name
 from .rewriting import rewrite
 
@@ -30,7 +31,8 @@ def save_checkpoint(obj: object, path: str | os.PathLike[str], format: str | Non
     path = checked_path(path)
     name = format or format_for(path)
     source = obj if isinstance(obj, Checkpoint) else Checkpoint("the model", "torch", content_of(obj))
-    rewrite(source, path, name)
+    with naming(path):
+        rewrite(source, path, name)
 
 
 def content_of(obj: object) -> Content:
