@@ -26,12 +26,27 @@ NOT_RUN = {
 SHORTER = {
     "anygru train --evaluate": "",
     "anygru train": "--steps 2 --hidden 8 --embedding 8 --batch 2 --bptt 16 --no-xz --threads 1",
-    "anygru forecast": "--steps 2 --folds 1",
+    "anygru forecast --model": "--steps 2",
+    "anygru forecast": "--steps 2 --folds 1 --rivals simple",
 }
 # Commands that start an interpreter of their own; only the slow tests run them.
 STARTERS = ("anygru run", "anygru launch")
 # What a page's readers have already, as a program that writes it.
 TRAIN = "from pathlib import Path; Path('train.py').write_text('import sys; print(sys.argv)')"
+FORECAST = """
+from datetime import date, timedelta
+from math import sin
+from pathlib import Path
+Path("notes").mkdir()
+for name in "ab":
+    Path(f"notes/{name}.txt").write_text("\\n\\n".join(f"{name} {i} " + chr(97 + i % 26) * 50 for i in range(200)))
+for file, days in (("sales.csv", 300), ("newer.csv", 310)):
+    rows = [
+        (date(2024, 1, 1) + timedelta(i), shop, round(9 + sin(i / 4) + i % 7, 3) if i < days else "", i % 2)
+        for shop in ("Riga", "Oslo") for i in range(days + 14)
+    ]
+    open(file, "w").write("date,shop,sold,promo\\n" + "\\n".join(",".join(map(str, row)) for row in rows))
+"""
 PREPARED = {
     "anygru-paddle": TRAIN,
     "README.md": "import torch, anygru; anygru.save_checkpoint(torch.nn.GRU(4, 3), 'gru.params', format='mxnet')",
@@ -44,11 +59,8 @@ Path("notes").mkdir()
 for name in "ab":
     Path(f"notes/{name}.txt").write_text("\\n\\n".join(f"{name} {i} " + chr(97 + i % 26) * 50 for i in range(200)))
 """,
-    "forecasting.md": """
-from math import sin
-rows = [(i, city, sin(i / 4) + i % 7 / 9) for city in ("Riga", "Oslo") for i in range(700)]
-open("load.csv", "w").write("time,city,power\\n" + "\\n".join(",".join(map(str, row)) for row in rows))
-""",
+    "forecasting.md": FORECAST,
+    "anygru-lab": FORECAST,
     "keras.md": """
 import torch
 import anygru

@@ -91,7 +91,7 @@ def test_names_in_errors_cannot_steer_the_terminal(anygru, tmp_path):
     table = tmp_path / "x.csv"  # 電力 and ESC are not in Matplotlib's font, and $ must not begin a formula
     table.write_text('t,"a\x1b[31m電力 $\\x"\n' + "".join(f"{step},{step % 2}\n" for step in range(40)))
     out = anygru("forecast", table, "--season", 2, "--folds", 1, "--steps", 1, "--out", tmp_path / "out").out
-    assert "channels a\\x1b[31m電力 $\\x;" in out
+    assert "40 steps, a\\x1b[31m電力 $\\x\n" in out
 
 
 @pytest.fixture
@@ -179,3 +179,32 @@ for line in sys.stdin.read().splitlines():
     expected = [f"{line} 0 False False" for line in asking]
     expected += [f"{line} 2 False {line.endswith('NO') or 'NO ' in line}" for line in missing]
     assert result.stdout.splitlines() == expected
+
+
+def test_a_curve_falls_from_the_first_line_to_the_last():
+    from anygru_lab.language_model import curve
+
+    losses = [8.0 * 0.98**step for step in range(100)]
+    lines = curve.drawn(losses, 200, 47, 4)
+    assert [line[:7] for line in lines] == ["  7.84┤", "      ┤", "      ┤", "  1.09┤"]
+    filled = [[place for place, each in enumerate(line[7:]) if each != chr(0x2800)] for line in lines]
+    assert filled[0][0] == 0
+    assert max(filled[-1]) in (19, 20)  # half of the run fills half of the 40 columns
+    assert all(max(upper) <= min(lower) + 1 for upper, lower in zip(filled, filled[1:], strict=False))
+    assert curve.drawn(losses[:5], 200, 47) == []
+    assert curve.drawn(losses, 200, 12) == []
+    assert curve.drawn([2.0] * 50, 50, 30, 3)
+
+
+def test_the_bar_shows_the_curve_above_it(monkeypatch):
+    import io as streams
+
+    from rich.console import Console
+
+    from anygru_lab.language_model.progress import _Bar
+
+    bar = _Bar(console=Console(file=streams.StringIO(), width=60, height=30, force_terminal=True))
+    bar.losses, bar.steps = [8.0 * 0.98**step for step in range(100)], 100
+    shown = list(bar.get_renderables())
+    assert str(shown[0]).count("\n") == 7
+    assert len(shown) == 2

@@ -218,7 +218,49 @@ def test_tensorboard_files_hold_the_losses(train, tmp_path):
 
 def test_without_tensorboard_its_name_is_said(train, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    only_line(train("--steps", 1, "--tensorboard"), "pip install 'anygru[tensorboard]'")
+    only_line(train("--steps", 1, "--tensorboard"), "pip install 'anygru-lab[tensorboard]'")
+
+
+class FakeWandb:
+    """Stands for the package wandb: keeps what is sent."""
+
+    def __init__(self):
+        self.sent, self.options, self.ended = {}, {}, None
+
+    def init(self, **options):
+        self.options = options
+        return self
+
+    def log(self, values, step):
+        self.sent.setdefault(step, {}).update(values)
+
+    def finish(self, exit_code):
+        self.ended = exit_code
+
+
+def test_weights_and_biases_get_the_losses(train, tmp_path, monkeypatch):
+    fake = FakeWandb()
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+    assert train("--steps", 4, "--every", 2, "--wandb").status == 0
+    assert fake.ended == 0
+    assert fake.options["config"]["steps"] == 4
+    sent = [fake.sent[step]["bits per byte/training"] for step in (1, 2, 3, 4)]
+    assert sent == pytest.approx([float(row[1]) for row in losses(tmp_path / "run")[1:]], rel=1e-12)
+    assert [step for step, values in fake.sent.items() if "bits per byte/held out" in values] == [2, 4]
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    only_line(train("--steps", 1, "--wandb", "--fresh"), "pip install 'anygru-lab[wandb]'")
+
+
+def test_the_curve_is_drawn_while_the_run_goes_on(train, tmp_path, monkeypatch):
+    from anygru_lab.language_model import plot, session
+
+    drawn = []
+    real = plot.draw
+    monkeypatch.setattr(session, "DRAWN_EVERY", 0.0)
+    monkeypatch.setattr(plot, "draw", lambda *call: drawn.append(call[3]) or real(*call))
+    assert train("--steps", 6, "--every", 2).status == 0
+    assert drawn == ["step 2 of 6", "step 4 of 6"]  # the last picture is the report's
+    assert (tmp_path / "run/loss.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_an_exported_frozen_file_is_small_and_writes_text(anygru, tmp_path, text):

@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     start.add_argument("--fresh", action="store_true", help="start over, even if the run in --out is unfinished")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar, only a line for each validation")
     parser.add_argument("--tensorboard", action="store_true", help="write event files for TensorBoard into --out, too")
+    parser.add_argument("--wandb", action="store_true", help="send the losses to Weights & Biases (package wandb)")
     parser.add_argument("--no-xz", action="store_true", help="no comparison with xz in the report, which takes a while")
     parser.add_argument(
         "--export",
@@ -90,7 +91,7 @@ def main(args: argparse.Namespace) -> int:
         return _end(args, folder, corpus, stopped_by)
 
 
-_OF_TRAINING = ("resume", "fresh", "tensorboard", "no_xz", "export")
+_OF_TRAINING = ("resume", "fresh", "tensorboard", "wandb", "no_xz", "export")
 
 
 def _check_arguments(args: argparse.Namespace) -> None:
@@ -216,7 +217,7 @@ def _job(args: argparse.Namespace, folder: "RunFolder") -> "Job":
     check_device(options.device)
     if options.init_from and not resume:
         _check_init_from(options)
-    return Job(options, texts, args.out, resume, not args.no_progress, val_texts, args.tensorboard)
+    return Job(options, texts, args.out, resume, not args.no_progress, val_texts, args.tensorboard, args.wandb)
 
 
 def _check_init_from(options: options_module.Options) -> None:

@@ -1,92 +1,142 @@
-"""The forecaster: a GRU reads a series, and at each step a head gives quantiles of all channels for the whole horizon.
+"""The network: a GRU reads a series; from its state a small head forecasts every step ahead, with what is known of that step.
 
-After Wen et al. 2017, "A multi-horizon quantile recurrent forecaster". The quantiles are offsets from the mean of
-the last seasons, and the untrained model gives that mean with the band of its errors.
+After Wen et al. 2017, "A multi-horizon quantile recurrent forecaster" (arXiv:1711.11053). The quantiles are offsets from the
+level of the last season with the course of the seasons before, and the untrained network gives that with the band of its errors.
 """
 
-import math
-import time
-from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout, softplus
+from torch.nn.functional import dropout, silu, softplus
 
 from anygru import GRU
 
-QUANTILES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-BATCH = 32
-STEPS_EACH = 8  # of a window, from which it is forecast: most of the time goes there
-SEASONS = 7  # whose mean is the forecast that the model begins with
-PEAK = 5e-3  # of the learning rate, which falls along half a cosine
+from .problem import MIDDLE, QUANTILES
+from .store import Store, squeezed
+
+CONTEXT = 12  # numbers that the GRU's state tells each step ahead
+LAGS = 2  # last seasons whose course a step ahead is told
+BAND = (0.05, 3.0)  # least and most distance of two quantiles that the network begins with
 
 
-class Forecaster(nn.Module):
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of a network.
+
+    base: the season whose course the forecasts begin with; 1 without one.
+    features: of the calendar, known ahead, and past covariates.
+    """
+
+    channels: int
+    horizon: int
+    seasons: tuple[int, ...]
+    base: int
+    hidden: int
+    context: int
+    features: tuple[int, int, int]
+
+    @property
+    def first(self) -> int:
+        """The first step after which a series can be forecast."""
+        return self.base - 1
+
+
+class Network(nn.Module):
     """Quantiles of the next steps of scaled series.
 
     Args:
-        channels: numbers a step.
-        horizon: steps to forecast.
-        season: steps after which the course repeats.
-        hidden: hidden size of the GRU.
-        band: quantiles of the error of the mean of the last seasons [horizon, channels, quantiles].
+        shape: the sizes.
+        band: quantiles of the error of the forecasts it begins with [horizon, channels, quantiles].
     """
 
-    def __init__(self, channels: int, horizon: int, season: int, hidden: int, band: Tensor) -> None:
+    def __init__(self, shape: Shape, band: Tensor) -> None:
         super().__init__()
-        self.channels, self.horizon, self.season = channels, horizon, season
-        self.gru = GRU(2 * channels + 2, hidden, batch_first=True)
-        self.head = nn.Linear(hidden, horizon * channels * len(QUANTILES))
-        nn.init.zeros_(self.head.weight)
-        with torch.no_grad():
-            steps = band.diff(dim=-1).clamp(min=1e-4)
-            inverse_softplus = steps + torch.log(-torch.expm1(-steps))
-            self.head.bias.copy_(torch.cat([band[..., :1], inverse_softplus], -1).flatten())
+        self.shape = shape
+        calendar, known, past = shape.features
+        channels, seasons = shape.channels, len(shape.seasons)
+        self.gru = GRU((4 + seasons) * channels + calendar + known + past, shape.hidden, batch_first=True)
+        self.context = nn.Linear(shape.hidden, shape.horizon * CONTEXT)
+        self.inner = nn.Linear(CONTEXT + calendar + 2 * known + LAGS * max(1, seasons) + channels, shape.hidden)
+        self.outer = nn.Linear(shape.hidden, len(QUANTILES))
+        nn.init.zeros_(self.outer.weight)
+        nn.init.zeros_(self.outer.bias)
+        steps = band.diff(dim=-1).clamp(*BAND)
+        self.centre = nn.Parameter(torch.zeros(band.shape[:-1]))
+        self.steps = nn.Parameter(steps + torch.log(-torch.expm1(-steps)))
 
-    def forward(self, series: Sequence[Tensor], starts: Sequence[int], at: Sequence[Tensor]) -> Tensor:
-        """Forecasts after chosen steps.
+    def forward(self, store: Store, rows: Tensor, counts: Tensor, at: Tensor) -> Tensor:
+        """Forecasts after chosen steps of windows.
 
         Args:
-            series: tensors [steps, C] of any lengths above the season.
-            starts: the number of the first step of each, for its place in the season.
-            at: int64 [count] for each, the steps after which to forecast, from `season` on.
+            store: the series.
+            rows: int64 [windows, steps], rows of the store; what is behind `counts` is not read.
+            counts: int64 [windows], the steps of each.
+            at: int64 [windows, origins], steps of the windows after which to forecast.
 
         Returns:
-            [all counts together, horizon, C, quantiles], the quantiles rising.
+            [windows, origins, horizon, C, quantiles], the quantiles rising.
         """
-        outputs, _ = self.gru([self._features(each, start) for each, start in zip(series, starts, strict=True)])
-        rows = torch.cat([output[steps - self.season] for output, steps in zip(outputs, at, strict=True)])
-        rows = dropout(rows, 0.1, self.training)
-        before = torch.cat(
-            [naive(each, steps, self.horizon, self.season, SEASONS) for each, steps in zip(series, at, strict=True)]
+        shape = self.shape
+        outputs, _ = self.gru(self._read(store, rows), lengths=counts)
+        chosen = outputs.gather(1, at.unsqueeze(-1).expand(-1, -1, shape.hidden))
+        told = self.context(dropout(chosen, 0.1, self.training)).view(*at.shape, shape.horizon, 1, CONTEXT)
+        origin = rows.gather(1, at)
+        ahead = origin.unsqueeze(-1) + torch.arange(1, shape.horizon + 1)
+        lagged, last = self._courses(store, origin)
+        parts = [
+            told.expand(*at.shape, shape.horizon, shape.channels, CONTEXT),
+            _each(torch.cat([store.calendar[ahead], store.known[ahead], store.known[last]], -1), shape.channels),
+            squeezed(lagged),
+            torch.eye(shape.channels).expand(*at.shape, shape.horizon, -1, -1),
+        ]
+        raw = self.outer(silu(self.inner(torch.cat(parts, -1))))
+        return self._quantiles(raw) + self.start(store, origin).unsqueeze(-1)
+
+    def _quantiles(self, raw: Tensor) -> Tensor:
+        """Turn the head's numbers into quantiles that rise: the middle one, and distances from it to both sides."""
+        steps = softplus(torch.cat([raw[..., :MIDDLE], raw[..., MIDDLE + 1 :]], -1) + self.steps)
+        middle = (raw[..., MIDDLE] + self.centre).unsqueeze(-1)
+        below = steps[..., :MIDDLE].flip(-1).cumsum(-1).flip(-1)
+        return torch.cat([middle - below, middle, middle + steps[..., MIDDLE:].cumsum(-1)], -1)
+
+    def _read(self, store: Store, rows: Tensor) -> Tensor:
+        """The inputs of the GRU [windows, steps, features]."""
+        now, level, begin = store.values[rows], store.level[rows], store.begin[rows]
+        parts = [store.place[rows], now - level, level - store.short[rows]]
+        parts += [now - store.values[torch.maximum(rows - lag, begin)] for lag in (1, *self.shape.seasons)]
+        return torch.cat(
+            [squeezed(torch.cat(parts, -1)), store.calendar[rows], store.known[rows], store.past[rows]], -1
         )
-        raw = self.head(rows).view(len(rows), self.horizon, self.channels, len(QUANTILES))
-        offsets = torch.cat([raw[..., :1], softplus(raw[..., 1:])], -1).cumsum(-1)
-        return before.unsqueeze(-1) + offsets
 
-    def _features(self, series: Tensor, start: int) -> Tensor:
-        """Return [steps - season, 2 C + 2]: the values, how they differ from the last seasons, and the place in the season."""
-        now = series[self.season :]
-        usual = _mean_over_seasons(series, torch.arange(len(now)), self.season, SEASONS)
-        place = 2 * math.pi * (torch.arange(len(now)) + start + self.season) / self.season
-        return torch.cat([now, now - usual, torch.stack([place.sin(), place.cos()], 1)], 1)
+    def _courses(self, store: Store, origin: Tensor) -> tuple[Tensor, Tensor]:
+        """Deviations from the level at the same places of the last seasons [..., horizon, C, lags], and the last such rows."""
+        begin, found = store.begin[origin].unsqueeze(-1), []
+        for season in self.shape.seasons or (1,):
+            last = _last(origin, season, self.shape.horizon)
+            for number in range(LAGS):
+                row = torch.maximum(last - number * season, begin)
+                found.append(store.values[row] - store.level[origin].unsqueeze(-2))
+        return torch.stack(found, -1), torch.maximum(_last(origin, self.shape.base, self.shape.horizon), begin)
+
+    def start(self, store: Store, origin: Tensor) -> Tensor:
+        """The level at each origin with the course of the last base season: [..., horizon, C]."""
+        level = store.level[origin].unsqueeze(-2)
+        if self.shape.base == 1:
+            return store.values[origin].unsqueeze(-2).expand(*origin.shape, self.shape.horizon, -1)
+        row = torch.maximum(_last(origin, self.shape.base, self.shape.horizon), store.begin[origin].unsqueeze(-1))
+        return level + store.values[row] - store.level[row]
 
 
-def naive(series: Tensor, at: Tensor, horizon: int, season: int, seasons: int = 1) -> Tensor:
-    """The seasonal naive forecast after each of the steps `at`, all from `season` on: [count, horizon, C].
-
-    With several `seasons` it is the mean over so many of the last ones, as far as they are known.
-    """
+def _last(origin: Tensor, season: int, horizon: int) -> Tensor:
+    """The last known rows at the same place of the season as each step ahead: [..., horizon]."""
     ahead = torch.arange(1, horizon + 1)
-    last = at[:, None] + ahead - season * torch.div(ahead + season - 1, season, rounding_mode="floor")
-    return _mean_over_seasons(series, last, season, seasons)
+    return origin.unsqueeze(-1) + ahead - season * torch.div(ahead + season - 1, season, rounding_mode="floor")
 
 
-def _mean_over_seasons(series: Tensor, last: Tensor, season: int, seasons: int) -> Tensor:
-    places = last.unsqueeze(-1) - season * torch.arange(seasons)
-    known = (places >= 0).unsqueeze(-1).to(series.dtype)
-    return (series[places.clamp(min=0)] * known).sum(-2) / known.sum(-2)
+def _each(features: Tensor, channels: int) -> Tensor:
+    return features.unsqueeze(-2).expand(*features.shape[:-1], channels, features.shape[-1])
 
 
 def pinball(quantiles: Tensor, actual: Tensor) -> Tensor:
@@ -96,79 +146,22 @@ def pinball(quantiles: Tensor, actual: Tensor) -> Tensor:
     return torch.maximum(levels * error, (levels - 1) * error)
 
 
-def train(
-    model: Forecaster,
-    series: Sequence[np.ndarray],
-    context: int,
-    steps: int | None,
-    seconds: float,
-    seed: int,
-    show: Callable[[str], None],
-) -> int:
-    """Train on windows of the scaled series; return the number of steps made.
-
-    Args:
-        model: changed in place.
-        series: float64 [steps, C] each; those too short for a season, a step and the horizon are left out.
-        context: steps that a window shows after its first season.
-        steps: training steps; None: as many as fit into `seconds`.
-        seconds: see above; without `steps` the result depends on the machine's speed.
-        seed: of the windows.
-        show: gets a line now and then.
-    """
-    tensors = [torch.from_numpy(each).float() for each in series if len(each) > model.season + model.horizon]
-    random = np.random.default_rng(seed)
-    weights = np.array([len(each) for each in tensors], dtype=np.float64)
-    weights /= weights.sum()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=PEAK, weight_decay=1e-4)
-    begin, step, losses = time.monotonic(), 0, []
-    model.train()
-    while step == 0 or _share(step, steps, begin, seconds) < 1:
-        for group in optimizer.param_groups:
-            group["lr"] = PEAK * 0.5 * (1 + math.cos(math.pi * _share(step, steps, begin, seconds))) + 1e-5
-        loss = _loss(model, *_windows(model, tensors, context, weights, random), random)
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        losses.append(loss.item())
-        step += 1
-        if step % 100 == 0:
-            show(f"step {step:,}  quantile loss {np.mean(losses[-100:]):.4f}")
-    model.eval()
-    return step
+@torch.no_grad()
+def forecast(network: Network, store: Store, numbers: np.ndarray, origins: np.ndarray, chunk: int = 256) -> np.ndarray:
+    """Scaled quantiles [count, horizon, C, quantiles] after `origins` steps of the series `numbers`."""
+    network.eval()
+    found = []
+    for begin in range(0, len(numbers), chunk):
+        rows, counts = windows(
+            store, numbers[begin : begin + chunk], origins[begin : begin + chunk] - 1, network.shape.context
+        )
+        found.append(network(store, rows, counts, counts.unsqueeze(1) - 1)[:, 0].double().numpy())
+    return np.concatenate(found)
 
 
-def _share(step: int, steps: int | None, begin: float, seconds: float) -> float:
-    return min(1.0, step / steps if steps is not None else (time.monotonic() - begin) / seconds)
-
-
-def _windows(
-    model: Forecaster, tensors: Sequence[Tensor], context: int, weights: np.ndarray, random: np.random.Generator
-) -> tuple[list[Tensor], list[int]]:
-    """Draw windows from all series; a series shorter than a window is taken whole, so the batch is ragged."""
-    whole = SEASONS * model.season + context + model.horizon
-    windows, starts = [], []
-    for index in random.choice(len(tensors), BATCH, p=weights):
-        series = tensors[index]
-        start = int(random.integers(0, max(1, len(series) - whole + 1)))
-        windows.append(series[start : start + whole])
-        starts.append(start)
-    return windows, starts
-
-
-def _first(model: Forecaster, window: Tensor) -> int:
-    """Return the first step of a window from which it is forecast: once the seasons are known, if it is so long."""
-    return min(SEASONS * model.season, len(window) - model.horizon - 1)
-
-
-def _loss(model: Forecaster, windows: Sequence[Tensor], starts: Sequence[int], random: np.random.Generator) -> Tensor:
-    """The mean quantile loss after some steps of each window, whose whole horizon lies in it."""
-    ahead = torch.arange(1, model.horizon + 1)
-    at = [
-        torch.from_numpy(random.integers(_first(model, each), len(each) - model.horizon, STEPS_EACH))
-        for each in windows
-    ]
-    forecasts = model([window[: -model.horizon] for window in windows], starts, at)
-    actual = torch.cat([window[steps[:, None] + ahead] for window, steps in zip(windows, at, strict=True)])
-    return pinball(forecasts, actual).mean()
+def windows(store: Store, numbers: np.ndarray, last: np.ndarray, length: int) -> tuple[Tensor, Tensor]:
+    """Rows [windows, length] that end with the steps `last`, and how many steps each has: fewer where a series begins."""
+    first = np.maximum(last - length + 1, 0)
+    counts = last - first + 1
+    steps = np.minimum(np.arange(int(counts.max()))[None], counts[:, None] - 1) + first[:, None]
+    return torch.from_numpy(store.offsets[numbers][:, None] + steps), torch.from_numpy(counts)

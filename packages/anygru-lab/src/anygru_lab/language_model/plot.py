@@ -6,7 +6,7 @@ import numpy as np
 
 from anygru.extend import open_for_replace
 
-from .session import History
+from .history import History
 
 INK, GRAY, BLUE, ORANGE = "#222222", "#8a8a8a", "#2f6fb5", "#d9622b"
 DASHES = ((6, 3), (2, 2), (1, 4))
@@ -24,7 +24,7 @@ def draw(path: str | os.PathLike[str], history: History, references: dict[str, f
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
-    from matplotlib.ticker import StrMethodFormatter
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
     figure = Figure(figsize=(9, 5), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
@@ -48,6 +48,7 @@ def draw(path: str | os.PathLike[str], history: History, references: dict[str, f
     axes.set_yticks([tick for tick in TICKS if axes.get_ylim()[0] <= tick <= axes.get_ylim()[1]])
     axes.set_yticks([], minor=True)
     axes.set_xlim(0, 1.01 * len(training))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.set_xlabel("training step", color=INK)

@@ -1,19 +1,24 @@
 """Progress of a training: a bar on a terminal, and a line for each validation everywhere."""
 
+import os
 import statistics
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
+from rich.text import Text
 
 from anygru.errors import printable
-from anygru.extend import UsageError
+
+from .. import extras
+from . import curve
 
 NARROW = 80  # columns; the bar and all numbers do not fit into fewer
+WIDEST = 100  # columns of the curve
 RECENT = 50  # steps over which the loss and the speed are averaged
 
 
@@ -36,6 +41,21 @@ class Display(AbstractContextManager["Display"]):
         """Note that a validation is done and saved."""
 
 
+class _Bar(Progress):
+    """A progress bar under the loss curve so far."""
+
+    losses: Sequence[float] = ()
+    steps = 0
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Return what is shown, from the top."""
+        if self.losses:
+            rows = max(2, min(curve.ROWS, self.console.height // 3))
+            lines = curve.drawn(self.losses, self.steps, min(self.console.width, WIDEST), rows)
+            yield Text("\n".join(lines), style="blue", no_wrap=True)
+        yield from super().get_renderables()
+
+
 class Screen(Display):
     """Shows the run on standard error."""
 
@@ -47,13 +67,14 @@ class Screen(Display):
             TextColumn("{task.fields[bits]} bits/byte · {task.fields[speed]} tokens/s · {task.fields[left]} left"),
         )
         narrow = (TextColumn("{task.completed:,}/{task.total:,} {task.fields[bits]} bits/byte {task.fields[left]}"),)
-        self._bar = Progress(
+        self._bar = _Bar(
             *(wide if self.console.width >= NARROW else narrow),
             console=self.console,
             disable=not (bar and self.console.is_terminal),
             expand=True,
         )
         self._losses: deque[float] = deque(maxlen=RECENT)
+        self._all: list[float] = []
         self._times: deque[float] = deque(maxlen=RECENT + 1)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -65,6 +86,8 @@ class Screen(Display):
     def start(self, step: int, steps: int, tokens: int, history: Sequence[float]) -> None:
         self._tokens, self._steps, self._first = tokens, steps, step
         self._losses.extend(history[-RECENT:])
+        self._all = list(history)
+        self._bar.losses, self._bar.steps = self._all, steps
         self._task = self._bar.add_task("", total=steps, completed=step, bits="-", speed="-", left="-:--")
         self._began = time.monotonic()
         self._times.append(self._began)
@@ -72,6 +95,7 @@ class Screen(Display):
 
     def step(self, step: int, bits_per_byte: float) -> None:
         self._losses.append(bits_per_byte)
+        self._all.append(bits_per_byte)
         self._times.append(time.monotonic())
         a_step = (self._times[-1] - self._began) / (step - self._first)
         self._bar.update(
@@ -98,11 +122,7 @@ class Board(Display):
     """Writes event files for TensorBoard into a run's folder."""
 
     def __init__(self, folder: str) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            raise UsageError("--tensorboard needs another package: pip install 'anygru[tensorboard]'") from None
-        self._writer = SummaryWriter(folder)
+        self._writer = extras.needed("torch.utils.tensorboard", "--tensorboard", "tensorboard").SummaryWriter(folder)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._writer.close()
@@ -113,6 +133,24 @@ class Board(Display):
     def validated(self, step: int, bits_per_byte: float, best: bool) -> None:
         self._writer.add_scalar("bits per byte/held out", bits_per_byte, step)
         self._writer.flush()
+
+
+class Wandb(Display):
+    """Sends the losses to Weights & Biases; its settings are those of its environment variables."""
+
+    def __init__(self, folder: str, options: Mapping[str, object]) -> None:
+        package = extras.needed("wandb", "--wandb", "wandb")
+        project = os.environ.get("WANDB_PROJECT", "anygru-train")
+        self._run = package.init(project=project, name=os.path.basename(os.path.abspath(folder)), config=dict(options))
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._run.finish(exit_code=0 if error is None else 1)
+
+    def step(self, step: int, bits_per_byte: float) -> None:
+        self._run.log({"bits per byte/training": bits_per_byte}, step=step)
+
+    def validated(self, step: int, bits_per_byte: float, best: bool) -> None:
+        self._run.log({"bits per byte/held out": bits_per_byte}, step=step)
 
 
 class Displays(Display):

@@ -9,7 +9,7 @@ from . import plot
 from .checkpoint import Progress, RunFolder, read_model
 from .corpus import Corpus
 from .generate import build, generate, write_text
-from .session import History
+from .history import History
 
 SAMPLE_BYTES = 600
 SAMPLE_TEMPERATURE = 0.6

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -15,16 +15,19 @@ import torch
 from torch import Tensor
 
 from anygru.errors import CheckpointError
-from anygru.extend import Failure, UsageError, count, open_for_replace
+from anygru.extend import Failure, UsageError, count
 
+from . import plot
 from .checkpoint import Best, Progress, RunFolder, TensorFile, read_model
 from .corpus import Corpus, load
+from .history import History
 from .options import Options
-from .progress import Board, Display, Displays, Screen
+from .progress import Board, Display, Displays, Screen, Wandb
 from .trainer import Group, Trainer, learning_rate
 
 TIMED_STEPS = 16
 VALIDATIONS = 12
+DRAWN_EVERY = 10.0  # seconds, at least
 FINISHED = 0  # otherwise `run` returns the number of the signal that stopped it
 
 
@@ -39,41 +42,17 @@ class Job:
     bar: bool  # whether a progress bar is wanted
     val_texts: tuple[str, ...] = ()
     tensorboard: bool = False  # whether to write event files into the folder
+    wandb: bool = False  # whether to send the losses to Weights & Biases
 
     def load_corpus(self) -> Corpus:
         return load(self.texts, self.val_texts, self.options.val_fraction)
 
     def display(self) -> Display:
-        """Return what shows the run to a person: on the terminal, and in TensorBoard if it is wanted."""
-        screen = Screen(self.bar)
-        return Displays(screen, Board(self.folder)) if self.tensorboard else screen
-
-
-@dataclass
-class History:
-    """The loss curve: bits per byte of every training step, and (step, bits per byte) of every validation."""
-
-    training: list[float] = field(default_factory=list)
-    held_out: list[tuple[int, float]] = field(default_factory=list)
-
-    def tensors(self) -> dict[str, Tensor]:
-        return {
-            "history.training": torch.tensor(self.training, dtype=torch.float64),
-            "history.held_out": torch.tensor(self.held_out, dtype=torch.float64).reshape(-1, 2),
-        }
-
-    @classmethod
-    def of(cls, tensors: Mapping[str, Tensor]) -> "History":
-        held_out = [(int(step), bits) for step, bits in tensors["history.held_out"].tolist()]
-        return cls(tensors["history.training"].tolist(), held_out)
-
-    def write(self, folder: RunFolder) -> None:
-        """Write loss.csv: one line per step, with the full precision of the numbers."""
-        held_out = dict(self.held_out)
-        with open_for_replace(folder.path / "loss.csv", "w") as out:
-            out.write("step,training,held_out\n")
-            for step, bits in enumerate(self.training, 1):
-                out.write(f"{step},{bits!r},{held_out[step]!r}\n" if step in held_out else f"{step},{bits!r},\n")
+        """Return what shows the run to a person: on the terminal, and in TensorBoard or Weights & Biases if it is wanted."""
+        displays: list[Display] = [Screen(self.bar)]
+        displays += [Board(self.folder)] if self.tensorboard else []
+        displays += [Wandb(self.folder, asdict(self.options))] if self.wandb else []
+        return displays[0] if len(displays) == 1 else Displays(*displays)
 
 
 class StopRequest(AbstractContextManager["StopRequest"]):
@@ -128,6 +107,7 @@ class Session:
             raise UsageError("the processes have read different texts; every machine needs the same files")
         self.trainer = Trainer(job.options, corpus, group)
         self.history = History()
+        self._drawn = time.monotonic()
         if job.resume:
             self.progress = self._resume(job.options, corpus.digest)
         parameters = sum(weight.numel() for weight in self.trainer.parameters)
@@ -239,8 +219,17 @@ class Session:
             progress = replace(progress, steps=progress.step)
         self.progress = self._save(progress, self.trainer.weights() if best else None)
         self.display.validated(progress.step, bits, best)
+        self._draw()
         if progress.finished and worse and worse == progress.options.patience:
             self.display.note(f"stopped: no better one in {count(worse, 'validation')} (--patience)")
+
+    def _draw(self) -> None:
+        """Draw the curve so far, for those who look into the folder; not often, since it takes as long as some steps."""
+        if self.group.rank > 0 or self.progress.finished or time.monotonic() - self._drawn < DRAWN_EVERY:
+            return
+        title = f"step {self.progress.step:,} of {self.progress.steps:,}"
+        plot.draw(self.folder.path / "loss.png", self.history, {}, title)
+        self._drawn = time.monotonic()
 
     def _save(self, progress: Progress, best_weights: Mapping[str, Tensor] | None = None) -> Progress:
         """Write a checkpoint: every process sends its part of the state, the first one writes."""

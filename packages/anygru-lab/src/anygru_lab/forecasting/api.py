@@ -1,0 +1,215 @@
+"""Forecasts of frames in Python: `forecast` in one call, `Forecaster` to keep the model, its scores and its pictures."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anygru.errors import AnygruError
+from anygru.extend import UsageError
+
+from . import files, pictures, pipeline, results, saved
+from .backtest import Scores
+from .pipeline import Options, Result
+from .problem import Problem
+from .table import Columns, Table, of_frame
+from .training import Plan
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_WHERE = "the frame"
+
+
+class NotFitted(AnygruError):
+    """A forecaster has not been fitted to a frame yet."""
+
+
+def forecast(
+    frame: Any,
+    horizon: int | None = None,
+    *,
+    known: Sequence[str] = (),
+    past: Sequence[str] = (),
+    by: str | None = None,
+    time: str | None = None,
+    target: str | Sequence[str] = (),
+    country: str | None = None,
+) -> Any:
+    """Forecast a frame: `Forecaster(...).fit(frame).predict()`, whose arguments are explained there."""
+    return Forecaster(
+        horizon=horizon, known=known, past=past, by=by, time=time, target=target, country=country
+    ).fit(frame).predict()  # fmt: skip
+
+
+@dataclass
+class Forecaster:
+    """Trains a GRU on the series of a frame and forecasts them, or forecasts with a rival that does better in the back-test.
+
+    horizon: steps to forecast; None: a season, or as far as the known columns reach.
+    known: columns whose future is in the frame, in rows that have no value to forecast.
+    past: columns that are known only once a step is over.
+    by: the column that tells series apart.
+    time: the column of times; None: the first.
+    target: columns to forecast; none: all numbers that have no other part.
+    country: adds its holidays, as the package `holidays` names countries: "DE", "US", "DE-BY".
+    season: steps of a season, or several; None: found from the times and the values.
+    folds: of the back-test; None: as many as a quarter of the series holds, up to 8.
+    gaps: "error", "fill" or "ignore": what to do about missing rows and values.
+    use: "best", "average" or "gru": the method that forecasts.
+    rivals: "auto", "slow" (AutoARIMA, too) or "simple" (nothing of statsforecast).
+    steps: of training; None: until validation no longer improves, or `minutes` are over.
+    minutes: for training.
+    hidden, seed: of the network.
+    """
+
+    horizon: int | None = None
+    known: Sequence[str] = ()
+    past: Sequence[str] = ()
+    by: str | None = None
+    time: str | None = None
+    target: str | Sequence[str] = ()
+    country: str | None = None
+    season: int | Sequence[int] | None = None
+    folds: int | None = None
+    gaps: str = "error"
+    use: str = "best"
+    rivals: str = "auto"
+    steps: int | None = None
+    minutes: float = 1.0
+    hidden: int = 32
+    seed: int = 0
+    result_: Result | None = field(default=None, init=False, repr=False)
+    _state: "_State | None" = field(default=None, init=False, repr=False)
+
+    def fit(self, frame: Any) -> "Forecaster":
+        """Train on a frame of polars or pandas in long form, test beside rivals, and forecast what follows it.
+
+        Raises:
+            UsageError: the frame cannot be forecast, or an argument cannot be used; the message says why.
+        """
+        options = self._options()
+        table = of_frame(files.of_any_frame(frame), self._columns(), _WHERE)
+        result = pipeline.run(table, options)
+        self.result_ = result
+        self._state = _State(result.model, result.problem, result.future, results.pages(result), frame)
+        return self
+
+    def predict(self, frame: Any = None) -> Any:
+        """Return what follows the fitted frame, or another one, as a frame of the same kind.
+
+        Its columns are those of the groups and the times, `channel` where several are forecast, and quantiles (q0.05 to
+        q0.95; q0.5 is the median).
+        """
+        state = self._fitted()
+        if frame is None:
+            return files.like(state.frame, _frame(state.problem, next(iter(state.future.values()))))
+        table = of_frame(files.of_any_frame(frame), state.problem.table.columns, _WHERE)
+        problem, future = pipeline.again(state.model, table)
+        return files.like(frame, _frame(problem, next(iter(future.values()))))
+
+    def update(self, frame: Any, steps: int | None = None) -> "Forecaster":
+        """Go on training with a frame that has newer rows, and forecast what follows it."""
+        state = self._fitted()
+        table = of_frame(files.of_any_frame(frame), state.problem.table.columns, _WHERE)
+        plan = Plan(steps=steps, seconds=60 * self.minutes, seed=self.seed)
+        problem, future = pipeline.again(state.model, table, plan)
+        self._state = _State(state.model, problem, future, _parts(problem, future), frame)
+        return self
+
+    @property
+    def scores_(self) -> dict[str, Scores]:
+        """The back-test of each method, by its name."""
+        if self.result_ is None:
+            raise NotFitted("this Forecaster has no back-test; call fit(frame) first")
+        return {each.name: each.scores for each in self.result_.tested}
+
+    def plot(self) -> "Figure":
+        """Return a figure of Matplotlib: the last values, the back-test, and the forecast with its 80 % bands."""
+        state = self._fitted()
+        return pictures.figure(state.problem, state.parts, next(iter(state.future)))
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the model into a folder, for `Forecaster.load` and `anygru forecast --model`."""
+        state = self._fitted()
+        os.makedirs(folder, exist_ok=True)
+        saved.save(os.fspath(folder), state.model, state.problem.table)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> "Forecaster":
+        """Return the forecaster of a folder; `predict` and `update` take the frame."""
+        model, columns, clock = saved.load(os.fspath(folder))
+        found = cls(horizon=model.horizon, known=columns.known, past=columns.past, by=columns.by, time=columns.time,
+                    target=columns.target, country=model.calendar.country, gaps=columns.gaps)  # fmt: skip
+        problem = Problem(Table((), columns.target, clock, columns), model.horizon, 0, model.seasons)
+        found._state = _State(model, problem, {}, [], None)
+        return found
+
+    def _fitted(self) -> "_State":
+        if self._state is None:
+            raise NotFitted("this Forecaster is not fitted; call fit(frame) first")
+        return self._state
+
+    def _columns(self) -> Columns:
+        if isinstance(self.known, str) or isinstance(self.past, str):
+            raise UsageError("known and past are lists of columns, and got a str")
+        target = (self.target,) if isinstance(self.target, str) else tuple(self.target)
+        return Columns(self.time, self.by, target, tuple(self.known), tuple(self.past), self.gaps)
+
+    def _options(self) -> Options:
+        season = (self.season,) if isinstance(self.season, int) else None if self.season is None else tuple(self.season)
+        choices = {"use": pipeline.USES, "rivals": pipeline.RIVALS, "gaps": ("error", "fill", "ignore")}
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise UsageError(f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}")
+        for name in ("horizon", "folds", "steps", "hidden"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int | np.integer) or value < 1):
+                raise UsageError(f"{name} must be a whole number from 1, got {value!r}")
+        if not 0 < self.minutes < 1e7:
+            raise UsageError(f"minutes must be above 0, got {self.minutes}")
+        plan = Plan(self.steps, 60 * self.minutes, self.hidden, seed=self.seed)
+        return Options(season, self.horizon, self.folds, self.country, self.rivals, use=self.use, plan=plan)
+
+
+@dataclass(frozen=True)
+class _State:
+    model: pipeline.Model
+    problem: Problem
+    future: dict[str, np.ndarray]
+    parts: list[results.Part]
+    frame: Any
+
+
+def _parts(problem: Problem, future: dict[str, np.ndarray]) -> list[results.Part]:
+    found = next(iter(future.values()))
+    return [(n, len(each), found[n]) for n, each in enumerate(problem.table.series)]
+
+
+def _frame(problem: Problem, future: np.ndarray) -> Any:
+    """Return quantiles [series, horizon, C, quantiles] as a frame of polars in long form."""
+    polars = files.needed("polars", "a forecast of a frame")
+    table = problem.table
+    clock, columns, channels = table.clock, table.columns, table.channels
+    parts = []
+    for number, series in enumerate(table.series):
+        times = clock.later(series.times[-1], problem.horizon)
+        for channel, name in enumerate(channels):
+            found: dict[str, Any] = {} if columns.by is None else {columns.by: [series.name] * problem.horizon}
+            found[columns.time or "time"] = _times(times, clock.kind, clock.zone, polars)
+            if len(channels) > 1:
+                found["channel"] = [name] * problem.horizon
+            found |= {level: future[number][:, channel, q].copy() for q, level in enumerate(results.LEVELS)}
+            parts.append(polars.DataFrame(found))
+    return polars.concat(parts)
+
+
+def _times(times: np.ndarray, kind: str, zone: str, polars: Any) -> Any:
+    if kind == "date":
+        return polars.Series(times.astype("datetime64[us]")).cast(polars.Date)
+    if kind == "time":
+        found = polars.Series(times.astype("datetime64[us]"))
+        return found.dt.replace_time_zone("UTC") if zone == "Z" else found
+    return polars.Series(times.tolist())

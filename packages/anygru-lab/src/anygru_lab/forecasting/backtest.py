@@ -1,0 +1,147 @@
+"""The back-test: forecasts from several origins at the end of each series, scored by what came; and the choice by them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import conformal
+from .problem import HIGH, LOW, MIDDLE, QUANTILES, Problem
+from .rivals import Method
+
+AVERAGED = 3  # methods, the best ones, whose mean is one more
+NEAR = 1.25  # times the least error: a method that is further away would not help the others
+AVERAGE = "average of the best"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Means over all tested series, channels, origins and steps ahead.
+
+    error, crps: of the median, and the continuous ranked probability score (from the quantiles); both in units of the
+        in-sample error of the seasonal naive forecast (MASE, Hyndman and Koehler 2006).
+    coverage: the share of values between the quantiles 0.1 and 0.9, ideally 0.8; each fold's bands are calibrated on the
+        others.
+    raw_coverage: the same without calibration.
+    """
+
+    error: float
+    crps: float
+    coverage: float
+    raw_coverage: float
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What a method forecast in the back-test, and how it did.
+
+    quantiles: [origins, horizon, C, quantiles], calibrated on the other folds.
+    factor: of its bands after the end of the data, calibrated on all folds.
+    raw: as quantiles, before calibration.
+    """
+
+    name: str
+    quantiles: np.ndarray
+    raw: np.ndarray
+    factor: np.ndarray
+    scores: Scores
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a back-test forecasts: series, origin and fold of each, and what came."""
+
+    numbers: np.ndarray
+    origins: np.ndarray
+    folds: np.ndarray
+    actual: np.ndarray
+    units: np.ndarray
+
+    @classmethod
+    def of(cls, problem: Problem) -> "Places":
+        places = [(n, o, f) for n in problem.tested for f, o in enumerate(problem.origins(n))]
+        numbers, origins, folds = np.array(places).T
+        actual = np.stack([problem.actual(int(n), int(o)) for n, o in zip(numbers, origins, strict=True)])
+        units = {n: problem.unit(n) for n in problem.tested}
+        return cls(numbers, origins, folds, actual, np.stack([units[int(n)] for n in numbers])[:, None])
+
+
+def tried(method: Method, places: Places, more: tuple[Places, np.ndarray] | None = None) -> Tested:
+    """Score a method.
+
+    Args:
+        method: to be tested.
+        places: of the back-test.
+        more: other places with forecasts of the method there, that help to calibrate its bands: those that share no step
+            with a fold.
+    """
+    return of_quantiles(method.name, method.forecast(places.numbers, places.origins), places, more)
+
+
+def of_quantiles(name: str, raw: np.ndarray, places: Places, more: tuple[Places, np.ndarray] | None = None) -> Tested:
+    """Calibrate and score forecasts at the places."""
+    calibrated = np.empty_like(raw)
+    for fold in np.unique(places.folds):
+        mine = places.folds == fold
+        quantiles, actual = _without(fold, raw, places, more)
+        calibrated[mine] = conformal.applied(raw[mine], conformal.factors(quantiles, actual))
+    factor = conformal.factors(*_without(None, raw, places, more))
+    return Tested(name, calibrated, raw, factor, _scores(calibrated, raw, places))
+
+
+def _without(
+    fold: int | None, raw: np.ndarray, places: Places, more: tuple[Places, np.ndarray] | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Forecasts and values that may calibrate a fold: none of them reaches into its steps."""
+    kept = places.folds != fold if fold is not None else np.ones(len(places.folds), bool)
+    if more is None:
+        return raw[kept], places.actual[kept]
+    other, found = more
+    # The folds of `more` are the distance of an origin from the first fold in steps; see `between`.
+    horizon = raw.shape[1]
+    apart = np.ones(len(other.folds), bool) if fold is None else np.abs(other.folds - fold * horizon) >= horizon
+    return np.concatenate([raw[kept], found[apart]]), np.concatenate([places.actual[kept], other.actual[apart]])
+
+
+def between(problem: Problem, most: int) -> Places | None:
+    """Places between the origins of the folds, at most so many; `folds` holds their steps after the first origin."""
+    places = [
+        (n, problem.first_origin(n) + step, step)
+        for n in problem.tested
+        for step in range(1, (problem.folds - 1) * problem.horizon)
+        if step % problem.horizon
+    ]
+    if not places:
+        return None
+    chosen = np.unique(np.linspace(0, len(places) - 1, min(len(places), most)).astype(int))
+    numbers, origins, steps = np.array(places)[chosen].T
+    actual = np.stack([problem.actual(int(n), int(o)) for n, o in zip(numbers, origins, strict=True)])
+    return Places(numbers, origins, steps, actual, np.ones(1))
+
+
+def _scores(calibrated: np.ndarray, raw: np.ndarray, places: Places) -> Scores:
+    levels = np.array(QUANTILES)
+    error = np.abs(calibrated[..., MIDDLE] - places.actual) / places.units
+    distance = places.actual[..., None] - calibrated
+    loss = 2 * np.maximum(levels * distance, (levels - 1) * distance).mean(-1) / places.units
+    return Scores(
+        float(error.mean()), float(loss.mean()), _coverage(calibrated, places), _coverage(raw, places)
+    )  # fmt: skip
+
+
+def _coverage(quantiles: np.ndarray, places: Places) -> float:
+    return float(((quantiles[..., LOW] <= places.actual) & (places.actual <= quantiles[..., HIGH])).mean())
+
+
+def averaged(tested: Sequence[Tested], places: Places) -> tuple[Tested, tuple[str, ...]]:
+    """The mean of the quantiles of the best methods that are near the first, as one more method, and their names."""
+    least = best(tested).scores.error
+    near = [each for each in tested if each.scores.error <= NEAR * least]
+    chosen = sorted(near, key=lambda each: each.scores.error)[:AVERAGED]
+    raw = np.mean([each.raw for each in chosen], axis=0)
+    return of_quantiles(AVERAGE, raw, places), tuple(each.name for each in chosen)
+
+
+def best(tested: Sequence[Tested]) -> Tested:
+    """The method of the least error."""
+    return min(tested, key=lambda each: each.scores.error)

@@ -1,0 +1,178 @@
+"""The steps of a table: how far apart its times are, which rows are missing between them, and the times that follow."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anygru.extend import UsageError, count
+
+_NEARLY = 0.01  # of a step: clocks of devices are not exact
+_UNITS = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
+_FRIDAY, _EPOCH_WEEKDAY = 4, 3  # Monday is 0; 1970 began on a Thursday
+_ENOUGH = 10  # rows without a weekend among them, to take them for trading days
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How the times of a table go on.
+
+    kind: "date", "time", "number" or "word", as of `times.Moments`.
+    step: the length of a step, in microseconds, numbers or months; 0 where it is not known.
+    unit: "even", "months", or "weekdays" where there are none at weekends.
+    last: whether months end with the times.
+    zone: what follows the times when they are written.
+    """
+
+    kind: str
+    step: float = 0.0
+    unit: str = "even"
+    last: bool = False
+    zone: str = ""
+
+    @property
+    def dated(self) -> bool:
+        return self.kind in ("date", "time")
+
+    def texts(self, times: np.ndarray) -> list[str]:
+        """Return times as they are written into results."""
+        if not self.dated:
+            return [f"{each:.10g}" if isinstance(each, float) else str(each) for each in times.tolist()]
+        form = "datetime64[D]" if self.kind == "date" else "datetime64[us]"
+        found = [str(each) for each in times.astype(form)]
+        if self.kind == "date":
+            return found
+        if all(each.endswith(".000000") for each in found):
+            found = [each[:-7] for each in found]
+        return [each.replace("T", " ") + self.zone for each in found]
+
+    def later(self, time: object, steps: int) -> np.ndarray:
+        """Return the times of so many steps after one."""
+        ahead = np.arange(1, steps + 1)
+        if self.kind == "word" or not self.step:
+            return np.array([f"{time} + {n}" for n in ahead], dtype=object)
+        if self.kind == "number":
+            moved = np.asarray(time) + ahead * self.step
+            return np.rint(moved).astype(np.int64) if float(self.step).is_integer() and _whole(time) else moved
+        moment = np.asarray(time, "datetime64[us]")
+        if self.unit == "months":
+            return self._months_later(moment, ahead * round(self.step))
+        if self.unit == "weekdays":
+            day = moment.astype("datetime64[D]")
+            return np.busday_offset(day, ahead).astype("datetime64[us]") + (moment - day)
+        return moment + (ahead * self.step).astype(np.int64).astype("timedelta64[us]")
+
+    def _months_later(self, moment: np.ndarray, months: np.ndarray) -> np.ndarray:
+        month = moment.astype("datetime64[M]") + months
+        days = (moment - moment.astype("datetime64[M]")).astype(np.int64)
+        length = ((month + 1).astype("datetime64[D]") - month.astype("datetime64[D]")).astype(np.int64)
+        day, within = days // _UNITS["day"], days % _UNITS["day"]
+        place = length - 1 if self.last else np.minimum(day, length - 1)
+        return month.astype("datetime64[us]") + (place * _UNITS["day"] + within).astype("timedelta64[us]")
+
+    def name(self) -> str:
+        """Name the length of a step."""
+        if self.kind == "word" or not self.step:
+            return "1 row"
+        if self.unit == "months":
+            return count(round(self.step), "month")
+        if self.unit == "weekdays":
+            return "1 weekday"
+        if self.kind == "number":
+            return f"{self.step:g}"
+        noun, unit = next(((n, u) for n, u in _UNITS.items() if self.step % u == 0), ("second", 1_000_000))
+        number = self.step / unit
+        return count(int(number), noun) if number == int(number) else f"{number:g} {noun}s"
+
+
+def _whole(time: object) -> bool:
+    return isinstance(time, int | np.integer) or float(str(time)).is_integer()
+
+
+def find(groups: Sequence[np.ndarray], kind: str, zone: str, gaps: str) -> Clock:
+    """Return the clock of the sorted times of all groups: their usual distance is the step."""
+    if kind == "word":
+        return Clock(kind)
+    clock = Clock(kind, zone=zone)
+    if clock.dated:
+        clock = _months(groups, clock) or _weekdays(groups, clock) or clock
+    steps = np.sort(np.concatenate([distances(times, clock) for times in groups]))
+    if not len(steps):
+        return clock
+    step = float(steps[(len(steps) - 1) // 2])
+    return Clock(kind, step, clock.unit, clock.last, zone)
+
+
+def places(times: np.ndarray, clock: Clock, where: str, gaps: str) -> np.ndarray:
+    """Return at which step from the first each of the sorted times is.
+
+    Raises:
+        UsageError: rows are missing and `gaps` is "error"; times are between the steps; or more rows are missing than
+            there are.
+    """
+    if gaps == "ignore" or clock.kind == "word" or len(times) < 2:
+        return np.arange(len(times))
+    steps = distances(times, clock) / clock.step
+    whole = np.rint(steps)
+    uneven = np.abs(steps - whole) > _NEARLY
+    length = clock.name()
+    if uneven.any():
+        first, second = clock.texts(times[int(uneven.argmax()) : int(uneven.argmax()) + 2])
+        raise UsageError(
+            f"the times of {where} are not equally far apart: {second} follows {first}, and a step is {length}; "
+            "--gaps ignore counts every row as one step"
+        )
+    lacking = int(whole.sum()) - len(whole)
+    if lacking and (gaps == "error" or lacking > len(times)):
+        row = int((whole > 1).argmax())
+        missing = f"{where} lacks {count(lacking, 'row')}, the first at {clock.texts(clock.later(times[row], 1))[0]}"
+        if lacking > len(times):
+            raise UsageError(f"{missing}: more than it has, which is too many to fill (a step is {length})")
+        raise UsageError(
+            f"{missing} (a step is {length}); --gaps fill repeats the row before, "
+            "--gaps ignore counts every row as one step"
+        )
+    return np.concatenate([[0], np.cumsum(whole)]).astype(np.int64)
+
+
+def filled(times: np.ndarray, clock: Clock, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return for every step from the first to the last the row that is known then, and the time."""
+    rows = np.searchsorted(at, np.arange(at[-1] + 1), side="right") - 1
+    moved = times[rows]
+    for place in np.flatnonzero(np.arange(len(rows)) != at[rows]).tolist():
+        moved[place] = clock.later(times[rows[place]], place - int(at[rows[place]]))[-1]
+    return rows, moved
+
+
+def distances(times: np.ndarray, clock: Clock) -> np.ndarray:
+    """How far apart each two of the sorted times are, in the units of the clock's step."""
+    if clock.unit == "months":
+        return np.diff(times.astype("datetime64[M]").astype(np.int64)).astype(np.float64)
+    if clock.unit == "weekdays":
+        days = times.astype("datetime64[D]")
+        return np.busday_count(days[:-1], days[1:]).astype(np.float64)
+    return np.diff(times.astype(np.int64) if clock.dated else times).astype(np.float64)
+
+
+def _months(groups: Sequence[np.ndarray], clock: Clock) -> Clock | None:
+    """Return the clock of times that name months: the same day and hour of each, or the last day of each."""
+    times = np.concatenate(groups)
+    days = times.astype("datetime64[D]")
+    if len(np.unique((times - days).astype(np.int64))) > 1:
+        return None
+    last = (days + 1).astype("datetime64[M]").astype("datetime64[D]") == days + 1
+    same_day = len(np.unique((days - days.astype("datetime64[M]")).astype(np.int64))) == 1
+    if not (same_day or last.all()):
+        return None
+    return Clock(clock.kind, 1, "months", not same_day, clock.zone)
+
+
+def _weekdays(groups: Sequence[np.ndarray], clock: Clock) -> Clock | None:
+    """Return the clock of days without weekends, as those of an exchange."""
+    times = np.concatenate(groups)
+    days = times.astype("datetime64[D]")
+    weekday = (days.astype(np.int64) + _EPOCH_WEEKDAY) % 7
+    if clock.kind != "date" or len(times) < _ENOUGH or (weekday > _FRIDAY).any():
+        return None
+    usual = [np.median(np.diff(each.astype("datetime64[D]")).astype(int)) for each in groups if len(each) > 1]
+    return Clock(clock.kind, 1, "weekdays", zone=clock.zone) if usual and max(usual) == 1 else None

@@ -1,0 +1,89 @@
+"""The forecast as one HTML file with everything inside, to send to somebody: pictures, scores, numbers, what was done."""
+
+import base64
+from html import escape
+
+import numpy as np
+
+from anygru.errors import printable
+
+from .pipeline import Result
+from .problem import HIGH, LOW, MIDDLE
+from .verdict import verdict
+
+MOST_ROWS = 200  # of the forecast; the rest is in forecast.csv
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+img { max-width: 100%; } table { border-collapse: collapse; }
+th, td { text-align: right; padding: .15rem .8rem; border-bottom: 1px solid #ddd; font-variant-numeric: tabular-nums; }
+th:first-child, td:first-child { text-align: left; } tr.used { background: #fbeee6; font-weight: 600; }
+.verdict { font-size: 1.1rem; } pre { white-space: pre-wrap; color: #555; }
+"""
+
+
+def written(result: Result, drawn: bytes, bars: bytes, lines: list[str]) -> str:
+    """Return the page.
+
+    Args:
+        result: of a run.
+        drawn, bars: the pictures, PNG.
+        lines: what was done, as the command said it.
+    """
+    names = ", ".join(result.problem.table.channels)
+    return f"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Forecast of {_safe(names)}</title><style>{_STYLE}</style></head><body>
+<h1>Forecast of {_safe(names)}</h1>
+<p>{_safe(result.problem.table.describe())}</p>
+<p class="verdict">{_safe(verdict(result))}</p>
+<img alt="history, back-test and forecast" src="data:image/png;base64,{base64.b64encode(drawn).decode()}">
+<h2>The forecast</h2>
+{_numbers(result)}
+<h2>The back-test</h2>
+<p>{result.problem.folds} forecasts of {result.problem.horizon} steps for each series, from origins at its end, by methods that
+had not seen what came.</p>
+{_scores(result)}
+<img alt="errors of the methods" src="data:image/png;base64,{base64.b64encode(bars).decode()}">
+<p>Error: of the median, in units of the seasonal naive error in training (MASE). CRPS: of the whole band, in the same units. In
+band: values between the 10 % and the 90 % quantile, ideally 80 %; the bands of each fold are calibrated on the others.</p>
+<h2>What was done</h2>
+<pre>{_safe(chr(10).join(lines), keep_lines=True)}</pre>
+</body></html>
+"""
+
+
+def _safe(text: str, keep_lines: bool = False) -> str:
+    lines = text.split("\n") if keep_lines else [text]
+    return "\n".join(escape(printable(line)) for line in lines)
+
+
+def _numbers(result: Result) -> str:
+    """The quantiles after the end of the data."""
+    table, future = result.problem.table, result.future[result.used]
+    found = []
+    for number, series in enumerate(table.series):
+        times = table.clock.texts(table.clock.later(series.times[-1], result.problem.horizon))
+        for channel, name in enumerate(table.channels):
+            label = " ".join(filter(None, [series.name, name if len(table.channels) > 1 else ""]))
+            found += [(label, time, row) for time, row in zip(times, future[number][:, channel], strict=True)]
+    head = "<tr><th>series</th><th>time</th><th>10 %</th><th>median</th><th>90 %</th></tr>"
+    body = ""
+    for label, time, row in found[:MOST_ROWS]:
+        cells = "".join(f"<td>{_short(row[q])}</td>" for q in (LOW, MIDDLE, HIGH))
+        body += f"<tr><td>{_safe(label)}</td><td>{_safe(time)}</td>{cells}</tr>"
+    more = f"<p>{len(found) - MOST_ROWS:,} more rows are in forecast.csv.</p>" if len(found) > MOST_ROWS else ""
+    return f"<table>{head}{body}</table>{more}"
+
+
+def _short(value: np.floating) -> str:
+    return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+
+
+def _scores(result: Result) -> str:
+    head = "<tr><th>method</th><th>error</th><th>CRPS</th><th>in band</th></tr>"
+    body = ""
+    for each in sorted(result.tested, key=lambda each: each.scores.error):
+        cells = f"<td>{each.scores.error:.3f}</td><td>{each.scores.crps:.3f}</td><td>{each.scores.coverage:.1%}</td>"
+        body += f"<tr{' class=used' if each.name == result.used else ''}><td>{_safe(each.name)}</td>{cells}</tr>"
+    return f"<table>{head}{body}</table>"

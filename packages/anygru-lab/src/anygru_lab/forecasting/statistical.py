@@ -1,0 +1,99 @@
+"""Statistical models of the package statsforecast as rivals, where it is installed: AutoETS, AutoTheta, MSTL, AutoARIMA."""
+
+import importlib
+import importlib.util
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .problem import MIDDLE, QUANTILES, Problem
+
+MOST_STEPS = 3000  # of the past that a model reads; more take minutes and change little
+SLOWEST = {"AutoETS": 60, "AutoTheta": 60, "AutoARIMA": 12}  # steps of a season that they can take in seconds
+LEVELS = (90, 80, 60, 40, 20)  # of the bands between quantiles that are as far from the median
+MODELS = ("AutoETS", "AutoTheta", "MSTL")
+SLOW_MODELS = ("AutoARIMA",)
+
+
+def installed() -> bool:
+    return importlib.util.find_spec("statsforecast") is not None
+
+
+class Statistical:
+    """A model of statsforecast, fitted to each series and channel anew at each origin."""
+
+    def __init__(self, name: str, problem: Problem) -> None:
+        self.name, self.problem, self.horizon = name, problem, problem.horizon
+        self.failures = 0
+
+    def forecast(self, numbers: np.ndarray, origins: np.ndarray) -> np.ndarray:
+        """See `rivals.Method`."""
+        return np.stack([self._one(int(n), int(o)) for n, o in zip(numbers, origins, strict=True)])
+
+    def _one(self, number: int, origin: int) -> np.ndarray:
+        values = self.problem.table.series[number].values[max(0, origin - MOST_STEPS) : origin]
+        return np.stack([self._channel(values[:, c]) for c in range(values.shape[1])], axis=1)
+
+    def _channel(self, values: np.ndarray) -> np.ndarray:
+        """Quantiles [horizon, quantiles]."""
+        if np.ptp(values) == 0:
+            return np.full((self.horizon, len(QUANTILES)), values[-1])
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                found = self._model(len(values)).forecast(y=values, h=self.horizon, level=list(LEVELS))
+            except Exception:  # of many kinds, by model; the failures are counted and told
+                self.failures += 1
+                return np.full((self.horizon, len(QUANTILES)), values[-1])
+        columns = [found[f"lo-{level}"] for level in LEVELS] + [found["mean"]]
+        columns += [found[f"hi-{level}"] for level in reversed(LEVELS)]
+        quantiles = np.stack(columns, axis=-1)
+        middle = quantiles[:, MIDDLE : MIDDLE + 1]
+        quantiles = np.where(np.isfinite(quantiles), quantiles, middle)
+        quantiles = np.where(np.isfinite(quantiles), quantiles, values[-1])
+        return np.sort(quantiles, axis=-1)
+
+    def _model(self, steps: int) -> Any:
+        models: Any = importlib.import_module("statsforecast.models")
+
+        seasons = [each for each in self.problem.seasons if 2 * each < steps] or [1]
+        if self.name == "MSTL":
+            return models.MSTL(season_length=seasons)
+        return getattr(models, self.name)(season_length=seasons[0])
+
+
+def rivals(
+    problem: Problem, seconds: float, tell: Callable[[str], None], names: Sequence[str] = MODELS
+) -> list[Statistical]:
+    """Return the models whose back-test fits into the time, by one fit of each; say which are left out.
+
+    Args:
+        problem: what to forecast.
+        seconds: for the back-test of each model.
+        tell: gets a line for each model that would take longer.
+    """
+    if not installed():
+        return []
+    importlib.import_module("statsforecast.models")  # takes seconds, which are none of the first model's
+    found = []
+    fits = len(problem.tested) * problem.folds * len(problem.table.channels)
+    for name in names:
+        if name == "MSTL" and not problem.seasons:
+            continue
+        model = Statistical(name, problem)
+        if problem.season > SLOWEST.get(name, problem.season):
+            tell(f"{name} is left out: a season of {problem.season} steps takes it too long")
+            continue
+        number = problem.tested[0]
+        origin = problem.first_origin(number)
+        begin = time.monotonic()
+        model.forecast(np.array([number]), np.array([origin]))
+        expected = (time.monotonic() - begin) / len(problem.table.channels) * fits
+        if expected > seconds:
+            tell(f"{name} is left out: its back-test would take about {expected:,.0f} s (--rival-seconds)")
+            continue
+        found.append(model)
+    return found

@@ -1,0 +1,288 @@
+"""Series of numbers with times and covariates, and how they are made from a table in long form."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anygru.extend import UsageError, count
+
+from . import clock as clocks
+from . import numerals, times
+from .clock import Clock
+
+if TYPE_CHECKING:
+    import polars
+
+MOST = 1e100  # of a value, so that squares of a series can be summed
+MOST_CHANNELS = 64  # forecast together; more are nearly always a mistake
+MOST_WORDS = 20  # of a covariate that holds words, each of which becomes a number
+
+
+@dataclass(frozen=True)
+class Series:
+    """One group of a table, the oldest step first.
+
+    values: float64 [steps, channels].
+    times: of each step, as the table's clock counts them.
+    known: float64 [steps + what is known ahead, covariates].
+    past: float64 [steps, covariates], known only once a step is over.
+    """
+
+    name: str
+    values: np.ndarray
+    times: np.ndarray
+    known: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    past: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns play which part, and how they are read; the names are those of the command's options."""
+
+    time: str | None = None
+    by: str | None = None
+    target: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    past: tuple[str, ...] = ()
+    gaps: str = "error"
+    time_format: str | None = None
+    day_first: bool | None = None
+    words: dict[str, list[str]] = field(default_factory=dict)
+    """Words of covariates, from a table that was read before."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """All series of a table, the names of their channels and covariates, and what was done to read them."""
+
+    series: tuple[Series, ...]
+    channels: tuple[str, ...]
+    clock: Clock = Clock("number", 1)
+    columns: Columns = Columns()
+    known: tuple[str, ...] = ()
+    past: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        lengths = [len(each) for each in self.series]
+        number = f"{len(lengths):,} series"
+        least = "" if min(lengths) == max(lengths) else f"{min(lengths):,} to "
+        step = f" of {self.clock.name()}" if self.clock.step and self.clock.dated else ""
+        many = f", channels {', '.join(self.channels)}" if len(self.channels) > 1 else f", {self.channels[0]}"
+        said = "".join(f"; {each}" for each in self.remarks)
+        return f"{number} of {least}{count(max(lengths), 'step')}{step}{many}{said}"
+
+
+def of_frame(frame: "polars.DataFrame", columns: Columns, where: str, decimal_comma: bool = False) -> Table:
+    """Make the series of a table in long form: a row for each step of each group.
+
+    Args:
+        frame: the table.
+        columns: the parts of its columns; without `time` the first one holds the times.
+        where: its name, for errors.
+        decimal_comma: how texts such as "1,110" are read, see `numerals.read`.
+
+    Raises:
+        UsageError: a column is missing, holds no numbers, or has missing values; a time occurs twice in a group; rows are
+            missing; dates have two readings.
+    """
+    if not frame.height:
+        raise UsageError(f"{where} has no rows")
+    columns = replace(columns, time=columns.time or frame.columns[0])
+    assert columns.time is not None
+    for name in filter(None, [columns.time, columns.by, *columns.target, *columns.known, *columns.past]):
+        if name not in frame.columns:
+            raise UsageError(f"{where} has no column {name!r}; it has {_listed(frame.columns)}")
+    missing = frame[columns.time].is_null().to_numpy()
+    if missing.any():
+        raise UsageError(
+            f"column {columns.time!r} of {where} lacks {_count_missing(missing)}; every row needs its time"
+        )
+    numbers, left_out, remarks = _targets(frame, columns, where, decimal_comma)
+    channels = tuple(numbers.columns)
+    known, words = _covariates(frame, columns.known, columns, where)
+    past, more = _covariates(frame, columns.past, columns, where)
+    moments = times.read(
+        frame[columns.time], f"column {columns.time!r} of {where}", columns.time_format, columns.day_first
+    )
+    remarks += [moments.remark] if moments.remark else []
+    values = numbers.to_numpy().astype(np.float64)
+    parts = _groups(frame, columns.by, moments)
+    ordered = [moments.values[rows] for _, rows in parts]
+    for (name, _), each in zip(parts, ordered, strict=True):
+        _once(each, moments.kind, name, where, columns)
+    clock = clocks.find(ordered, moments.kind, moments.zone, columns.gaps)
+    reader = _Reader(values, moments.values, known, past, clock, columns, channels, where)
+    series = tuple(reader.series(name, rows) for name, rows in parts)
+    remarks += reader.remarks()
+    if left_out and not columns.target:
+        remarks.append(f"not forecast, since they hold no numbers: {', '.join(map(repr, left_out[:10]))}")
+    used = replace(columns, target=channels, words=words | more)
+    return Table(series, channels, clock, used, tuple(known_names(words, columns.known)),
+                 tuple(known_names(more, columns.past)), tuple(remarks))  # fmt: skip
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20:,} more" if len(names) > 20 else "")
+
+
+def _count_missing(missing: np.ndarray) -> str:
+    return f"{count(int(missing.sum()), 'value')}, the first in row {int(missing.argmax()) + 1}"
+
+
+def _targets(
+    frame: "polars.DataFrame", columns: Columns, where: str, decimal_comma: bool
+) -> "tuple[polars.DataFrame, list[str], list[str]]":
+    """Return the columns to forecast as numbers, the names of those that hold none, and remarks."""
+    import polars
+
+    others = {columns.time, columns.by, *columns.known, *columns.past}
+    names = list(dict.fromkeys(columns.target)) or [name for name in frame.columns if name not in others]
+    if len(names) > MOST_CHANNELS:
+        raise UsageError(
+            f"{where} has {len(names):,} columns to forecast, and at most {MOST_CHANNELS} are forecast together; "
+            "choose some with --target, or write the table in long form, with --by"
+        )
+    found, wrong, remarks = [], {}, []
+    for name in names:
+        if name in others:
+            raise UsageError(f"column {name!r} of {where} has another part already, and cannot be a --target")
+        numbers = numerals.read(frame[name], decimal_comma)
+        if numbers.values is None or (not columns.target and frame[name].dtype == polars.Boolean):
+            wrong[name] = numbers.wrong
+        else:
+            found.append(numbers.values)
+            remarks += [numbers.remark] if numbers.remark else []
+    if wrong and columns.target:
+        name, text = next(iter(wrong.items()))
+        raise UsageError(f"column {name!r} of {where} cannot be forecast: it holds {text!r}, which is no number")
+    if not found:
+        held = f": {next(iter(wrong))!r} holds {next(iter(wrong.values()))!r}" if wrong else ""
+        raise UsageError(f"{where} has no column of numbers to forecast{held}")
+    return polars.DataFrame(found), list(wrong), remarks
+
+
+def _covariates(
+    frame: "polars.DataFrame", names: Sequence[str], columns: Columns, where: str
+) -> tuple[np.ndarray, dict[str, list[str]]]:
+    """Return covariates as numbers [rows, K], words as a 0 or 1 for each, and the words of each column."""
+    parts, words = [np.empty((frame.height, 0))], {}
+    for name in dict.fromkeys(names):
+        if name in (columns.time, columns.by, *columns.target):
+            raise UsageError(f"column {name!r} of {where} has another part already, and cannot be a covariate")
+        numbers = numerals.read(frame[name])
+        if numbers.values is not None and name not in columns.words:
+            parts.append(numbers.values.to_numpy().astype(np.float64)[:, None])
+            continue
+        text = frame[name].cast(str).to_numpy()
+        seen = columns.words.get(name) or sorted({each for each in text.tolist() if each is not None})
+        if len(seen) > MOST_WORDS:
+            raise UsageError(
+                f"column {name!r} of {where} holds {len(seen):,} different words; a covariate may have {MOST_WORDS}"
+            )
+        words[name] = seen
+        parts.append(np.stack([text == word for word in seen], 1).astype(np.float64))
+    return np.concatenate(parts, axis=1), words
+
+
+def known_names(words: dict[str, list[str]], names: Sequence[str]) -> list[str]:
+    """Return a name for each covariate: the column's, or of each of its words."""
+    found = []
+    for name in dict.fromkeys(names):
+        found += [f"{name}={word}" for word in words[name]] if name in words else [name]
+    return found
+
+
+def _groups(frame: "polars.DataFrame", by: str | None, moments: times.Moments) -> list[tuple[str, np.ndarray]]:
+    """Return the name and the rows of each group, sorted by time; words stay as the file has them."""
+    if by is None:
+        rows = np.arange(frame.height)
+        return [("", rows if moments.kind == "word" else np.argsort(moments.values, kind="stable"))]
+    codes = frame[by].cast(str).fill_null("(none)").to_numpy()
+    names, inverse = np.unique(codes.astype(str), return_inverse=True)
+    order = np.arange(frame.height) if moments.kind == "word" else np.argsort(moments.values, kind="stable")
+    order = order[np.argsort(inverse[order], kind="stable")]
+    bounds = np.cumsum(np.bincount(inverse))[:-1]
+    return [(str(name), rows) for name, rows in zip(names, np.split(order, bounds), strict=True)]
+
+
+def _once(moments: np.ndarray, kind: str, name: str, where: str, columns: Columns) -> None:
+    ordered = np.sort(moments) if kind == "word" else moments
+    twice = ordered[1:] == ordered[:-1]
+    if twice.any():
+        one = Clock(kind).texts(ordered[:-1][twice][:1])[0]
+        way_out = "" if columns.by else "; name the column that tells series apart with --by, if there is one"
+        raise UsageError(f"the time {one!r} occurs twice in {name or where}{way_out}")
+
+
+class _Reader:
+    """Makes the series of a table from its rows, filling gaps where that is wanted."""
+
+    def __init__(
+        self,
+        values: np.ndarray,
+        moments: np.ndarray,
+        known: np.ndarray,
+        past: np.ndarray,
+        clock: Clock,
+        columns: Columns,
+        channels: Sequence[str],
+        where: str,
+    ) -> None:
+        self.values, self.moments, self.known, self.past = values, moments, known, past
+        self.clock, self.columns, self.channels, self.where = clock, columns, channels, where
+        self.rows = self.numbers = 0
+
+    def series(self, name: str, rows: np.ndarray) -> Series:
+        where = f"{name!r} in {self.where}" if name else self.where
+        values = self.values[rows]
+        steps = len(rows)
+        if self.columns.known:  # rows without values at the end tell what is known ahead
+            there = np.flatnonzero(np.isfinite(values).any(1))
+            steps = int(there[-1]) + 1 if len(there) else 0
+        values = values[:steps]
+        if not steps or not np.isfinite(values).any(0).all():
+            first = self.channels[0 if not steps else int((~np.isfinite(values).any(0)).argmax())]
+            raise UsageError(f"column {first!r} of {where} has no values at all")
+        missing = ~np.isfinite(values) | (np.abs(values) > MOST)
+        if missing.any() and self.columns.gaps != "fill":
+            channel = int(missing.any(0).argmax())
+            raise UsageError(
+                f"column {self.channels[channel]!r} of {where} lacks {_count_missing(missing[:, channel])} "
+                "(or holds what is no finite number); --gaps fill repeats the value before"
+            )
+        self.numbers += int(missing.sum())
+        moments = self.moments[rows]
+        at = clocks.places(moments, self.clock, where, self.columns.gaps)
+        source, filled = clocks.filled(moments, self.clock, at)
+        self.rows += len(source) - len(rows)
+        kept = int(np.searchsorted(at[source], at[steps - 1], side="right")) if steps < len(rows) else len(source)
+        return Series(
+            name,
+            _forward(np.where(missing, np.nan, values))[source[:kept]],
+            filled[:kept],
+            _forward(self.known[rows])[source],
+            _forward(self.past[rows])[source[:kept]],
+        )
+
+    def remarks(self) -> list[str]:
+        filled = ((self.rows, "row"), (self.numbers, "value"))
+        said = [f"filled {count(number, noun)}" for number, noun in filled if number]
+        if self.clock.kind == "word" and self.rows + len(self.values) > 1:
+            said.append("missing rows are not noticed")
+        return said
+
+
+def _forward(values: np.ndarray) -> np.ndarray:
+    """Repeat the value before each missing one; before the first value, that one."""
+    if not np.isnan(values).any():
+        return values
+    rows = np.where(np.isnan(values), 0, np.arange(len(values))[:, None])
+    found = np.take_along_axis(values, np.maximum.accumulate(rows, axis=0), axis=0)
+    first = np.take_along_axis(values, np.isfinite(values).argmax(0)[None], axis=0)
+    return np.nan_to_num(np.where(np.isnan(found), first, found))

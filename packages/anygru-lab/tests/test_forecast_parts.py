@@ -1,0 +1,381 @@
+"""The parts of a forecast: seasons, the calendar, the network, rivals, calibration, and the scores of the back-test."""
+
+import numpy as np
+import pytest
+import torch
+
+from anygru.cli import UsageError
+from anygru_lab.forecasting import (
+    backtest,
+    calendar,
+    clock,
+    conformal,
+    generated,
+    model,
+    problem,
+    rivals,
+    seasons,
+    statistical,
+    store,
+    table,
+    training,
+)
+from anygru_lab.forecasting.clock import Clock
+from anygru_lab.forecasting.problem import HIGH, LOW, MIDDLE, QUANTILES
+
+HOUR, DAY = 3_600_000_000, 86_400_000_000
+HOURLY, DAILY, MONTHLY = Clock("time", HOUR), Clock("date", DAY), Clock("date", 1, "months")
+NUMBERS = Clock("number", 1)
+NO_CALENDAR = calendar.Calendar()
+
+
+def series(values, name="", found=NUMBERS, start="2024-01-01"):
+    values = np.asarray(values, float)
+    values = values[:, None] if values.ndim == 1 else values
+    times = np.arange(len(values))
+    if found.unit == "months":
+        times = (np.datetime64(start, "M") + times).astype("datetime64[us]")
+    elif found.dated:
+        times = np.datetime64(start, "us") + times * np.timedelta64(int(found.step), "us")
+    return table.Series(name, values, times, np.zeros((len(values), 0)), np.zeros((len(values), 0)))
+
+
+def waves(steps=300, season=12, seed=0, channels=1):
+    random = np.random.default_rng(seed)
+    angles = 2 * np.pi * np.arange(steps)[:, None] / season + np.arange(channels)
+    return 5 + 3 * np.sin(angles) + 0.1 * random.standard_normal((steps, channels))
+
+
+def made(*values, horizon=6, folds=3, found=(12,), its_clock=NUMBERS):
+    all_series = tuple(series(each, f"s{n}", its_clock) for n, each in enumerate(values))
+    channels = tuple("xyz"[: all_series[0].values.shape[1]])
+    return problem.Problem(table.Table(all_series, channels, its_clock), horizon, folds, found)
+
+
+def stored(task, logs=(False,), its_calendar=NO_CALENDAR):
+    ends = [task.first_origin(n) for n in range(len(task.table.series))]
+    return store.Store(task.table.series, ends, task.table.clock, its_calendar, task.seasons, task.horizon, logs), ends
+
+
+# Seasons
+
+
+def found(values, its_clock):
+    return [each.season for each in seasons.find([series(values, found=its_clock)], its_clock) if each.found]
+
+
+def noise(steps, seed=0):
+    return np.random.default_rng(seed).standard_normal(steps)
+
+
+@pytest.mark.parametrize(
+    ("its_clock", "expected"),
+    [
+        (HOURLY, [24, 168, 8760]),
+        (Clock("time", HOUR // 2), [48, 336, 17520]),
+        (DAILY, [7, 365]),
+        (Clock("date", 7 * DAY), [52]),
+        (MONTHLY, [12]),
+        (Clock("date", 3, "months"), [4]),
+        (Clock("date", 1, "weekdays"), [5, 261]),
+        (NUMBERS, []),
+        (Clock("word"), []),
+    ],
+)
+def test_candidates_come_from_the_step_of_the_times(its_clock, expected):
+    found = [season for season, name in seasons.candidates(its_clock) if not (name == "year" and season > 1000)]
+    assert found == [each for each in expected if each < 1000]
+
+
+def test_a_daily_course_and_a_weekend_effect_are_two_seasons():
+    hours = np.arange(24 * 56)
+    course = 10 + 3 * np.sin(2 * np.pi * hours / 24) + noise(len(hours))
+    assert found(course, HOURLY) == [24]
+    assert found(course + 2 * (hours // 24 % 7 > 4), HOURLY) == [24, 168]
+    why = [each.why for each in seasons.find([series(course, found=HOURLY)], HOURLY)]
+    assert why[0].startswith("24 (day): yes, ")
+    assert why[1].startswith("168 (week): no, nothing beside shorter seasons")
+
+
+@pytest.mark.parametrize("its_clock", [HOURLY, DAILY, MONTHLY, NUMBERS], ids=["hours", "days", "months", "numbers"])
+def test_noise_and_walks_have_no_season(its_clock):
+    wrong = sum(bool(found(noise(n, seed), its_clock)) for n in (60, 700) for seed in range(25))
+    wrong += sum(bool(found(noise(n, seed).cumsum(), its_clock)) for n in (60, 700) for seed in range(25))
+    assert wrong <= 2
+
+
+def test_short_series_have_the_seasons_of_their_times():
+    days, months = np.arange(30), np.arange(48)
+    weekly = np.array([0, 0, 0, 0, 1, 3, 2])[days % 7]
+    assert found(10 + weekly + 0.5 * noise(30), DAILY) == [7]
+    assert found(10 + 0.1 * months + 3 * np.sin(2 * np.pi * months / 12) + 0.7 * noise(48), MONTHLY) == [12]
+
+
+def test_without_times_the_season_is_found_by_autocorrelation():
+    assert found(waves(300, 12)[:, 0], NUMBERS) == [12]
+    assert found(waves(400, 8)[:, 0], NUMBERS) == [8]
+    assert found(np.arange(100.0), NUMBERS) == []
+    assert [each.season for each in seasons.find(generated.generated().series, HOURLY) if each.found] == [24]
+
+
+# The calendar
+
+
+def test_features_of_the_times():
+    its = calendar.Calendar(hours=True, weekdays=True)
+    at = np.array(["2024-01-01T06:00", "2024-01-07T12:00"], "datetime64[us]")  # a Monday and a Sunday
+    features = its.features(HOURLY, at)
+    np.testing.assert_allclose(features[0, :4], [1, 0, 0, -1], atol=1e-6)  # sin and cos of a quarter, then of a half
+    assert features[:, 4:].tolist() == [[1, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 1]]
+    chosen = calendar.Calendar.of(DAILY, (series(np.arange(100), found=DAILY),), (7,), None)
+    assert (chosen.hours, chosen.weekdays, chosen.years) == (False, True, False)
+    assert calendar.Calendar.of(MONTHLY, (series(np.arange(40), found=MONTHLY),), (12,), None).years
+
+
+def test_holidays_need_dates_and_a_country_that_has_some():
+    with pytest.raises(UsageError, match="--country needs dates whose steps are a day or less"):
+        calendar.Calendar.of(NUMBERS, (series(np.arange(9)),), (), "DE")
+    pytest.importorskip("holidays")
+    its = calendar.Calendar(country="DE")
+    days = np.array(["2024-12-24", "2024-12-25", "2024-12-26", "2024-12-28"], "datetime64[us]")
+    assert its.features(DAILY, days).tolist() == [[0, 0, 1], [0, 1, 1], [1, 1, 0], [0, 0, 0]]
+    with pytest.raises(UsageError, match="--country XX has no holidays in the package"):
+        calendar.Calendar.of(DAILY, (series(np.arange(9), found=DAILY),), (), "XX")
+
+
+# The store and the network
+
+
+def test_levels_and_courses_do_not_see_the_future_or_other_series():
+    one, other = waves(60), waves(60)
+    other[40:] += 100
+    first, _ = stored(made(one, waves(60, seed=5)))
+    changed = store.Store(
+        (series(other), series(waves(60, seed=5) * 9)), [40, 40], NUMBERS, calendar.Calendar(), (12,), 6, (False,)
+    )
+    same = store.Store(
+        (series(one), series(waves(60, seed=5))), [40, 40], NUMBERS, calendar.Calendar(), (12,), 6, (False,)
+    )
+    for name in ("values", "level", "short", "place"):
+        assert torch.equal(getattr(changed, name)[:40], getattr(same, name)[:40]), name
+    assert first.offsets.tolist() == [0, 66]
+
+
+def test_a_channel_is_logged_where_its_noise_grows_with_it():
+    growing = 100 * 1.02 ** np.arange(120) * (1 + 0.3 * np.sin(np.arange(120) * np.pi / 6)) * np.exp(0.05 * noise(120))
+    steady = 1000 + np.arange(120) + 5 * noise(120)
+    assert store.choose_logs([np.stack([growing, steady], 1)], 12) == (True, False)
+    assert store.choose_logs([np.stack([growing - growing.min(), steady], 1)], 12) == (False, False)
+    scale = store.Scale.of(np.stack([growing, steady], 1), 12, (True, False))
+    values = np.stack([growing, steady], 1)
+    np.testing.assert_allclose(scale.unscaled(scale.scaled(values)[..., None])[..., 0], values)
+
+
+def test_an_untrained_network_repeats_the_last_season_around_the_level_with_rising_quantiles():
+    task = made(waves(120), horizon=18)
+    its, ends = stored(task)
+    network = training.make(its, ends, 1, training.Plan(hidden=8))
+    numbers, origins = np.array([0]), np.array([60])
+    quantiles = model.forecast(network, its, numbers, origins)[0, :, 0]
+    values = its.values[:60, 0].double().numpy()
+    np.testing.assert_allclose(quantiles[:12, MIDDLE], values[48:60], atol=1.5)
+    np.testing.assert_allclose(quantiles[12:, MIDDLE], values[48:54], atol=1.5)
+    assert (np.diff(quantiles, axis=-1) > 0).all()
+
+
+def test_a_forecast_does_not_see_the_future():
+    task = made(waves(120))
+    its, ends = stored(task)
+    network = training.make(its, ends, 1, training.Plan(hidden=8))
+    torch.nn.init.normal_(network.outer.weight)
+    before = model.forecast(network, its, np.array([0, 0]), np.array([50, 60]))
+    its.values[60:] += 1
+    its.level[60:] += 1
+    its.short[60:] += 1
+    its.place[60:] += 1
+    after = model.forecast(network, its, np.array([0, 0, 0]), np.array([50, 60, 61]))
+    np.testing.assert_allclose(before, after[:2], rtol=1e-5)
+    assert np.abs(after[2] - after[1]).max() > 0.1
+
+
+def test_short_windows_are_read_as_they_are():
+    """The forecast of a series does not depend on what else is in the batch, longer or shorter."""
+    task = made(waves(120), waves(60, seed=1), folds=1)
+    its, ends = stored(task)
+    network = training.make(its, ends, 1, training.Plan(hidden=8))
+    torch.nn.init.normal_(network.outer.weight)
+    together = model.forecast(network, its, np.array([0, 1]), np.array([100, 15]))
+    for number, origin in ((0, 100), (1, 15)):
+        alone = model.forecast(network, its, np.array([number]), np.array([origin]))
+        np.testing.assert_allclose(alone[0], together[number], atol=1e-5)
+
+
+def test_training_stops_by_validation_and_repeats_itself():
+    task = made(waves(200))
+    its, ends = stored(task)
+    plan = training.Plan(hidden=8, seconds=1e6)
+    notices = []
+    runs = []
+    for _ in range(2):
+        network = training.make(its, ends, 1, plan)
+        runs.append(training.train(network, its, ends, plan, notices.append))
+    assert runs[0].steps < training.STEPS
+    assert runs[0].steps == runs[1].steps
+    assert runs[0].validation == runs[1].validation == min(notice.validation for notice in notices)
+    for one, other in zip(runs[0].network.parameters(), runs[1].network.parameters(), strict=True):
+        assert torch.equal(one, other)
+    exact = training.train(training.make(its, ends, 1, plan), its, ends, training.Plan(steps=7, hidden=8))
+    assert exact.steps == 7
+
+
+def test_the_quantile_loss_is_least_at_the_quantiles():
+    values = torch.from_numpy(noise(20_000))
+    best = torch.quantile(values, torch.tensor(QUANTILES, dtype=torch.float64))
+    least = model.pinball(best.expand(len(values), -1), values).mean(0)
+    for shift in (-0.1, 0.1):
+        assert (model.pinball((best + shift).expand(len(values), -1), values).mean(0) > least).all()
+    # The CRPS of a normal distribution at its own values is 1 / sqrt(pi); eleven quantiles come near it.
+    assert 2 * float(least.mean()) == pytest.approx(1 / np.sqrt(np.pi), rel=0.05)
+
+
+# Rivals
+
+
+def test_the_rules_are_those_of_the_textbook_and_their_median_is_not_moved():
+    values = np.arange(30.0) ** 2
+    task = made(values, horizon=4, folds=1, found=(3,))
+    at = np.array([0]), np.array([20])
+    rules = {each.name: each.forecast(*at)[0, :, 0] for each in rivals.simple(task, [7])}
+    assert set(rules) == {"naive", "drift", "seasonal naive (3)", "seasonal naive (7)"}
+    assert rules["naive"][:, MIDDLE].tolist() == [361] * 4
+    assert rules["drift"][:, MIDDLE].tolist() == [380, 399, 418, 437]
+    assert rules["seasonal naive (3)"][:, MIDDLE].tolist() == [289, 324, 361, 289]
+    assert rules["seasonal naive (7)"][:, MIDDLE].tolist() == [169, 196, 225, 256]
+    for quantiles in rules.values():
+        np.testing.assert_allclose(quantiles[:, HIGH] - quantiles[:, MIDDLE], quantiles[:, MIDDLE] - quantiles[:, LOW])
+
+
+def test_the_linear_model_finds_an_autoregression():
+    random = np.random.default_rng(0)
+    values = np.zeros((3000, 1))
+    for step in range(1, len(values)):
+        values[step] = 0.8 * values[step - 1] + 0.1 * random.standard_normal()
+    task = made(values, horizon=3, folds=1, found=())
+    its, ends = stored(task)
+    forecast = rivals.Linear(task, its, ends).forecast(np.array([0]), np.array([2990]))[0, :, 0]
+    np.testing.assert_allclose(forecast[:, MIDDLE], values[2989, 0] * 0.8 ** np.arange(1, 4), atol=0.02)
+    deviations = 0.1 * np.sqrt(np.cumsum(0.64 ** np.arange(3)))
+    np.testing.assert_allclose(forecast[:, HIGH] - forecast[:, LOW], 2 * 1.2816 * deviations, rtol=0.1)
+
+
+def test_models_of_statsforecast_are_rivals_where_it_is_installed():
+    pytest.importorskip("statsforecast")
+    task = made(waves(120), found=(12,))
+    told = []
+    models = statistical.rivals(task, 60, told.append)
+    assert [each.name for each in models] == ["AutoETS", "AutoTheta", "MSTL"]
+    for each in models:
+        quantiles = each.forecast(np.array([0]), np.array([108]))[0, :, 0]
+        assert np.abs(quantiles[:, MIDDLE] - waves(120)[108:114, 0]).mean() < 0.5
+        assert (np.diff(quantiles, axis=-1) >= 0).all()
+    assert statistical.rivals(task, 1e-9, told.append) == []
+    assert told[0].startswith("AutoETS is left out: its back-test would take about")
+
+
+# Calibration and scores
+
+
+def test_conformal_bands_hold_what_they_promise():
+    levels = torch.distributions.Normal(0.0, 1.0).icdf(torch.tensor(QUANTILES, dtype=torch.float64)).numpy()
+    for width in (0.3, 1.0, 4.0):
+        quantiles = np.broadcast_to(width * levels, (4000, len(levels)))
+        factor = conformal.factors(quantiles, noise(4000))
+        found = conformal.applied(quantiles, factor)
+        held = ((found[:, LOW] <= noise(4000, 1)) & (noise(4000, 1) <= found[:, HIGH])).mean()
+        assert held == pytest.approx(0.8, abs=0.02)
+        np.testing.assert_allclose(found[0], levels, atol=0.1)
+    assert conformal.factors(np.zeros((3, len(levels))), np.zeros(3)).tolist() == [1.0] * MIDDLE
+
+
+def test_calibrated_quantiles_rise():
+    quantiles = np.sort(noise(50 * len(QUANTILES)).reshape(50, -1), axis=-1)
+    factor = np.array([0.1, 3.0, 0.2, 1.0, 5.0])
+    assert (np.diff(conformal.applied(quantiles, factor), axis=-1) >= 0).all()
+
+
+class Perfect:
+    name = "perfect"
+
+    def __init__(self, task, off=0.0):
+        self.task, self.off = task, off
+
+    def forecast(self, numbers, origins):
+        actual = [self.task.actual(n, o) + self.off for n, o in zip(numbers, origins, strict=True)]
+        return np.repeat(np.stack(actual)[..., None], len(QUANTILES), -1)
+
+
+def test_scores_are_those_of_the_formulas():
+    values = waves(200, channels=2)
+    task = made(values, horizon=6, folds=3)
+    places = backtest.Places.of(task)
+    perfect = backtest.tried(Perfect(task), places).scores
+    assert (perfect.error, perfect.crps, perfect.raw_coverage) == (0, 0, 1)
+    known = values[: 200 - 18]
+    unit = np.abs(known[12:] - known[:-12]).mean(0)
+    off = backtest.tried(Perfect(task, unit), places).scores
+    assert (off.error, off.crps) == (pytest.approx(1), pytest.approx(1))
+    assert off.raw_coverage == 0
+
+
+def test_a_fold_is_not_calibrated_on_itself():
+    """Bands that fit each fold by looking at it would hold 80 %; those of the other folds hold what they hold."""
+    task = made(np.concatenate([noise(100), [1000.0] * 10, [-1000.0] * 10]), horizon=10, folds=2, found=())
+    scores = backtest.tried(rivals.Naive(task), backtest.Places.of(task)).scores
+    assert scores.coverage < 0.6
+    other = backtest.between(task, 100)
+    assert other is not None
+    raw = np.zeros((2, 10, 1, len(QUANTILES)))
+    seen, _ = backtest._without(
+        1, raw, backtest.Places.of(task), (other, np.ones((len(other.folds), 10, 1, len(QUANTILES))))
+    )
+    assert len(seen) == 1  # all places between two folds reach into one of them
+
+
+def test_the_average_is_of_the_best():
+    task = made(waves(200), horizon=6, folds=3)
+    places = backtest.Places.of(task)
+    tested = [backtest.tried(Perfect(task, off), places) for off in (1.0, 3.0, -1.1, 9.0)]
+    for number, each in enumerate(tested):
+        tested[number] = backtest.Tested(f"m{number}", each.quantiles, each.raw, each.factor, each.scores)
+    average, names = backtest.averaged(tested, places)
+    assert names == ("m0", "m2")
+    assert average.scores.error == pytest.approx(0.05 * tested[0].scores.error)
+    assert backtest.best(tested).name == "m0"
+
+
+def test_no_model_sees_what_it_is_tested_on():
+    one, other = waves(200), waves(200)
+    other[200 - 18 :] += 100
+    (first, ends), (second, _) = (stored(made(each)) for each in (one, other))
+    assert ends == [200 - 18]
+    assert torch.equal(first.values[: ends[0]], second.values[: ends[0]])
+    assert first.scales[0].unit == second.scales[0].unit
+
+
+def test_the_generating_process_beats_the_rivals_on_its_own_data():
+    data = generated.generated()
+    task = problem.Problem(data, 12, 4, (24,))
+    its, ends = stored(task, (False, False))
+    places = backtest.Places.of(task)
+    methods = (generated.Process(task), rivals.Linear(task, its, ends), rivals.SeasonalNaive(task, 24))
+    ideal, linear, naive = (backtest.tried(each, places).scores.crps for each in methods)
+    assert ideal < 0.95 * linear < linear < naive
+
+
+def test_short_series_are_forecast_and_not_tested():
+    task = made(waves(200), waves(20))
+    assert task.tested == [0]
+    assert task.first_origin(1) == 20
+    with pytest.raises(UsageError, match="the longest series has 20 steps; 37 are needed for 3 folds of 6 steps"):
+        made(waves(20)).check()
+    assert clock.Clock("number", 1).name() == "1"

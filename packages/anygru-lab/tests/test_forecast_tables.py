@@ -1,0 +1,377 @@
+"""Tables as people have them: dates and numbers of many forms, gaps, covariates, frames; and errors for what has no reading."""
+
+import datetime
+import re
+
+import numpy as np
+import pytest
+
+from anygru.cli import UsageError
+from anygru_lab.forecasting import clock, files, numerals, table, times
+from anygru_lab.forecasting.table import Columns
+
+polars = pytest.importorskip("polars")
+
+
+def write(path, rows, header="day,city,power,heat"):
+    path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")
+    return path
+
+
+def read(path, **columns):
+    frame, comma = files.read(str(path))
+    return table.of_frame(frame, Columns(**columns), repr(str(path)), comma)
+
+
+def moments(*texts, **options):
+    return times.read(polars.Series("t", texts), "column 't' of 'x.csv'", **options)
+
+
+# Times
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2024-01-31", datetime.datetime(2024, 1, 31)),
+        ("2024/1/5", datetime.datetime(2024, 1, 5)),
+        ("31.01.2024", datetime.datetime(2024, 1, 31)),
+        ("01/31/2023", datetime.datetime(2023, 1, 31)),
+        ("1/31/23", datetime.datetime(2023, 1, 31)),
+        ("31/1/2023 13:05", datetime.datetime(2023, 1, 31, 13, 5)),
+        ("Jan 05 2024 01:00 PM", datetime.datetime(2024, 1, 5, 13)),
+        ("January 5, 2024", datetime.datetime(2024, 1, 5)),
+        ("Fri, 05 Jan 2024 07:30:00", datetime.datetime(2024, 1, 5, 7, 30)),
+        ("5-Jan-24", datetime.datetime(2024, 1, 5)),
+        ("Jan-24", datetime.datetime(2024, 1, 1)),
+        ("Mar 2024", datetime.datetime(2024, 3, 1)),
+        ("2024-03", datetime.datetime(2024, 3, 1)),
+        ("20230131", datetime.datetime(2023, 1, 31)),
+        ("20230131 0:15", datetime.datetime(2023, 1, 31, 0, 15)),
+        ("2024-01-05T01:00:00", datetime.datetime(2024, 1, 5, 1)),
+        ("2024-01-05 01:00:00.250", datetime.datetime(2024, 1, 5, 1, 0, 0, 250_000)),
+        ("01/31/2023 1:05 pm", datetime.datetime(2023, 1, 31, 13, 5)),
+        ("01/31/2023 1 p.m.", datetime.datetime(2023, 1, 31, 13)),
+        ("2024-Q2", datetime.datetime(2024, 4, 1)),
+        ("2024 Q3", datetime.datetime(2024, 7, 1)),
+        ("Q4 2024", datetime.datetime(2024, 10, 1)),
+        ("2024-W05", datetime.datetime(2024, 1, 29)),
+    ],
+)
+def test_dates_as_people_write_them(text, expected):
+    found = moments(text)
+    assert found.values[0].astype(datetime.datetime) == expected
+    assert found.kind == ("date" if expected.time() == datetime.time() else "time")
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (20230131, "2023-01-31"),
+        (1_700_000_000, "2023-11-14T22:13:20"),
+        (1_700_000_000_000, "2023-11-14T22:13:20"),
+        (1_700_000_000_000_000, "2023-11-14T22:13:20"),
+    ],
+)
+def test_numbers_that_are_times(number, expected):
+    assert moments(number).values[0] == np.datetime64(expected, "us")
+    assert moments(str(number)).values[0] == np.datetime64(expected, "us")
+    assert str(number)[:6] in moments(number).remark or "since 1970" in moments(number).remark
+
+
+def test_other_numbers_are_numbers():
+    assert moments(1949, 1950).kind == "number"
+    assert moments(20231331, 20231332).kind == "number"  # no month
+    assert moments("3", "4").values.tolist() == [3, 4]
+
+
+def test_offsets_are_kept_where_all_are_one_and_utc_where_they_change():
+    one = moments("2024-01-05T01:00:00+01:00", "2024-01-05T02:00:00+01:00")
+    assert (one.zone, str(one.values[0])) == ("+01:00", "2024-01-05T01:00:00.000000")
+    two = moments("2024-03-31T01:00:00+01:00", "2024-03-31T03:00:00+02:00")
+    assert (two.zone, np.diff(two.values)[0]) == ("Z", np.timedelta64(1, "h"))
+    assert moments("2024-01-05 01:00 UTC").zone == "Z"
+
+
+def test_a_date_with_two_readings_is_an_error_that_shows_both():
+    with pytest.raises(UsageError) as error:
+        moments("1/5/23", "1/6/23")
+    assert "'1/5/23' is 2023-01-05T00:00:00.000000 (%m/%d/%y) or 2023-05-01T00:00:00.000000 (%d/%m/%y)" in str(
+        error.value
+    )
+    assert "--day-first or --no-day-first" in str(error.value)
+    assert str(moments("1/5/23", "1/6/23", day_first=True).values[0])[:10] == "2023-05-01"
+    assert str(moments("1/5/23", "1/6/23", day_first=False).values[0])[:10] == "2023-01-05"
+    assert str(moments("1/5/23", "1/13/23").values[0])[:10] == "2023-01-05"  # the second date decides
+    assert str(moments("5/5/23", "6/6/23").values[0])[:10] == "2023-05-05"  # both readings are the same
+
+
+def test_a_date_that_fits_no_format_is_named_and_no_row_is_moved():
+    with pytest.raises(
+        UsageError, match=r"holds '2024-13-01', which does not fit the format '%Y-%m-%d' of the first row"
+    ):
+        moments("2024-01-01", "2024-13-01")
+    with pytest.raises(UsageError, match=r"holds '12\|05:2024', which is of no format that is known.*--time-format"):
+        moments("12|05:2024", "12|06:2024")
+    assert str(moments("12|05:2024", form="%d|%m:%Y").values[0])[:10] == "2024-05-12"
+    with pytest.raises(UsageError, match="holds '5', which is not of --time-format"):
+        moments("5", form="%Y")
+    words = moments("week 9", "week 10")
+    assert (words.kind, words.values.tolist()) == ("word", ["week 9", "week 10"])
+    assert "as the file has them" in words.remark
+
+
+def test_us_dates_are_in_the_order_of_time_and_not_of_words(tmp_path):
+    rows = [[f"{month}/15/2023", "a", month, 0] for month in (10, 2, 1, 12, 9, 11)]
+    found = read(write(tmp_path / "t.csv", rows), by="city", gaps="ignore")
+    assert found.series[0].values[:, 0].tolist() == [1, 2, 9, 10, 11, 12]
+
+
+# Numbers
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["$1,110.50", "-$3"], [1110.5, -3]),
+        (["1.110,50", "3,25"], [1110.5, 3.25]),
+        (["1,110", "20"], [1110, 20]),
+        (["NA", "2", "n/a", "", "-", "NaN", "Inf"], [None, 2, None, None, None, None, None]),
+        (["(1,000)", "12 %", "1 000"], [-1000, 12, 1000]),
+        (["€ 3", "4 EUR"], [3, 4]),
+    ],
+)
+def test_numbers_as_people_write_them(texts, expected):
+    assert numerals.read(polars.Series("x", texts)).values.to_list() == expected
+
+
+def test_what_is_no_number_is_named_and_thousands_are_told():
+    assert numerals.read(polars.Series("x", ["1", "one"])).wrong == "one"
+    assert numerals.read(polars.Series("x", ["1", "1,1,1"])).wrong == "1,1,1"
+    assert numerals.read(polars.Series("x", ["5", "1,110"])).remark == "'x' read as '1,110' = 1110"
+    assert numerals.read(polars.Series("x", ["1,110"]), decimal_comma=True).values.to_list() == [1.11]
+
+
+def test_missing_values_are_an_error_that_names_the_way_out(tmp_path):
+    path = write(tmp_path / "t.csv", [[1, "a", "$1,5", 1], [2, "a", "NA", 3]])
+    path.write_text('day,power\n1,"$1,110.50"\n2,NA\n3,\n4,$2\n')
+    with pytest.raises(
+        UsageError, match="column 'power' of .* lacks 2 values, the first in row 2 .*--gaps fill repeats"
+    ):
+        read(path)
+    found = read(path, gaps="fill")
+    assert found.series[0].values[:, 0].tolist() == [1110.5, 1110.5, 1110.5, 2]
+    assert "filled 2 values" in found.remarks
+
+
+# Tables
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_groups_of_a_table_are_series_in_the_order_of_time(tmp_path, kind):
+    rows = [
+        [f"2024-01-{day:02}", city, 10 * day, -day]
+        for city in ("b", "a")
+        for day in (3, 1, 2)
+        if (day, city) != (3, "a")
+    ]
+    path = write(tmp_path / "t.csv", rows)
+    if kind == "parquet":
+        polars.read_csv(path, try_parse_dates=True).write_parquet(tmp_path / "t.parquet")
+        path = tmp_path / "t.parquet"
+    found = read(path, by="city")
+    assert found.channels == ("power", "heat")
+    assert [(e.name, e.values.tolist(), found.clock.texts(e.times)) for e in found.series] == [
+        ("a", [[10, -1], [20, -2]], ["2024-01-01", "2024-01-02"]),
+        ("b", [[10, -1], [20, -2], [30, -3]], ["2024-01-01", "2024-01-02", "2024-01-03"]),
+    ]
+    assert found.describe() == "2 series of 2 to 3 steps of 1 day, channels power, heat"
+    assert read(path, time="day", by="city", target=("heat",)).series[0].values.shape == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "words"),
+    [
+        ([[1, "a", 2, 3]], {"by": "town"}, "has no column 'town'; it has 'day', 'city', 'power', 'heat'"),
+        (
+            [[1, "a", 2, 3]],
+            {"target": ("city",)},
+            "column 'city' of .* cannot be forecast: it holds 'a', which is no number",
+        ),
+        ([[1, "a", "", 3], [2, "a", "", 3]], {}, "column 'power' of .* has no values at all"),
+        ([[1, "a", 2, 3], [2, "a", 1e200, 3]], {}, "column 'power' of .* lacks 1 value"),
+        ([[1, "a", 2, 3], [1, "a", 2, 3]], {"by": "city"}, "the time '1' occurs twice in a$"),
+        ([[1, "a", 2, 3], [1, "b", 2, 3]], {}, "the time '1' occurs twice in .*with --by"),
+        ([[1, "a", 2, 3], ["", "a", 2, 3]], {}, "column 'day' of .* lacks 1 value, the first in row 2"),
+        ([[1, "a", 2, 3]], {"known": ("power",), "target": ("power",)}, "'power' of .* has another part already"),
+        ([[1, "a", 2, 3], [2, "b", 2, 3]], {"time": "power"}, "the time '2' occurs twice"),
+        ([], {}, "has no rows"),
+    ],
+)
+def test_a_table_that_cannot_be_forecast_is_named(tmp_path, rows, options, words):
+    with pytest.raises(UsageError, match=words):
+        read(write(tmp_path / "t.csv", rows), **options)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t,power,heat\n1,1.5,2\n2,2.5,3\n",
+        "t;power;heat\n1;1,5;2\r\n2;2,5;3\r\n",
+        "t\tpower\theat\n1\t1.5\t2\n2\t2.5\t3\n",
+        "t|power|heat\n1|1.5|2\n2|2.5|3\n",
+    ],
+)
+def test_fields_end_with_commas_semicolons_tabs_or_bars(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text)
+    found = read(tmp_path / "t.csv")
+    assert (found.channels, found.series[0].values.tolist()) == (("power", "heat"), [[1.5, 2], [2.5, 3]])
+
+
+def test_a_column_of_words_is_left_out_and_named(tmp_path):
+    found = read(write(tmp_path / "t.csv", [[1, "x", 1, 2], [2, "y", 1, 3]]))
+    assert found.channels == ("power", "heat")
+    assert found.remarks == ("not forecast, since they hold no numbers: 'city'",)
+    (tmp_path / "t.csv").write_bytes("t,x\n1,2\n".encode("utf-16"))
+    with pytest.raises(UsageError, match="it is UTF-16; write it as UTF-8"):
+        read(tmp_path / "t.csv")
+
+
+def days(*numbers, month=1):
+    return [[f"2024-{month:02}-{day:02}", "a", day, -day] for day in numbers]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (days(1, 2, 4, 5, 8, 9, 10), "lacks 3 rows, the first at 2024-01-03 (a step is 1 day); --gaps fill repeats"),
+        ([[t, "a", 1, 2] for t in (10, 20, 30, 50)], "lacks 1 row, the first at 40 (a step is 10)"),
+        ([[t, "a", 1, 2] for t in (0.1, 0.2, 0.3, 0.5)], "lacks 1 row, the first at 0.4 (a step is 0.1)"),
+        ([[t, "a", 1, 2] for t in (1, 2, 3, 3.5)], "not equally far apart: 3.5 follows 3, and a step is 1;"),
+        (
+            [[f"2024-01-01 {t}:00", "a", 1, 2] for t in ("00:00", "00:15", "00:30", "01:00")],
+            "lacks 1 row, the first at 2024-01-01 00:45:00 (a step is 15 minutes)",
+        ),
+        (
+            [[f"2024-{m:02}-01", "a", 1, 2] for m in (1, 2, 3, 5)],
+            "lacks 1 row, the first at 2024-04-01 (a step is 1 month)",
+        ),
+        (
+            [[f"2024-{day}", "a", 1, 2] for day in ("03-31", "06-30", "12-31")],
+            "lacks 1 row, the first at 2024-09-30 (a step is 3 months)",
+        ),
+    ],
+)
+def test_a_missing_row_is_named(tmp_path, rows, words):
+    with pytest.raises(UsageError, match=re.escape(words)):
+        read(write(tmp_path / "t.csv", rows))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["2023-11-30", "2023-12-31", "2024-01-31", "2024-02-29"],  # ends of months
+        ["2020-05-01", "2021-05-01", "2022-05-01"],
+        ["2024-01-01T00:00:00Z", "2024-01-01T01:00:00Z", "2024-01-01T01:59:59Z"],  # a clock that is not exact
+        [f"2024-01-{day:02}" for day in (1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 15)],  # days of trade
+        [3, 1, 2],
+        [7],
+    ],
+)
+def test_equal_steps_miss_no_rows(tmp_path, given):
+    found = read(write(tmp_path / "t.csv", [[t, "a", 1, 2] for t in given]))
+    assert len(found.series[0]) == len(given)
+    assert not any("filled" in each for each in found.remarks)
+
+
+def test_gaps_are_filled_with_the_row_before_or_ignored(tmp_path):
+    rows = [*days(1, 3, 4, 5), ["2024-01-06", "a", "", 0], *days(31), *[[d, "b", p, h] for d, _, p, h in days(8, 9)]]
+    rows[5][0] = "2024-01-07"
+    path = write(tmp_path / "t.csv", rows)
+    found = read(path, by="city", gaps="fill")
+    assert found.remarks == ("filled 1 row", "filled 1 value")
+    assert found.series[0].values.tolist() == [[1, -1], [1, -1], [3, -3], [4, -4], [5, -5], [5, 0], [31, -31]]
+    assert found.clock.texts(found.series[0].times) == [f"2024-01-0{day}" for day in range(1, 8)]
+    with pytest.raises(UsageError, match="column 'power' of .* lacks 1 value"):
+        read(path, by="city", gaps="ignore")
+    assert read(path, by="city", target=("heat",), gaps="ignore").series[0].values.tolist() == [
+        [-1], [-3], [-4], [-5], [0], [-31],
+    ]  # fmt: skip
+    months = write(tmp_path / "m.csv", [[f"2024-{day}", "a", 1, 2] for day in ("01-31", "02-29", "03-31", "05-31")])
+    filled = read(months, gaps="fill")
+    assert filled.clock.texts(filled.series[0].times)[3] == "2024-04-30"
+    path = write(tmp_path / "n.csv", [[t, "a", 1, 2] for t in (1, 2, 3, 1000)])
+    with pytest.raises(UsageError, match="lacks 996 rows, the first at 4: more than it has"):
+        read(path, gaps="fill")
+
+
+def test_known_columns_reach_beyond_the_last_value(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("day,sales,promo,kind,rain\n1,5,0,a,1\n2,6,1,b,2\n3,7,0,a,3\n4,,1,a,\n5,,1,b,\n")
+    found = read(path, target=("sales",), known=("promo", "kind"), past=("rain",))
+    assert found.known == ("promo", "kind=a", "kind=b")
+    assert found.series[0].values[:, 0].tolist() == [5, 6, 7]
+    assert found.series[0].known.tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0], [1, 1, 0], [1, 0, 1]]
+    assert found.series[0].past.tolist() == [[1], [2], [3]]
+
+
+def test_too_many_columns_are_one_line(tmp_path):
+    names = [f"c{number}" for number in range(200_000)]
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(["t", *names]) + "\n" + ",".join("1" for _ in range(200_001)) + "\n")
+    with pytest.raises(UsageError, match=r"has 200,001 columns, and 10,000 are the most; write the table in long form"):
+        read(path)
+    path.write_text(",".join(["t", *names[:100]]) + "\n" + ",".join("1" for _ in range(101)) + "\n")
+    with pytest.raises(UsageError, match="has 100 columns to forecast, and at most 64 are forecast together"):
+        read(path)
+
+
+def test_a_small_file_of_a_huge_table_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
+    polars.select(polars.repeat(0, 4_000_000, dtype=polars.Int8).alias("a")).write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(UsageError, match="holds 4,000,000 numbers, more than fit into"):
+        files.read(str(tmp_path / "t.parquet"))
+
+
+# The clock
+
+
+def texts_after(kind, step, time, **more):
+    found = clock.Clock(kind, step, **more)
+    return found.texts(found.later(time, 3))
+
+
+def test_times_go_on():
+    day, hour = 86_400_000_000, 3_600_000_000
+    at = np.datetime64("2024-02-28", "us")
+    assert texts_after("date", day, at) == ["2024-02-29", "2024-03-01", "2024-03-02"]
+    assert texts_after("date", 1, np.datetime64("2024-01-31", "us"), unit="months", last=True) == [
+        "2024-02-29",
+        "2024-03-31",
+        "2024-04-30",
+    ]
+    assert texts_after("date", 1, at, unit="weekdays") == ["2024-02-29", "2024-03-01", "2024-03-04"]
+    assert texts_after("time", hour, np.datetime64("2024-01-01T23:00", "us"), zone="Z") == [
+        "2024-01-02 00:00:00Z",
+        "2024-01-02 01:00:00Z",
+        "2024-01-02 02:00:00Z",
+    ]
+    assert texts_after("number", 1, np.int64(9)) == ["10", "11", "12"]
+    assert texts_after("word", 0, "w9") == ["w9 + 1", "w9 + 2", "w9 + 3"]
+
+
+# Frames
+
+
+def test_frames_of_pandas_become_those_of_polars():
+    pandas = pytest.importorskip("pandas")
+    index = pandas.date_range("2024-01-01", periods=3, freq="h", tz="Europe/Berlin", name="when")
+    frame = pandas.DataFrame({"x": [1.0, None, 3.0], "shop": ["a", None, "b"]}, index=index)
+    found = files.of_any_frame(frame)
+    assert found.columns == ["when", "x", "shop"]
+    assert found["when"][0] == datetime.datetime(2023, 12, 31, 23, tzinfo=datetime.timezone.utc)
+    assert found["shop"].to_list() == ["a", None, "b"]
+    back = files.like(frame, found)
+    assert type(back) is pandas.DataFrame
+    with pytest.raises(UsageError, match="frame must be a DataFrame of polars or pandas, got list"):
+        files.of_any_frame([1])
