@@ -95,6 +95,7 @@ def _ticks(axes: "Axes", dated: bool) -> None:
     locator = AutoDateLocator(minticks=4, maxticks=9)
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    axes.xaxis.get_offset_text().set_fontsize(8)
 
 
 def scores(found: Mapping[str, Scores], used: str) -> bytes:
