@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -156,6 +157,8 @@ def prepare(page: Path, folder: Path, forked: Run) -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
 def test_example(path: Path, tmp_path: Path, forked: Run) -> None:
+    for program in path.parent.glob(f"{path.stem}.c"):
+        shutil.copy(program, tmp_path)
     assert forked(path.read_text(), tmp_path, False).strip()
 
 

@@ -18,7 +18,7 @@ SOURCE = ROOT / "packages/anygru/src/anygru"
 PACKAGES = sorted(path.parent for path in ROOT.glob("packages/*/src/*/__init__.py"))
 
 # Each group may import itself and the groups to its right.
-ORDER = ("extend", "cli", "dialects onnx checkpoints", "patching parallel", "layers", "functional",
+ORDER = ("extend", "cli", "c_export dialects onnx checkpoints", "patching parallel", "layers", "functional",
          "operator", "backends", "facts", "errors _native")  # fmt: skip
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names.split()}
 

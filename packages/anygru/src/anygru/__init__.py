@@ -27,6 +27,7 @@ _HOME = {
     "Session": "layers",
     "accelerate": "patching.accelerate",
     "restore": "patching.accelerate",
+    "export_c": "c_export",
     "explain": "patching.explain",
     "Explanation": "patching.explain",
     "load_checkpoint": "checkpoints",
@@ -39,7 +40,18 @@ _HOME = {
     "CheckpointError": "errors",
 }
 _MODULES = {
-    name: name for name in ("backends", "checkpoints", "dialects", "errors", "functional", "layers", "onnx", "parallel")
+    name: name
+    for name in (
+        "backends",
+        "c_export",
+        "checkpoints",
+        "dialects",
+        "errors",
+        "functional",
+        "layers",
+        "onnx",
+        "parallel",
+    )
 } | {name: f"facts.{name}" for name in ("formula", "gates", "quantization", "weights")}
 
 __all__ = ["__version__", "functional", *_HOME]

@@ -1,5 +1,6 @@
 # What type checkers and editors see of the lazy names of `__init__.py`; a test compares the two.
 from . import backends as backends
+from . import c_export as c_export
 from . import checkpoints as checkpoints
 from . import dialects as dialects
 from . import errors as errors
@@ -7,6 +8,7 @@ from . import functional as functional
 from . import layers as layers
 from . import onnx as onnx
 from . import parallel as parallel
+from .c_export import export_c as export_c
 from .checkpoints import load_checkpoint as load_checkpoint
 from .checkpoints import save_checkpoint as save_checkpoint
 from .dialects import from_dialect as from_dialect

@@ -28,8 +28,8 @@ TRAINS = ("train", "forecast")
 """Commands that train in their own process."""
 LAB = ("train", "forecast", "sample", "bench")
 """Commands of the package anygru-lab."""
-MODULES = {"try": "trying"}
-"""Commands whose file has another name: `try` is a word of Python."""
+MODULES = {"try": "trying", "export-c": "export_c"}
+"""Commands whose file has another name, since theirs is none for a module."""
 COMMANDS = {
     "try": "measure your own model as it is, accelerated and frozen",
     "scan": "list the GRUs in source code, with file and line",
@@ -39,6 +39,7 @@ COMMANDS = {
     "run": "run a Paddle, OneFlow, MXNet or Chainer script on PyTorch",
     "inspect": "show what is in a checkpoint",
     "convert": "write a checkpoint in another framework's form",
+    "export-c": "write a GRU as one file in C, and as a web page",
     "bench": "compare GRU implementations on this machine",
     "launch": "start the processes of a distributed job (torchrun)",
 }

@@ -1,0 +1,89 @@
+"""Numbers as constants of C."""
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from ..facts.quantization import Stored
+from .functions import DOT_BELOW, ROWS
+
+_WIDTH = 120
+
+
+def in_words(matrix: Tensor) -> Tensor:
+    """[rows, columns] of narrow numbers as int32 [rows, words]: the columns that share a word from its lowest bits on.
+
+    The last word of a row is filled up with zeros.
+    """
+    bits, kind = (8, torch.int8) if matrix.dtype is torch.int8 else (16, torch.int16)
+    together = 32 // bits
+    values = matrix.contiguous().view(kind).to(torch.int64) & ((1 << bits) - 1)
+    values = torch.nn.functional.pad(values, (0, -values.shape[1] % together))
+    shifts = torch.arange(0, 32, bits)
+    return (values.view(len(values), -1, together) << shifts).sum(-1).to(torch.int32)
+
+
+def in_blocks(matrix: Tensor) -> Tensor:
+    """[rows, columns] as the functions of C read it: blocks of `ROWS` rows one after another, each column by column."""
+    return torch.cat([block.T.reshape(-1) for block in matrix.split(ROWS)])
+
+
+class Constants:
+    """The arrays of a file: their text, and the bytes that they take."""
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.bytes = 0
+
+    def add(self, name: str, values: Tensor, comment: str) -> str:
+        """Declares an array, and gives its name."""
+        flat = values.reshape(-1)
+        floats = flat.dtype is torch.float32
+        kind = "float" if floats else "uint32_t"
+        words = map(literal, flat.tolist()) if floats else (f"0x{word & 0xFFFFFFFF:08x}" for word in flat.tolist())
+        self.bytes += 4 * flat.numel()
+        self.text.append(f"/* {comment} */\nstatic const @@_ALIGNED {kind} {name}[{flat.numel()}] = {{\n")
+        self.text += [f"    {line}\n" for line in _wrapped(words)]
+        self.text.append("};\n")
+        return name
+
+    def add_vector(self, name: str, values: Tensor | None) -> str | None:
+        """Declares a vector [n]; None if there is none."""
+        return None if values is None else self.add(name, values, f"[{len(values)}]")
+
+    def add_matrix(self, name: str, stored: Stored) -> tuple[str, str | None]:
+        """Declares a matrix of a GRU and, for int8, its scales."""
+        rows, columns = stored.values.shape
+        narrow = stored.values.dtype is not torch.float32
+        matrix = in_words(stored.values) if narrow else stored.values
+        shape = f"[{rows}][{columns}]" + f", {4 // stored.values.element_size()} columns in each number" * narrow
+        comment = f"{shape}, {ROWS} rows at a time, each block column by column"
+        weight = self.add(name, in_blocks(matrix), comment)
+        return weight, None if stored.scale is None else self.add(f"{name}_scale", stored.scale, f"[{rows}]")
+
+    def add_linear(self, name: str, weight: Tensor) -> str:
+        """Declares the matrix of a linear layer, row by row if it has few rows."""
+        rows, columns = weight.shape
+        if rows < DOT_BELOW:
+            return self.add(name, weight, f"[{rows}][{columns}], row by row")
+        return self.add_matrix(name, Stored(weight))[0]
+
+
+def literal(value: float) -> str:
+    """A float32 that C reads back as the same number; nine digits tell any two apart."""
+    text = f"{value:.9g}"
+    return f"{text}f" if "." in text or "e" in text else f"{text}.0f"
+
+
+def _wrapped(words: Iterable[str]) -> Iterable[str]:
+    """Lines of words with commas between them; every comma but the last, which would be one too many for some compilers."""
+    line: list[str] = []
+    length = 0
+    for word in words:
+        if length + len(word) + 2 > _WIDTH - 4 and line:
+            yield ", ".join(line) + ","
+            line, length = [], 0
+        line.append(word)
+        length += len(word) + 2
+    yield ", ".join(line)

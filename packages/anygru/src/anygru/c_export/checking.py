@@ -1,0 +1,179 @@
+"""Compiling a file, running it on random input, and comparing with the model."""
+
+import copy
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import AnygruError, ArgumentError
+from ..patching.freeze import freeze
+from .residual import Residual
+from .writing import Source
+
+BOUNDS = {"float32": 2e-6, "bfloat16": 1e-5, "int8": 1e-5}
+"""The greatest difference from the model with GRUs in such a format, for outputs up to 1, in proportion for larger ones."""
+STEPS = 1000
+_SENSITIVE = 8.0
+"""How many times as far as the model moves itself, when its input changes in the last bit, a file may be off where that is
+more than the bound: a network that amplifies rounding has no more exact numbers than that."""
+_SECONDS = 600
+COMPILERS = ("cc", "gcc", "clang")
+
+
+class CheckError(AnygruError, RuntimeError):
+    """The file does not compile, or computes other numbers than the model."""
+
+
+class Verdict(NamedTuple):
+    """How a file was compared with its model."""
+
+    compiler: str
+    difference: float
+    """The greatest, of outputs up to 1."""
+    bound: float
+    steps: int
+
+
+def find_compiler() -> str | None:
+    """The C compiler of the environment variable CC, or the first one that is found; None if there is none."""
+    chosen = os.environ.get("CC", "")
+    return next((path for name in (chosen, *COMPILERS) if name and (path := shutil.which(name))), None)
+
+
+def prepared(model: nn.Module, weights: str | None) -> nn.Module:
+    """A copy of the model on the CPU, in evaluation mode, whose GRUs have the numbers that the file has."""
+    copied = copy.deepcopy(_plain(model)).cpu().eval()
+    if weights in (None, "float32"):
+        return copied
+    holder = nn.Sequential(copied)
+    freeze(holder, str(weights))  # a GRU that is the model itself has no place to be exchanged in
+    return holder
+
+
+def _plain(model: nn.Module) -> nn.Module:
+    """The model with the modules that `c_parts` stands for."""
+    parts = getattr(model, "c_parts", None)
+    if parts is not None:
+        return _plain(parts())
+    if type(model) in (nn.Sequential, Residual):
+        return type(model)(*map(_plain, model.children()))
+    return model
+
+
+def outputs_of(model: nn.Module, input: Tensor) -> Tensor:
+    """The outputs of a prepared model on one sequence [T, I], where a GRU in a row gives its outputs alone."""
+    if isinstance(model, nn.Sequential):
+        found = input
+        for module in model:
+            found = outputs_of(module, found)
+        return found + input if isinstance(model, Residual) else found
+    layer: Any = model
+    if hasattr(model, "hidden_size") and not hasattr(model, "num_layers"):  # a cell
+        state, outputs = None, []
+        for step in input:
+            state = layer(step) if state is None else layer(step, state)
+            outputs.append(state)
+        return torch.stack(outputs)
+    result = layer(input)
+    return result[0] if isinstance(result, tuple) else result
+
+
+@torch.no_grad()
+def check(source: Source, model: nn.Module, bound: float, steps: int = STEPS, compiler: str | None = None) -> Verdict:
+    """Compares the file with a prepared model over some steps of normal numbers.
+
+    Raises:
+        CheckError: the file does not compile, or the difference is above the bound.
+        ArgumentError: there is no compiler.
+    """
+    compiler = compiler or find_compiler()
+    if compiler is None:
+        raise ArgumentError(f"check needs a C compiler: set CC, or install one of {', '.join(COMPILERS)}")
+    generator = torch.Generator().manual_seed(0)
+    input = torch.randn(steps, source.inputs, generator=generator)
+    expected = outputs_of(model, input).reshape(steps, source.outputs)
+    found = run(source, input, [compiler, "-O2"])
+    scale = max(1.0, expected.abs().max().item())
+    difference = (found - expected).abs().max().item() / scale
+    if not difference <= bound:  # it may be NaN
+        signs = torch.randint(0, 2, input.shape, generator=generator) * 2 - 1
+        moved = outputs_of(model, input * (1 + signs * torch.finfo(torch.float32).eps)).reshape(expected.shape)
+        bound = max(bound, _SENSITIVE * (moved - expected).abs().max().item() / scale)
+    if not difference <= bound:
+        raise CheckError(
+            f"the file in C computes other numbers than the model: {difference:.3g} apart, at most {bound:.3g} is allowed "
+            f"({os.path.basename(compiler)}, {steps} steps). This is a fault of anygru or of the compiler"
+        )
+    return Verdict(os.path.basename(compiler), difference, bound, steps)
+
+
+def run(source: Source, input: Tensor, command: Sequence[str], runner: Sequence[str] = ()) -> Tensor:
+    """The outputs [T, O] of a compiled file for input [T, I].
+
+    Args:
+        command: the compiler and its options.
+        runner: a command that runs programs of another machine, such as qemu-aarch64.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        header, program, binary = (Path(folder) / name for name in ("model.h", "program.c", "program"))
+        header.write_text(source.text)
+        program.write_text(_program(source))
+        (Path(folder) / "input").write_bytes(input.contiguous().numpy().tobytes())
+        math = ["-lm"] if source.math else []
+        _call([*command, "-o", str(binary), str(program), *math], "does not compile")
+        _call([*runner, str(binary), folder, str(len(input))], "does not run")
+        data = bytearray((Path(folder) / "output").read_bytes())
+        return torch.frombuffer(data, dtype=torch.float32).reshape(len(input), source.outputs).clone()
+
+
+def _call(command: Sequence[str], words: str) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise CheckError(f"the file in C {words} within {_SECONDS} seconds") from error
+    if done.returncode:
+        raise CheckError(f"the file in C {words}: {command[0]}: {(done.stderr or done.stdout).strip()[:500]}")
+
+
+def _program(source: Source) -> str:
+    text = _PROGRAM if source.steps else _PROGRAM.replace("steps, output);", "steps, output, scratch);")
+    text = text.replace("<scratch>", "1" if source.steps else "@@_SCRATCH(steps)")
+    return text.replace("@@", source.name.upper()).replace("@", source.name)
+
+
+_PROGRAM = """\
+#include "model.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int count, char **words) {
+    char path[4096];
+    const size_t steps = (size_t)atol(words[2]);
+    float *input = (float *)malloc(steps * @@_INPUTS * sizeof(float));
+    float *output = (float *)malloc(steps * @@_OUTPUTS * sizeof(float));
+    float *scratch = (float *)malloc(<scratch> * sizeof(float));
+    static @_state state;
+    FILE *file;
+    (void)count;
+    snprintf(path, sizeof path, "%s/input", words[1]);
+    file = fopen(path, "rb");
+    if (!file || !input || !output || !scratch || fread(input, @@_INPUTS * sizeof(float), steps, file) != steps) return 1;
+    fclose(file);
+    @_reset(&state);
+    @_run(&state, input, NULL, steps, output);
+    snprintf(path, sizeof path, "%s/output", words[1]);
+    file = fopen(path, "wb");
+    if (!file || fwrite(output, @@_OUTPUTS * sizeof(float), steps, file) != steps) return 1;
+    free(input);
+    free(output);
+    free(scratch);
+    return fclose(file);
+}
+"""

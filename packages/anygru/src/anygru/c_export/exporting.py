@@ -1,0 +1,96 @@
+"""`export_c`: a model as one file in C."""
+
+import os
+from typing import NamedTuple
+
+from torch import nn
+
+from ..checkpoints.writing.atomic import open_for_replace
+from ..errors import ArgumentError, ArgumentTypeError
+from .checking import BOUNDS, Verdict, find_compiler, prepared
+from .checking import check as check_against
+from .names import check_name, name_from
+from .reading import operations, recurrences
+from .writing import Source, write
+
+
+class Exported(NamedTuple):
+    """What `export_c` wrote."""
+
+    path: str
+    source: Source
+    verdict: Verdict | None
+    """The comparison with the model; None if there was none."""
+
+    def __str__(self) -> str:
+        source = self.source
+        lines = [
+            f"wrote {self.path}: {source.name}_step" + ("" if source.steps else " (whole sequences only)"),
+            f"  {source.inputs} inputs, {source.outputs} outputs, {source.constants:,} bytes of constants, "
+            f"a state of {source.state:,} bytes",
+        ]
+        if self.verdict is None:
+            lines.append("  not compared with the model")
+        else:
+            compiler, difference, bound, steps = self.verdict
+            lines.append(
+                f"  compiled with {compiler}: at most {difference:.2g} from the model over {steps} steps (bound {bound:.2g})"
+            )
+        return "\n".join(lines)
+
+
+def export_c(
+    model: nn.Module,
+    path: str | os.PathLike[str],
+    *,
+    weights: str | None = None,
+    name: str | None = None,
+    check: bool | None = None,
+) -> Exported:
+    """Write a model as one file in C99 (also C++11) that needs no library, for programs without Python.
+
+    The file holds the numbers as constants, a state as a struct, and functions to reset it, to run one step and to run many.
+    It computes what the model computes in inference, in float32.
+
+    Args:
+        model: an `anygru.GRU`, `GRUCell`, `FrozenGRU`, `FrozenGRUCell`, `torch.nn.GRU` or `GRUCell`; or an
+            `nn.Sequential` or an `anygru.c_export.Residual` of them with `Linear`, `LayerNorm` and activations, in which a GRU
+            hands on its outputs. A module of your own is taken if it has a method `c_parts()` that returns such a module.
+        path: the file to write; it is replaced whole or not at all.
+        weights: how the matrices of GRUs are stored: "float32", "bfloat16" or "int8", with the numbers of `anygru.freeze`; None:
+            float32, and of a frozen layer its own. Other modules are float32.
+        name: with which every name in the file begins; None: made from that of the file.
+        check: whether to compile the file, run it, and compare it with the model; None: if a C compiler is found (the environment
+            variable CC, cc, gcc or clang).
+
+    Returns:
+        Exported: the sizes and the greatest difference from the model; `print` shows them.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: a module, an option or a name that the file cannot have.
+        CheckError: the compiled file computes other numbers than the model; no file is written.
+
+    Example:
+        >>> model = torch.nn.Sequential(anygru.GRU(1, 16), torch.nn.Linear(16, 1))
+        >>> exported = anygru.export_c(model, "amplifier.h", weights="int8")
+    """
+    exported = source_of(model, name_from(path) if name is None else name, weights, check)
+    with open_for_replace(path, "w") as file:
+        file.write(exported.source.text)
+    return exported._replace(path=os.fspath(path))
+
+
+def source_of(model: nn.Module, name: str, weights: str | None = None, compare: bool | None = None) -> Exported:
+    """The file as a text, compared with the model if asked for; the arguments are those of `export_c`."""
+    check_name(name)
+    if compare is not None and not isinstance(compare, bool):
+        raise ArgumentTypeError(f"check must be True, False or None, got {type(compare).__name__}")
+    if compare and find_compiler() is None:
+        raise ArgumentError("check=True needs a C compiler: set the environment variable CC, or install gcc or clang")
+    found = operations(model, weights)
+    source = write(found, name)
+    verdict = None
+    if compare or (compare is None and find_compiler() is not None):
+        formats = {gru.weights for gru in recurrences(found)}
+        verdict = check_against(source, prepared(model, weights), max(BOUNDS[each] for each in formats))
+    return Exported("", source, verdict)

@@ -1,0 +1,365 @@
+"""The functions in C that a file may hold: each with those that it calls.
+
+In the texts `@` is the name of the model and `@@` the same in capitals; C has no such letter. Sizes are arguments, and constants
+where the functions are called, so that a compiler that inlines them makes loops of known length for each layer.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+ROWS = 32
+"""Rows in a block of a matrix. With columns that take turns they fill eight registers of AVX-512, AVX, SSE or NEON: enough for
+two additions at a time that last four cycles, and half of the registers there are."""
+DOT_BELOW = 4
+"""A product with fewer rows is a sum along each row; too few lanes would be at work otherwise."""
+
+
+class Function(NamedTuple):
+    text: str
+    needs: tuple[str, ...] = ()
+    math: bool = False
+    """Whether it calls a function of <math.h>."""
+
+
+def _of_lanes(name: str, body: str, *needs: str) -> Function:
+    """An activation of a number `x`, which stands for some at once."""
+    return Function(f"static @@_INLINE @_lanes @_{name}(@_lanes x) {{\n    {body}\n}}\n", needs)
+
+
+def _of_each(name: str, value: str) -> Function:
+    """An activation that is computed number by number, with functions of <math.h>."""
+    text = """
+static @@_INLINE @_lanes @_NAME(@_lanes lanes) {
+    float each[@@_LANES];
+    size_t i;
+    @_put(each, lanes, @@_LANES);
+    for (i = 0; i < @@_LANES; ++i) {
+        const float x = each[i];
+        each[i] = VALUE;
+    }
+    return @_get(each, @@_LANES);
+}
+"""
+    return Function(text.replace("NAME", name).replace("VALUE", value), math=True)
+
+
+_BLOCK = """
+/* sums[row] += weights[row] . x for a multiple of @@_LANES rows, whose weights are stored column by column, `stride` numbers
+   for <columns>. The columns take turns in @@_PHASES sums, so that no addition waits for the last. */
+static @@_INLINE void @_block<suffix>(
+        const <type> *@@_RESTRICT weights, size_t stride, const float *@@_RESTRICT x, float *@@_RESTRICT sums, size_t rows,
+        size_t columns) {
+    @_lanes part[@@_PHASES][@@_ROWS / @@_LANES];
+    const size_t fours = columns / 4 * 4;
+    size_t phase, i, k, column;
+    for (phase = 0; phase < @@_PHASES; ++phase)
+        for (i = 0; i < rows / @@_LANES; ++i) part[phase][i] = phase ? @_all(0.0f) : @_get(sums + i * @@_LANES, @@_LANES);
+    for (column = 0; column < fours; column += 4, weights += <words> * stride)
+        for (k = 0; k < 4; ++k)
+            for (i = 0; i < rows / @@_LANES; ++i)
+                part[k % @@_PHASES][i] +=
+                    @_weight<suffix>(weights<word> * stride + i * @@_LANES, @@_LANES<place>) * x[column + k];
+    for (k = 0; k < columns - fours; ++k)
+        for (i = 0; i < rows / @@_LANES; ++i)
+            part[0][i] += @_weight<suffix>(weights<word> * stride + i * @@_LANES, @@_LANES<place>) * x[fours + k];
+    for (phase = 1; phase < @@_PHASES; ++phase)
+        for (i = 0; i < rows / @@_LANES; ++i) part[0][i] += part[phase][i];
+    for (i = 0; i < rows / @@_LANES; ++i) @_put(sums + i * @@_LANES, part[0][i], @@_LANES);
+}
+
+/* sums[row] += weights[row] . x for the rows of one block, at most <rows>; the last ones may be fewer than @@_LANES. */
+static @@_INLINE void @_rows<suffix>(
+        const <type> *weights, const float *x, float *sums, size_t rows, size_t columns) {
+    const size_t blocks = rows / @@_ROWS * @@_ROWS, whole = rows / @@_LANES * @@_LANES;
+    size_t row, k;
+    for (row = 0; row < blocks; row += @@_ROWS)
+        @_block<suffix>(weights + row, rows, x, sums + row, @@_ROWS, columns);
+    if (blocks < whole) @_block<suffix>(weights + blocks, rows, x, sums + blocks, whole - blocks, columns);
+    if (whole < rows) {
+        @_lanes rest = @_get(sums + whole, rows - whole);
+        for (k = 0; k < columns; ++k)
+            rest += @_weight<suffix>(weights<word> * rows + whole, rows - whole<place>) * x[k];
+        @_put(sums + whole, rest, rows - whole);
+    }
+}
+
+/* sums[row] += weights[row] . x, in blocks of <rows> rows. */
+static @@_INLINE void @_add_products<suffix>(
+        const <type> *weights, const float *x, float *sums, size_t rows, size_t columns) {
+    const size_t whole = rows / <rows> * <rows>, words = <count>;
+    size_t row;
+    for (row = 0; row < whole; row += <rows>, weights += <rows> * words)
+        @_rows<suffix>(weights, x, sums + row, <rows>, columns);
+    if (whole < rows) @_rows<suffix>(weights, x, sums + whole, rows - whole, columns);
+}
+"""
+
+
+def _products(weight: str, suffix: str, together: int) -> str:
+    """The product with a matrix of which so many columns share a number in C."""
+    places = {
+        "suffix": suffix,
+        "type": "float" if together == 1 else "uint32_t",
+        "columns": "each column" if together == 1 else f"every {together} columns",
+        "words": str(4 // together),
+        "word": " + k" if together == 1 else f" + k / {together}",
+        "place": "" if together == 1 else f", k % {together}",
+        "count": "columns" if together == 1 else f"(columns + {together - 1}) / {together}",
+        "rows": str(ROWS),
+    }
+    text = weight + _BLOCK
+    for place, word in places.items():
+        text = text.replace(f"<{place}>", word)
+    return text
+
+
+TOGETHER = {"float32": 1, "bfloat16": 2, "int8": 4}
+"""Columns that share a number in C, by the format. Wide numbers are taken apart by shifts, which every machine does lane by
+lane; of conversions of narrow ones, gcc makes long code."""
+
+FUNCTIONS: dict[str, Function] = {
+    "bounds": Function(
+        """
+static @@_INLINE @_lanes @_at_least(@_lanes x, float bound) { return @_choose(@_less(x, @_all(bound)), @_all(bound), x); }
+static @@_INLINE @_lanes @_at_most(@_lanes x, float bound) { return @_choose(@_less(@_all(bound), x), @_all(bound), x); }
+"""
+    ),
+    "exponential": Function(
+        """
+/* e^y in two parts, 2^n and e^f with |f| <= ln(2) / 2: gives e^f - 1, and 2^n in *power. y counts as within -87 and 87. */
+static @@_INLINE @_lanes @_exponential(@_lanes y, @_lanes *power) {
+    const @_lanes bounded = @_at_most(@_at_least(y, -87.0f), 87.0f); /* keeps NaN */
+    /* Added to 1.5 * 2^23, a number is rounded, and the lowest bits of the sum are the integer. */
+    const @_integers n = @_bits_of(bounded * 1.44269504f + 12582912.0f) - 0x4B400000u;
+    const @_lanes f = bounded - @_number_of(n) * 0.693147181f;
+    const @_lanes low = f * 0.166665167f + 0.5f, high = f * 0.00836914405f + 0.0416662693f;
+    const @_lanes square = f * f;
+    *power = @_of_bits((n + 127u) << 23);
+    return ((square * 0.00139461947f + high) * square + low) * square + f;
+}
+""",
+        ("bounds",),
+    ),
+    "sigmoid": Function(
+        """
+/* 1 / (1 + e^-x) */
+static @@_INLINE @_lanes @_sigmoid(@_lanes x) {
+    @_lanes power;
+    const @_lanes rest = @_exponential(-x, &power);
+    return 1.0f / (1.0f + (power * rest + power));
+}
+""",
+        ("exponential",),
+    ),
+    "tanh": Function(
+        """
+/* m / (m + 2) with m = e^2x - 1 */
+static @@_INLINE @_lanes @_tanh(@_lanes x) {
+    @_lanes power;
+    const @_lanes rest = @_exponential(x * 2.0f, &power);
+    const @_lanes m = power * rest + (power - 1.0f);
+    return m / (m + 2.0f);
+}
+""",
+        ("exponential",),
+    ),
+    "relu": _of_lanes("relu", "return @_at_least(x, 0.0f);", "bounds"),
+    "identity": _of_lanes("identity", "return x;"),
+    "hardsigmoid": _of_lanes(
+        "hardsigmoid", "return @_at_most(@_at_least(x * 0.166666667f + 0.5f, 0.0f), 1.0f);", "bounds"
+    ),
+    "hardtanh": _of_lanes("hardtanh", "return @_at_most(@_at_least(x, -1.0f), 1.0f);", "bounds"),
+    "softsign": _of_lanes("softsign", "return x / (@_of_bits(@_bits_of(x) & 0x7FFFFFFFu) + 1.0f);"),
+    "softplus": _of_each("softplus", "x > 20.0f ? x : log1pf(expf(x))"),
+    "elu": Function(
+        """
+/* x where x > 0, e^x - 1 elsewhere */
+static @@_INLINE @_lanes @_elu(@_lanes x) {
+    @_lanes power;
+    const @_lanes rest = @_exponential(x, &power);
+    return @_choose(@_less(@_all(0.0f), x), x, power * rest + (power - 1.0f));
+}
+""",
+        ("exponential",),
+    ),
+    "gelu": _of_each("gelu", "x * 0.5f * (1.0f + erff(x * 0.707106781f))"),
+    "silu": _of_lanes("silu", "return x * @_sigmoid(x);", "sigmoid"),
+    "products_float32": Function(_products("#define @_weight @_get\n", "", TOGETHER["float32"])),
+    "products_bfloat16": Function(
+        _products(
+            "/* A bfloat16 is the upper half of a float; two columns share a number, the first in its lower half. */\n"
+            "static @@_INLINE @_lanes @_weight<suffix>(const uint32_t *from, size_t count, size_t column) {\n"
+            "    const @_integers both = @_get_integers(from, count);\n"
+            "    return @_of_bits(column ? both & 0xFFFF0000u : both << 16);\n"
+            "}\n",
+            "_bfloat16",
+            TOGETHER["bfloat16"],
+        ),
+        ("get_integers",),
+    ),
+    "products_int8": Function(
+        _products(
+            "/* Four columns share a number, the first in its lowest byte. */\n"
+            "static @@_INLINE @_lanes @_weight<suffix>(const uint32_t *from, size_t count, size_t column) {\n"
+            "    const @_integers four = @_get_integers(from, count);\n"
+            "    return @_number_of(@_signed_byte(four << (24 - 8 * column)));\n"
+            "}\n",
+            "_int8",
+            TOGETHER["int8"],
+        )
+        + """
+/* sums[row] += scales[row] * (weights[row] . x), for which x is rounded to 16 bits: with m the greatest magnitude in it, its
+   values become the integers round(x * (32512 / m)). An x with an infinity or NaN is taken as it is. */
+static @@_INLINE void @_add_scaled_products(
+        const uint32_t *weights, const float *scales, const float *@@_RESTRICT x, float *@@_RESTRICT sums, size_t rows,
+        size_t columns) {
+    float rounded[@@_WIDEST], products[@@_MOST_ROWS];
+    uint32_t greatest = 0; /* floats without their sign are in order as integers too, NaN above infinity */
+    float magnitude, unit, inverse;
+    size_t i;
+    for (i = 0; i < columns; ++i) {
+        uint32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        bits &= 0x7FFFFFFFu;
+        greatest = bits > greatest ? bits : greatest;
+    }
+    memcpy(&magnitude, &greatest, sizeof magnitude);
+    magnitude = magnitude < 1e-30f ? 1e-30f : magnitude;
+    unit = greatest < 0x7F800000u ? magnitude / 32512.0f : 1.0f;
+    inverse = 32512.0f / magnitude;
+    for (i = 0; i < columns; ++i) { /* added to 1.5 * 2^23, a number is rounded */
+        const float shifted = x[i] * inverse + 12582912.0f;
+        uint32_t bits;
+        memcpy(&bits, &shifted, sizeof bits);
+        rounded[i] = greatest < 0x7F800000u ? (float)(int32_t)(bits - 0x4B400000u) : x[i];
+    }
+    for (i = 0; i < rows; ++i) products[i] = 0.0f;
+    @_add_products_int8(weights, rounded, products, rows, columns);
+    for (i = 0; i < rows; ++i) sums[i] += products[i] * (scales[i] * unit);
+}
+""",
+        ("get_integers",),
+    ),
+    "dots": Function(
+        """
+/* sums[row] += weights[row] . x for few rows, whose weights are stored row by row. */
+static @@_INLINE void @_add_dots(
+        const float *@@_RESTRICT weights, const float *@@_RESTRICT x, float *@@_RESTRICT sums, size_t rows, size_t columns) {
+    const size_t whole = columns / @@_LANES * @@_LANES;
+    size_t row, i;
+    for (row = 0; row < rows; ++row, weights += columns) {
+        float each[@@_LANES < 4 ? 4 : @@_LANES] = {0.0f};
+        @_lanes part = @_all(0.0f);
+        for (i = 0; i < whole; i += @@_LANES) part += @_get(weights + i, @@_LANES) * @_get(x + i, @@_LANES);
+        if (whole < columns) part += @_get(weights + whole, columns - whole) * @_get(x + whole, columns - whole);
+        @_put(each, part, @@_LANES);
+        for (i = 0; i < 8 && @@_LANES == 16; ++i) each[i] += each[i + 8 % @@_LANES];
+        for (i = 0; i < 4 && @@_LANES >= 8; ++i) each[i] += each[i + 4 % @@_LANES];
+        sums[row] += (each[0] + each[1]) + (each[2] + each[3]);
+    }
+}
+"""
+    ),
+    "layer_norm": Function(
+        """
+/* values -> (values - mean) / sqrt(variance + epsilon) * gain + bias; gain and bias may be NULL. */
+static @@_INLINE void @_layer_norm(float *values, const float *gain, const float *bias, float epsilon, size_t count) {
+    float mean = 0.0f, variance = 0.0f, factor;
+    size_t i;
+    for (i = 0; i < count; ++i) mean += values[i];
+    mean /= (float)count;
+    for (i = 0; i < count; ++i) variance += (values[i] - mean) * (values[i] - mean);
+    factor = 1.0f / sqrtf(variance / (float)count + epsilon);
+    for (i = 0; i < count; ++i)
+        values[i] = (values[i] - mean) * factor * (gain ? gain[i] : 1.0f) + (bias ? bias[i] : 0.0f);
+}
+""",
+        math=True,
+    ),
+    "get_integers": Function(
+        """
+#if @@_LANES == 1
+static @@_INLINE @_integers @_get_integers(const uint32_t *from, size_t count) { return count ? *from : 0u; }
+static @@_INLINE @_integers @_signed_byte(@_integers bits) { return (uint32_t)((int32_t)bits >> 24); }
+#else
+static @@_INLINE @_integers @_get_integers(const uint32_t *from, size_t count) {
+    @_integers found = {0u};
+    memcpy(&found, from, count * sizeof *from);
+    return found;
+}
+/* The uppermost byte with its sign. */
+static @@_INLINE @_integers @_signed_byte(@_integers bits) { return (@_integers)((@_signed_integers)bits >> 24); }
+#endif
+"""
+    ),
+}
+
+GATES = {
+    "after": """
+/* From the products a with the input and b with the state, each [3][hidden] for the reset gate r, the update gate z and the
+   candidate n:  r = <gate>(a_r + b_r),  z = <gate>(a_z + b_z),  n = <candidate>(a_n + r * b_n),  h = (1 - z) * n + z * h. */
+static @@_INLINE void @_<name>_at(const float *a, const float *b, float *h, size_t hidden, size_t count) {
+    const @_lanes r = @_<gate>(@_get(a, count) + @_get(b, count));
+    const @_lanes z = @_<gate>(@_get(a + hidden, count) + @_get(b + hidden, count));
+    const @_lanes n = @_<candidate>(@_get(a + 2 * hidden, count) + r * @_get(b + 2 * hidden, count));
+    @_put(h, n + <kept> * (@_get(h, count) - n), count);
+}
+""",
+    "before": """
+/* The reset gate r = <gate>(a_r + b_r), and what the candidate reads of the state: r * h. */
+static @@_INLINE void @_<name>_reset_at(
+        const float *a, const float *b, const float *h, float *read, size_t count) {
+    const @_lanes r = @_<gate>(@_get(a, count) + @_get(b, count));
+    @_put(read, r * @_get(h, count), count);
+}
+static @@_INLINE void @_<name>_reset(
+        const float *@@_RESTRICT a, const float *@@_RESTRICT b, const float *@@_RESTRICT h, float *@@_RESTRICT read,
+        size_t hidden) {
+    const size_t whole = hidden / @@_LANES * @@_LANES;
+    size_t i;
+    for (i = 0; i < whole; i += @@_LANES) @_<name>_reset_at(a + i, b + i, h + i, read + i, @@_LANES);
+    if (whole < hidden) @_<name>_reset_at(a + whole, b + whole, h + whole, read + whole, hidden - whole);
+}
+
+/* The update gate z = <gate>(a_z + b_z), the candidate n = <candidate>(a_n + b_n) and the state h = (1 - z) * n + z * h. */
+static @@_INLINE void @_<name>_at(const float *a, const float *b, float *h, size_t hidden, size_t count) {
+    const @_lanes z = @_<gate>(@_get(a + hidden, count) + @_get(b + hidden, count));
+    const @_lanes n = @_<candidate>(@_get(a + 2 * hidden, count) + @_get(b + 2 * hidden, count));
+    @_put(h, n + <kept> * (@_get(h, count) - n), count);
+}
+""",
+}
+"""The part of a step that is not a product, by the formula."""
+
+ALL_GATES = """
+static @@_INLINE void @_<name>(
+        const float *@@_RESTRICT a, const float *@@_RESTRICT b, float *@@_RESTRICT h, size_t hidden) {
+    const size_t whole = hidden / @@_LANES * @@_LANES;
+    size_t i;
+    for (i = 0; i < whole; i += @@_LANES) @_<name>_at(a + i, b + i, h + i, hidden, @@_LANES);
+    if (whole < hidden) @_<name>_at(a + whole, b + whole, h + whole, hidden, hidden - whole);
+}
+"""
+
+APPLY = """
+static @@_INLINE void @_apply_<activation>(const float *x, float *y, size_t count) {
+    const size_t whole = count / @@_LANES * @@_LANES;
+    size_t i;
+    for (i = 0; i < whole; i += @@_LANES) @_put(y + i, @_<activation>(@_get(x + i, @@_LANES)), @@_LANES);
+    if (whole < count) @_put(y + whole, @_<activation>(@_get(x + whole, count - whole)), count - whole);
+}
+"""
+
+
+def with_needs(names: Iterable[str]) -> list[str]:
+    """The functions of these names and those that they call, callees first, each once."""
+    found: dict[str, None] = {}
+
+    def add(name: str) -> None:
+        for needed in FUNCTIONS[name].needs:
+            add(needed)
+        found.setdefault(name)
+
+    for name in names:
+        add(name)
+    return list(found)

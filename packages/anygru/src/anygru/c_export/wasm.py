@@ -1,0 +1,137 @@
+"""`export_wasm`: a model as a WebAssembly module, an ES module around it, and a page that runs it on audio."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
+
+from torch import nn
+
+from ..checkpoints.writing.atomic import open_for_replace
+from ..errors import AnygruError
+from .checking import CheckError
+from .exporting import source_of
+from .writing import Source
+
+PAGES = {"model.js": "{}.js", "model.d.ts": "{}.d.ts", "worklet.js": "worklet.js", "index.html": "index.html"}
+"""Files of the folder `web` and their names beside the module."""
+HEADERS = "/usr/include/wasm32-wasi"
+LIBRARY = "/usr/lib/wasm32-wasi"
+"""Where Debian's wasi-libc is; of it the file needs <string.h>, <math.h> and the functions of <math.h>."""
+
+
+class ToolMissingError(AnygruError, RuntimeError):
+    """A program or a library that makes WebAssembly is not installed; the message names the package."""
+
+
+class Pages(NamedTuple):
+    """What `export_wasm` wrote."""
+
+    folder: str
+    files: tuple[str, ...]
+    bytes: int
+    """Of the WebAssembly module."""
+
+    def __str__(self) -> str:
+        return (
+            f"wrote {', '.join(self.files)} to {self.folder}: a module of {self.bytes:,} bytes\n"
+            f"  to see the page: python -m http.server --directory {self.folder}"
+        )
+
+
+def export_wasm(
+    model: nn.Module, folder: str | os.PathLike[str], *, weights: str | None = None, name: str = "model"
+) -> Pages:
+    """Write a model as WebAssembly (with SIMD) that pages, workers and node can run, and a demo page.
+
+    The folder gets `<name>.wasm`, an ES module `<name>.js` with its types, and `index.html` with an AudioWorklet that runs the
+    model on the microphone or on a generated signal. It works from any static server; each file is replaced whole.
+
+    Args:
+        model, weights, name: as of `export_c`.
+        folder: made if it is missing.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: as `export_c`.
+        ToolMissingError: clang, its linker or wasi-libc is not installed.
+
+    Example:
+        >>> pages = export_wasm(model, "site", name="amplifier")  # doctest: +SKIP
+    """
+    source = source_of(model, name, weights, compare=False).source
+    module = compile_wasm(source)
+    os.makedirs(folder, exist_ok=True)
+    files = {f"{name}.wasm": module}
+    for stored, written in PAGES.items():
+        text = resources.files(__package__).joinpath("web").joinpath(stored).read_text(encoding="utf-8")
+        files[written.format(name)] = text.replace("NAME", name).encode()
+    for file_name, data in files.items():
+        with open_for_replace(Path(folder) / file_name) as file:
+            file.write(data)
+    return Pages(os.fspath(folder), tuple(files), len(module))
+
+
+def find_tools() -> str:
+    """The compiler, if everything that it needs is there.
+
+    Raises:
+        ToolMissingError: see `export_wasm`.
+    """
+    clang = shutil.which("clang")
+    if clang is None:
+        raise ToolMissingError("WebAssembly needs clang; on Debian: apt install clang lld wasi-libc")
+    if shutil.which("wasm-ld") is None and not list(Path(clang).resolve().parent.glob("wasm-ld*")):
+        raise ToolMissingError("WebAssembly needs clang's linker wasm-ld; on Debian: apt install lld")
+    if not Path(HEADERS).is_dir():
+        raise ToolMissingError(f"WebAssembly needs the C library in {HEADERS}; on Debian: apt install wasi-libc")
+    return clang
+
+
+def compile_wasm(source: Source) -> bytes:
+    """The WebAssembly module of a file.
+
+    Raises:
+        ToolMissingError: see `export_wasm`.
+        CheckError: the file does not compile.
+    """
+    clang = find_tools()
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "model.h").write_text(source.text)
+        program, module = Path(folder) / "module.c", Path(folder) / "module.wasm"
+        program.write_text(_program(source))
+        options = ["--target=wasm32-wasi", "-O3", "-msimd128", "-mbulk-memory", "-nostdlib", "-isystem", HEADERS]
+        link = ["-Wl,--no-entry", "-Wl,--export=__heap_base", "-Wl,--strip-all", f"-L{LIBRARY}", "-lc", "-lm"]
+        command = [clang, *options, "-o", str(module), str(program), *link]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise CheckError(f"the file in C does not compile: {clang}: {done.stderr.strip()[:500]}")
+        return module.read_bytes()
+
+
+def _program(source: Source) -> str:
+    text = _PROGRAM if source.steps else _PROGRAM.replace("output);", "output, scratch_memory);")
+    places = {"steps": str(int(source.steps)), "scratch": "0" if source.steps else "@@_SCRATCH(steps)"}
+    for place, word in places.items():
+        text = text.replace(f"<{place}>", word)
+    return text.replace("@@", source.name.upper()).replace("@", source.name)
+
+
+_PROGRAM = """\
+#include "model.h"
+#define EXPORT(name) __attribute__((export_name(name)))
+
+static @_state state;
+
+EXPORT("inputs") size_t inputs(void) { return @@_INPUTS; }
+EXPORT("outputs") size_t outputs(void) { return @@_OUTPUTS; }
+EXPORT("has_steps") int has_steps(void) { return <steps>; }
+EXPORT("scratch") size_t scratch(size_t steps) { (void)steps; return <scratch>; }
+EXPORT("reset") void reset(void) { @_reset(&state); }
+EXPORT("run") void run(const float *input, const unsigned char *resets, size_t steps, float *output, float *scratch_memory) {
+    (void)scratch_memory;
+    @_run(&state, input, resets, steps, output);
+}
+"""

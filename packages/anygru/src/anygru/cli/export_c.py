@@ -1,0 +1,93 @@
+"""Write a GRU of a checkpoint as one file in C, which needs no Python and no library; and as a web page.
+
+The file is compiled, run and compared with the layer where a C compiler is found.
+"""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from ..checkpoints import NAMES
+from ..errors import printable
+from . import Failure, UsageError, existing, removing_temporary_files
+from .inspect import BIDIRECTIONAL
+from .terminal import STANDARD_INPUT, as_file, count
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from ..checkpoints import Checkpoint
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    formats = sorted(NAMES)
+    parser.add_argument(
+        "source", metavar="FROM", help="the checkpoint to read, of any framework, or - for standard input"
+    )
+    parser.add_argument("--out", metavar="F.h", help="the file to write (needed unless --wasm is given)")
+    parser.add_argument("--name", help="with which every name in the file begins (default: made from F.h or FROM)")
+    parser.add_argument("--gru", metavar="PATH", help="the GRU, if FROM holds several")
+    parser.add_argument("--from", dest="source_format", choices=formats, help="the format of FROM")
+    parser.add_argument("--bidirectional", metavar="PATH", action="append", default=[], help=BIDIRECTIONAL)
+    parser.add_argument(
+        "--weights",
+        choices=("float32", "bfloat16", "int8"),
+        help="how matrices are stored: in 4, 2 or 1 bytes a number (default: as in FROM if it is frozen, or float32)",
+    )
+    parser.add_argument(
+        "--check",
+        action=argparse.BooleanOptionalAction,
+        help="compile the file, run it and compare it with the layer (default: if a C compiler is found)",
+    )
+    parser.add_argument(
+        "--wasm", metavar="DIR", help="also write a WebAssembly module and a page that runs it (needs clang and lld)"
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Write the file, and print what it is and how far it is from the layer."""
+    if args.out is None and args.wasm is None:
+        raise UsageError("say where to write: --out F.h, --wasm DIR, or both")
+    if args.source != STANDARD_INPUT:
+        existing(args.source)
+    from ..c_export import CheckError, export_c, export_wasm
+    from ..c_export.names import check_name, name_from
+    from ..checkpoints import load_checkpoint
+
+    named = args.name or name_from(args.out or ("model" if args.source == STANDARD_INPUT else args.source))
+    check_name(named)
+    with removing_temporary_files(), as_file(args.source) as source:
+        checkpoint = load_checkpoint(source, args.source_format, bidirectional=args.bidirectional)
+        layer = _layer(checkpoint, args.gru)
+        try:
+            if args.out is not None:
+                exported = export_c(layer, args.out, weights=args.weights, name=named, check=args.check)
+                _print(str(exported))
+            if args.wasm is not None:
+                pages = export_wasm(layer, args.wasm, weights=args.weights, name=named)
+                _print(str(pages))
+        except CheckError as error:
+            raise Failure(str(error)) from error
+    return 0
+
+
+def _print(text: str) -> None:
+    for line in text.splitlines():
+        print(printable(line))
+
+
+def _layer(checkpoint: "Checkpoint", path: str | None) -> "nn.Module":
+    """The GRU in float32, with a word on what that changes and on what is left out."""
+    found = checkpoint.find(path)
+    layer = checkpoint.gru(path)
+    print(printable(f"GRU {found.path or '(the whole file)'}: {found.describe()}"))
+    if found.dtype != "float32":
+        print(f"  note: its numbers are {found.dtype} in the file, and become float32")
+        layer = layer.float()
+    others = len(set(checkpoint.stored) - set(found.names))
+    if others:
+        print(
+            f"  left out: {count(others, 'other tensor')}. A checkpoint does not say how modules are connected; to export a "
+            "whole model, call anygru.export_c on it"
+        )
+    return layer

@@ -1,0 +1,145 @@
+"""`anygru export-c` as a user runs it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+from c_programs import WARNINGS, compiled, tool
+from torch import nn
+
+import anygru
+from anygru.checkpoints import save_checkpoint
+from anygru.cli import main
+
+DATA = Path(__file__).parent.parent / "checkpoints" / "data"
+
+
+def export(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    status = main(["export-c", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """A GRU and a head."""
+    path = tmp_path / "my model.safetensors"
+    save_checkpoint(nn.ModuleDict({"gru": nn.GRU(3, 8), "head": nn.Linear(8, 2)}), path)
+    return path
+
+
+def test_says_what_it_did(capsys: pytest.CaptureFixture[str], checkpoint: Path, tmp_path: Path) -> None:
+    tool("gcc", "gcc")
+    status, out, error = export(capsys, checkpoint, "--out", tmp_path / "my-gru.h", "--weights", "int8")
+    assert (status, error) == (0, "")
+    for words in (
+        "GRU gru: torch.nn.GRU(3, 8)",
+        "left out: 2 other tensors",
+        "my_gru_step",
+        "3 inputs, 8 outputs",
+        "a state of 32 bytes",
+        "from the model over 1000 steps",
+    ):
+        assert words in out
+    assert "int8 weights" in (tmp_path / "my-gru.h").read_text()
+
+
+@pytest.mark.parametrize(
+    ("source", "options"),
+    [
+        ("mxnet/model.params", []),
+        ("chainer/model.npz", ["--gru"]),
+        ("paddle/model.pdparams", []),
+        ("oneflow/model", []),
+    ],
+)
+def test_any_checkpoint(source: str, options: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    tool("gcc", "gcc")
+    found = anygru.load_checkpoint(DATA / source).gru_layers
+    status, out, error = export(capsys, DATA / source, "--out", tmp_path / "a.h", "--gru", found[0].path)
+    assert (status, error) == (0, "")
+    assert "from the model over" in out
+
+
+def test_other_dtypes_become_float32(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    save_checkpoint(nn.GRU(2, 3, dtype=torch.float64), tmp_path / "double.safetensors")
+    status, out, _ = export(capsys, tmp_path / "double.safetensors", "--out", tmp_path / "a.h", "--no-check")
+    assert status == 0
+    assert "float64 in the file, and become float32" in out
+    assert "not compared with the model" in out
+
+
+def test_a_frozen_checkpoint_keeps_its_format(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    save_checkpoint(anygru.GRU(2, 3).freeze("bfloat16"), tmp_path / "frozen.safetensors")
+    assert export(capsys, tmp_path / "frozen.safetensors", "--out", tmp_path / "a.h", "--no-check")[0] == 0
+    assert "bfloat16 weights" in (tmp_path / "a.h").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--out", "a.h", "--name", "while"], "name must not be a keyword"),
+        (["--out", "a.h", "--name", "1st"], "name must be an identifier"),
+        (["--out", "a.h", "--gru", "other"], "no GRU named 'other'; there are: 'gru'"),
+        ([], "say where to write: --out F.h, --wasm DIR, or both"),
+        (["--out", "missing/a.h", "--no-check"], "No such file or directory"),
+    ],
+)
+def test_what_cannot_be(
+    options: list[str],
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+    checkpoint: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(checkpoint.parent)
+    status, _, error = export(capsys, checkpoint, *options)
+    assert status in (1, 2)
+    assert words in error
+    assert error.count("\n") == 1
+    assert list(checkpoint.parent.iterdir()) == [checkpoint]
+
+
+def test_a_damaged_checkpoint_gives_an_error_or_a_file_that_compiles(
+    capsys: pytest.CaptureFixture[str], checkpoint: Path, tmp_path: Path
+) -> None:
+    compiler = tool("gcc", "gcc")
+    good, draw, program, statuses = checkpoint.read_bytes(), random.Random(0), "", set()
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for number in range(150):
+        data = bytearray(good)
+        for _ in range(draw.randint(1, 8)):
+            data[draw.randrange(len(data) if draw.random() < 0.7 else 400)] = draw.choice(
+                [0, 127, 128, 255, 34, 42, 47]
+            )
+        (tmp_path / "bad.safetensors").write_bytes(data if draw.random() < 0.8 else data[: draw.randrange(len(data))])
+        status, _, _ = export(capsys, tmp_path / "bad.safetensors", "--out", folder / f"m{number}.h", "--no-check")
+        statuses.add(status)
+        assert (folder / f"m{number}.h").exists() == (status == 0)
+        program += f'#include "m{number}.h"\n' * (status == 0)
+    assert statuses == {0, 2}
+    compiled(folder, program + "int main(void) { return 0; }\n", compiler, "-std=c99", *WARNINGS, "-O0")
+
+
+def test_a_path_in_a_checkpoint_cannot_leave_its_comment(tmp_path: Path) -> None:
+    model = nn.Sequential()
+    model.add_module('x*/ #error "?\\\n', anygru.GRU(2, 3))
+    exported = anygru.export_c(model, tmp_path / "a.h", check=False)
+    assert "#error" not in exported.source.text
+    compiled(tmp_path, '#include "a.h"\nint main(void) { return 0; }\n', tool("gcc", "gcc"), "-std=c99", *WARNINGS)
+
+
+def test_a_folder_for_a_page(capsys: pytest.CaptureFixture[str], checkpoint: Path, tmp_path: Path) -> None:
+    for name in ("clang", "wasm-ld"):
+        tool(name, "clang, lld, wasi-libc")
+    status, out, error = export(capsys, checkpoint, "--wasm", tmp_path / "site", "--name", "wake")
+    if "wasi-libc" in error:
+        pytest.skip("needs wasi-libc")
+    assert (status, error) == (0, "")
+    files = {path.name for path in (tmp_path / "site").iterdir()}
+    assert files == {"wake.wasm", "wake.js", "wake.d.ts", "worklet.js", "index.html"}
+    assert "python -m http.server" in out

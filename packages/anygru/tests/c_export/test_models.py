@@ -1,0 +1,117 @@
+"""Which models are read, and what is said of those that cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from c_programs import tool
+from torch import nn
+
+import anygru
+from anygru.c_export import Residual
+from anygru.c_export.exporting import source_of
+
+
+class Denoiser(nn.Module):
+    """A module that says how it is to be read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(4, 6, 2, batch_first=True)
+        self.mask = nn.Linear(6, 4)
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(self.mask(self.gru(input)[0]))
+
+    def c_parts(self) -> nn.Module:
+        return nn.Sequential(self.gru, self.mask, nn.Sigmoid())
+
+
+@pytest.mark.parametrize("weights", [None, "int8"])
+def test_a_module_of_ones_own(weights: str | None) -> None:
+    tool("gcc", "gcc")
+    model = Denoiser()
+    verdict = source_of(model, "denoiser", weights, True).verdict
+    assert verdict is not None
+    assert isinstance(model.gru, nn.GRU), "the model is left as it was"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        nn.GRU(3, 5, 2, bidirectional=True),
+        nn.GRUCell(3, 5),
+        anygru.GRU(3, 5).freeze("int8"),
+        anygru.GRUCell(3, 5).freeze("bfloat16"),
+        nn.utils.parametrizations.weight_norm(anygru.GRU(3, 5), "weight_hh_l0"),
+        nn.Sequential(nn.Linear(2, 3), nn.Dropout(0.5), nn.Sequential(anygru.GRU(3, 5), nn.Identity()), nn.Hardtanh()),
+        Residual(Residual(anygru.GRU(3, 3)), nn.Softsign(), nn.Hardsigmoid()),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_models_that_are_taken(model: nn.Module) -> None:
+    tool("gcc", "gcc")
+    verdict = source_of(model, "model", None, True).verdict
+    assert verdict is not None
+
+
+class Own(anygru.GRU):
+    def forward(self, *args, **kwargs):
+        return super().forward(*args, **kwargs)
+
+
+def sequence(*modules: nn.Module) -> nn.Sequential:
+    return nn.Sequential(anygru.GRU(3, 5), *modules)
+
+
+def hooked() -> nn.Module:
+    model = sequence(nn.Linear(5, 2))
+    model[1].register_forward_hook(lambda *args: None)
+    return model
+
+
+def with_nan() -> nn.Module:
+    model = sequence()
+    with torch.no_grad():
+        model[0].weight_hh_l0[2, 3] = float("nan")
+    return model
+
+
+REFUSED = {
+    "no GRU": (nn.Sequential(nn.Linear(2, 3)), None, "must hold a GRU"),
+    "LSTM": (nn.Sequential(nn.LSTM(3, 5)), None, "0: a file in C has no torch.nn.modules.rnn.LSTM"),
+    "convolution": (sequence(nn.Conv1d(5, 5, 3)), None, "1: a file in C has no .*Conv1d; it takes GRUs.*c_parts"),
+    "widths": (sequence(nn.Linear(4, 2)), None, "1 takes 4 features, and the module before it gives 5"),
+    "sum": (Residual(anygru.GRU(3, 5)), None, "adds its input of 3 features to 5"),
+    "function": (anygru.GRU(3, 5, activation=torch.sin), None, "activation is the function sin"),
+    "option": (sequence(nn.GELU(approximate="tanh")), None, "1: approximate must be 'none'"),
+    "double": (anygru.GRU(3, 5).double(), None, "must be float32, got torch.float64: call the model's float"),
+    "half head": (sequence(nn.Linear(5, 2).half()), None, "1.weight must be float32, got torch.float16"),
+    "lazy": (anygru.GRU(None, 5), None, "has seen no input"),
+    "lazy head": (sequence(nn.LazyLinear(4)), None, "1 has seen no input yet"),
+    "norm, int8": (anygru.GRU(3, 5, norm="layer"), "int8", "no layer norm"),
+    "frozen otherwise": (anygru.GRU(3, 5).freeze("int8"), "bfloat16", "is frozen with 'int8'"),
+    "format": (anygru.GRU(3, 5), "int4", "weights must be one of float32, bfloat16, int8"),
+    "own forward": (Own(3, 5), None, "Own has a `forward` of its own"),
+    "hooks": (hooked(), None, "1: it has hooks"),
+    "NaN": (with_nan(), None, "0.weight_hh_l0 must be finite"),
+    "meta": (anygru.GRU(3, 5, device="meta"), None, "must have values"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_models_that_are_refused(case: str, tmp_path: Path) -> None:
+    model, weights, words = REFUSED[case]
+    with pytest.raises((ValueError, TypeError), match=words):
+        anygru.export_c(model, tmp_path / "a.h", weights=weights)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_residual_is_trained_as_any_module() -> None:
+    model = Residual(anygru.GRU(2, 4), nn.Linear(4, 2))
+    input = torch.randn(7, 3, 2)
+    torch.testing.assert_close(model(input), input + model[1](model[0](input)[0]))
+    model(input).sum().backward()
+    assert model[0].weight_hh_l0.grad is not None

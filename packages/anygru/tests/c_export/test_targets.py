@@ -1,0 +1,206 @@
+"""Machines that need no Python: 64-bit Arm, Cortex-M, WebAssembly in node and in a browser."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import re
+import subprocess
+import threading
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from c_programs import compiled, tool
+from torch import nn
+
+import anygru
+from anygru.c_export import Residual, ToolMissingError, checking, export_wasm
+from anygru.c_export.exporting import source_of
+
+FORMATS = ["float32", "bfloat16", "int8"]
+
+
+@pytest.mark.parametrize("weights", FORMATS)
+def test_64_bit_arm(weights: str) -> None:
+    compiler = tool("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu")
+    emulator = tool("qemu-aarch64", "qemu-user")
+    model = nn.Sequential(anygru.GRU(3, 21, 2), nn.Linear(21, 2), nn.GELU())
+    source = source_of(model, "model", weights, False).source
+    input = torch.randn(200, 3)
+    found = checking.run(source, input, [compiler, "-O3", "-static"], [emulator])
+    expected = checking.outputs_of(checking.prepared(model, weights), input)
+    torch.testing.assert_close(found, expected, rtol=0, atol=checking.BOUNDS[weights])
+
+
+CORTEX = {"cortex-m4": "fpv4-sp-d16", "cortex-m7": "fpv5-d16"}
+
+
+@pytest.mark.parametrize("weights", FORMATS)
+@pytest.mark.parametrize("processor", CORTEX)
+def test_cortex_m(processor: str, weights: str, tmp_path: Path) -> None:
+    """Compiles; the code for 32 units without its constants is at most 4 KiB, and calls nothing but memcpy and memset."""
+    compiler = tool("arm-none-eabi-gcc", "gcc-arm-none-eabi")
+    model = nn.Sequential(anygru.GRU(1, 32), nn.Linear(32, 1))
+    exported = anygru.export_c(model, tmp_path / "net.h", weights=weights, check=False)
+    program = """
+#include "net.h"
+void step(net_state *state, const float *input, float *output);
+void step(net_state *state, const float *input, float *output) { net_step(state, input, output); }
+"""
+    (tmp_path / "net.c").write_text(program)
+    target = [f"-mcpu={processor}", "-mthumb", "-mfloat-abi=hard", f"-mfpu={CORTEX[processor]}"]
+    command = [
+        compiler,
+        *target,
+        "-Os",
+        "-Wall",
+        "-Wextra",
+        "-Wdouble-promotion",
+        "-Werror",
+        "-c",
+        "-o",
+        "net.o",
+        "net.c",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:2000]
+    sections = subprocess.run(
+        ["arm-none-eabi-size", "-A", "net.o"], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
+    sizes = {name: int(size) for name, size in re.findall(r"^\.(\w+)\S*\s+(\d+)", sections, re.MULTILINE)}
+    code = sum(int(size) for size in re.findall(r"^\.text\S*\s+(\d+)", sections, re.MULTILINE))
+    assert 0 < code <= 4096
+    assert (
+        sum(int(size) for size in re.findall(r"^\.rodata\S*\s+(\d+)", sections, re.MULTILINE))
+        >= exported.source.constants - 16
+    )
+    assert sizes.get("data", 0) == sizes.get("bss", 0) == 0, "nothing but code and constants"
+    symbols = subprocess.run(
+        ["arm-none-eabi-nm", "-u", "net.o"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert set(symbols.stdout.split()) - {"U"} <= {"memcpy", "memset"}
+
+
+def wasm(folder: Path, model: nn.Module, weights: str | None = None) -> None:
+    try:
+        export_wasm(model, folder, weights=weights, name="net")
+    except ToolMissingError as error:
+        pytest.skip(str(error))
+
+
+SCRIPT = """
+import { readFileSync } from "node:fs";
+import { load } from "./net.js";
+const model = await load(readFileSync("net.wasm"));
+const { input, resets, split } = JSON.parse(readFileSync("input.json"));
+const values = Float32Array.from(input);
+const at = split * model.inputs;
+const outputs = model.hasSteps
+  ? [model.step(values.subarray(0, model.inputs)), model.run(values.subarray(model.inputs, at)), model.run(values.subarray(at))]
+  : [model.run(values)];
+model.reset();
+outputs.push(model.run(values, Uint8Array.from(resets)));
+const wrong = [];
+for (const call of [() => model.run(new Float32Array(model.inputs + 1)), () => model.run(values, [1])]) {
+  try { call(); } catch (error) { wrong.push(error.name); }
+}
+console.log(JSON.stringify({ outputs: outputs.map((each) => Array.from(each)).flat(), wrong }));
+"""
+
+
+@pytest.mark.parametrize(("weights", "both"), [(None, False), ("int8", False), (None, True)])
+def test_in_node(weights: str | None, both: bool, tmp_path: Path) -> None:
+    node = tool("node", "nodejs")
+    layer = anygru.GRU(2, 9, 2, bidirectional=both)
+    model = nn.Sequential(layer, nn.Linear(18 if both else 9, 3), nn.Softplus())
+    wasm(tmp_path, model, weights)
+    input, resets = torch.randn(1500, 2), torch.rand(1500) < 0.01
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "input.json").write_text(
+        json.dumps({"input": input.flatten().tolist(), "resets": resets.int().tolist(), "split": 1100})
+    )
+    (tmp_path / "run.js").write_text(SCRIPT)
+    done = subprocess.run([node, "run.js"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:2000]
+    result = json.loads(done.stdout)
+    assert result["wrong"] == ["RangeError", "RangeError"]
+    used = checking.prepared(model, weights)
+    gru = used[0][0] if weights else used[0]
+    head = used[0][1:] if weights else used[1:]
+    expected = torch.cat([head(gru(input, resets=each)[0]).flatten() for each in (None, resets)])
+    torch.testing.assert_close(
+        torch.tensor(result["outputs"]), expected, rtol=0, atol=2e-6 if weights is None else 1e-5
+    )
+
+
+REPORT = """<script>
+const wait = setInterval(() => {
+  if (!document.body.dataset.done) return;
+  clearInterval(wait);
+  const words = { ...document.body.dataset, message: document.getElementById("message").textContent };
+  fetch("/report", { method: "POST", body: JSON.stringify({ ...words, time: document.getElementById("time").textContent }) });
+}, 20);
+</script></body>"""
+
+
+class Server(http.server.SimpleHTTPRequestHandler):
+    """A static server that keeps what the page reports."""
+
+    def do_POST(self) -> None:
+        self.server.report = json.loads(self.rfile.read(int(self.headers["Content-Length"])))  # type: ignore[attr-defined]
+        self.send_response(204)
+        self.end_headers()
+        self.server.reported.set()  # type: ignore[attr-defined]
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.mark.slow
+def test_the_page_in_a_browser(tmp_path: Path) -> None:
+    browser = tool("chromium", "chromium")
+    model = Residual(anygru.GRU(1, 12), nn.Linear(12, 1))
+    wasm(tmp_path / "site", model)
+    page = tmp_path / "site" / "index.html"
+    page.write_text(page.read_text().replace("</body>", REPORT))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Server, directory=tmp_path / "site")) as server:
+        server.reported = threading.Event()  # type: ignore[attr-defined]
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+        address = f"http://127.0.0.1:{server.server_address[1]}/index.html"
+        command = [browser, *options, "--remote-debugging-port=0", address]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            assert server.reported.wait(60), "the page did not finish"  # type: ignore[attr-defined]
+        finally:
+            process.terminate()
+            process.wait(30)
+            server.shutdown()
+        report = server.report  # type: ignore[attr-defined]
+    assert report["message"] == ""
+    assert re.fullmatch(r"A block of 128 steps takes [\d.]+ microseconds\.", report["time"])
+    input, output = (torch.tensor([float(each) for each in report[key].split()]) for key in ("input", "output"))
+    expected = model(input.view(-1, 1)).flatten()
+    assert len(output) == 1024
+    torch.testing.assert_close(output, expected.detach(), rtol=0, atol=2e-6)
+
+
+def test_a_missing_tool_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolMissingError, match="apt install clang lld wasi-libc"):
+        export_wasm(anygru.GRU(1, 4), tmp_path / "site")
+    assert not (tmp_path / "site").exists()
+
+
+def test_a_program_for_the_processor_of_an_arduino_is_c_plus_plus(tmp_path: Path) -> None:
+    """An Arduino sketch is C++, compiled as gnu++11 or newer and for size."""
+    compiler = tool("g++", "g++")
+    anygru.export_c(anygru.GRU(3, 8), tmp_path / "wake.h", weights="int8", check=False)
+    sketch = """
+#include "wake.h"
+static wake_state state;
+int main() { float input[WAKE_INPUTS] = {}, output[WAKE_OUTPUTS]; wake_reset(&state); wake_step(&state, input, output); }
+"""
+    compiled(tmp_path, sketch, compiler, "-std=gnu++11", "-Os", "-Wall", "-Wextra", ending="cpp")
