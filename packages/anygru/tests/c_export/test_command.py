@@ -64,6 +64,18 @@ def test_any_checkpoint(source: str, options: list[str], capsys: pytest.CaptureF
     assert "from the model over" in out
 
 
+def test_checkpoints_of_onnx_and_keras(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    tool("gcc", "gcc")
+    pytest.importorskip("onnxscript")
+    layer = anygru.GRU(3, 5, 2).eval()
+    anygru.onnx.export(layer, (torch.randn(4, 1, 3),), tmp_path / "gru.onnx")
+    save_checkpoint(layer, tmp_path / "gru.weights.h5", "keras")
+    for name in ("gru.onnx", "gru.weights.h5"):
+        status, out, error = export(capsys, tmp_path / name, "--out", tmp_path / "a.h")
+        assert (status, error) == (0, ""), error
+        assert "from the model over" in out
+
+
 def test_other_dtypes_become_float32(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     save_checkpoint(nn.GRU(2, 3, dtype=torch.float64), tmp_path / "double.safetensors")
     status, out, _ = export(capsys, tmp_path / "double.safetensors", "--out", tmp_path / "a.h", "--no-check")

@@ -57,6 +57,14 @@ def test_models_that_are_taken(model: nn.Module) -> None:
     assert verdict is not None
 
 
+def test_a_module_in_two_places_acts_twice() -> None:
+    tool("gcc", "gcc")
+    gru, linear = anygru.GRU(3, 3), nn.Linear(3, 3)
+    exported = source_of(nn.Sequential(gru, linear, gru, linear), "model", None, True)
+    assert exported.source.state == 2 * 4 * 3, "each place has its state"
+    assert exported.source.text.count("linear, 3 to 3") == 2
+
+
 class Own(anygru.GRU):
     def forward(self, *args, **kwargs):
         return super().forward(*args, **kwargs)

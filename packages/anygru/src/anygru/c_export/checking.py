@@ -63,7 +63,7 @@ def _plain(model: nn.Module) -> nn.Module:
     if parts is not None:
         return _plain(parts())
     if type(model) in (nn.Sequential, Residual):
-        return type(model)(*map(_plain, model.children()))
+        return type(model)(*map(_plain, model))
     return model
 
 

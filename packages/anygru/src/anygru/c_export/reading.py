@@ -205,7 +205,8 @@ def _read(module: nn.Module, path: str, weights: str | None) -> list[Operation]:
     _check_hooks(module, path)
     if type(module) in (nn.Sequential, Residual):
         found: list[Operation] = []
-        for name, child in module.named_children():
+        for name, child in module._modules.items():  # named_children leaves out a module's second place
+            assert child is not None
             found += _read(child, f"{path}.{name}" if path else name, weights)
         if type(module) is nn.Sequential:
             return found
