@@ -133,7 +133,9 @@ class Service:
                 return None
             data = message.get("bytes")
             if data is None or len(data) != 4 * self.width:
-                return await self.refuse(socket, BAD_DATA, f"a step has {4 * self.width} bytes: {self.width} of float32")
+                return await self.refuse(
+                    socket, BAD_DATA, f"a step has {4 * self.width} bytes: {self.width} of float32"
+                )
             start = time.perf_counter()
             output = await session.submit(torch.frombuffer(bytearray(data), dtype=torch.float32))
             await socket.send_bytes(struct.pack("<Q", session.steps) + output.numpy().tobytes())
@@ -167,7 +169,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--sessions", type=int, default=10_000, help="the most sessions at a time")
-    parser.add_argument("--idle", type=float, default=300.0, help="seconds without a step before a connection is closed")
+    parser.add_argument(
+        "--idle", type=float, default=300.0, help="seconds without a step before a connection is closed"
+    )
     parser.add_argument("--max-delay", type=float, default=0.001, help="seconds that a step waits for others")
     parser.add_argument("--max-batch", type=int, default=256, help="steps that are computed without waiting longer")
     parser.add_argument("--states", type=Path, default=Path("states.json"), help="where states are saved")
