@@ -83,7 +83,7 @@ class Profiler:
             scheduler = make_scheduler(closed=max(first - 1, 0), ready=int(first > 0), record=end - first, repeat=1)
         self._state = scheduler or (lambda step: ProfilerState["RECORD"])
         self._ready, self._timer_only = on_trace_ready, timer_only
-        self._options = {"record_shapes": record_shapes, "profile_memory": profile_memory}
+        self._options: dict[str, Any] = {"record_shapes": record_shapes, "profile_memory": profile_memory}
         self.step_num = 0
         self.profiler_result: Any = None
         self._recording: Any = None

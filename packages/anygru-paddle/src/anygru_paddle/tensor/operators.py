@@ -198,7 +198,7 @@ def _bitwise(symbol: str, compute: Binary) -> "Callable[[Tensor, Any], Tensor]":
                 f"(InvalidArgument) {symbol}(): argument 'y' (position 1) must be Tensor, but got {type(other).__name__}"
             )
         if other.is_floating_point() or other.is_complex():
-            raise no_kernel(f"(NotFound) {symbol} is not implemented for {other.dtype}")  # type: ignore[attr-defined]
+            raise no_kernel(f"(NotFound) {symbol} is not implemented for {other.dtype}")
         need_same_dtype(self, other, symbol, INTEGERS)
         try:
             return wrap(compute(self, other))

@@ -63,7 +63,7 @@ def _plain(model: nn.Module) -> nn.Module:
     if parts is not None:
         return _plain(parts())
     if type(model) in (nn.Sequential, Residual):
-        return type(model)(*map(_plain, model))
+        return type(model)(*(_plain(child) for child in model._modules.values() if child is not None))
     return model
 
 

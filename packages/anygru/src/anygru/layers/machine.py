@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError, ArgumentTypeError
 from .gru import GRU, FrozenGRU
-from .memory import CausalConv1d, ConvMemory, GRUMemory, Memory, Rows, stepping
+from .memory import CausalConv1d, ConvMemory, GRUMemory, Memory, StateRows, stepping
 
 TOLERANCE = 1e-3
 """The greatest difference between whole-sequence and step-wise outputs, as a share of the greatest output; int8 rows round."""
@@ -52,7 +52,7 @@ class Machine:
         self._check(model, given)
         self.step_shape = tuple(given.shape[2:])
 
-    def step(self, rows: Rows, x: Tensor) -> Tensor:
+    def step(self, rows: StateRows, x: Tensor) -> Tensor:
         """One step x [n, ...] of n rows, whose states go on in place; the output [n, ...]."""
         with torch.no_grad(), stepping(rows):
             return first_tensor(self.model(x.unsqueeze(self.time))).select(self.time, 0)
@@ -122,7 +122,7 @@ class Machine:
 
     def _compare(self, model: nn.Module, example: Tensor, whole: Tensor) -> None:
         batch = example.shape[1 - self.time]
-        rows = Rows(self.zeros(batch), None)
+        rows = StateRows(self.zeros(batch), None)
         if whole.dim() < 2 or whole.shape[self.time] != example.shape[self.time]:
             raise ArgumentError(
                 f"the model must give an output for each step: [..., T = {example.shape[self.time]}, ...], "

@@ -18,7 +18,7 @@ from .gru import GRU, FrozenGRU
 from .recurrent import settle_weights
 
 
-class Rows(NamedTuple):
+class StateRows(NamedTuple):
     """The rows that a call steps.
 
     Attributes:
@@ -57,7 +57,7 @@ _present = threading.local()
 
 
 @contextmanager
-def stepping(rows: Rows) -> Iterator[None]:
+def stepping(rows: StateRows) -> Iterator[None]:
     """Within it, memories of this thread read and write these rows."""
     before = getattr(_present, "rows", None)
     _present.rows = rows
@@ -76,8 +76,8 @@ class Memory(nn.Module):
     """Sizes and formula in words: states of models with other fingerprints do not fit."""
 
     @property
-    def rows(self) -> Rows:
-        rows: Rows | None = getattr(_present, "rows", None)
+    def rows(self) -> StateRows:
+        rows: StateRows | None = getattr(_present, "rows", None)
         assert rows is not None, "a stepped model is called by its stepper"
         return rows
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError, ArgumentTypeError
 from .machine import Machine
-from .memory import Rows
+from .memory import StateRows
 from .recurrent import check_size
 from .stepper import check_step
 
@@ -195,7 +195,7 @@ class SessionPool:
         if not sessions:
             raise ArgumentError("sessions must name at least one session")
         with self._using(sessions) as rows:
-            output = self._machine.step(Rows(self._states, rows, resets), x)
+            output = self._machine.step(StateRows(self._states, rows, resets), x)
             for place, session in enumerate(sessions):
                 session.steps = 1 if resets is not None and resets[place] else session.steps + 1
         return output

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from ..errors import ArgumentError, ArgumentTypeError
 from .machine import Machine
-from .memory import Rows
+from .memory import StateRows
 from .recurrent import check_size
 
 
@@ -31,7 +31,7 @@ class Stepper:
         check_step(self._machine, x, self.batch_size)
         if resets is not None and (resets.dtype is not torch.bool or tuple(resets.shape) != (self.batch_size,)):
             raise ArgumentError(f"resets must be bool [{self.batch_size}], got {resets.dtype} {list(resets.shape)}")
-        return self._machine.step(Rows(self._states, None, resets), x)
+        return self._machine.step(StateRows(self._states, None, resets), x)
 
     def reset(self, sequences: int | Sequence[int] | None = None) -> None:
         """Start sequences again from a state of zeros: all, one, or some.
