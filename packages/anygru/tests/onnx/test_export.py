@@ -204,22 +204,88 @@ def test_a_stream_of_two_directions_is_refused():
         anygru.onnx.export_step(torch.nn.GRU(3, 4))
 
 
+class Ragged(torch.nn.Module):
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder = encoder
+        self.eval()
+
+    def forward(self, input, lengths):
+        return self.encoder(input, lengths=lengths)
+
+
+@pytest.mark.parametrize("sequence_lens", [True, False], ids=["sequence_lens", "masks"])
 @pytest.mark.parametrize("batch_first", [False, True])
 @pytest.mark.parametrize("layers", [1, 2])
-def test_lengths_become_sequence_lens(layers, batch_first):
-    layer = Wrapped(anygru.GRU(3, 4, layers, bidirectional=True, reset="before", batch_first=batch_first))
-
-    class Ragged(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = layer
-
-        def forward(self, input, lengths):
-            return layer.encoder(input, lengths=lengths)
-
-    model = Ragged().eval()
+def test_lengths_become_sequence_lens_or_masks(layers, batch_first, sequence_lens):
+    model = Ragged(anygru.GRU(3, 4, layers, bidirectional=True, reset="before", batch_first=batch_first))
     shape = (2, 5, 3) if batch_first else (5, 2, 3)
     axes = {0: BATCH, 1: STEPS} if batch_first else {0: STEPS, 1: BATCH}
-    program = anygru.onnx.export(model, (torch.randn(shape), torch.tensor([5, 3])), dynamic_shapes=(axes, {0: BATCH}))
+    call = (torch.randn(shape), torch.tensor([5, 3]))
+    program = anygru.onnx.export(model, call, dynamic_shapes=(axes, {0: BATCH}), sequence_lens=sequence_lens)
     inputs = (torch.randn((4, 7, 3) if batch_first else (7, 4, 3)), torch.tensor([2, 7, 0, 5]))
     assert_same(run(program, *inputs), model(*inputs))
+    nodes = [node for node in program.model_proto.graph.node if node.op_type == "GRU"]
+    assert len(nodes) == layers * (1 if sequence_lens else 2)
+    assert all(bool(node.input[4]) == sequence_lens for node in nodes)
+
+
+def run_openvino(program, *inputs):
+    openvino = pytest.importorskip("openvino")
+    file = io.BytesIO()
+    onnx.save(program.model_proto, file)
+    file.seek(0)
+    core = openvino.Core()
+    # Without the hint, the CPU plugin computes in bfloat16 where the CPU can.
+    model = core.compile_model(core.read_model(file), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    return list(model([value.numpy() for value in inputs]).values())
+
+
+FORMS = {
+    "open, no lengths": ({}, True, False),
+    "fixed, no lengths": ({}, False, False),
+    "fixed, sequence_lens": ({}, False, True),
+    "fixed, masks": ({"sequence_lens": False}, False, True),
+    "open, masks": ({"sequence_lens": False}, True, True),
+}
+"""What OpenVINO computes rightly. With sequence_lens and open sizes, 2026.4 does not."""
+
+
+@pytest.mark.parametrize("runtime", [run, run_openvino])
+@pytest.mark.parametrize(("options", "is_open", "ragged"), FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("make", [lambda: anygru.GRU(3, 4), LAYERS["three layers, two directions"],
+                                  lambda: anygru.GRU(3, 4, reset="before").freeze("int8")])  # fmt: skip
+def test_runtimes(make, options, is_open, ragged, runtime):
+    layer = make()
+    model = Ragged(layer) if ragged else Wrapped(layer)
+    call = (torch.randn(5, 3, 3), *((torch.tensor([5, 3, 1]),) if ragged else ()))
+    shapes = ({0: STEPS, 1: BATCH}, {0: BATCH}) if ragged else [({0: STEPS, 1: BATCH},)]
+    program = anygru.onnx.export(model, call, dynamic_shapes=shapes if is_open else None, **options)
+    if is_open:
+        call = (torch.randn(9, 4, 3), *((torch.tensor([2, 9, 1, 5]),) if ragged else ()))
+    exact = layer.thaw().eval() if hasattr(layer, "thaw") else layer
+    assert_same(runtime(program, *call), exact(call[0], lengths=call[1]) if ragged else exact(call[0]))
+
+
+REFUSED = {
+    "resets": (lambda **k: anygru.GRU(3, 4, **k), {"resets": torch.rand(5, 2) < 0.4}, "no resets and no decay"),
+    "decay": (lambda **k: anygru.GRU(3, 4, **k), {"decay": torch.rand(5, 2, 1)}, "no resets and no decay"),
+    "norm": (lambda **k: anygru.GRU(3, 4, norm="layer", **k), {}, "no layer norm"),
+    "zoneout": (lambda **k: anygru.GRU(3, 4, zoneout=0.3, **k), {}, "no zoneout"),
+}
+
+
+@pytest.mark.parametrize(("make", "call", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_the_operator_lacks_is_refused_at_once_and_the_way_out_works(make, call, words):
+    input = torch.randn(5, 2, 3)
+    with pytest.raises(anygru.ArgumentError, match=f"{words}.* with backend='reference' is exported step by step"):
+        anygru.onnx.export(make().eval(), (input,), kwargs=call)
+    layer = make(backend="reference").eval()
+    program = anygru.onnx.export(layer, (input,), kwargs=call)
+    assert_same(run(program, input, *call.values()), layer(input, **call))
+
+
+def test_states_of_all_layers():
+    layer = anygru.GRU(3, 4, 2, bidirectional=True).eval()
+    program = anygru.onnx.export(layer, (input := torch.randn(5, 2, 3),), kwargs={"return_states": True})
+    assert_same(run(program, input), layer(input, return_states=True))

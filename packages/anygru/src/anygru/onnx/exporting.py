@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from ..errors import ArgumentError, ArgumentTypeError
+from ..errors import AnygruError, ArgumentError, ArgumentTypeError
 from ..functional import gru, gru_cell
 from ..layers import gru as layers
 from ..layers.frozen import Frozen
@@ -31,6 +31,7 @@ def export(
     dynamic_shapes: dict[str, Any] | tuple[Any, ...] | list[Any] | None = None,
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
+    sequence_lens: bool = True,
     **options: Any,
 ) -> torch.onnx.ONNXProgram:
     """Export a model in which every GRU layer becomes one ONNX `GRU` node a layer, with the right formula.
@@ -44,41 +45,57 @@ def export(
         path: where to write the file; None writes nothing.
         kwargs: example keyword inputs.
         dynamic_shapes, input_names, output_names: as of torch.onnx.export.
+        sequence_lens: whether `lengths` become the node's `sequence_lens`. False: the node computes all steps, and masks,
+            ReverseSequence and GatherElements around it do the rest; OpenVINO up to 2026.4 computes only this form rightly.
         options: further options of torch.onnx.export.
 
     Returns:
         torch.onnx.ONNXProgram: the exported program.
 
     Raises:
-        ArgumentError: ONNX cannot say a layer: a callable activation, a PackedSequence.
+        ArgumentError: ONNX's GRU cannot say a layer: a callable activation, a PackedSequence, resets, decay, layer norm,
+            zoneout.
         ExtraMissingError: onnx or onnxscript is not installed.
     """
     if not isinstance(model, nn.Module):
         raise ArgumentTypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
-    table = translations() | options.pop("custom_translation_table", {})
+    table = translations(sequence_lens=sequence_lens) | options.pop("custom_translation_table", {})
     options = {"opset_version": OPSET, "verbose": False, **options}
     _check_layers(model)
     with _torch_layers_through_anygru(), _without_torchvision(), warnings.catch_warnings():
         # Of inputs that share a dimension torch says that they do; and it uses a name of its own that it has deprecated.
         warnings.filterwarnings("ignore", "# The axis name")
         warnings.filterwarnings("ignore", ".*LeafSpec", FutureWarning)
-        program = torch.onnx.export(
-            model,
-            tuple(args),
-            kwargs=dict(kwargs or {}),
-            dynamo=True,
-            dynamic_shapes=dynamic_shapes,
-            input_names=input_names,
-            output_names=output_names,
-            custom_translation_table=table,
-            **options,
-        )
+        try:
+            program = torch.onnx.export(
+                model,
+                tuple(args),
+                kwargs=dict(kwargs or {}),
+                dynamo=True,
+                dynamic_shapes=dynamic_shapes,
+                input_names=input_names,
+                output_names=output_names,
+                custom_translation_table=table,
+                **options,
+            )
+        except Exception as error:
+            own = _own_cause(error)
+            if own is None:
+                raise
+            raise own from None
     assert program is not None  # it is None for torch's older exporter only
     _fold(program)
     _name_nodes(program)
     if path is not None:
         program.save(os.fspath(path))
     return program
+
+
+def _own_cause(error: BaseException | None) -> AnygruError | None:
+    """The error of anygru's under one of torch's, which speaks of the steps of an export first."""
+    while error is not None and not isinstance(error, AnygruError):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def export_step(

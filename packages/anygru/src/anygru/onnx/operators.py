@@ -50,17 +50,21 @@ def onnxscript_operators() -> Operators:
     return opset18
 
 
-def translations() -> dict[Callable[..., Any], Callable[..., Any]]:
+def translations(*, sequence_lens: bool = True) -> dict[Callable[..., Any], Callable[..., Any]]:
     """The table for `torch.onnx.export(..., dynamo=True, custom_translation_table=anygru.onnx.translations())`.
 
     It translates the layers of anygru. For torch.nn.GRU and GRUCell use `anygru.onnx.export`: torch's own export takes them
     apart, step by step, before any translation is asked.
 
+    Args:
+        sequence_lens: see `anygru.onnx.export`.
+
     Raises:
         ExtraMissingError: onnxscript is not installed.
     """
     onnxscript_operators()
-    return {torch.ops.anygru.gru.default: _gru, torch.ops.anygru.frozen_gru.default: _frozen_gru}
+    ways = (_gru, _frozen_gru) if sequence_lens else (_masked_gru, _masked_frozen_gru)
+    return dict(zip((torch.ops.anygru.gru.default, torch.ops.anygru.frozen_gru.default), ways, strict=True))
 
 
 def check_activation(argument: str, activation: object) -> str:
@@ -77,14 +81,34 @@ def check_activation(argument: str, activation: object) -> str:
 
 def _gru(input: Value, h_0: Value, weights: Sequence[Value], sizes: Value, *rest: Any) -> tuple[Value, Value, Value]:
     """`anygru::gru`: output, h_n, and an unused value instead of those that backward needs."""
-    output, h_n = _call(input, h_0, weights, sizes, *rest)
+    output, h_n = _call(_whole_layer, input, h_0, weights, sizes, rest)
+    return output, h_n, onnxscript_operators().Identity(h_n)
+
+
+def _masked_gru(
+    input: Value, h_0: Value, weights: Sequence[Value], sizes: Value, *rest: Any
+) -> tuple[Value, Value, Value]:
+    """The same without `sequence_lens`."""
+    output, h_n = _call(_masked_layer, input, h_0, weights, sizes, rest)
     return output, h_n, onnxscript_operators().Identity(h_n)
 
 
 def _frozen_gru(
     input: Value, h_0: Value, values: Sequence[Value], scales: Sequence[Value], sizes: Value, *rest: Any
 ) -> tuple[Value, Value]:
-    """`anygru::frozen_gru`: output and h_n, from weights in float32.
+    """`anygru::frozen_gru`: output and h_n, from weights in float32."""
+    return _call(_whole_layer, input, h_0, _widened(values, scales), sizes, rest)
+
+
+def _masked_frozen_gru(
+    input: Value, h_0: Value, values: Sequence[Value], scales: Sequence[Value], sizes: Value, *rest: Any
+) -> tuple[Value, Value]:
+    """The same without `sequence_lens`."""
+    return _call(_masked_layer, input, h_0, _widened(values, scales), sizes, rest)
+
+
+def _widened(values: Sequence[Value], scales: Sequence[Value]) -> list[Value]:
+    """Stored weights in float32.
 
     ONNX Runtime prepares constant weights once, and dequantizes the output of a DequantizeLinear at each call.
     """
@@ -98,64 +122,98 @@ def _frozen_gru(
         weights.append(wide)
     for weight, value in zip(weights, values, strict=True):
         weight.shape = value.shape
-    return _call(input, h_0, weights, sizes, *rest)
+    return weights
 
 
-def _call(input: Value, h_0: Value, weights: Sequence[Value], sizes: Value, *rest: Any) -> tuple[Value, Value]:
+AWAY = "a layer with backend='reference' is exported step by step, for one number of steps"
+"""The way out for a layer that ONNX's operator cannot say."""
+
+
+def _call(
+    layer: Callable[..., tuple[Value, Value]],
+    input: Value,
+    h_0: Value,
+    weights: Sequence[Value],
+    sizes: Value,
+    rest: Sequence[Any],
+) -> tuple[Value, Value]:
+    """All layers, each by `layer(input, state, group, lengths, attributes, reverse)`, which gives [T, B, D*H] and [D, B, H]."""
     op = onnxscript_operators()
-    modifiers, facts = Modifiers(*rest[:4]), rest[4:]
-    if modifiers.decay is not None:
-        raise ArgumentError("ONNX's GRU has no resets and no decay of the state: export the layer without them")
-    if modifiers.names or facts[3]:
-        raise ArgumentError("ONNX's GRU has no layer norm, no zoneout and no recurrent dropout")
+    modifiers, (bidirectional, bias, reverse, norm, reset, gate_activation, activation, *_) = rest[:4], rest[4:]
+    if modifiers[0] is not None:
+        raise ArgumentError(f"ONNX's GRU has no resets and no decay of the state: {AWAY}")
+    if norm or Modifiers(*modifiers).names:
+        raise ArgumentError(f"ONNX's GRU has no layer norm, no zoneout and no recurrent dropout: {AWAY}")
     if sizes is not None and len(input.shape) == 2:
         raise ArgumentError(
             "ONNX's GRU takes no PackedSequence and no list of sequences: give the layer a padded tensor with lengths"
         )
-    lengths = None if sizes is None else op.Cast(sizes, to=6)  # ONNX's sequence_lens are int32
-    return _layers(input, h_0, weights, lengths, *facts)
-
-
-def _layers(
-    input: Value,
-    h_0: Value,
-    weights: Sequence[Value],
-    lengths: Value,
-    bidirectional: bool = False,
-    bias: bool = True,
-    reverse: bool = False,
-    norm: bool = False,
-    reset: str = "after",
-    gate_activation: str = "sigmoid",
-    activation: str = "tanh",
-    *unused: object,
-) -> tuple[Value, Value]:
-    op = onnxscript_operators()
     directions = 2 if bidirectional else 1
     groups = _grouped(weights, directions, 4 if bias else 2)
-    hidden = int(weights[1].shape[-1])
     names = [check_activation("gate_activation", gate_activation), check_activation("activation", activation)]
-    attributes = {
-        "hidden_size": hidden,
-        "direction": "bidirectional" if bidirectional else "reverse" if reverse else "forward",
-        "linear_before_reset": int(reset == "after"),
-        **_activation_attributes(names * directions),
-    }
+    attributes = {"hidden_size": int(weights[1].shape[-1]), "linear_before_reset": int(reset == "after")}
     final = []
     for number, group in enumerate(groups):
-        state = h_0
-        if len(groups) > 1:
-            bounds = (
-                op.Constant(value_ints=[number * directions]),
-                op.Constant(value_ints=[(number + 1) * directions]),
-            )
-            state = op.Slice(h_0, *bounds)
-        output, h_n = op.GRU(input, *_operands(op, group), lengths, state, **attributes)
-        input = (
-            op.Squeeze(output, op.Constant(value_ints=[1])) if directions == 1 else _side_by_side(op, output, hidden)
-        )
+        state = h_0 if len(groups) == 1 else _part(op, h_0, number * directions, (number + 1) * directions)
+        input, h_n = layer(input, state, group, sizes, (attributes, names), reverse)
         final.append(h_n)
     return input, final[0] if len(final) == 1 else op.Concat(*final, axis=0)
+
+
+_Facts: TypeAlias = tuple[dict[str, Any], list[str]]
+"""Attributes of all GRU nodes, and the names of the two activations."""
+
+
+def _whole_layer(
+    input: Value, h_0: Value, group: Sequence[Sequence[Value]], sizes: Value, facts: _Facts, reverse: bool
+) -> tuple[Value, Value]:
+    """One `GRU` node, whose `sequence_lens` are int32."""
+    op = onnxscript_operators()
+    attributes, names = facts
+    directions = len(group)
+    direction = "bidirectional" if directions == 2 else "reverse" if reverse else "forward"
+    lengths = None if sizes is None else op.Cast(sizes, to=6)
+    own = {**attributes, **_activation_attributes(names * directions), "direction": direction}
+    output, h_n = op.GRU(input, *_operands(op, group), lengths, h_0, **own)
+    if directions == 2:
+        return _side_by_side(op, output, attributes["hidden_size"]), h_n
+    return op.Squeeze(output, op.Constant(value_ints=[1])), h_n
+
+
+def _masked_layer(
+    input: Value, h_0: Value, group: Sequence[Sequence[Value]], sizes: Value, facts: _Facts, reverse: bool
+) -> tuple[Value, Value]:
+    """One forward `GRU` node a direction, all steps of which are computed, and masks.
+
+    The reverse direction reads each sequence turned around. The state after a sequence's last step is taken from the outputs.
+    """
+    if sizes is None:
+        return _whole_layer(input, h_0, group, None, facts, reverse)
+    op = onnxscript_operators()
+    lengths = op.Cast(sizes, to=7)
+    first, second, last = (op.Constant(value_ints=[axis]) for axis in (0, 1, 2))
+    steps = op.Range(op.Constant(value_int=0), op.Squeeze(op.Shape(input, start=0, end=1)), op.Constant(value_int=1))
+    counts = op.Unsqueeze(op.Less(op.Unsqueeze(steps, second), op.Unsqueeze(lengths, first)), last)  # [T, B, 1]
+    outputs, final = [], []
+    for direction, weights in enumerate(group):
+        turned = reverse or direction == 1
+
+        def turn(value: Value, turned: bool = turned) -> Value:
+            return op.ReverseSequence(value, lengths, batch_axis=1, time_axis=0) if turned else value
+
+        state = h_0 if len(group) == 1 else _part(op, h_0, direction, direction + 1)
+        output, _ = _whole_layer(turn(input), state, [weights], None, facts, False)
+        states = op.Concat(state, output, axis=0)  # [1 + T, B, H], so that a sequence of no steps keeps its first state
+        places = op.Expand(op.Unsqueeze(lengths, op.Constant(value_ints=[0, 2])), op.Shape(state))
+        final.append(op.GatherElements(states, places, axis=0))
+        outputs.append(op.Where(counts, turn(output), op.Constant(value_float=0.0)))
+    if len(group) == 1:
+        return outputs[0], final[0]
+    return op.Concat(*outputs, axis=2), op.Concat(*final, axis=0)
+
+
+def _part(op: Operators, value: Value, start: int, end: int) -> Value:
+    return op.Slice(value, op.Constant(value_ints=[start]), op.Constant(value_ints=[end]))
 
 
 def _grouped(weights: Sequence[Value], directions: int, parts: int) -> list[list[Sequence[Value]]]:
