@@ -187,7 +187,7 @@ def test_direct_calls_give_the_bits_of_others(weights: str) -> None:
     one = Case(T=1, B=3, I=6, H=10)
     cell = Prepared(make_problem(one), make_stored(one, weights))
     input, h_0 = make_batch(one)
-    expected = cell.run(input, h_0)[0]
+    expected = cell.run(Call(input, h_0, ()))[0]
     assert torch.equal(cell.direct_cell(input[0], h_0[0]), expected[0])
     assert torch.equal(cell.direct_cell(input[0, 1], h_0[0, 1]), expected[0, 1])
 
