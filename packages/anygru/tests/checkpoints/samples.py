@@ -32,6 +32,7 @@ FILES = [
     "paddle/cell.pdparams",
     "paddle/basic.pdparams",
     "paddle/static.pdparams",
+    "paddle/others.pdparams",
     "mxnet/model.params",
     "mxnet/names.params",
     "mxnet/exported-0003.params",

@@ -15,6 +15,7 @@ import anygru
 from anygru.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from anygru.checkpoints.stored import StoredTensor
 from anygru.checkpoints.writing.convert import convert
+from anygru.cli import main
 from anygru.errors import CheckpointError
 
 _INPUT, _STATE = ["W_r", "W_z", "W"], ["U_r", "U_z", "U"]
@@ -356,6 +357,82 @@ def test_linear_layers_are_transposed_to_and_from_paddle(tmp_path: Path) -> None
     assert set(back.transposed) == {"head.weight", "wide.weight"}
     assert torch.equal(load_checkpoint(tmp_path / "y.npz").tensors["wide.weight"], net.wide.weight)
     assert not convert(tmp_path / "x.pt", tmp_path / "z.npz").transposed
+
+
+def test_recurrent_layers_of_paddle_become_torchs(tmp_path: Path) -> None:
+    report = convert(DATA / "paddle/others.pdparams", tmp_path / "x.pt")
+    assert report.undecided == []
+    assert set(report.transposed) == {"fc.weight"}
+    assert "20 further names of the same tensors that Paddle alone has" in report.notes[0]
+    net = torch.nn.ModuleDict({"emb": torch.nn.Embedding(7, 3), "lstm": torch.nn.LSTM(3, 4, 2, bidirectional=True)})
+    net.update({"rnn": torch.nn.RNN(3, 4), "fc": torch.nn.Linear(8, 2)})
+    net.load_state_dict(torch.load(tmp_path / "x.pt", weights_only=True))
+    convert(tmp_path / "x.pt", tmp_path / "back.pdparams", mapping={"lstm": "encoder"})
+    assert "encoder.1.cell_bw.weight_ih" in load_checkpoint(tmp_path / "back.pdparams").stored
+
+
+def test_an_optimizer_of_paddle_becomes_torchs(tmp_path: Path) -> None:
+    """beta1 is 0.8 in the file's program, which took three steps; see make.py."""
+    convert(DATA / "paddle/others.pdparams", tmp_path / "x.pt")
+    arguments = [
+        str(DATA / "paddle/others.pdopt"),
+        str(tmp_path / "adam.pt"),
+        "--model",
+        str(DATA / "paddle/others.pdparams"),
+    ]
+    assert main(["convert", *arguments, "--betas", "0.8", "0.999", "--lr", "0.01"]) == 0
+    net = torch.nn.ModuleDict({"emb": torch.nn.Embedding(7, 3), "lstm": torch.nn.LSTM(3, 4, 2, bidirectional=True)})
+    net.update({"rnn": torch.nn.RNN(3, 4), "fc": torch.nn.Linear(8, 2)})
+    net.load_state_dict(torch.load(tmp_path / "x.pt", weights_only=True))
+    adam = torch.optim.Adam(net.parameters())
+    adam.load_state_dict(torch.load(tmp_path / "adam.pt", weights_only=True))
+    words = net["emb"](torch.tensor([[1, 2, 3]])).transpose(0, 1)
+    expected = dict(load_checkpoint(DATA / "paddle/others.pdopt").stored)
+    (moment,) = [name for name in expected if name.startswith("linear_") and name.endswith(".w_0_moment1_0")]
+    state = adam.state[net["fc"].weight]
+    assert torch.equal(state["exp_avg"], expected[moment].tensor().T)
+    assert state["step"] == 3
+    (net["fc"](net["lstm"](words)[0]).sum() + net["rnn"](words)[0].sum()).backward()
+    adam.step()
+    assert adam.param_groups[0]["betas"] == (0.8, 0.999)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"lr": 0.1}, "betas .* would have made .* updates: the optimizer had others"),
+        ({"betas": (0.8, 0.999)}, "no learning rate is in it"),
+        ({"betas": (0.8, 0.999), "lr": 0.1, "order": ["x"]}, "no parameter 'x'"),
+    ],
+    ids=str,
+)
+def test_an_optimizer_that_does_not_fit_is_refused(options: dict[str, object], words: str) -> None:
+    from anygru.checkpoints.writing.optimizer import adam_state
+
+    with pytest.raises(CheckpointError, match=words):
+        adam_state(DATA / "paddle/others.pdopt", DATA / "paddle/others.pdparams", **options)
+
+
+def test_linear_layers_of_a_module_are_saved_in_paddles_way(tmp_path: Path) -> None:
+    net = layers()
+    save_checkpoint(net, tmp_path / "x.pdparams")
+    stored = load_checkpoint(tmp_path / "x.pdparams").tensors
+    assert torch.equal(stored["wide.weight"], net.wide.weight.T)
+    assert torch.equal(stored["plain.weight"], net.plain.weight.T)
+    assert torch.equal(stored["embedding.weight"], net.embedding.weight)
+    convert(tmp_path / "x.pdparams", tmp_path / "x.pt", transpose=["plain.weight"])
+    assert all(torch.equal(value, net.state_dict()[name]) for name, value in torch.load(tmp_path / "x.pt").items())
+
+
+def test_parts_in_chainers_paths_get_chainers_names_again(tmp_path: Path) -> None:
+    arrays = {"e/W": np.ones((7, 4), np.float32), "l/W": np.ones((3, 4), np.float32), "l/b": np.ones(3, np.float32)}
+    np.savez(tmp_path / "m.npz", **arrays)
+    convert(tmp_path / "m.npz", tmp_path / "m.pt", layer_names=True)
+    assert "e/weight" in load_checkpoint(tmp_path / "m.pt").stored
+    report = convert(tmp_path / "m.pt", tmp_path / "back.npz")
+    assert set(load_checkpoint(tmp_path / "back.npz").stored) == set(arrays)
+    assert report.renamed["e/weight"] == "e/W"
+    assert report.other_names == {}
 
 
 def test_the_user_decides_about_transposition(tmp_path: Path) -> None:

@@ -75,6 +75,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("float32", "bfloat16", "int8"),
         help="write the GRUs as frozen layers whose weights take half or a quarter of the bytes (safetensors, torch)",
     )
+    parser.add_argument(
+        "--model",
+        metavar="FILE.pdparams",
+        help="FROM is a .pdopt of Paddle's Adam, and this its model: TO becomes a state_dict of torch.optim.Adam",
+    )
+    parser.add_argument("--betas", type=float, nargs=2, default=(0.9, 0.999), metavar="BETA", help="of that Adam")
+    parser.add_argument("--lr", type=float, help="the learning rate of that Adam (default: the scheduler's in FROM)")
     parser.add_argument("--no-sandbox", dest="sandbox", action="store_false", help=NO_SANDBOX)
     parser.add_argument("--verbose", action="store_true", help="show which rows of which tensor became which")
     parser.add_argument("--all", action="store_true", help="list every tensor (default: the first 12 of each list)")
@@ -90,6 +97,8 @@ def main(args: argparse.Namespace) -> int:
     """Convert, and print a report."""
     if args.source != STANDARD_INPUT:
         existing(args.source)
+    if args.model is not None:
+        return _convert_optimizer(args)
     from ..checkpoints.writing.convert import convert
 
     _load_keras(args)
@@ -99,6 +108,19 @@ def main(args: argparse.Namespace) -> int:
         print(printable(line))
     folder = ", a folder: a name without an ending is that of a OneFlow state" if report.target == "oneflow" else ""
     print(printable(f"wrote {args.target}{folder}"))
+    return 0
+
+
+def _convert_optimizer(args: argparse.Namespace) -> int:
+    from ..checkpoints import save_checkpoint
+    from ..checkpoints.writing.optimizer import adam_state
+
+    state = adam_state(args.source, existing(args.model), betas=tuple(args.betas), lr=args.lr)
+    save_checkpoint(state, args.target, "torch")
+    group, steps = state["param_groups"][0], max(int(entry["step"]) for entry in state["state"].values())
+    print(f"Adam of {count(len(group['params']), 'parameter')} after {count(steps, 'step')}, lr {group['lr']:g}")
+    print("note: parameters are numbered in the order of the model's file; eps and weight decay are torch's defaults")
+    print(printable(f"wrote {args.target}"))
     return 0
 
 

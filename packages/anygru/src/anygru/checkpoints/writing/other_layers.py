@@ -4,6 +4,7 @@ The frameworks differ in two ways, both known from files that the real ones wrot
 Paddle keeps the weight of a `Linear` as [in, out] where all others have [out, in], and some parts have other names.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -45,12 +46,19 @@ class LayerPlan:
         undecided: two-dimensional tensors that may be the weight of a linear layer, and are left as they are.
         renamed: names of parts that the target's framework writes differently, new by old.
         unknown: names of parts that the target's framework does not have: torch counts batches, others do not.
+        certain: those of `renamed` that are written so in any case: a path of Chainer with another framework's word at its end,
+            which a conversion with the target's names left in another format.
+        further: names under which the target's framework keeps a tensor once more: Paddle those of a layer's cells.
+        again: names of tensors that are there once more, by the names under which other frameworks have them.
     """
 
     transposed: dict[str, str] = field(default_factory=dict)
     undecided: list[str] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
+    certain: set[str] = field(default_factory=set)
+    further: dict[str, str] = field(default_factory=dict)
+    again: dict[str, str] = field(default_factory=dict)
 
 
 def plan_layers(
@@ -90,13 +98,46 @@ def plan_layers(
             plan.transposed[name] = "as asked for"
         elif differ and name in linear:
             plan.transposed[name] = f"a linear layer, by its bias {linear[name]}"
-        elif differ and "emb" not in name.lower():
+        elif differ and "emb" not in name.lower() and not _RECURRENT.search(name):
             plan.undecided.append(name)
     if target in _NAMES and source != target:
         for parts in layers:
             plan.renamed |= _other_names(parts, target)
             plan.unknown += [name for role, name in parts.items() if not _NAMES[target][_ROLES.index(role)]]
+        if _NAMES[target] is _CHAINER:
+            plan.certain = {
+                old for old, new in plan.renamed.items() if "/" in new and new.rpartition("/")[2] in _CHAINER
+            }
+    if differ:
+        names = {name: _cell_name(name, tensors) for name in tensors}
+        same = {name: cell for name, cell in names.items() if cell is not None}
+        if target in _IN_OUT:
+            plan.further = {name: cell for name, cell in same.items() if cell not in tensors}
+        else:
+            pairs = ((name, cell) for name, cell in same.items() if cell in tensors)
+            plan.again = {cell: name for name, cell in pairs if tensors[cell].same_bits(tensors[name])}
     return plan
+
+
+_RECURRENT = re.compile(r"(?:^|[./:_])weight_(?:ih|hh|hr)(?:_l\d{1,3}(?:_reverse)?)?$")
+"""The matrices of an LSTM, GRU or plain RNN, which all frameworks keep as [out, in]."""
+_STACKED = re.compile(
+    r"(?P<home>|.*[./:])(?P<part>(?:weight|bias)_(?:ih|hh))_l(?P<layer>\d{1,3})(?P<reverse>(?:_reverse)?)", re.DOTALL
+)
+
+
+def _cell_name(name: str, tensors: Mapping[str, StoredTensor]) -> str | None:
+    """The name that Paddle's `LSTM` or `SimpleRNN` gives a tensor a second time, that of its cell; None for other tensors."""
+    match = _STACKED.fullmatch(name[-_LONGEST:]) if len(name) <= _LONGEST else None
+    if match is None:
+        return None
+    both = bool(match["reverse"]) or f"{name}_reverse" in tensors
+    cell = ("cell_bw" if match["reverse"] else "cell_fw") if both else "cell"
+    return f"{match['home']}{match['layer']}.{cell}.{match['part']}"
+
+
+_LONGEST = 1000
+"""Letters of a name that is looked at as that of a stacked layer."""
 
 
 def _layers(tensors: Mapping[str, StoredTensor]) -> list[dict[str, str]]:

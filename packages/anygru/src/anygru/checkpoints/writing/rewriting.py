@@ -104,7 +104,10 @@ class _Writer:
         plan = plan_layers(others, report.source, report.target, choices.transpose, choices.no_transpose)
         report.transposed, report.undecided = plan.transposed, plan.undecided
         if not choices.layer_names:
-            report.other_names = plan.renamed
+            report.other_names = {old: new for old, new in plan.renamed.items() if old not in plan.certain}
+        if plan.again:
+            names = "names of the same tensors that Paddle alone has"
+            report.notes.append(f"{len(plan.again)} further {names} are not written, such as {next(iter(plan.again))}")
         return plan
 
     def tree(self) -> Any:
@@ -143,6 +146,8 @@ class _Writer:
             return values if isinstance(tree, list) else tuple(values)
         if isinstance(tree, StoredTensor):
             name = flat_name(path)
+            if name in self._plan.again:
+                return _LEFT_OUT
             if self._layer_names and name in self._plan.unknown:
                 self._report.left_out[name] = f"{self._report.target} keeps no such part of the layer"
                 return _LEFT_OUT
@@ -167,12 +172,23 @@ class _Writer:
             if renamed != key:
                 self._report.renamed[full] = flat_name((*path, renamed))
             self._put(new, renamed, fitted, path)
+            again = self._again(renamed, full)
+            if again is not None:
+                self._put(new, again, fitted, path)
         return new
+
+    def _again(self, renamed: object, full: str) -> str | None:
+        """The further name of a tensor that was renamed from `full`, where the target's framework has one."""
+        cell = self._plan.further.get(full)
+        if cell is None or not isinstance(renamed, str):
+            return None
+        same = len(os.path.commonprefix([full, cell]))
+        return renamed.removesuffix(full[same:]) + cell[same:] if renamed.endswith(full[same:]) else None
 
     def _new_name(self, key: Any, full: str) -> Any:
         """The key after the mapping, and with the target's word for the part of a layer if that is wanted."""
         renamed = self._names.rename(key)
-        wanted = self._plan.renamed.get(full) if self._layer_names else None
+        wanted = self._plan.renamed.get(full) if self._layer_names or full in self._plan.certain else None
         if wanted is None or not isinstance(renamed, str):
             return renamed
         same = len(os.path.commonprefix([full, wanted]))

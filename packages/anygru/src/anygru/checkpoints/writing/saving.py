@@ -7,6 +7,7 @@ from typing import Any
 from ...errors import ArgumentTypeError
 from ..checkpoint import Checkpoint
 from ..formats import checked_path, format_for
+from ..layout import join_name
 from ..reading.content import Content, Mark
 from ..reading.source import naming
 from ..stored import Path, StoredTensor, flat_name
@@ -16,7 +17,8 @@ from .rewriting import rewrite
 def save_checkpoint(obj: object, path: str | os.PathLike[str], format: str | None = None) -> None:
     """Write a model or tensors as a checkpoint of any framework; the file is replaced in one step.
 
-    GRUs are written under the target's names and in its layout; every other tensor as it is.
+    GRUs are written under the target's names and in its layout, and the weights of a module's linear layers transposed for
+    Paddle, which keeps them as [in, out]; every other tensor as it is.
 
     Args:
         obj: a module, a state_dict or other nested dicts of tensors (NumPy arrays, plain values), or a `Checkpoint`.
@@ -30,13 +32,17 @@ def save_checkpoint(obj: object, path: str | os.PathLike[str], format: str | Non
     """
     path = checked_path(path)
     name = format or format_for(path)
-    source = obj if isinstance(obj, Checkpoint) else Checkpoint("the model", "torch", content_of(obj))
+    source = obj if isinstance(obj, Checkpoint) else Checkpoint("the model", "torch", content_of(obj, name == "paddle"))
     with naming(path):
         rewrite(source, path, name)
 
 
-def content_of(obj: object) -> Content:
+def content_of(obj: object, in_out: bool = False) -> Content:
     """Return the entries of a module or of nested dicts that are written.
+
+    Args:
+        obj: see `save_checkpoint`.
+        in_out: give the weights of a module's linear layers as [in, out], which is Paddle's way.
 
     Raises:
         CheckpointError: a GRU has an activation without a name, or a tensor cannot be stored.
@@ -48,7 +54,12 @@ def content_of(obj: object) -> Content:
     marks: dict[str, Mark] = {}
     if isinstance(obj, torch.nn.Module):
         marks = {name: mark for name, module in obj.named_modules() if (mark := mark_of(module, name)) is not None}
-        obj = obj.state_dict()
+        layers = obj.named_modules() if in_out else ()
+        turned = {join_name(name, "weight", ".") for name, layer in layers if isinstance(layer, torch.nn.Linear)}
+        state = obj.state_dict()
+        for name in turned & set(state):
+            state[name] = state[name].t().contiguous()
+        obj = state
     if not isinstance(obj, dict | list | tuple):
         raise ArgumentTypeError(
             f"obj must be a module, a dict or list of tensors, or a Checkpoint, got {type(obj).__name__}"

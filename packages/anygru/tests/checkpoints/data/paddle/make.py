@@ -81,6 +81,30 @@ paddle.save(
     {"half": paddle.ones([3]).astype("bfloat16"), "wide": paddle.ones([2]).astype("float64")}, path("dtypes.pdparams")
 )
 
+
+class Others(nn.Layer):
+    """The recurrent layers that are no GRUs, and what an optimizer keeps for them."""
+
+    def __init__(self):
+        super().__init__()
+        self.emb = nn.Embedding(7, 3)
+        self.lstm = nn.LSTM(3, 4, 2, direction="bidirect")
+        self.rnn = nn.SimpleRNN(3, 4)
+        self.fc = nn.Linear(8, 2)
+
+
+others = Others()
+fill(others)
+words = others.emb(paddle.to_tensor([[1, 2, 3]]))
+optimizer = paddle.optimizer.Adam(0.01, parameters=others.parameters(), beta1=0.8)
+for _ in range(3):
+    (others.fc(others.lstm(words)[0]).sum() + others.rnn(words)[0].sum()).backward()
+    optimizer.step()
+    optimizer.clear_grad()
+    words = others.emb(paddle.to_tensor([[1, 2, 3]]))
+paddle.save(others.state_dict(), path("others.pdparams"))
+paddle.save(optimizer.state_dict(), path("others.pdopt"))
+
 paddle.enable_static()
 weight = paddle.static.create_global_var([2], 1.5, "float32", persistable=True, name="weight")
 executor = paddle.static.Executor(paddle.CPUPlace())
