@@ -260,3 +260,12 @@ def test_a_description_that_is_too_long_is_read_in_a_process_only(tmp_path: Path
     with pytest.raises(CheckpointError, match="bytes of description; more than 16384 are read with sandbox=True only"):
         load_checkpoint(tmp_path / "x.h5")
     assert load_checkpoint(tmp_path / "x.h5", sandbox=True).stored["a"].shape == (3,)
+
+
+@pytest.mark.slow
+def test_the_corpus_is_refused_to_the_last_file(tmp_path: Path) -> None:
+    import corpus
+
+    refusals = corpus.write(tmp_path)
+    assert len(refusals) > 100
+    assert [path for path, reason in refusals.items() if reason.startswith("read")] == []
