@@ -78,3 +78,12 @@ def test_a_table_of_probabilities_draws_what_chainer_drew():
 
 
 RECORDED_DRAWS = [2, 1, 2, 2, 3, 2, 3, 1]  # chainer.utils.WalkerAlias of Chainer 7.8.1, seed 0
+
+
+def test_a_function_among_the_parameters_is_no_method():
+    @testing.parameterize({"double": lambda x: 2 * x})
+    class Case:
+        pass
+
+    (variant,) = Case._variants
+    assert variant().double(3) == 6

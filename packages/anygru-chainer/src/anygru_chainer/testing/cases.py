@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import importlib
+import inspect
 import itertools
 import random
 import sys
@@ -60,7 +61,8 @@ def parameterize(*params: Parameters) -> Callable[[type], type]:
             vars(module).pop(variant.__name__, None)
             shown = ", ".join(f"{key}={value!r}" for key, value in sorted(given.items()))
             name = f"{variant.__name__}_param_{number}_{{{shown}}}"
-            members = {**given, "__module__": case.__module__, "__test__": True}
+            members = {key: _unbound(value) for key, value in given.items()}
+            members |= {"__module__": case.__module__, "__test__": True}
             made.append(type(name, (variant,), members))
             setattr(module, name, made[-1])
         case.__test__ = False  # type: ignore[attr-defined]
@@ -70,6 +72,11 @@ def parameterize(*params: Parameters) -> Callable[[type], type]:
         return case
 
     return decorate
+
+
+def _unbound(value: Any) -> Any:
+    """A value as an attribute of a class which its objects have as it is: a function shall not become a method."""
+    return staticmethod(value) if inspect.isfunction(value) else value
 
 
 def fix_random() -> Callable[[Any], Any]:
