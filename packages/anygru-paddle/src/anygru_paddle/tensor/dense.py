@@ -46,7 +46,7 @@ class DenseTensor:
         head = f"  - shape: {self.shape()}\n  - layout: NCHW\n"
         values = plain(self._tensor.detach()).flatten().tolist()
         if not values:
-            return head + "uninited\n}"
+            return head + "uninited\n"
         texts = " ".join(f"{value:g}" if isinstance(value, float) else str(int(value)) for value in values)
         kind = str(plain(self._tensor).dtype).removeprefix("torch.")
         return f"{head}  - place: {core.Place(self._tensor.device)}\n  - dtype: {kind}\n  - data: [{texts}]"

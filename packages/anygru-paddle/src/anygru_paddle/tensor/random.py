@@ -1,5 +1,6 @@
 """Random tensors."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..framework.dtype import single, torch_dtype
 from ..framework.framework import default_torch_dtype
 from ..framework.kinds import DTypeLike, Shape
 from ..framework.random import Generator, default_generator
-from .operation import as_sizes, need_tensor, operation, row, wrap
+from .operation import as_sizes, need_tensor, operation, wrap
 
 __all__ = [
     "bernoulli", "multinomial", "normal", "poisson", "rand", "randint", "randint_like", "randn", "randperm",
@@ -182,4 +183,24 @@ def _places(sums: np.ndarray, draws: np.ndarray, replacement: bool) -> np.ndarra
     return found
 
 
-poisson = row("poisson", lambda x, name=None: torch.poisson(x), "Poisson numbers of the given rates.")
+@operation
+def poisson(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
+    """Poisson numbers of the given rates; where a rate is 12 or more, torch's."""
+    rates = x.detach().cpu().double().flatten().tolist()
+    if not all(0 <= rate < 12 for rate in rates):
+        return torch.poisson(x)
+    drawn = _shaped(np.array(_small_poisson(rates)), list(x.shape), torch_dtype(x.dtype))
+    return x * 0 + drawn if x.requires_grad else drawn  # with a gradient, of zeros
+
+
+def _small_poisson(rates: list[float]) -> list[float]:
+    """As std::poisson_distribution of GCC: uniform numbers are multiplied until the product is at most exp(-rate)."""
+    found: list[float] = []
+    product, factors = 1.0, 0
+    while len(found) < len(rates):
+        for value in default_generator.canonical(len(rates) - len(found), np.float64).tolist():
+            product, factors = product * value, factors + 1
+            if product <= math.exp(-rates[len(found)]):
+                found.append(factors - 1.0)
+                product, factors = 1.0, 0
+    return found
