@@ -14,7 +14,7 @@ from torch.nn.functional import dropout, silu, softplus
 from anygru import GRU
 
 from .problem import MIDDLE, QUANTILES
-from .store import Store, squeezed
+from .store import SHORT, Store, squeezed
 
 CONTEXT = 12  # numbers that the GRU's state tells each step ahead
 LAGS = 2  # last seasons whose course a step ahead is told
@@ -26,6 +26,7 @@ class Shape:
     """The sizes of a network.
 
     base: the season whose course the forecasts begin with; 1 without one.
+    drift: the share of the last season's growth that they begin with.
     features: of the calendar, known ahead, and past covariates.
     """
 
@@ -36,6 +37,7 @@ class Shape:
     hidden: int
     context: int
     features: tuple[int, int, int]
+    drift: float = 0.0
 
     @property
     def first(self) -> int:
@@ -121,10 +123,14 @@ class Network(nn.Module):
         return torch.stack(found, -1), torch.maximum(_last(origin, self.shape.base, self.shape.horizon), begin)
 
     def start(self, store: Store, origin: Tensor) -> Tensor:
-        """The level at each origin with the course of the last base season: [..., horizon, C]."""
-        level = store.level[origin].unsqueeze(-2)
+        """The level at each origin with its growth and the course of the last base season: [..., horizon, C]."""
+        lag = max(self.shape.base, SHORT)
+        before = torch.maximum(origin - lag, store.begin[origin])
+        growth = (store.level[origin] - store.level[before]) / (origin - before).clamp(min=1).unsqueeze(-1)
+        ahead = torch.arange(1, self.shape.horizon + 1).unsqueeze(-1)
+        level = store.level[origin].unsqueeze(-2) + self.shape.drift * growth.unsqueeze(-2) * ahead
         if self.shape.base == 1:
-            return store.values[origin].unsqueeze(-2).expand(*origin.shape, self.shape.horizon, -1)
+            return level
         row = torch.maximum(_last(origin, self.shape.base, self.shape.horizon), store.begin[origin].unsqueeze(-1))
         return level + store.values[row] - store.level[row]
 

@@ -110,8 +110,8 @@ class Store:
         known = [_padded(each.known, len(each) + horizon) for each in series]
         past = [_padded(each.past, len(each) + horizon) for each in series]
         self.calendar = torch.from_numpy(np.concatenate(moments))
-        self.known = torch.from_numpy(_even(known))
-        self.past = torch.from_numpy(_even(past))
+        self.known = torch.from_numpy(_even(known, ends))
+        self.past = torch.from_numpy(_even(past, ends))
 
     def _part(self, series: Series, scale: Scale, season: int) -> tuple[np.ndarray, ...]:
         values = scale.scaled(series.values)
@@ -134,13 +134,13 @@ def _padded(covariates: np.ndarray, rows: int) -> np.ndarray:
     return np.pad(covariates, ((0, max(0, lacking)), (0, 0)), mode="edge")[:rows]
 
 
-def _even(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Covariates of mean 0 and variance 1 over each series, so that they are of the size of other features."""
+def _even(parts: Sequence[np.ndarray], ends: Sequence[int]) -> np.ndarray:
+    """Covariates of mean 0 and variance 1 up to the ends, so that they are of the size of other features."""
     found = []
-    for each in parts:
-        deviation = each.std(0)
+    for each, end in zip(parts, ends, strict=True):
+        deviation = each[:end].std(0)
         two_valued = ((each == 0) | (each == 1)).all(0)
-        mean = np.where(two_valued, 0.0, each.mean(0))
+        mean = np.where(two_valued, 0.0, each[:end].mean(0))
         found.append((each - mean) / np.where(two_valued | (deviation == 0), 1.0, deviation))
     return np.concatenate(found).astype(np.float32)
 

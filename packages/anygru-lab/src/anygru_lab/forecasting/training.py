@@ -4,7 +4,7 @@ import copy
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -18,6 +18,9 @@ BATCH = 32  # windows
 EACH = 8  # origins of a window
 PEAK = 6e-3  # of the learning rate, which falls along half a cosine
 STEPS = 800  # at most, unless it is said
+DRIFTS = (0.0, 0.5, 0.9)  # shares of the growth that forecasts may begin with
+WORTH = 0.67  # of the error without growth, that growth must reach: a past trend often ends
+KEPT = 0.97  # of the mean of the weights over the last steps, at each step
 EVERY = 20  # steps between two validations
 PATIENCE = 8  # validations without a better one
 AGAIN = 0.25  # of the steps, made once more with what validation or back-test held out
@@ -72,15 +75,21 @@ def make(store: Store, ends: Sequence[int], channels: int, plan: Plan) -> Networ
     sizes = store.calendar.shape[1], store.known.shape[1], store.past.shape[1]
     shape = Shape(channels, store.horizon, store.seasons, base, plan.hidden, context, sizes)
     torch.manual_seed(plan.seed)
-    band = torch.zeros(store.horizon, channels, len(QUANTILES))
-    network = Network(shape, band + torch.linspace(-1, 1, len(QUANTILES)))
-    sample = Sampler(store, ends, shape, np.random.default_rng(plan.seed))
-    if sample.usable:
-        errors = torch.cat([_errors(network, store, *sample.draw()) for _ in range(4)])
-        levels = torch.tensor(QUANTILES)
-        found = torch.quantile(errors.flatten(0, 1)[:4096], levels, dim=0).permute(1, 2, 0)
-        network = Network(shape, found)
-    return network
+    band = torch.linspace(-1, 1, len(QUANTILES)).expand(store.horizon, channels, -1)
+    sampler = Sampler(store, ends, shape, np.random.default_rng(plan.seed))
+    if not sampler.usable:
+        return Network(shape, band)
+    windows = [sampler.draw() for _ in range(4)]
+    errors = {}
+    for drift in DRIFTS:
+        network = Network(replace(shape, drift=drift), band)
+        errors[drift] = torch.cat([_errors(network, store, *each) for each in windows]).flatten(0, 1)
+    means = {drift: float(each.abs().mean()) for drift, each in errors.items()}
+    drift = min(DRIFTS, key=means.__getitem__)
+    drift = drift if means[drift] < WORTH * means[0.0] else 0.0
+    torch.manual_seed(plan.seed)
+    found = torch.quantile(errors[drift][:4096], torch.tensor(QUANTILES), dim=0).permute(1, 2, 0)
+    return Network(replace(shape, drift=drift), found)
 
 
 @torch.no_grad()
@@ -151,13 +160,13 @@ def train(
     begin = time.monotonic()
     best, best_step, worse, why = copy.deepcopy(network.state_dict()), 0, 0, "all steps are made"
     run = _Run(network, store, inner, plan, STEPS, plan.seconds * 0.75)
-    least = _score(network, store, validation)
+    least = _score(run.smooth, store, validation)
     while not run.over:
         run.steps(EVERY)
-        score = _score(network, store, validation)
+        score = _score(run.smooth, store, validation)
         worse = 0 if score < least else worse + 1
         if score < least:
-            best, least, best_step = copy.deepcopy(network.state_dict()), score, run.step
+            best, least, best_step = copy.deepcopy(run.smooth.state_dict()), score, run.step
         show(Notice(run.step, run.share, least))
         if worse >= PATIENCE:
             why = f"no better validation in {PATIENCE}"
@@ -189,12 +198,16 @@ def learn(
     while not run.over:
         run.steps(min(EVERY, max(steps, 1) - run.step))
         show(Notice(run.step, run.share, None))
+    network.load_state_dict(run.smooth.state_dict())
     network.eval()
     return run.step
 
 
 class _Run:
-    """Steps of an optimizer whose rate falls with the steps made or the time used, whichever is further."""
+    """Steps of an optimizer whose rate falls with the steps made or the time used, whichever is further.
+
+    `smooth` is a network with the mean of the weights over the last steps, to be used afterwards.
+    """
 
     def __init__(
         self,
@@ -210,6 +223,7 @@ class _Run:
         self.sampler = Sampler(store, ends, network.shape, np.random.default_rng(plan.seed + most))
         self.optimizer = torch.optim.AdamW(network.parameters(), lr=peak, weight_decay=1e-3)
         self.begin, self.step = time.monotonic(), 0
+        self.smooth = copy.deepcopy(network)
         torch.manual_seed(plan.seed)  # of dropout
 
     @property
@@ -233,8 +247,16 @@ class _Run:
             nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
             self.optimizer.step()
             self.step += 1
+            self._smooth()
             if self.over:
                 return
+
+    @torch.no_grad()
+    def _smooth(self) -> None:
+        """The mean of the weights over the last steps forecasts better than those of one step."""
+        kept = min(KEPT, self.step / (self.step + 9))
+        for mean, weight in zip(self.smooth.parameters(), self.network.parameters(), strict=True):
+            mean.lerp_(weight, 1 - kept)
 
 
 def _validation(
