@@ -5,10 +5,12 @@ import struct
 import threading
 import weakref
 import zlib
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -30,15 +32,16 @@ class SessionError(ArgumentError):
 class Session:
     """One sequence: a row of the pool's state. It closes when it is collected."""
 
-    __slots__ = ("__weakref__", "_busy", "_pool", "_row", "_state", "steps")
+    __slots__ = ("__weakref__", "_pool", "_row", "_state")
 
     def __init__(self, pool: "SessionPool", row: int) -> None:
         self._pool, self._row = pool, row
-        self._busy = threading.Lock()
-        """Held by the call that reads or writes the state."""
         self._state = pool._machine.state_of(pool._states, row)
-        self.steps = 0
-        """Steps since the sequence began, those before a move to another process among them."""
+
+    @property
+    def steps(self) -> int:
+        """Steps since the sequence began, those before a move to another process among them; 0 of a closed session."""
+        return self._pool._counts[self._row] if self._row >= 0 else 0
 
     @property
     def is_closed(self) -> bool:
@@ -51,16 +54,9 @@ class Session:
             SessionError: the session is closed, or another thread is stepping it.
             ArgumentError, ArgumentTypeError: x does not fit; no state changes.
         """
-        advance = self._pool._advance
-        if advance is not None and self._busy.acquire(blocking=False):
-            try:
-                output: Tensor | None = advance(x, self._state, False, False) if self._row >= 0 else None
-                self.steps += output is not None
-            finally:
-                self._busy.release()
-            if output is not None:
-                self._pool._used(self)
-                return output
+        output = self._pool._advance_one(self, x)
+        if output is not None:
+            return output
         if not isinstance(x, Tensor):
             raise ArgumentTypeError(f"x must be a tensor, got {type(x).__name__}")
         return self._pool.step([self], x.unsqueeze(0))[0]
@@ -73,14 +69,15 @@ class Session:
         """Start the sequence again from a state of zeros."""
         with self._pool._using([self]) as rows:
             self._pool._states[rows] = 0
-            self.steps = 0
+            self._pool._steps[rows] = 0
 
     def state_bytes(self) -> bytes:
         """The state as bytes that `SessionPool.open` of the same model takes, in any process and at any time."""
         with self._pool._using([self]) as rows:
             numbers = self._pool._states[rows].flatten().cpu().contiguous()
+            steps = int(self._pool._steps[rows[0]])
         body = numbers.view(torch.uint8).numpy().tobytes()
-        head = (_MAGIC, self._pool._machine.fingerprint, self.steps, numbers.numel())
+        head = (_MAGIC, self._pool._machine.fingerprint, steps, numbers.numel())
         check = zlib.crc32(body, zlib.crc32(_HEADER.pack(*head, 0)))
         return _HEADER.pack(*head, check) + body
 
@@ -144,6 +141,11 @@ class SessionPool:
         self._states = self._machine.zeros(self.capacity)
         self._advance = self._machine.advance
         self._free = list(range(self.capacity - 1, -1, -1))
+        self._counts = array("q", bytes(8 * self.capacity))
+        self._steps = np.frombuffer(self._counts, np.int64)
+        """Steps of each row; the two share memory: one is fast for a row, the other for many."""
+        self._busy = bytearray(self.capacity)
+        """1 for a row that a call reads or writes; changes under the lock."""
         self._lock = threading.RLock()
         self._idle: OrderedDict[int, weakref.ref[Session]] | None = OrderedDict() if evict else None
         """With eviction: row -> weak reference to its session, the one that waited longest first."""
@@ -176,7 +178,7 @@ class SessionPool:
             if self._idle is not None:
                 self._idle[session._row] = weakref.ref(session)
             self._states[session._row] = 0 if values is None else values
-        session.steps = steps
+            self._steps[session._row] = steps
         return session
 
     def step(self, sessions: Sequence[Session], x: Tensor, resets: Tensor | None = None) -> Tensor:
@@ -195,9 +197,30 @@ class SessionPool:
         if not sessions:
             raise ArgumentError("sessions must name at least one session")
         with self._using(sessions) as rows:
-            output = self._machine.step(StateRows(self._states, rows, resets), x)
-            for place, session in enumerate(sessions):
-                session.steps = 1 if resets is not None and resets[place] else session.steps + 1
+            places = torch.tensor(rows, device=self._states.device)
+            output = self._machine.step(StateRows(self._states, places, resets), x)
+            if resets is not None:
+                self._steps[places[resets].cpu().numpy()] = 0
+            self._steps[rows] += 1
+        return output
+
+    def _advance_one(self, session: Session, x: Tensor) -> Tensor | None:
+        """The fast path for one session of a model that is a GRU; None if x or the session needs the general way."""
+        if self._advance is None:
+            return None
+        with self._lock:
+            row = session._row
+            if row < 0 or self._busy[row]:
+                return None
+            self._busy[row] = 1
+            if self._idle is not None:
+                self._idle.move_to_end(row)
+        try:
+            output: Tensor | None = self._advance(x, session._state, False, False)
+        finally:
+            self._busy[row] = 0
+        if output is not None:
+            self._counts[row] += 1
         return output
 
     def _using(self, sessions: Sequence[Session]) -> "_Use":
@@ -208,7 +231,9 @@ class SessionPool:
         found = None
         if self._idle is not None:
             sessions = (reference() for reference in self._idle.values())
-            found = next((session for session in sessions if session is not None and not session._busy.locked()), None)
+            found = next(
+                (session for session in sessions if session is not None and not self._busy[session._row]), None
+            )
         if found is None:
             raise SessionError(f"all {self.capacity} sessions of the pool are open; close one, or give evict='idle'")
         if self._on_evict is not None:
@@ -217,22 +242,15 @@ class SessionPool:
 
     def _close(self, session: Session) -> None:
         with self._lock:
-            if session._row < 0:
+            row = session._row
+            if row < 0:
                 return
-            if not session._busy.acquire(blocking=False):
+            if self._busy[row]:
                 raise SessionError("the session is being stepped by another thread and cannot be closed")
-            row, session._row = session._row, -1
-            session._busy.release()
+            session._row = -1
             if self._idle is not None:
                 self._idle.pop(row, None)
             self._free.append(row)
-
-    def _used(self, session: Session) -> None:
-        """Note that a session did not wait."""
-        if self._idle is not None:
-            with self._lock:
-                if session._row in self._idle:
-                    self._idle.move_to_end(session._row)
 
     def _values(self, state: bytes) -> tuple[Tensor, int]:
         if not isinstance(state, (bytes, bytearray, memoryview)):
@@ -293,33 +311,35 @@ class SessionPool:
 class _Use:
     """The rows of some sessions, which no other call can use meanwhile."""
 
+    __slots__ = ("_pool", "_rows", "_sessions")
+
     def __init__(self, pool: SessionPool, sessions: Sequence[Session]) -> None:
         self._pool, self._sessions = pool, sessions
 
-    def __enter__(self) -> Tensor:
-        taken: list[Session] = []
-        try:
-            for session in self._sessions:
-                self._take(session)
-                taken.append(session)
-        except SessionError:
-            for session in taken:
-                session._busy.release()
-            raise
-        return torch.tensor([session._row for session in self._sessions], device=self._pool._states.device)
-
-    def _take(self, session: Session) -> None:
-        if not isinstance(session, Session):
-            raise SessionError(f"sessions must be sessions of this pool, got {type(session).__name__}")
-        if session._pool is not self._pool:
-            raise SessionError("the session is of another pool")
-        if not session._busy.acquire(blocking=False):
-            raise SessionError("the session is being stepped by another thread, or is given twice")
-        if session.is_closed:
-            session._busy.release()
-            raise SessionError("the session is closed")
+    def __enter__(self) -> list[int]:
+        pool, busy = self._pool, self._pool._busy
+        with pool._lock:
+            try:
+                rows = [session._row if session._pool is pool else -2 for session in self._sessions]
+            except AttributeError:
+                other = next(each for each in self._sessions if not isinstance(each, Session))
+                raise SessionError(f"sessions must be sessions of this pool, got {type(other).__name__}") from None
+            if min(rows) < 0:
+                raise SessionError("the session is closed" if -1 in rows else "the session is of another pool")
+            if any(map(busy.__getitem__, rows)):
+                raise SessionError("the session is being stepped by another thread")
+            if len(rows) > 1 and len(set(rows)) != len(rows):
+                raise SessionError("a session is given twice")
+            for row in rows:
+                busy[row] = 1
+        self._rows = rows
+        return rows
 
     def __exit__(self, *error: object) -> None:
-        for session in self._sessions:
-            session._busy.release()
-            self._pool._used(session)
+        pool = self._pool
+        with pool._lock:
+            for row in self._rows:
+                pool._busy[row] = 0
+            if pool._idle is not None:
+                for row in self._rows:
+                    pool._idle.move_to_end(row)
