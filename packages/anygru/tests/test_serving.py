@@ -1,0 +1,176 @@
+"""The service of `examples/serving`: every client gets the outputs of the model alone, and states survive a restart."""
+
+import asyncio
+import json
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+import torch
+
+import anygru
+
+for package in ("prometheus_client", "starlette", "uvicorn"):
+    pytest.importorskip(package)
+websockets = pytest.importorskip("websockets")
+SERVICE = Path(__file__).resolve().parents[3] / "examples/serving/serve.py"
+WIDTH = 6
+
+
+class Service:
+    """A process of the service on a free port."""
+
+    def __init__(self, folder, *options):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        command = [sys.executable, "-W", "ignore", SERVICE, "model.safetensors", "--port", str(self.port), *options]
+        self.process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+        for _ in range(600):
+            try:
+                if self.get("health") == "ready":
+                    return
+            except (urllib.error.URLError, ConnectionError):
+                assert self.process.poll() is None, self.process.stderr.read()
+                time.sleep(0.1)
+        raise AssertionError("the service never became ready")
+
+    def get(self, path):
+        return urllib.request.urlopen(f"http://127.0.0.1:{self.port}/{path}", timeout=30).read().decode()
+
+    def connect(self, token=""):
+        query = f"?token={token}" if token else ""
+        return websockets.connect(f"ws://127.0.0.1:{self.port}/session{query}", open_timeout=60)
+
+    def end(self, number):
+        self.process.send_signal(number)
+        self.process.communicate(timeout=60)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    anygru.save_checkpoint(anygru.GRU(WIDTH, 9, 2), tmp_path / "model.safetensors")
+    return tmp_path
+
+
+@pytest.fixture
+def start(folder):
+    started = []
+
+    def call(*options):
+        started.append(Service(folder, *options))
+        return started[-1]
+
+    yield call
+    for service in started:
+        if service.process.poll() is None:
+            service.end(signal.SIGKILL)
+
+
+async def talk(connection, steps):
+    """The outputs for some steps, and the counters that come with them."""
+    found, counts = [], []
+    for step in steps:
+        await connection.send(step.numpy().tobytes())
+        answer = await connection.recv()
+        counts.append(struct.unpack_from("<Q", answer)[0])
+        found.append(torch.frombuffer(bytearray(answer[8:]), dtype=torch.float32))
+    return torch.stack(found), counts
+
+
+def expected(folder, x):
+    layer = anygru.load_checkpoint(folder / "model.safetensors").gru()
+    with torch.no_grad():
+        return layer(x[:, None])[0][:, 0]
+
+
+def test_clients_get_the_model_alone_and_go_on_after_a_restart(folder, start):
+    x = torch.randn(12, 20, WIDTH)
+    service = start()
+
+    async def client(place):
+        async with service.connect() as connection:
+            hello = json.loads(await connection.recv())
+            outputs, counts = await talk(connection, x[place, :12])
+        assert counts == list(range(1, 13))
+        assert torch.equal(outputs, expected(folder, x[place])[:12])
+        return hello["session"]
+
+    async def all_clients():
+        return await asyncio.gather(*map(client, range(12)))
+
+    tokens = asyncio.run(all_clients())
+    assert "anygru_steps_total 144.0" in service.get("metrics")
+    service.end(signal.SIGTERM)
+    service = start()
+
+    async def go_on(place):
+        async with service.connect(tokens[place]) as connection:
+            assert json.loads(await connection.recv()) == {"session": tokens[place], "steps": 12}
+            outputs, counts = await talk(connection, x[place, 12:])
+        assert counts[-1] == 20
+        assert torch.equal(outputs, expected(folder, x[place])[12:])
+
+    asyncio.run(go_on(3))
+
+
+def test_after_a_kill_the_counter_tells_what_was_lost(folder, start):
+    x = torch.randn(9, WIDTH)
+    service = start("--save-every", "0.2")
+
+    async def before():
+        async with service.connect() as connection:
+            token = json.loads(await connection.recv())["session"]
+            await talk(connection, x[:5])
+            while token not in json.loads(
+                (folder / "states.json").read_text() if (folder / "states.json").exists() else "{}"
+            ):
+                await asyncio.sleep(0.1)
+            await talk(connection, x[5:])
+            service.process.kill()
+        return token
+
+    async def after(token):
+        async with service.connect(token) as connection:
+            steps = json.loads(await connection.recv())["steps"]
+            assert 5 <= steps <= 9
+            outputs, _ = await talk(connection, x[steps:]) if steps < 9 else (x[:0, :0], [])
+        if len(outputs):
+            assert torch.equal(outputs, expected(folder, x)[steps:])
+
+    token = asyncio.run(before())
+    service.end(signal.SIGKILL)
+    service = start()
+    asyncio.run(after(token))
+
+
+def test_rubbish_closes_one_connection_and_the_service_goes_on(start):
+    service = start("--sessions", "2", "--idle", "2")
+
+    async def work():
+        for rubbish, code in ((b"123", 1003), ("text", 1003), (bytes(1000), 1009)):
+            async with service.connect() as connection:
+                await connection.recv()
+                await connection.send(rubbish)
+                with pytest.raises(websockets.ConnectionClosed) as closed:
+                    await connection.recv()
+                assert closed.value.rcvd.code == code
+        async with service.connect() as one, service.connect() as two, service.connect() as three:
+            await one.recv()
+            await two.recv()
+            with pytest.raises(websockets.ConnectionClosed) as closed:
+                await three.recv()
+            assert closed.value.rcvd.code == 1013
+            with pytest.raises(websockets.ConnectionClosed) as closed:
+                await one.recv()
+            assert closed.value.rcvd.code == 4000, "an idle connection is closed"
+
+    asyncio.run(work())
+    assert service.get("health") == "ready"
