@@ -1,6 +1,7 @@
 # make train   set up .venv and run the main job (trains a language model on the Python manual; two to three minutes)
 # make test    set up .venv and run all tests; PACKAGE=anygru-mxnet: those of one package
-# make test-oldest    the tests with the oldest versions allowed, on Python 3.10
+# make test-oldest    the core's tests with the oldest torch and NumPy allowed, on Python 3.10
+#                     (TORCH_VERSION=2.8.0 NUMPY_VERSION=2.3.5: with others)
 # make test-gpu    the tests of the backends on a machine with a GPU
 # make lint    ruff (lint and format) and mypy
 # make fuzz    fuzz all readers of files and the native calls for MINUTES=10; findings are left in fuzz-findings
@@ -8,6 +9,8 @@
 # make docs    the documentation as a site, in build/site; warnings are errors
 PYTHON ?= python3
 OLDEST ?= python3.10
+TORCH_VERSION ?= $(shell sed -n 's/^torch==//p' oldest.txt)
+NUMPY_VERSION ?= $(shell sed -n 's/^numpy==//p' oldest.txt)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
@@ -47,11 +50,11 @@ test-gpu: $(DEV)
 	$(BIN)/python -m pytest -m "not slow" packages/anygru/tests/backends $(ARGS)
 
 test-oldest:
-	@echo "== tests with the oldest versions that are allowed"
+	@echo "== tests of the core with torch $(TORCH_VERSION), NumPy $(NUMPY_VERSION)"
 	test -x .venv-oldest/bin/python || $(OLDEST) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --constraint oldest.txt torch numpy
-	.venv-oldest/bin/python -m pip install --constraint oldest.txt --editable "packages/anygru[all,test]" $(foreach each,$(BESIDE),--editable packages/$(each))
-	.venv-oldest/bin/python -m pytest -n 2 -m "not slow and not gpu" --ignore-glob="*triton*" $(ARGS)
+	$(if $(TORCH_VERSION),.venv-oldest/bin/python -m pip install torch==$(TORCH_VERSION) numpy==$(NUMPY_VERSION))
+	.venv-oldest/bin/python -m pip install --editable "packages/anygru[test]"
+	.venv-oldest/bin/python -m pytest -n 2 -m "not slow and not gpu" --ignore-glob="*triton*" packages/anygru/tests $(ARGS)
 
 lint: $(DEV)
 	@echo "== ruff and mypy"
