@@ -59,7 +59,7 @@ namespace keys {
 inline const Key adds("adds"), batch("batch"), bias_hh_gradient("bias_hh_gradient"),
     bias_ih_gradient("bias_ih_gradient"), format("format"), gains("gains"), gates("gates"), gives_gates("gives_gates"),
     grad_decay("grad_decay"), grad_gates("grad_gates"), grad_h_0("grad_h_0"), grad_h_n("grad_h_n"),
-    grad_output("grad_output"), grad_norms("grad_norms"), grad_row_stride("grad_row_stride"),
+    grad_offset("grad_offset"), grad_output("grad_output"), grad_norms("grad_norms"), grad_row_stride("grad_row_stride"),
     grad_step_stride("grad_step_stride"), h_0("h_0"), h_n("h_n"), hidden("hidden"), input("input"),
     input_size("input_size"), itemsize("itemsize"), kept("kept"), kind("kind"), layers("layers"), mask("mask"),
     needs("needs"), norm_kept("norm_kept"), output("output"), output_row_stride("output_row_stride"),
@@ -75,7 +75,8 @@ struct FactorKeys {
 
 inline const FactorKeys decay{Key("decay"), Key("decay_states"), Key("decay_width")},
     candidate{Key("candidate"), Key("candidate_states"), Key("candidate_width")},
-    zoneout{Key("zoneout"), Key("zoneout_states"), Key("zoneout_width")};
+    zoneout{Key("zoneout"), Key("zoneout_states"), Key("zoneout_width")},
+    offset{Key("offset"), Key("offset_states"), Key("offset_width")};
 
 }  // namespace keys
 
@@ -94,8 +95,12 @@ StateFactors<Real> factors(const Arguments& given, const Shape& shape, const key
 template <class Real>
 StateModifiers<Real> modifiers(const Arguments& given, const Shape& shape) {
     const Index states = multiply({shape.layers, shape.directions, shape.batch, shape.hidden}, "mask");
-    return {factors<Real>(given, shape, keys::decay), factors<Real>(given, shape, keys::candidate),
-            factors<Real>(given, shape, keys::zoneout), given.optional_tensor<const Real>(keys::mask, states)};
+    const StateModifiers<Real> found = {
+        factors<Real>(given, shape, keys::decay), factors<Real>(given, shape, keys::candidate),
+        factors<Real>(given, shape, keys::zoneout), given.optional_tensor<const Real>(keys::mask, states),
+        factors<Real>(given, shape, keys::offset)};
+    if (found.offset.data && !found.decay.data) refuse("offset needs a decay");
+    return found;
 }
 
 }  // namespace anygru

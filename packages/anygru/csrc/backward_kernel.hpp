@@ -112,7 +112,7 @@ struct BackwardKernel {
     ANYGRU_INLINE V state_before(Index t, Index b, Index at) const {
         const V h = load(previous_state(t, b) + at, hidden - at);
         if (!call.modifiers.decay.data) return h;
-        return decayed(call.modifiers.decay, call.sequence.first_row(t) + b, at, hidden - at, h);
+        return started(call.modifiers, call.sequence.first_row(t) + b, at, hidden - at, h);
     }
 
     // Times the mask of the state in products.
@@ -246,6 +246,7 @@ struct BackwardKernel {
         const V gradient = load(carry) + masked(b, at, sum);
         if (!call.modifiers.decay.data) return store(carry, gradient);
         const Index row = call.sequence.first_row(t) + b;
+        if (call.grad_offset) store(call.grad_offset + row * hidden + at, gradient, left);
         if (call.grad_decay)
             store(call.grad_decay + row * hidden + at, gradient * load(previous_state(t, b) + at, left), left);
         store(carry, decayed(call.modifiers.decay, row, at, left, gradient));

@@ -175,6 +175,7 @@ void backward(const Arguments& given) {
     arguments.previous = given.optional_tensor<Real>(keys::previous, unit_rows);
     arguments.modifiers = modifiers<Real>(given, shape);
     arguments.grad_decay = given.optional_tensor<Real>(keys::grad_decay, unit_rows);
+    arguments.grad_offset = given.optional_tensor<Real>(keys::grad_offset, unit_rows);
     arguments.grad_h_0 = given.tensor<Real>(keys::grad_h_0, states);
     if (shape.norm) take_norm(given, arguments);
     const auto weights_hh = nb::cast<nb::list>(given.get(keys::weights_hh));

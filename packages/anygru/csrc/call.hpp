@@ -55,6 +55,7 @@ struct Modifiers {
     Factors<Real> candidate;  // of the candidate: recurrent dropout after Semeniuta et al.
     Factors<Real> zoneout;    // the share of the old state in the new one
     const Real* mask;         // [B, H] of the state in products: recurrent dropout after Gal and Ghahramani; or null
+    Factors<Real> offset;     // added to the state after its decay, which there is too: the state that a reset goes to
 };
 
 // Layer norm of the products with the weights, or none.
@@ -150,6 +151,7 @@ struct Backward {
     Norm<Real> norm;
     const Real* norm_kept;
     Real* grad_decay;      // [rows, H] or null
+    Real* grad_offset;     // [rows, H] or null
     Real* grad_h_0;        // [B, H]
     bool multiplies_last;  // else grad_h_0 lacks the product of the last step's gates, and a decay
 

@@ -291,6 +291,7 @@ private:
             call.grad_norms = arguments_.grad_norms + direction * norm_tiles(batch) * 12 * hidden;
         }
         call.grad_decay = arguments_.grad_decay ? arguments_.grad_decay + direction * rows * hidden : nullptr;
+        call.grad_offset = arguments_.grad_offset ? arguments_.grad_offset + direction * rows * hidden : nullptr;
         call.grad_h_0 = arguments_.grad_h_0 + direction * batch * hidden;
         call.multiplies_last = arguments_.multiplies_last;
         call.grid = {division_.row_groups, division_.block_groups, team.all, team.row_groups};

@@ -57,10 +57,11 @@ template <class Real>
 struct StateModifiers {
     StateFactors<Real> decay, candidate, zoneout;
     const Real* mask;  // [layers * directions, B, H] or null
+    StateFactors<Real> offset;
 
     Modifiers<Real> of(Index place, const Shape& shape) const {
         return {decay.of(place, shape.rows), candidate.of(place, shape.rows), zoneout.of(place, shape.rows),
-                mask ? mask + place * shape.batch * shape.hidden : nullptr};
+                mask ? mask + place * shape.batch * shape.hidden : nullptr, offset.of(place, shape.rows)};
     }
 };
 
@@ -82,6 +83,7 @@ template <class Real>
 struct BackwardArguments {
     StateModifiers<Real> modifiers;
     Real* grad_decay;                // [directions, rows, H] or null
+    Real* grad_offset;               // [directions, rows, H] or null
     std::vector<const Real*> gains;  // [directions, 2] of a layer norm
     const Real* norm_kept;           // [directions, rows, norm_width]
     Real* grad_norms;                // [directions, tiles, 4, 3H]

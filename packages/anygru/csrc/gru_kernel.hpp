@@ -178,7 +178,9 @@ struct ForwardKernel {
         for_rows(size, [&](Index, Index b) {
             fetch(own.zoneout, now + b, first, last);
             fetch(own.candidate, now + b, first, last);
-            if (b < ahead.size) fetch(own.decay, ahead.first_row + b, first, last);
+            if (b >= ahead.size) return;
+            fetch(own.decay, ahead.first_row + b, first, last);
+            fetch(own.offset, ahead.first_row + b, first, last);
         });
     }
 

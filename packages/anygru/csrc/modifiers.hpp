@@ -30,6 +30,13 @@ ANYGRU_INLINE Vector<Real> decayed(const Factors<Real>& decay, Index row, Index 
     return factor == 0 ? Vector<Real>{} : factor * h;
 }
 
+// What a step reads of the state h: decayed, and from where a reset goes.
+template <class Real>
+ANYGRU_INLINE Vector<Real> started(const Modifiers<Real>& modifiers, Index row, Index at, Index left, Vector<Real> h) {
+    h = decayed(modifiers.decay, row, at, left, h);
+    return modifiers.offset.data ? h + factors_at(modifiers.offset, row, at, left) : h;
+}
+
 // The rows of the step that follows another, if the state is decayed before it.
 struct NextRows {
     Index first_row, size;
@@ -47,7 +54,7 @@ template <class Real>
 ANYGRU_INLINE void hand_on(const Forward<Real>& call, const NextRows& ahead, Real* next, Index b, Index at,
                            Vector<Real> h) {
     const Index left = call.hidden - at;
-    if (b < ahead.size) h = decayed(call.modifiers.decay, ahead.first_row + b, at, left, h);
+    if (b < ahead.size) h = started(call.modifiers, ahead.first_row + b, at, left, h);
     if (call.held) {
         store(call.held + b * call.pitch + at, h);
         h *= load(call.modifiers.mask + b * call.hidden + at, left);

@@ -192,8 +192,8 @@ def test_a_stream_starts_sequences_anew() -> None:
     alone = layer.stream()
     assert torch.equal(alone.step(x[0, 0], torch.tensor(True)), expected[0, 0])
     assert torch.equal(alone.run(x[1:, 0], resets[1:, 0]), expected[1:, 0])
-    with pytest.raises(ArgumentTypeError, match=r"resets must be a bool tensor \[4\], got torch.float32"):
-        stream.step(x[0], torch.zeros(4))
+    with pytest.raises(ArgumentTypeError, match=r"resets must be a tensor \[4\], got list"):
+        stream.step(x[0], [False] * 4)
     with pytest.raises(ArgumentError, match=r"resets must be \[7, 4\], got \[7, 3\]"):
         stream.run(x, resets[:, :3])
 
@@ -230,7 +230,26 @@ def test_compiled_and_exported() -> None:
 
 
 BAD = {
-    "resets dtype": ({"resets": torch.zeros(5, 3)}, ArgumentTypeError, "resets must be bool, got torch.float32"),
+    "resets dtype": (
+        {"resets": torch.zeros(5, 3, dtype=torch.complex64)},
+        ArgumentTypeError,
+        "resets must be bool, or numbers that are 0 where there is no reset, got torch.complex64",
+    ),
+    "states alone": (
+        {"reset_states": torch.zeros(1, 1, 6)},
+        ArgumentError,
+        "reset_states goes with resets, got it alone",
+    ),
+    "states of another size": (
+        {"resets": torch.zeros(5, 3), "reset_states": torch.zeros(1, 5, 3, 7, dtype=torch.float64)},
+        ArgumentError,
+        r"reset_states must be \[..., 6\] \(L\*D = 1, H = 6\), got \[1, 5, 3, 7\]",
+    ),
+    "states of another dtype": (
+        {"resets": torch.zeros(5, 3), "reset_states": torch.zeros(1, 1, 6)},
+        ArgumentTypeError,
+        "reset_states must be torch.float64 on cpu as input is, got torch.float32 on cpu",
+    ),
     "resets shape": (
         {"resets": torch.zeros(3, 5, dtype=torch.bool)},
         ArgumentError,

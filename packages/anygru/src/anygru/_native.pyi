@@ -36,6 +36,9 @@ class ModifiersCall(TypedDict, total=False):
     zoneout_states: int
     zoneout_width: int
     mask: Tensor
+    offset: Tensor
+    offset_states: int
+    offset_width: int
 
 class NormCall(TypedDict, total=False):
     """Of a backward pass through a layer norm."""
@@ -64,6 +67,7 @@ class ForwardCall(_Shape, ModifiersCall):
 
 class BackwardCall(_Shape, ModifiersCall, NormCall):
     grad_decay: Tensor | None
+    grad_offset: Tensor | None
     steps: int
     batch: int
     hidden: int

@@ -1,7 +1,7 @@
 """`gru` and `gru_cell`: check once, choose a backend, compute. Every GRU of anygru ends here."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import torch
 from torch import Tensor
@@ -72,6 +72,7 @@ def gru(
     training: bool = False,
     reverse: bool = False,
     resets: PerStep | None = None,
+    reset_states: PerStep | None = None,
     decay: PerStep | None = None,
     return_states: bool = False,
     norm: str | None = None,
@@ -92,7 +93,8 @@ def gru(
         input: [T, B, I] ([B, T, I] if batch_first), or one sequence [T, I]; or a ragged batch: a list or tuple of [L_b, I]
             tensors in any order, a PackedSequence, a nested tensor [B, (L_b), I], or a padded tensor with lengths. No step is
             computed for padding. Sequences of length 0 and batches of size 0 are legal. float32, float64, bfloat16 or float16.
-        h_0: the initial state [L*D, B, H] ([L*D, H] for one sequence) in the caller's order of sequences; None: zeros.
+        h_0: the initial state [L*D, B, H] ([L*D, H] for one sequence) in the caller's order of sequences, or [L*D, 1, H] for all
+            of them, as a learned one is; None: zeros.
         weights: flat, in torch's order: for each layer, for each direction, weight_ih [3H, I] (the input size of a layer above
             the first is D*H), weight_hh [3H, H], and with bias bias_ih [3H], bias_hh [3H]; rows in the order reset, update,
             candidate. L follows from their number.
@@ -104,9 +106,12 @@ def gru(
             first) and returns what layer `layer` reads: a tensor, or a tuple with one tensor for each direction.
         reverse: the only direction reads each sequence from its last step to its first, as the second one of a
             bidirectional GRU does; h_n is the state after the first step.
-        resets: bool, in the form of the input without its features: [T, B] ([B, T] if batch_first), [T] for one sequence, a list
-            of [L_b], a PackedSequence of [N]. Where it is true, the state of every layer and direction is 0 before that step
-            (in the reverse direction, before it in that direction's order); at the first step it clears h_0.
+        resets: bool, or numbers that are 0 where there is none, in the form of the input without its features: [T, B] ([B, T] if
+            batch_first), [T] for one sequence, a list of [L_b], a PackedSequence of [N]. Where it is true, the state of every
+            layer and direction is 0 before that step (in the reverse direction, before it in that direction's order); at the
+            first step it clears h_0.
+        reset_states: the states that resets go to instead of 0: [L*D, T, B, H] in the form of the input (as `return_states`
+            gives them), of which the steps without a reset are not read, or [L*D, 1, H] for all. Differentiable.
         decay: the state is multiplied by it before each step: [T, B, H] or [T, B, 1] (other forms of input as for resets); with
             several layers or directions [L*D, T, B, H] or [L*D, T, B, 1]. A state whose decay is 0 is 0, even if it was infinite.
             Differentiable.
@@ -145,7 +150,7 @@ def gru(
     options = Options(
         formula, bidirectional, bias, dropout, backend, reverse, has_norm, noise, return_states, batch_first
     )
-    return compute(input, h_0, weights, lengths, options, resets, decay)
+    return compute(input, h_0, weights, lengths, options, resets, decay, reset_states)
 
 
 def compute(
@@ -156,12 +161,13 @@ def compute(
     options: Options,
     resets: PerStep | None = None,
     decay: PerStep | None = None,
+    reset_states: PerStep | None = None,
 ) -> tuple[Any, ...]:
     """`gru` with checked options, and with weights and a state that are tensors."""
     if lengths is None and isinstance(input, Tensor) and not input.is_nested:
-        if resets is None and decay is None:
+        if resets is None and decay is None and reset_states is None:
             return _dense(input, h_0, weights, options)
-        modifiers = _join_dense(resets, decay, input, weights, options)
+        modifiers = _join_dense((resets, decay, reset_states), input, weights, options)
         return _dense(input, h_0, weights, options, modifiers)
     if is_recorded() and not isinstance(input, PackedSequence):
         raise ArgumentError(
@@ -170,13 +176,13 @@ def compute(
         )
     traced = torch.compiler.is_compiling() and tracing.is_one_node(options.formula, options.backend)
     if traced and lengths is not None and isinstance(input, Tensor) and input.dim() == 3:
-        modifiers = _join_dense(resets, decay, input, weights, options)
+        modifiers = _join_dense((resets, decay, reset_states), input, weights, options)
         return _traced_padded(input, h_0, weights, lengths, options, modifiers)
     rows = sequences.enter(input, lengths, options.batch_first)
     if h_0 is not None:
         h_0 = rows.sort_state(check_state(h_0, *sizes_of(weights, options), rows.batch))
     dimensions = input.dim() - 1 if isinstance(input, Tensor) and not input.is_nested else 1
-    modifiers = _join(resets, decay, rows.align, rows.data, dimensions, weights, options)
+    modifiers = _join((resets, decay, reset_states), rows.align, rows.data, dimensions, weights, options)
     output, h_n, *states = run(rows.data, h_0, weights, rows.batch, rows.batch_sizes, options, modifiers)
     return rows.restore(output), rows.unsort_state(h_n), *(_states_first(rows.restore(each)) for each in states)
 
@@ -225,25 +231,21 @@ def _align_dense(input: Tensor, batch_first: bool) -> Align:
     return align
 
 
+_PerStep: TypeAlias = tuple[PerStep | None, PerStep | None, PerStep | None]
+"""Resets, decay and the states that resets go to."""
+
+
 def _join(
-    resets: PerStep | None,
-    decay: PerStep | None,
-    align: Align,
-    like: Tensor,
-    step_dimensions: int,
-    weights: AnyWeights,
-    options: Options,
+    given: _PerStep, align: Align, like: Tensor, step_dimensions: int, weights: AnyWeights, options: Options
 ) -> Modifiers:
-    if resets is None and decay is None:
+    if all(one is None for one in given):
         return NONE
-    return Modifiers(join(resets, decay, align, *sizes_of(weights, options), like, step_dimensions))
+    return join(*given, align, sizes_of(weights, options), like, step_dimensions)
 
 
-def _join_dense(
-    resets: PerStep | None, decay: PerStep | None, input: Tensor, weights: AnyWeights, options: Options
-) -> Modifiers:
+def _join_dense(given: _PerStep, input: Tensor, weights: AnyWeights, options: Options) -> Modifiers:
     """The modifiers of one tensor, or of a padded one."""
-    return _join(resets, decay, _align_dense(input, options.batch_first), input, input.dim() - 1, weights, options)
+    return _join(given, _align_dense(input, options.batch_first), input, input.dim() - 1, weights, options)
 
 
 def gru_cell(

@@ -8,6 +8,7 @@ from . import mirrored
 
 _MODIFIERS = {
     "decay": "resets and no decay of the state",
+    "offset": "resets and no decay of the state",
     "candidate": "recurrent dropout",
     "zoneout": "zoneout",
     "mask": "recurrent dropout",

@@ -59,9 +59,12 @@ class BackwardPass:
         norm_shape = (layout.num_layers, layout.directions, self.rows, 6 * self.hidden + 4)
         self.norm_kept = reserve[norms:].view(norm_shape) if layout.norm else None
         self.norm_sums: Tensor | None = None
-        self.grad_decay = None
-        if modifiers.decay is not None and needs[2 + len(weights)]:
-            self.grad_decay = output.new_empty((layout.states, self.rows, self.hidden))
+        wanted = dict(zip(modifiers.names, needs[2 + len(weights) :], strict=True))
+        self.grads_of_modifiers = {
+            name: output.new_empty((layout.states, self.rows, self.hidden))
+            for name in ("decay", "offset")
+            if wanted.get(name)
+        }
 
     def compute(self, grad_output: Tensor | None, grad_h_n: Tensor | None) -> list[Tensor | None]:
         layout, needs = self.layout, self.needs
@@ -75,20 +78,20 @@ class BackwardPass:
             grad = self._layer(layer, grad, arriving, grad_h_0[states], grads, layer > 0 or needs[0])
         grad_input = None if grad is None else grad.view(self.input_shape)
         found = [grad_input if needs[0] else None, grad_h_0 if needs[1] else None, *grads]
-        return [*found, *(self._gradient_of_decay() if name == "decay" else None for name in self.modifiers.names)]
+        return [*found, *map(self._gradient_of_modifier, self.modifiers.names, self.modifiers.present)]
 
-    def _gradient_of_decay(self) -> Tensor | None:
-        """The sums over the states and units that share a factor."""
-        decay = self.modifiers.decay
-        if self.grad_decay is None or decay is None:
-            return None
-        return self.grad_decay.sum_to_size((decay.shape[0], self.rows, decay.shape[-1])).view(decay.shape)
+    def _gradient_of_modifier(self, name: str, values: Tensor) -> Tensor | None:
+        """The sums over the states and units that share a value."""
+        grad = self.grads_of_modifiers.get(name)
+        return (
+            None if grad is None else grad.sum_to_size((values.shape[0], self.rows, values.shape[-1])).view_as(values)
+        )
 
     def _modifiers(self, layer: int, piece: _Piece) -> Modifiers:
         """Those of one layer and a piece, plain."""
         if not self.modifiers.names:
             return self.modifiers
-        decay, candidate, zoneout, mask = self.modifiers.of_states(self.layout.states_of_layer(layer))
+        decay, candidate, zoneout, mask, offset = self.modifiers.of_states(self.layout.states_of_layer(layer))
 
         def rows(factors: Tensor | None) -> Tensor | None:
             if factors is None or factors.numel() == 1:
@@ -96,7 +99,7 @@ class BackwardPass:
             return plain(factors.reshape(factors.shape[0], self.rows, factors.shape[-1])[:, piece.rows])
 
         mask = None if mask is None else plain(mask[:, : piece.batch])
-        return Modifiers(rows(decay), rows(candidate), rows(zoneout), mask)
+        return Modifiers(rows(decay), rows(candidate), rows(zoneout), mask, rows(offset))
 
     def _layer(
         self,
@@ -169,10 +172,11 @@ class BackwardPass:
         else:
             states = output[piece.before : piece.before + batch]
         recurrent = self.weights[layout.of_layer(layer)][1 :: layout.per_direction]
-        sizes, modifiers, grad_decay = self.batch_sizes, self._modifiers(layer, piece), None
+        sizes, modifiers = self.batch_sizes, self._modifiers(layer, piece)
         norm = self._norm(layer, piece) if layout.norm else {}
-        if self.grad_decay is not None:
-            grad_decay = self.grad_decay[layout.states_of_layer(layer)][:, piece.rows]
+        own = {
+            name: grad[layout.states_of_layer(layer)][:, piece.rows] for name, grad in self.grads_of_modifiers.items()
+        }
         native.backward(
             {
                 "itemsize": dtype.itemsize,
@@ -194,7 +198,8 @@ class BackwardPass:
                 "grad_gates": address(gates, dtype),
                 "previous": address(previous, dtype),
                 "grad_h_0": address(grad_h_0[:, :batch], dtype),
-                "grad_decay": None if grad_decay is None else address(grad_decay, dtype),
+                "grad_decay": address(own["decay"], dtype) if "decay" in own else None,
+                "grad_offset": address(own["offset"], dtype) if "offset" in own else None,
                 **self._describe_norm(layer, norm),
                 **describe(modifiers, dtype),
                 "threads": torch.get_num_threads(),

@@ -88,13 +88,15 @@ def _one_direction(
     step = _step_after if formula.reset == "after" else _step_before
     from_input, from_state = (_Product(own, suffix, problem.rounds_rows) for suffix in ("ih", "hh"))
     steps = _steps(from_input(input), sizes)  # [T, B, 3H] or [N, 3H]: one product for all steps
-    each = [_each_step(values, steps, sizes) for values in modifiers[:3]]
+    of_rows = (modifiers.decay, modifiers.offset, modifiers.candidate, modifiers.zoneout)
+    each = [_each_step(values, steps, sizes) for values in of_rows]
     outputs = []
     for t in range(len(steps))[:: -1 if reverse else 1]:
         # The sequences that have this step are the first, since the longest come first.
         running = None if sizes is None else sizes[t]
-        decay, candidate_mask, zoneout = (values[t] for values in each)
+        decay, offset, candidate_mask, zoneout = (values[t] for values in each)
         before = _decayed(h[:running], decay)
+        before = before if offset is None else before + offset
         read = before if modifiers.mask is None else before * modifiers.mask[0, :running]
         update, candidate = step(formula, steps[t], read, from_state)
         candidate = candidate if candidate_mask is None else candidate * candidate_mask

@@ -53,7 +53,12 @@ def _refuse_formula(problem: Problem) -> str | None:
     return None
 
 
-_MODIFIERS = {"candidate": "recurrent dropout", "mask": "recurrent dropout", "zoneout": "zoneout"}
+_MODIFIERS = {
+    "offset": "states to reset to",
+    "candidate": "recurrent dropout",
+    "mask": "recurrent dropout",
+    "zoneout": "zoneout",
+}
 
 
 def _interprets() -> bool:

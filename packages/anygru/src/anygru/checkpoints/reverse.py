@@ -22,6 +22,7 @@ class ReverseGRU(GRU):
         resets: PerStep | None = None,
         decay: PerStep | None = None,
         return_states: bool = False,
+        reset_states: PerStep | None = None,
     ) -> tuple[Any, ...]:
         """As `GRU.forward`; h_n is the state after the first step."""
         return gru(
@@ -37,6 +38,7 @@ class ReverseGRU(GRU):
             resets=resets,
             decay=decay,
             return_states=return_states,
+            reset_states=reset_states,
             reset=self.reset,
             gate_activation=self.gate_activation,
             activation=self.activation,

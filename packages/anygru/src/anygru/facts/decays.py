@@ -27,30 +27,46 @@ Align: TypeAlias = Callable[[PerStep, str], Tensor]
 def join(
     resets: PerStep | None,
     decay: PerStep | None,
+    reset_states: PerStep | None,
     align: Align,
-    layout: Layout,
-    hidden_size: int,
+    sizes: tuple[Layout, int],
     like: Tensor,
     step_dimensions: int,
-) -> Tensor | None:
-    """The factors of a call in the inner form, or None if there are none; dtype and device of `like`.
+) -> Modifiers:
+    """The decay of a call and the states that its resets go to, in the inner form; dtype and device of `like`.
 
     Args:
+        sizes: the layout of the weights, and H.
         step_dimensions: of a decay that is one tensor, the dimensions between the first (L*D) and the last (H): 2 for [T, B].
 
     Raises:
         ArgumentError, ArgumentTypeError: naming the argument.
     """
-    factors = None
+    factors = offset = None
+    layout, hidden_size = sizes
+
+    def inner(values: PerStep, name: str, widths: tuple[int, ...]) -> Tensor:
+        checked = partial(_from_decay, layout, widths, like, step_dimensions)
+        rows = align(_each(values, name, checked), name)
+        split: Tensor = rows.unflatten(-1, (layout.states, -1))
+        return split.movedim(-2, 0)
+
     if resets is not None:
-        kept = align(_each(resets, "resets", _from_resets), "resets").logical_not()
-        factors = kept.to(like.device, like.dtype).unsqueeze(0)
+        kept = align(_each(resets, "resets", _from_resets), "resets").logical_not().unsqueeze(0).to(like.device)
+        factors = kept.to(like.dtype)
+        if reset_states is not None:
+            if isinstance(reset_states, Tensor) and reset_states.shape == (layout.states, 1, hidden_size):
+                _check_like(reset_states, "reset_states", like)
+                stored = reset_states.view(layout.states, *(1,) * (kept.dim() - 2), hidden_size)
+            else:
+                stored = inner(reset_states, "reset_states", (hidden_size,))
+            offset = torch.where(kept, 0.0, stored)
+    elif reset_states is not None:
+        raise ArgumentError("reset_states goes with resets, got it alone")
     if decay is not None:
-        checked = partial(_from_decay, layout, hidden_size, like, step_dimensions)
-        rows = align(_each(decay, "decay", checked), "decay")
-        decayed = rows.unflatten(-1, (layout.states, -1)).movedim(-2, 0)
+        decayed = inner(decay, "decay", (1, hidden_size))
         factors = decayed if factors is None else factors * decayed
-    return factors
+    return Modifiers(factors, offset=offset)
 
 
 def to_rows(modifiers: Modifiers, rows: Rows) -> Modifiers:
@@ -63,9 +79,9 @@ def to_rows(modifiers: Modifiers, rows: Rows) -> Modifiers:
         split: Tensor = flat.unflatten(-1, (factors.shape[0], factors.shape[-1]))
         return split.movedim(-2, 0)
 
-    mask = None if modifiers.mask is None else rows.sort_state(modifiers.mask)
-    decay, candidate, zoneout = map(packed, modifiers[:3])
-    return Modifiers(decay, candidate, zoneout, mask)
+    decay, candidate, zoneout, mask, offset = modifiers
+    mask = None if mask is None else rows.sort_state(mask)
+    return Modifiers(packed(decay), packed(candidate), packed(zoneout), mask, packed(offset))
 
 
 def _each(values: PerStep, name: str, work: Callable[[Tensor, str, bool], Tensor]) -> PerStep:
@@ -85,26 +101,45 @@ def _each(values: PerStep, name: str, work: Callable[[Tensor, str, bool], Tensor
 
 
 def _from_resets(values: Tensor, name: str, batched: bool) -> Tensor:
-    if values.dtype is not torch.bool:
-        raise ArgumentTypeError(f"{name} must be bool, got {values.dtype}")
-    return values.unsqueeze(-1)
+    return resets_of(values, name).unsqueeze(-1)
 
 
-def _from_decay(
-    layout: Layout, hidden_size: int, like: Tensor, step_dimensions: int, values: Tensor, name: str, batched: bool
-) -> Tensor:
-    """[..., H or 1] for one state, or [L*D, ..., H or 1], as [..., L*D * (H or 1)]."""
+def resets_of(values: Tensor, name: str = "resets") -> Tensor:
+    """Resets as bool: environments tell the end of an episode by a bool, a number or a byte, 0 where it goes on.
+
+    Raises:
+        ArgumentTypeError: complex numbers.
+    """
+    if values.is_complex():
+        raise ArgumentTypeError(
+            f"{name} must be bool, or numbers that are 0 where there is no reset, got {values.dtype}"
+        )
+    return values if values.dtype is torch.bool else values != 0
+
+
+def _check_like(values: Tensor, name: str, like: Tensor) -> None:
     if values.dtype is not like.dtype or values.device != like.device:
         raise ArgumentTypeError(
             f"{name} must be {like.dtype} on {like.device} as input is, got {values.dtype} on {values.device}"
         )
+
+
+def _from_decay(
+    layout: Layout,
+    widths: tuple[int, ...],
+    like: Tensor,
+    step_dimensions: int,
+    values: Tensor,
+    name: str,
+    batched: bool,
+) -> Tensor:
+    """[..., W] for one state, or [L*D, ..., W], as [..., L*D * W], for a W among `widths`."""
+    _check_like(values, name, like)
     steps, states, came = step_dimensions if batched else 1, layout.states, list(values.shape)
     if values.dim() == steps + 1 and states == 1:
         values = values.unsqueeze(0)
-    if values.dim() != steps + 2 or values.shape[0] != states or values.shape[-1] not in (1, hidden_size):
+    if values.dim() != steps + 2 or values.shape[0] != states or values.shape[-1] not in widths:
         leading = "" if states == 1 else f"{states}, "
-        raise ArgumentError(
-            f"{name} must be [{leading}..., {hidden_size}] or [{leading}..., 1] (L*D = {states}, H = {hidden_size}), "
-            f"got {came}"
-        )
+        forms = " or ".join(f"[{leading}..., {width}]" for width in sorted(widths, reverse=True))
+        raise ArgumentError(f"{name} must be {forms} (L*D = {states}, H = {widths[-1]}), got {came}")
     return values.movedim(0, -2).flatten(-2)

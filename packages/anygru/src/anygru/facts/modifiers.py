@@ -1,13 +1,13 @@
 """Inputs besides the weights that change a step: decay, masks, zoneout, in the form that backends take.
 
-With h the state before a step and d, c, k, m the values of a call that has them:
+With h the state before a step and d, o, c, k, m the values of a call that has them:
 
-    h <- d * h                       decay: resets, GRU-D
+    h <- d * h + o                   decay: resets, GRU-D; offset: the state that a reset goes to
     every product reads m * h        mask: recurrent dropout after Gal and Ghahramani
     n <- c * n                       candidate: recurrent dropout after Semeniuta et al.
     h' = k * h + (1 - k) * h'        zoneout: keeps the share k of the old state
 
-A gradient goes to the decay alone; the others are drawn at random, or constant.
+A gradient goes to the decay and the offset; the others are drawn at random, or constant.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,6 +31,13 @@ class Modifiers(NamedTuple):
     zoneout: Tensor | None = None
     mask: Tensor | None = None
     """[L*D, B, H]"""
+    offset: Tensor | None = None
+    """Goes with a decay."""
+
+    @property
+    def needs_grad(self) -> bool:
+        """Whether one of them requires a gradient."""
+        return any(value is not None and value.requires_grad for value in (self.decay, self.offset))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -111,6 +111,7 @@ class FrozenGRU(RNNNames, Frozen):
         resets: PerStep | None = None,
         decay: PerStep | None = None,
         return_states: bool = False,
+        reset_states: PerStep | None = None,
     ) -> tuple[Any, ...]:
         """As `GRU.forward`, without gradients.
 
@@ -118,7 +119,9 @@ class FrozenGRU(RNNNames, Frozen):
             ArgumentError: also where a gradient is asked for, dropout while training, or the states of all layers.
         """
         if not isinstance(input, Tensor):
-            node: tuple[Any, ...] | None = as_leaf(self, input, h_0, lengths, resets, decay, return_states)
+            node: tuple[Any, ...] | None = as_leaf(
+                self, input, h_0, lengths, resets, decay, return_states, reset_states
+            )
             if node is not None:
                 return node
         if return_states:
@@ -127,7 +130,7 @@ class FrozenGRU(RNNNames, Frozen):
             )
         if h_0 is not None:
             check_state_type(h_0, "h_0")
-        return compute(input, h_0, self.frozen_weights, lengths, self._options, resets, decay)
+        return compute(input, h_0, self.frozen_weights, lengths, self._options, resets, decay, reset_states)
 
     def stream_weights(self) -> FrozenWeights:
         """The weights, which a stream shares."""

@@ -192,30 +192,36 @@ class GRU(RNNNames, Recurrent):
         resets: PerStep | None = None,
         decay: PerStep | None = None,
         return_states: bool = False,
+        reset_states: PerStep | None = None,
     ) -> tuple[Any, ...]:
         """The outputs in the input's own form, and the state after each sequence's last step.
 
         Args:
             input: [T, B, I] ([B, T, I] if batch_first), one sequence [T, I], or a ragged batch in any form that
                 `functional.gru` takes.
-            h_0: [L*D, B, H] ([L*D, H] for one sequence), in the order of the batch; None: zeros.
+            h_0: [L*D, B, H] ([L*D, H] for one sequence), in the order of the batch, or [L*D, 1, H] for all sequences; None:
+                zeros.
             lengths: int [B], in steps, when input is a padded tensor.
-            resets: bool, a value for each step: where it is true, the state is 0 before that step; see `functional.gru`.
+            resets: bool or numbers, a value for each step: where it is true, the state is 0 before that step; see
+                `functional.gru`.
             decay: factors of the state before each step; see `functional.gru`.
             return_states: also return the states of every layer at every step; see `functional.gru`.
+            reset_states: the states that resets go to, instead of 0; see `functional.gru`.
 
         Returns:
             output with D*H features, h_n [L*D, B, H] ([L*D, H] for one sequence), and the states if asked for.
         """
         if not isinstance(input, Tensor):
-            node: tuple[Any, ...] | None = as_leaf(self, input, h_0, lengths, resets, decay, return_states)
+            node: tuple[Any, ...] | None = as_leaf(
+                self, input, h_0, lengths, resets, decay, return_states, reset_states
+            )
             if node is not None:
                 return node
         if h_0 is not None:
             check_state_type(h_0, "h_0")
         weights = self._current(self._weight_names)
         options = self._options._replace(states=True) if return_states else self._options
-        return compute(input, h_0, weights, lengths, options, resets, decay)
+        return compute(input, h_0, weights, lengths, options, resets, decay, reset_states)
 
     def freeze(self, weights: str = "float32") -> FrozenGRU:
         """Returns a layer for inference with a copy of the present weights, packed once.

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from .. import backends
 from ..errors import ArgumentError, ArgumentTypeError
+from ..facts.decays import resets_of
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Problem
 from ..facts.quantization import Stored
@@ -154,40 +155,46 @@ class Stream:
             )
         return index
 
-    def step(self, x: Tensor, resets: Tensor | None = None) -> Tensor:
+    def step(self, x: Tensor, resets: Tensor | None = None, reset_states: Tensor | None = None) -> Tensor:
         """The top layer's output [B, H] ([H]) for one step x [B, I] ([I]).
 
         Args:
-            resets: bool [B] ([]): where it is true, a sequence starts anew from a state of zeros.
+            resets: bool, or numbers that are 0 where there is none, [B] ([]): where it is true, a sequence starts again from a
+                state of zeros.
+            reset_states: [L, B, H] ([L, H]), or [L, 1, H] for all sequences: start from these.
         """
-        if resets is not None:
-            self._check_resets(resets, ())
-            self._state = self._state.masked_fill(resets.reshape(-1, 1), 0.0)
+        if resets is not None or reset_states is not None:
+            starts = 0.0 if reset_states is None else self._check_starts(reset_states, resets)
+            over = self._check_resets(resets, ()).reshape(-1, 1)
+            self._state = torch.where(over, starts, self._state)
         output = self._advance_in_place(x, many=False)
         if output is not None:
             return output
         self._check("x", x, "[I]" if self.batch_size is None else "[B, I]")
         return self._advance(x[None, None])[0, 0] if self.batch_size is None else self._advance(x[None])[0]
 
-    def run(self, chunk: Tensor, resets: Tensor | None = None) -> Tensor:
+    def run(self, chunk: Tensor, resets: Tensor | None = None, reset_states: Tensor | None = None) -> Tensor:
         """The top layer's outputs [T, B, H] for a chunk [T, B, I], or [T, H] for [T, I]; T may be 0.
 
         Always steps first, whatever the layer's batch_first.
 
         Args:
-            resets: bool [T, B] ([T]): where it is true, a sequence starts anew from a state of zeros before that step.
+            resets: bool, or numbers that are 0 where there is none, [T, B] ([T]): where it is true, a sequence starts again from
+                a state of zeros before that step.
+            reset_states: [L, T, B, H] ([L, T, H]), or [L, 1, H] for all: start from these.
         """
-        if resets is None:
+        if resets is None and reset_states is None:
             output = self._advance_in_place(chunk, many=True)
             if output is not None:
                 return output
         self._check("chunk", chunk, "[T, I]" if self.batch_size is None else "[T, B, I]")
         if resets is not None:
-            self._check_resets(resets, chunk.shape[:1])
-            resets = resets.reshape(len(chunk), self._state.shape[1])
+            resets = self._check_resets(resets, chunk.shape[:1]).reshape(len(chunk), self._state.shape[1])
         if self.batch_size is None:
-            return self._advance(chunk.unsqueeze(1), resets).squeeze(1)
-        return self._advance(chunk, resets)
+            if reset_states is not None and reset_states.dim() == 3 and reset_states.shape[1] == len(chunk):
+                reset_states = reset_states.unsqueeze(2)
+            return self._advance(chunk.unsqueeze(1), resets, reset_states).squeeze(1)
+        return self._advance(chunk, resets, reset_states)
 
     @torch.no_grad()
     def advance(self, x: Tensor, state: Tensor) -> Tensor:
@@ -209,13 +216,30 @@ class Stream:
         state.copy_(after)
         return outputs[0]
 
-    def _check_resets(self, resets: Tensor, steps: Sequence[int]) -> None:
+    def _check_resets(self, resets: Tensor | None, steps: Sequence[int]) -> Tensor:
+        """The resets as bool."""
         expected = (*steps, *(() if self.batch_size is None else (self.batch_size,)))
-        if not isinstance(resets, Tensor) or resets.dtype is not torch.bool:
-            came = resets.dtype if isinstance(resets, Tensor) else type(resets).__name__
-            raise ArgumentTypeError(f"resets must be a bool tensor {list(expected)}, got {came}")
+        if resets is None:
+            raise ArgumentError("reset_states goes with resets, got it alone")
+        if not isinstance(resets, Tensor):
+            raise ArgumentTypeError(f"resets must be a tensor {list(expected)}, got {type(resets).__name__}")
         if tuple(resets.shape) != expected:
             raise ArgumentError(f"resets must be {list(expected)}, got {list(resets.shape)}")
+        return resets_of(resets)
+
+    def _check_starts(self, states: Tensor, resets: Tensor | None) -> Tensor:
+        """The states [L, B, H] or [L, 1, H] that a step's resets go to."""
+        shape, like = self._state.shape, self._like
+        if isinstance(states, Tensor) and self.batch_size is None and states.dim() == 2:
+            states = states.unsqueeze(1)
+        if not isinstance(states, Tensor) or tuple(states.shape) not in (tuple(shape), (shape[0], 1, shape[2])):
+            came = list(states.shape) if isinstance(states, Tensor) else type(states).__name__
+            raise ArgumentError(f"reset_states must be {list(shape)} or {[shape[0], 1, shape[2]]}, got {came}")
+        if states.dtype is not like.dtype or states.device != like.device:
+            raise ArgumentTypeError(
+                f"reset_states must be {like.dtype} on {like.device} as the weights are, got {states.dtype} on {states.device}"
+            )
+        return states.detach()
 
     def _check(self, name: str, value: Tensor, form: str) -> None:
         """Raises if the value is not a tensor of this form (as "[T, B, I]") that the layer can read."""
@@ -246,9 +270,9 @@ class Stream:
         return advance(x, self._state, many, self.batch_size is not None)
 
     @torch.no_grad()
-    def _advance(self, steps: Tensor, resets: Tensor | None = None) -> Tensor:
+    def _advance(self, steps: Tensor, resets: Tensor | None = None, reset_states: Tensor | None = None) -> Tensor:
         compiled = torch.compiler.is_compiling()
-        if self._prepared is not None and not compiled and steps.numel():
+        if self._prepared is not None and not compiled and steps.numel() and reset_states is None:
             modifiers = NONE
             if resets is not None:
                 modifiers = Modifiers(resets.logical_not().to(steps.dtype)[None, ..., None])
@@ -261,7 +285,7 @@ class Stream:
         weights = self._weights
         if compiled and isinstance(weights, FrozenWeights):
             weights = self.layer.stream_weights()  # its buffers, which a graph can read
-        output, self._state = compute(steps, self._state, weights, None, self._options, resets)
+        output, self._state = compute(steps, self._state, weights, None, self._options, resets, None, reset_states)
         assert isinstance(output, Tensor)
         return output
 

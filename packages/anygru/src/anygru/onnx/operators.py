@@ -139,10 +139,11 @@ def _call(
 ) -> tuple[Value, Value]:
     """All layers, each by `layer(input, state, group, lengths, attributes, reverse)`, which gives [T, B, D*H] and [D, B, H]."""
     op = onnxscript_operators()
-    modifiers, (bidirectional, bias, reverse, norm, reset, gate_activation, activation, *_) = rest[:4], rest[4:]
-    if modifiers[0] is not None:
+    modifiers, facts = Modifiers(*rest[: len(Modifiers._fields)]), rest[len(Modifiers._fields) :]
+    bidirectional, bias, reverse, norm, reset, gate_activation, activation, *_ = facts
+    if modifiers.decay is not None:
         raise ArgumentError(f"ONNX's GRU has no resets and no decay of the state: {AWAY}")
-    if norm or Modifiers(*modifiers).names:
+    if norm or modifiers.names:
         raise ArgumentError(f"ONNX's GRU has no layer norm, no zoneout and no recurrent dropout: {AWAY}")
     if sizes is not None and len(input.shape) == 2:
         raise ArgumentError(

@@ -1,5 +1,6 @@
 """One call in its inner form: checks, the choice of a backend, and what happens between the layers."""
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -52,6 +53,8 @@ def run(
     layout, hidden_size = _unrecorded(_check, input, h_0, weights, batch, options)
     if h_0 is None:
         h_0 = input.new_zeros((layout.states, batch, hidden_size))
+    elif _unrecorded(operator.ne, h_0.shape[1], batch):
+        h_0 = h_0.expand(-1, batch, -1)
     if options.noise is not None:
         modifiers = options.noise.draw(modifiers, input, layout.states, batch, hidden_size)
     if isinstance(weights, FrozenWeights):
@@ -184,12 +187,13 @@ def _unrecorded(work: Callable[..., _Result], *arguments: Any) -> _Result:
 
 
 def check_state(h_0: Tensor, layout: Layout, hidden_size: int, batch: int) -> Tensor:
-    """The state itself; raises ArgumentError if it is not [L*D, B, H]."""
-    if h_0.dim() != 3 or tuple(h_0.shape) != (layout.states, batch, hidden_size):
-        raise ArgumentError(
-            f"h_0 must be [L*D, B, H] = [{layout.states}, {batch}, {hidden_size}], got {list(h_0.shape)}"
-        )
-    return h_0
+    """The state [L*D, B, H], one for all sequences [L*D, 1, H] expanded; raises ArgumentError for others."""
+    shape = (layout.states, batch, hidden_size)
+    if tuple(h_0.shape) == shape:
+        return h_0
+    if tuple(h_0.shape) != (layout.states, 1, hidden_size):
+        raise ArgumentError(f"h_0 must be [L*D, B, H] = {list(shape)}, got {list(h_0.shape)}")
+    return h_0.expand(shape)
 
 
 def _check(input: Tensor, h_0: Tensor | None, weights: AnyWeights, batch: int, options: Options) -> tuple[Layout, int]:
@@ -334,7 +338,6 @@ def _refuse_to_record(problem: Problem) -> None:
 
 def _problem(call: Call, layout: Layout, options: Options) -> Problem:
     input, h_0, weights, batch_sizes, modifiers = call
-    decay = modifiers.decay
     return Problem(
         input.device.type,
         input.dtype,
@@ -342,7 +345,7 @@ def _problem(call: Call, layout: Layout, options: Options) -> Problem:
         options.formula,
         batch_sizes is not None,
         input.numel() == 0 or h_0.numel() == 0,
-        _needs_grad(input, h_0, weights) or (decay is not None and decay.requires_grad and torch.is_grad_enabled()),
+        _needs_grad(input, h_0, weights) or (modifiers.needs_grad and torch.is_grad_enabled()),
         _inside_transform() or not _all_plain(input, h_0, *weights, *modifiers.present),
         modified=modifiers.names,
     )

@@ -29,8 +29,9 @@ from ..facts.problem import Call, Problem
 from ..facts.weights import Layout, count_layers
 
 _library = torch.library.Library("anygru", "DEF")
+MODIFIERS = len(Modifiers._fields)
 FACTS = (
-    "Tensor? sizes, Tensor? decay, Tensor? candidate, Tensor? zoneout, Tensor? mask, "
+    f"Tensor? sizes, {', '.join(f'Tensor? {name}' for name in Modifiers._fields)}, "
     "bool bidirectional, bool bias, bool reverse, bool norm, str reset, str gate_activation, str activation, str? backend"
 )
 _library.define(
@@ -135,7 +136,7 @@ def _kernels(backend: backends.Backend) -> Kernels | None:
 def _forward(
     input: Tensor, h_0: Tensor, weights: list[Tensor], sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    return _compute(Call(input, h_0, weights, sizes, Modifiers(*rest[:4])), rest[4:-1], rest[-1])
+    return _compute(Call(input, h_0, weights, sizes, Modifiers(*rest[:MODIFIERS])), rest[MODIFIERS:-1], rest[-1])
 
 
 def _compute(call: Call, facts: Sequence[Any], keep: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -156,7 +157,7 @@ def _compute(call: Call, facts: Sequence[Any], keep: bool) -> tuple[Tensor, Tens
 def _fake_forward(
     input: Tensor, h_0: Tensor, weights: list[Tensor], sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    call, facts, keep = Call(input, h_0, weights, sizes, Modifiers(*rest[:4])), rest[4:-1], rest[-1]
+    call, facts, keep = Call(input, h_0, weights, sizes, Modifiers(*rest[:MODIFIERS])), rest[MODIFIERS:-1], rest[-1]
     output, h_n = fake_results(input, h_0, facts[0])
     reserve = 0
     if keep and not is_padded(call):
@@ -171,7 +172,7 @@ def _fake_forward(
 
 def _backward(grad_output: Tensor, grad_h_n: Tensor, *rest: Any) -> list[Tensor]:
     input, h_0, weights, output, reserve, sizes, *more = rest
-    call, facts, needs = Call(input, h_0, weights, sizes, Modifiers(*more[:4])), more[4:-1], more[-1]
+    call, facts, needs = Call(input, h_0, weights, sizes, Modifiers(*more[:MODIFIERS])), more[MODIFIERS:-1], more[-1]
     if is_padded(call):
         return _padded_backward(call, (grad_output, grad_h_n), facts, needs)
     return _gradients(call, (output, reserve), (grad_output, grad_h_n), facts, needs)
@@ -205,15 +206,15 @@ def _padded_backward(
     found = _gradients(packed, (output, reserve), (grad_rows, rows.sort_state(grads[1])), facts, needs)
     found[0] = cast(Tensor, rows.restore(found[0])) if needs[0] else found[0]
     found[1] = rows.unsort_state(found[1]) if needs[1] else found[1]
-    place = 2 + len(call.weights)
-    if call.modifiers.decay is not None and needs[place]:
-        found[place] = torch.stack([cast(Tensor, rows.restore(grad)) for grad in found[place]])
+    for place in range(2 + len(call.weights), len(found)):
+        if needs[place]:
+            found[place] = torch.stack([cast(Tensor, rows.restore(grad)) for grad in found[place]])
     return found
 
 
 def _fake_backward(grad_output: Tensor, grad_h_n: Tensor, *rest: Any) -> list[Tensor]:
     input, h_0, weights, _, _, sizes, *more = rest
-    call, needs = Call(input, h_0, weights, sizes, Modifiers(*more[:4])), more[-1]
+    call, needs = Call(input, h_0, weights, sizes, Modifiers(*more[:MODIFIERS])), more[-1]
     return [
         torch.empty_like(tensor, memory_format=torch.contiguous_format) if need else tensor.new_empty(0)
         for tensor, need in zip(call.tensors, needs, strict=True)
@@ -222,7 +223,7 @@ def _fake_backward(grad_output: Tensor, grad_h_n: Tensor, *rest: Any) -> list[Te
 
 def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     input, h_0, weights, batch_sizes, *rest = inputs
-    modifiers, ctx.facts = Modifiers(*rest[:4]), rest[4:-1]
+    modifiers, ctx.facts = Modifiers(*rest[:MODIFIERS]), rest[MODIFIERS:-1]
     ctx.count, ctx.ragged, ctx.modified = len(weights), batch_sizes is not None, modifiers.names
     tensors = (input, h_0, *weights, *modifiers.present)
     ctx.needs = [tensor.requires_grad for tensor in tensors]

@@ -60,7 +60,10 @@ def _frozen(values: Sequence[Tensor], scales: Sequence[Tensor], facts: tuple[Any
 def _forward(
     input: Tensor, h_0: Tensor, values: list[Tensor], scales: list[Tensor], sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor]:
-    call, frozen = Call(input, h_0, (), sizes, Modifiers(*rest[:4])), _frozen(values, scales, rest[4:])
+    call, frozen = (
+        Call(input, h_0, (), sizes, Modifiers(*rest[: tracing.MODIFIERS])),
+        _frozen(values, scales, rest[tracing.MODIFIERS :]),
+    )
     if tracing.is_padded(call):
         packed, rows = tracing.pack(call)
         output, h_n = _compute(packed, frozen)
@@ -76,7 +79,7 @@ def _compute(call: Call, frozen: FrozenWeights) -> tuple[Tensor, Tensor]:
 def _fake_forward(
     input: Tensor, h_0: Tensor, values: list[Tensor], scales: list[Tensor], sizes: Tensor | None, *rest: Any
 ) -> tuple[Tensor, Tensor]:
-    return tracing.fake_results(input, h_0, rest[4])
+    return tracing.fake_results(input, h_0, rest[tracing.MODIFIERS])
 
 
 _library.impl("frozen_gru", _forward, "CompositeExplicitAutograd")

@@ -25,6 +25,7 @@ class SequenceCall(Protocol):
         resets: PerStep | None = None,
         decay: PerStep | None = None,
         return_states: Literal[False] = False,
+        reset_states: PerStep | None = None,
     ) -> tuple[Form, Tensor]: ...
 
     @overload
@@ -37,6 +38,7 @@ class SequenceCall(Protocol):
         decay: PerStep | None = None,
         *,
         return_states: Literal[True],
+        reset_states: PerStep | None = None,
     ) -> tuple[Form, Tensor, Form]: ...
 
     @overload
@@ -48,6 +50,7 @@ class SequenceCall(Protocol):
         resets: PerStep | None = None,
         decay: PerStep | None = None,
         return_states: bool = False,
+        reset_states: PerStep | None = None,
     ) -> tuple[Any, ...]: ...
 
 
@@ -68,6 +71,7 @@ class CallOptions(TypedDict, total=False):
     training: bool
     reverse: bool
     resets: PerStep | None
+    reset_states: PerStep | None
     decay: PerStep | None
     norm: str | None
     zoneout: float

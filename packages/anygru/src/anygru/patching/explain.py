@@ -53,7 +53,13 @@ class Explanation:
 
 
 def explain(
-    layer: nn.Module, input: Batch, lengths: Lengths | None = None, *, resets: bool = False, decay: bool = False
+    layer: nn.Module,
+    input: Batch,
+    lengths: Lengths | None = None,
+    *,
+    resets: bool = False,
+    decay: bool = False,
+    reset_states: bool = False,
 ) -> Explanation:
     """Which backend runs `layer(input)`, and why each other one does not.
 
@@ -61,7 +67,7 @@ def explain(
         layer: a `GRU` or `GRUCell` of anygru, frozen or not, or of torch (as `accelerate` would run it).
         input: an input of the layer; nothing is computed.
         lengths: as for `GRU.forward`.
-        resets, decay: whether the call has these.
+        resets, decay, reset_states: whether the call has these.
 
     Raises:
         Exception: what the call itself would raise, such as BackendError if the layer names a backend that cannot take it.
@@ -71,8 +77,9 @@ def explain(
     """
     if not isinstance(layer, (GRU, GRUCell, nn.GRU, nn.GRUCell, Frozen)):
         raise ArgumentTypeError(f"layer must be a GRU or GRUCell of anygru or torch, got {type(layer).__name__}")
+    modified = ("decay",) * (resets or decay or reset_states) + ("offset",) * reset_states
     if isinstance(layer, Frozen):
-        return _explain_frozen(layer, input, lengths, resets or decay)
+        return _explain_frozen(layer, input, lengths, modified)
     if isinstance(layer, (GRUCell, nn.GRUCell)):
         tensors = [getattr(layer, name, None) for name in KINDS]
         weights: Sequence[Tensor] = [tensor for tensor in tensors if tensor is not None]
@@ -87,18 +94,18 @@ def explain(
         options = layer.options._replace(dropout=0.0)
     name = options.backend
     rows, batch_sizes = _rows(layer, input, lengths)
-    problem = describe(rows, weights, batch_sizes, options, ("decay",) if resets or decay else ())
+    problem = describe(rows, weights, batch_sizes, options, modified)
     chosen = backends.choose(problem, name)
     told = getattr(chosen, "copies", None)
     copies = told(rows, weights) if told is not None and rows.device.type == "cpu" else ()
     return Explanation(chosen.__name__.rpartition(".")[2], backends.reasons(problem), problem, name, copies=copies)
 
 
-def _explain_frozen(layer: Frozen, input: Batch, lengths: Lengths | None, decayed: bool) -> Explanation:
+def _explain_frozen(layer: Frozen, input: Batch, lengths: Lengths | None, modified: tuple[str, ...]) -> Explanation:
     weights = layer.frozen_weights
     options = layer.options._replace(dropout=0.0)
     rows, batch_sizes = _rows(layer, input, lengths)
-    problem = describe(rows, weights, batch_sizes, options, ("decay",) if decayed else ())
+    problem = describe(rows, weights, batch_sizes, options, modified)
     chosen = backends.choose(problem, layer.backend)
     words = f"{layer.weights} weights"
     if weights.is_packed_for(chosen):
