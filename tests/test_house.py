@@ -57,3 +57,32 @@ def test_arguments_have_types(part: str) -> None:
 def test_annotations_are_written_one_way() -> None:
     """Forward references are quoted; no file needs `from __future__ import annotations`."""
     assert [path.name for path in FILES if "from __future__" in path.read_text()] == []
+
+
+CORE = [path for path in FILES if path.relative_to(SOURCE).parts[:3] == ("anygru", "src", "anygru")]
+ROOMS = ("facts", "backends", "operator", "layers", "patching")
+"""The core without checkpoints, ONNX, commands and processes."""
+OTHERS = re.compile(r"triton|cudnn|keras")
+"""Languages and frameworks of others: their kernels take what Triton passes, their layers have their own names."""
+
+
+def test_the_core_has_few_classes() -> None:
+    own = [path for path in CORE if path.parent.name in (*ROOMS, "anygru") and not OTHERS.match(path.name)]
+    classes = [
+        node.name for path in own for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)
+    ]
+    assert len(classes) <= 45, sorted(classes)
+    assert len(set(classes)) == len(classes)
+
+
+def test_few_functions_have_many_arguments() -> None:
+    """Those of the core that torch, or everything that a GRU may be told, asks for; a `Call` and `Options` carry the rest."""
+
+    def count(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+        given = function.args
+        named = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+        return len(named) + (given.vararg is not None) + (given.kwarg is not None)
+
+    own = [path for path in CORE if not OTHERS.match(path.name)]
+    found = [f"{path.name}:{function.name}" for path in own for function in functions(path) if count(function) > 8]
+    assert len(found) <= 8, found
