@@ -5,6 +5,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.parameter import UninitializedParameter
@@ -41,6 +42,8 @@ class GRU(RNNNames, Recurrent):
         zoneout: probability that a unit keeps its state in a step.
         recurrent_dropout: probability of zeroing on the way from step to step, in training.
         recurrent_dropout_on: "state" (one mask for all steps) or "candidate" (one for each); see `functional.gru`.
+        weight_dropout: probability of zeroing an element of each weight_hh for a whole call, in training, with the rest scaled
+            up: DropConnect (Wan et al. 2013) as in the AWD-LSTM (Merity et al. 2017). The parameters stay as they are.
 
     Raises:
         ValueError, TypeError: naming the argument.
@@ -77,9 +80,10 @@ class GRU(RNNNames, Recurrent):
         zoneout: float = 0.0,
         recurrent_dropout: float = 0.0,
         recurrent_dropout_on: str = "state",
+        weight_dropout: float = 0.0,
     ) -> None:
         super().__init__(reset, gate_activation, activation, backend, dtype)
-        self.norm, self.zoneout = norm, zoneout
+        self.norm, self.zoneout, self.weight_dropout = norm, zoneout, weight_dropout
         self.recurrent_dropout, self.recurrent_dropout_on = recurrent_dropout, recurrent_dropout_on
         self.input_size = 0 if input_size is None else check_size("input_size", input_size)
         self.hidden_size = check_size("hidden_size", hidden_size)
@@ -220,8 +224,14 @@ class GRU(RNNNames, Recurrent):
         if h_0 is not None:
             check_state_type(h_0, "h_0")
         weights = self._current(self._weight_names)
+        if self.weight_dropout and self.training:
+            weights = self._with_dropped_weights(weights)
         options = self._options._replace(states=True) if return_states else self._options
         return compute(input, h_0, weights, lengths, options, resets, decay, reset_states)
+
+    def _with_dropped_weights(self, weights: list[Tensor]) -> list[Tensor]:
+        named = zip(self._weight_names, weights, strict=True)
+        return [F.dropout(w, self.weight_dropout) if name.startswith("weight_hh") else w for name, w in named]
 
     def freeze(self, weights: str = "float32") -> FrozenGRU:
         """Returns a layer for inference with a copy of the present weights, packed once.

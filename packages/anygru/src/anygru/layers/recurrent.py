@@ -15,13 +15,13 @@ from ..errors import ArgumentError, ArgumentTypeError
 from ..facts.entries import FORMULA_ENTRY, FORMULA_MARK
 from ..facts.formula import Activation, Formula, Reset, make_formula
 from ..facts.problem import Options
-from ..functional import check_norm, make_noise
+from ..functional import check_dropout, check_norm, make_noise
 from ..operator.execution import DTYPES
 
 _IN_OPTIONS = frozenset(
     (
         *("reset", "gate_activation", "activation", "backend", "bidirectional", "bias", "dropout", "training"),
-        *("batch_first", "norm", "zoneout", "recurrent_dropout", "recurrent_dropout_on"),
+        *("batch_first", "norm", "zoneout", "recurrent_dropout", "recurrent_dropout_on", "weight_dropout"),
     )
 )
 
@@ -81,6 +81,7 @@ class Recurrent(nn.Module):
     zoneout = 0.0
     recurrent_dropout = 0.0
     recurrent_dropout_on = "state"
+    weight_dropout = 0.0
     _options: Options
 
     def __init__(
@@ -126,6 +127,7 @@ class Recurrent(nn.Module):
         """The options of a call. They are made when an attribute changes, since making them at every call would be slow."""
         formula = make_formula(self.reset, self.gate_activation, self.activation)
         dropout = self.dropout if self.training else 0.0
+        check_dropout(self.weight_dropout, "weight_dropout")
         norm = check_norm(self.norm) is not None
         noise = make_noise(self.zoneout, self.recurrent_dropout, self.recurrent_dropout_on, self.training)
         return Options(
@@ -226,7 +228,7 @@ class Recurrent(nn.Module):
 
     def _formula_repr(self) -> str:
         words = ""
-        for name in ("norm", "zoneout", "recurrent_dropout", "recurrent_dropout_on"):
+        for name in ("norm", "zoneout", "recurrent_dropout", "recurrent_dropout_on", "weight_dropout"):
             if getattr(self, name) != getattr(type(self), name):
                 words += f", {name}={getattr(self, name)!r}"
         return words + formula_repr(self.formula, self.backend)
