@@ -11,7 +11,7 @@ __all__ = ["seed", *_draws]
 
 
 def seed(seed_state: int, ctx: ContextLike = "all") -> None:
-    """Begin the random numbers of every device anew; layers, initializers and dropout follow.
+    """Seed the random numbers of every device, those of layers, initializers and dropout included.
 
     Raises:
         ValueError: for a seed that is no whole number.

@@ -1,4 +1,4 @@
-"""`gluon.loss`: losses, one number a sample: the mean over all axes but the batch's unless said otherwise."""
+"""`gluon.loss`: the loss per sample, [B]: the mean over all other axes unless said otherwise."""
 
 import math
 from types import ModuleType
@@ -62,7 +62,7 @@ class Loss(HybridBlock):
         return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
 
     def _mean(self, F: ModuleType, loss: Data, sample_weight: Data | None) -> Any:
-        """The weighted loss, one number a sample."""
+        """The weighted loss per sample, [B]."""
         return F.mean(_apply_weighting(F, loss, self._weight, sample_weight), axis=self._batch_axis, exclude=True)
 
 
@@ -73,7 +73,7 @@ class L2Loss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
 
     def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
-        """One number a sample."""
+        """The loss per sample, [B]."""
         loss = F.square(_reshape_like(F, label, pred) - pred)
         loss = _apply_weighting(F, loss, self._weight / 2, sample_weight)  # type: ignore[operator]
         return F.mean(loss, axis=self._batch_axis, exclude=True)
@@ -86,7 +86,7 @@ class L1Loss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
 
     def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
-        """One number a sample."""
+        """The loss per sample, [B]."""
         return self._mean(F, F.abs(_reshape_like(F, label, pred) - pred), sample_weight)
 
 
@@ -107,7 +107,7 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
     def hybrid_forward(
         self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None, pos_weight: Data | None = None
     ) -> Any:
-        """One number a sample."""
+        """The loss per sample, [B]."""
         label = _reshape_like(F, label, pred)
         if self._from_sigmoid:
             tiny = 1e-12
@@ -151,7 +151,7 @@ class SoftmaxCrossEntropyLoss(Loss):
         self._from_logits = from_logits
 
     def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
-        """One number a sample."""
+        """The loss per sample, [B]."""
         if self._sparse_label and not self._from_logits:
             loss = -_picked_log_softmax(F, pred, label, self._axis)
             return self._mean(F, loss, sample_weight)
@@ -178,7 +178,7 @@ SoftmaxCELoss = SoftmaxCrossEntropyLoss
 
 
 class KLDivLoss(Loss):
-    """Kullback-Leibler divergence from log probabilities (or scores) to distributions, summed over a sample."""
+    """Kullback-Leibler divergence from log probabilities (or scores) to distributions, summed per sample."""
 
     def __init__(
         self, from_logits: bool = True, axis: int = -1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any
@@ -188,7 +188,7 @@ class KLDivLoss(Loss):
         self._axis = axis
 
     def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
-        """One number a sample."""
+        """The loss per sample, [B]."""
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
         loss = label * (F.log(label + 1e-12) - pred)
@@ -221,7 +221,7 @@ class CTCLoss(Loss):
         label_lengths: Data | None = None,
         sample_weight: Data | None = None,
     ) -> Any:
-        """One number a sample."""
+        """The loss per sample, [B]."""
         if self._layout == "NTC":
             pred = F.swapaxes(pred, 0, 1)
         if self._batch_axis == 1:
@@ -246,7 +246,7 @@ class HuberLoss(Loss):
         self._rho = rho
 
     def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
-        """One number a sample."""
+        """The loss per sample, [B]."""
         far = F.abs(_reshape_like(F, label, pred) - pred)
         loss = F.where(far > self._rho, far - 0.5 * self._rho, 0.5 / self._rho * F.square(far))
         return self._mean(F, loss, sample_weight)
@@ -260,7 +260,7 @@ class HingeLoss(Loss):
         self._margin = margin
 
     def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
-        """One number a sample."""
+        """The loss per sample, [B]."""
         return self._mean(F, F.relu(self._margin - pred * _reshape_like(F, label, pred)), sample_weight)
 
 
@@ -268,7 +268,7 @@ class SquaredHingeLoss(HingeLoss):
     """The square of the hinge loss."""
 
     def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
-        """One number a sample."""
+        """The loss per sample, [B]."""
         loss = F.square(F.relu(self._margin - pred * _reshape_like(F, label, pred)))
         return self._mean(F, loss, sample_weight)
 
@@ -285,7 +285,7 @@ class LogisticLoss(Loss):
         self._label_format = label_format
 
     def hybrid_forward(self, F: ModuleType, pred: Data, label: Data, sample_weight: Data | None = None) -> Any:
-        """One number a sample."""
+        """The loss per sample, [B]."""
         label = _reshape_like(F, label, pred)
         if self._label_format == "signed":
             label = (label + 1.0) / 2.0
@@ -300,7 +300,7 @@ class TripletLoss(Loss):
         self._margin = margin
 
     def hybrid_forward(self, F: ModuleType, pred: Data, positive: Data, negative: Data) -> Any:
-        """One number a sample."""
+        """The loss per sample, [B]."""
         near = F.square(_reshape_like(F, positive, pred) - pred)
         far = F.square(_reshape_like(F, negative, pred) - pred)
         loss = F.relu(F.sum(near - far, axis=self._batch_axis, exclude=True) + self._margin)
@@ -368,7 +368,7 @@ class SDMLLoss(Loss):
         self.smoothing_parameter = smoothing_parameter
 
     def hybrid_forward(self, F: ModuleType, x1: Any, x2: Any) -> Any:
-        """One number a pair."""
+        """The loss per pair, [B]."""
         count, features = x1.shape
         gold = F.eye(count)
         labels = gold * (1 - self.smoothing_parameter) + (1 - gold) * self.smoothing_parameter / (count - 1)

@@ -112,7 +112,7 @@ class Trainer:
         self._kv_initialized = True
 
     def _set_from_outside(self, parameter: Parameter) -> None:
-        """Begin anew with another store, and so another optimizer state: the store's copy of a parameter is out of date."""
+        """Start with another store and another optimizer state: the store's copy of a parameter is out of date."""
         if not (self._kv_initialized and self._update_on_kvstore) or parameter in self._params_to_init:
             return
         if self._distributed:

@@ -96,14 +96,14 @@ class EvalMetric:
         self.global_num_inst += count
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Reset all counters."""
         self.num_inst: Any = 0
         self.sum_metric: Any = 0.0
         self.global_num_inst: Any = 0
         self.global_sum_metric: Any = 0.0
 
     def reset_local(self) -> None:
-        """Begin anew, but for the global sums."""
+        """Reset the local counters and keep the global ones."""
         self.num_inst = 0
         self.sum_metric = 0.0
 

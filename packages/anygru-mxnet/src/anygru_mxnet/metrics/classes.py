@@ -145,13 +145,13 @@ class _Binary(GlobalMetric):
             self.global_sum_metric = self._score(self._whole) * self.global_num_inst
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Reset all counters."""
         super().reset()
         self._local.clear()
         self._whole.clear()
 
     def reset_local(self) -> None:
-        """Begin anew, but for the global sums."""
+        """Reset the local counters and keep the global ones."""
         super().reset_local()
         self._local.clear()
 
@@ -190,7 +190,7 @@ class MCC(_Binary):
         return counts.matthews()
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Reset all counters."""
         super().reset()
         self.num_inst = self.global_num_inst = 0.0  # a float in MXNet 1.9.1 (recorded)
 
@@ -227,14 +227,14 @@ class PCC(GlobalMetric):
         self.global_sum_metric = self._score(self._whole) * self.global_num_inst
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Reset all counters."""
         super().reset()
         self.num_inst = self.global_num_inst = 0.0  # a float in MXNet 1.9.1 (recorded)
         self._whole = np.zeros((2, 2))
         self._local = np.zeros((2, 2))
 
     def reset_local(self) -> None:
-        """Begin anew, but for the global sums."""
+        """Reset the local counters and keep the global ones."""
         super().reset_local()
         self._local = np.zeros((2, 2))
 

@@ -87,12 +87,12 @@ class CompositeEvalMetric(EvalMetric):
             metric.update(labels, preds)
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Reset all counters."""
         for metric in self.metrics:
             metric.reset()
 
     def reset_local(self) -> None:
-        """Begin anew, but for the global sums."""
+        """Reset the local counters and keep the global ones."""
         for metric in self.metrics:
             metric.reset_local()
 

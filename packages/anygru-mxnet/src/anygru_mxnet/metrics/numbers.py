@@ -73,7 +73,7 @@ class PearsonCorrelation(GlobalMetric):
         super().__init__(name, output_names, label_names)
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Reset all counters."""
         super().reset()
         self._seen: list[tuple[np.ndarray, np.ndarray]] = []
 

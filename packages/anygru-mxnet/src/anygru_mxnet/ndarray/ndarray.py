@@ -165,7 +165,7 @@ class NDArray(Arithmetic):
         return wrap(run(lambda t: move(t, self._ctx), self._t), self._ctx)
 
     def as_in_context(self, context: Context) -> "NDArray":
-        """The array itself if it is on the context already, else a copy there."""
+        """The array itself if it is on the context already, and a copy there otherwise."""
         if self._ctx == context:
             return self
         return wrap(run(lambda t: move(t, context), self._t), context)

@@ -12,7 +12,9 @@ from .ndarray import NDArray
 __all__ = [
     "exponential",
     "gamma",
+    "generalized_negative_binomial",
     "multinomial",
+    "negative_binomial",
     "normal",
     "normal_like",
     "poisson",

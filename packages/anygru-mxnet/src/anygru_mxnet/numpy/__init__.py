@@ -11,5 +11,7 @@ from .functions import *
 from .multiarray import *
 
 bool = bool_
+NAN = NaN = nan
+PINF, NINF, PZERO, NZERO = inf, -inf, 0.0, -0.0
 # The functions come from a table; with this name a type checker does not look for each of them here.
 __getattr__ = refuser("mxnet.numpy")

@@ -134,10 +134,10 @@ class Parameter:
         """Give the parameter values on each context, or remember to when its shape is known.
 
         Args:
-            init: the initializer; else the parameter's own, else `default_init` (Uniform(0.07)).
+            init: the initializer; by default the parameter's own, or `default_init` (Uniform(0.07)).
             ctx: a context or a list of them; the current one by default.
-            default_init: stands behind `init` and the parameter's own.
-            force_reinit: begin anew if there are values already.
+            default_init: used if neither `init` nor the parameter has one.
+            force_reinit: replace values that there are already.
 
         Raises:
             ValueError: for an unknown shape where that is not allowed.
