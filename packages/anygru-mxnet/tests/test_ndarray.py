@@ -344,3 +344,30 @@ def test_arrays_of_one_number_are_numpys_otherwise():
     assert type(again) is np.ndarray
     assert again.tolist() == [1.5]
     assert type(nd.ones((2, 3)).asnumpy()) is np.ndarray
+
+
+def test_a_softmax_in_another_dtype_was_computed_in_the_inputs():
+    scores = nd.array([[2.0, -1.5, 0.25]], dtype="float16")
+    for function in (nd.softmax, nd.log_softmax, nd.softmin):
+        wide = function(scores, dtype="float64")
+        assert wide.dtype is np.float64
+        np.testing.assert_array_equal(wide.asnumpy(), function(scores).asnumpy().astype("float64"))
+
+
+def test_negative_steps_of_numpys_arrays_turn_each_axis():
+    square = mx.np.arange(9).reshape(3, 3)
+    np.testing.assert_array_equal(square[::-1, ::-1].asnumpy(), np.arange(9).reshape(3, 3)[::-1, ::-1])
+    square[::-1, 0] = mx.np.array([7, 8, 9])
+    np.testing.assert_array_equal(square[:, 0].asnumpy(), [9, 8, 7])
+    with pytest.raises(IndexError, match="scalar tensor"):
+        mx.np.array(3.0)[0]
+
+
+def test_shapes_as_heads_have_a_gradient_of_zero():
+    x = nd.ones((2, 3))
+    x.attach_grad()
+    x.grad[:] = 5
+    with mx.autograd.record():
+        shape = x.shape_array()
+    shape.backward()
+    assert x.grad.asnumpy().tolist() == [[0] * 3] * 2

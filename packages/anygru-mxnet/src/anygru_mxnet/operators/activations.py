@@ -77,6 +77,11 @@ def _softmax_input(data: Tensor, temperature: float | None, name: str) -> Tensor
     return data if temperature in (None, 1.0) else data / temperature
 
 
+def _in_dtype(chances: Tensor, dtype: DtypeLike) -> Tensor:
+    """The result in another dtype; it was computed in the input's (1.9.1, recorded)."""
+    return chances if dtype is None else chances.to(torch_dtype(dtype))
+
+
 @operator("softmax", inputs=2, needs=lambda attributes: ["data"])
 def _softmax(
     data: Tensor,
@@ -93,9 +98,8 @@ def _softmax(
         inside = torch.arange(data.shape[axis], device=data.device) < length.unsqueeze(-1)
         inside = inside.movedim(-1, axis) if axis not in (-1, data.dim() - 1) else inside
         filled = data.masked_fill(~inside, -math.inf)
-        data = torch.softmax(filled, axis).masked_fill(~inside, 0.0)
-        return data if dtype is None else data.to(torch_dtype(dtype))
-    return torch.softmax(data, axis, dtype=None if dtype is None else torch_dtype(dtype))
+        return _in_dtype(torch.softmax(filled, axis).masked_fill(~inside, 0.0), dtype)
+    return _in_dtype(torch.softmax(data, axis), dtype)
 
 
 @operator("log_softmax", alike=True)
@@ -103,7 +107,7 @@ def _log_softmax(
     data: Tensor, axis: int = -1, temperature: float | None = None, dtype: DtypeLike = None, use_length: bool = False
 ) -> Tensor:
     data = _softmax_input(data, temperature, "log_softmax")
-    return torch.log_softmax(data, axis, dtype=None if dtype is None else torch_dtype(dtype))
+    return _in_dtype(torch.log_softmax(data, axis), dtype)
 
 
 @operator("softmin", alike=True)
@@ -111,7 +115,7 @@ def _softmin(
     data: Tensor, axis: int = -1, temperature: float | None = None, dtype: DtypeLike = None, use_length: bool = False
 ) -> Tensor:
     data = _softmax_input(data, temperature, "softmin")
-    return torch.softmax(-data, axis, dtype=None if dtype is None else torch_dtype(dtype))
+    return _in_dtype(torch.softmax(-data, axis), dtype)
 
 
 @operator("SoftmaxActivation", alike=True)
