@@ -26,6 +26,22 @@ def convert(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int
     return status, captured.out, captured.err
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--model", "m.pdparams", "--layer-names"], "--layer-names has no meaning for an optimizer's state"),
+        (["--model", "m.pdparams", "--to", "torch"], "--to has no meaning"),
+        (["--lr", "0.1"], "--betas and --lr belong to an optimizer's state"),
+    ],
+)
+def test_options_that_would_have_no_effect_are_refused(
+    options: list[str], words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    status, _, error = convert(capsys, DATA / "paddle/model.pdopt", tmp_path / "x.pt", *options)
+    assert status == 2
+    assert words in error
+
+
 def test_verbose_tells_which_rows_went_where(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     _, out, _ = convert(capsys, DATA / "mxnet/model.params", tmp_path / "x.npz", "--verbose")
     assert "layer 0: input reset: 1._unfused.0.l_cell.i2h_weight, rows 0 to 3 -> 1/0/w0\n" in out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -97,3 +98,26 @@ def test_format_can_be_named(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     status, _, error = inspect(capsys, DATA / "paddle/cell.pdparams", "--format", "mxnet")
     assert status == 2
     assert "magic number" in error
+
+
+def test_provenance_is_shown_and_checked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    target = tmp_path / "x.safetensors"
+    source = str(DATA / "mxnet/model.params")
+    assert main(["convert", source, str(target), "--provenance", "--layer-names"]) == 0
+    assert main(["inspect", str(target)]) == 0
+    out = capsys.readouterr().out
+    assert "from model.params (mxnet)" in out
+    assert f"sha256 of the source: {hashlib.sha256(Path(source).read_bytes()).hexdigest()}" in out
+    assert 'options: {"layer_names": true}' in out
+    assert "its tensors are those that were written" in out
+    data = bytearray(target.read_bytes())
+    data[-1] ^= 1
+    target.write_bytes(bytes(data))
+    assert main(["inspect", str(target)]) == 0
+    assert "ITS TENSORS ARE OTHERS" in capsys.readouterr().out
+    assert main(["convert", str(target), str(tmp_path / "y.safetensors")]) == 0
+    assert main(["convert", source, str(tmp_path / "y.npz"), "--provenance"]) == 2
+    captured = capsys.readouterr()
+    assert "files of chainer hold no metadata" in captured.err
+    assert main(["inspect", str(tmp_path / "y.safetensors")]) == 0
+    assert "made by anygru" not in capsys.readouterr().out

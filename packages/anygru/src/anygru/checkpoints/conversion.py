@@ -29,6 +29,7 @@ class Choices:
         weights: the format of the GRUs' matrices: "bfloat16" or "int8" writes frozen layers (to safetensors and torch
             files), "float32" plain ones; None: as they are in the source, if the target can hold them.
         sandbox: see `load_checkpoint`.
+        provenance: write digests, the version and these options into the target's metadata; see `writing.provenance`.
     """
 
     source_format: str | None = None
@@ -43,6 +44,7 @@ class Choices:
     like: str | os.PathLike[str] | None = None
     weights: str | None = None
     sandbox: bool = False
+    provenance: bool = False
 
 
 @dataclass(frozen=True)

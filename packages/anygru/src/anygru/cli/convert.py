@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ..checkpoints import NAMES, format_module
 from ..checkpoints.reading.source import open_regular
 from ..errors import CheckpointError, printable
-from . import existing, removing_temporary_files
+from . import UsageError, existing, removing_temporary_files
 from .inspect import BIDIRECTIONAL, NO_SANDBOX
 from .terminal import STANDARD_INPUT, as_file, count
 
@@ -80,9 +80,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.pdparams",
         help="FROM is a .pdopt of Paddle's Adam, and this its model: TO becomes a state_dict of torch.optim.Adam",
     )
-    parser.add_argument("--betas", type=float, nargs=2, default=(0.9, 0.999), metavar="BETA", help="of that Adam")
+    parser.add_argument("--betas", type=float, nargs=2, metavar="BETA", help="of that Adam (default: 0.9 0.999)")
     parser.add_argument("--lr", type=float, help="the learning rate of that Adam (default: the scheduler's in FROM)")
     parser.add_argument("--no-sandbox", dest="sandbox", action="store_false", help=NO_SANDBOX)
+    parser.add_argument(
+        "--provenance",
+        action="store_true",
+        help="write digests of source and result, the version and the options into TO (safetensors); inspect checks them",
+    )
     parser.add_argument("--verbose", action="store_true", help="show which rows of which tensor became which")
     parser.add_argument("--all", action="store_true", help="list every tensor (default: the first 12 of each list)")
 
@@ -99,6 +104,8 @@ def main(args: argparse.Namespace) -> int:
         existing(args.source)
     if args.model is not None:
         return _convert_optimizer(args)
+    if args.betas or args.lr is not None:
+        raise UsageError("--betas and --lr belong to an optimizer's state: name its model (--model)")
     from ..checkpoints.writing.convert import convert
 
     _load_keras(args)
@@ -115,7 +122,15 @@ def _convert_optimizer(args: argparse.Namespace) -> int:
     from ..checkpoints import save_checkpoint
     from ..checkpoints.writing.optimizer import adam_state
 
-    state = adam_state(args.source, existing(args.model), betas=tuple(args.betas), lr=args.lr)
+    unused = ("mapping", "style", "bidirectional", "transpose", "no_transpose", "like", "layer_names", "approximate")
+    for name in (*unused, "weights", "provenance", "source_format", "target_format"):
+        if getattr(args, name):
+            option = {"mapping": "map", "source_format": "from", "target_format": "to"}.get(
+                name, name.replace("_", "-")
+            )
+            raise UsageError(f"--{option} has no meaning for an optimizer's state (--model)")
+    betas = tuple(args.betas or (0.9, 0.999))
+    state = adam_state(args.source, existing(args.model), betas=(betas[0], betas[1]), lr=args.lr)
     save_checkpoint(state, args.target, "torch")
     group, steps = state["param_groups"][0], max(int(entry["step"]) for entry in state["state"].values())
     print(f"Adam of {count(len(group['params']), 'parameter')} after {count(steps, 'step')}, lr {group['lr']:g}")

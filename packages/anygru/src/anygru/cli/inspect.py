@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..checkpoints import NAMES, Checkpoint, load_checkpoint
+from ..checkpoints.writing import provenance
 from ..errors import printable
 from . import UsageError, removing_temporary_files
 from .terminal import as_file, console, count
@@ -64,6 +65,8 @@ def print_checkpoint(checkpoint: Checkpoint) -> None:
     out.print(_line(f"{tensors}, {count(numbers, 'number')}, {human_size(total)}"))
     if checkpoint.stored or checkpoint.values:
         _print_tree(checkpoint, colored=out.is_terminal and not out.no_color)
+    for line in provenance.lines(checkpoint):
+        out.print(_line(line, style="red" if "OTHERS" in line else ""))
     out.print(_line("GRUs" if checkpoint.gru_layers else "no GRU found", style="bold"))
     for gru in checkpoint.gru_layers:
         out.print(_line(f"  {gru.path or '(the whole file)'}: {gru.describe()}, {gru.dtype}", style="green"))

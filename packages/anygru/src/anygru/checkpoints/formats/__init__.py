@@ -23,6 +23,9 @@ READ_ONLY = {
 }
 """Formats that are read and never written, with the reason and the way out."""
 
+FORMATS_WITH_METADATA = ("safetensors",)
+"""Formats that hold texts beside the tensors."""
+
 _HEAD = 4096
 
 

@@ -65,6 +65,8 @@ def convert(
         check_format(weights)
         if like is not None and weights != "float32":
             raise CheckpointError(f"{target}: a Keras file holds no {weights} weights")
+    if like is not None and choices.provenance:
+        raise CheckpointError(f"{target}: --provenance: a Keras file holds no metadata of anygru")
     check_place(target, name)
     place = FilePath(os.path.realpath(target))  # the target of a symbolic link; the link stays
     with _workplace(place, target) as workplace:

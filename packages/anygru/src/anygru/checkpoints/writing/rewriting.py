@@ -16,11 +16,12 @@ from ..conversion import Choices, Conversion
 from ..finding import FoundGRU
 from ..formats import READ_ONLY, Format, format_module
 from ..layout import CheckpointLayout, split_prefix, translate_path
-from ..reading.content import Content, Mark, Progress
+from ..reading.content import Content, Mark, Progress, flatten
 from ..stored import Path, StoredTensor, branches, flat_name, walk
 from .atomic import check_regular
 from .names import Names
 from .other_layers import LayerPlan, plan_layers
+from .provenance import KEY, describe
 
 
 def rewrite(
@@ -45,7 +46,13 @@ def rewrite(
     if choices is None:
         refuse(report.left_out, os.fspath(target))
     source = checkpoint.content
-    content = Content(tree, marks=writer.marks, metadata=source.metadata, parameter_names=source.parameter_names)
+    metadata = {key: text for key, text in source.metadata.items() if key != KEY}  # of other tensors than these
+    if choices is not None and choices.provenance:
+        tensors = {
+            name: leaf for name, leaf in flatten(tree, os.fspath(target)).items() if isinstance(leaf, StoredTensor)
+        }
+        metadata[KEY] = describe(checkpoint, tensors, choices, format)
+    content = Content(tree, marks=writer.marks, metadata=metadata, parameter_names=source.parameter_names)
     module.write(target, content, progress)
     return report
 

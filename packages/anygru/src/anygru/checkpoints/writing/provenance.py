@@ -1,0 +1,94 @@
+"""Where a converted file comes from: digests, the version and the options, as a text in its metadata.
+
+The digest of the result is that of its tensors, since a file cannot hold its own.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import CheckpointError
+from ..checkpoint import Checkpoint
+from ..conversion import Choices
+from ..formats import FORMATS_WITH_METADATA
+from ..stored import StoredTensor
+
+KEY = "anygru.provenance"
+_PIECE = 16 << 20
+
+
+def describe(source: Checkpoint, tensors: Mapping[str, StoredTensor], choices: Choices, target_format: str) -> str:
+    """Give the text for the metadata of a conversion's result.
+
+    Raises:
+        CheckpointError: the target's format holds no metadata.
+    """
+    if target_format not in FORMATS_WITH_METADATA:
+        raise CheckpointError(
+            f"--provenance: files of {target_format} hold no metadata; those of {', '.join(FORMATS_WITH_METADATA)} do"
+        )
+    chosen = {name: value for name, value in asdict(choices).items() if value}
+    told = {
+        "anygru": version("anygru"),
+        "source": os.path.basename(os.path.realpath(source.path)),
+        "source_format": source.format,
+        "source_sha256": file_digest(source.path),
+        "tensors_sha256": tensor_digest(tensors),
+        "options": {name: value for name, value in chosen.items() if name not in ("provenance", "sandbox")},
+    }
+    return json.dumps(told, sort_keys=True, default=list)
+
+
+def lines(checkpoint: Checkpoint) -> Iterator[str]:
+    """Say where a file comes from, and whether its tensors are those that were written; nothing for a file that does not tell."""
+    text = checkpoint.content.metadata.get(KEY)
+    if text is None:
+        return
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        told = None
+    if not isinstance(told, dict):
+        yield "provenance: damaged"
+        return
+    yield f"made by anygru {told.get('anygru')} from {told.get('source')} ({told.get('source_format')})"
+    yield f"  sha256 of the source: {told.get('source_sha256')}"
+    if told.get("options"):
+        yield f"  options: {json.dumps(told['options'], sort_keys=True)[:400]}"
+    same = tensor_digest(checkpoint.stored) == told.get("tensors_sha256")
+    yield (
+        "  its tensors are those that were written" if same else "  ITS TENSORS ARE OTHERS THAN THOSE THAT WERE WRITTEN"
+    )
+
+
+def tensor_digest(tensors: Mapping[str, StoredTensor]) -> str:
+    """Give the SHA-256 of names, dtypes, shapes and values, in the order of the names."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        head = json.dumps([name, tensor.dtype, list(tensor.shape)])
+        digest.update(f"{len(head)}:{head}".encode("utf-8", "surrogatepass"))
+        plain = np.ascontiguousarray(tensor.values)
+        data = plain.reshape(-1).view(np.uint8).data if plain.size else memoryview(b"")
+        for begin in range(0, len(data), _PIECE):
+            digest.update(data[begin : begin + _PIECE])
+    return digest.hexdigest()
+
+
+def file_digest(path: str) -> str:
+    """Give the SHA-256 of a file; of a folder that of the names and digests of its files."""
+    if os.path.isdir(path):
+        inner = sorted(file for file in Path(path).rglob("*") if file.is_file())
+        listed = "".join(f"{file.relative_to(path).as_posix()} {file_digest(str(file))}\n" for file in inner)
+        return hashlib.sha256(listed.encode("utf-8", "surrogatepass")).hexdigest()
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    return digest.hexdigest()
