@@ -15,7 +15,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
@@ -57,6 +57,8 @@ class DialectFinder(importlib.abc.MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         root = fullname.partition(".")[0]
+        if fullname == "anygru":
+            return _package_behind_a_script()
         if root not in roots():
             if root in EXTRAS and not _is_question(sys._getframe(1)) and importlib.util.find_spec("anygru") is not None:
                 raise ModuleNotFoundError(missing(root), name=fullname)
@@ -117,6 +119,17 @@ class _GivenLoader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: the module is complete."""
+
+
+def _package_behind_a_script() -> ModuleSpec | None:
+    """The package, where a file `anygru.py` beside the script would be taken for it; None where the usual search finds it."""
+    first = PathFinder.find_spec("anygru")
+    if first is None or first.submodule_search_locations is not None:
+        return None
+    others = [finder.find_spec("anygru", None) for finder in sys.meta_path if not isinstance(finder, DialectFinder)]
+    behind = [PathFinder.find_spec("anygru", [entry]) for entry in sys.path]
+    found = (spec for spec in (*others, *behind) if spec is not None and spec.submodule_search_locations is not None)
+    return next(found, None)
 
 
 def install() -> None:
