@@ -413,6 +413,25 @@ def test_an_optimizer_that_does_not_fit_is_refused(options: dict[str, object], w
         adam_state(DATA / "paddle/others.pdopt", DATA / "paddle/others.pdparams", **options)
 
 
+def test_an_lstm_of_mxnet_gets_torchs_names(tmp_path: Path) -> None:
+    convert(DATA / "mxnet/lstm.params", tmp_path / "x.pt", layer_names=True)
+    lstm = torch.nn.LSTM(4, 3)
+    lstm.load_state_dict(torch.load(tmp_path / "x.pt", weights_only=True))
+    source = load_checkpoint(DATA / "mxnet/lstm.params").tensors
+    assert torch.equal(lstm.weight_hh_l0, source["_unfused.0.h2h_weight"])
+    arrays = {f"arg:lstm0_{side}1_{of}2h_weight": np.zeros((8, 2), np.float32) for side in "lr" for of in "ih"}
+    report = convert(write_arrays(tmp_path / "y.params", arrays), tmp_path / "y.pt")
+    assert report.other_names["arg:lstm0_r1_h2h_weight"] == "lstm0.weight_hh_l1_reverse"
+
+
+def test_names_of_an_export_lose_their_kind(tmp_path: Path) -> None:
+    report = convert(DATA / "mxnet/exported-0003.params", tmp_path / "x.pt", layer_names=True)
+    names = set(load_checkpoint(tmp_path / "x.pt").stored)
+    assert {"model_gru0.weight_ih_l0", "model_dense0_weight"} < names
+    assert not [name for name in names if ":" in name]
+    assert report.renamed["arg:model_dense0_bias"] == "model_dense0_bias"
+
+
 def test_linear_layers_of_a_module_are_saved_in_paddles_way(tmp_path: Path) -> None:
     net = layers()
     save_checkpoint(net, tmp_path / "x.pdparams")

@@ -27,7 +27,7 @@ class Checkpoint:
     Attributes:
         path: where it came from.
         format: its format's name.
-        content: the nested values as they lie in the file.
+        content: the nested values as they are in the file.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Checkpoint:
 
     @cached_property
     def stored(self) -> dict[str, StoredTensor]:
-        """Every tensor by its flat name (nested names joined by dots), as it lies in the file."""
+        """Every tensor by its flat name (nested names joined by dots), as it is in the file."""
         return {name: leaf for name, leaf in self._flat.items() if isinstance(leaf, StoredTensor)}
 
     @property

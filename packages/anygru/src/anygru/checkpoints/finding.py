@@ -15,7 +15,7 @@ Sources = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class FoundGRU:
-    """A GRU that lies in a checkpoint.
+    """A GRU in a checkpoint.
 
     Attributes:
         path: the layer's own name ("encoder.gru"), empty if the whole file is one.

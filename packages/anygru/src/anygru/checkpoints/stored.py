@@ -1,4 +1,4 @@
-"""One tensor of a checkpoint, as it lies in the file. Nothing here needs torch until a tensor is asked for."""
+"""One tensor of a checkpoint, as it is in the file. Nothing here needs torch until a tensor is asked for."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator

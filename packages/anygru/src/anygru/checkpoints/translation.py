@@ -128,7 +128,7 @@ def framework_tensors(core: list[Core], gru: FoundGRU, layout: CheckpointLayout,
 
 
 def mark_of(module: object, name: str) -> Mark | None:
-    """Give the formula of a layer of the core where its tensors' names do not tell it, else None.
+    """Give the formula of a layer of the core where its tensors' names do not tell it; None where they do.
 
     Raises:
         CheckpointError: an activation is a function, which has no name to store.

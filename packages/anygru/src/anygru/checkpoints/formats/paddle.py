@@ -210,7 +210,9 @@ def _join_slices(state: dict[Any, Any], where: str, budget: Budget) -> None:
         slices = []
         for name in entry["slices"]:
             if not isinstance(name, str) or not isinstance(state.get(name), np.ndarray):
-                raise CheckpointError(f"{place}: the slice {shown(name)} is no array of the file, or serves twice")
+                raise CheckpointError(
+                    f"{place}: the slice {shown(name)} is not an array in this file, or is referenced twice"
+                )
             slices.append(state.pop(name))
         if len({part.dtype for part in slices}) > 1:
             raise CheckpointError(f"{place}: the slices have several dtypes")

@@ -132,7 +132,7 @@ class Archive:
         return data
 
     def content(self, name: str) -> memoryview:
-        """Give a member's bytes: where they lie in a large file if they can, else with their checksum checked."""
+        """Give a member's bytes: a view of a large stored file, otherwise a copy with its checksum checked."""
         if self._entries[name].compress_type == zipfile.ZIP_STORED and len(self._data) >= MAP_FROM:
             return self._view(name)
         return memoryview(self.read(name))

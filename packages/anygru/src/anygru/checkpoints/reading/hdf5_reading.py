@@ -136,7 +136,7 @@ class Reader:
         return array_from(view, dtype, dataset.shape, place, self._budget)
 
     def _read_chunks(self, dataset: "h5.Dataset", path: str, dtype: np.dtype) -> np.ndarray:
-        """Read an array that lies in chunks, each of which must be there."""
+        """Read an array that is stored in chunks, each of which must be there."""
         chunks: list[h5.h5d.StoreInfo] = []
         dataset.id.chunk_iter(chunks.append)
         self._budget.take(PER_OBJECT * len(chunks))

@@ -68,7 +68,7 @@ class Constants(Protocol):
 
 
 def stacks(graph: "GraphProto", where: str) -> list[list["NodeProto"]]:
-    """The GRU nodes, those together that are the layers of one GRU: each feeds the next and nothing else."""
+    """GRU nodes grouped into stacks of layers; each feeds only the next."""
     readers: dict[str, list[NodeProto]] = defaultdict(list)
     for node in graph.node:
         for name in node.input:

@@ -186,7 +186,7 @@ def array_from(
     if expected != len(view):
         raise CheckpointError(f"{place}: the shape times the size of {dtype} is {expected} bytes, got {len(view)}")
     if dtype.itemsize == 0 and tuple(shape):
-        # NumPy would make such texts one letter long, of whatever lies in memory there
+        # NumPy would make such texts one letter long, of whatever memory holds there
         raise CheckpointError(f"{place}: an array of {dtype}, whose values have no size")
     budget.take(PER_OBJECT)
     if expected == 0:

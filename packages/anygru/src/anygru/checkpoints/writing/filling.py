@@ -21,8 +21,9 @@ def fill(
 ) -> Conversion:
     """Write a copy of a Keras file with the GRUs of a checkpoint instead of its own.
 
-    A GRU goes to the place that `mapping` names, else to the GRU of the same name, else, where both files have as many, to
-    the GRU at the same place in their order. A tensor outside of GRUs is written where the file has one of its name and shape.
+    A GRU goes to the place that `mapping` names, otherwise to the GRU of the same name; where no name fits and both files have
+    as many GRUs, to the GRU at the same place in their order. A tensor outside of GRUs is written where the file has one of its
+    name and shape.
 
     Args:
         checkpoint: the weights.

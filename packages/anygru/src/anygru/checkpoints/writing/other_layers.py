@@ -104,6 +104,11 @@ def plan_layers(
         for parts in layers:
             plan.renamed |= _other_names(parts, target)
             plan.unknown += [name for role, name in parts.items() if not _NAMES[target][_ROLES.index(role)]]
+        if source == "mxnet":
+            for name in tensors:
+                new = _without_mxnets_words(plan.renamed.get(name, name))
+                if new != name:
+                    plan.renamed[name] = new
         if _NAMES[target] is _CHAINER:
             plan.certain = {
                 old for old, new in plan.renamed.items() if "/" in new and new.rpartition("/")[2] in _CHAINER
@@ -117,6 +122,25 @@ def plan_layers(
             pairs = ((name, cell) for name, cell in same.items() if cell in tensors)
             plan.again = {cell: name for name, cell in pairs if tensors[cell].same_bits(tensors[name])}
     return plan
+
+
+_GLUON = tuple(
+    re.compile(rf"(?P<home>(?:.*[^._:/])?)[._:/]*{place}(?P<of>[ih])2h_(?P<part>weight|bias)", re.DOTALL)
+    for place in (r"(?P<side>[lr])(?P<layer>\d{1,3})_", r"_unfused\.(?P<layer>\d{1,3})\.(?:(?P<side>[lr])_cell\.)?")
+)
+"""The tensors of MXNet's LSTM and RNN, by the parameters' names and by those of `save_parameters`. Their rows are in torch's
+order: `LSTMCell._gate_names` of MXNet 1.9.1 is _i, _f, _c, _o."""
+
+
+def _without_mxnets_words(name: str) -> str:
+    """The name of a tensor without the kind in front that `export` writes, and as torch names the tensors of an LSTM."""
+    plain = name.removeprefix("arg:").removeprefix("aux:")
+    matches = (pattern.fullmatch(plain) for pattern in _GLUON if len(plain) <= _LONGEST)
+    match = next(filter(None, matches), None)
+    if match is None:
+        return plain
+    end = f"{match['part']}_{match['of']}h_l{match['layer']}{'_reverse' if match['side'] == 'r' else ''}"
+    return f"{match['home']}.{end}" if match["home"] else end
 
 
 _RECURRENT = re.compile(r"(?:^|[./:_])weight_(?:ih|hh|hr)(?:_l\d{1,3}(?:_reverse)?)?$")

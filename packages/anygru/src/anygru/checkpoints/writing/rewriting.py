@@ -118,7 +118,7 @@ class _Writer:
         return plan
 
     def tree(self) -> Any:
-        """Give the tree, nested as the source is if the target can be nested, else flat.
+        """Give the tree, nested as the source is if the target can be nested, otherwise flat.
 
         Raises:
             CheckpointError: the target cannot hold a tensor or a GRU, names collide, or the mapping has mistakes.
@@ -135,7 +135,7 @@ class _Writer:
         return tree
 
     def _nested_gru_layers(self) -> bool:
-        """Whether each GRU lies in one dict, so that it can be replaced there."""
+        """Whether each GRU is in one dict, so that it can be replaced there."""
         homes: dict[int, set[Path]] = {}
         for path, _ in walk(self._checkpoint.content.tree):
             gru = self._gru_layers.get(flat_name(path))
@@ -237,6 +237,8 @@ class _Writer:
         prefix = flat_name(home)
         path = gru.path[len(prefix) :].lstrip(".") if prefix else gru.path
         path = translate_path(path, layout.separators[0])
+        if self._layer_names and self._report.source == "mxnet":
+            path = path.removeprefix("arg:")
         tensors = framework_tensors(core_weights(gru, self._checkpoint.stored), gru, layout, path)
         tensors, layout = self._frozen(gru, tensors, layout, path)
         renamed_path = self._renamed_path(path, tensors, layout)
