@@ -295,6 +295,16 @@ def test_a_saved_forecaster_goes_on(tmp_path):
     assert loaded.predict(given).equals(fitted.predict(given))
 
 
+def test_texts_of_a_frame_are_read_as_those_of_a_file():
+    polars = pytest.importorskip("polars")
+    texts = polars.Series([f"{day[8:]}.{day[5:7]}.{day[:4]}" for day in days(30)])
+    given = polars.DataFrame({"day": texts, "x": [f"$1,{value:06.2f}" for value in wave(30)]})
+    assert str(forecaster(horizon=2, folds=1).fit(given).predict()["day"][0]) == "2024-01-31"
+    with pytest.raises(UsageError, match="can be read in two ways"):
+        forecaster().fit(given.head(9))
+    assert forecaster(horizon=1, folds=1, day_first=True).fit(given.head(9)).predict().height == 1
+
+
 def test_one_call_does_it():
     found = anygru_lab.forecast(frame(60), horizon=2)
     assert found.height == 2

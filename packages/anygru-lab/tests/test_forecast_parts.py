@@ -115,6 +115,7 @@ def test_without_times_the_season_is_found_by_autocorrelation():
     assert found(waves(300, 12)[:, 0], NUMBERS) == [12]
     assert found(waves(400, 8)[:, 0], NUMBERS) == [8]
     assert found(np.arange(100.0), NUMBERS) == []
+    assert found(np.sin(np.arange(300) / 3) + 0.1 * noise(300), NUMBERS) == [19]  # 18.85 steps, and no multiple of them
     assert [each.season for each in seasons.find(generated.generated().series, HOURLY) if each.found] == [24]
 
 

@@ -58,6 +58,7 @@ class Forecaster:
     season: steps of a season, or several; None: found from the times and the values.
     folds: of the back-test; None: as many as a quarter of the series holds, up to 8.
     gaps: "error", "fill" or "ignore": what to do about missing rows and values.
+    time_format, day_first: how times that are texts are read, where that is not plain.
     use: "best", "average" or "gru": the method that forecasts.
     rivals: "auto", "slow" (AutoARIMA, too) or "simple" (nothing of statsforecast).
     steps: of training; None: until validation no longer improves, or `minutes` are over.
@@ -75,6 +76,8 @@ class Forecaster:
     season: int | Sequence[int] | None = None
     folds: int | None = None
     gaps: str = "error"
+    time_format: str | None = None
+    day_first: bool | None = None
     use: str = "best"
     rivals: str = "auto"
     steps: int | None = None
@@ -156,7 +159,8 @@ class Forecaster:
         if isinstance(self.known, str) or isinstance(self.past, str):
             raise UsageError("known and past are lists of columns, and got a str")
         target = (self.target,) if isinstance(self.target, str) else tuple(self.target)
-        return Columns(self.time, self.by, target, tuple(self.known), tuple(self.past), self.gaps)
+        known, past = tuple(self.known), tuple(self.past)
+        return Columns(self.time, self.by, target, known, past, self.gaps, self.time_format, self.day_first)
 
     def _options(self) -> Options:
         season = (self.season,) if isinstance(self.season, int) else None if self.season is None else tuple(self.season)

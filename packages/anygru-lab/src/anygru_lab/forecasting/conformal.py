@@ -10,7 +10,7 @@ import numpy as np
 from .problem import MIDDLE, QUANTILES
 
 ENOUGH = 20  # scores; fewer change nothing
-MOST = 20.0  # factor
+MOST = 1e6  # factor; a band that a model has fitted to nothing may need a large one
 _SIDES = tuple(range(MIDDLE))  # a band for each quantile below the median, and the one above it
 
 

@@ -13,7 +13,8 @@ from .store import Store
 
 MOST_ERRORS = 400  # past forecasts that give a band
 RIDGE = 1.0  # the weight of the penalty
-MOST_LAGS = 64
+MOST_LAGS = 64  # of two seasons; a longer season is seen once
+MOST_FEATURES = 400  # lags of all channels
 MOST_ROWS = 20_000  # that the linear model learns from
 
 
@@ -112,7 +113,8 @@ class Linear:
     def __init__(self, problem: Problem, store: Store, ends: list[int]) -> None:
         self.store, self.horizon = store, problem.horizon
         longest = max(problem.seasons, default=8)
-        self.lags = min(2 * longest if 2 * longest <= MOST_LAGS else longest, MOST_LAGS * 3)
+        wanted_lags = 2 * longest if 2 * longest <= MOST_LAGS else longest
+        self.lags = max(1, min(wanted_lags, MOST_FEATURES // len(problem.table.channels)))
         last = np.array(ends) - self.horizon
         places = [
             (n, o) for n in range(len(ends)) for o in _spread(self.lags, int(last[n]), MOST_ROWS // len(ends) + 1)

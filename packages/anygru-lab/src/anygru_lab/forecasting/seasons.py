@@ -70,10 +70,16 @@ def find(series: Sequence[Series], clock: Clock) -> list[Finding]:
         peaks = _peaks(values)
         for season in peaks:
             finding = _tested(values, season, seasons, "autocorrelation", max(1, len(peaks)) * 10)
-            if finding.found and not any(season % each == 0 for each in seasons):
+            if finding.found and not any(_repeats(season, each) for each in seasons):
                 findings.append(finding)
                 seasons.append(season)
     return findings
+
+
+def _repeats(season: int, shorter: int) -> bool:
+    """Whether a season is a shorter one several times, of which the true length is a fraction of a step off."""
+    times = round(season / shorter)
+    return abs(season - times * shorter) <= 0.5 * times
 
 
 def _tested(values: Sequence[np.ndarray], season: int, shorter: Sequence[int], name: str, looks: int) -> Finding:
