@@ -8,6 +8,7 @@ from helpers import close
 
 import anygru
 from anygru.functional import gru
+from anygru.operator import tracing
 
 pytestmark = [
     pytest.mark.compiles,
@@ -195,7 +196,7 @@ def test_operator_passes_torchs_own_checks() -> None:
             "tanh",
             None,
         )  # two directions, bias, reverse, norm, ...
-        arguments = (x, torch.zeros(1, 2, 4), weights, *(None,) * 5, *facts, keep)
+        arguments = (x, torch.zeros(1, 2, 4), weights, *(None,) * (1 + tracing.MODIFIERS), *facts, keep)
         if not keep:
             arguments = (x.detach(), arguments[1], [w.detach() for w in weights], *arguments[3:])
         torch.library.opcheck(torch.ops.anygru.gru.default, arguments)
