@@ -69,6 +69,8 @@ def to_tensor(data: Any, dtype: DTypeLike = None, place: Any = None, stop_gradie
             message = f"(InvalidArgument) to_tensor: cannot make a tensor of a NumPy array of dtype {data.dtype}"
             raise ValueError(message) if wanted is None else TypeError(message)
         value = torch.from_numpy(np.array(data, copy=True, ndmin=data.ndim))
+        if value.dtype == torch.uint16 and wanted is None:  # the bits of bfloat16, as Paddle hands them out
+            value = value.view(torch.bfloat16)
     elif isinstance(data, (bool, int, float, _Complex, list, tuple)):
         value = _from_python(data, rounded=wanted is None)
     else:

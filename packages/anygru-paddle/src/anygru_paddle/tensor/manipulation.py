@@ -249,7 +249,7 @@ def roll(x: torch.Tensor, shifts: Axis, axis: Axis = None, name: str | None = No
 @operation
 def rot90(x: torch.Tensor, k: int = 1, axes: Sequence[int] = (0, 1), name: str | None = None) -> torch.Tensor:
     """Turned by k right angles in a plane."""
-    return torch.rot90(x, k, list(axes))
+    return x if k % 4 == 0 else torch.rot90(x, k, list(axes))
 
 
 @operation

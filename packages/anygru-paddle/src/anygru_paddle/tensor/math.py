@@ -7,7 +7,7 @@ import torch
 
 from anygru.extend import not_covered
 
-from ..base.errors import divided_by_zero, paddles
+from ..base.errors import EnforceNotMet, divided_by_zero, paddles
 from ..framework.dtype import single, torch_dtype
 from ..framework.kinds import Operand
 from .operation import (
@@ -250,6 +250,8 @@ def take(x: torch.Tensor, index: torch.Tensor, mode: str = "raise", name: str | 
     count = torch.Tensor.numel(x)
     flat, index = torch.flatten(x), torch.Tensor.to(index, torch.int64)
     if mode == "wrap":
+        if not count:
+            raise EnforceNotMet("(InvalidArgument) take(): nothing to take from a tensor without elements")
         index = torch.remainder(index, count)
     elif mode == "clip":
         index = torch.clamp(index, 0, count - 1)

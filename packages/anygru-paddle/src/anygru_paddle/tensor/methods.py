@@ -76,6 +76,12 @@ def _is_same_shape(self: "Tensor", other: "Tensor") -> bool:
     return self.shape == other.shape
 
 
+def _absolute(self: torch.Tensor) -> torch.Tensor:
+    if self.dtype.torch == torch.bool:  # type: ignore[attr-defined]
+        raise TypeError("bad operand type for abs(): 'Tensor'")
+    return ops.abs(self)
+
+
 def _contains(self: "Tensor", value: Any) -> bool:
     """Whether any element equals `value`."""
     return bool((plain(self) == value).any())
@@ -119,7 +125,7 @@ METHODS |= {
 }
 METHODS |= OPERATORS | inplace.INPLACE
 METHODS |= {
-    "sigmoid": ops.sigmoid, "__abs__": ops.abs, "__contains__": _contains, "__getitem__": indexing.get,
+    "sigmoid": ops.sigmoid, "__abs__": _absolute, "__contains__": _contains, "__getitem__": indexing.get,
     "__setitem__": indexing.set_, "to": moving.to, "astype": moving.astype, "cpu": moving.cpu, "cuda": moving.cuda,
     "pin_memory": moving.pin_memory, "dim": _dim, "ndimension": _dim, "T": property(_transposed), "contiguous": _contiguous,
     "is_same_shape": _is_same_shape, "mT": _absent("mT"),

@@ -104,9 +104,15 @@ def put_along_axis(
     return torch.scatter_reduce(arr, axis, indices, values, kind, include_self=include_self)
 
 
+def _index_add(x: torch.Tensor, index: torch.Tensor, axis: int, value: torch.Tensor) -> torch.Tensor:
+    if index.numel() and x.ndim > axis and not x.shape[axis]:
+        raise ValueError(f"(InvalidArgument) index_add(): axis {axis} has no elements, got an index into it")
+    return torch.index_add(x, axis, index, value)
+
+
 index_add = row(
     "index_add",
-    lambda x, index, axis, value, name=None: torch.index_add(x, axis, index, value),
+    lambda x, index, axis, value, name=None: _index_add(x, index, axis, value),
     "`x` with slices of `value` added at positions along an axis.",
 )
 

@@ -253,6 +253,8 @@ def label_smooth(
     if not 0 <= epsilon <= 1:
         raise ValueError("The value of epsilon must be between 0 and 1.")
     need_float(label, "label_smooth")
+    if not label.numel():
+        raise ValueError("(InvalidArgument) label_smooth(): a label without elements cannot be smoothed")
     even = (
         single(single(epsilon) / int(label.shape[-1])) if label.ndim else 0.0
     )  # nothing for a number (recorded, 2.6.2)
