@@ -17,6 +17,7 @@ from .operation import (
     need_tensor,
     no_small,
     operation,
+    product,
     promoted,
     row,
 )
@@ -42,7 +43,7 @@ def matmul(
         x = torch.transpose(x, -1, -2)
     if transpose_y and y.ndim > 1:
         y = torch.transpose(y, -1, -2)
-    return torch.matmul(x, y)
+    return product(x, y)
 
 
 @operation
@@ -109,6 +110,14 @@ def norm(
         p = 2
     if not isinstance(p, (int, float)):
         raise ValueError(f"norm: p must be 'fro' or a number, got {p!r}")
+    if (
+        p == 1
+        and not isinstance(axis, int)
+        and axis is not None
+        and len(axis) == 2
+        and _dtype(x) in (torch.int32, torch.int64)
+    ):
+        return torch.sum(torch.abs(x), tuple(axis), keepdim)  # the one norm that Paddle has of integers
     need_float(x, "norm")
     if axis is None:
         return _full_shape(p_norm(torch.flatten(x), float(p), 0, False), x, keepdim)

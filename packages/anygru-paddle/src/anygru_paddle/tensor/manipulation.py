@@ -119,6 +119,8 @@ def split(x: torch.Tensor, num_or_sections: Any, axis: Any = 0, name: str | None
     # Parts of torch's safe split cannot be written to in place.
     if isinstance(num_or_sections, (list, tuple)):
         sections = as_sizes(num_or_sections)
+        if not length and -1 in sections:
+            sections = [0] * len(sections)  # whatever the others say (recorded, 2.6.2)
         if sections.count(-1) == 1:
             sections[sections.index(-1)] = length - sum(each for each in sections if each != -1)
         if sum(sections) != length or min(sections, default=0) < 0:

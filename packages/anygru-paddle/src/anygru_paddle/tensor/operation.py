@@ -194,6 +194,16 @@ def no_small(x: torch.Tensor, operation_name: str, beside: tuple[torch.dtype, ..
         raise no_kernel(f"(NotFound) {operation_name}() is not implemented for {x.dtype}; cast to int32 first")
 
 
+def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """x @ y. Paddle has no float16 product on a CPU and says so before it looks at shapes: a RuntimeError for them."""
+    try:
+        return torch.matmul(x, y)
+    except (RuntimeError, IndexError) as error:
+        if _torch_dtype(x) == torch.float16 and x.device.type == "cpu":
+            raise no_kernel(f"(NotFound) a product of {x.dtype}: {error}") from None
+        raise
+
+
 def float_of_int(x: torch.Tensor) -> torch.Tensor:
     """An integer tensor as float32, a floating-point tensor itself: what exp, log and others do first."""
     return x if x.is_floating_point() or x.is_complex() else torch.Tensor.to(x, torch.float32)

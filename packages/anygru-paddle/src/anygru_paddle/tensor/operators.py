@@ -20,7 +20,7 @@ from ..base.errors import divided_by_zero, no_kernel
 from ..framework.dtype import single
 from ..framework.kinds import Operand
 from .logic import INTEGERS, is_equal, is_not_equal
-from .operation import need_same_dtype, no_small, to_dtype, translate, wrap
+from .operation import need_same_dtype, no_small, product, to_dtype, translate, wrap
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -175,7 +175,7 @@ def _reverse_divide(x: Any, y: Any) -> torch.Tensor:
 def _matmul(x: Any, y: Operand) -> torch.Tensor:
     if not isinstance(y, torch.Tensor):
         raise ValueError(f"(InvalidArgument) matmul: the right operand must be a Tensor, but got {type(y).__name__}")
-    return torch.matmul(x, y)
+    return product(x, y)
 
 
 _int16 = (torch.int16,)

@@ -10,7 +10,7 @@ from ...base.errors import paddles
 from ...framework.dtype import single
 from ...framework.random import default_generator, use_exact
 from ...tensor.linalg import p_norm
-from ...tensor.operation import as_sizes, need_float, need_same_dtype, need_tensor, operation, plain
+from ...tensor.operation import as_sizes, need_float, need_same_dtype, need_tensor, operation, plain, product
 
 __all__ = [
     "alpha_dropout", "bilinear", "cosine_similarity", "dropout", "dropout2d", "dropout3d", "label_smooth",
@@ -25,7 +25,7 @@ def linear(
 ) -> torch.Tensor:
     """x @ weight + bias, the weight [in, out]."""
     need_same_dtype(x, weight, "linear")
-    out = torch.matmul(x, weight)
+    out = product(x, weight)
     return out if bias is None else torch.add(out, bias)
 
 
