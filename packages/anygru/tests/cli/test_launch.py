@@ -187,6 +187,45 @@ def test_interrupting_the_launcher_ends_the_workers(program, tmp_path):
             os.kill(int(file.read_text()), 0)
 
 
+@pytest.mark.parametrize("ending", ["os._exit(7)", "sys.exit(7)"])
+def test_the_exit_status_is_that_of_the_cause(ending, program, tmp_path):
+    """Rank 0 fails by an exception because rank 1 is gone, and may be seen first."""
+    script = program(
+        f"""
+        import os, sys
+        from anygru import parallel
+        import torch.distributed as dist
+        if parallel.start().rank == 1:
+            {ending}
+        dist.barrier()
+        """
+    )
+    done = launch(script, cwd=tmp_path)
+    assert done.returncode == 7
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("anygru launch: the job failed: rank 1 (local rank 1, process ")
+    assert last.endswith("ended with exit status 7")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks the system which process is stopped")
+def test_a_stopped_worker_is_named_and_not_the_launchers_own_signal(program, tmp_path):
+    script = program(
+        """
+        import os, signal
+        from anygru import parallel
+        import torch, torch.distributed as dist
+        if parallel.start().rank == 1:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        dist.all_reduce(torch.zeros(1))
+        """
+    )
+    done = launch("--timeout", 4, script, cwd=tmp_path)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("anygru launch: the job failed: rank 1 (process ")
+    assert last.endswith("stopped answering")
+
+
 def test_torchruns_options_and_help(capsys):
     from anygru.cli import main
 

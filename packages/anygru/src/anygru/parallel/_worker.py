@@ -4,6 +4,7 @@ This file stands alone, on the standard library: the start-up file of `anygru ru
 finds the traceback in torchrun's error file and shows it with the rank; else torchrun knows an exit status only.
 """
 
+import contextlib
 import json
 import os
 import sys
@@ -13,6 +14,9 @@ import traceback
 from types import TracebackType
 
 LAUNCHER = "ANYGRU_LAUNCHER"  # the launcher's process id: children of the workers inherit the variables, not the role
+BEATS = (
+    "ANYGRU_HEARTBEATS"  # a folder: each worker touches a file in it every second, so that the launcher sees it alive
+)
 LOGS = "ANYGRU_WORKER_LOGS"  # a folder: each worker writes its output to `workerlog.<local rank>` in it
 
 
@@ -21,16 +25,30 @@ def install() -> None:
     launcher = os.getppid()
     if os.environ.get(LAUNCHER) != str(launcher):
         return
-    threading.Thread(target=_end_with, args=(launcher,), daemon=True).start()
+    threading.Thread(target=_live_with, args=(launcher, _first_beat()), daemon=True).start()
     if os.environ.get(LOGS):
         _write_to(os.path.join(os.environ[LOGS], f"workerlog.{os.environ['LOCAL_RANK']}"))
     if os.environ.get("TORCHELASTIC_ERROR_FILE"):
         sys.excepthook = _show_and_keep
 
 
-def _end_with(launcher: int) -> None:
-    """End this process when the launcher has, which could be killed without telling anybody."""
+def _first_beat() -> str | None:
+    """Tell the launcher this process by its rank; return the file to touch."""
+    folder, local, rank = (os.environ.get(name) for name in (BEATS, "LOCAL_RANK", "RANK"))
+    if not (folder and local and rank and os.path.isdir(folder)):
+        return None
+    path = os.path.join(folder, f"{local}.beat")
+    with open(path, "w") as file:
+        json.dump([int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")), int(rank), os.getpid()], file)
+    return path
+
+
+def _live_with(launcher: int, beat: str | None) -> None:
+    """Touch the heartbeat, and end this process when the launcher has, which could be killed without telling anybody."""
     while os.getppid() == launcher:
+        if beat is not None:
+            with contextlib.suppress(OSError):  # the launcher is taking its folder away
+                os.utime(beat)
         time.sleep(1)
     os._exit(1)
 
@@ -51,9 +69,14 @@ def _silent_peers(error: BaseException) -> str:
 
 def _show_and_keep(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     sys.__excepthook__(kind, error, trace)
-    shown = "".join(traceback.format_exception(kind, error, trace)) + _silent_peers(error)
+    silent = _silent_peers(error)
+    shown = "".join(traceback.format_exception(kind, error, trace)) + silent
     now = time.time_ns()
     extra = {"py_callstack": shown, "timestamp": str(now // 10**9)}
-    record = {"message": {"message": f"{kind.__name__}: {error}", "extraInfo": extra}, "time_ns": now}
+    record = {
+        "message": {"message": f"{kind.__name__}: {error}", "extraInfo": extra},
+        "time_ns": now,
+        "follows": silent,
+    }
     with open(os.environ["TORCHELASTIC_ERROR_FILE"], "w") as file:
         json.dump(record, file)

@@ -19,10 +19,19 @@ if TYPE_CHECKING:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
 from ..errors import AnygruError, ArgumentError
-from ._worker import LAUNCHER, LOGS
+from ._worker import BEATS, LAUNCHER, LOGS
 from .addresses import LOOPBACK, answers, is_this_machine, own_address
+from .supervision import Cause, Place, Supervisor, say
 from .world import TIMEOUT, timeout_said
 
+# Torch's words for a connection that another process has broken, or that nobody answered on.
+_BROKEN = (
+    "connection closed by peer",
+    "connection reset by peer",
+    "timed out waiting",
+    "socket timeout",
+    "broken pipe",
+)
 GRACE = 15.0  # seconds between a signal and the end of a launcher that does not come back
 
 
@@ -74,7 +83,8 @@ def run(
     extra = {"OMP_NUM_THREADS": _threads(options)} | dict(environment or {}) | {LAUNCHER: str(os.getpid())}
     if getattr(options, "timeout", None) is not None:
         extra[TIMEOUT] = str(options.timeout)
-    if _on_one_machine(options):
+    alone = _on_one_machine(options)
+    if alone:
         options.rdzv_backend, options.rdzv_endpoint, options.rdzv_id = (
             one_machine.register(),
             LOOPBACK,
@@ -88,17 +98,61 @@ def run(
     if log_dir is not None:
         Path(log_dir).mkdir(parents=True, exist_ok=True)
         extra[LOGS] = os.path.abspath(log_dir)
-    with _environment(extra), _shown(log_dir), _private_logs(options), _ended_by_signals(), _ended_by_silence(options):
+    with (
+        tempfile.TemporaryDirectory(prefix="anygru-beats-", ignore_cleanup_errors=True) as beats,
+        _environment(extra | {BEATS: beats}),
+        _shown(log_dir),
+        _private_logs(options),
+        _supervised(options, Path(beats), None if alone else _place(options)) as supervisor,
+        _ended_by_signals(supervisor),
+        _ended_by_silence(options),
+    ):
         try:
             torchrun(options)
         except ChildFailedError as error:
-            return _report(error)
+            verdict = supervisor.agree(_cause(error))
+            return _report(verdict, None if verdict == supervisor.stopped else error)
         except SignalException as error:
+            if supervisor.verdict is not None:
+                return _report(supervisor.verdict)
             print(f"anygru launch: ended by {error.sigval.name}", file=sys.stderr)
             return 128 + error.sigval.value
         except RendezvousError as error:
+            told = supervisor.wait()
+            if told is not None:
+                return _report(told)
             raise LaunchError(f"the machines of the job did not meet at {options.rdzv_endpoint}: {error}") from error
     return 0
+
+
+@contextlib.contextmanager
+def _supervised(options: argparse.Namespace, beats: Path, place: Place | None) -> Iterator[Supervisor]:
+    """The supervisor of this launcher, beside torch's agent."""
+    seconds = getattr(options, "timeout", None) or timeout_said().total_seconds()
+    supervisor = Supervisor(beats, seconds, place)
+    supervisor.start()
+    try:
+        yield supervisor
+    finally:
+        supervisor.stop()
+
+
+def _place(options: argparse.Namespace) -> Place | None:
+    """Where the launchers of the job meet; None where torch's stores of this kind do not tell."""
+    from torch.distributed.run import parse_min_max_nnodes
+
+    least, _ = parse_min_max_nnodes(options.nnodes)
+    if options.rdzv_backend == "c10d":
+        host, port = _meeting_place(options)
+        serves = dict(part.split("=", 1) for part in options.rdzv_conf.split(",")).get("is_host") == "1"
+        return Place(host or LOOPBACK, int(port or 29400), options.rdzv_id, serves, least, options.max_restarts > 0)
+    if options.rdzv_backend == "static" and least > 1:
+        serves = int(options.node_rank) == 0
+        host, port = _meeting_place(options)
+        if not host:
+            host, port = options.master_addr, str(options.master_port or "")
+        return Place(host, int(port or 29500), options.rdzv_id, serves, least, options.max_restarts > 0)
+    return None
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -126,18 +180,37 @@ def _check(options: argparse.Namespace) -> None:
 
 def _meet_elsewhere(options: argparse.Namespace) -> None:
     """Find out whether this machine is the one where the others meet: torchrun asks only what the host name resolves to."""
-    host, _ = _meeting_place(options)
+    host, port = _meeting_place(options)
     if options.rdzv_backend != "c10d" or not host:
         return
     if "is_host" not in options.rdzv_conf:
-        is_host = f"is_host={int(is_this_machine(host))}"
+        is_host = f"is_host={int(is_this_machine(host) and _first_on_this_machine(port))}"
         options.rdzv_conf = ",".join(filter(None, [options.rdzv_conf, is_host]))
     # By its name, which torchrun would take, another machine may not find this one.
     options.local_addr = options.local_addr or own_address(host)
 
 
+_claims: list[IO[str]] = []
+
+
+def _first_on_this_machine(port: str) -> bool:
+    """Return whether no other launcher of this machine holds the store at this port: two of one job may rehearse two machines."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system, where a second launcher of the machine does not find the first one
+        return True
+    claim = open(Path(tempfile.gettempdir()) / f"anygru-launch-{os.getuid()}-{port or 29400}.lock", "w")  # noqa: SIM115
+    try:
+        fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        claim.close()
+        return False
+    _claims.append(claim)  # until this process ends
+    return True
+
+
 @contextlib.contextmanager
-def _ended_by_signals() -> Iterator[None]:
+def _ended_by_signals(supervisor: Supervisor) -> Iterator[None]:
     """End this process some time after a signal, even if it is waiting for a machine that does not answer.
 
     Python's handlers run between two of its own instructions, torchrun may be inside of a call to the store; the system's
@@ -154,7 +227,7 @@ def _ended_by_signals() -> Iterator[None]:
         numbers = b""
         while not done.is_set() and not {signal.SIGTERM, signal.SIGINT} & set(numbers):
             numbers = reading.recv(16)
-        if numbers and not done.wait(GRACE):
+        if numbers and not done.wait(GRACE) and supervisor.verdict is None:
             number = signal.Signals(next(number for number in numbers if number in (signal.SIGTERM, signal.SIGINT)))
             print(f"anygru launch: ended by {number.name}, while a machine of the job did not answer", file=sys.stderr)
             sys.stderr.flush()
@@ -175,9 +248,9 @@ def _ended_by_signals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _ended_by_silence(options: argparse.Namespace) -> Iterator[None]:
-    """End this process if the machine where the job meets stops answering: torch may wait for its store for a quarter of an hour.
+    """End this process if the machine where the job meets stops answering before its supervisor is found, or has none.
 
-    The workers notice within the same time and end first, with their own words.
+    Torch may wait for its store for a quarter of an hour.
     """
     host, port = _meeting_place(options)
     if options.rdzv_backend != "c10d" or not port or is_this_machine(host):
@@ -274,29 +347,52 @@ def _copy(file: IO[bytes], done: threading.Event) -> None:
         sys.stdout.flush()
 
 
-def _report(error: "ChildFailedError") -> int:
-    """Print the first failure on standard error and return its exit status."""
+def _cause(error: "ChildFailedError") -> Cause:
+    """Why the workers of this machine failed: the one failure that came before the others."""
     rank = min(error.failures, key=lambda rank: _order(error.failures[rank]))
     failure = error.failures[rank]
-    if failure.exitcode < 0:
-        how = f"was killed by signal {-failure.exitcode} ({failure.signal_name()})"
-    else:
-        how = f"ended with exit status {failure.exitcode}"
+    order, at = _order(failure)
+    follows = failure.error_file_data.get("follows")
+    if order == 4 and follows:  # the process that it names is the cause
+        return Cause(order, at, str(follows), 1)
+    return Cause(order, at, _told(rank, failure), _status(failure))
+
+
+def _told(rank: int, failure: "ProcessFailure") -> str:
     where = f"local rank {failure.local_rank}, process {failure.pid} on {socket.gethostname()}"
-    print(f"anygru launch: rank {rank} ({where}) {how}", file=sys.stderr)
-    message = failure.error_file_data.get("message", {})
-    if isinstance(message, dict) and "extraInfo" in message:
-        print(textwrap.indent(message["extraInfo"]["py_callstack"].rstrip(), "  "), file=sys.stderr)
+    if failure.exitcode < 0:
+        return f"rank {rank} ({where}) was killed by signal {-failure.exitcode} ({failure.signal_name()})"
+    return f"rank {rank} ({where}) ended with exit status {failure.exitcode}"
+
+
+def _status(failure: "ProcessFailure") -> int:
     return failure.exitcode if failure.exitcode > 0 else 128 - failure.exitcode
 
 
-def _order(failure: "ProcessFailure") -> tuple[int, int]:
+def _report(verdict: Cause, error: "ChildFailedError | None" = None) -> int:
+    """Print the first failure of this machine with its traceback, then the verdict; return the verdict's exit status."""
+    if error is not None:
+        rank = min(error.failures, key=lambda rank: _order(error.failures[rank]))
+        failure = error.failures[rank]
+        print(f"anygru launch: {_told(rank, failure)}", file=sys.stderr)
+        message = failure.error_file_data.get("message", {})
+        if isinstance(message, dict) and "extraInfo" in message:
+            print(textwrap.indent(message["extraInfo"]["py_callstack"].rstrip(), "  "), file=sys.stderr)
+    say(verdict)
+    return verdict.status
+
+
+def _order(failure: "ProcessFailure") -> tuple[int, float]:
     """The cause before its consequences: a killed worker, then the oldest exception, then plain exit statuses.
 
-    The others lose their connection to the one that failed, and may be noticed before it. SIGTERM is how the launcher
-    ends them.
+    The others lose their connection to the one that failed, and may be noticed before it; their errors tell whose end they
+    follow from, or are torch's words for a broken connection. SIGTERM is how the launcher ends them.
     """
     if failure.exitcode < 0:
-        return (0 if failure.exitcode != -signal.SIGTERM else 3), failure.timestamp
+        return (0 if failure.exitcode != -signal.SIGTERM else 5), failure.timestamp
     written = failure.error_file_data.get("time_ns")
-    return (1, written) if written is not None else (2, failure.timestamp)
+    if written is None:
+        return 2, failure.timestamp
+    words = str(failure.error_file_data.get("message", "")).lower()
+    follows = failure.error_file_data.get("follows") or any(sign in words for sign in _BROKEN)
+    return (4 if follows else 1), written / 1e9

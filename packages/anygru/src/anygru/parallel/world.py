@@ -8,6 +8,7 @@ import atexit
 import gc
 import logging
 import os
+import signal
 import sys
 from dataclasses import dataclass
 from datetime import timedelta
@@ -125,7 +126,10 @@ def _part() -> None:
     """Run at exit: close the connection, or, after an exception in a job of several processes, exit at once.
 
     Its threads would abort an interpreter that is taken down while they run, and closing could wait for peers that are gone.
+    Its peers notice the closed connection and fail; the launcher then ends this process, which is to keep its own exit status.
     """
+    if launched() and world().size > 1:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if launched() and world().size > 1 and hasattr(sys, "last_type") and dist.is_initialized():
         logging.shutdown()
         sys.stdout.flush()
