@@ -142,6 +142,7 @@ def loss(draw, F):
     x, y = draw.array((rows, classes)), draw.array((rows, classes))
     labels = draw.numpy.randint(-1 if draw.random.random() < 0.3 else 0, classes, rows).astype("int32")
     reduce, ignored, twice = draw.pick("mean", "no"), draw.pick(-1, 0), draw.pick(False, True)
+    halved, label_num = draw.pick("half_squared_sum", "no"), draw.pick(None, classes)
     steps = [draw.array((rows, 4)) for _ in range(draw.below(5, 1))]
     targets = draw.numpy.randint(1, 4, (rows, 2)).astype("int32")
     names = {
@@ -157,6 +158,9 @@ def loss(draw, F):
         "r2_score": lambda x: F.r2_score(x, y),
         "mean_squared_error": lambda x: F.mean_squared_error(x, y),
         "gaussian_kl_divergence": lambda x: F.gaussian_kl_divergence(x, y, reduce),
+        "decov": lambda x: F.decov(x, halved),
+        "cross_covariance": lambda x: F.cross_covariance(x, y, halved),
+        "classification_summary": lambda x: F.classification_summary(x, np.abs(labels), label_num),
         "contrastive": lambda x: F.contrastive(x, y, np.abs(labels) % 2, reduce=reduce),
     }
     name = draw.pick(*names)
@@ -187,6 +191,7 @@ def link(draw, chainer):
         "GRU": lambda: L.GRU(3, size), "StatefulGRU": lambda: L.StatefulGRU(3, size, bias_init=0.2),
         "LSTM": lambda: L.LSTM(3, size), "StatefulPeepholeLSTM": lambda: L.StatefulPeepholeLSTM(3, size),
         "StatefulMGU": lambda: L.StatefulMGU(3, size), "Linear": lambda: L.Linear(3, size),
+        "GroupNormalization": lambda: L.GroupNormalization(3),
         "LayerNormalization": lambda: L.LayerNormalization(3), "Highway": lambda: L.Highway(3),
         "NStepGRU": lambda: L.NStepGRU(n, 3, size, 0.0), "NStepBiGRU": lambda: L.NStepBiGRU(n, 3, size, 0.4),
         "NStepLSTM": lambda: L.NStepLSTM(n, 3, size, 0.4), "NStepBiRNNTanh": lambda: L.NStepBiRNNTanh(n, 3, size, 0.0),

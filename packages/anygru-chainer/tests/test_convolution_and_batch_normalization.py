@@ -92,3 +92,26 @@ def test_convolution_that_covers_all_goes_past_the_end():
 def test_groups_must_divide_the_channels():
     with pytest.raises(ValueError, match="got 2 groups of 3 input"):
         L.Convolution2D(3, 4, 1, groups=2)
+
+
+def test_a_dilated_link_and_a_network_behind_a_convolution():
+    np.random.seed(0)
+    dilated = L.DilatedConvolution2D(None, 4, 3, pad=1, dilate=2)
+    y = dilated(X)
+    np.testing.assert_array_equal(y.array, F.convolution_2d(X, dilated.W, dilated.b, pad=1, dilate=2).array)
+    assert str(dilated) == "DilatedConvolution2D()"
+    network = L.MLPConvolution2D(3, (4, 2), 3, pad=1, activation=F.tanh)
+    np.testing.assert_array_equal(network(X).array, network[1](F.tanh(network[0](X))).array)
+    assert [link.W.shape for link in network] == [(4, 3, 3, 3), (2, 4, 1, 1)]
+    with pytest.raises(ValueError, match="wscale is not supported"):
+        L.MLPConvolution2D(3, (4, 2), 3, wscale=1)
+
+
+def test_groups_of_channels_are_normalized():
+    normalize = L.GroupNormalization(3)
+    x = X.reshape(4, 3, -1)
+    expected = (x - x.mean(2, keepdims=True)) / np.sqrt(x.var(2, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(normalize(X).array.reshape(4, 3, -1), expected, rtol=1e-4, atol=1e-5)
+    assert L.GroupNormalization(3)(np.ones((1, 3), np.float32)).array.tolist() == [[0, 0, 0]]
+    with pytest.raises(ValueError, match="not divisible"):
+        L.GroupNormalization(2)(X)

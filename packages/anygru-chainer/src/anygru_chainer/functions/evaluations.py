@@ -1,14 +1,19 @@
 """Measures without a gradient."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from ..types import VariableLike
 from ..utils import type_check
+from ..variable import Variable
 from ._checks import Type, expect
 from ._rows import Tensor, function
 
-__all__ = ["accuracy", "binary_accuracy", "r2_score"]
+__all__ = [
+    "accuracy", "binary_accuracy", "classification_summary", "f1_score", "precision", "r2_score", "recall",
+]  # fmt: skip
 
 
 def _scores_and_labels(node: object, x: Type, t: Type) -> None:
@@ -69,3 +74,42 @@ def r2_score(pred: Tensor, true: Tensor, sample_weight: None = None, multioutput
     total = (true - true.mean(0)).square().sum(0)
     score = torch.where(total != 0, 1 - residual / total, 0.0).to(pred.dtype)
     return score.mean() if multioutput == "uniform_average" else score
+
+
+@function("ClassificationSummary", _scores_and_labels)
+def classification_summary(
+    y: Tensor, t: Tensor, label_num: int | None = None, beta: float = 1.0, ignore_label: int = -1
+) -> tuple[Tensor, ...]:
+    """Precision, recall, F score (float64) and support (int64), [N] each, of rows of y [B, N, ...] against t [B, ...].
+
+    Args:
+        label_num: N; one more than the largest target by default.
+        beta: weight of the precision in the F score.
+        ignore_label: targets of this value do not count.
+    """
+    n = int(t.max()) + 1 if label_num is None else label_num
+    counted = t.flatten() != ignore_label
+    predicted = torch.where(counted, y.argmax(1).flatten(), n)
+    true = torch.where(counted, t.flatten().long(), n)
+    hits, relevant, support = (
+        torch.bincount(labels, minlength=n + 1)[:n]
+        for labels in (torch.where(predicted == true, true, n), predicted, true)
+    )
+    precision, recall = hits.double() / relevant, hits.double() / support
+    score = (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
+    return precision, recall, score, support
+
+
+def _of_summary(place: int, what: str) -> Callable[..., tuple[Variable, Variable]]:
+    def call(
+        y: VariableLike, t: VariableLike, label_num: int | None = None, ignore_label: int = -1
+    ) -> tuple[Variable, Variable]:
+        found = classification_summary(y, t, label_num, 1.0, ignore_label)
+        return found[place], found[3]
+
+    call.__name__ = call.__qualname__ = what
+    call.__doc__ = f"The {what.replace('_', ' ')} and the support of each class; see `classification_summary`."
+    return call
+
+
+precision, recall, f1_score = (_of_summary(i, name) for i, name in enumerate(("precision", "recall", "f1_score")))

@@ -172,7 +172,11 @@ def _channels(node: Any, x: Type, gamma: Type, beta: Type) -> None:
 
 @function("GroupNormalization", _channels)
 def _group_normalization(x: Tensor, gamma: Tensor, beta: Tensor, groups: int, eps: float) -> Tensor:
-    return torch.nn.functional.group_norm(x, groups, gamma.to(x.dtype), beta.to(x.dtype), eps)
+    gamma, beta = gamma.to(x.dtype), beta.to(x.dtype)
+    if x.numel() == len(x) * groups:  # torch refuses the mean of one element
+        shape = (-1, *(1,) * (x.ndim - 2))
+        return (x - x) * eps**-0.5 * gamma.reshape(shape) + beta.reshape(shape)
+    return torch.nn.functional.group_norm(x, groups, gamma, beta, eps)
 
 
 def group_normalization(

@@ -21,7 +21,7 @@ from .joining import stack
 from .reductions import average, sum
 
 __all__ = [
-    "argmax_crf1d", "bernoulli_nll", "connectionist_temporal_classification", "contrastive", "crf1d",
+    "argmax_crf1d", "bernoulli_nll", "connectionist_temporal_classification", "contrastive", "crf1d", "cross_covariance", "decov",
     "gaussian_kl_divergence", "gaussian_nll", "hinge", "negative_sampling", "triplet",
 ]  # fmt: skip
 
@@ -235,6 +235,34 @@ def argmax_crf1d(cost: VariableLike, xs: Sequence[VariableLike]) -> tuple[Variab
     score = _argmax_crf1d([cost, *xs], path)
     send = backend.get_device_from_array(as_array(xs[0])).send
     return score, [send(labels.int().cpu().numpy()) for labels in path]
+
+
+def _squared(reduce: str = "half_squared_sum") -> tuple[str]:
+    check_reduce(reduce, ("half_squared_sum", "no"))
+    return (reduce,)
+
+
+def _covariance(y: Tensor, z: Tensor) -> Tensor:
+    return (y - y.mean(0)).T @ (z - z.mean(0)) / len(y)
+
+
+def _matrices(node: object, y: Type, z: Type) -> None:
+    expect(y.dtype.kind == "f", y.dtype == z.dtype, y.ndim == 2, z.ndim == 2, y.shape[0] == z.shape[0])
+
+
+@function("CrossCovariance", _matrices, prepare=_squared)
+def cross_covariance(y: Tensor, z: Tensor, reduce: str = "half_squared_sum") -> Tensor:
+    """Half the sum of the squares of the covariances of columns of y [B, M] and z [B, N], or with "no" these [M, N]."""
+    covariance = _covariance(y, z)
+    return covariance if reduce == "no" else covariance.square().sum() * 0.5
+
+
+@function("DeCov", lambda node, h: expect(h.dtype.kind == "f", h.ndim == 2), prepare=_squared)
+def decov(h: Tensor, reduce: str = "half_squared_sum") -> Tensor:
+    """`cross_covariance` of the columns of h [B, N] with each other, without those of a column with itself."""
+    covariance = _covariance(h, h)
+    covariance = covariance - torch.diag(covariance.diagonal())
+    return covariance if reduce == "no" else covariance.square().sum() * 0.5
 
 
 def _words(node: object, x: Type, t: Type, w: Type) -> None:

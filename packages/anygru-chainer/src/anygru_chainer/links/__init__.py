@@ -15,6 +15,7 @@ from .connection.convolution_nd import *
 from .connection.embed_id import *
 from .connection.highway import *
 from .connection.linear import *
+from .connection.mlp_convolution_2d import *
 from .connection.parameter import *
 from .connection.scale import *
 from .loss.crf1d import *
@@ -22,6 +23,7 @@ from .loss.hierarchical_softmax import *
 from .loss.negative_sampling import *
 from .model.classifier import *
 from .normalization.batch_normalization import *
+from .normalization.group_normalization import *
 from .normalization.layer_normalization import *
 from .rnn.gru import *
 from .rnn.lstm import *

@@ -8,7 +8,7 @@ from ...types import InitializerSpec, VariableLike
 from ...variable import Variable, as_array
 from .convolution_nd import ConvolutionBase, Ints
 
-__all__ = ["Convolution2D", "Deconvolution2D"]
+__all__ = ["Convolution2D", "Deconvolution2D", "DilatedConvolution2D"]
 
 
 class Convolution2D(ConvolutionBase):
@@ -60,6 +60,28 @@ class Convolution2D(ConvolutionBase):
 
     def _convolve(self, x: VariableLike) -> Variable:
         return convolution_2d(x, self.W, self.b, self.stride, self.pad, dilate=self.dilate, groups=self.groups)
+
+
+class DilatedConvolution2D(Convolution2D):
+    """`Convolution2D` with its arguments in another order: `dilate` comes after `pad`."""
+
+    def __init__(
+        self,
+        in_channels: int | None,
+        out_channels: int,
+        ksize: Ints | None = None,
+        stride: Ints = 1,
+        pad: Ints = 0,
+        dilate: Ints = 1,
+        nobias: bool = False,
+        initialW: InitializerSpec = None,
+        initial_bias: InitializerSpec = None,
+    ) -> None:
+        super().__init__(in_channels, out_channels, ksize, stride, pad, nobias, initialW, initial_bias, dilate=dilate)
+
+    @property
+    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+        yield from ()  # it says nothing of itself (Chainer 7.8.1, recorded)
 
 
 class Deconvolution2D(ConvolutionBase):
