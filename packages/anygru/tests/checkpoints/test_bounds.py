@@ -134,6 +134,14 @@ def test_numbers_that_a_dtype_cannot_hold_are_refused(value: int, tmp_path: Path
         load_checkpoint(tmp_path / "x.onnx")
 
 
+def test_an_empty_tensor_with_an_axis_beyond_numpys_bounds(tmp_path: Path) -> None:
+    tensor = onnx.TensorProto(name="t", data_type=onnx.TensorProto.FLOAT, dims=[0, 1 << 61])
+    graph = onnx.helper.make_graph([], "g", [], [], [tensor])
+    (tmp_path / "x.onnx").write_bytes(onnx.helper.make_model(graph).SerializeToString())
+    with pytest.raises(CheckpointError, match="the shape is impossible"):
+        load_checkpoint(tmp_path / "x.onnx")
+
+
 # -- names ------------------------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ from ..reading.budget import PER_OBJECT, Budget
 from ..reading.content import Content, Mark, Progress
 from ..reading.onnx_constants import OPERATORS, rearranged
 from ..reading.onnx_nodes import LAYOUT, LONGEST_CHAIN, Node, stacks
-from ..reading.source import array_from, count_elements, open_bytes
+from ..reading.source import array_from, count_elements, empty_array, open_bytes
 from ..stored import StoredTensor, holder
 from . import READ_ONLY
 
@@ -229,6 +229,8 @@ class _Constants:
         values = getattr(tensor, onnx.helper.tensor_dtype_to_field(tensor.data_type))
         if len(values) != count:
             raise CheckpointError(f"{place}: shape {shape} needs {count} values, got {len(values)}")
+        if not count:
+            return StoredTensor(empty_array(shape, holder(name), place), name)
         # types of at most 16 bits are written as integers that hold their bits
         self._budget.take(PER_OBJECT + 16 * count)
         dtype = np.dtype(np.uint16) if name in ("float16", "bfloat16") else holder(name)
