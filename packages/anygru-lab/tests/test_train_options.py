@@ -252,11 +252,11 @@ def test_weights_and_biases_get_the_losses(train, tmp_path, monkeypatch):
 
 
 def test_the_curve_is_drawn_while_the_run_goes_on(train, tmp_path, monkeypatch):
-    from anygru_lab.language_model import plot, session
+    from anygru_lab.language_model import plot
 
     drawn = []
     real = plot.draw
-    monkeypatch.setattr(session, "DRAWN_EVERY", 0.0)
+    monkeypatch.setattr(plot, "EVERY", 0.0)
     monkeypatch.setattr(plot, "draw", lambda *call: drawn.append(call[3]) or real(*call))
     assert train("--steps", 6, "--every", 2).status == 0
     assert drawn == ["step 2 of 6", "step 4 of 6"]  # the last picture is the report's

@@ -1,6 +1,7 @@
 """The picture of a loss curve."""
 
 import os
+import time
 
 import numpy as np
 
@@ -9,8 +10,22 @@ from anygru.extend import open_for_replace
 from .history import History
 
 INK, GRAY, BLUE, ORANGE = "#222222", "#8a8a8a", "#2f6fb5", "#d9622b"
+EVERY = 10.0  # seconds
 DASHES = ((6, 3), (2, 2), (1, 4))
 TICKS = (0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 7, 8)
+
+
+class Picture:
+    """A picture of a run that goes on: drawn at most every `EVERY` seconds, since it takes as long as some steps."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path, self._last = path, time.monotonic()
+
+    def show(self, history: History, title: str) -> None:
+        """Draw the curve, if the last time is long enough ago."""
+        if time.monotonic() - self._last >= EVERY:
+            draw(self.path, history, {}, title)
+            self._last = time.monotonic()
 
 
 def draw(path: str | os.PathLike[str], history: History, references: dict[str, float], title: str) -> None:

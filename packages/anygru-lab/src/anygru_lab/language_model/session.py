@@ -27,7 +27,6 @@ from .trainer import Group, Trainer, learning_rate
 
 TIMED_STEPS = 16
 VALIDATIONS = 12
-DRAWN_EVERY = 10.0  # seconds, at least
 FINISHED = 0  # otherwise `run` returns the number of the signal that stopped it
 
 
@@ -107,7 +106,7 @@ class Session:
             raise UsageError("the processes have read different texts; every machine needs the same files")
         self.trainer = Trainer(job.options, corpus, group)
         self.history = History()
-        self._drawn = time.monotonic()
+        self.picture = plot.Picture(self.folder.path / "loss.png")
         if job.resume:
             self.progress = self._resume(job.options, corpus.digest)
         parameters = sum(weight.numel() for weight in self.trainer.parameters)
@@ -224,12 +223,9 @@ class Session:
             self.display.note(f"stopped: no better one in {count(worse, 'validation')} (--patience)")
 
     def _draw(self) -> None:
-        """Draw the curve so far, for those who look into the folder; not often, since it takes as long as some steps."""
-        if self.group.rank > 0 or self.progress.finished or time.monotonic() - self._drawn < DRAWN_EVERY:
-            return
-        title = f"step {self.progress.step:,} of {self.progress.steps:,}"
-        plot.draw(self.folder.path / "loss.png", self.history, {}, title)
-        self._drawn = time.monotonic()
+        """Draw the curve so far, for those who look into the folder; the report draws the last one."""
+        if self.group.rank == 0 and not self.progress.finished:
+            self.picture.show(self.history, f"step {self.progress.step:,} of {self.progress.steps:,}")
 
     def _save(self, progress: Progress, best_weights: Mapping[str, Tensor] | None = None) -> Progress:
         """Write a checkpoint: every process sends its part of the state, the first one writes."""
