@@ -264,3 +264,13 @@ def test_objects_in_a_configuration_are_never_built(tmp_path):
                 data = json.dumps(config).encode()
             new.writestr(info, data)
     assert len(load_checkpoint(odd).gru_layers) == 3
+
+
+def test_a_layer_of_a_keras_file_as_a_file_in_c(tmp_path, capsys):
+    save(model(3), tmp_path / "m.keras")
+    for found in load_checkpoint(tmp_path / "m.keras").gru_layers:
+        assert main(["export-c", str(tmp_path / "m.keras"), "--gru", found.path, "--out", str(tmp_path / "a.h")]) == 0
+        text = (tmp_path / "a.h").read_text()
+        assert f"reset {found.reset} the product" in text
+        assert ("relu" in text) == (found.activation == "relu")
+    capsys.readouterr()

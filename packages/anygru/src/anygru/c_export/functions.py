@@ -7,6 +7,8 @@ where the functions are called, so that a compiler that inlines them makes loops
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from .int8 import PRODUCTS
+
 ROWS = 32
 """Rows in a block of a matrix. With columns that take turns they fill eight registers of AVX-512, AVX, SSE or NEON: enough for
 two additions at a time that last four cycles, and half of the registers there are."""
@@ -96,7 +98,11 @@ static @@_INLINE void @_add_products<suffix>(
 
 
 def _products(weight: str, suffix: str, together: int) -> str:
-    """The product with a matrix of which so many columns share a number in C."""
+    """The product with a matrix of which so many columns share a number in C.
+
+    Wide numbers are taken apart by shifts, which every machine does lane by lane; of conversions of narrow ones, gcc makes
+    long code.
+    """
     places = {
         "suffix": suffix,
         "type": "float" if together == 1 else "uint32_t",
@@ -112,10 +118,6 @@ def _products(weight: str, suffix: str, together: int) -> str:
         text = text.replace(f"<{place}>", word)
     return text
 
-
-TOGETHER = {"float32": 1, "bfloat16": 2, "int8": 4}
-"""Columns that share a number in C, by the format. Wide numbers are taken apart by shifts, which every machine does lane by
-lane; of conversions of narrow ones, gcc makes long code."""
 
 FUNCTIONS: dict[str, Function] = {
     "bounds": Function(
@@ -184,7 +186,7 @@ static @@_INLINE @_lanes @_elu(@_lanes x) {
     ),
     "gelu": _of_each("gelu", "x * 0.5f * (1.0f + erff(x * 0.707106781f))"),
     "silu": _of_lanes("silu", "return x * @_sigmoid(x);", "sigmoid"),
-    "products_float32": Function(_products("#define @_weight @_get\n", "", TOGETHER["float32"])),
+    "products_float32": Function(_products("#define @_weight @_get\n", "", 1)),
     "products_bfloat16": Function(
         _products(
             "/* A bfloat16 is the upper half of a float; two columns share a number, the first in its lower half. */\n"
@@ -193,53 +195,11 @@ static @@_INLINE @_lanes @_elu(@_lanes x) {
             "    return @_of_bits(column ? both & 0xFFFF0000u : both << 16);\n"
             "}\n",
             "_bfloat16",
-            TOGETHER["bfloat16"],
+            2,
         ),
         ("get_integers",),
     ),
-    "products_int8": Function(
-        _products(
-            "/* Four columns share a number, the first in its lowest byte. */\n"
-            "static @@_INLINE @_lanes @_weight<suffix>(const uint32_t *from, size_t count, size_t column) {\n"
-            "    const @_integers four = @_get_integers(from, count);\n"
-            "    return @_number_of(@_signed_byte(four << (24 - 8 * column)));\n"
-            "}\n",
-            "_int8",
-            TOGETHER["int8"],
-        )
-        + """
-/* sums[row] += scales[row] * (weights[row] . x), for which x is rounded to 16 bits: with m the greatest magnitude in it, its
-   values become the integers round(x * (32512 / m)). An x with an infinity or NaN is taken as it is. */
-static @@_INLINE void @_add_scaled_products(
-        const uint32_t *weights, const float *scales, const float *@@_RESTRICT x, float *@@_RESTRICT sums, size_t rows,
-        size_t columns) {
-    float rounded[@@_WIDEST], products[@@_MOST_ROWS];
-    uint32_t greatest = 0; /* floats without their sign are in order as integers too, NaN above infinity */
-    float magnitude, unit, inverse;
-    size_t i;
-    for (i = 0; i < columns; ++i) {
-        uint32_t bits;
-        memcpy(&bits, x + i, sizeof bits);
-        bits &= 0x7FFFFFFFu;
-        greatest = bits > greatest ? bits : greatest;
-    }
-    memcpy(&magnitude, &greatest, sizeof magnitude);
-    magnitude = magnitude < 1e-30f ? 1e-30f : magnitude;
-    unit = greatest < 0x7F800000u ? magnitude / 32512.0f : 1.0f;
-    inverse = 32512.0f / magnitude;
-    for (i = 0; i < columns; ++i) { /* added to 1.5 * 2^23, a number is rounded */
-        const float shifted = x[i] * inverse + 12582912.0f;
-        uint32_t bits;
-        memcpy(&bits, &shifted, sizeof bits);
-        rounded[i] = greatest < 0x7F800000u ? (float)(int32_t)(bits - 0x4B400000u) : x[i];
-    }
-    for (i = 0; i < rows; ++i) products[i] = 0.0f;
-    @_add_products_int8(weights, rounded, products, rows, columns);
-    for (i = 0; i < rows; ++i) sums[i] += products[i] * (scales[i] * unit);
-}
-""",
-        ("get_integers",),
-    ),
+    "products_int8": Function(PRODUCTS.replace("<rows>", str(ROWS)), ("get_integers",)),
     "dots": Function(
         """
 /* sums[row] += weights[row] . x for few rows, whose weights are stored row by row. */
@@ -280,15 +240,12 @@ static @@_INLINE void @_layer_norm(float *values, const float *gain, const float
         """
 #if @@_LANES == 1
 static @@_INLINE @_integers @_get_integers(const uint32_t *from, size_t count) { return count ? *from : 0u; }
-static @@_INLINE @_integers @_signed_byte(@_integers bits) { return (uint32_t)((int32_t)bits >> 24); }
 #else
 static @@_INLINE @_integers @_get_integers(const uint32_t *from, size_t count) {
     @_integers found = {0u};
     memcpy(&found, from, count * sizeof *from);
     return found;
 }
-/* The uppermost byte with its sign. */
-static @@_INLINE @_integers @_signed_byte(@_integers bits) { return (@_integers)((@_signed_integers)bits >> 24); }
 #endif
 """
     ),

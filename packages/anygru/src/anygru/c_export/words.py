@@ -32,7 +32,7 @@ HEAD = """\
 <structure>
 
    Its numbers take <bytes> bytes of constants, a state takes <state>. It calls nothing but memcpy and memset<needs>,
-   allocates nothing, and takes the same time for every input.
+   allocates nothing, and takes the same time for every input<but>.
 
 <use>
 
@@ -94,6 +94,7 @@ typedef struct {
 #if @@_LANES == 1
 typedef float @_lanes;
 typedef uint32_t @_integers;
+typedef int32_t @_signed_integers;
 static @@_INLINE @_lanes @_get(const float *from, size_t count) { return count ? *from : 0.0f; }
 static @@_INLINE void @_put(float *to, @_lanes x, size_t count) { if (count) *to = x; }
 static @@_INLINE @_integers @_bits_of(@_lanes x) { @_integers bits; memcpy(&bits, &x, sizeof bits); return bits; }

@@ -60,8 +60,8 @@ class _Writer:
         """Functions of the table that are called."""
         self.own: dict[str, str] = {}
         """Functions of this model: gates by formula, one for each direction of a layer."""
-        self.widest = self.most_rows = 0
-        """The largest product with int8 weights."""
+        self.widest = 0
+        """The most columns of a matrix of int8."""
         self.grus = recurrences(found)
         self.whole_chunks = any(gru.directions > 1 for gru in self.grus)
         self.values = 0
@@ -86,12 +86,14 @@ class _Writer:
             "state": str(state),
             "inputs": str(self.inputs),
             "outputs": str(width),
+            "but": " without infinities and NaN" * (self.widest > 0),
             "math": "#include <math.h>\n" if math else "",
             "needs": " (link with -lm)" if math else "",
             "fields": fields,
             "use": ABOUT["chunks" if self.whole_chunks else "steps"].rstrip("\n"),
             "most": str(min(16, max(1, min(gru.hidden for gru in self.grus)))),
-            "widest": f"#define @@_WIDEST {self.widest}\n#define @@_MOST_ROWS {self.most_rows}\n" * (self.widest > 0),
+            "widest": f"#define @@_WIDEST {(self.widest + 3) // 4 * 2} /* numbers with two rounded ones each */\n"
+            * (self.widest > 0),
             "scratch": f"#define @@_SCRATCH(steps) ((steps) * {max(1, sum(self.sizes))}) /* floats */\n"
             * self.whole_chunks,
         }
@@ -296,8 +298,8 @@ class _Writer:
         arguments = f"{x}, {target}, {count}, {columns}"
         if scale is not None:
             self.wanted.append("products_int8")
-            self.widest, self.most_rows = max(self.widest, columns), max(self.most_rows, count)
-            calls.append(f"@_add_scaled_products({weight}, {scale}, {arguments});")
+            self.widest = max(self.widest, columns)
+            calls.append(f"@_add_products_int8({weight}, {scale}, {arguments});")
         else:
             half = part.values.element_size() == 2
             self.wanted.append("products_bfloat16" if half else "products_float32")
