@@ -235,3 +235,31 @@ def run_all(folder: str) -> dict[str, Any]:
         "files": oneflow_files(folder),
         "pipeline": run_pipeline(),
     }
+
+
+def windows_in_processes() -> list[str]:
+    """Average pooling and `unfold` of each layout, forward and backward, against one process; the names of those that differ."""
+    place = flow.placement.all("cpu")
+    values = np.random.default_rng(3).standard_normal((4, 2, 4, 4)).astype("float32")
+    functions = {
+        "AvgPool2d": flow.nn.AvgPool2d(2),
+        "avg_pool1d": lambda x: flow.nn.functional.avg_pool1d(x[0], 2),
+        "F.unfold": lambda x: flow.nn.functional.unfold(x, kernel_size=2),
+        "unfold": lambda x: x.unfold(2, 2, 1),
+    }
+    wrong = []
+    for name, function in functions.items():
+        alone = flow.tensor(values, requires_grad=True)
+        expected = function(alone)
+        (expected * expected).sum().backward()
+        for layout in (flow.sbp.broadcast, flow.sbp.partial_sum, *map(flow.sbp.split, range(4))):
+            x = flow.tensor(values).to_global(placement=place, sbp=flow.sbp.broadcast).to_global(sbp=layout)
+            x = x.detach().requires_grad_()
+            result = function(x)
+            (result * result).sum().backward()
+            if not (
+                np.allclose(result.numpy(), expected.detach().numpy(), atol=1e-5)
+                and np.allclose(x.grad.numpy(), alone.grad.numpy(), atol=1e-5)
+            ):
+                wrong.append(f"{name} of {layout}")
+    return wrong

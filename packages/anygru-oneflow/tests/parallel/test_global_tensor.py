@@ -117,3 +117,9 @@ def test_collectives_take_stacked_tensors(on_two: list[dict[str, Any]]) -> None:
     for rank, found in enumerate(on_two):
         assert found["pipeline"]["gathered"] == [[0.0, 0.0], [1.0, 1.0]]
         assert found["pipeline"]["scattered"] == [2.0 * rank + 1] * 2
+
+
+def test_windows_of_each_layout() -> None:
+    """Average pooling and `unfold`, for which torch has no rule over processes."""
+    workers = parallel.spawn(global_programs.windows_in_processes, nprocs=2)
+    assert [workers.result(rank) for rank in range(2)] == [[], []]

@@ -40,6 +40,9 @@ _BY_PART = {
     "batch_norm", "group_norm", "instance_norm", "prelu", "relu6", "hardtanh", "hardsigmoid", "hardswish", "log_sigmoid",
     "hardshrink", "softshrink",
 }  # fmt: skip
+# The same for functions with dimensions that each process needs whole: the last ones of an average pooling, the named one
+# of a tensor's `unfold`, and all but the batch of an image's.
+_WINDOWS = {"avg_pool1d": 1, "avg_pool2d": 2, "avg_pool3d": 3}
 # Linear of two open sums, but not of an open sum and a number.
 _WITH_NUMBER = {"add", "__add__", "__radd__", "sub", "__sub__"}
 
@@ -52,8 +55,8 @@ def call(function: Callable[..., Any], arguments: Sequence[Any], keywords: dict[
         return _scaled(name, first, arguments[1:], keywords)
     if name in ("chunk", "split", "unbind") and isinstance(first, DTensor):
         return _pieces(function, name, arguments, keywords)
-    if name in _BY_PART and isinstance(first, DTensor):
-        return _by_part(function, arguments, keywords)
+    if isinstance(first, DTensor) and (name in _BY_PART or name in _WINDOWS or name == "unfold"):
+        return _by_part(function, arguments, keywords, _windowed(function, name, first, arguments, keywords))
     result = function(*_arranged(function, name, arguments, keywords), **keywords)
     if name == "any" and isinstance(result, DTensor):  # torch leaves it open, as a sum of truth values
         return result.redistribute(
@@ -62,9 +65,28 @@ def call(function: Callable[..., Any], arguments: Sequence[Any], keywords: dict[
     return result
 
 
-def _by_part(function: Callable[..., Any], arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
-    """The function of each process's part of the first argument, and of the others whole."""
-    tensor = _moved(arguments[0], (), closes=True)
+def _windowed(
+    function: Callable[..., Any], name: str, tensor: DTensor, arguments: Sequence[Any], keywords: dict[str, Any]
+) -> Iterable[int]:
+    """The dimensions that a function of parts needs whole."""
+    if name in _WINDOWS:
+        return range(tensor.dim() - _WINDOWS[name], tensor.dim())
+    if name != "unfold":
+        return ()
+    if function is torch.nn.functional.unfold:
+        return range(1, tensor.dim())
+    return (arguments[1] if len(arguments) > 1 else keywords["dimension"],)
+
+
+def _by_part(
+    function: Callable[..., Any], arguments: Sequence[Any], keywords: dict[str, Any], needed: Iterable[int]
+) -> Any:
+    """The function of each process's part of the first argument, and of the others whole.
+
+    Args:
+        needed: the dimensions of the first argument that no process may have in part.
+    """
+    tensor = _moved(arguments[0], needed, closes=True)
     others = [value for value in (*arguments[1:], *keywords.values()) if isinstance(value, DTensor)]
 
     def compute(part: torch.Tensor, states: object, whole: list[torch.Tensor]) -> list[torch.Tensor]:

@@ -52,6 +52,10 @@ def _is_one_function(layer: type[torch.nn.Module]) -> bool:
     return layer.__module__.endswith((".activation", ".instancenorm")) or layer in (
         torch.nn.LayerNorm,
         torch.nn.GroupNorm,
+        torch.nn.AvgPool1d,
+        torch.nn.AvgPool2d,
+        torch.nn.AvgPool3d,
+        torch.nn.Unfold,
     )
 
 
