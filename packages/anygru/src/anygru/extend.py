@@ -33,7 +33,7 @@ _HOME = {
     "paddle_files": "checkpoints.formats.paddle",
     "Budget": "checkpoints.reading.budget:Budget",
     "Bytes": "checkpoints.reading.source:Bytes",
-    "Call": "checkpoints.writing.pickling:Call",
+    "PickledCall": "checkpoints.writing.pickling:PickledCall",
     "Global": "checkpoints.writing.pickling:Global",
     "PER_OBJECT": "checkpoints.reading.budget:PER_OBJECT",
     "Pending": "checkpoints.reading.pickle_tree:Pending",

@@ -12,7 +12,7 @@ from .checkpoints.reading.source import Bytes, open_bytes, open_regular, shown
 from .checkpoints.reading.unpickle import RestrictedUnpickler
 from .checkpoints.writing.atomic import open_for_replace
 from .checkpoints.writing.convert import convert
-from .checkpoints.writing.pickling import Call, Global, dump
+from .checkpoints.writing.pickling import Global, PickledCall, dump
 from .cli import Failure, UsageError, existing
 from .cli.terminal import STANDARD_INPUT, console, count, names_of_any_script
 from .dialects.kit import schedules
@@ -31,7 +31,7 @@ from .parallel.spawn import Workers
 __all__ = [
     "Budget",
     "Bytes",
-    "Call",
+    "PickledCall",
     "Failure",
     "Global",
     "NUMPY_OF_TORCH",

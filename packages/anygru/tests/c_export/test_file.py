@@ -15,7 +15,7 @@ import anygru
 from anygru.c_export import CheckError, Residual, checking
 from anygru.c_export.arrays import literal
 from anygru.c_export.exporting import source_of
-from anygru.c_export.names import KEYWORDS, name_from
+from anygru.c_export.identifiers import KEYWORDS, name_from
 
 LANGUAGES = {
     "C99, gcc": ("gcc", ["-std=c99"]),

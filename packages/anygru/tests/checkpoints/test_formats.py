@@ -224,9 +224,9 @@ def test_oneflow_saves_over_an_old_state_without_touching_other_files(tmp_path: 
 
 
 def test_oneflow_reads_the_single_file_and_the_oldest_form(tmp_path: Path) -> None:
-    from anygru.checkpoints.writing.pickling import Call, Global, dump
+    from anygru.checkpoints.writing.pickling import Global, PickledCall, dump
 
-    tensor = Call(Global("oneflow", "Tensor"), (), {"data": np.arange(3.0), "dtype": None}, new=True)
+    tensor = PickledCall(Global("oneflow", "Tensor"), (), {"data": np.arange(3.0), "dtype": None}, new=True)
     with open(tmp_path / "single", "wb") as file:
         dump({"protocol_version": 1, "oneflow": None, "data": {"a": tensor}}, file)
     assert load_checkpoint(tmp_path / "single").tensors["a"].tolist() == [0, 1, 2]

@@ -14,7 +14,7 @@ from test_options import node
 
 from anygru.checkpoints import load_checkpoint, sandbox
 from anygru.checkpoints.reading.budget import Budget
-from anygru.checkpoints.reading.content import Content, Mark
+from anygru.checkpoints.reading.content import Content, EntryMark
 from anygru.checkpoints.stored import StoredTensor
 from anygru.errors import CheckpointError
 
@@ -126,7 +126,7 @@ def test_an_answer_that_lies_is_refused(place: tuple[object, object], tmp_path: 
 
     class Lie:
         def __reduce__(self) -> object:
-            return sandbox.Array, (*place, "float32", (1,))
+            return sandbox.SharedArray, (*place, "float32", (1,))
 
     import pickle
 
@@ -140,4 +140,4 @@ def test_an_answer_that_calls_is_refused() -> None:
     with pytest.raises(CheckpointError, match=r"names os\.system"):
         sandbox._content(memoryview(bytearray(bad)), 0, "x", Budget("x", 1 << 20))
     assert sandbox._mark({"formula": {"activation": 3}}).problem
-    assert sandbox._mark(7) == Mark()
+    assert sandbox._mark(7) == EntryMark()

@@ -14,7 +14,7 @@ import torch
 import anygru
 from anygru.checkpoints.reading.pickle_tree import Pending
 from anygru.checkpoints.reading.unpickle import RestrictedUnpickler
-from anygru.checkpoints.writing.pickling import Call, Global, dump
+from anygru.checkpoints.writing.pickling import Global, PickledCall, dump
 from anygru.errors import CheckpointError
 
 VALUE: dict[Any, Any] = {
@@ -84,7 +84,7 @@ def test_reads_several_pickles_in_a_row() -> None:
 def test_text_of_python_2_is_the_bytes_of_arrays() -> None:
     array = np.arange(3, dtype=np.float32) - 0.7
     content = array.tobytes()
-    make = Call(
+    make = PickledCall(
         Global("numpy.core.multiarray", "_reconstruct"),
         (Global("numpy", "ndarray"), (0,), "b"),
         (1, (3,), np.dtype(np.float32), False, "CONTENT"),
@@ -117,7 +117,7 @@ def test_only_the_given_names_are_known() -> None:
             return ("point", state)
 
     file = io.BytesIO()
-    dump([Call(Global("geometry", "Point"), (), {"x": 1}, new=True)] * 2, file)
+    dump([PickledCall(Global("geometry", "Point"), (), {"x": 1}, new=True)] * 2, file)
     with pytest.raises(CheckpointError, match="geometry.Point"):
         RestrictedUnpickler(file.getvalue()).load()
     loaded = RestrictedUnpickler(file.getvalue(), {("geometry", "Point"): Point}).load()

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from anygru.errors import CheckpointError
-from anygru.extend import Budget, Call, Global, Pending, RestrictedUnpickler, dump, open_regular
+from anygru.extend import Budget, Global, Pending, PickledCall, RestrictedUnpickler, dump, open_regular
 from anygru.extend import mxnet_files as files
 
 from .. import lr_scheduler
@@ -156,21 +156,21 @@ def _on(state: Any, weight: NDArray) -> Any:
     return state
 
 
-def _as_mxnet(value: Any) -> Call | None:
+def _as_mxnet(value: Any) -> PickledCall | None:
     """Objects under the names that MXNet's pickles give them."""
     if isinstance(value, NDArray):
         record = files.dumps([value._t.detach().cpu().numpy()])[_HEADER.size : -8]
-        return Call(
+        return PickledCall(
             Global("mxnet.ndarray.ndarray", "NDArray"),
             (None,),
-            {"handle": Call(Global("builtins", "bytearray"), (record,))},
+            {"handle": PickledCall(Global("builtins", "bytearray"), (record,))},
         )
     if isinstance(value, lr_scheduler.LRScheduler) and type(value).__name__ in _SCHEDULERS:
-        return Call(Global("mxnet.lr_scheduler", type(value).__name__), (), dict(value.__dict__), new=True)
+        return PickledCall(Global("mxnet.lr_scheduler", type(value).__name__), (), dict(value.__dict__), new=True)
     if isinstance(value, Optimizer):
         own = type(value).__module__.startswith((__package__, "mxnet.optimizer."))
         module = "mxnet.optimizer.optimizer" if own else type(value).__module__
-        return Call(Global(module, type(value).__name__), (), value.__getstate__(), new=True)
+        return PickledCall(Global(module, type(value).__name__), (), value.__getstate__(), new=True)
     return None
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from anygru.errors import CheckpointError
-from anygru.extend import Call, Global, Pending
+from anygru.extend import Global, Pending, PickledCall
 from anygru.extend import oneflow_files as files
 from anygru.parallel import world
 
@@ -52,9 +52,9 @@ def save(obj: Any, path: str | os.PathLike[str], global_dst_rank: int | None = N
         if isinstance(value, Module):
             return _module_call(value)
         if isinstance(value, dtype):
-            return Call(Global("oneflow._oneflow_internal", "dtype"), (), _DTYPE_NUMBERS[value.name], new=True)
+            return PickledCall(Global("oneflow._oneflow_internal", "dtype"), (), _DTYPE_NUMBERS[value.name], new=True)
         if isinstance(value, Size):
-            return Call(Global("oneflow", "Size"), (tuple(value),), new=True)
+            return PickledCall(Global("oneflow", "Size"), (tuple(value),), new=True)
         return None
 
     if global_dst_rank is None:
@@ -173,12 +173,12 @@ def _mapped(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:
     return value
 
 
-def _module_call(module: Module) -> Call:
+def _module_call(module: Module) -> PickledCall:
     """A module as a pickle makes it: its class, then its attributes."""
     kind = type(module)
     state = {name: value for name, value in vars(module).items() if name not in _TORCH_ONLY}
     state |= {name: make(module) for name, make in _EXPECTED.get(kind.__name__, {}).items()}
-    return Call(Global(_original(kind.__module__), kind.__qualname__), (), state, new=True)
+    return PickledCall(Global(_original(kind.__module__), kind.__qualname__), (), state, new=True)
 
 
 def _known_modules() -> Iterator[tuple[tuple[str, str], Callable[[], Pending]]]:
@@ -254,10 +254,12 @@ class _PendingGenerator(Pending):
         return None
 
 
-def _generator(_module: Module) -> Call:
+def _generator(_module: Module) -> PickledCall:
     """A generator as OneFlow pickles it: any device, and the state of one just made."""
     state = files.Tensor(np.zeros(32, dtype=np.uint8))
-    return Call(Global("oneflow._oneflow_internal", "Generator"), (), {"device": "auto:0", "state": state}, new=True)
+    return PickledCall(
+        Global("oneflow._oneflow_internal", "Generator"), (), {"device": "auto:0", "state": state}, new=True
+    )
 
 
 # What OneFlow's layers look up when they are called and torch's do not have.

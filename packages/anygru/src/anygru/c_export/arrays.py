@@ -29,7 +29,7 @@ def in_blocks(matrix: Tensor) -> Tensor:
     return torch.cat([block.T.reshape(-1) for block in matrix.split(ROWS)])
 
 
-class Constants:
+class ConstantTable:
     """The arrays of a file: their text, and the bytes that they take."""
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ class CheckError(AnygruError, RuntimeError):
     """The file does not compile, or computes other numbers than the model."""
 
 
-class Verdict(NamedTuple):
+class CheckResult(NamedTuple):
     """How a file was compared with its model."""
 
     compiler: str
@@ -87,7 +87,9 @@ def outputs_of(model: nn.Module, input: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def check(source: Source, model: nn.Module, bound: float, steps: int = STEPS, compiler: str | None = None) -> Verdict:
+def check(
+    source: Source, model: nn.Module, bound: float, steps: int = STEPS, compiler: str | None = None
+) -> CheckResult:
     """Compares the file with a prepared model over some steps of normal numbers.
 
     Raises:
@@ -120,7 +122,7 @@ def check(source: Source, model: nn.Module, bound: float, steps: int = STEPS, co
             f"at most {allowed[step].item():.3g} is allowed ({os.path.basename(compiler)}). This is a fault of anygru or of the "
             "compiler"
         )
-    return Verdict(os.path.basename(compiler), difference, bound, steps)
+    return CheckResult(os.path.basename(compiler), difference, bound, steps)
 
 
 def run(source: Source, input: Tensor, command: Sequence[str], runner: Sequence[str] = ()) -> Tensor:

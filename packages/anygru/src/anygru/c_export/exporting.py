@@ -7,9 +7,9 @@ from torch import nn
 
 from ..checkpoints.writing.atomic import open_for_replace
 from ..errors import ArgumentError, ArgumentTypeError
-from .checking import BOUNDS, Verdict, find_compiler, prepared
+from .checking import BOUNDS, CheckResult, find_compiler, prepared
 from .checking import check as check_against
-from .names import check_name, name_from
+from .identifiers import check_name, name_from
 from .reading import operations, recurrences
 from .writing import Source, write
 
@@ -19,7 +19,7 @@ class Exported(NamedTuple):
 
     path: str
     source: Source
-    verdict: Verdict | None
+    verdict: CheckResult | None
     """The comparison with the model; None if there was none."""
 
     def __str__(self) -> str:

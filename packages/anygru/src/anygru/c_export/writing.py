@@ -11,9 +11,9 @@ from typing import NamedTuple
 from torch import Tensor
 
 from ..facts.quantization import Stored
-from .arrays import Constants, literal
+from .arrays import ConstantTable, literal
 from .functions import ALL_GATES, APPLY, DOT_BELOW, FUNCTIONS, GATES, with_needs
-from .names import as_comment
+from .identifiers import as_comment
 from .reading import (
     Activation,
     Direction,
@@ -55,7 +55,7 @@ class _Writer:
     def __init__(self, found: Sequence[Operation], name: str) -> None:
         self.found, self.name = found, name
         self.inputs = input_width(found)
-        self.constants = Constants()
+        self.constants = ConstantTable()
         self.wanted: list[str] = []
         """Functions of the table that are called."""
         self.own: dict[str, str] = {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from ..facts.entries import FORMULA_ENTRY, HALF_ENTRY, SCALE
 from .layout import PARTS, CheckpointLayout, matches, possible, split_prefix
-from .reading.content import Mark
+from .reading.content import EntryMark
 from .stored import StoredTensor
 
 Sources = dict[str, tuple[str, ...]]
@@ -82,7 +82,7 @@ class FoundGRU:
 def find_gru_layers(
     tensors: Mapping[str, StoredTensor],
     layouts: Iterable[CheckpointLayout],
-    marks: Mapping[str, Mark] | None = None,
+    marks: Mapping[str, EntryMark] | None = None,
     bidirectional: Collection[str] = (),
 ) -> list[FoundGRU]:
     """Find the GRUs among named tensors.
@@ -111,14 +111,14 @@ def find_gru_layers(
                 mark = (marks or {}).get(gru.path)
                 if prefix + FORMULA_ENTRY in tensors:
                     gru = replace(gru, names=(*gru.names, prefix + FORMULA_ENTRY))
-                    mark = mark or Mark({"reset": "before"})
+                    mark = mark or EntryMark({"reset": "before"})
                 taken.update(gru.names)
                 found.append(_apply_mark(gru, mark))
     order = {name: number for number, name in enumerate(tensors)}
     return sorted(found, key=lambda gru: min(order[name] for name in gru.names))
 
 
-def _apply_mark(gru: FoundGRU, mark: Mark | None) -> FoundGRU:
+def _apply_mark(gru: FoundGRU, mark: EntryMark | None) -> FoundGRU:
     if mark is None:
         return gru
     notes = tuple(note for note in gru.notes if note != gru.layout.remark)

@@ -25,7 +25,7 @@ import numpy as np
 from ..errors import CheckpointError
 from .formats import format_module
 from .reading.budget import FREE, RATIO, Budget
-from .reading.content import Content, Mark
+from .reading.content import Content, EntryMark
 from .reading.source import array_from, open_bytes
 from .reading.unpickle import RestrictedUnpickler
 from .stored import StoredTensor, holder
@@ -127,7 +127,7 @@ def _content(data: memoryview, start: int, path: str, budget: Budget) -> Content
             raise ValueError("an array outside of the shared memory")
         return StoredTensor(array_from(data[offset : offset + size], holder(dtype), shape, path, budget), dtype)
 
-    allowed = {("anygru.checkpoints.sandbox", "Array"): array}
+    allowed = {("anygru.checkpoints.sandbox", "SharedArray"): array}
     answer = RestrictedUnpickler(data[start:], allowed, where=path, budget=budget).load()
     if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[1], dict):
         raise CheckpointError(f"{path}: the process that reads it gave no answer")
@@ -135,12 +135,12 @@ def _content(data: memoryview, start: int, path: str, budget: Budget) -> Content
     return Content(answer[0], marks=marks)
 
 
-def _mark(told: object) -> Mark:
+def _mark(told: object) -> EntryMark:
     entries = told if isinstance(told, dict) else {}
     formula = entries.get("formula")
-    read = Mark.of_metadata(formula if isinstance(formula, dict) else {})
+    read = EntryMark.of_metadata(formula if isinstance(formula, dict) else {})
     notes = entries.get("notes")
-    return Mark(
+    return EntryMark(
         read.formula,
         entries.get("reverse") is True,
         entries.get("batch_first") is True,
@@ -214,7 +214,7 @@ def _write(content: Content, memory: IO[bytes]) -> int:
     return position
 
 
-class Array:
+class SharedArray:
     """Stands in the structure for a tensor in the shared memory."""
 
 
@@ -225,7 +225,7 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, obj: object) -> Any:
         if isinstance(obj, StoredTensor):
-            return Array, (*self._put(obj.values), obj.dtype, tuple(int(axis) for axis in obj.shape))
+            return SharedArray, (*self._put(obj.values), obj.dtype, tuple(int(axis) for axis in obj.shape))
         return NotImplemented
 
 

@@ -15,7 +15,7 @@ from ..facts.entries import SCALE
 from ..facts.formula import make_formula
 from .finding import FoundGRU, Sources
 from .layout import PARTS, CheckpointLayout, join_name
-from .reading.content import Mark
+from .reading.content import EntryMark
 from .stored import StoredTensor
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def framework_tensors(core: list[Core], gru: FoundGRU, layout: CheckpointLayout,
     return named | further
 
 
-def mark_of(module: object, name: str) -> Mark | None:
+def mark_of(module: object, name: str) -> EntryMark | None:
     """Give the formula of a layer of the core where its tensors' names do not tell it; None where they do.
 
     Raises:
@@ -146,7 +146,7 @@ def mark_of(module: object, name: str) -> Mark | None:
     reverse = isinstance(module, ReverseGRU)
     if formula == usual and not reverse:
         return None
-    return Mark({key: str(value) for key, value in formula.items()}, reverse)
+    return EntryMark({key: str(value) for key, value in formula.items()}, reverse)
 
 
 def in_format(gru: FoundGRU, name: str, tensors: Mapping[str, StoredTensor]) -> quantization.Stored:

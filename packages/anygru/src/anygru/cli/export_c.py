@@ -51,7 +51,7 @@ def main(args: argparse.Namespace) -> int:
     if args.source != STANDARD_INPUT:
         existing(args.source)
     from ..c_export import CheckError, export_c, export_wasm
-    from ..c_export.names import check_name, name_from
+    from ..c_export.identifiers import check_name, name_from
     from ..checkpoints import load_checkpoint
 
     named = args.name or name_from(args.out or ("model" if args.source == STANDARD_INPUT else args.source))

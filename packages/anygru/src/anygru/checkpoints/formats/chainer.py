@@ -22,7 +22,7 @@ from ..reading.source import COMPRESS_BELOW, Bytes, Cursor, plain_dtype, plain_v
 from ..reading.unpickle import RestrictedUnpickler
 from ..stored import StoredTensor
 from ..writing.atomic import open_for_replace
-from ..writing.pickling import Call, Global, dump
+from ..writing.pickling import Global, PickledCall, dump
 
 NESTED = False
 SUFFIXES = (".npz",)
@@ -80,13 +80,13 @@ _HEADER = re.compile(
     r"'shape': \(((?:\d{1,19}, ?)*\d{0,19})\),? ?\}\s*"
 )
 
-_NONE_ARRAY = Call(
+_NONE_ARRAY = PickledCall(
     Global("numpy.core.multiarray", "_reconstruct"),
     (Global("numpy", "ndarray"), (0,), b"b"),
     (
         1,
         (),
-        Call(Global("numpy", "dtype"), ("O8", False, True), (3, "|", None, None, None, -1, -1, 63)),
+        PickledCall(Global("numpy", "dtype"), ("O8", False, True), (3, "|", None, None, None, -1, -1, 63)),
         False,
         [None],
     ),

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import CheckpointError
 from ..reading.budget import Budget
-from ..reading.content import Content, Mark, Progress
+from ..reading.content import Content, EntryMark, Progress
 from ..reading.hdf5_reading import DEEPEST, Reader
 from ..reading.keras_config import marks_by_name, parse_config
 from ..reading.source import COMPRESS_BELOW
@@ -122,7 +122,7 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
     return content
 
 
-def _marks(arrays: Mapping[str, np.ndarray], by_layer: Mapping[str, Mark]) -> dict[str, Mark]:
+def _marks(arrays: Mapping[str, np.ndarray], by_layer: Mapping[str, EntryMark]) -> dict[str, EntryMark]:
     """The marks by the paths of groups: .../LAYER/CELL/kernel, or .../LAYER/kernel."""
     marks = {}
     for path in arrays:

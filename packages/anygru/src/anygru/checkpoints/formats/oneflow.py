@@ -28,7 +28,7 @@ from ..reading.source import array_from, open_bytes, plain_values, shown
 from ..reading.unpickle import RestrictedUnpickler
 from ..stored import BITS, StoredTensor, map_leaves
 from ..writing.atomic import open_for_replace, sync_folder
-from ..writing.pickling import Call, Global, dump
+from ..writing.pickling import Global, PickledCall, dump
 
 NESTED = True
 SUFFIXES = ("",)
@@ -130,7 +130,7 @@ def load(
 def save(
     obj: object,
     path: str | os.PathLike[str],
-    convert: Callable[[Any], Call | Global | Tensor | None] | None = None,
+    convert: Callable[[Any], PickledCall | Global | Tensor | None] | None = None,
     progress: Progress | None = None,
     numbers: Iterator[int] | None = None,
 ) -> None:
@@ -152,19 +152,19 @@ def save(
     folder = Path(path)
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
-    references: dict[int, tuple[Any, Call]] = {}  # with the tensors, which so keep their numbers
+    references: dict[int, tuple[Any, PickledCall]] = {}  # with the tensors, which so keep their numbers
 
-    def reference(value: object) -> Call | Global | None:
+    def reference(value: object) -> PickledCall | Global | None:
         if id(value) in references:
             return references[id(value)][1]
         node = convert(value) if convert is not None else None
         tensor = node if isinstance(node, Tensor) else value
         if not isinstance(tensor, Tensor):
-            return node if isinstance(node, Call | Global) else None
+            return node if isinstance(node, PickledCall | Global) else None
         written.append(_new_tensor_folder(folder, _numbers if numbers is None else numbers))
         _write_tensor(written[-1], tensor, progress)
         kind = Global("oneflow.nn", "Parameter") if isinstance(tensor, Parameter) else Global("oneflow", "Tensor")
-        call = Call(kind, (), {"path": written[-1].name}, new=True)
+        call = PickledCall(kind, (), {"path": written[-1].name}, new=True)
         references[id(value)] = (value, call)
         return call
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import CheckpointError
 from ..reading.budget import PER_OBJECT, Budget
-from ..reading.content import Content, Mark, Progress
+from ..reading.content import Content, EntryMark, Progress
 from ..reading.onnx_constants import OPERATORS, rearranged
 from ..reading.onnx_nodes import LAYOUT, LONGEST_CHAIN, Node, stacks
 from ..reading.source import array_from, count_elements, empty_array, open_bytes
@@ -62,7 +62,7 @@ def read(path: str | os.PathLike[str], budget: Budget) -> Content:
         raise CheckpointError(f"{where}: byte 0: no ONNX model: {error}") from error
     constants = _Constants(model.graph, where, budget)
     tree: dict[str, StoredTensor] = {}
-    marks: dict[str, Mark] = {}
+    marks: dict[str, EntryMark] = {}
     names = _Names()
     for stack in stacks(model.graph, where):
         name = names.unused(stack[0].name or next(iter(stack[0].output), "") or "gru")

@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import CheckpointError
 from ...facts.entries import FORMULA_MARK
 from ..reading.budget import Budget
-from ..reading.content import Content, Mark, Progress, flatten
+from ..reading.content import Content, EntryMark, Progress, flatten
 from ..reading.json_text import parse_json
 from ..reading.source import Bytes, Cursor, array_from, open_bytes, shown
 from ..stored import StoredTensor, holder
@@ -132,7 +132,7 @@ def _take_metadata(header: dict[str, Any], where: str) -> dict[str, str]:
     return metadata
 
 
-def _read_marks(text: str, where: str, budget: Budget) -> dict[str, Mark]:
+def _read_marks(text: str, where: str, budget: Budget) -> dict[str, EntryMark]:
     try:
         marks = parse_json(text.encode("utf-8", "surrogatepass"), budget)
     except CheckpointError:
@@ -141,7 +141,7 @@ def _read_marks(text: str, where: str, budget: Budget) -> dict[str, Mark]:
         raise CheckpointError(f"{where}: {_METADATA}[{FORMULA_MARK!r}]: no proper JSON: {error}") from error
     if not isinstance(marks, dict) or not all(isinstance(mark, dict) for mark in marks.values()):
         raise CheckpointError(f"{where}: {_METADATA}[{FORMULA_MARK!r}]: expected an object of objects")
-    return {path: Mark.of_metadata(mark) for path, mark in marks.items()}
+    return {path: EntryMark.of_metadata(mark) for path, mark in marks.items()}
 
 
 def _span(entry: object, place: str) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from ...facts.entries import FORMULA_MARK
 from ..layout import PARTS, CheckpointLayout
 from ..reading.archive import Archive
 from ..reading.budget import Budget
-from ..reading.content import Content, Mark, Progress, plain_problem
+from ..reading.content import Content, EntryMark, Progress, plain_problem
 from ..reading.source import count_elements, empty_array, open_bytes, open_regular, plain_values, shown, usable
 from ..reading.unpickle import RestrictedUnpickler
 from ..stored import BITS, Path, StoredTensor, flat_name, holder, map_leaves
@@ -245,7 +245,7 @@ def _item_size(dtype: str) -> int:
     return holder(dtype or "uint8").itemsize
 
 
-def _read_marks(unpickler: RestrictedUnpickler, tree: object) -> dict[str, Mark]:
+def _read_marks(unpickler: RestrictedUnpickler, tree: object) -> dict[str, EntryMark]:
     """The formulas in the `_metadata` of state_dicts, by the full names of their layers."""
     paths = {id(container): path for path, container in _containers(tree)}
     marks = {}
@@ -259,7 +259,7 @@ def _read_marks(unpickler: RestrictedUnpickler, tree: object) -> dict[str, Mark]
             mark = entry.get(FORMULA_MARK) if isinstance(entry, dict) else None
             if isinstance(mark, dict):
                 full = flat_name((*paths[id(container)], name)) if name else flat_name(paths[id(container)])
-                marks[full] = Mark.of_metadata(mark)
+                marks[full] = EntryMark.of_metadata(mark)
     return marks
 
 

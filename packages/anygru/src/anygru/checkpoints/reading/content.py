@@ -19,7 +19,7 @@ _FORMULA = {"reset": ("after", "before"), "gate_activation": (), "activation": (
 
 
 @dataclass(frozen=True)
-class Mark:
+class EntryMark:
     """What a file tells of a GRU beside its tensors.
 
     Attributes:
@@ -37,7 +37,7 @@ class Mark:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of_metadata(cls, entries: Mapping[Any, Any]) -> "Mark":
+    def of_metadata(cls, entries: Mapping[Any, Any]) -> "EntryMark":
         """Read what anygru writes into a file's metadata; an entry of another kind or value is a problem."""
         for key, value in entries.items():
             choices = _FORMULA.get(key) if isinstance(key, str) else None
@@ -63,7 +63,7 @@ class Content:
     """
 
     tree: Any
-    marks: dict[str, Mark] = field(default_factory=dict)
+    marks: dict[str, EntryMark] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
     parameter_names: dict[str, str] = field(default_factory=dict)
 

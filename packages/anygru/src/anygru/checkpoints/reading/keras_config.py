@@ -14,7 +14,7 @@ from typing import Any
 
 from ...errors import CheckpointError
 from .budget import Budget
-from .content import Mark
+from .content import EntryMark
 from .json_text import parse_json
 from .source import Bytes, shown
 
@@ -50,7 +50,7 @@ def parse_config(text: Bytes, place: str, budget: Budget) -> Any:
         raise CheckpointError(f"{place}: no proper JSON: {error}") from error
 
 
-def marks_by_path(config: object, version: str) -> dict[str, Mark]:
+def marks_by_path(config: object, version: str) -> dict[str, EntryMark]:
     """Give the marks of GRUs by the groups in `model.weights.h5`, which Keras calls after the classes of layers, with numbers.
 
     Args:
@@ -60,18 +60,20 @@ def marks_by_path(config: object, version: str) -> dict[str, Mark]:
     return dict(_below(_dict(config), "", version, 0))
 
 
-def marks_by_name(config: object, version: str) -> dict[str, Mark]:
+def marks_by_name(config: object, version: str) -> dict[str, EntryMark]:
     """Give the marks of GRUs by the names of layers, which the older HDF5 files of whole models have as groups.
 
     Two layers of one name with unlike options are refused, since the file does not tell which one a group belongs to.
     """
-    marks: dict[str, Mark] = {}
+    marks: dict[str, EntryMark] = {}
     for name, mark in _named(config, version, 0):
-        marks[name] = mark if marks.get(name, mark) == mark else Mark(problem=f"two layers are called {shown(name)}")
+        marks[name] = (
+            mark if marks.get(name, mark) == mark else EntryMark(problem=f"two layers are called {shown(name)}")
+        )
     return marks
 
 
-def _below(model: Mapping[str, Any], path: str, version: str, depth: int) -> Iterator[tuple[str, Mark]]:
+def _below(model: Mapping[str, Any], path: str, version: str, depth: int) -> Iterator[tuple[str, EntryMark]]:
     """The marks of the layers of a model, and of the models in it."""
     counts: Counter[str] = Counter()
     for layer in _list(_dict(model.get("config")), "layers") if depth < _DEEPEST else ():
@@ -81,7 +83,7 @@ def _below(model: Mapping[str, Any], path: str, version: str, depth: int) -> Ite
         yield from _layer(layer, group, version, depth + 1)
 
 
-def _layer(layer: Mapping[str, Any], path: str, version: str, depth: int) -> Iterator[tuple[str, Mark]]:
+def _layer(layer: Mapping[str, Any], path: str, version: str, depth: int) -> Iterator[tuple[str, EntryMark]]:
     options = _dict(layer.get("config"))
     if depth >= _DEEPEST:
         return
@@ -103,10 +105,10 @@ def _layer(layer: Mapping[str, Any], path: str, version: str, depth: int) -> Ite
     elif isinstance(options.get("layer"), dict):
         yield from _layer(_dict(options["layer"]), f"{path}/layer", version, depth + 1)
     else:
-        yield path, Mark(problem=_other_class(layer))
+        yield path, EntryMark(problem=_other_class(layer))
 
 
-def _named(config: object, version: str, depth: int) -> Iterator[tuple[str, Mark]]:
+def _named(config: object, version: str, depth: int) -> Iterator[tuple[str, EntryMark]]:
     """The marks of all GRUs anywhere in a configuration, with the layers' names."""
     if depth >= _DEEPEST:
         return
@@ -127,7 +129,7 @@ def _named(config: object, version: str, depth: int) -> Iterator[tuple[str, Mark
         and not isinstance(options.get("layers"), list)
         and not isinstance(options.get("layer"), dict)
     ):
-        yield name, Mark(problem=_other_class(layer))
+        yield name, EntryMark(problem=_other_class(layer))
         for part in options.values():
             yield from _named(part, version, depth + 1)
     else:
@@ -135,7 +137,7 @@ def _named(config: object, version: str, depth: int) -> Iterator[tuple[str, Mark
             yield from _named(part, version, depth + 1)
 
 
-def _named_directions(layer: Mapping[str, Any], version: str) -> Iterator[tuple[str, Mark]]:
+def _named_directions(layer: Mapping[str, Any], version: str) -> Iterator[tuple[str, EntryMark]]:
     """Both directions of a wrapper, which are groups of their own, so that it does not matter how the wrapper joins them.
 
     Before Keras 2.4 the second one is no entry of its own, but a copy of the first that reads the other way.
@@ -153,12 +155,12 @@ def _named_directions(layer: Mapping[str, Any], version: str) -> Iterator[tuple[
         yield f"backward_{name.removeprefix('forward_')}", replace(first, reverse=not first.reverse, notes=())
 
 
-def _both(layer: Mapping[str, Any], version: str) -> Mark:
+def _both(layer: Mapping[str, Any], version: str) -> EntryMark:
     """The mark of a `Bidirectional`, whose two layers compute alike and read in opposite orders."""
     options = _dict(layer.get("config"))
     forward, backward = _dict(options.get("layer")), _dict(options.get("backward_layer"))
     first = _mark(forward, version, _cell_of(forward))
-    second = _mark(backward, version, _cell_of(backward)) if backward else Mark(first.formula, not first.reverse)
+    second = _mark(backward, version, _cell_of(backward)) if backward else EntryMark(first.formula, not first.reverse)
     problem = first.problem or second.problem or _unknown_options(options)
     if not problem and options.get("merge_mode", "concat") not in ("concat", None):
         problem = f"merge_mode={shown(options['merge_mode'])}: a GRU of anygru puts both directions side by side"
@@ -167,20 +169,20 @@ def _both(layer: Mapping[str, Any], version: str) -> Mark:
     if not problem and (first.formula != second.formula or not second.reverse):
         problem = "its backward_layer has other options than its layer"
     notes = tuple(note for note in first.notes if "last step" not in note)
-    return Mark(first.formula, problem=problem, notes=notes)
+    return EntryMark(first.formula, problem=problem, notes=notes)
 
 
 def _cell_of(layer: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return _dict(_dict(layer.get("config")).get("cell")) if layer.get("class_name") == "RNN" else None
 
 
-def _mark(layer: Mapping[str, Any], version: str, cell: Mapping[str, Any] | None = None) -> Mark:
+def _mark(layer: Mapping[str, Any], version: str, cell: Mapping[str, Any] | None = None) -> EntryMark:
     """The mark of a GRU, of a cell, or of an RNN around a cell."""
     options = {**_dict(layer.get("config")), **_dict((cell or {}).get("config"))}
     if not _is_gru(cell if cell is not None else layer):
-        return Mark(problem=_other_class(cell if cell is not None else layer))
+        return EntryMark(problem=_other_class(cell if cell is not None else layer))
     if problem := _unknown_options(options):
-        return Mark(problem=problem)
+        return EntryMark(problem=problem)
     formula = {}
     if "reset_after" in options:  # where it is missing, in files before Keras 2.1.3, the bias tells
         formula["reset"] = "after" if options["reset_after"] else "before"
@@ -191,7 +193,7 @@ def _mark(layer: Mapping[str, Any], version: str, cell: Mapping[str, Any] | None
         given = options.get(theirs, usual)
         known = _activation(given, version)
         if known is None:
-            return Mark(problem=f"{theirs}={_written(given)}{_hint(given, version)} is not known to anygru")
+            return EntryMark(problem=f"{theirs}={_written(given)}{_hint(given, version)} is not known to anygru")
         formula[ours] = known
     notes = []
     reverse = bool(options.get("go_backwards", False))
@@ -203,7 +205,7 @@ def _mark(layer: Mapping[str, Any], version: str, cell: Mapping[str, Any] | None
         notes.append("stateful: Keras keeps the state between batches; pass h_n on as h_0")
     if "16" in str(_policy(options.get("dtype"))):
         notes.append(f"Keras computes in {_policy(options.get('dtype'))}, this layer in the dtype of its tensors")
-    return Mark(formula, reverse, notes=tuple(notes))
+    return EntryMark(formula, reverse, notes=tuple(notes))
 
 
 def _other_class(layer: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from ...errors import CheckpointError
 from ..layout import CheckpointLayout
 from ..stored import StoredTensor
 from .budget import Budget
-from .content import Mark
+from .content import EntryMark
 from .source import shown
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Node:
         after = "linear_before_reset" in given and given["linear_before_reset"].i != 0
         formula = {"reset": "after" if after else "before", **self._activations(given)}
         batch_first = "layout" in given and given["layout"].i != 0
-        self.mark = Mark(formula, direction == "reverse", batch_first)
+        self.mark = EntryMark(formula, direction == "reverse", batch_first)
         if len(node.input) < 3:
             raise CheckpointError(f"{place}: a GRU has the inputs X, W and R at least, got {len(node.input)}")
         self._arrays = {key: constants.value(node.input[at], place) for key, at in (("W", 1), ("R", 2))}

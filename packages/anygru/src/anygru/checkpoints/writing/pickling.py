@@ -22,7 +22,7 @@ class Global:
 
 
 @dataclass(frozen=True)
-class Call:
+class PickledCall:
     """An object that the reader makes by calling `function(*arguments)` and then setting `state`.
 
     With `new` the function is a class, made by its `__new__` alone.
@@ -44,13 +44,16 @@ _ORDERED_DICT = Global("collections", "OrderedDict")
 
 
 def dump(
-    value: object, file: IO[bytes], protocol: int = 4, convert: Callable[[Any], Call | Global | None] | None = None
+    value: object,
+    file: IO[bytes],
+    protocol: int = 4,
+    convert: Callable[[Any], PickledCall | Global | None] | None = None,
 ) -> None:
     """Write a pickle.
 
     Args:
         value: None, bool, int, float, complex, str, bytes, list, tuple, dict, OrderedDict, set, frozenset, NumPy array
-            or scalar (no objects), `Global`, `Call`, nested at will.
+            or scalar (no objects), `Global`, `PickledCall`, nested at will.
         file: open for binary writing.
         protocol: 2, 3 or 4.
         convert: asked first about each value; gives what to write for it, or None to leave it to this module.
@@ -67,7 +70,7 @@ def dump(
 
 
 class _Writer:
-    def __init__(self, file: IO[bytes], protocol: int, convert: Callable[[Any], Call | Global | None] | None):
+    def __init__(self, file: IO[bytes], protocol: int, convert: Callable[[Any], PickledCall | Global | None] | None):
         self._file = file
         self._protocol = protocol
         self._convert = convert
@@ -89,15 +92,15 @@ class _Writer:
         elif isinstance(value, np.ndarray):
             self._write_shared(value, lambda: self._write_array(value))
         elif isinstance(value, np.generic):
-            self.write_node(Call(_SCALAR, (value.dtype, value.tobytes())))
+            self.write_node(PickledCall(_SCALAR, (value.dtype, value.tobytes())))
         elif isinstance(value, np.dtype):
             self._write_dtype(value)
-        elif isinstance(value, Global | Call):
+        elif isinstance(value, Global | PickledCall):
             self.write_node(value)
         else:
             self._write_container(value)
 
-    def write_node(self, node: Call | Global) -> None:
+    def write_node(self, node: PickledCall | Global) -> None:
         """A name, or a call with its state."""
         if isinstance(node, Global):
             self._file.write(b"c" + f"{node.module}\n{node.name}\n".encode())
@@ -127,7 +130,7 @@ class _Writer:
         elif isinstance(value, float):
             self._file.write(b"G" + struct.pack(">d", value))
         elif isinstance(value, complex):
-            self.write_node(Call(Global("builtins", "complex"), (value.real, value.imag)))
+            self.write_node(PickledCall(Global("builtins", "complex"), (value.real, value.imag)))
         elif isinstance(value, str):
             data = value.encode("utf-8", "surrogatepass")
             self._file.write(b"X" + struct.pack("<I", len(data)) + data)
@@ -145,7 +148,7 @@ class _Writer:
     def _write_bytes(self, data: memoryview) -> None:
         if self._protocol < 3:
             # protocol 2 has no bytes: the reader gets text and encodes it
-            self.write_node(Call(_ENCODE, (str(data, "latin-1"), "latin1")))
+            self.write_node(PickledCall(_ENCODE, (str(data, "latin-1"), "latin1")))
         elif len(data) < 1 << 32:
             self._file.write(b"B" + struct.pack("<I", len(data)))
             self._file.write(data)
@@ -175,7 +178,7 @@ class _Writer:
         if dtype.kind == "S":
             size, alignment = dtype.itemsize, 1
         name = dtype.str[1:]
-        self.write_node(Call(_DTYPE, (name, False, True), (3, order, None, None, None, size, alignment, flags)))
+        self.write_node(PickledCall(_DTYPE, (name, False, True), (3, order, None, None, None, size, alignment, flags)))
 
     def _write_tuple(self, values: tuple[Any, ...]) -> None:
         self._file.write(b"(")
@@ -187,7 +190,7 @@ class _Writer:
         with _Inside(self._open, value):
             if isinstance(value, dict):
                 if isinstance(value, OrderedDict):
-                    self.write_node(Call(_ORDERED_DICT))
+                    self.write_node(PickledCall(_ORDERED_DICT))
                 else:
                     self._file.write(b"}")
                 for key, item in value.items():
@@ -203,12 +206,12 @@ class _Writer:
                 self._write_tuple(value)
             elif isinstance(value, set | frozenset):
                 name = "set" if isinstance(value, set) else "frozenset"
-                self.write_node(Call(Global("builtins", name), (list(value),)))
+                self.write_node(PickledCall(Global("builtins", name), (list(value),)))
             else:
                 raise TypeError(f"a {type(value).__name__} cannot be written to a checkpoint")
 
 
-_RECONSTRUCT_CALL = Call(_RECONSTRUCT, (_NDARRAY, (0,), b"b"))
+_RECONSTRUCT_CALL = PickledCall(_RECONSTRUCT, (_NDARRAY, (0,), b"b"))
 
 
 class _Inside:

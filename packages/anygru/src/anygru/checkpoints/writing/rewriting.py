@@ -16,12 +16,12 @@ from ..conversion import Choices, Conversion
 from ..finding import FoundGRU
 from ..formats import READ_ONLY, Format, format_module
 from ..layout import CheckpointLayout, split_prefix, translate_path
-from ..reading.content import Content, Mark, Progress, flatten
+from ..reading.content import Content, EntryMark, Progress, flatten
 from ..stored import Path, StoredTensor, branches, flat_name, walk
 from .atomic import check_regular
-from .names import Names
 from .other_layers import LayerPlan, plan_layers
 from .provenance import KEY, describe
+from .target_names import TargetNames
 
 
 def rewrite(
@@ -92,7 +92,7 @@ class _Writer:
     def __init__(self, checkpoint: Checkpoint, module: Format, report: Conversion, choices: Choices | None):
         self._checkpoint, self._module, self._report = checkpoint, module, report
         given = choices or Choices()
-        self._names, self._approximate, self._style = Names(given.mapping), given.approximate, given.style
+        self._names, self._approximate, self._style = TargetNames(given.mapping), given.approximate, given.style
         self._weights = given.weights
         self._gru_layers = {name: gru for gru in checkpoint.gru_layers for name in gru.names}
         self._plan = self._planned(choices)
@@ -100,7 +100,7 @@ class _Writer:
         self._branches = branches(checkpoint.content.tree)
         self._written: set[int] = set()
         self._problems: dict[str, str] = {}
-        self.marks: dict[str, Mark] = {}
+        self.marks: dict[str, EntryMark] = {}
 
     def _planned(self, choices: Choices | None) -> LayerPlan:
         """Find out what the other tensors are, and note it in the report."""
@@ -245,7 +245,7 @@ class _Writer:
         full_path = flat_name((*home, renamed_path)) if renamed_path else prefix
         if layout.marked:
             formula = {"reset": gru.reset, "gate_activation": gru.gate_activation, "activation": gru.activation}
-            self.marks[full_path] = Mark(formula, gru.reverse)
+            self.marks[full_path] = EntryMark(formula, gru.reverse)
             self._report.notes.append(
                 f"{full_path or 'the GRU'}: only {layout.name} computes it, torch has no such GRU"
             )

@@ -8,7 +8,7 @@ from ...errors import ArgumentTypeError
 from ..checkpoint import Checkpoint
 from ..formats import checked_path, format_for
 from ..layout import join_name
-from ..reading.content import Content, Mark
+from ..reading.content import Content, EntryMark
 from ..reading.source import naming
 from ..stored import Path, StoredTensor, flat_name
 from .rewriting import rewrite
@@ -51,7 +51,7 @@ def content_of(obj: object, in_out: bool = False) -> Content:
 
     from ..translation import mark_of
 
-    marks: dict[str, Mark] = {}
+    marks: dict[str, EntryMark] = {}
     if isinstance(obj, torch.nn.Module):
         marks = {name: mark for name, module in obj.named_modules() if (mark := mark_of(module, name)) is not None}
         layers = obj.named_modules() if in_out else ()

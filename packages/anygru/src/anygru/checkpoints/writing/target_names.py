@@ -6,7 +6,7 @@ from typing import Any
 from ...errors import CheckpointError
 
 
-class Names:
+class TargetNames:
     """The new names of tensors.
 
     Args:
