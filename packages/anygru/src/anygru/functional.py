@@ -86,7 +86,7 @@ def gru(
 ) -> tuple[Any, ...]:
     """A GRU of one or more layers and one or two directions over a batch of sequences.
 
-    The formulas and their sources stand in `anygru.formula`. T is the sequence length, B the batch size, I the input size, H the
+    See `anygru.formula` for the formulas and their sources. T is the sequence length, B the batch size, I the input size, H the
     hidden size, L the number of layers, D the number of directions.
 
     Args:

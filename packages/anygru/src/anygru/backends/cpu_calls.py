@@ -42,7 +42,7 @@ _reads_tensors = native is not None and native.set_tensor_types(_table, *_PLAIN)
 
 
 def address(tensor: Tensor, dtype: torch.dtype) -> Tensor | tuple[int, int]:
-    """A contiguous tensor as an argument of the native module: the tensor if it can be read, else (address, size in bytes)."""
+    """A contiguous tensor as an argument of the native module: the tensor if readable, otherwise (address, size in bytes)."""
     if _reads_tensors and type(tensor) in _PLAIN and tensor.dtype is dtype and dtype.is_floating_point:
         return tensor
     if tensor.dtype is not dtype or not tensor.is_cpu or not tensor.is_contiguous():
@@ -118,7 +118,7 @@ def dense(
 
     Args:
         weights: tensors, or the result of `native.pack`.
-        keep: whether what backward needs is a third result.
+        keep: whether to return a third result, which backward needs.
     """
     threads = torch.get_num_threads()
     if modifiers is NONE:
@@ -130,7 +130,7 @@ def dense(
 
 
 def _strided(input: Tensor, dtype: torch.dtype) -> Tensor:
-    """A dense input that the kernels can read: unchanged if its rows are contiguous (steps or batch first), else a copy."""
+    """A dense input that the kernels can read: unchanged if its rows are contiguous (steps or batch first), otherwise a copy."""
     if not input.transpose(0, 1).is_contiguous():
         input = plain(input)
     elif input.is_neg() or input.data_ptr() % input.element_size():

@@ -1,7 +1,7 @@
 """The formulas in plain torch, to be read beside the papers in `formula.py`.
 
-Takes everything: any activation, dtype and device, double backward, torch.func transforms. What the other backends are
-tested against.
+Takes everything: any activation, dtype and device, double backward, torch.func transforms. The other backends are
+tested against it.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ def gradients(problem: Problem, call: Call, grads: tuple[Tensor, Tensor], needs:
     """Gradients for each of `call.tensors`, in that order; differentiable again in grad mode.
 
     It is how a fused kernel, whose own backward cannot be differentiated, supports double backward: the forward is computed
-    anew from the same tensors in a form that autograd can walk.
+    again from the same tensors in a form that autograd can walk.
 
     Args:
         grads: the gradients that arrived, shaped as the results.

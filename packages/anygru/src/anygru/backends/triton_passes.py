@@ -208,7 +208,7 @@ def _rotated(values: Tensor, hidden: int) -> Tensor:
 
 
 def _plain(tensor: Tensor) -> Tensor:
-    """The tensor, or a copy that lies in memory as it reads."""
+    """The tensor, or a contiguous copy without a pending negation."""
     return tensor.resolve_neg().contiguous()
 
 

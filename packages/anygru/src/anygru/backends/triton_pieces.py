@@ -98,7 +98,7 @@ def step_at(order, steps, reverse):
 
 @triton.jit
 def of_units(units, unit):
-    """Where the factors of some units stand in their row."""
+    """The positions of some units' factors in their row."""
     return units * 0 if unit is None else units
 
 

@@ -59,7 +59,7 @@ def prepared(model: nn.Module, weights: str | None) -> nn.Module:
 
 
 def _plain(model: nn.Module) -> nn.Module:
-    """The model with the modules that `c_parts` stands for."""
+    """The model, with each module that has `c_parts` replaced by the result of that method."""
     parts = getattr(model, "c_parts", None)
     if parts is not None:
         return _plain(parts())

@@ -24,7 +24,7 @@ class Function(NamedTuple):
 
 
 def _of_lanes(name: str, body: str, *needs: str) -> Function:
-    """An activation of a number `x`, which stands for some at once."""
+    """An activation of `x`, which holds several numbers at once."""
     return Function(f"static @@_INLINE @_lanes @_{name}(@_lanes x) {{\n    {body}\n}}\n", needs)
 
 

@@ -1,4 +1,4 @@
-"""Which names a model may have in C and C++."""
+"""The names that are allowed for a model in C and C++."""
 
 import os
 import re

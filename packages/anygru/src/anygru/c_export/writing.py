@@ -335,7 +335,7 @@ def _kind(one: Linear | Norm | Activation) -> str:
 
 
 def _words(one: Operation) -> str:
-    """What an operation is, in a few words."""
+    """A short description of an operation."""
     if isinstance(one, Linear):
         return f"linear, {one.weight.shape[1]} to {one.weight.shape[0]}"
     if isinstance(one, Norm):

@@ -15,9 +15,9 @@ class Choices:
 
     Attributes:
         source_format, target_format: names of formats; None: by content, and by the target's ending.
-        mapping: new names by old ones, applied to what is written: whole names, or names of layers and other prefixes
+        mapping: new names by old ones, applied to the names to be written: whole names, or names of layers and other prefixes
             that end before a separator. The longest one that fits counts.
-        approximate: write what is not exact (biases added under reset="after", dtypes widened) and say so.
+        approximate: write inexact results too (biases added under reset="after", dtypes widened) and say so.
         bidirectional: see `load_checkpoint`.
         style: the name of the target's layout, where it has several.
         transpose: names, or patterns with * and ?, of tensors with two dimensions to transpose. Between Paddle and the
@@ -80,8 +80,8 @@ class Conversion:
         other_names: names of parts of layers as the target's framework writes them, by the name that they kept.
         renamed: names that the mapping changed, old to new.
         left_out: names of values that the target has no room for, with the reason.
-        approximated: what is not exact, in words; empty unless it was allowed.
-        notes: what a person has to know to use the result.
+        approximated: the inexact parts, in words; empty unless they were allowed.
+        notes: facts that one must know to use the result.
         verdicts: for each GRU, how its results compare.
         moves: which rows of which tensor became which, in words, by the GRU's name in the result.
         frozen: the formats of the GRUs whose weights were rounded for a frozen layer, by the GRU's name in the source.

@@ -63,7 +63,7 @@ class FoundGRU:
         return 2 if self.bidirectional else 1
 
     def describe(self) -> str:
-        """Say in one line what it is."""
+        """Describe it in one line."""
         words = [f"{self.layout.name}({self.input_size}, {self.hidden_size})"]
         if not self.cell:
             words.append(f"{self.num_layers} layer{'s' if self.num_layers > 1 else ''}")

@@ -24,7 +24,7 @@ class CheckpointLayout:
         name: what people call such a layer.
         cell: a cell of one step, with neither layers nor directions.
         weight_ih, weight_hh, bias_ih, bias_hh: the names; an empty bias_hh means one bias, that of the input.
-        directions: what {direction} stands for, forward and backward.
+        directions: the values of {direction}, forward and backward.
         sides: how many directions such a layer can have.
         separators: what may stand between the layer's own name and these; the first is written.
         order: the order of the gates in a stacked part.
@@ -36,7 +36,7 @@ class CheckpointLayout:
             which bias_ih names.
         aliases: names under which the framework stores the same tensors again, in the order of the parts.
         forbidden: names beside which this is another kind of layer (an LSTM with a projection).
-        marked: the formula is no part of the framework and has to stand in the file's metadata.
+        marked: the formula is not part of the framework, so the file's metadata must name it.
         always_biased: the framework's layer has biases, so that a GRU without any gets zeros.
         remark: what a reader of the file has to know.
     """
@@ -87,7 +87,7 @@ class CheckpointLayout:
 
 
 def matches(layout: CheckpointLayout, names: Iterable[str]) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Yield the names that end in the layout's anchor: each with what is before it, and the numbers and direction in it.
+    """Yield the names that end in the layout's anchor: each with the part before it, and the numbers and direction in it.
 
     Only the end of a name is looked at, so that the time does not grow with names that are megabytes long.
     """

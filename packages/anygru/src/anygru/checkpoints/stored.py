@@ -156,7 +156,7 @@ def flat_name(path: Path) -> str:
 
 
 def map_leaves(tree: object, change: Callable[[Any], Any], is_leaf: Callable[[object], bool] | None = None) -> Any:
-    """Return the same nesting with each leaf changed. What is used twice is changed once, and used twice again.
+    """Return the same nesting with each leaf changed. An object used twice is changed once, and its result is used twice.
 
     Args:
         tree: nested dicts, lists and tuples.

@@ -38,13 +38,13 @@ def verify(
     """Read a conversion's result back and compare it.
 
     Args:
-        source: what was converted.
+        source: the checkpoint that was converted.
         result_path: the result, before it takes its place.
         report: what the conversion did; `moves` are added to it.
         target: the place, for errors.
 
     Raises:
-        CheckpointError: a tensor or a GRU's results are not what they were.
+        CheckpointError: a tensor or a GRU's results have changed.
     """
     two_sided = [path for gru, path, _ in report.converted if gru.bidirectional]
     result = load_checkpoint(result_path, report.target, bidirectional=two_sided, limit=_NO_LIMIT)

@@ -79,7 +79,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _fitted(line: str) -> str:
-    """Break a line that is wider than the terminal; what follows is indented, as far as its second column if there is one."""
+    """Break a line that is wider than the terminal; the rest is indented, as far as its second column if there is one."""
     width = shutil.get_terminal_size().columns - 2
     if len(line) <= width:
         return line
@@ -132,7 +132,7 @@ def existing(path: str) -> str:
 
 @contextlib.contextmanager
 def removing_temporary_files() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into an exit, on whose way `finally` blocks remove what is unfinished."""
+    """Turn SIGTERM and SIGHUP into an exit, on whose way `finally` blocks remove unfinished files."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_IGN)  # a second one must not interrupt the removal

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Write the file, and print what it is and how far it is from the layer."""
+    """Write the file, and print a description of it and how far its results are from the layer's."""
     if args.out is None and args.wasm is None:
         raise UsageError("say where to write: --out F.h, --wasm DIR, or both")
     if args.source != STANDARD_INPUT:
@@ -77,7 +77,7 @@ def _print(text: str) -> None:
 
 
 def _layer(checkpoint: "Checkpoint", path: str | None) -> "nn.Module":
-    """The GRU in float32, with a word on what that changes and on what is left out."""
+    """The GRU in float32; prints a note on the change of dtype and on the tensors that are left out."""
     found = checkpoint.find(path)
     layer = checkpoint.gru(path)
     print(printable(f"GRU {found.path or '(the whole file)'}: {found.describe()}"))

@@ -1,4 +1,4 @@
-"""Show what is in a checkpoint of any framework: tensors, shapes, dtypes, sizes, and the GRUs that are found.
+"""Show the contents of a checkpoint of any framework: tensors, shapes, dtypes, sizes, and the GRUs that are found.
 
 Nothing in the file is run.
 """

@@ -19,7 +19,7 @@ def parents() -> list[argparse.ArgumentParser]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what is not torchrun's."""
+    """Declare the options that torchrun does not have."""
     parser.add_argument(
         "--timeout",
         type=float,

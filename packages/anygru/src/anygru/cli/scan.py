@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Print what was found."""
+    """Print the findings."""
     files, found, unread = 0, [], []
     for path in sources(args.paths):
         files += 1

@@ -1,6 +1,6 @@
 """Python as scripts of the originals' time know it: names and modules of the standard library that are gone since.
 
-The originals ran under Python 3.8 at the latest. `install` brings back what their scripts use of it and what Python has
+The originals ran under Python 3.8 at the latest. `install` brings back the names that their scripts use and that Python
 removed up to 3.13, for code of the script only: the standard library and installed packages see Python as it is, so that
 those which ask whether `imp` is there are not misled. Names of Python 2 are not among them: a script that asks for
 `itertools.izip` wants to know which Python it is.

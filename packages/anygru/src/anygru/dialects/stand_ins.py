@@ -195,10 +195,10 @@ def other_path(path: str) -> ModuleType:
 
 @cache
 def stand_in(name: str) -> Any:
-    """The stand-in of a refused name: a module if `names.txt` says that it is one, else a class.
+    """The stand-in of a refused name: a module if `names.txt` says that it is one, otherwise a class.
 
     The class can be stored, compared, subclassed and used in `isinstance`, where nothing is an instance of it. Where the
-    original's name is that of an exception or a warning it can stand in an `except` clause.
+    original's name is that of an exception or a warning, an `except` clause may name it.
     """
     refusal = names(dialect_of(name)).refusal(name)
     parent, _, last = name.rpartition(".")
@@ -209,7 +209,7 @@ def stand_in(name: str) -> Any:
 
 
 def is_below_refused(name: str) -> bool:
-    """Whether a name is inside of a module that `names.txt` refuses: a module too if it is imported, else a class."""
+    """Whether a name is inside of a module that `names.txt` refuses: a module too if it is imported, otherwise a class."""
     parent = name.rpartition(".")[0]
     refusal = names(dialect_of(name)).refusal(parent)
     return refusal is not None and refusal.is_module
@@ -241,7 +241,7 @@ class _StandIn(type):
 
 
 def _is_from_import(frame: Any) -> bool:
-    """Whether the frame stands at the instruction of `from module import name`."""
+    """Whether the frame is running the instruction of `from module import name`."""
     return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
 
 

@@ -153,7 +153,7 @@ def floor_of(file: str, plan: dict[str, list[str]]) -> int:
 
 
 def nodes_of(path: Path) -> Iterator[ast.AST]:
-    """The syntax tree of a file without what stands under `if TYPE_CHECKING`."""
+    """The nodes of a file's syntax tree, without the bodies of `if TYPE_CHECKING`."""
     nodes: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while nodes:
         node = nodes.pop()

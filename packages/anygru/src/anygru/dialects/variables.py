@@ -12,9 +12,9 @@ STARTUP = Path(__file__).resolve().parent / "startup"
 def environment(base: Mapping[str, str], *, accelerate: bool = False) -> dict[str, str]:
     """Give `base` plus what makes Python processes import the dialects by their original names.
 
-    Python imports `sitecustomize` from PYTHONPATH when it starts; the folder in front of it holds one that installs the
-    import hook and then runs the one that it hides. `accelerate` also lets each process call `anygru.accelerate()` when
-    it has imported torch.
+    Python imports `sitecustomize` from PYTHONPATH when it starts; the folder put first there holds one that installs the
+    import hook and then runs the next `sitecustomize` on the path. `accelerate` also lets each process call
+    `anygru.accelerate()` when it has imported torch.
     """
     changed = dict(base)
     before = [entry for entry in base.get("PYTHONPATH", "").split(os.pathsep) if entry and Path(entry) != STARTUP]

@@ -31,7 +31,7 @@ def stack(parts: Sequence[Tensor]) -> Tensor:
 
 
 def reorder(weight: Tensor, source: str, target: str = ORDER) -> Tensor:
-    """A stacked weight [3H, ...] whose gates lie in order `source`, with its gates in order `target`.
+    """A stacked weight [3H, ...] with gates in order `source`, rearranged to order `target`.
 
     Orders are three letters of "rzn", as in `reorder(keras_kernel, "zrn")`.
 

@@ -101,7 +101,7 @@ class Noise(NamedTuple):
 
 
 def _draw(like: Tensor, shape: Sequence[int], probability: float) -> Tensor:
-    """1 with this probability (to a part in 2^32), else 0."""
+    """1 with this probability (to a part in 2^32); 0 otherwise."""
     values = like.new_empty(shape)
     count = values.numel()
     wrapped = torch.compiler.is_compiling() or torch_private.transform() is not None

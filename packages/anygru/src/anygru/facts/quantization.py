@@ -1,6 +1,6 @@
 """How a frozen layer stores weights: float32, bfloat16, or int8 with a scale for each row.
 
-int8 is symmetric: a value q of a row with scale s stands for q * s, q between -127 and 127. Biases stay float32.
+int8 is symmetric: a value q of a row with scale s means q * s, q between -127 and 127. Biases stay float32.
 """
 
 from collections.abc import Sequence

@@ -248,9 +248,9 @@ def _from_joined(joined: Tensor, lengths: Tensor, restore: Callable[[Tensor], Ba
 
 
 def _row_index(lengths: Tensor, starts: Tensor, stride: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The order of the sequences, the batch sizes, and where each packed row lies in the caller's data.
+    """The order of the sequences, the batch sizes, and the index of each packed row in the caller's data.
 
-    Step t of sequence b lies in row `starts[b] + t * stride`.
+    Step t of sequence b is row `starts[b] + t * stride`.
     """
     order = torch.argsort(lengths, descending=True, stable=True)
     longest = int(lengths.max()) if len(lengths) else 0

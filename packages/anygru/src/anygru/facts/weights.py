@@ -56,16 +56,16 @@ class Layout(NamedTuple):
         return self.reverse or direction == 1
 
     def of_layer(self, layer: int) -> slice:
-        """Where the tensors of a layer stand in the flat weights."""
+        """The slice of the flat weights that holds the tensors of a layer."""
         return slice(layer * self.per_layer, (layer + 1) * self.per_layer)
 
     def of_direction(self, layer: int, direction: int) -> slice:
-        """Where the tensors of one direction of a layer stand in the flat weights."""
+        """The slice of the flat weights that holds the tensors of one direction of a layer."""
         start = layer * self.per_layer + direction * self.per_direction
         return slice(start, start + self.per_direction)
 
     def states_of_layer(self, layer: int) -> slice:
-        """Where the states of a layer stand in h_0 and h_n."""
+        """The slice of h_0 and h_n that holds the states of a layer."""
         return slice(layer * self.directions, (layer + 1) * self.directions)
 
     def names(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The layers: parameters, options and calls. What they compute is `anygru.functional`'s."""
+"""The layers: parameters, options and calls. `anygru.functional` computes the results."""
 
 from .gru import GRU as GRU
 from .gru import FrozenGRU as FrozenGRU

@@ -87,7 +87,7 @@ class Frozen(nn.Module):
 
     @property
     def options(self) -> Options:
-        """The options of a call, made anew only when one of the attributes changes."""
+        """The options of a call, made again only when one of the attributes changes."""
         return self._options
 
     @property

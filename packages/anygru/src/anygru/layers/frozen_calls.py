@@ -221,7 +221,7 @@ class FrozenGRUCell(Frozen):
 
 
 def _give_memory_back(frozen: Frozen) -> None:
-    """Asks the C library to return what rounding has freed, which is several times what a large layer keeps."""
+    """Asks the C library to return the memory that rounding freed, which is several times what a large layer keeps."""
     if frozen.weights == "int8" and frozen.hidden_size >= 512 and sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
         if trim is not None:

@@ -42,7 +42,7 @@ def formula_repr(formula: Formula, backend: str | None) -> str:
 
 
 def as_leaf(module: nn.Module, *call: Any) -> Any:
-    """The call as one node of a graph if torch.fx traces it, else None; the tracer does so by itself for torch.nn only."""
+    """The call as one node of a graph if torch.fx traces it; None otherwise. The tracer does so by itself for torch.nn only."""
     proxy = next((one for one in call if isinstance(one, Proxy)), None)
     if proxy is None:
         return None

@@ -58,7 +58,7 @@ class Stream:
         self._state = self._zeros()
 
     def refresh(self) -> None:
-        """Copies the layer's parameters anew; the state stays, moved to their device and dtype.
+        """Copies the layer's parameters again; the state stays, moved to their device and dtype.
 
         The present weights of a frozen layer are shared, not copied.
         """
@@ -117,7 +117,7 @@ class Stream:
         self._state = value.detach().reshape(self._state.shape).to(self._state, copy=True)
 
     def reset(self, sequences: int | Sequence[int] | Tensor | None = None) -> None:
-        """Starts sequences anew, from a state of zeros.
+        """Restarts sequences from a state of zeros.
 
         Args:
             sequences: None for all; or an index, indices (negative ones count from the end), or a bool mask [B].

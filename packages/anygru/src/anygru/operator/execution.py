@@ -170,7 +170,7 @@ def _check_h_0(h_0: Tensor, input: Tensor, layout: Layout, hidden_size: int, bat
 
 
 def is_recorded() -> bool:
-    """Whether torch.jit.trace or the legacy ONNX exporter records what is computed now."""
+    """Whether torch.jit.trace or the legacy ONNX exporter records the present computation."""
     return _recorder() is not None
 
 

@@ -1,4 +1,4 @@
-"""Tensors that lie on several processes (torch's DTensor on a DeviceMesh), and a GRU on them.
+"""Tensors distributed over several processes (torch's DTensor on a DeviceMesh), and a GRU on them.
 
 A local tensor becomes the process's piece of a global one: `Shard(dim)` puts the pieces side by side, `Replicate` takes
 the first process's for all, `Partial` means their sum.

@@ -321,7 +321,7 @@ def _private_logs(options: argparse.Namespace) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _shown(log_dir: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Copy what is added to the first worker's log to standard output."""
+    """Copy additions to the first worker's log to standard output."""
     if log_dir is None:
         yield
         return
@@ -385,7 +385,7 @@ def _report(verdict: Cause, error: "ChildFailedError | None" = None) -> int:
 def _order(failure: "ProcessFailure") -> tuple[int, float]:
     """The cause before its consequences: a killed worker, then the oldest exception, then plain exit statuses.
 
-    The others lose their connection to the one that failed, and may be noticed before it; their errors tell whose end they
+    The others lose their connection to the failed worker, and may be noticed before it; their errors tell whose end they
     follow from, or are torch's words for a broken connection. SIGTERM is how the launcher ends them.
     """
     if failure.exitcode < 0:

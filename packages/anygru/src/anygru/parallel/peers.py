@@ -30,7 +30,7 @@ class _Peer:
         return f"rank {self.rank} on {self.machine} ({self.address})"
 
     def fault(self) -> str | None:
-        """Return what is wrong with the peer; None if it answers."""
+        """Return the peer's fault in words; None if it answers."""
         try:
             socket.create_connection((self.address, self.port), timeout=PATIENCE).close()
         except ConnectionRefusedError:
@@ -77,7 +77,7 @@ def _faults() -> list[str]:
 
 
 def explain(error: BaseException) -> str:
-    """Return which processes are silent if the error may come from that, else nothing; asks once for each error."""
+    """Name the silent processes if the error may come from them; "" otherwise. Asks once for each error."""
     known = vars(error)
     if _EXPLAINED not in known:
         known[_EXPLAINED] = _explain(error)

@@ -110,7 +110,7 @@ def spawn(
             framework has for that, to connect.
         args: its arguments, the same for all.
         nprocs: how many processes, at least 1.
-        join: wait for all of them; otherwise the caller calls `join()` of what is returned.
+        join: wait for all of them; otherwise the caller calls `join()` of the result.
         daemon: let the processes end with this one.
         start_method: "spawn", "fork" or "forkserver".
 

@@ -60,7 +60,7 @@ class Place:
     Attributes:
         host, port: of the store of the job.
         job: its name.
-        serves: whether this launcher is the one that the others tell.
+        serves: whether the other launchers report to this one.
         least: the number of machines without which the job cannot go on.
         restarts: whether a launcher that has ended may come back.
     """
@@ -327,7 +327,7 @@ def _send(lines: Any, message: dict[str, Any]) -> None:
 
 
 def _receive(lines: Any) -> dict[str, Any]:
-    """Return the next message. Raises ValueError for what is none, ConnectionResetError at the end."""
+    """Return the next message. Raises ValueError if it is not a message, ConnectionResetError at the end."""
     line = lines.readline(_LINE)
     if not line:
         raise ConnectionResetError("the other launcher has closed the connection")

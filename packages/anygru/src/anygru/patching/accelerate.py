@@ -26,7 +26,7 @@ class Report:
 
     Attributes:
         action: "accelerated", "restored" or "frozen".
-        changed: what each changed module is, by its name; a shared module stands once, under all its names.
+        changed: a description of each changed module, by its name; a shared module is listed once, under all its names.
         unchanged: why each recurrent module that was left as it is was left, by its name.
         whole_process: whether every GRU of the process was meant.
     """
@@ -75,7 +75,7 @@ def accelerate(model: nn.Module | None = None) -> Report:
             called or the `with` block ends; and every keras.layers.GRU and GRUCell where Keras runs on torch.
 
     Returns:
-        Report: what was changed, and why other modules were not. Used as `with accelerate(model):` or `with accelerate():` it
+        Report: the changed modules, and why others were left. Used as `with accelerate(model):` or `with accelerate():` it
         undoes the change at the end; such blocks may be nested.
 
     Raises:

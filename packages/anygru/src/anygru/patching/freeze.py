@@ -19,14 +19,14 @@ _KNOWN: tuple[type[nn.Module], ...] = (nn.GRU, nn.GRUCell, GRU, GRUCell)
 def freeze(model: nn.Module, weights: str = "float32") -> Report:
     """Exchange every torch.nn.GRU and GRUCell and every anygru GRU and GRUCell inside a model for a frozen layer.
 
-    The model is changed in place, its other modules stay. A module that stands in several places is exchanged in all.
+    The model is changed in place, its other modules stay. A module that is used in several places is exchanged in all.
 
     Args:
         model: the module to walk. If it is itself a GRU there is no place to exchange it in; use `layer.freeze()`.
         weights: how weight matrices are stored: "float32", "bfloat16" or "int8".
 
     Returns:
-        Report: what was frozen, and why other modules were not.
+        Report: the frozen modules, and why others were left.
 
     Raises:
         TypeError: `model` is not a torch.nn.Module.

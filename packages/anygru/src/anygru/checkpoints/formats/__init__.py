@@ -1,4 +1,4 @@
-"""The formats of checkpoints, and which one a file is in.
+"""The formats of checkpoints, and finding out the format of a file.
 
 Each format is one file here with the names of `Format`; see README.md for how to add one.
 """

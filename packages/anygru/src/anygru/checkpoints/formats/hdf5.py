@@ -178,7 +178,7 @@ class _ErrorKeeper:
             return size
 
     def raise_error(self) -> None:
-        """Raise what was kept."""
+        """Raise the stored error, if there is one."""
         if self._error is not None:
             raise self._error
 

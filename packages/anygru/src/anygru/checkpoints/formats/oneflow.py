@@ -111,7 +111,7 @@ def load(
         The saved object, with `Tensor` and `Parameter` for tensors. The form before 0.7 gives {name: Tensor}.
 
     Raises:
-        CheckpointError: a part is missing, damaged, leads out of the folder, or names what is not allowed.
+        CheckpointError: a part is missing, damaged, leads out of the folder, or names something that is not allowed.
     """
     folder = Path(path)
     budget = budget or Budget(path)

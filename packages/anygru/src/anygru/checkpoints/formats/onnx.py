@@ -148,7 +148,7 @@ def _varint(data: memoryview, position: int, end: int, where: str) -> tuple[int,
 
 
 class _Constants:
-    """The values that a graph holds: initializers, `Constant` nodes, and what is rearranged from these.
+    """The values that a graph holds: initializers, `Constant` nodes, and values rearranged from these.
 
     Args:
         graph: the model's graph.
@@ -243,7 +243,7 @@ class _Constants:
         return StoredTensor(array.view(holder(name)).reshape(shape), name)
 
     def _external(self, tensor: "TensorProto", place: str) -> memoryview:
-        """Bytes that lie in a file of their own, which must be in the model's folder and no link out of it."""
+        """Bytes from a separate file, which must be in the model's folder and no link out of it."""
         entries = {entry.key: entry.value for entry in tensor.external_data}
         if "\0" in entries.get("location", ""):
             raise CheckpointError(f"{place}: external data {entries['location']!r} has a zero byte in its name")

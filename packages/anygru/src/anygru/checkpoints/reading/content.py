@@ -27,7 +27,7 @@ class EntryMark:
         reverse: the only direction reads each sequence from its last step to its first.
         batch_first: the layer takes batches first.
         problem: why the layer cannot be computed; empty if it can.
-        notes: what a reader has to know.
+        notes: facts that a reader must know.
     """
 
     formula: Mapping[str, str] = field(default_factory=dict)

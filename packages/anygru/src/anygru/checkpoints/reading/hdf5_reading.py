@@ -39,7 +39,7 @@ class Reader:
         data: the file's bytes; None: those of `where`.
 
     Attributes:
-        arrays: what was read.
+        arrays: the arrays read so far, by path.
     """
 
     def __init__(self, h5py: ModuleType, where: str, budget: Budget, data: memoryview | None = None):
@@ -69,7 +69,7 @@ class Reader:
         return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
     def read_group(self, group: "h5.Group", prefix: str = "", depth: int = 0) -> None:
-        """Read what is in a group and in those below it.
+        """Read the contents of a group and of the groups below it.
 
         Raises:
             CheckpointError: the group has links, external or virtual storage, filters or types that a checkpoint has no

@@ -1,4 +1,4 @@
-"""The operators that exporters put between stored weights and a GRU node, which only rearrange or unpack what is stored.
+"""The operators that exporters put between stored weights and a GRU node, which only rearrange or unpack them.
 
 Each one is computed as its text at https://onnx.ai/onnx/operators says, for all operator sets at once. Sizes come first: an
 output's size can follow from an attribute (`DequantizeLinear(block_size=...)`, `Split(num_outputs=...)`) or from broadcasting,

@@ -1,4 +1,4 @@
-"""The bytes of a file, and reading them with every length checked against what is really there."""
+"""The bytes of a file, and reading them with every length checked against the bytes really present."""
 
 import contextlib
 import mmap

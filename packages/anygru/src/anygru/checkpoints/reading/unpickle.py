@@ -34,8 +34,8 @@ class RestrictedUnpickler(PickleStack):
 
     Args:
         file: the pickle as a path, as bytes, or as an open binary file (which is read to its end).
-        allowed: what the pickle may name besides NumPy arrays and Python's containers, by (module, name). A callable
-            is what the pickle gets to call under that name; any other value stands for itself. A callable may give a
+        allowed: what the pickle may name besides NumPy arrays and Python's containers, by (module, name). The pickle
+            calls a callable found under that name; it gets any other value as it is. A callable may return a
             `Pending`, whose `build(state)` makes the final object when the pickle sets its state.
         where: the file's name for errors; taken from `file` if it is a path.
         persistent_load: gives the object for a persistent id; without it such ids are refused.

@@ -66,7 +66,7 @@ def open_for_replace(
 
 
 def check_regular(target: Path, path: str | os.PathLike[str]) -> None:
-    """Refuse to replace what is there and is neither a regular file nor a folder: a rename over a device would remove it.
+    """Refuse to replace anything but a regular file or a folder: a rename over a device would remove it.
 
     Raises:
         CheckpointError: it is a device, a FIFO or a socket.

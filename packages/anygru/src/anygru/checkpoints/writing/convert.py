@@ -39,7 +39,7 @@ def convert(
         named: options by their names in `Choices`, instead of those in `choices`.
 
     Returns:
-        What was done, with a verdict for each GRU.
+        The report, with a verdict for each GRU.
 
     Raises:
         CheckpointError: the source is damaged, the target cannot hold something, or the result does not agree.

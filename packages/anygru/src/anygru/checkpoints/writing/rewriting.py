@@ -103,7 +103,7 @@ class _Writer:
         self.marks: dict[str, EntryMark] = {}
 
     def _planned(self, choices: Choices | None) -> LayerPlan:
-        """Find out what the other tensors are, and note it in the report."""
+        """Identify the other tensors, and note the findings in the report."""
         if choices is None:
             return LayerPlan()
         others = {name: value for name, value in self._checkpoint.stored.items() if name not in self._gru_layers}

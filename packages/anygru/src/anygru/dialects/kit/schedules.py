@@ -9,5 +9,5 @@ def cosine(first: float, last: float, step: float, length: float) -> float:
 
 
 def polynomial(first: float, last: float, step: float, length: float, power: float) -> float:
-    """From `first` at step 0 to `last` at step `length` along a power of what is left."""
+    """From `first` at step 0 to `last` at step `length` along a power of the share of steps left."""
     return (first - last) * (1 - step / length) ** power + last

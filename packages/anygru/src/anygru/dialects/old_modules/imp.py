@@ -41,7 +41,7 @@ def find_module(name: str, path: Any = None) -> tuple[Any, str, tuple[str, str, 
 
 
 def load_source(name: str, pathname: str, file: Any = None) -> ModuleType:
-    """Run a source file as the module `name`, anew if it is loaded already."""
+    """Run a source file as the module `name`, again if it is loaded already."""
     return _load(name, pathname, None)
 
 
@@ -81,7 +81,7 @@ def _load(name: str, path: str, folders: list[str] | None) -> ModuleType:
 
 
 def is_builtin(name: str) -> int:
-    """1 if a module is built into the interpreter, else 0."""
+    """1 if a module is built into the interpreter; 0 otherwise."""
     return int(name in sys.builtin_module_names)
 
 
