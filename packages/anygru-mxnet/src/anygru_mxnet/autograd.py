@@ -1,7 +1,7 @@
-"""`mx.autograd`: recording what is computed, and gradients of it, by torch's autograd.
+"""`mx.autograd`, as in MXNet 1.9: recording computations and their gradients, by torch's autograd.
 
 Recording and training are two flags of the thread. Inside `record` arrays computed from variables are in a torch graph;
-outside nothing is. Of MXNet 1.9's `mxnet.autograd`.
+outside none are.
 """
 
 from typing import Any

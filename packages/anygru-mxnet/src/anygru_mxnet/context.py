@@ -129,7 +129,7 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
 
 
 def current_context() -> Context:
-    """The context of the innermost `with`, else `cpu(0)`."""
+    """The context of the innermost `with`; `cpu(0)` without one."""
     return _current.value
 
 

@@ -163,8 +163,8 @@ class NDArrayIter(DataIter):
     def reset(self) -> None:
         """Begin again.
 
-        As in MXNet 1.9.1 the numbers that reorder the samples are shuffled anew each time, and reorder what the last pass
-        left (recorded).
+        As in MXNet 1.9.1 the numbers that reorder the samples are shuffled again each time, and reorder the order that the
+        last pass left (recorded).
         """
         if self.shuffle:
             np.random.shuffle(self.idx)

@@ -16,7 +16,7 @@ class _ManagerType(type):
 
 
 class NameManager(metaclass=_ManagerType):
-    """Counts names; `with manager:` makes it the one that symbols ask."""
+    """Counts names; inside `with manager:` symbols get their names from it."""
 
     def __init__(self) -> None:
         self._counter: dict[str, int] = {}

@@ -18,7 +18,7 @@ def list_gpus() -> range:
 def download(
     url: str, fname: str | None = None, dirname: str | None = None, overwrite: bool = False, retries: int = 5
 ) -> str:
-    """The path of a file that lies there already, as `gluon.utils.download` gives it."""
+    """The path of a file that exists already, as `gluon.utils.download` gives it."""
     name = fname or url.split("/")[-1]
     return utils.download(url, os.path.join(dirname, name) if dirname else name, overwrite, retries=retries)
 

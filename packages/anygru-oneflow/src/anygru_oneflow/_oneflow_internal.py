@@ -25,7 +25,7 @@ def cpu_broadcast(data: Any, src: int) -> Any:
 
 
 class eager:
-    """Waiting for what was begun, which the CPU has always ended."""
+    """Waiting for work in progress; on the CPU it is always done."""
 
     @staticmethod
     def Sync() -> None:

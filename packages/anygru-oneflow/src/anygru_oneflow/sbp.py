@@ -1,4 +1,4 @@
-"""How a global tensor lies on its processes: `split(dim)`, `broadcast`, `partial_sum` (torch: Shard, Replicate, Partial)."""
+"""Layouts of a global tensor on its processes: `split(dim)`, `broadcast`, `partial_sum` (torch: Shard, Replicate, Partial)."""
 
 from collections.abc import Sequence
 

@@ -50,7 +50,7 @@ class Tensors:
         return torch.from_numpy(array).to(self.device, self.dtype)
 
     def calls(self, layer, parameters):
-        """What is timed: layer() gives the output; with gradients for the input and the parameters, or without."""
+        """The function to time: layer(), which gives the output, with or without gradients for the input and the parameters."""
         import torch
 
         if not self.cell["train"]:

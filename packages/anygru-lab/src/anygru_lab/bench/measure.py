@@ -56,7 +56,7 @@ class Cell:
 
     @property
     def recurrent(self) -> int:
-        """Elements of the matrices that every step reads anew."""
+        """Elements of the matrices that every step reads again."""
         return 3 * self.hidden * self.hidden * self.directions * self.layers
 
     @property

@@ -1,7 +1,7 @@
-"""One implementation of the GRU in a process of its own: builds what it is told, times it, answers in JSON lines.
+"""One implementation of the GRU in a process of its own: builds the cells asked for, times them, answers in JSON lines.
 
-Stands alone, on NumPy and the implementation, and runs on Python 3.8: the original frameworks live in environments without
-anygru. Started as `python worker.py NAME THREADS`; reads one request a line:
+Needs NumPy and the implementation only, and runs on Python 3.8: the original frameworks are in environments without anygru.
+Started as `python worker.py NAME THREADS`; reads one request per line:
 
     {"cell": {...}}            builds it; answers {"output": [a few values], "version": "..."}
     {"seconds": s}             runs it for s seconds; answers {"times": [seconds of each call]}

@@ -50,7 +50,7 @@ class Forecaster:
 
     horizon: steps to forecast; None: a season, or as far as the known columns reach.
     known: columns whose future is in the frame, in rows that have no value to forecast.
-    past: columns that are known only once a step is over.
+    past: columns that are known only after a step.
     by: the column that tells series apart.
     time: the column of times; None: the first.
     target: columns to forecast; none: all numbers that have no other part.

@@ -1,4 +1,4 @@
-"""The network: a GRU reads a series; from its state a small head forecasts every step ahead, with what is known of that step.
+"""The network: a GRU reads a series; a small head forecasts every step ahead from its state and the step's known covariates.
 
 After Wen et al. 2017, "A multi-horizon quantile recurrent forecaster" (arXiv:1711.11053). The quantiles are offsets from the
 level of the last season with the course of the seasons before, and the untrained network gives that with the band of its errors.
@@ -73,7 +73,7 @@ class Network(nn.Module):
 
         Args:
             store: the series.
-            rows: int64 [windows, steps], rows of the store; what is behind `counts` is not read.
+            rows: int64 [windows, steps], rows of the store; those behind `counts` are not read.
             counts: int64 [windows], the steps of each.
             at: int64 [windows, origins], steps of the windows after which to forecast.
 

@@ -1,4 +1,4 @@
-"""Numbers as people write them: with currencies, thousands, decimal commas, and words for what is missing."""
+"""Numbers as people write them: with currencies, thousands, decimal commas, and words for missing values."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +18,7 @@ class Numbers(NamedTuple):
 
 
 def read(column: "polars.Series", decimal_comma: bool = False) -> Numbers:
-    """Read a column as numbers; what is not finite becomes missing.
+    """Read a column as numbers; those that are not finite become missing.
 
     Args:
         column: numbers, booleans or texts.

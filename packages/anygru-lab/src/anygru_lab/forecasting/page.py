@@ -1,4 +1,4 @@
-"""The forecast as one HTML file with everything inside, to send to somebody: pictures, scores, numbers, what was done."""
+"""The forecast as one HTML file with everything inside, to send to somebody: pictures, scores, numbers, the command's report."""
 
 import base64
 from html import escape
@@ -28,7 +28,7 @@ def written(result: Result, drawn: bytes, bars: bytes, lines: list[str]) -> str:
     Args:
         result: of a run.
         drawn, bars: the pictures, PNG.
-        lines: what was done, as the command said it.
+        lines: the command's report.
     """
     names = ", ".join(result.problem.table.channels)
     return f"""<!DOCTYPE html>

@@ -133,7 +133,7 @@ def run(table: Table, options: Options, tell: Tell = lambda line: None, show: Sh
     Args:
         table: the series.
         options: how.
-        tell: gets lines about what was found.
+        tell: gets lines about the findings.
         show: gets the progress of training.
     """
     problem, findings = prepared(table, options)
@@ -201,7 +201,7 @@ def _future(model: Model, problem: Problem, plan: Plan) -> dict[str, np.ndarray]
 
 
 def following(model: Model, problem: Problem, store: Store) -> dict[str, np.ndarray]:
-    """Return the calibrated forecasts after the end of each series: those of the GRU, and of what is chosen."""
+    """Return the calibrated forecasts after the end of each series: those of the GRU, and of the chosen method."""
     numbers = np.arange(len(problem.table.series))
     origins = np.array([len(each) for each in problem.table.series])
     found = {name: _method(name, model, problem, store).forecast(numbers, origins) for name in {GRU, *model.chosen}}

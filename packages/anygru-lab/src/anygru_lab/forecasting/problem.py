@@ -90,7 +90,7 @@ def difference(values: np.ndarray, season: int) -> np.ndarray:
 
 
 def usual_horizon(series: Sequence[Series], season: int, ahead: int | None) -> int:
-    """Return how far to forecast unless it is said: a season, or as far as the table tells what is known."""
+    """Return how far to forecast by default: a season, or as far as the table's known columns reach."""
     if ahead is not None:
         return ahead
     shortest = int(np.median([len(each) for each in series]))

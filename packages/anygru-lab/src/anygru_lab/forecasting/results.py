@@ -25,7 +25,7 @@ def write(folder: str, result: Result, lines: list[str]) -> list[str]:
     Args:
         folder: exists.
         result: of a run.
-        lines: what the command has said, for the page.
+        lines: the command's report, for the page.
     """
     problem = result.problem
     drawn = pictures.forecast(problem, pages(result), result.used)

@@ -35,7 +35,7 @@ class Finding:
 
 
 def candidates(clock: Clock) -> list[tuple[int, str]]:
-    """Return the steps of the seasons that times of this step usually have, and what they are."""
+    """Return the steps of the seasons that times of this step usually have, and the seasons' names."""
     if not clock.dated or not clock.step:
         return []
     if clock.unit == "weekdays":

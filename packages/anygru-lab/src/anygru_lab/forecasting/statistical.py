@@ -23,7 +23,7 @@ def installed() -> bool:
 
 
 class Statistical:
-    """A model of statsforecast, fitted to each series and channel anew at each origin."""
+    """A model of statsforecast, fitted again for each series, channel and origin."""
 
     def __init__(self, name: str, problem: Problem) -> None:
         self.name, self.problem, self.horizon = name, problem, problem.horizon

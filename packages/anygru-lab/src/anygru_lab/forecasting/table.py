@@ -26,8 +26,8 @@ class Series:
 
     values: float64 [steps, channels].
     times: of each step, as the table's clock counts them.
-    known: float64 [steps + what is known ahead, covariates].
-    past: float64 [steps, covariates], known only once a step is over.
+    known: float64 [steps + known steps ahead, covariates].
+    past: float64 [steps, covariates], known only after a step.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Table:
-    """All series of a table, the names of their channels and covariates, and what was done to read them."""
+    """All series of a table, the names of their channels and covariates, and remarks on how they were read."""
 
     series: tuple[Series, ...]
     channels: tuple[str, ...]

@@ -99,7 +99,7 @@ def _moments(values: np.ndarray, zone: str = "", remark: str = "") -> Moments:
 
 
 def _of_numbers(column: "polars.Series") -> Moments:
-    """Numbers: 20240131 is a date, what counts from 1970 is a time, and anything else a number."""
+    """Read numbers: 20240131 is a date, a count from 1970 is a time, and anything else is a number."""
     wide = "128" in str(column.dtype) or "Decimal" in str(column.dtype)
     values = (column.cast(float) if wide else column).to_numpy()
     whole = bool((values == np.rint(values)).all())
@@ -178,7 +178,7 @@ def _plain(column: "polars.Series") -> "tuple[polars.Series, str]":
 
 
 def _readings(text: "polars.Series") -> tuple[dict[str, np.ndarray], list[str]]:
-    """Return what the texts are by each format that fits all of them, and the formats that fit the first one."""
+    """Return the texts' times by each format that fits all of them, and the formats that fit the first one."""
     import polars
 
     first = str(text[0])

@@ -137,7 +137,7 @@ def train(
     plan: Plan,
     show: Callable[[Notice], None] = lambda notice: None,
 ) -> Trained:
-    """Train on what is known up to `ends`; the last of it validates first, and is learned from at the end.
+    """Train on the steps up to `ends`; the last ones serve for validation first, and for training at the end.
 
     Args:
         network: changed in place.
@@ -262,7 +262,7 @@ class _Run:
 def _validation(
     store: Store, ends: Sequence[int], numbers: np.ndarray, held: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Series and origins whose horizon is within the last `held` steps of what is known."""
+    """Series and origins whose horizon is within the last `held` known steps."""
     if not len(numbers):
         return None
     ahead = np.arange(held - store.horizon + 1)

@@ -8,5 +8,5 @@ trainer     one training step, one validation
 checkpoint  the files of a run
 session     a run from its first step, or from a checkpoint, to its end
 processes   the same in several processes
-progress, report, plot, generate     what is shown
+progress, report, plot, generate     the output
 """

@@ -126,7 +126,7 @@ class RunFolder:
         return self._read_index(self.path / INDEX)
 
     def read_or_fall_back(self) -> tuple[Progress | None, str | None]:
-        """Return the newest checkpoint that is whole, and what is wrong with a newer one, if there is a newer one.
+        """Return the newest whole checkpoint, and the damage of a newer one, if there is one.
 
         The older index takes the place of the damaged one.
 
@@ -155,7 +155,7 @@ class RunFolder:
         return sorted((path for path in self.path.glob(_OLDER) if path.stem[-8:].isdecimal()), reverse=True)
 
     def _check(self, progress: Progress) -> None:
-        """Raises CheckpointError unless every file of a checkpoint is what was written."""
+        """Raises CheckpointError unless every file of a checkpoint is as it was written."""
         for entry in progress.files():
             self.read_tensors(entry)
 

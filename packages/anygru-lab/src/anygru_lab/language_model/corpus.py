@@ -112,7 +112,7 @@ def _without_repetitions(documents: Sequence[Document]) -> tuple[list[Document],
 
 
 def _with_overlap_warning(corpus: Corpus) -> Corpus:
-    """Warn if much of the held-out text also stands in the training text: the number of bits would be too low."""
+    """Warn if much of the held-out text is also in the training text: the number of bits would be too low."""
     seen = {line for document in corpus.training for line in _long_lines(document)}
     lines = [line for document in corpus.held_out for line in _long_lines(document)]
     share = sum(line in seen for line in lines) / len(lines) if lines else 0.0
@@ -131,8 +131,8 @@ def python_manual() -> list[Document]:
     """Return the topics of Python's manual, which CPython carries for `help()`, without repetitions.
 
     A topic such as "compound" contains "if", "while" and "for", which are topics, too. Held out, they would have been
-    seen in training. So, from the longest to the shortest, a topic more than half of whose lines already stand in
-    longer ones is left out.
+    seen in training. So, from the longest to the shortest, a topic is left out if longer ones already contain more than half
+    of its lines.
     """
     try:
         from pydoc_data.topics import topics
@@ -198,7 +198,7 @@ def _pieces(documents: Sequence[Document]) -> list[Document]:
 
 
 def _grains(documents: Sequence[Document], budget: float) -> list[Document]:
-    """Cut documents so finely that several pieces fit into the budget of what is held out."""
+    """Cut documents so finely that several pieces fit into the budget of held-out text."""
     size = max(int(budget / HELD_OUT_PIECES), SMALLEST_GRAIN)
     return [grain for document in documents for grain in cut(document, size)]
 
@@ -216,7 +216,7 @@ def _joined(grains: Sequence[Document]) -> list[Document]:
 
 
 def cut(document: Document, size: int) -> list[Document]:
-    """Pieces of `size` to 1.5 * `size` bytes (the last one of at least half of it), cut where a paragraph ends, else a line."""
+    """Pieces of `size` to 1.5 * `size` bytes (the last one of at least half of it), cut after a paragraph, or after a line."""
     data, start = document.data, 0
     pieces: list[Document] = []
     while len(data) - start > 1.5 * size:

@@ -126,7 +126,7 @@ def write_bytes(parts: Iterable[bytes]) -> None:
 def write_text(parts: Iterable[bytes]) -> None:
     """Stream bytes to standard output as UTF-8 that is fit for a terminal.
 
-    What is no UTF-8, or is a control character, with which text could steer the terminal, becomes U+FFFD.
+    Bytes that are no UTF-8, and control characters, with which text could steer the terminal, become U+FFFD.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     for part in itertools.chain(parts, [None]):

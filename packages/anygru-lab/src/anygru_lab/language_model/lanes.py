@@ -31,8 +31,8 @@ class Batch:
 
     inputs, targets: int64 [N], rows of all sequences that are still running at time 0, then at time 1, ...
     batch_sizes: int64 [T], how many run at each time; never increasing, since the longest sequence comes first.
-    slots: int64 [N], the place of each row in the window of all lanes, where it is what it is however many processes
-        share the lanes; None outside training.
+    slots: int64 [N], the place of each row in the window of all lanes, which is the same for any number of processes
+        that share the lanes; None outside training.
     """
 
     inputs: Tensor
@@ -59,7 +59,7 @@ class Segments:
 
     slot: lane * window + steps before the segment in its window, counted over all lanes.
     carried: the state of the lane goes on into this segment (elsewhere it starts from zero).
-    last: the state after this segment is the one that the lane carries into the next window.
+    last: the lane carries the state after this segment into the next window.
     """
 
     lane: np.ndarray

@@ -33,7 +33,7 @@ def draw(path: str | os.PathLike[str], history: History, references: dict[str, f
 
     Args:
         path: the picture's file.
-        history: what was measured.
+        history: the measurements.
         references: up to three levels to compare with, in bits per byte, by name.
         title: in the picture.
     """

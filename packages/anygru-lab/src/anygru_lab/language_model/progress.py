@@ -48,7 +48,7 @@ class _Bar(Progress):
     steps = 0
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """Return what is shown, from the top."""
+        """Return the display's parts, from the top."""
         if self.losses:
             rows = max(2, min(curve.ROWS, self.console.height // 3))
             lines = curve.drawn(self.losses, self.steps, min(self.console.width, WIDEST), rows)

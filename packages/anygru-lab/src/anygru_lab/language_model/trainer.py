@@ -78,7 +78,7 @@ class Group:
 
 
 def _lost(error: RuntimeError) -> ConnectionLost:
-    """The error for a broken connection: which processes do not answer, else torch's words."""
+    """The error for a broken connection: it names the processes that do not answer, or repeats torch's words."""
     return ConnectionLost(f"the connection between the processes broke: {peers.explain(error) or error}")
 
 
@@ -90,7 +90,7 @@ class Step(NamedTuple):
 class Trainer:
     """Model, optimizer, lanes and random state: all that a training step changes.
 
-    The lanes, the random draws and what is saved stay on the CPU, so that a run is the same on every device, up to rounding.
+    The lanes, the random draws and the saved state stay on the CPU, so that a run is the same on every device, up to rounding.
     """
 
     def __init__(self, options: Options, corpus: Corpus, group: Group) -> None:

@@ -85,10 +85,10 @@ def download(
     retries: int = 5,
     verify_ssl: bool = True,
 ) -> str:
-    """The name of the file that the URL would be downloaded to, if it lies there already; anygru downloads nothing.
+    """The name of the file that the URL would be downloaded to, if it exists already; anygru downloads nothing.
 
     Raises:
-        NotCoveredError: without the file, or if its SHA-1 sum is another one.
+        NotCoveredError: if the file does not exist, or has another SHA-1 sum.
     """
     name = url.split("/")[-1]
     target = name if path is None else os.path.expanduser(path)
@@ -158,7 +158,7 @@ class HookHandle:
 
 
 def shape_is_known(shape: tuple[int, ...] | None) -> bool:
-    """Whether every size is given: 0 stands for an unknown one, or -1 while `npx.set_np` is in force.
+    """Whether every size is given: an unknown one is 0, or -1 while `npx.set_np` is in force.
 
     Raises:
         MXNetError: for a size that is no whole number.

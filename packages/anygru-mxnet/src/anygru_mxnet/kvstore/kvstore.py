@@ -77,7 +77,7 @@ class KVStore:
             self._values[one] = wrap(tensor, first._ctx)
 
     def push(self, key: Any, value: Any, priority: int = 0) -> None:
-        """Send values, which are summed over devices and processes: to the updater if there is one, else to be stored."""
+        """Sum values over devices and processes, and give the sum to the updater; without an updater, store it."""
         for one, values in _pairs(key, value):
             stored = self._stored(one)
             total = self._sum(values, stored)

@@ -21,7 +21,7 @@ def _call(callbacks: Callbacks, *arguments: Any) -> None:
 
 
 class BaseModule:
-    """A subclass defines what is declared here."""
+    """A subclass defines the names declared here."""
 
     symbol: Any
     bind: Callable[..., None]

@@ -36,7 +36,7 @@ class Module(BaseModule):
     """A symbol that is trained.
 
     Args:
-        symbol: what to compute, with losses such as `SoftmaxOutput`, or what has a gradient of one.
+        symbol: the graph to compute; its outputs are losses such as `SoftmaxOutput`, or values with a gradient of one.
         data_names, label_names: the variables that batches give; all others are parameters.
         context: where; more than one context is not covered.
         fixed_param_names: parameters that training leaves alone.
@@ -167,7 +167,7 @@ class Module(BaseModule):
         force_init: bool = False,
         allow_extra: bool = False,
     ) -> None:
-        """Give the parameters their values: those of the dicts, else the initializer's.
+        """Give the parameters their values: those of the dicts, or the initializer's where a dict has none.
 
         Raises:
             RuntimeError: for a parameter that a dict lacks, unless `allow_missing`.

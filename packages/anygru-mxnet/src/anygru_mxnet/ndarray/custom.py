@@ -35,7 +35,7 @@ class CustomOp:
 
 
 class CustomOpProp:
-    """What is known of an operator: names, shapes, dtypes. A subclass is registered; its arguments arrive as texts.
+    """The names, shapes and dtypes of an operator. A subclass is registered; its arguments arrive as texts.
 
     Args:
         need_top_grad: whether the gradients of the results matter; a loss needs none.

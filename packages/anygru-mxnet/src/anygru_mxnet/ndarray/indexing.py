@@ -136,7 +136,7 @@ def part(tensor: Tensor, key: Any) -> Tensor:
 
 
 def _without_new_axes(tensor: Tensor, parts: list) -> tuple[Tensor, list, list[int]]:
-    """The tensor and an index without None, and the places in the result for axes of size 1 that stand for them.
+    """The tensor and an index without None, and the places in the result for the axes of size 1 that None adds.
 
     MXNet 1.9.1 adds these axes when the arrays have been applied. It counts the arrays' own axes only where these come first
     since the arrays are not side by side; otherwise it does not count them, unlike NumPy (recorded).

@@ -1,7 +1,7 @@
 """Which arrays are in the graph that `autograd.record` builds, so that they can leave it together.
 
-After a backward pass MXNet forgets the whole graph of its heads: what was computed in it is constant from then on, as the
-state that a network carries into its next piece of a sequence.  torch keeps every tensor's place in the graph instead.
+After a backward pass MXNet forgets the whole graph of its heads: all values computed in it are constant from then on, such as
+the state that a network carries into its next piece of a sequence. torch keeps every tensor's place in the graph instead.
 """
 
 import threading

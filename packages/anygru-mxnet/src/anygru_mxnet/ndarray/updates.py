@@ -68,7 +68,7 @@ for _half in ("", "mp_"):
 
 
 def multi_all_finite(*arrays: NDArray, init_output: bool = True, out: NDArray | None = None, **given: Any) -> NDArray:
-    """[1] if every element of the arrays is a finite number, else [0]; with `init_output=False`, of `out` too."""
+    """[1] if every element of the arrays is finite, [0] otherwise; with `init_output=False`, times the old `out`."""
     before = None if init_output or out is None else out.copy()
     result = FUNCTIONS["multi_all_finite"](*arrays, out=out, **given)
     if before is not None:
@@ -77,5 +77,5 @@ def multi_all_finite(*arrays: NDArray, init_output: bool = True, out: NDArray | 
 
 
 def all_finite(data: NDArray, init_output: bool = True, out: NDArray | None = None) -> NDArray:
-    """[1] if every element is a finite number, else [0]; with `init_output=False`, of `out` too."""
+    """[1] if every element is finite, [0] otherwise; with `init_output=False`, times the old `out`."""
     return multi_all_finite(data, init_output=init_output, out=out)

@@ -1,4 +1,4 @@
-"""`mx.np.random`: draws by torch's generators, which `mx.np.random.seed` and `mx.random.seed` begin anew."""
+"""`mx.np.random`: draws by torch's generators, which `mx.np.random.seed` and `mx.random.seed` seed."""
 
 from typing import Any
 

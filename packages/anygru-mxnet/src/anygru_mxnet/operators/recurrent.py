@@ -136,7 +136,7 @@ def run_gru(
         initial: [layers * directions, N, H]; None begins from zeros.
         weights: as `anygru.functional.gru` takes them.
         lengths: [N] valid steps of each sequence, in any dtype, or None.
-        state_for_any: whether `initial` is of batch size 1 and stands for any: a graph's state of unknown size.
+        state_for_any: whether `initial` has batch size 1 and serves any batch size: a graph's state of unknown size.
     """
     if not 0 <= dropout <= 1:
         raise MXNetError(f"RNN: p must be between 0 and 1, got {dropout}")

@@ -37,12 +37,12 @@ class Operator:
         hidden: results that MXNet counts in a file beside the first, but shows on request only, if at all.
         auxiliary: inputs that are states rather than arguments (running means).
         needs: the inputs that a symbol creates as variables when they are left out, given the attributes.
-        infer: the inputs' shapes, given attributes and what is known of them: None or, for a size, 0 where it is not.
-        output_names: names of the results, or the name for a number, where it is not "output" for one and "output0",
-            "output1" for several.
+        infer: the inputs' shapes, given attributes and the shapes known so far: None for an unknown shape, 0 for an unknown size.
+        output_names: names of the results, or a function from a number to a name; by default "output" for one and
+            "output0", "output1" for several.
         alike: whether all inputs and results have one shape.
         rows: whether the result has as many rows as the first input, each computed from its own alone.
-        back: what the results' shapes say of the inputs', given attributes, inputs' and results' shapes.
+        back: the inputs' shapes as the results' shapes imply them, given attributes, inputs' and results' shapes.
         begins: for inputs that a symbol's variables are, the initializer that they get unless they have one.
         wires: for an operator with graphs of its own: the input that each variable of each graph gets, given the attributes.
     """

@@ -13,7 +13,7 @@ from .registry import Shape, as_tuple, axes_of, one_axis, operator, truth
 
 
 def new_shape(old: tuple[int, ...], codes: tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
-    """The shape that MXNet's codes stand for.
+    """The shape that MXNet's codes describe.
 
     0 keeps the dimension, -1 is inferred, -2 keeps all that remain, -3 multiplies two, -4 splits one into the two that
     follow (one of them may be -1). `reverse` reads shape and codes from the right.

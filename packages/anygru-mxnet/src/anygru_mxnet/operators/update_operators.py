@@ -30,8 +30,8 @@ class Update:
         decay_first: whether weight decay joins the gradient before it is clipped.
         clip: the name of the attribute with the bound of the gradient.
         scaled: whether `rescale_grad` is an array, behind the others; a scale that is 0 or not finite skips the step.
-        many: names of the attributes of the `multi_` form that have a value for each weight, and what they are in a step
-            (which the `multi_` form has not: MXNet refuses `eta` beside `etas`).
+        many: names of the attributes of the `multi_` form that have a value for each weight, and their names in a step
+            (which the `multi_` form does not take: MXNet refuses `eta` beside `etas`).
         count: the attribute of the `multi_` form with the number of weights.
     """
 

@@ -137,7 +137,7 @@ def read_states(path: str) -> bytes:
 
     Raises:
         FileNotFoundError: for a missing file.
-        MXNetError: for what is no regular file; a FIFO would block for ever.
+        MXNetError: for a path that is no regular file; a FIFO would block for ever.
     """
     os.stat(path)
     try:

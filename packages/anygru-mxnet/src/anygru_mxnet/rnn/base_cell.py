@@ -125,7 +125,7 @@ class BaseRNNCell:
 
         Args:
             length: number of steps.
-            inputs: one symbol in the layout, or a list of one a step.
+            inputs: one symbol in the layout, or a list with one for each step.
             begin_state: states; zeros by default.
             layout: "NTC" or "TNC".
             merge_outputs: True for one symbol, False for a list, None for whatever is at hand.
@@ -134,7 +134,7 @@ class BaseRNNCell:
         return self._unroll(inputs, begin_state, Sequence(length, layout, merge_outputs))
 
     def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
-        """`unroll` with what it is told of the sequence as one value."""
+        """`unroll`, with its options on the sequence as one value."""
         states = self.begin_state() if states is None else states
         outputs: list = []
         for step in sequence.steps(inputs):

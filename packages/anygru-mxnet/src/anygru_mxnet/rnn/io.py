@@ -27,9 +27,9 @@ def encode_sentences(
         sentences: lists of words.
         vocab: number of each word; None numbers the words in the order in which they come.
         invalid_label: number of `invalid_key`, which no word gets.
-        invalid_key: stands for padding.
+        invalid_key: the key of padding.
         start_label: number of the first word.
-        unknown_token: stands for words that `vocab` lacks. As in MXNet 1.9.1 each of them gives it a new number (recorded).
+        unknown_token: replaces words that `vocab` lacks. As in MXNet 1.9.1 each of them gives it a new number (recorded).
 
     Raises:
         AssertionError: for a word that `vocab` lacks, without `unknown_token`.

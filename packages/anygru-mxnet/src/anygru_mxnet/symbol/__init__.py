@@ -19,7 +19,7 @@ Custom = python_only("Custom")
 
 
 def zeros(shape: Sizes, dtype: DtypeLike = None, **kwargs: Any) -> Symbol:
-    """Zeros; a size of 0 stands for one that the graph implies, such as the batch size."""
+    """Zeros; a size of 0, such as an unknown batch size, is inferred from the graph."""
     return _created("_zeros", {"shape": shape, "dtype": dtype or mx_real_t}, kwargs)
 
 

@@ -1,7 +1,7 @@
 """`mx.sym.contrib.foreach`, `while_loop` and `cond`: loops and branches as nodes that hold graphs.
 
-Python's functions are called once, on fresh variables. What they compute is marked by an attribute, so that whatever they use
-from outside can be told apart and becomes an input of the node, as in MXNet 1.9.1, whose files look the same.
+Python's functions are called once, on fresh variables. An attribute marks the nodes that they make; values from
+elsewhere become inputs of the loop's or branch's node, as in MXNet 1.9.1, whose files look the same.
 """
 
 from collections.abc import Callable, Iterable
@@ -55,7 +55,7 @@ class _Graph:
         return [own(symbol, set()) for symbol in outputs] + [own(symbol, taken) for symbol in states]
 
     def _cut(self) -> dict[str, Entry]:
-        """Put variables in the place of what was computed outside: their names, and what they stand for."""
+        """Replace values computed outside by variables; return these values by the variables' names."""
         outside: dict[str, Entry] = {}
         stand_ins: dict[tuple[int, int], Entry] = {}
         for node in topological(node for node, _ in self.heads):

@@ -38,7 +38,7 @@ def _record(heads: list[Entry]) -> dict[str, Any]:
 def _text(value: Any, depth: int) -> str:
     """JSON in MXNet's own layout, so that a graph has the bytes that MXNet writes.
 
-    Tuples stand on one line, and so do dicts of up to one member and lists of up to ten that are no dicts.
+    Tuples take one line; so do dicts of up to one member, and lists of up to ten members without a dict.
     """
     if isinstance(value, tuple) or not isinstance(value, (dict, list)):
         return json.dumps(value, ensure_ascii=False)

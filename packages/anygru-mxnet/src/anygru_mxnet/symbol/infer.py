@@ -1,7 +1,7 @@
 """Shapes of a graph before there are values.
 
 A node whose inputs are known runs on torch's meta device, which has shapes only. Operators whose inputs and results have
-one shape, and those that say what their other inputs must be, pass on what is known in either direction.
+one shape, and those that tell the shapes of their other inputs, pass on known shapes in either direction.
 """
 
 import ast
@@ -42,7 +42,7 @@ def _merge(old: Shape | None, new: Shape, entry: Entry, reader: Node) -> Shape:
 
 
 class Shapes:
-    """What is known of the shapes of a graph's entries."""
+    """The known shapes of a graph's entries."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], Shape] = {}

@@ -46,7 +46,7 @@ def regroup(flat: list, form: Any) -> Any:
 
 
 def take(flat: list, form: Any) -> tuple[Any, list]:
-    """The nested value again, and what is left of a longer list."""
+    """The nested value again, and the rest of a longer list."""
     if isinstance(form, int):
         if form <= 0:
             if form == -1 and flat[0] is not None:

@@ -12,7 +12,7 @@ from .node import Entry, topological
 
 
 class SizedProgram:
-    """A graph made ready to run, anew for each set of shapes.
+    """A graph made ready to run, once for each set of shapes.
 
     Attributes:
         variables: names of its variables, in the order in which `run` takes their values.

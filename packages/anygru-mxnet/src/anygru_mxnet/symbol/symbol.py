@@ -200,7 +200,7 @@ def var(
     profiler_scope: Any = None,
     **kwargs: Any,
 ) -> Symbol:
-    """A variable, with what is known of it.
+    """A variable, with its known shape, dtype and other attributes.
 
     Raises:
         TypeError: for a name that is no string.

@@ -28,7 +28,7 @@ _DEFAULTS = {
 
 
 class Types:
-    """What is known of the dtypes of a graph's entries."""
+    """The known dtypes of a graph's entries."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], type] = {}

@@ -156,7 +156,7 @@ clamp_ = clip_ = _limited(torch.clamp_)
 
 
 def relu(input: Any, inplace: bool = False) -> Any:
-    """`x` where it is positive, else 0; bools as they are."""
+    """`x` where it is positive, 0 elsewhere; bools as they are."""
     if torch_dtype(input) is _BOOL:
         return input
     return torch.relu_(input) if inplace else torch.relu(input)

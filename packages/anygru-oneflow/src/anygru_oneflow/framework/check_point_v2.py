@@ -71,7 +71,7 @@ def load(
     """Load what `save`, OneFlow or torch.save wrote. Never runs code from the files.
 
     Args:
-        global_src_rank: give global tensors that lie on this process alone.
+        global_src_rank: give global tensors, held by the process of this rank alone.
         map_location: a device for the tensors, "cpu" by default.
 
     Raises:
@@ -287,7 +287,7 @@ def _original(home: str) -> str:
 
 
 def _homes(kind: type) -> Iterator[str]:
-    """Where OneFlow keeps a class that stands in `oneflow.nn` here: in a file named like torch's."""
+    """The modules where OneFlow keeps a class that is in `oneflow.nn` here: they are named like torch's."""
     for base in kind.__mro__:
         if base.__name__ == kind.__name__ and base.__module__.startswith("torch.nn.modules."):
             yield "oneflow" + base.__module__[len("torch") :]

@@ -42,7 +42,7 @@ def topk(input: Tensor, k: int, dim: int | None = -1, largest: bool = True, sort
 
 
 def nonzero(input: Tensor, as_tuple: bool = False) -> Any:
-    """The places of what is not zero, a row each, or a tensor for each dimension."""
+    """The places of elements that are not zero, a row for each, or a tensor for each dimension."""
     return torch.nonzero(input, as_tuple=True) if as_tuple else torch.nonzero(input)
 
 
@@ -102,7 +102,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Any:
 
 
 def argwhere(input: Tensor, dtype: dtype | None = None) -> Any:
-    """The places of what is not zero, a row each, as int32 or the type asked for."""
+    """The places of elements that are not zero, a row for each, as int32 or the type asked for."""
     return torch.argwhere(input).to(torch.int32 if dtype is None else plain(dtype))
 
 
@@ -131,7 +131,7 @@ def unique(
 
 
 def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
-    """x where the condition (bool or integers) holds, else y; with one Python float beside a tensor, as float64."""
+    """x where the condition (bool or integers) holds, y elsewhere; with one Python float beside a tensor, as float64."""
     if x is None and y is None:
         return torch.where(condition)
     result = torch.where(condition.bool(), x, y)
@@ -143,7 +143,7 @@ def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
 
 
 def softmax(input: Tensor, dim: int | None = None, dtype: dtype | None = None) -> Any:
-    """Exponentials that add up to 1; without `dim` along the first axis of 0, 1 or 3, else the second."""
+    """Exponentials that add up to 1; without `dim` along the first axis of 0, 1 or 3, otherwise along the second."""
     return torch.softmax(input, _first_or_second(input, dim), plain(dtype))
 
 

@@ -1,4 +1,4 @@
-"""OneFlow's data types, devices and sizes: what they are called and how they print. Underneath they are torch's."""
+"""OneFlow's data types, devices and sizes: their names, and how they print. Underneath they are torch's."""
 
 from collections.abc import Callable, Iterable
 from functools import wraps

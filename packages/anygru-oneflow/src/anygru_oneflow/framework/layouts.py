@@ -169,12 +169,12 @@ def _along(name: str, arguments: Sequence[Any], keywords: dict[str, Any]) -> Any
 
 
 def _moved(value: Any, whole: Iterable[int], closes: bool = False, exchanged: bool = False) -> Any:
-    """A global tensor with no split over these dimensions, and without open sums if it `closes`; else what was given.
+    """A global tensor with no split over these dimensions, and without open sums if it `closes`; other values unchanged.
 
-    What has to move is split over the first other dimension that has something for each process.
+    A split or open sum that has to go becomes a split over the first other dimension that has something for each process.
 
     Args:
-        exchanged: the dimension that is needed whole and the last one count in exchanged order.
+        exchanged: whether the dimension that is needed whole and the last one count in exchanged order.
     """
     if not isinstance(value, DTensor):
         return value

@@ -23,7 +23,7 @@ def _index(index: Any) -> Any:
 
 @contextlib.contextmanager
 def _oneflow_errors(self: Tensor, index: Any) -> Iterator[None]:
-    """Give what is wrong with an index OneFlow's classes of exceptions (recorded in 0.9.0)."""
+    """Raise OneFlow's classes of exceptions for a wrong index (recorded in 0.9.0)."""
     try:
         yield
     except IndexError as error:

@@ -59,7 +59,7 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype 
 
 @_reduction
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None) -> Any:
-    """The sum of what is a number."""
+    """The sum without NaN."""
     if input.dim() == 0 and dtype is None:
         return sum(input)
     return _over(torch.nansum, input, dim, keepdim, dtype=plain(dtype))

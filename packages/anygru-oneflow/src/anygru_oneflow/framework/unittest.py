@@ -30,12 +30,12 @@ def node_list() -> list[str]:
 
 
 def node_size() -> int:
-    """How many machines: ONEFLOW_TEST_NODE_NUM, else the length of their list, else 1."""
+    """How many machines: ONEFLOW_TEST_NODE_NUM; without it the length of their list, or 1 without a list."""
     return int(os.environ.get("ONEFLOW_TEST_NODE_NUM") or (len(node_list()) if has_node_list() else 1))
 
 
 def device_num() -> int:
-    """How many devices on each: ONEFLOW_TEST_DEVICE_NUM, else 1."""
+    """How many devices on each: ONEFLOW_TEST_DEVICE_NUM, 1 by default."""
     return int(os.environ.get("ONEFLOW_TEST_DEVICE_NUM") or 1)
 
 

@@ -9,7 +9,7 @@ globals().update(_torch_names("oneflow.nn.init", _torch.nn.init))
 
 
 def trunc_normal_(tensor: _Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> _Tensor:
-    """Draw from a normal distribution; what is outside of [a, b] becomes a or b.
+    """Draw from a normal distribution; values outside of [a, b] become a or b.
 
     That is what OneFlow 0.9.0 does (recorded: 16 % of the values are a for a = -1), where torch draws within the limits.
     """

@@ -11,7 +11,7 @@ def count_tokens_from_str(
     to_lower: bool = False,
     counter_to_update: Counter | None = None,
 ) -> Counter:
-    """How often each token stands in a text.
+    """Count how often each token occurs in a text.
 
     Args:
         source_str: the text.

@@ -10,14 +10,14 @@ class Vocabulary:
     """Tokens by number: the unknown one, reserved ones, then those counted, by falling count and then by name.
 
     Args:
-        counter: how often each token was met.
-        most_freq_count: how many of them at most; None for all.
-        min_freq: how often a token must have been met.
-        unknown_token: stands for every token that is not there.
-        reserved_tokens: tokens that are there in any case.
+        counter: how often each token occurs.
+        most_freq_count: how many of the counted tokens to keep at most; None for all.
+        min_freq: how often a token must occur to be kept.
+        unknown_token: replaces every token that is not in the vocabulary.
+        reserved_tokens: tokens that are always in the vocabulary.
 
     Raises:
-        AssertionError: for a `min_freq` below 1, and for reserved tokens that are the unknown one or twice there.
+        AssertionError: for a `min_freq` below 1, and for reserved tokens that are repeated or equal the unknown one.
     """
 
     def __init__(

@@ -374,7 +374,7 @@ class Parameter:
                 mark(values, gradient, self.grad_req)
 
     def var(self) -> Symbol:
-        """The symbol that stands for the parameter."""
+        """The parameter as a variable of symbols."""
         if self._var is None:
             self._var = symbol.var(
                 self.name,

@@ -120,7 +120,7 @@ class VariationalDropoutCell(ModifierCell):
         return f"{type(self).__name__}(p_out = {self.drop_outputs}, p_state = {self.drop_states})"
 
     def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
-        """Run the cell over a sequence: with masks of the states step by step, else masks on the whole."""
+        """Run the cell over a sequence: step by step if states are masked, otherwise with masks on the whole."""
         if self.drop_states:
             return super()._unroll(inputs, states, sequence)
         F = operators_for(inputs)

@@ -26,8 +26,8 @@ def get_model_file(name: str, root: str = os.path.join(data_dir(), "models")) ->
     """The file of a model's parameters in the folder `root`.
 
     Raises:
-        NotCoveredError: if it does not lie there, or has another sum; nothing is downloaded.
-        ValueError: for a model that nobody has named.
+        NotCoveredError: if the file does not exist, or has another sum; nothing is downloaded.
+        ValueError: for an unknown model.
     """
     path = os.path.join(os.path.expanduser(root), f"{name}-{short_hash(name)}.params")
     return download(path, path, sha1_hash=_model_sha1[name])

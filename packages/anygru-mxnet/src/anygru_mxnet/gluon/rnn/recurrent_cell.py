@@ -1,4 +1,4 @@
-"""`gluon.rnn.RecurrentCell`: what all cells have in common."""
+"""`gluon.rnn.RecurrentCell`: the base class of all cells."""
 
 from types import ModuleType
 from typing import Any
@@ -62,7 +62,7 @@ class RecurrentCell(Block):
 
         Args:
             length: number of steps.
-            inputs: one array or symbol in the layout, or a list of one a step.
+            inputs: one array or symbol in the layout, or a list with one for each step.
             begin_state: states; zeros by default.
             layout: "NTC" or "TNC".
             merge_outputs: True for one array, False for a list, None for whatever is at hand.
@@ -72,7 +72,7 @@ class RecurrentCell(Block):
         return self._unroll(inputs, begin_state, Sequence(length, layout, merge_outputs, valid_length))
 
     def _unroll(self, inputs: Steps, states: list | None, sequence: Sequence) -> tuple[Any, list]:
-        """`unroll` with what it is told of the sequence as one value."""
+        """`unroll`, with its options on the sequence as one value."""
         steps = sequence.steps(inputs)
         F = operators_for(steps)
         states = self._begin(F, states, steps, sequence.batch_size(inputs))

@@ -56,12 +56,12 @@ triplet_margin_loss = named(
 
 
 def elu(input: Tensor, alpha: float) -> Any:
-    """`x` where it is positive, else `alpha * (exp(x) - 1)`."""
+    """`x` where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
     return _torch.elu(input, alpha)
 
 
 def leaky_relu(input: Tensor, alpha: float, inplace: bool = False) -> Any:
-    """`x` where it is positive, else `alpha * x`."""
+    """`x` where it is positive, `alpha * x` elsewhere."""
     return _torch.leaky_relu(input, alpha, inplace)
 
 
@@ -179,7 +179,7 @@ def ctc_greedy_decoder(log_probs: Tensor, input_lengths: Tensor, merge_repeated:
     Args:
         log_probs: [T, B, labels].
         input_lengths: in steps, [B].
-        merge_repeated: take a label once that stands in steps one after the other.
+        merge_repeated: take a label once that several steps in a row have.
 
     Returns:
         The labels [B, T], filled up with zeros, and the negative sum of their log-probabilities [B, 1].

@@ -12,7 +12,7 @@ __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequen
 
 
 class Sequential(adopt(torch.nn.Sequential)):  # type: ignore[misc]
-    """As torch.nn.Sequential; what is left after a deletion keeps its name."""
+    """As torch.nn.Sequential, but the modules left after a deletion keep their names."""
 
     def __delitem__(self, index: int | slice) -> None:
         names = list(self._modules)[index]

@@ -252,7 +252,7 @@ class Module(torch.nn.Module):
         return self.to("cpu")
 
     def to_global(self, placement: Any = None, sbp: Any = None) -> Any:
-        """Make every parameter and buffer global, or lay global ones out anew, in place."""
+        """Make every parameter and buffer global, or give global ones another layout, in place."""
         return self._each(lambda tensor: tensor.to_global(placement=placement, sbp=sbp))
 
     def to_local(self) -> Any:

@@ -8,13 +8,13 @@ from ..optimizer import Optimizer
 
 
 class ReduceLROnPlateau:
-    """Times `factor` where the measure given to `step` has been no better for more than `patience` steps.
+    """Multiplies the rate by `factor` if the measure given to `step` has not improved for more than `patience` steps.
 
     Args:
-        mode: "min" or "max", what is better.
+        mode: "min" or "max": whether a lower or a higher measure is better.
         threshold, threshold_mode: by how much it must be better, in proportion ("rel") or absolutely ("abs").
         cooldown: steps after a change in which nothing is counted.
-        min_lr: the least rate, one for all groups or one a group.
+        min_lr: the least rate, one for all groups or one for each.
         eps: changes that are no greater are left out.
     """
 

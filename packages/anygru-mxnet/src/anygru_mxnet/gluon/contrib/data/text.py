@@ -58,7 +58,7 @@ class _WikiText(Dataset):
 
     @property
     def frequencies(self) -> dict[str, int]:
-        """How often each token stands in the text."""
+        """How often each token occurs in the text."""
         return self._counter
 
     def __getitem__(self, idx: int) -> tuple[NDArray, NDArray]:

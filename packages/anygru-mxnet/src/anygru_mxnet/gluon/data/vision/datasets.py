@@ -20,7 +20,7 @@ class _Pictures(Dataset):
 
     Args:
         root: the folder of the files.
-        train: whether the training files are read, else those for testing.
+        train: True reads the files for training, False those for testing.
         transform: applied to each pair of picture and label.
 
     Raises:
