@@ -148,7 +148,7 @@ def _private(gradient: Any, taken: set[Any], variable: type[Any]) -> Any:
 
 
 def _step(function: Any, targets: tuple[int, ...], grads: tuple[Any, ...], table: GradTable) -> None:
-    """Run one function backwards and add what it gives to the table."""
+    """Run one function backwards and add its gradients to the table."""
     hooks = _hooks.of_function(function)
     if hooks:
         in_data = tuple(node.data for node in function.inputs)
@@ -191,7 +191,7 @@ def _check_result(function: Any, i: int, node: Any, gradient: Any, variable: typ
 
 
 def _gradients_of(function: Any, targets: tuple[int, ...], grads: tuple[Any, ...], table: GradTable) -> Any:
-    """What the function's `backward` gives, one gradient for each of the targets."""
+    """The gradients from the function's `backward`, one for each of the targets."""
     try:
         if function.accumulates:
             held = tuple(table._gradients.pop(function.inputs[i], None) for i in targets)
@@ -229,7 +229,7 @@ def check_grad_type(function: Any, variable: Any, gradient: Any) -> None:
 
 
 def between(outputs: Any, inputs: Any) -> set[Any]:
-    """The nodes that lie on a way from an input to an output."""
+    """The nodes on a path from an input to an output."""
     users: dict[Any, list[Any]] = {}
     pending, seen = [y.creator_node for y in outputs], set()
     while pending:

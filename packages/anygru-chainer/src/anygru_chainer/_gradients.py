@@ -73,9 +73,9 @@ def grad(
 
     Args:
         grad_outputs: gradients to start from, ones where None.
-        grad_inputs: what to add to the results.
+        grad_inputs: gradients to add to the results.
         set_grad: also store the results as the inputs' gradients.
-        retain_grad: also store the gradients of what lies between.
+        retain_grad: also store the gradients of the Variables between.
         enable_double_backprop: make the results differentiable.
         loss_scale: factor of the start values that are left out.
     """

@@ -187,7 +187,7 @@ class Link(DeviceResident):
 
         Args:
             mode: "share" (new parameter objects on the same arrays, with gradients of their own), "copy" (everything
-                copied) or "init" (everything copied and initialized anew); ValueError for anything else.
+                copied) or "init" (everything copied and initialized again); ValueError for anything else.
         """
         check_mode(mode)
         if mode != "share":

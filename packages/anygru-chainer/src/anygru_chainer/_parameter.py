@@ -88,7 +88,7 @@ class Parameter(Variable):
 
     @property
     def dtype(self) -> Any:
-        """Dtype of the array, or the one that the initializer will give it (RuntimeError if that is open)."""
+        """Dtype of the array, or the dtype that the initializer will give it (RuntimeError if that is open)."""
         if self._data[0] is not None:
             return self._data[0].dtype
         if not hasattr(self.initializer, "dtype"):

@@ -9,7 +9,7 @@ import torch
 
 
 def context() -> BaseContext:
-    """The start method that the program has set, else fork where there is fork."""
+    """The start method that the program has set; by default fork, where there is fork."""
     method = multiprocessing.get_start_method(allow_none=True)
     if method is None and "fork" in multiprocessing.get_all_start_methods():
         method = "fork"

@@ -73,7 +73,7 @@ def generate_init(cls: type, arguments: dict[str, Any], receive: Callable[[Any, 
 
 
 class Hyperparameter:
-    """Numbers that steer an update; what is not set here comes from the parent."""
+    """Numbers that steer an update; numbers not set here come from the parent."""
 
     _parent: "Hyperparameter | None"
 

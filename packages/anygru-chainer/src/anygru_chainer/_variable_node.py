@@ -52,7 +52,7 @@ class VariableNode:
 
     @property
     def data(self) -> Any:
-        """The array, if a function has retained it, else None."""
+        """The array if a function has retained it; None otherwise."""
         return self._data
 
     @data.setter

@@ -109,7 +109,7 @@ def using_device(device_spec: DeviceSpec) -> Any:
 
 
 def get_device_from_array(*arrays: Any) -> Device:
-    """The device of the first GPU array, else the CPU."""
+    """The device of the first GPU array; the CPU without one."""
     for array in arrays:
         if isinstance(array, cuda.ndarray):
             return GpuDevice(array.device)

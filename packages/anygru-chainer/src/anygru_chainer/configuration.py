@@ -41,7 +41,7 @@ class GlobalConfig:
 
 
 class LocalConfig:
-    """The current thread's settings; what the thread has not set comes from the global settings."""
+    """The current thread's settings; values that the thread has not set come from the global settings."""
 
     _global: GlobalConfig
     _local: threading.local
@@ -137,7 +137,7 @@ _configure()
 
 
 def get_dtype(dtype: DTypeLike | None = None, map_mixed16: Any = None) -> numpy.dtype:
-    """A dtype, or the configured one for None; `map_mixed16` stands for mixed16 (float16 by default)."""
+    """A dtype, or the configured one for None; `map_mixed16` replaces mixed16 (float16 by default)."""
     if dtype is None:
         dtype = config.dtype
     if dtype is mixed16 and map_mixed16 is not None:

@@ -1,4 +1,4 @@
-"""Distributions of random Variables, and what two of them have in common."""
+"""Distributions of random Variables, and the divergence and cross entropy of two of them."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Optimizers: what sets parameters up for updates, and the rule by which each parameter is updated."""
+"""Optimizers, which set parameters up for updates, and the rule by which each parameter is updated."""
 
 import math
 import warnings
@@ -87,7 +87,7 @@ class Optimizer:
             self.call_hook(hook)
 
     def call_hook(self, hook: Hook) -> None:
-        """Call a hook: for each parameter if it asks for that, else for the optimizer."""
+        """Call a hook: for each parameter if it asks for that, for the optimizer otherwise."""
         if getattr(hook, "call_for_each_param", False):
             for param in self.target.params():
                 hook(param.update_rule, param)
@@ -148,7 +148,7 @@ class Optimizer:
 
 
 class HyperparameterProxy:
-    """An attribute of an optimizer that stands for one of its hyperparameters."""
+    """An attribute of an optimizer that reads and sets one of its hyperparameters."""
 
     def __init__(self, attr_name: str) -> None:
         self._attr_name = attr_name

@@ -22,7 +22,7 @@ class Serializer(AbstractSerializer):
 
 
 class Deserializer(AbstractSerializer):
-    """Reads values; calling it gives what was stored."""
+    """Reads values; calling it returns the stored value."""
 
     def load(self, obj: Any) -> None:
         """Load into an object: `obj.serialize(self)`."""

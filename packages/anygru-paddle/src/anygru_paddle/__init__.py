@@ -1,7 +1,7 @@
 """The Paddle dialect: `import anygru_paddle as paddle`, or `import paddle` under `anygru run`.
 
-Scripts written for Paddle's dynamic graph (2.x, and what of `fluid.dygraph` they still use) run on PyTorch; every GRU is
-computed by anygru. `names.txt` beside this file says what is covered and what is not.
+Scripts written for Paddle's dynamic graph (2.x, and the parts of `fluid.dygraph` still in use) run on PyTorch; every GRU is
+computed by anygru. `names.txt` beside this file lists the names that are covered and those that are not.
 """
 
 import sys as _sys

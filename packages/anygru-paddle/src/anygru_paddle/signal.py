@@ -73,7 +73,7 @@ def stft(
     Args:
         x: a real or complex signal.
         n_fft, hop_length: the length of a part, and the distance between two, n_fft // 4 unless given.
-        win_length, window: what each part is multiplied by, [win_length], zeros around it up to n_fft; ones unless given.
+        win_length, window: the factors of each part, [win_length], zeros around them up to n_fft; ones unless given.
         center: the signal is extended at its ends by `pad_mode`, so that part k has its middle at k * hop_length.
         normalized: divide by sqrt(n_fft).
 

@@ -18,7 +18,7 @@ class CpuDevice(Device):
 
     @staticmethod
     def from_array(array: NdArray) -> "CpuDevice | None":
-        """The CPU device if `array` is a NumPy array, else None."""
+        """The CPU device if `array` is a NumPy array; None otherwise."""
         return CpuDevice() if isinstance(array, numpy.ndarray) else None
 
     def __eq__(self, other: object) -> bool:

@@ -107,7 +107,7 @@ def dot(a: ndarray, b: ndarray) -> ndarray:
 
 
 def get_array_module(*arrays: Any) -> Any:
-    """This module if any argument (array or Variable) is on a GPU, else NumPy."""
+    """This module if any argument (array or Variable) is on a GPU; NumPy otherwise."""
     on_gpu = [array for array in arrays if isinstance(getattr(array, "array", array), ndarray)]
     return sys.modules[__name__] if on_gpu else numpy
 

@@ -63,13 +63,13 @@ def to_device(device: DeviceSpec, x: Any) -> Any:
 
 
 def _concat_examples(batch: Sequence[Any], device: DeviceSpec = None, padding: Any = None) -> Any:
-    """Arrays of a list of examples: a tuple of them for tuples, a dictionary for dictionaries, else one array.
+    """Arrays of a list of examples: a tuple of them for tuples, a dictionary for dictionaries, one array otherwise.
 
     Args:
         batch: the examples (ValueError if there is none).
         device: where to put the arrays; None to leave them where they are.
-        padding: value behind the end of shorter arrays; one a column as a tuple or dictionary. Without it all arrays of a
-            column must have one shape.
+        padding: value behind the end of shorter arrays; a tuple or dictionary holds one for each column.
+            Without it all arrays of a column must have one shape.
     """
     if not len(batch):
         raise ValueError("batch is empty")

@@ -1,6 +1,6 @@
-"""The folder in which data sets lie. anygru downloads nothing: a file that is missing is named, with the place where to put it.
+"""The folder of data sets. anygru downloads nothing: an error names the missing file and the place to put it.
 
-Chainer 7.8.1 keeps what it has downloaded in `~/.chainer/dataset/_dl_cache`, under the MD5 sum of its address
+Chainer 7.8.1 keeps its downloads in `~/.chainer/dataset/_dl_cache`, under the MD5 sum of the address
 (`dataset/download.py`, read), so data that Chainer has fetched are found.
 """
 
@@ -53,7 +53,7 @@ def cached_download(url: str) -> str:
 
 
 def cache_or_load_file(path: str, creator: Callable[[str], Any], loader: Callable[[str], Any]) -> Any:
-    """The content of a file: `loader(path)` if it is there, else `creator(temporary path)`, whose file is moved to `path`."""
+    """The content of a file: `loader(path)` if it exists; otherwise `creator(temporary path)`, whose file is moved to `path`."""
     if os.path.exists(path):
         return loader(path)
     try:

@@ -1,4 +1,4 @@
-"""Data sets that lie in the folder of `dataset.download`, in the form in which Chainer 7.8.1 keeps them there."""
+"""Data sets from the folder of `dataset.download`, in the form in which Chainer 7.8.1 keeps them there."""
 
 import gzip
 import io

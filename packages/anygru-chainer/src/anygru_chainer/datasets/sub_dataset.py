@@ -71,13 +71,13 @@ def split_dataset_random(dataset: Examples, first_size: int, seed: int | None = 
 
 
 def split_dataset_n(dataset: Examples, n: int, order: numpy.ndarray | None = None) -> list[SubDataset]:
-    """`n` parts of one size; what is left over is dropped."""
+    """`n` parts of one size; the rest is dropped."""
     size = len(dataset) // n
     return [SubDataset(dataset, size * i, size * (i + 1), order) for i in range(n)]
 
 
 def split_dataset_n_random(dataset: Examples, n: int, seed: int | None = None) -> list[SubDataset]:
-    """`n` parts of one size of the shuffled dataset; what is left over is dropped."""
+    """`n` parts of one size of the shuffled dataset; the rest is dropped."""
     return split_dataset_n(dataset, n, _random_order(dataset, seed))
 
 

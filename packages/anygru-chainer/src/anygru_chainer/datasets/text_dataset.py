@@ -9,7 +9,7 @@ __all__ = ["TextDataset"]
 
 
 class TextDataset(DatasetMixin):
-    """The lines of one or more text files, line i of all of them as example i (a text for one file, else a tuple).
+    """The lines of one or more text files, line i of all of them as example i (a text for one file, a tuple for several).
 
     Args:
         paths: path or list of paths.

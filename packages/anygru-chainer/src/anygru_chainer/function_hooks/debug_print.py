@@ -1,4 +1,4 @@
-"""Printing what goes through functions."""
+"""Prints the inputs and gradients of functions."""
 
 import sys
 from typing import Any

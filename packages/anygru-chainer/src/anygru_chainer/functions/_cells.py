@@ -37,9 +37,9 @@ class Step(TorchFunction):
         raise NotImplementedError
 
     def gradients(self, inputs: list[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
-        """The gradients of all inputs that are wanted, for the others None or anything.
+        """The gradients of the wanted inputs; None or anything for the others.
 
-        A pair of matrices stands for their product, and no gradient is part of another tensor.
+        A pair of matrices means their product, and no gradient is part of another tensor.
         """
         raise NotImplementedError
 
@@ -76,7 +76,7 @@ class Step(TorchFunction):
 
 
 def _added(new: Tensor | tuple[Tensor, Tensor] | None, old: Variable | None) -> Variable | None:
-    """The sum of a gradient, which may be a pair whose product it is, and of what was there before."""
+    """The sum of the old gradient and a new one; a pair of matrices means their product."""
     if new is None:
         return old
     if old is not None and old._is_partial_sum:

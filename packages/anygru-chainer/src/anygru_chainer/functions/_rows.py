@@ -87,8 +87,8 @@ def function(
         label: the text in messages and graphs, or a function of the node that gives it; `name` by default.
         prepare: takes the options, checks them and returns those that the node keeps.
         unless: takes the arguments and tells whether the first input is the result as it is.
-        named: whether messages call the inputs by their names, else "in_types[0]".
-        is_elementwise: what the node says of itself.
+        named: whether messages call the inputs by their names; "in_types[0]" otherwise.
+        is_elementwise: the node's attribute of this name.
         curved: the inputs on which Chainer's gradient depends, where torch's says otherwise; see `TorchFunction`.
     """
 

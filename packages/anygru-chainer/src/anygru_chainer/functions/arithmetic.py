@@ -140,7 +140,7 @@ def linear_interpolate(p: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 @function("Identity")
 def identity(*inputs: Tensor) -> Tensor | tuple[Tensor, ...]:
-    """The inputs: one Variable for one input, else a tuple."""
+    """The inputs: a Variable for one input, a tuple for several."""
     outputs = tuple(x.view_as(x) for x in inputs)
     return outputs[0] if len(outputs) == 1 else outputs
 

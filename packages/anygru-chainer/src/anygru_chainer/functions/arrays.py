@@ -84,7 +84,7 @@ def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
 
 @function("Broadcast", some, broadcastable, unless=lambda *xs: len(xs) == 1)
 def broadcast(*xs: Tensor) -> tuple[Tensor, ...]:
-    """The arrays in their common shape: one Variable for one array, else a tuple."""
+    """The arrays in their common shape: a Variable for one array, a tuple for several."""
     return tuple(x.contiguous() for x in torch.broadcast_tensors(*xs))
 
 

@@ -301,7 +301,7 @@ def pad(x: VariableLike, pad_width: Any, mode: str, **keywords: Any) -> Variable
     """The array with values around it, as `numpy.pad` with mode "constant" (others: NotImplementedError).
 
     Args:
-        pad_width: an int, (before, after) or one such pair an axis.
+        pad_width: an int, (before, after) or one such pair per axis.
         constant_values: likewise, 0 by default.
     """
     return Pad(pad_width, mode, **keywords).result((x,))

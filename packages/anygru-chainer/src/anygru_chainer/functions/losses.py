@@ -57,10 +57,10 @@ def _delta(delta: float, reduce: str = "sum_along_second_axis") -> tuple[float, 
 
 @function("HuberLoss", *_PAIR, prepare=_delta)
 def huber_loss(x: Tensor, t: Tensor, delta: float, reduce: str = "sum_along_second_axis") -> Tensor:
-    """`0.5 a^2` where `a = |x - t|` is at most `delta`, else `delta (a - 0.5 delta)`, summed along the second axis.
+    """`0.5 a^2` where `a = |x - t|` is at most `delta`, `delta (a - 0.5 delta)` above it, summed along the second axis.
 
     Args:
-        reduce: "no" for one loss an element.
+        reduce: "no" for one loss per element.
     """
     loss = torch.nn.functional.huber_loss(x, t, reduction="none", delta=delta)
     return loss if reduce == "no" else loss.sum(1)
@@ -81,7 +81,7 @@ def sigmoid_cross_entropy(x: Tensor, t: Tensor, normalize: bool = True, reduce: 
 
     Args:
         normalize: divide by the number of targets that count; False: by the batch size.
-        reduce: "mean", or "no" for one loss a target (ValueError for anything else).
+        reduce: "mean", or "no" for one loss per target (ValueError for anything else).
     """
     counted = t != -1
     loss = torch.nn.functional.binary_cross_entropy_with_logits(x, t.to(x.dtype), reduction="none") * counted
@@ -187,7 +187,7 @@ def softmax_cross_entropy(
         cache_score: has no effect here (it trades memory for speed in the original).
         class_weight: array [N] of weights for the classes.
         ignore_label: labels of this value do not count.
-        reduce: "mean", or "no" for one loss a label.
+        reduce: "mean", or "no" for one loss per label.
         enable_double_backprop: the loss can always be differentiated twice here. As in the original, labels outside of
             [0, N) then count as the nearest class.
         soft_target_loss: "cross-entropy" or "kl-divergence", for soft targets.

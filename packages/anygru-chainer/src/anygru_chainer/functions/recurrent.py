@@ -95,9 +95,9 @@ class NStepRNN(TorchFunction):
     Args:
         kind: the kind of layer.
         n_layers: number of layers.
-        dropout: probability of dropping what goes from one layer to the next.
+        dropout: probability of dropping values between one layer and the next.
         bidirectional: whether each layer runs in both directions.
-        time_major: whether the data are time steps [B_t, I], else sequences [L_b, I] in any order.
+        time_major: whether the data are time steps [B_t, I]; otherwise they are sequences [L_b, I] in any order.
     """
 
     def __init__(self, kind: Kind, n_layers: int, dropout: float, bidirectional: bool, time_major: bool) -> None:
@@ -190,7 +190,7 @@ class NStepRNN(TorchFunction):
         return [old + (new - new.detach()) for old, new in zip(self._joined, joined, strict=True)]
 
     def _drop(self, layer: int, rows: Tensor) -> tuple[Tensor, ...]:
-        """What each direction of a layer reads, with masks in the order in which Chainer draws them."""
+        """The inputs of each direction of a layer, with masks in the order in which Chainer draws them."""
         if layer not in self._masks:
             self._masks[layer] = [_mask_like(rows, self.dropout) for _ in range(2 if self.bidirectional else 1)]
         return tuple([rows * mask for mask in self._masks[layer]])

@@ -111,7 +111,7 @@ def _pairs_and_labels(node: object, x0: Type, x1: Type, y: Type) -> None:
 
 @function("Contrastive", _pairs_and_labels, prepare=_option(_check_margin))
 def contrastive(x0: Tensor, x1: Tensor, y: Tensor, margin: float = 1, reduce: str = "mean") -> Tensor:
-    """The contrastive loss of pairs of rows [B, N]; y [B] is 1 for pairs that are alike, else 0 (Hadsell et al., 2006)."""
+    """The contrastive loss of pairs of rows [B, N]; y [B] is 1 for pairs that are alike, 0 for others (Hadsell et al., 2006)."""
     squares = (x0 - x1).square().sum(1)
     distance = torch.where(squares > 0, squares, 1).sqrt() * (squares > 0)
     loss = (y * squares + (1 - y) * (margin - distance).clamp(min=0).square()) * 0.5
@@ -154,7 +154,7 @@ def connectionist_temporal_classification(
     Args:
         x: list of steps [B, N] of scores, without a softmax.
         t: labels [B, L], int32.
-        blank_symbol: the label that stands for no label.
+        blank_symbol: the label that means no label.
         input_length, label_length: lengths [B], int32; all steps and all labels by default.
         reduce: "mean" over the batch, or "no" for [B].
     """

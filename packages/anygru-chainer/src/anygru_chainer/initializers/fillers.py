@@ -257,7 +257,7 @@ def generate_array(
 ) -> NdArray:
     """A new array filled by an initializer.
 
-    Its dtype is `dtype`, else the initializer's, else the configured one; ValueError if the first two differ.
+    Its dtype is the first given of `dtype`, the initializer's and the configured one; ValueError if the first two differ.
     """
     asked = getattr(initializer, "dtype", None)
     if dtype is not None and asked is not None and numpy.dtype(dtype) != numpy.dtype(asked):

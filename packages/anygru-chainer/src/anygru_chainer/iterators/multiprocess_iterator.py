@@ -30,7 +30,7 @@ class MultiprocessIterator(SerialIterator):
     The processes are forked, as in Chainer, unless the program has set another start method.
 
     Args:
-        n_processes: number of processes; None for one a core.
+        n_processes: number of processes; None for one per core.
         n_prefetch: number of batches to read ahead.
         shared_mem: bytes of shared memory for the arrays of an example; None to measure the first batch, which is read in
             this process.

@@ -20,7 +20,7 @@ class SerialIterator(Iterator):
         batch_size: examples in a batch.
         repeat: go on with the next epoch at the end; a batch may then reach into it. Otherwise stop there.
         shuffle: a new random order each epoch; by default yes.
-        order_sampler: what gives the orders instead (ValueError together with `shuffle`).
+        order_sampler: gives the orders instead (ValueError together with `shuffle`).
     """
 
     _state: IteratorState

@@ -20,7 +20,7 @@ Task = tuple[int, int]  # place in the batch, index in the dataset
 
 
 class Packed(NamedTuple):
-    """An array that lies in the shared memory."""
+    """An array in the shared memory."""
 
     offset: int
     shape: tuple[int, ...]

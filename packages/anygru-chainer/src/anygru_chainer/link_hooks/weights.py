@@ -73,7 +73,7 @@ class SpectralNormalization(WeightHook):
         n_power_iteration: steps of the power iteration a call (AssertionError below 1).
         eps: added to norms.
         use_gamma: multiply by a learnt number, `link.gamma`, at first the largest singular value.
-        factor: what the singular value is divided by.
+        factor: the divisor of the singular value.
         weight_name: name of the link's weight.
         name: name of the hook.
     """

@@ -1,6 +1,6 @@
 """Adam and its relatives.
 
-The step is `alpha * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + eps)`: eps stands beside the uncorrected root, so
+The step is `alpha * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + eps)`: eps is added to the uncorrected root, so
 it is not torch's eps (Chainer 7.8.1, `optimizers/adam.py`, read).
 """
 

@@ -101,7 +101,7 @@ class NpzDeserializer(Deserializer):
 
 
 def assign(value: Any, stored: numpy.ndarray, key: str) -> Any:
-    """The stored array in the form of `value`: written into it if it is an array, else as its type.
+    """The stored array in the form of `value`: written into `value` if that is an array, converted to its type otherwise.
 
     Raises:
         ValueError: an array of another shape. TypeError: a number that the type cannot hold safely.
@@ -134,7 +134,7 @@ def load_npz(file: Any, obj: Any, path: str = "", strict: bool = True, ignore_na
         obj: the object to load into.
         path: prefix of the names in the file, such as "updater/model:main/" for the model of a snapshot.
         strict: raise KeyError for a name that the file lacks.
-        ignore_names: what to leave as it is; see `NpzDeserializer`.
+        ignore_names: names of values to leave unchanged; see `NpzDeserializer`.
 
     Raises:
         FileNotFoundError: there is no such file.

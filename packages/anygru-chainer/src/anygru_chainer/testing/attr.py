@@ -1,4 +1,4 @@
-"""Marks of tests that need something: pytest selects by them, and what needs a GPU is skipped where there is none."""
+"""Marks of tests that need something: pytest selects by them, and tests that need a GPU are skipped where there is none."""
 
 import importlib
 import unittest

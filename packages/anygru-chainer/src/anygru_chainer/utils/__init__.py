@@ -43,7 +43,7 @@ def force_type(dtype: Any, value: Any) -> Any:
 
 
 def _raise_from(exc_type: type[BaseException], message: str, orig_exc: BaseException) -> NoReturn:
-    """Raise an exception that also says what caused it."""
+    """Raise an exception that also names its cause."""
     text = f"{message}\n\n(caused by)\n{type(orig_exc).__name__}: {orig_exc}\n"
     raise exc_type(text).with_traceback(orig_exc.__traceback__) from None
 

@@ -1,4 +1,4 @@
-"""Sizes of what convolutions give."""
+"""Sizes of the outputs of convolutions."""
 
 
 def get_conv_outsize(size: int, k: int, s: int, p: int, cover_all: bool = False, d: int = 1) -> int:

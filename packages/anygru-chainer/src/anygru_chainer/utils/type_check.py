@@ -2,7 +2,7 @@
 
 A function's `check_type_forward(in_types)` is run twice at most. The first, light run sees the arrays themselves, so
 that `expect` gets plain booleans and costs next to nothing. Only if that fails, the second run sees `Expression`
-objects, which carry their own text, so that the error can say what was expected in the words of the check.
+objects, which carry their own text, so that the error can state the expectation in the words of the check.
 """
 
 import math
@@ -25,8 +25,8 @@ class InvalidType(Exception):
     """An input of a function has the wrong shape or dtype.
 
     Args:
-        expect: what the function needs, such as "x.shape[1] == W.shape[1]".
-        actual: what came, such as "4 != 3".
+        expect: the function's requirement, such as "x.shape[1] == W.shape[1]".
+        actual: the actual value, such as "4 != 3".
         msg: the whole message, if it is not to be made of the two.
     """
 
@@ -179,7 +179,7 @@ class LightTypeInfoTuple(tuple):
 
 
 def check(function: Any, arrays: tuple[Any, ...]) -> None:
-    """Run `function.check_type_forward` on these arrays; InvalidType says what is wrong with them."""
+    """Run `function.check_type_forward` on these arrays; InvalidType describes the mismatch."""
     was_light = in_light_mode()
     _state.light = True
     try:

@@ -113,7 +113,7 @@ class GradScaler:
 
 
 def _setting(name: str) -> tuple[Any, Any]:
-    """`get_<name>` and `set_<name>` of a scaler; one that is off knows only what was set, as in 2.6.2 (recorded)."""
+    """`get_<name>` and `set_<name>` of a scaler; a disabled one knows only the values set, as in Paddle 2.6.2 (recorded)."""
     return lambda self: getattr(self, "_" + name), lambda self, value: setattr(self, "_" + name, value)
 
 

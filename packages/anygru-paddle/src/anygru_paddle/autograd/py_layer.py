@@ -10,7 +10,7 @@ __all__ = ["PyLayer", "PyLayerContext"]
 
 
 class PyLayerContext:
-    """What `forward` and `backward` share: the tensors saved, and any attribute set on it."""
+    """The context that `forward` and `backward` share: the tensors saved, and any attribute set on it."""
 
     def __init__(self) -> None:
         self._saved: tuple[Any, ...] = ()
@@ -105,7 +105,7 @@ class _Bridge(torch.autograd.Function):
 
 
 def _gradients(name: str, found: Any, needed: Any, inputs: list[Any]) -> list[Any]:
-    """What the user's `backward` gave, checked against the inputs of `forward`."""
+    """The gradients from the user's `backward`, checked against the inputs of `forward`."""
     if found is None and len(inputs) == 1:
         return [None]
     values = list(found) if isinstance(found, tuple) else [found]

@@ -1,1 +1,1 @@
-"""Places, names, parameters: what the rest of the dialect stands on."""
+"""Places, names, parameters: the base of the rest of the dialect."""

@@ -6,7 +6,7 @@ Error = TypeVar("Error", bound=Exception)
 
 
 class EnforceNotMet(Exception):
-    """What Paddle's kernels raise for values, as opposed to shapes and dtypes, that they refuse."""
+    """The error of Paddle's kernels for values, as opposed to shapes and dtypes, that they refuse."""
 
 
 def paddles(error: Error) -> Error:

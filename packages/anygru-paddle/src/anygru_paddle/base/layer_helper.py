@@ -101,11 +101,11 @@ def _dtype_of(wanted: Any) -> dtype:
 
 
 class LayerHelper:
-    """What Paddle 1.x's layers call operators with: `append_op` computes into variables made before.
+    """The helper by which Paddle 1.x's layers call operators: `append_op` computes into variables made before.
 
     Args:
         layer_type: a name.
-        kwargs: kept as they are; `act` is what `append_activation` applies.
+        kwargs: kept as they are; `append_activation` applies `act`.
     """
 
     operators: dict[str, Callable[..., dict[str, Any]]] = {}

@@ -1,4 +1,4 @@
-"""What a user wants of a parameter: name, initial values, learning rate, regularizer."""
+"""A user's wishes for a parameter: name, initial values, learning rate, regularizer."""
 
 from typing import Any, TypeAlias
 
@@ -48,7 +48,7 @@ class ParamAttr:
 
     @staticmethod
     def _to_attr(value: Any) -> Any:
-        """What a layer's `..._attr` argument means: False means no parameter, all else becomes a ParamAttr.
+        """The meaning of a layer's `..._attr` argument: False means no parameter, all else becomes a ParamAttr.
 
         Raises:
             TypeError: for anything but None, a bool, a name, an initializer, a regularizer or a ParamAttr.

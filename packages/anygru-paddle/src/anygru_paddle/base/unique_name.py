@@ -49,7 +49,7 @@ generate_with_ignorable_key = generate
 
 
 def switch(new_generator: Any = None, new_para_name_checker: Any = None) -> tuple[Any, Any]:
-    """Put other counters in place (fresh ones by default) and return the ones that were there."""
+    """Replace the counters (by fresh ones, unless given) and return the old ones."""
     global generator, dygraph_parameter_name_checker
     old = generator, dygraph_parameter_name_checker
     generator = UniqueNameGenerator() if new_generator is None else new_generator

@@ -1,4 +1,4 @@
-"""`paddle.device.cuda`: what there is of GPUs, from torch."""
+"""`paddle.device.cuda`: the GPUs, their properties and memory, from torch."""
 
 import torch
 

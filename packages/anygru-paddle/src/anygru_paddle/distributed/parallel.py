@@ -61,7 +61,7 @@ def get_world_size(group: Group | None = None) -> int:
 
 
 class ParallelEnv:
-    """What the launcher told this process, read when the object is made."""
+    """The launcher's settings of this process, read when the object is made."""
 
     def __init__(self) -> None:
         here = place()
@@ -87,7 +87,7 @@ class ParallelEnv:
 
     @property
     def device_type(self) -> str:
-        """ "gpu" where the job uses GPUs, else empty."""
+        """The text "gpu" if the job uses GPUs; empty otherwise."""
         return os.environ.get("PADDLE_XCCL_BACKEND", "")
 
     @property
@@ -119,7 +119,7 @@ Env = ParallelEnv
 
 
 def _endpoints(size: int) -> list[str]:
-    """The addresses that a launcher gave, or one a process: a process's own place cannot be reached under it."""
+    """The launcher's addresses, or a placeholder for each process, at which it cannot be reached."""
     given = os.environ.get("PADDLE_TRAINER_ENDPOINTS", "").split(",")
     if len(given) == size:
         return given
@@ -187,7 +187,7 @@ class DataParallel(Layer):
         object.__setattr__(self, "_engine", engine)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """What the layer gives."""
+        """The output of the layer."""
         if self._engine is None:
             return self._layers(*inputs, **kwargs)
         self._engine.require_backward_grad_sync = self.grad_need_sync
@@ -225,7 +225,7 @@ class DataParallel(Layer):
         )
 
     def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> None:  # type: ignore[override]
-        """Load what `state_dict` of this or of the plain layer gave. Gives None, where a layer tells what was missing."""
+        """Load a `state_dict` of this or of the plain layer. Returns None, whereas a layer returns the missing names."""
         self._layers.set_state_dict(state_dict, use_structured_name=use_structured_name)
 
     set_dict = set_state_dict  # type: ignore[assignment]

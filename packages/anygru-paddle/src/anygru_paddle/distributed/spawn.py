@@ -17,7 +17,7 @@ _BACKENDS = ("auto", "gloo", "nccl")
 
 
 class ReturnQueue:
-    """What the function returned on one process."""
+    """The function's result on one process."""
 
     def __init__(self, workers: Workers, rank: int) -> None:
         self._workers = workers
@@ -57,7 +57,7 @@ def spawn(
     Args:
         func: a function of a module, called without the rank; `paddle.distributed.get_rank()` gives it.
         args: its arguments.
-        nprocs: how many; -1 for one a GPU, or one a core where there is no GPU.
+        nprocs: the number of processes; -1 for one per GPU, or one per core where there is no GPU.
         join: wait for the end; otherwise call `join()` of the result.
         daemon: let them end with this process.
         options: `start_method` ("spawn", "fork", "forkserver"), `gpus` ("0,1"), `backend` ("auto", "gloo", "nccl"),

@@ -22,7 +22,7 @@ Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
 class Distribution:
-    """What distributions share: shapes, and the probability by its logarithm."""
+    """The base of distributions: shapes, and the probability by its logarithm."""
 
     def __init__(self, batch_shape: Iterable[int] = (), event_shape: Iterable[int] = ()) -> None:
         self._batch_shape, self._event_shape = tuple(batch_shape), tuple(event_shape)
@@ -271,7 +271,7 @@ class Categorical(Distribution):
 
 
 class Bernoulli(Distribution):
-    """1 with the probability `probs`, else 0.
+    """1 with the probability `probs`, 0 otherwise.
 
     Raises:
         ValueError: for probabilities outside [0, 1].

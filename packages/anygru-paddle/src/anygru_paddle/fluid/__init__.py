@@ -1,4 +1,4 @@
-"""`paddle.fluid`: what dynamic-graph scripts of Paddle 1.x and 2.0 import from it."""
+"""`paddle.fluid`: the names that dynamic-graph scripts of Paddle 1.x and 2.0 import from it."""
 
 from . import clip as clip
 from . import core as core

@@ -10,7 +10,7 @@ __all__ = ["Accuracy", "Auc", "ChunkEvaluator", "CompositeMetric", "EditDistance
 
 
 class MetricBase:
-    """The base of metrics: what is counted lies in attributes without an underscore in front."""
+    """The base of metrics. Counters are public attributes (without a leading underscore)."""
 
     def __init__(self, name: str | None = None) -> None:
         self._name = type(self).__name__ if name is None else str(name)
@@ -54,7 +54,7 @@ class CompositeMetric(MetricBase):
             metric.update(preds, labels)
 
     def eval(self) -> list[Any]:
-        """What every metric gives."""
+        """The value of every metric."""
         return [metric.eval() for metric in self._metrics]
 
 

@@ -17,7 +17,7 @@ _RENAMED = {"parameter_list": "parameters", "regularization": "weight_decay"}
 
 
 class _Stepping(Optimizer):
-    """What optimizers had in Paddle 1.x: each step asks a `LearningRateDecay` for the next rate."""
+    """The behaviour of optimizers in Paddle 1.x: each step asks a `LearningRateDecay` for the next rate."""
 
     def _apply(self, params_grads: Any) -> None:
         if isinstance(self._learning_rate, LearningRateDecay):

@@ -47,7 +47,7 @@ def _name(tensor: torch.Tensor) -> str:
 
 
 def _packed(obj: Any) -> Any:
-    """What goes into the file for `obj`."""
+    """The contents of the file for `obj`."""
     if isinstance(obj, torch.nn.Module):
         raise ValueError("paddle do not support saving `paddle.nn.Layer` object; save layer.state_dict()")
     if isinstance(obj, torch.Tensor):
@@ -73,7 +73,7 @@ def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
     """Write tensors, and nested dicts, lists and tuples of them and of plain values, as Paddle writes them.
 
     Args:
-        obj: what to write; a layer's or optimizer's `state_dict()` most often.
+        obj: the object to write; a layer's or optimizer's `state_dict()` most often.
         path: a file name, whose folder is made if need be, or a binary file object.
         protocol: of pickle: 2, 3 or 4.
         configs: `pickle_protocol` is an old name of `protocol`; `use_binary_format` is not covered; others are refused.
@@ -169,7 +169,7 @@ def _unpacked(value: Any, return_numpy: bool, arrays_too: bool) -> Any:
 
 
 def load(path: Any, **configs: Any) -> Any:
-    """Read what `save`, or Paddle itself, wrote.
+    """Read a file that `save`, or Paddle itself, wrote.
 
     Args:
         path: a file name or a binary file object.

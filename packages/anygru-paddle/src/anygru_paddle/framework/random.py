@@ -1,4 +1,4 @@
-"""Random numbers as Paddle draws them on a CPU, so that a seed gives the numbers it gives there.
+"""Random numbers as Paddle 2.6.2 draws them on a CPU (recorded), so that a seed gives the numbers it gives there.
 
 Paddle's CPU generator is the C++ library's `mt19937_64`, started through `std::seed_seq`; uniform, normal and integer
 draws are those of libstdc++. A script with `paddle.seed(100)` therefore starts from the same weights here.
@@ -67,7 +67,7 @@ def _twist(near: np.ndarray, following: np.ndarray, far: np.ndarray) -> np.ndarr
 
 
 class Generator:
-    """A stream of random numbers; `paddle.seed` restarts the one that the whole dialect draws from."""
+    """A stream of random numbers; `paddle.seed` restarts the default stream, from which the whole dialect draws."""
 
     def __init__(self, seed: int | None = None) -> None:
         self.manual_seed(int.from_bytes(os.urandom(4), "little") if seed is None else seed)

@@ -1,4 +1,4 @@
-"""The base of what `paddle.Model` calls while it trains, evaluates and predicts."""
+"""The base of callbacks, which `paddle.Model` calls while it trains, evaluates and predicts."""
 
 from typing import Any
 

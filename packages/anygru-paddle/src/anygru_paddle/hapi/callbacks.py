@@ -1,4 +1,4 @@
-"""What `paddle.Model` calls while it trains, evaluates and predicts. Messages as of Paddle 2.6, recorded."""
+"""Callbacks, which `paddle.Model` calls while it trains, evaluates and predicts. Messages are those of Paddle 2.6, recorded."""
 
 import os
 import time
@@ -57,7 +57,7 @@ def configured(
 
 
 class _Progress:
-    """What a progress bar shows of one mode: the steps and samples seen, and the time spent."""
+    """The contents of a progress bar in one mode: the steps and samples seen, and the time spent."""
 
     def __init__(self, steps: int | None, metrics: Sequence[str], verbose: int) -> None:
         self.steps, self.metrics, self.verbose = steps, metrics, verbose
@@ -108,7 +108,7 @@ class ProgBarLogger(Callback):
         return bool(self.verbose) and place().local_rank == 0
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Tell what the numbers are."""
+        """Explain the printed numbers."""
         if self._prints():
             print(
                 "The loss value printed in the log is the current step, and the metric is the average value of previous "

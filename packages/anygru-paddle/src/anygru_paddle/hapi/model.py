@@ -128,7 +128,7 @@ class Model:
         return self._measured(losses, outputs, targets)
 
     def _measured(self, losses: list[Tensor], outputs: list[Tensor], labels: list[Tensor]) -> Any:
-        """The losses and what each metric says of this batch."""
+        """The losses and each metric's value for this batch."""
         metrics = [metric.update(*_arrays(metric.compute(*outputs, *labels))) for metric in self._metrics]
         if self._loss is None:
             return metrics
@@ -268,7 +268,7 @@ class Model:
         return joined
 
     def _epoch(self, loader: Data, calls: CallbackList, mode: str) -> tuple[dict[str, Any], list[Any]]:
-        """Once over the data: what the callbacks were told last, and the outputs of a prediction."""
+        """Run once over the data; return the last logs of the callbacks and the outputs of a prediction."""
         logs: dict[str, Any] = {}
         outputs: list[Any] = []
         count, last = len(self._inputs), _steps(loader)
@@ -324,7 +324,7 @@ class Model:
             files.save(state, path + ".pdopt")
 
     def load(self, path: str, skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:
-        """Read what `save` wrote.
+        """Read the files that `save` wrote.
 
         Args:
             path: with or without the suffix.

@@ -31,7 +31,7 @@ def summary(
         input_size: the shape of the input, as a tuple or an `InputSpec`, or a list of such; the batch may be None or -1. The
             inputs are random numbers.
         dtypes: of the inputs, float32 unless given.
-        input: what to call the network with, instead of sizes.
+        input: the network's inputs, instead of sizes.
 
     Returns:
         "total_params" and "trainable_params".

@@ -25,7 +25,7 @@ def to_static(
     """The function or layer itself, or (without one) a decorator that gives it back.
 
     Args:
-        function: what Paddle would turn into a static graph.
+        function: the function that Paddle would turn into a static graph.
         input_spec, build_strategy, backend: how it would; taken and not used.
         kwargs: `full_graph` and `property`, taken and not used.
     """

@@ -18,7 +18,7 @@ def _array(value: Any) -> np.ndarray:
 
 
 class Metric(abc.ABC):
-    """The base of metrics: `compute` on a batch, `update` with what it gave, `accumulate` over all."""
+    """The base of metrics: `compute` on a batch, `update` with its results, `accumulate` over all."""
 
     @abc.abstractmethod
     def reset(self) -> None:
@@ -41,7 +41,7 @@ class Metric(abc.ABC):
         raise NotImplementedError(f"function 'name' not implemented in {type(self).__name__}.")
 
     def compute(self, *args: Any) -> Any:
-        """What `update` shall get, from predictions and labels; as they are unless overridden."""
+        """The arguments of `update`, from predictions and labels; unchanged unless overridden."""
         return args
 
 
@@ -75,7 +75,7 @@ class Accuracy(Metric):
         return wrap(torch.eq(best, torch.Tensor.to(label, torch.int64)).to(torch.float32))
 
     def update(self, correct: Any, *args: Any) -> Any:
-        """Take in what `compute` gave; the accuracy of this batch."""
+        """Add a result of `compute`; return the accuracy of this batch."""
         correct = _array(correct)
         samples = int(np.prod(correct.shape[:-1]))
         accuracies = []
@@ -99,7 +99,7 @@ class Accuracy(Metric):
         return shares[0] if len(self.topk) == 1 else shares
 
     def name(self) -> list[str]:
-        """The names, one a k."""
+        """The names, one for each k."""
         return self._name
 
 

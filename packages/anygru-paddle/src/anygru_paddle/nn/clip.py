@@ -13,7 +13,7 @@ Pairs = list[tuple[Any, torch.Tensor]]
 
 
 class ClipGradBase:
-    """What optimizers call with (parameter, gradient) pairs before a step."""
+    """The clipper that optimizers call with (parameter, gradient) pairs before a step."""
 
     def __call__(self, params_grads: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """The pairs with clipped gradients; those of parameters with `need_clip=False`, and None, as they are."""

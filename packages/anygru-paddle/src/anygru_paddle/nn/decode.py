@@ -21,7 +21,7 @@ _NEVER = -1e9  # the log probability of what must not happen
 
 
 class Decoder:
-    """What `dynamic_decode` runs. Subclasses give `initialize`, `step` and, if they change the outputs, `finalize`."""
+    """A decoder for `dynamic_decode`. Subclasses define `initialize`, `step` and, if they change the outputs, `finalize`."""
 
     @property
     def tracks_own_finished(self) -> bool:
@@ -44,7 +44,7 @@ class Decoder:
 
 
 class OutputWrapper(NamedTuple):
-    """What a step of beam search gives: scores, tokens and the beams that they continue, each [B, beams]."""
+    """The outputs of a step of beam search: scores, tokens and the beams that they continue, each [B, beams]."""
 
     scores: Tensor
     predicted_ids: Tensor

@@ -66,7 +66,7 @@ class InverseTimeDecay(Schedule, learning_rate=..., gamma=...):
 
 
 class PolynomialDecay(Schedule, learning_rate=..., decay_steps=..., end_lr=0.0001, power=1.0, cycle=False):
-    """From learning_rate to end_lr in decay_steps along a power of what is left; with `cycle` again and again."""
+    """From learning_rate to end_lr in decay_steps by a power of the remaining share; with `cycle`, repeatedly."""
 
     def check(self) -> None:
         need_positive(self.decay_steps, "decay_steps")
@@ -94,14 +94,14 @@ class LinearWarmup(Schedule, learning_rate=..., warmup_steps=..., start_lr=..., 
         return self.start_lr
 
     def state_dict(self) -> dict[str, Any]:
-        """What is needed to go on later, the inner scheduler's state included."""
+        """The state needed to resume later, including the inner scheduler's."""
         state = super().state_dict()
         if isinstance(self.learning_rate, LRScheduler):
             state["LinearWarmup_LR"] = self.learning_rate.state_dict()
         return state
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what `state_dict` gave."""
+        """Resume from a result of `state_dict`."""
         state = dict(state_dict)
         inner = state.pop("LinearWarmup_LR", None)
         super().set_state_dict(state)

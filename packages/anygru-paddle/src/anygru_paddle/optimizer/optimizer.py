@@ -283,11 +283,11 @@ class Optimizer:
         return out
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what `state_dict` gave, here or in Paddle.
+        """Resume from a result of `state_dict`, made here or in Paddle.
 
         Raises:
-            AssertionError: at once for an optimizer that has stepped, else at its next step, if a parameter's accumulator
-                is missing or has another shape.
+            AssertionError: if a parameter's accumulator is missing or has another shape; at once if the optimizer has
+                stepped, at its next step otherwise.
         """
         state = dict(state_dict)
         if isinstance(self._learning_rate, LRScheduler):

@@ -61,7 +61,7 @@ def adadelta(p: Ts, g: Ts, squared_grad: Ts, squared_update: Ts, lr: float, rho:
 def rmsprop(
     p: Ts, g: Ts, moment: Ts, square: Ts, mean: Ts, lr: float, rho: float, epsilon: float, mu: float, centered: bool
 ) -> None:
-    """G. Hinton, lecture 6, 2012. Epsilon stands under the root and the learning rate within the momentum; torch: neither."""
+    """G. Hinton, lecture 6, 2012. Epsilon is under the root and the learning rate within the momentum, unlike in torch."""
     _mean(square, rho, g, g)
     variance: Tensors = square
     if centered:

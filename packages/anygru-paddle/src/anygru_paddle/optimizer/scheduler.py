@@ -1,4 +1,4 @@
-"""The base of learning rate schedulers, and the one that follows a metric.
+"""The base of learning rate schedulers, and the scheduler that follows a metric.
 
 A scheduler has `base_lr`, `last_epoch` (0 after it is made) and `last_lr`; `step()` moves on by one, `step(epoch)` goes to
 an epoch.
@@ -52,7 +52,7 @@ class LRScheduler:
         self.keys = ["last_epoch", "last_lr"]
 
     def state_dict(self) -> dict[str, Any]:
-        """What is needed to go on later."""
+        """The state needed to resume later."""
         self.state_keys()
         state: dict[str, Any] = {}
         for key in self.keys:
@@ -65,7 +65,7 @@ class LRScheduler:
         return state
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what `state_dict` gave."""
+        """Resume from a result of `state_dict`."""
         self.state_keys()
         for key in self.keys:
             if key not in state_dict:

@@ -1,4 +1,4 @@
-"""`paddle.profiler`: timings of steps, and torch's own profile of what is recorded."""
+"""`paddle.profiler`: timings of steps, and torch's own profile of the recorded steps."""
 
 from .profiler import *
 from .utils import *

@@ -12,7 +12,7 @@ __all__ = ["InputSpec"]
 
 
 class InputSpec:
-    """What an input looks like.
+    """A description of an input.
 
     Args:
         shape: lengths; None or a negative number for a length that is not known.

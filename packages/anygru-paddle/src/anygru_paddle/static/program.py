@@ -6,7 +6,7 @@ __all__ = ["default_main_program", "default_startup_program"]
 
 
 class Program:
-    """What stands for the program of a static graph: it has a `random_seed`, and nothing else."""
+    """A placeholder for the program of a static graph: it has a `random_seed`, and nothing else."""
 
     random_seed = 0
 

@@ -25,7 +25,7 @@ _Complex = complex  # `complex` is a function of this module
 
 
 def _from_python(data: Any, rounded: bool) -> torch.Tensor:
-    """Numbers and nested lists as a tensor: ints are int64; floats, if `rounded`, the default dtype, else float64."""
+    """Numbers and nested lists as a tensor: ints are int64; floats get the default dtype if `rounded`, float64 otherwise."""
     if isinstance(data, (list, tuple)) and any(isinstance(each, torch.Tensor) for each in data):
         return torch.stack([_from_python(each, rounded) for each in data])
     if isinstance(data, torch.Tensor):
@@ -51,7 +51,7 @@ def to_tensor(data: Any, dtype: DTypeLike = None, place: Any = None, stop_gradie
     """A copy of `data` (number, nested list or tuple, NumPy array, tensor) as a tensor.
 
     Args:
-        data: what to copy. Python floats get the default dtype, Python ints int64; arrays keep theirs.
+        data: the values to copy. Python floats get the default dtype, Python ints int64; arrays keep theirs.
         dtype: another element type.
         place: a place, or 'cpu', 'gpu', 'gpu:1'; the current device unless given.
         stop_gradient: False for a tensor that shall get a gradient.
@@ -181,7 +181,7 @@ def _number(value: Any) -> Any:
 
 @operation
 def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, name: str | None = None) -> torch.Tensor:
-    """Numbers from `start` up to, not including, `end`; int64 if all three are ints, else the default float dtype."""
+    """Numbers from `start` up to, not including, `end`; int64 if all three are ints, the default float dtype otherwise."""
     given = [start, step] if end is None else [start, end, step]
     if end is None:
         start, end = 0, start

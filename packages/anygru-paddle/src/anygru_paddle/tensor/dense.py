@@ -1,4 +1,4 @@
-"""What `get_tensor` gives: the memory of a tensor under the name of Paddle's C++ class."""
+"""The result of `get_tensor`: the memory of a tensor under the name of Paddle's C++ class."""
 
 from typing import Any
 

@@ -59,7 +59,7 @@ def _scalar(value: Operand) -> Any:
 
 
 def _axes_of(item: Any) -> int:
-    """How many axes of the tensor an index stands for."""
+    """The number of the tensor's axes that an index consumes."""
     if item is None or isinstance(item, bool) or item is Ellipsis:
         return 0
     return item.ndim if isinstance(item, torch.Tensor) and item.dtype == torch.bool else 1
@@ -75,7 +75,7 @@ def _items(index: Any, axes: int) -> list[Any]:
 
 
 def places(item: slice, length: int, writes: bool = False) -> range:
-    """The positions that a slice of Paddle 2.6.2 stands for, which are Python's but beyond the ends of the axis (recorded).
+    """The positions of a slice in Paddle 2.6.2 (recorded), which differ from Python's only beyond the ends of the axis.
 
     An end before the axis is counted from its end once more: `t[:-5]` of 4 elements is `t[:3]`. With a negative step an end of -1
     is before the axis, an end further on is 0 in reading, and a start before the axis is 0.
@@ -101,7 +101,7 @@ class _Parts:
     """An index taken apart.
 
     Attributes:
-        tensor: what to index, some axes turned round: torch has no negative steps.
+        tensor: the tensor to index, some axes turned round: torch has no negative steps.
         turned: those axes.
         basic: ints, slices with positive steps and None, which give a view of `tensor`.
         advanced: the axis of the view at which each index tensor stands, and the tensor.

@@ -60,7 +60,7 @@ def _reshaped(x: torch.Tensor, shape: Shape) -> list[int]:
 
 @operation
 def reshape(x: torch.Tensor, shape: Shape, name: str | None = None) -> torch.Tensor:
-    """`x` in another shape: one length may be -1 (what is left), 0 means the length that `x` has there."""
+    """`x` in another shape: one length may be -1 (computed from the rest), 0 means the length that `x` has there."""
     need_tensor(x, "x", "reshape")
     if not isinstance(shape, (list, tuple, torch.Tensor)):
         raise ValueError(

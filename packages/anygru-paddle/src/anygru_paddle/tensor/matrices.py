@@ -1,4 +1,4 @@
-"""Decompositions and inverses: what `paddle.linalg` has beside the products of `linalg`."""
+"""Decompositions and inverses: the rest of `paddle.linalg`, whose products are in `linalg`."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -67,7 +67,7 @@ def _transposed(self: "Tensor") -> torch.Tensor:
 
 
 def _contiguous(self: "Tensor") -> torch.Tensor:
-    """The tensor itself, or a copy of it whose elements lie in order."""
+    """The tensor itself if it is contiguous; a contiguous copy otherwise."""
     return self if self.is_contiguous() else self.clone()
 
 

@@ -1,10 +1,10 @@
-"""What every Paddle function shares: results are tensors of the dialect, torch's faults become Paddle's errors.
+"""The base of every Paddle function: results are tensors of the dialect, torch's faults become Paddle's errors.
 
 Paddle raises ValueError for shapes, axes or dtypes that do not fit and for arguments of the wrong kind, RuntimeError where it
 has no kernel for a dtype, where torch raises RuntimeError, IndexError, TypeError and NotImplementedError. Each class of torch's
-has one meaning here; what the dialect raises itself is marked (`base.errors.paddles`).
+has one meaning here; the dialect's own errors are marked (`base.errors.paddles`).
 
-The operators stand below the class of arrays: `tensor.tensor` names its class by `results_are`.
+The class of arrays is defined above this module, in `tensor.tensor`, which names it by `results_are`.
 """
 
 import functools

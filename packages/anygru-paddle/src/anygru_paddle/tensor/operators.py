@@ -86,7 +86,7 @@ def _operator(
     """An operator method.
 
     Args:
-        symbol: what errors call it.
+        symbol: the operator's name in errors.
         compute: torch's function of two tensors, or a tensor and a number.
         promotes: two floating-point tensors give the wider dtype.
         divides: integers are made float32 first.

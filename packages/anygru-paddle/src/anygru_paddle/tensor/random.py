@@ -43,12 +43,12 @@ def _float_dtype(dtype: DTypeLike, operation_name: str) -> torch.dtype:
 
 
 def uniform_values(sizes: list[int], low: float, high: float, dtype: torch.dtype) -> torch.Tensor:
-    """Numbers evenly from `low` to `high`, drawn as Paddle draws them."""
+    """Numbers evenly from `low` to `high`, drawn as in Paddle 2.6.2 on a CPU (recorded)."""
     return _shaped(default_generator.uniform(_count(sizes), single(low), single(high), _kind(dtype)), sizes, dtype)
 
 
 def normal_values(sizes: list[int], mean: float, std: float, dtype: torch.dtype) -> torch.Tensor:
-    """Normal numbers, drawn as Paddle draws them."""
+    """Normal numbers, drawn as in Paddle 2.6.2 on a CPU (recorded)."""
     return _shaped(default_generator.normal(_count(sizes), single(mean), single(std), _kind(dtype)), sizes, dtype)
 
 
@@ -126,7 +126,7 @@ def randperm(n: int, dtype: DTypeLike = "int64", name: str | None = None) -> tor
 
 @operation
 def bernoulli(x: torch.Tensor, name: str | None = None) -> torch.Tensor:
-    """1 with the probability given, else 0."""
+    """1 with the given probability, 0 otherwise."""
     need_tensor(x, "x", "bernoulli")
     draws = uniform_values(list(x.shape), 0.0, 1.0, torch_dtype(x.dtype))
     return torch.Tensor.to(torch.lt(draws, x), torch_dtype(x.dtype))

@@ -1,4 +1,4 @@
-"""Special functions, integrals by trapezoids, and tensors with parts written anew."""
+"""Special functions, integrals by trapezoids, and tensors with replaced parts."""
 
 from typing import Any
 
@@ -105,7 +105,7 @@ def vander(x: torch.Tensor, n: int | None = None, increasing: bool = False, name
 
 @operation
 def combinations(x: torch.Tensor, r: int = 2, with_replacement: bool = False, name: str | None = None) -> torch.Tensor:
-    """All choices of `r` of the elements, one a row."""
+    """All choices of `r` of the elements; each row is a choice."""
     if x.ndim != 1:
         raise paddles(TypeError(f"Expect a 1-D vector, but got x shape {list(x.shape)}"))
     if not isinstance(r, int) or r < 0:

@@ -20,7 +20,7 @@ _HEAD = "Tensor("
 
 @dataclass
 class PrintOptions:
-    """What `set_printoptions` sets."""
+    """The options that `set_printoptions` sets."""
 
     precision: int = 8
     threshold: int = 1000
@@ -129,7 +129,7 @@ def values_to_string(tensor: torch.Tensor, indent: int) -> str:
 
 
 def tensor_to_string(tensor: "Tensor") -> str:
-    """What `print(tensor)` shows."""
+    """The text that `print(tensor)` shows."""
     return (
         f"{_HEAD}shape={tensor.shape}, dtype={tensor.dtype.spelling}, place={tensor.place}, "
         f"stop_gradient={tensor.stop_gradient},\n{' ' * len(_HEAD)}{values_to_string(tensor, len(_HEAD))})"

@@ -118,7 +118,7 @@ class BinaryHierarchicalSoftmax(Link):
     def create_huffman_tree(word_counts: Mapping[int, float]) -> Any:
         """Huffman's tree of a dictionary of counts: {0: 8, 1: 5, 2: 6, 3: 4} gives ((3, 1), (2, 0)).
 
-        Of equal counts the one that came first is taken first, as in Chainer 7.8.1 (read).
+        Of equal counts the earlier is taken first, as in Chainer 7.8.1 (read).
         """
         if not word_counts:
             raise ValueError("Empty vocabulary")

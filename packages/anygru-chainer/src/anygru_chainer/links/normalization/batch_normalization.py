@@ -126,5 +126,5 @@ class BatchNormalization(Link):
         )
 
     def start_finetuning(self) -> None:
-        """Begin to average anew: set N to 0."""
+        """Restart the averages: set N to 0."""
         self.N = 0

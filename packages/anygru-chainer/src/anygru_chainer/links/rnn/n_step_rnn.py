@@ -38,7 +38,7 @@ class NStepRNNBase(ChainList):
         n_layers: S, number of layers.
         in_size: I, size of an input.
         out_size: N, size of a state.
-        dropout: probability of dropping what goes from one layer to the next, when `config.train`.
+        dropout: probability of dropping values between one layer and the next, when `config.train`.
         initialW: initializer of the matrices, LeCunNormal by default.
         initial_bias: initializer of the biases, 0 by default.
 

@@ -39,7 +39,7 @@ def snapshot(
     Args:
         savefun: function (path, dictionary) that writes the file, `save_npz` by default (TypeError with `writer`).
         filename: name of the file in the trainer's folder, formatted with the trainer; or a function of the trainer.
-        target: what to save instead of the trainer.
+        target: the object to save instead of the trainer.
         condition: function that says whether to save.
         writer: see `snapshot_writers`.
         snapshot_on_error: save also when the training fails.

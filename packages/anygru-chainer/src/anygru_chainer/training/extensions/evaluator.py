@@ -25,7 +25,7 @@ __all__ = ["Evaluator"]
 
 
 class Evaluator(extension.Extension):
-    """Runs models over a test set and reports the means of what they report, with its name in front.
+    """Runs models over a test set and reports the means of their reported values, with its name in front.
 
     Args:
         iterator: iterator of the test set, or a dictionary of them with "main". It should not repeat.

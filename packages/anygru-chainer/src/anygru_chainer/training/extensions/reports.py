@@ -1,4 +1,4 @@
-"""Extensions that write down, print and plot what a training observes."""
+"""Extensions that write down, print and plot the values observed in training."""
 
 import json
 import os
@@ -141,7 +141,7 @@ class PlotReport(Extension):
 
     Args:
         y_keys: name or names of the values.
-        x_key: what they are plotted over: "iteration", "epoch" or the name of a value.
+        x_key: the horizontal axis: "iteration", "epoch" or the name of a value.
         trigger: when a point is added and the plot is written.
         postprocess: function (figure, axes, summary) called before the plot is written.
         filename: name of the file, "plot.png" by default (`file_name` is the same).

@@ -34,7 +34,7 @@ class ParameterStatistics(Extension):
     Args:
         links: a link or several; their names begin the reports' names.
         statistics: functions of an array with one axis, by name; "default" for mean, std, min, max, zeros, percentile.
-        report_params, report_grads: what to look at.
+        report_params, report_grads: whether to look at parameters and at gradients.
         prefix: begins the reports' names.
         trigger: when the means since the last report are reported.
         skip_nan_params: report NaN for an array with a NaN, without calling the functions.
@@ -133,8 +133,8 @@ class VariableStatisticsPlot(Extension):
     Args:
         targets: Variables or links, one or a list.
         max_sample_size: number of points in the plot; with more, some are left out at random.
-        report_data, report_grad: what to look at.
-        plot_mean, plot_std, percentile_sigmas: what to plot.
+        report_data, report_grad: whether to look at data and at gradients.
+        plot_mean, plot_std, percentile_sigmas: the statistics to plot.
         trigger: when the plot is written.
         filename: name of the file, "statistics.png" by default (`file_name` is the same).
         figsize, marker, grid: matplotlib's.

@@ -181,8 +181,8 @@ class EarlyStoppingTrigger:
         check_trigger: when to check.
         monitor: name of the value.
         patience: number of checks without a better value, 3 by default (`patients` is the same).
-        mode: "max", "min", or "auto": larger is better if the name has "accuracy" in it, else smaller.
-        verbose: print what is decided.
+        mode: "max", "min", or "auto": larger is better if the name has "accuracy" in it, smaller otherwise.
+        verbose: print the decisions.
         max_trigger: when to stop in any case.
     """
 

@@ -231,10 +231,10 @@ def _scatter(link: Link, array: NdArray, target: str) -> None:
 
 
 def scatter_grads(link: Link, array: NdArray) -> None:
-    """Write what `gather_grads` gave back into the link's gradients."""
+    """Write a result of `gather_grads` back into the link's gradients."""
     _scatter(link, array, "grad")
 
 
 def scatter_params(link: Link, array: NdArray) -> None:
-    """Write what `gather_params` gave back into the link's parameters."""
+    """Write a result of `gather_params` back into the link's parameters."""
     _scatter(link, array, "array")

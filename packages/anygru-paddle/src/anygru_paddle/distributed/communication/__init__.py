@@ -1,4 +1,4 @@
-"""Groups of processes and what they exchange."""
+"""Groups of processes and their exchanges."""
 
 from .collectives import all_gather as all_gather
 from .collectives import all_reduce as all_reduce

@@ -247,6 +247,6 @@ def barrier(group: Group | None = None) -> None:
 
 
 def wait(tensor: Any, group: Group | None = None, use_calc_stream: bool = True) -> None:
-    """Wait until what has been done to the tensor is done; collectives here are done when they return."""
+    """Wait until all operations on the tensor are done; collectives here are done when they return."""
     if raw(tensor, "tensor").is_cuda:
         torch.cuda.current_stream().synchronize()

@@ -106,7 +106,7 @@ def get_backend(group: Group | None = None) -> str:
 
 
 def backend_name(process_group: Any) -> str:
-    """Paddle's name of what carries CUDA tensors where there are any, else CPU tensors."""
+    """Paddle's name of the backend: NCCL if the group carries CUDA tensors; GLOO otherwise."""
     return "NCCL" if "nccl" in dist.get_backend_config(process_group) else "GLOO"
 
 

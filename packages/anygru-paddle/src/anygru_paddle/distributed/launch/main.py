@@ -29,9 +29,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def torchrun_arguments(options: argparse.Namespace) -> list[str]:
-    """The same job in torchrun's words.
+    """The same job as arguments of torchrun.
 
-    Raises SystemExit for what torchrun has no words for: parameter servers, etcd, automatic tuning.
+    Raises SystemExit for options that torchrun lacks: parameter servers, etcd, automatic tuning.
     """
     for name in _NOT_HONOURED:
         if getattr(options, name) is not None:

@@ -17,7 +17,7 @@ __all__ = [
 
 
 class LearningRateDecay(LRScheduler):
-    """A rate that is a function of the number of steps; each step of an optimizer of `fluid` asks it anew."""
+    """A rate as a function of the number of steps; optimizers of `fluid` compute it again at each step."""
 
     def __init__(self, begin: int = 0, step: int = 1, dtype: str = "float32") -> None:
         self.step_num, self.step_size, self.dtype = begin, step, dtype
@@ -42,7 +42,7 @@ class LearningRateDecay(LRScheduler):
         return {"step_num": self.step_num}
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from what `state_dict` gave."""
+        """Resume from a result of `state_dict`."""
         self.step_num = int(state_dict["step_num"])
 
     set_dict = set_state_dict

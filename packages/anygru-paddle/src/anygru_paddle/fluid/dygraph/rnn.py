@@ -27,7 +27,7 @@ Activation = Callable[[Any], Any]
 
 
 def _core_activation(function: Activation | None, default: str) -> Any:
-    """A Paddle function as the core takes it: by name where the core has the same one, else on paddle tensors."""
+    """A Paddle function in the core's form: its name if the core has the same one; wrapped for paddle tensors otherwise."""
     if function is None:
         return default
     for name, same in (
@@ -155,7 +155,7 @@ class GRUCell(Layer):
         """A `anygru.GRUCell` that shares the parameters' memory.
 
         Raises:
-            ValueError: with `use_cudnn_impl=False`, whose matrices lie in memory in another order.
+            ValueError: with `use_cudnn_impl=False`, whose matrices have another layout in memory.
         """
         if not self._use_cudnn_impl:
             raise ValueError(

@@ -13,7 +13,7 @@ Branch = Callable[[], Any] | None
 
 
 def cond(pred: torch.Tensor, true_fn: Branch = None, false_fn: Branch = None, name: str | None = None) -> Any:
-    """What the function of the branch that `pred` chooses gives; None without a function."""
+    """The result of the branch that `pred` chooses; None without a function."""
     chosen = true_fn if bool(pred) else false_fn
     return None if chosen is None else chosen()
 
@@ -21,7 +21,7 @@ def cond(pred: torch.Tensor, true_fn: Branch = None, false_fn: Branch = None, na
 def case(
     pred_fn_pairs: Sequence[tuple[torch.Tensor, Callable[[], Any]]], default: Branch = None, name: str | None = None
 ) -> Any:
-    """What the function of the first true condition gives; without one the default, or the last function."""
+    """The result of the function of the first true condition; without one the default, or the last function."""
     for condition, function in pred_fn_pairs:
         if bool(condition):
             return function()
@@ -29,7 +29,7 @@ def case(
 
 
 def switch_case(branch_index: torch.Tensor, branch_fns: Any, default: Branch = None, name: str | None = None) -> Any:
-    """What the function of that number gives; without one the default, or the function of the largest number."""
+    """The result of the function of that number; without one the default, or the function of the largest number."""
     pairs = isinstance(branch_fns, dict) or isinstance(branch_fns[0], tuple)
     functions = dict(branch_fns if pairs else enumerate(branch_fns))
     return functions.get(int(branch_index), default or functions[max(functions)])()
@@ -51,7 +51,7 @@ def create_array(dtype: Any = "float32") -> list[Any]:
 
 
 def array_write(x: torch.Tensor, i: torch.Tensor, array: list[Any] | None = None) -> list[Any]:
-    """The list with x at place i: in the place of what is there, or at its end."""
+    """The list with x at index i; x replaces the element there or is appended."""
     array = [] if array is None else array
     place = int(i)
     if place < len(array):
@@ -62,7 +62,7 @@ def array_write(x: torch.Tensor, i: torch.Tensor, array: list[Any] | None = None
 
 
 def array_read(array: list[Any], i: torch.Tensor) -> Any:
-    """What stands at place i."""
+    """The element at index i."""
     return array[int(i)]
 
 

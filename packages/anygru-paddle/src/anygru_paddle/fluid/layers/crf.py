@@ -31,7 +31,7 @@ def _steps(emission: torch.Tensor, length: torch.Tensor | None) -> tuple[torch.T
 def linear_chain_crf(
     emission: torch.Tensor, transition: torch.Tensor, label: torch.Tensor, length: torch.Tensor | None = None
 ) -> Tensor:
-    """-log of the probability of the labels [N, S], a number a sequence [N, 1]."""
+    """-log of the probability of the labels [N, S] of each sequence, [N, 1]."""
     scores, lengths = _steps(emission, length)
     weights, tags = plain(transition), plain(label).reshape(scores.shape[:2]).to(torch.int64)
     begin, end, step = weights[0], weights[1], weights[2:]

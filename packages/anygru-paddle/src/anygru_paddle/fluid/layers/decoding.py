@@ -22,7 +22,7 @@ Next = tuple[Tensor, Nested, Nested]  # which sequences are finished, and the ne
 
 
 class DecodeHelper:
-    """What a `BasicDecoder` asks for the first inputs, for tokens, and for the next inputs."""
+    """The helper that a `BasicDecoder` asks for the first inputs, for tokens, and for the next inputs."""
 
     def initialize(self) -> tuple[Nested, Tensor]:
         """The first inputs, and which sequences are finished."""
@@ -124,7 +124,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 
 class OutputWrapper(NamedTuple):
-    """What a step of `BasicDecoder` gives."""
+    """The outputs of a step of `BasicDecoder`."""
 
     cell_outputs: Nested
     sample_ids: Tensor

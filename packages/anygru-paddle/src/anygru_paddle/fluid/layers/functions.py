@@ -1,6 +1,6 @@
 """`paddle.fluid.layers`: functions of Paddle 1.x that dynamic-graph scripts use, with their argument names.
 
-Most are those of today, or a row of `_ROWS`. What 1.x gives as [1], for want of tensors without axes, is [1] here too.
+Most are those of today, or a row of `_ROWS`. Results that are [1] in 1.x, for want of tensors without axes, are [1] here too.
 """
 
 from collections.abc import Callable, Sequence

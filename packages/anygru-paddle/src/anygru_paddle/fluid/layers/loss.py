@@ -1,4 +1,4 @@
-"""`paddle.fluid.layers`: losses of Paddle 1.x, most of them one number a row."""
+"""`paddle.fluid.layers`: losses of Paddle 1.x, most of them one number per row."""
 
 from typing import Any
 

@@ -33,7 +33,7 @@ class _Sums:
             self.older, self.steps = self.steps, 0
 
     def mean(self) -> torch.Tensor:
-        """The mean of what has been added."""
+        """The mean of the added values."""
         return (self.parts[0] + self.parts[1] + self.parts[2]) / (self.steps + self.older)
 
 
@@ -42,7 +42,7 @@ class ModelAverage:
 
     Args:
         average_window_rate: the window's share of all steps.
-        parameters: what to average.
+        parameters: the parameters to average.
         min_average_window, max_average_window: the least and the most steps of the window.
         name: kept for scripts.
     """

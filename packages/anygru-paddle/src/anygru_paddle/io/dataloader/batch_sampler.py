@@ -97,7 +97,7 @@ class DistributedBatchSampler(BatchSampler):
         self.total_size = self.num_samples * self.nranks
 
     def _own(self, order: list[int]) -> list[int]:
-        """This process's part: whole batches in turn, then an equal share of what is left."""
+        """This process's part: whole batches in turn, then an equal share of the rest."""
         together = self.batch_size * self.nranks
         whole = len(order) - len(order) % together
         own: list[int] = []

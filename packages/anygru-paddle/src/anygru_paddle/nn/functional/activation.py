@@ -69,7 +69,7 @@ def leaky_relu(x: torch.Tensor, negative_slope: float = 0.01, name: str | None =
 
 @operation
 def prelu(x: torch.Tensor, weight: torch.Tensor, data_format: str = "NCHW", name: str | None = None) -> torch.Tensor:
-    """x, or weight * x below 0; the weight is one number or one a channel."""
+    """x, or weight * x below 0; the weight is one number or one per channel."""
     if weight.ndim != 1:
         raise AssertionError(f"The dim count of weight shape should be 1 in prelu(), got {weight.ndim}")
     factor = weight if x.ndim else torch.reshape(weight, [])

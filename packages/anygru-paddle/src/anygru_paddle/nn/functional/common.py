@@ -30,7 +30,7 @@ def linear(
 
 
 def draw_kept(shape: list[int], p: float, like: torch.Tensor) -> torch.Tensor:
-    """False with probability p, else True: Paddle's own draws where they are few, torch's where they are many."""
+    """False with probability p, True otherwise: Paddle's own draws where they are few, torch's where they are many."""
     count = 1
     for length in shape:
         count *= length

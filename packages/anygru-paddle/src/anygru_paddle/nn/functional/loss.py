@@ -259,7 +259,7 @@ def ctc_loss(
         labels: [B, longest label].
         input_lengths: steps of each sequence, [B].
         label_lengths: length of each label, [B].
-        blank: the class that stands for nothing.
+        blank: the index of the blank class.
         reduction: 'mean' divides each loss by its label's length first.
         norm_by_times: divide the gradients of each sequence by its steps; the loss stays.
     """

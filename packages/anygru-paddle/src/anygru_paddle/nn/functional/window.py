@@ -27,10 +27,10 @@ def is_last(data_format: str, dims: int) -> bool:
 
 
 def lengths(value: Lengths, dims: int, name: str) -> list[int]:
-    """One length an axis: a number stands for all.
+    """The length for each axis; a single number is used for all axes.
 
     Raises:
-        ValueError: for a list of another length, or what is no int.
+        ValueError: for a list of another length, or a value that is no int.
     """
     if isinstance(value, int):
         return [value] * dims
@@ -43,10 +43,10 @@ def lengths(value: Lengths, dims: int, name: str) -> list[int]:
 def margins(
     padding: Padding, sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int], channels_last: bool
 ) -> list[tuple[int, int]]:
-    """What is added before and after each axis of `sizes`.
+    """The padding before and after each axis of `sizes`.
 
     Args:
-        padding: a number; one or two numbers an axis; a pair for every axis of the tensor, zeros for batch and channels;
+        padding: a number; one or two numbers per axis; a pair for every axis of the tensor, zeros for batch and channels;
             'VALID' for nothing; 'SAME' for as many windows as the axis is long divided by the stride.
 
     Raises:

@@ -27,7 +27,7 @@ _torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 
 
 class Cell(RNNCellBase):
-    """What the three cells share: parameters, their initial values and the checks of a step."""
+    """The base of the three cells: parameters, their initial values and the checks of a step."""
 
     gates: ClassVar[int]
 

@@ -21,7 +21,7 @@ _MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _Convolution(Layer):
-    """What all convolutions share; the weight is [out, in / groups, ...window]."""
+    """The base of all convolutions; the weight is [out, in / groups, ...window]."""
 
     dims: ClassVar[int]
     transposed: ClassVar[bool] = False

@@ -220,7 +220,7 @@ class Layer(torch.nn.Module):
     ) -> Iterator[tuple[str, Any]]:
         """Names and layers below this one, each once.
 
-        Those in `layers_set` are left out themselves, not what lies below them; those seen are added to it.
+        Layers in `layers_set` are left out, but not the layers below them; layers seen are added to it.
         """
         seen = set() if layers_set is None else layers_set
         if include_self and self not in seen:
@@ -238,7 +238,7 @@ class Layer(torch.nn.Module):
         return self._full_name
 
     def extra_repr(self) -> str:
-        """What stands in the brackets when the layer is printed; for subclasses to give."""
+        """The text in the brackets when the layer is printed; subclasses override it."""
         return ""
 
     def __repr__(self) -> str:
@@ -318,7 +318,7 @@ class Layer(torch.nn.Module):
 
         Args:
             state_dict: names and values.
-            use_structured_name: look values up by attribute path (`0.weight`), else by tensor name (`linear_0.w_0`).
+            use_structured_name: look values up by attribute path (`0.weight`); if False, by tensor name (`linear_0.w_0`).
 
         Returns:
             The names that were missing (or had another shape) and the names that were not wanted. Each missing one also

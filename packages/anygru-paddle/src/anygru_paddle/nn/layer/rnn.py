@@ -78,7 +78,7 @@ class BiRNN(Layer):
 
 
 class RNNBase(LayerList):
-    """What the three layers share: cells under `RNN` and `BiRNN`, the names of parameters, states and dropout.
+    """The base of the three layers: cells under `RNN` and `BiRNN`, the names of parameters, states and dropout.
 
     Args:
         mode: 'GRU', 'LSTM', 'RNN_TANH' or 'RNN_RELU'.
@@ -178,7 +178,7 @@ class RNNBase(LayerList):
     def _dropping(
         self, cells: list[Cell], x: torch.Tensor, states: States | None, lengths: torch.Tensor | None
     ) -> tuple[torch.Tensor, States]:
-        """As `_run`, with dropout between the layers: one mask for all of them, drawn time first, as Paddle does."""
+        """As `_run`, with dropout between the layers: one mask for all, drawn time first, as in Paddle 2.6.2 (recorded)."""
         wide = self.num_directions
         batch, steps = (x.shape[1], x.shape[0]) if self.time_major else (x.shape[0], x.shape[1])
         probability = float(self.dropout)
@@ -266,7 +266,7 @@ class _ByTorch(RNNBase):
 
 
 def _constructor(mode: str) -> Callable[..., None]:
-    """What GRU and LSTM are made by."""
+    """Make the `__init__` of GRU and LSTM."""
 
     def __init__(
         self: RNNBase, input_size: int, hidden_size: int, num_layers: int = 1, direction: str = "forward",

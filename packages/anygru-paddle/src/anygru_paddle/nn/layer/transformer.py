@@ -121,7 +121,7 @@ class MultiHeadAttention(Layer):
     def gen_cache(
         self, key: torch.Tensor, value: torch.Tensor | None = None, type: type = Cache
     ) -> Cache | StaticCache:
-        """A first cache: of these keys and values (`StaticCache`), empty without a value, else of these very tensors."""
+        """The first cache: a `StaticCache` of projected keys and values, or a `Cache` of these tensors, empty without value."""
         if type is StaticCache:
             return StaticCache(*self.compute_kv(key, key if value is None else value))
         if value is not None:
@@ -159,7 +159,7 @@ MultiHeadAttention.StaticCache = StaticCache  # type: ignore[attr-defined]
 
 
 class _Block(Layer):
-    """What encoder and decoder layers share: attentions, a network of two linear layers, and a norm for each of them."""
+    """The base of encoder and decoder layers: attentions, a network of two linear layers, and a norm for each of them."""
 
     attentions: ClassVar[tuple[str, ...]]
     self_attn: MultiHeadAttention

@@ -92,7 +92,7 @@ class Upsample(layer_of("Upsample", vision.interpolate, "{}", "", __name__, **_R
 
 
 def _in_pairs(given: dict[str, Any]) -> None:
-    """One number stands for the height and the width."""
+    """Use a single number for both the height and the width."""
     if isinstance(given["size"], int):
         given["size"] = [given["size"]] * 2
 

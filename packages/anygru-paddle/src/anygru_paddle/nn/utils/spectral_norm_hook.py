@@ -35,7 +35,7 @@ def iterate(
 
 
 class SpectralNormHook:
-    """The hook that makes a layer's weight anew before each call."""
+    """The hook that computes a layer's weight again before each call."""
 
     def __init__(self, name: str, times: int, dim: int, eps: float) -> None:
         self.name, self.times, self.dim, self.eps = name, times, dim, eps

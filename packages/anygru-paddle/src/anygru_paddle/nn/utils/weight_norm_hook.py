@@ -17,7 +17,7 @@ def _norm(weight: torch.Tensor, dim: int) -> torch.Tensor:
 
 
 class WeightNorm:
-    """The hook that makes a layer's weight anew before each call."""
+    """The hook that computes a layer's weight again before each call."""
 
     def __init__(self, name: str, dim: int) -> None:
         self.name, self.dim = name, dim
