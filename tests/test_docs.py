@@ -26,12 +26,13 @@ NOT_RUN = {
 # Options that make a command short enough for a test, by its beginning.
 SHORTER = {
     "anygru train --evaluate": "",
+    "anygru try": "--rounds 1",
     "anygru train": "--steps 2 --hidden 8 --embedding 8 --batch 2 --bptt 16 --no-xz --threads 1",
     "anygru forecast --model": "--steps 2",
     "anygru forecast": "--steps 2 --folds 1 --rivals simple",
 }
 # Commands that start an interpreter of their own; only the slow tests run them.
-STARTERS = ("anygru run", "anygru launch")
+STARTERS = ("anygru run", "anygru launch", "anygru try")
 # What a page's readers have already, as a program that writes it.
 TRAIN = "from pathlib import Path; Path('train.py').write_text('import sys; print(sys.argv)')"
 FORECAST = """
@@ -49,6 +50,15 @@ for file, days in (("sales.csv", 300), ("newer.csv", 310)):
     open(file, "w").write("date,shop,sold,promo\\n" + "\\n".join(",".join(map(str, row)) for row in rows))
 """
 PREPARED = {
+    "try.md": """
+from pathlib import Path
+import torch, anygru
+Path("my_model.py").write_text(
+    "import torch\\ndef build(): return torch.nn.Sequential(torch.nn.GRU(3, 4)), torch.randn(5, 1, 3)"
+)
+Path("script.py").write_text("print(1)")
+anygru.onnx.export(anygru.GRU(3, 4).eval(), (torch.randn(5, 1, 3),), "model.onnx")
+""",
     "anygru-paddle": TRAIN,
     "README.md": "import torch, anygru; anygru.save_checkpoint(torch.nn.GRU(4, 3), 'gru.params', format='mxnet')",
     "anygru-mxnet": TRAIN,

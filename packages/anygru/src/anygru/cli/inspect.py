@@ -6,6 +6,7 @@ Nothing in the file is run.
 import argparse
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,7 +65,7 @@ def print_checkpoint(checkpoint: Checkpoint) -> None:
     tensors = count(len(checkpoint.stored), "tensor")
     out.print(_line(f"{tensors}, {count(numbers, 'number')}, {human_size(total)}"))
     if checkpoint.stored or checkpoint.values:
-        _print_tree(checkpoint, colored=out.is_terminal and not out.no_color)
+        _print_tree(checkpoint, colored=out.is_terminal and not out.no_color, width=out.width)
     for line in provenance.lines(checkpoint):
         out.print(_line(line, style="red" if "OTHERS" in line else ""))
     out.print(_line("GRUs" if checkpoint.gru_layers else "no GRU found", style="bold"))
@@ -113,7 +114,7 @@ _GREEN, _DIM, _PLAIN = "\x1b[32m", "\x1b[2m", "\x1b[0m"
 Tree = dict[str, "Tree | str"]
 
 
-def _print_tree(checkpoint: Checkpoint, colored: bool) -> None:
+def _print_tree(checkpoint: Checkpoint, colored: bool, width: int) -> None:
     """Print each tensor and value at its place; the time per name is that of one dict and one line."""
     owned = {name for gru in checkpoint.gru_layers for name in gru.names}
     tree: Tree = {}
@@ -126,9 +127,15 @@ def _print_tree(checkpoint: Checkpoint, colored: bool) -> None:
     fancy = "utf" in (sys.stdout.encoding or "").lower()
     marks = ("├── ", "└── ", "│   ") if fancy else ("+-- ", "`-- ", "|   ")
     for name, entry in tree.items():
-        sys.stdout.write(f"{entry if isinstance(entry, str) else _shown(name)}\n")
-        if isinstance(entry, dict):
-            sys.stdout.writelines(f"{line}\n" for line in _lines(entry, "", marks))
+        lines = [entry] if isinstance(entry, str) else [_shown(name), *_lines(entry, "", marks)]
+        sys.stdout.writelines(f"{_folded(line, width)}\n" for line in lines)
+
+
+def _folded(line: str, width: int) -> str:
+    """A line that is wider than the terminal, broken; colors have no width."""
+    if len(line) <= width or len(re.sub(r"\x1b\[\d+m", "", line)) <= width:
+        return line
+    return textwrap.fill(line, width, subsequent_indent="    ", break_on_hyphens=False)
 
 
 def _place(tree: Tree, name: str, text: str, style: str) -> None:

@@ -1,6 +1,5 @@
 """One call in its inner form: checks, the choice of a backend, and what happens between the layers."""
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -53,7 +52,7 @@ def run(
     layout, hidden_size = _unrecorded(_check, input, h_0, weights, batch, options)
     if h_0 is None:
         h_0 = input.new_zeros((layout.states, batch, hidden_size))
-    elif _unrecorded(operator.ne, h_0.shape[1], batch):
+    elif _unrecorded(_is_for_all, h_0, batch):
         h_0 = h_0.expand(-1, batch, -1)
     if options.noise is not None:
         modifiers = options.noise.draw(modifiers, input, layout.states, batch, hidden_size)
@@ -184,6 +183,11 @@ def _unrecorded(work: Callable[..., _Result], *arguments: Any) -> _Result:
         return work(*arguments)
     finally:
         torch_private.set_tracing_state(recorder)
+
+
+def _is_for_all(h_0: Tensor, batch: int) -> bool:
+    """Whether a state [L*D, 1, H] is that of every sequence of a larger batch."""
+    return bool(h_0.shape[1] != batch)
 
 
 def check_state(h_0: Tensor, layout: Layout, hidden_size: int, batch: int) -> Tensor:
