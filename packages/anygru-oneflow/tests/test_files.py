@@ -14,7 +14,7 @@ import anygru_oneflow as flow
 from anygru import parallel
 from anygru.checkpoints.formats import oneflow as files
 from anygru.checkpoints.reading.pickle_tree import Pending
-from anygru.checkpoints.writing.pickling import Call, Global
+from anygru.checkpoints.writing.pickling import Global, PickledCall
 from anygru.errors import CheckpointError
 from anygru_oneflow import nn
 
@@ -138,11 +138,11 @@ def test_written_layers_have_what_oneflow_looks_up(tmp_path: Path) -> None:
 
 def test_a_dropout_that_oneflow_wrote(tmp_path: Path) -> None:
     state = files.Tensor(np.zeros(32, np.uint8))
-    generator = Call(
+    generator = PickledCall(
         Global("oneflow._oneflow_internal", "Generator"), (), {"device": "auto:0", "state": state}, new=True
     )
     attributes = {"p": 0.25, "inplace": False, "generator": generator, "training": False}
-    layer = Call(Global("oneflow.nn.modules.dropout", "Dropout"), (), attributes, new=True)
+    layer = PickledCall(Global("oneflow.nn.modules.dropout", "Dropout"), (), attributes, new=True)
     files.save(["layer"], tmp_path / "layer", lambda value: layer if value == "layer" else None)
     (found,) = flow.load(tmp_path / "layer")
     assert (repr(found), found(flow.ones(2)).tolist()) == ("Dropout(p=0.25, inplace=False)", [1.0, 1.0])

@@ -15,6 +15,7 @@ NAMES = sorted(
     node.args[0].value
     for node in ast.walk(ast.parse(SOURCE.read_text()))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "_find"
+    if node.args[0].value.startswith("_C.")
 )
 PROGRAM = """
 import sys

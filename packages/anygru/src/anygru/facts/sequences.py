@@ -170,7 +170,9 @@ def _from_nested(nested: Tensor) -> Rows:
     if nested.lengths() is not None:  # type: ignore[attr-defined]
         raise ArgumentError("a nested input must be contiguous, with no holes between its sequences")
     offsets = nested.offsets()  # type: ignore[attr-defined]
-    bounds = {"min_seqlen": nested._min_seqlen, "max_seqlen": nested._max_seqlen}  # type: ignore[attr-defined]
+    bounds = {}
+    if torch_private.jagged_bounds:
+        bounds = {"min_seqlen": nested._min_seqlen, "max_seqlen": nested._max_seqlen}  # type: ignore[attr-defined]
 
     def restore(rows: Tensor) -> Batch:
         return torch.nested.nested_tensor_from_jagged(rows, offsets, **bounds)

@@ -4,6 +4,7 @@ They tell cheaply whether a call is special: transformed, traced, under autocast
 is the careful one, so that the call takes the general path: a missing name costs speed, and never a result or an import.
 """
 
+import inspect
 import warnings
 from collections.abc import Callable
 from functools import reduce
@@ -65,6 +66,13 @@ graph_task: Callable[[], int] | None = _find("_C._current_graph_task_id", None)
 
 will_execute: Callable[[Any], bool] | None = _find("_C._will_engine_execute_node", None)
 """Whether the running backward pass comes to a node. Without these two, loops over cells sum gradients step by step."""
+
+
+is_exporting: Callable[[], bool | None] = _find("compiler.is_exporting", lambda: None)
+"""Whether torch.export traces; None where torch (before 2.7) does not tell."""
+
+jagged_bounds = "min_seqlen" in inspect.signature(torch.nested.nested_tensor_from_jagged).parameters
+"""Whether a nested tensor can be told its shortest and longest sequence; torch 2.4 cannot."""
 
 
 def is_forward_mode() -> bool:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from .. import backends
 from ..errors import ArgumentError, ArgumentTypeError
+from ..facts import torch_private
 from ..facts.decays import resets_of
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Problem
@@ -298,7 +299,7 @@ def _refuse_graphs() -> None:
     """Raises where a graph is made that would lose the state; does nothing in one of torch.compile, which keeps it."""
     if is_recorded():
         raise ArgumentError("a stream keeps its state outside the graph and cannot be traced; trace the layer instead")
-    if torch.compiler.is_exporting():
+    if torch_private.is_exporting():
         raise ArgumentError(
             "a stream keeps its state outside the graph and cannot be exported; export the layer, which takes and "
             "returns the state (anygru.onnx.export_step does it for ONNX)"

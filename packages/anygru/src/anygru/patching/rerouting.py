@@ -221,7 +221,7 @@ def _ours(input: Tensor, h_0: Tensor, weights: Sequence[Tensor | None]) -> bool:
     modes.
     """
     if torch.compiler.is_compiling():
-        if torch.compiler.is_exporting():
+        if torch_private.is_exporting() is not False:
             return False
     elif torch_private.tracing_state() or torch_private.dispatch_modes():
         return False
