@@ -3,11 +3,14 @@
 The page works as a plain table; `static/filter.js` adds a box that filters its rows.
 """
 
+from importlib import resources
+
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
-from anygru.dialects.names import FOLDER, names
+from anygru.dialects import roots
+from anygru.dialects.names import names
 
 HEAD = ("Name", "Here", "Why not, and what to use instead")
 
@@ -37,7 +40,7 @@ class DialectNames(Directive):
 
     def run(self) -> list[nodes.Node]:
         dialect = self.arguments[0]
-        self.state.document.settings.env.note_dependency(str(FOLDER / dialect / "names.txt"))
+        self.state.document.settings.env.note_dependency(str(resources.files(roots()[dialect]).joinpath("names.txt")))
         table = rows(dialect)
         counts = {kind: sum(row[1] == kind for row in table) for kind in ("covered", "refused")}
         summary = f"{counts['covered']:,} names are covered, {counts['refused']:,} are refused by name."
