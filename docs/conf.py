@@ -10,6 +10,10 @@ import anygru
 
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 
+# Public names of modules in other folders, under which the pages document them.
+for _name in ("formula", "gates", "quantization", "weights"):
+    sys.modules[f"anygru.{_name}"] = getattr(anygru, _name)
+
 project = "anygru"
 author = copyright = "The anygru authors"
 version = release = anygru.__version__
