@@ -26,6 +26,14 @@ struct Rows {
     Index row_stride;
 };
 
+// Where the states of the sequences are within h_0 and h_n, H values each.
+struct StatePlaces {
+    const Index* rows;  // [B] row of each sequence; null: its number
+    Index row_stride;
+
+    ANYGRU_INLINE Index of(Index b) const { return (rows ? rows[b] : b) * row_stride; }
+};
+
 struct Sequence {
     Index steps;           // T
     Index batch;           // B
@@ -100,6 +108,7 @@ struct Forward {
     Rows<Real> output;       // H values a row
     const Real* h_0;         // [B, H] or null: zero
     Real* h_n;               // [B, H]
+    StatePlaces places;      // of both
     const Real* weight_ih;   // [3H, I]; of int8 where an int8 format packs them
     const Real* weight_hh;   // [3H, H]
     const float* scale_ih;   // [3H], of int8 weights

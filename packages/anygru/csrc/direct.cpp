@@ -127,6 +127,45 @@ nb::object advance(const StoredWeights<Real>& stored, nb::handle input, const Te
     return output;
 }
 
+// One step x [n, I] of rows of `states` [capacity, S], which go on in place; the layers' states begin at `offset` of a row.
+template <class Real>
+nb::object advance_rows(const StoredWeights<Real>& stored, nb::handle input, const TensorView& given, nb::handle states,
+                        Index offset, nb::handle rows, Index threads) {
+    if (stored.packed->variant != variant_in_use()) refuse("packed weights were made for another instruction set");
+    ForwardArguments<Real> arguments{};
+    Shape& shape = arguments.shape;
+    shape = stored.packed->shape;
+    shape.steps = 1, shape.batch = shape.rows = given.shape[0];
+    const bool gaps = given.strides[1] != 1 && shape.input_size != 1;
+    if (given.shape[1] != shape.input_size || shape.rows == 0 || gaps || shape.directions != 1) return nb::none();
+    TensorView view;
+    if (!view_of(states.ptr(), view) || view.bits != given.bits || view.dimensions != 2 || !view.contiguous())
+        return nb::none();
+    const Index capacity = view.shape[0], width = view.shape[1];
+    if (offset < 0 || offset > width - shape.layers * shape.hidden) refuse("offset leaves no room for the states");
+    if (!rows.is_none()) {
+        arguments.state_rows = tensor<const Index>(rows, shape.batch, "rows");
+        for (Index b = 0; b < shape.batch; ++b)
+            if (arguments.state_rows[b] < 0 || arguments.state_rows[b] >= capacity) refuse("rows must be of states");
+    } else if (shape.batch != capacity) {
+        return nb::none();
+    }
+    arguments.state_row_stride = width;
+    arguments.h_0 = arguments.h_n = view.at<Real>() + offset;
+    arguments.input = {given.at<const Real>(), 0, given.strides[0]};
+    const nb::object output = new_tensor(input, shape.batch, shape.hidden);
+    if (!view_of_new(output.ptr(), view)) return nb::none();
+    arguments.output = {view.at<Real>(), shape.batch * shape.hidden, shape.hidden};
+    arguments.weights.resize(std::size_t(shape.layers) * shape.weights_a_direction());
+    arguments.packed = stored.packed.get();
+    arguments.threads = thread_count(threads);
+    {
+        nb::gil_scoped_release release;
+        anygru::forward(arguments);
+    }
+    return output;
+}
+
 }  // namespace
 
 void define_direct_calls(nb::module_& m) {
@@ -168,6 +207,21 @@ void define_direct_calls(nb::module_& m) {
             return nb::none();
         },
         nb::arg("weights"), nb::arg("input").none(), nb::arg("state"), nb::arg("many"), nb::arg("batched"),
+        nb::arg("threads"));
+
+    m.def(
+        "advance_rows",
+        [](const Stored& stored, nb::handle input, nb::handle states, Index offset, nb::handle rows,
+           Index threads) -> nb::object {
+            TensorView view;
+            if (!view_of(input.ptr(), view) || view.dimensions != 2) return nb::none();
+            if (const auto* single = dynamic_cast<const StoredWeights<float>*>(&stored); single && view.bits == 32)
+                return advance_rows(*single, input, view, states, offset, rows, threads);
+            if (const auto* twice = dynamic_cast<const StoredWeights<double>*>(&stored); twice && view.bits == 64)
+                return advance_rows(*twice, input, view, states, offset, rows, threads);
+            return nb::none();
+        },
+        nb::arg("weights"), nb::arg("input"), nb::arg("states"), nb::arg("offset"), nb::arg("rows").none(),
         nb::arg("threads"));
 }
 

@@ -166,8 +166,11 @@ private:
         call.output =
             layer + 1 == shape_.layers ? arguments_.output : Rows<Real>{inner_output(layer), batch * inner, inner};
         call.output.data += direction * hidden;
-        call.h_0 = arguments_.h_0 ? arguments_.h_0 + place * batch * hidden : nullptr;
-        call.h_n = arguments_.h_n + place * batch * hidden;
+        const bool apart = arguments_.state_row_stride != 0;
+        const Index before = place * (apart ? 1 : batch) * hidden;
+        call.h_0 = arguments_.h_0 ? arguments_.h_0 + before : nullptr;
+        call.h_n = arguments_.h_n + before;
+        call.places = {arguments_.state_rows, apart ? arguments_.state_row_stride : hidden};
         call.weight_ih = weights[0];
         call.weight_hh = weights[1];
         call.bias_ih = shape_.bias ? weights[2] : nullptr;

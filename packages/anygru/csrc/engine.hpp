@@ -71,6 +71,8 @@ struct ForwardArguments {
     StateModifiers<Real> modifiers;
     Rows<const Real> input;
     const Real* h_0;  // [layers * directions, B, H] or null: zero
+    const Index* state_rows;  // [B]; null with a row stride of 0: h_0 and h_n have the form above
+    Index state_row_stride;   // otherwise they are [rows, layers * directions, H] with this stride, and these rows take part
     std::vector<const Real*> weights;
     Rows<Real> output;  // directions * H values a row
     Real* h_n;

@@ -93,12 +93,12 @@ struct ForwardKernel {
             for (Index parity = 0; parity < buffers; ++parity) {
                 Real* to = state(parity) + b * call.pitch;
                 const Index given = call.h_0 ? call.hidden : 0;
-                if (given) std::memcpy(to, call.h_0 + b * call.hidden, sizeof(Real) * given);
+                if (given) std::memcpy(to, call.h_0 + call.places.of(b), sizeof(Real) * given);
                 std::memset(to + given, 0, sizeof(Real) * (blocks * L - given));
             }
             const bool empty = call.sequence.steps == 0 || b >= call.sequence.size(0);
             if (empty)
-                std::memcpy(call.h_n + b * call.hidden, state(0) + b * call.pitch, sizeof(Real) * call.hidden);
+                std::memcpy(call.h_n + call.places.of(b), state(0) + b * call.pitch, sizeof(Real) * call.hidden);
             else if (changes_state())
                 modify_first(b);
         }
@@ -430,7 +430,7 @@ struct ForwardKernel {
             if (b < stay) return;
             const Real* last = next + b * call.pitch;
             if (changes_state()) last = call.sequence.at(call.output, t) + b * call.output.row_stride;
-            std::memcpy(call.h_n + b * call.hidden + at, last + at, sizeof(Real) * (end - at));
+            std::memcpy(call.h_n + call.places.of(b) + at, last + at, sizeof(Real) * (end - at));
         });
     }
 };

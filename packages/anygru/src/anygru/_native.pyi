@@ -176,6 +176,18 @@ def advance(
     None where a tensor is none that can be read as it is, or has another shape or dtype; then nothing has changed.
     """
 
+def advance_rows(
+    weights: PackedWeights, input: torch.Tensor, states: torch.Tensor, offset: int, rows: Tensor | None, threads: int
+) -> torch.Tensor | None:
+    """The output [n, H] for one step [n, I] of rows of states [capacity, S], which move on in place.
+
+    The layers' states [L * H] begin at `offset` of a row. rows: distinct, int64 [n]; None: all, n = capacity. None where a tensor
+    is none that can be read as it is, or has another shape or dtype; then nothing has changed.
+
+    Raises:
+        ValueError: a row is none of states, or a row has no room for the layers' states at offset.
+    """
+
 def set_tensor_types(table: object | None, tensor: type, parameter: type) -> bool: ...
 def mersenne(
     state: Tensor, position: int, out: Tensor, count: int, kind: str, first: float = 0.0, second: float = 0.0

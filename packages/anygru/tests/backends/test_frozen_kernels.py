@@ -156,6 +156,41 @@ def test_a_sequence_has_the_same_bits_in_every_batch(
 
 
 @pytest.mark.parametrize("weights", FORMATS)
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_rows_of_many_states_step_in_place(variant: str, weights: str, reset: str) -> None:
+    case = Case(T=3, B=13, I=20, H=40, L=2, reset=reset)
+    prepared, (input, h_0) = Prepared(make_problem(case), make_stored(case, weights, 0.1)), make_batch(case)
+    output, h_n = prepared.run(Call(input, h_0, ()))
+    rows = torch.randperm(30)[:13]
+    states = torch.randn(30, 3 + 2 * 40)
+    before = states.clone()
+    states[rows, 3:] = h_0.transpose(0, 1).flatten(1)
+    assert torch.equal(torch.stack([prepared.advance_rows(x, states, 3, rows) for x in input]), output)
+    before[rows, 3:] = h_n.transpose(0, 1).flatten(1)
+    assert torch.equal(states, before), "the other rows, and the rest of these, are as they were"
+    own = states[rows].contiguous()
+    assert torch.equal(prepared.advance_rows(input[0], own, 3, None), prepared.advance_rows(input[0], states, 3, rows))
+
+
+def test_rows_that_do_not_exist_are_refused_and_change_nothing() -> None:
+    case = Case(T=1, B=2, I=5, H=8, L=2)
+    prepared, (input, _) = Prepared(make_problem(case), make_stored(case, "int8")), make_batch(case)
+    states = torch.randn(4, 20)
+    before = states.clone()
+    for rows, offset in (([0, 4], 0), ([-1, 2], 0), ([0, 1, 2], 0), ([0, 1], 5), ([0, 1], -1)):
+        with pytest.raises(ValueError, match="rows must|offset leaves"):
+            prepared.advance_rows(input[0], states, offset, torch.tensor(rows))
+    for x, other in (
+        (input[0, :, :4], states),
+        (input[0], states.double()),
+        (input[0], states.t()),
+        (input[0], states),
+    ):
+        assert prepared.advance_rows(x, other, 0, None) is None
+    assert torch.equal(states, before)
+
+
+@pytest.mark.parametrize("weights", FORMATS)
 def test_threads_do_not_change_bits(weights: str) -> None:
     for case in (Case(T=12, B=1, I=64, H=160), Case(T=12, B=40, I=20, H=48, bidirectional=True, reset="before")):
         prepared, (input, h_0) = Prepared(make_problem(case), make_stored(case, weights, 0.1)), make_batch(case)

@@ -81,6 +81,19 @@ class Prepared:
         """
         return native.advance(self._packed, input, state, many, batched, torch.get_num_threads())
 
+    def advance_rows(self, input: Tensor, states: Tensor, offset: int, rows: Tensor | None) -> Tensor | None:
+        """The output [n, H] for one step [n, I] of rows of `states`, which go on in place: nothing is gathered.
+
+        Args:
+            states: [capacity, S]; a row has the layers' states [L * H] from `offset` on.
+            rows: distinct, int64 [n]; None: all.
+
+        Returns:
+            Tensor: None if a tensor is not plain or does not fit; then nothing has changed.
+        """
+        places = None if rows is None else address(rows, torch.int64)
+        return native.advance_rows(self._packed, input, states, offset, places, torch.get_num_threads())
+
     def run(self, call: Call) -> tuple[Tensor, Tensor]:
         """As `cpu.run`, with these weights in the place of the call's; the same bits."""
         problem, input, h_0 = self._problem, call.input, call.h_0

@@ -31,26 +31,23 @@ class StateRows(NamedTuple):
     places: Tensor | None
     resets: Tensor | None = None
 
-    def read(self, offset: int, size: int) -> Tensor:
-        """The part [n, size] of the rows; a view if the rows are all or one, otherwise a copy that `write` gives back."""
+    def part(self, offset: int, size: int) -> Tensor:
+        """The part [n, size] of the rows; a view if the rows are all, otherwise a copy."""
         part = self.states[:, offset : offset + size]
-        if self.places is not None:
-            part = (
-                part[int(self.places)].unsqueeze(0) if self.places.numel() == 1 else part.index_select(0, self.places)
-            )
-        if self.resets is not None:
-            part.masked_fill_(self.resets.unsqueeze(1), 0.0)
-        return part
+        return part if self.places is None else part.index_select(0, self.places)
+
+    def read(self, offset: int, size: int) -> Tensor:
+        """As `part`, with the rows in `resets` zero; `write` gives it back."""
+        part = self.part(offset, size)
+        return part if self.resets is None else part.masked_fill_(self.resets.unsqueeze(1), 0.0)
 
     def write(self, offset: int, size: int, values: Tensor) -> None:
         """Store the part again; values that are already in place stay."""
         part = self.states[:, offset : offset + size]
-        if self.places is None or self.places.numel() == 1:
-            own = part if self.places is None else part[int(self.places)].unsqueeze(0)
-            if own.data_ptr() != values.data_ptr():
-                own.copy_(values)
-        else:
+        if self.places is not None:
             part.index_copy_(0, self.places, values)
+        elif part.data_ptr() != values.data_ptr():
+            part.copy_(values)
 
 
 _present = threading.local()
@@ -126,16 +123,18 @@ class GRUMemory(Memory):
         if any(value is not None for value in options.values()):
             raise ArgumentError(f"{self.name}: a stepped GRU takes resets and decay, got {', '.join(options)}")
         rows = self.rows
-        part = rows.read(self.offset, self.size)
-        if resets is not None:
-            part.masked_fill_(resets.reshape(-1, 1).bool(), 0.0)
-        if decay is not None:
-            part.mul_(decay.reshape(len(part), -1))
-        state = part.view(-1, self.num_layers, self.hidden_size).transpose(0, 1).contiguous()
-        output = self._stream.advance(input.select(time, 0), state)
-        if state.data_ptr() != part.data_ptr() or rows.places is not None:
-            rows.write(self.offset, self.size, state.transpose(0, 1).reshape(len(part), self.size))
-        return output.unsqueeze(time), state.clone()
+        if rows.resets is not None or resets is not None or decay is not None:
+            part = rows.read(self.offset, self.size)
+            if resets is not None:
+                part.masked_fill_(resets.reshape(-1, 1).bool(), 0.0)
+            if decay is not None:
+                part.mul_(decay.reshape(len(part), -1))
+            rows.write(self.offset, self.size, part)
+        output = self._stream.advance_rows(input.select(time, 0), rows.states, self.offset, rows.places)
+        if self.num_layers == 1:
+            return output.unsqueeze(time), output.unsqueeze(0).clone()
+        after = rows.part(self.offset, self.size).unflatten(1, (self.num_layers, self.hidden_size))
+        return output.unsqueeze(time), after.transpose(0, 1).clone()
 
 
 class CausalConv1d(nn.Conv1d):

@@ -1,6 +1,7 @@
 """One model and many sessions, each with a state of its own: rows of one tensor, stepped alone or together."""
 
 import asyncio
+import operator
 import struct
 import threading
 import weakref
@@ -68,13 +69,13 @@ class Session:
     def reset(self) -> None:
         """Start the sequence again from a state of zeros."""
         with self._pool._using([self]) as rows:
-            self._pool._states[rows] = 0
+            self._pool._states[int(rows[0])] = 0
             self._pool._steps[rows] = 0
 
     def state_bytes(self) -> bytes:
         """The state as bytes that `SessionPool.open` of the same model takes, in any process and at any time."""
         with self._pool._using([self]) as rows:
-            numbers = self._pool._states[rows].flatten().cpu().contiguous()
+            numbers = self._pool._states[int(rows[0])].cpu()
             steps = int(self._pool._steps[rows[0]])
         body = numbers.view(torch.uint8).numpy().tobytes()
         head = (_MAGIC, self._pool._machine.fingerprint, steps, numbers.numel())
@@ -145,7 +146,8 @@ class SessionPool:
         self._steps = np.frombuffer(self._counts, np.int64)
         """Steps of each row; the two share memory: one is fast for a row, the other for many."""
         self._busy = bytearray(self.capacity)
-        """1 for a row that a call reads or writes; changes under the lock."""
+        self._in_use = np.frombuffer(self._busy, np.uint8)
+        """1 for a row that a call reads or writes; changes under the lock. The two share memory, as above."""
         self._lock = threading.RLock()
         self._idle: OrderedDict[int, weakref.ref[Session]] | None = OrderedDict() if evict else None
         """With eviction: row -> weak reference to its session, the one that waited longest first."""
@@ -197,7 +199,7 @@ class SessionPool:
         if not sessions:
             raise ArgumentError("sessions must name at least one session")
         with self._using(sessions) as rows:
-            places = torch.tensor(rows, device=self._states.device)
+            places = torch.from_numpy(rows).to(self._states.device)
             output = self._machine.step(StateRows(self._states, places, resets), x)
             if resets is not None:
                 self._steps[places[resets].cpu().numpy()] = 0
@@ -308,6 +310,9 @@ class SessionPool:
             future.set_result(output)
 
 
+_row_of, _pool_of = operator.attrgetter("_row"), operator.attrgetter("_pool")
+
+
 class _Use:
     """The rows of some sessions, which no other call can use meanwhile."""
 
@@ -316,30 +321,31 @@ class _Use:
     def __init__(self, pool: SessionPool, sessions: Sequence[Session]) -> None:
         self._pool, self._sessions = pool, sessions
 
-    def __enter__(self) -> list[int]:
-        pool, busy = self._pool, self._pool._busy
+    def __enter__(self) -> np.ndarray:
+        pool, sessions = self._pool, self._sessions
         with pool._lock:
             try:
-                rows = [session._row if session._pool is pool else -2 for session in self._sessions]
+                rows = np.fromiter(map(_row_of, sessions), np.int64, len(sessions))
+                ours = list(map(_pool_of, sessions)).count(pool) == len(rows)
             except AttributeError:
-                other = next(each for each in self._sessions if not isinstance(each, Session))
+                other = next(each for each in sessions if not isinstance(each, Session))
                 raise SessionError(f"sessions must be sessions of this pool, got {type(other).__name__}") from None
-            if min(rows) < 0:
-                raise SessionError("the session is closed" if -1 in rows else "the session is of another pool")
-            if any(map(busy.__getitem__, rows)):
+            if not ours:
+                raise SessionError("the session is of another pool")
+            if rows.min() < 0:
+                raise SessionError("the session is closed")
+            if pool._in_use[rows].any():
                 raise SessionError("the session is being stepped by another thread")
-            if len(rows) > 1 and len(set(rows)) != len(rows):
+            if len(rows) > 1 and len(set(rows.tolist())) != len(rows):
                 raise SessionError("a session is given twice")
-            for row in rows:
-                busy[row] = 1
+            pool._in_use[rows] = 1
         self._rows = rows
         return rows
 
     def __exit__(self, *error: object) -> None:
         pool = self._pool
         with pool._lock:
-            for row in self._rows:
-                pool._busy[row] = 0
+            pool._in_use[self._rows] = 0
             if pool._idle is not None:
-                for row in self._rows:
+                for row in self._rows.tolist():
                     pool._idle.move_to_end(row)

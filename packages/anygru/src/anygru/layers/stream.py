@@ -75,7 +75,9 @@ class Stream:
     def _prepare(self) -> None:
         """Packs the copied weights for the backend, if it packs any, and finds what computes steps in one call."""
         self._prepared = prepared = self._pack()
-        self._native = None if prepared is None or self._options.noise is not None else prepared.advance
+        plain = prepared if self._options.noise is None else None
+        self._native = None if plain is None else plain.advance
+        self._native_rows = None if plain is None else plain.advance_rows
 
     @property
     def native(self) -> Callable[[Tensor, Tensor, bool, bool], Tensor | None] | None:
@@ -93,7 +95,7 @@ class Stream:
         return prepare(problem, [Stored(weight) for weight in self._weights]) if prepare and packs else None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_prepared": None, "_native": None}
+        return {**self.__dict__, "_prepared": None, "_native": None, "_native_rows": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -198,23 +200,32 @@ class Stream:
         return self._advance(chunk, resets, reset_states)
 
     @torch.no_grad()
-    def advance(self, x: Tensor, state: Tensor) -> Tensor:
+    def advance_rows(self, x: Tensor, states: Tensor, offset: int, rows: Tensor | None) -> Tensor:
         """One step of any sequences, whose states are the caller's; the stream's own state is left alone.
 
         Args:
             x: [n, I].
-            state: [L, n, H], contiguous; the step changes it in place.
+            states: [capacity, S]; a row has the layers' states [L * H] from `offset` on, and the step changes them in place.
+            rows: the rows of the sequences, distinct, int64 [n]; None: all, n = capacity.
 
         Returns:
             Tensor: the top layer's output [n, H].
         """
-        if self._native is not None:
-            output = self._native(x, state, False, True)
+        if self._native_rows is not None:
+            output = self._native_rows(x, states, offset, rows)
             if output is not None:
                 return output
-        outputs, after = compute(x[None], state, self._weights, None, self._options)
+        layers, _, hidden = self._state.shape
+        own = states[:, offset : offset + layers * hidden]
+        before = own if rows is None else own.index_select(0, rows)
+        h_0 = before.unflatten(1, (layers, hidden)).transpose(0, 1).contiguous()
+        outputs, after = compute(x[None], h_0, self._weights, None, self._options)
         assert isinstance(outputs, Tensor)
-        state.copy_(after)
+        values = after.transpose(0, 1).flatten(1)
+        if rows is None:
+            own.copy_(values)
+        else:
+            own.index_copy_(0, rows, values)
         return outputs[0]
 
     def _check_resets(self, resets: Tensor | None, steps: Sequence[int]) -> Tensor:
