@@ -5,7 +5,8 @@ little-endian, as many numbers as the model reads) it gets a binary frame: the n
 (float32). A client that connects to /session?token=TOKEN goes on where its state was saved; `steps` tells it how far that is.
 
 States are saved every --save-every seconds and at SIGTERM, and taken up at the next start. After `kill -9` the steps since the
-last save are lost: the client sees fewer steps than it sent, and sends them again.
+last save are lost: the client sees fewer steps than it sent, and sends them again. States of sessions that do not come back are
+dropped after --keep seconds, and the oldest where there are more than --keep-most.
 
 /health answers 200 while the service takes sessions, /metrics has the figures for Prometheus.
 """
@@ -16,11 +17,14 @@ import base64
 import contextlib
 import importlib.util
 import json
+import math
 import secrets
 import struct
 import time
+from collections import OrderedDict
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import prometheus_client
 import torch
@@ -34,7 +38,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 import anygru
 from anygru.extend import open_for_replace
 
-BAD_DATA, TOO_BIG, TRY_LATER, IDLE = 1003, 1009, 1013, 4000
+BAD_DATA, TOO_BIG, RESTART, TRY_LATER, IDLE = 1003, 1009, 1012, 1013, 4000
 """Codes of closed connections: RFC 6455, section 7.4.1, and one of our own."""
 
 STEPS = prometheus_client.Counter("anygru_steps", "Steps computed")
@@ -60,11 +64,50 @@ def load(source: str, weights: str | None) -> torch.nn.Module:
     return layer.freeze(weights=weights) if weights else layer
 
 
-class Service:
-    """The pool, the saved states and the connections."""
+class States:
+    """Saved states by token, in memory and in a file, if any: at most `most`, each for `keep` seconds after its last save."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        self.options = options
+    def __init__(self, path: Path | None, most: int, keep: float) -> None:
+        self.path, self.most, self.keep = path, most, keep
+        self.entries: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
+        if path is not None and path.exists():
+            now = time.monotonic()
+            entries = json.loads(path.read_text())
+            self.entries.update((token, (now, base64.b64decode(state))) for token, state in entries.items())
+
+    async def get(self, token: str) -> bytes | None:
+        return self.entries.get(token, (0.0, None))[1]
+
+    async def put(self, states: dict[str, bytes]) -> None:
+        now = time.monotonic()
+        for token, state in states.items():
+            self.entries[token] = (now, state)
+            self.entries.move_to_end(token)
+        while self.entries:
+            saved, _ = next(iter(self.entries.values()))
+            if len(self.entries) <= self.most and now - saved <= self.keep:
+                break
+            self.entries.popitem(last=False)
+
+    async def flush(self) -> None:
+        """Write the file in one step: it is never half written."""
+        if self.path is None:
+            return
+        entries = {token: base64.b64encode(state).decode() for token, (_, state) in self.entries.items()}
+        with open_for_replace(self.path) as file:
+            file.write(json.dumps(entries).encode())
+
+
+class Service:
+    """The pool, the saved states and the connections.
+
+    Args:
+        options: see `arguments`.
+        states: with `get`, `put` and `flush` as `States` has them.
+    """
+
+    def __init__(self, options: argparse.Namespace, states: Any) -> None:
+        self.options, self.states = options, states
         self.pool = anygru.SessionPool(
             load(options.model, options.weights),
             options.sessions,
@@ -73,23 +116,16 @@ class Service:
         )
         (self.width,) = self.pool.step_shape
         self.open: dict[str, anygru.Session] = {}
-        self.saved: dict[str, bytes] = {}
         self.ready = True
-        if options.states.exists():
-            entries = json.loads(options.states.read_text())
-            self.saved = {token: base64.b64decode(state) for token, state in entries.items()}
 
-    def save(self) -> None:
-        """Write all states, those of closed connections too, in one step."""
-        states = self.saved | {token: session.state_bytes() for token, session in self.open.items()}
-        entries = {token: base64.b64encode(state).decode() for token, state in states.items()}
-        with open_for_replace(self.options.states) as file:
-            file.write(json.dumps(entries).encode())
+    async def save(self) -> None:
+        await self.states.put({token: session.state_bytes() for token, session in self.open.items()})
+        await self.states.flush()
 
     async def save_now_and_then(self) -> None:
         while True:
             await asyncio.sleep(self.options.save_every)
-            self.save()
+            await self.save()
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -97,7 +133,7 @@ class Service:
         yield
         self.ready = False
         saving.cancel()
-        self.save()
+        await self.save()
 
     async def session(self, socket: WebSocket) -> None:
         """One connection, one session."""
@@ -106,7 +142,7 @@ class Service:
         if token in self.open:
             return await self.refuse(socket, TRY_LATER, "the session is connected already")
         try:
-            session = self.pool.open(self.saved.pop(token, None))
+            session = self.pool.open(await self.states.get(token))
         except anygru.ArgumentError as error:
             return await self.refuse(socket, TRY_LATER, str(error))
         self.open[token] = session
@@ -117,17 +153,23 @@ class Service:
         except WebSocketDisconnect:
             pass
         finally:
-            del self.open[token]
-            self.saved[token] = session.state_bytes()
-            session.close()
-            SESSIONS.set(len(self.open))
+            try:
+                await self.states.put({token: session.state_bytes()})
+            finally:
+                del self.open[token]
+                session.close()
+                SESSIONS.set(len(self.open))
 
     async def converse(self, socket: WebSocket, session: anygru.Session) -> None:
         """Answer one frame after the other: a client that sends faster than it reads waits."""
+        oldest = time.monotonic() + self.options.max_age
         while True:
+            left = oldest - time.monotonic()
             try:
-                message = await asyncio.wait_for(socket.receive(), self.options.idle)
+                message = await asyncio.wait_for(socket.receive(), max(0.0, min(self.options.idle, left)))
             except asyncio.TimeoutError:
+                if left <= self.options.idle:
+                    return await self.refuse(socket, RESTART, "connect again: the session goes on")
                 return await self.refuse(socket, IDLE, f"no step in {self.options.idle:g} s")
             if message["type"] == "websocket.disconnect":
                 return None
@@ -162,8 +204,8 @@ class Service:
         return Starlette(routes=routes, lifespan=self.lifespan)
 
 
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments(description: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="a checkpoint with one GRU, or FILE.py:NAME, a callable that returns a model")
     parser.add_argument("--weights", choices=("float32", "bfloat16", "int8"), help="freeze the model's GRUs")
     parser.add_argument("--host", default="127.0.0.1")
@@ -176,13 +218,21 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--max-batch", type=int, default=256, help="steps that are computed without waiting longer")
     parser.add_argument("--states", type=Path, default=Path("states.json"), help="where states are saved")
     parser.add_argument("--save-every", type=float, default=30.0, help="seconds between saves")
-    return parser.parse_args(arguments)
+    parser.add_argument("--keep", type=float, default=86400.0, help="seconds that a state waits for its client")
+    parser.add_argument("--keep-most", type=int, default=100_000, help="the most states that are kept")
+    parser.add_argument(
+        "--max-age",
+        type=float,
+        default=math.inf,
+        help="seconds before a connection must begin again, perhaps elsewhere",
+    )
+    return parser
 
 
 def main() -> None:
-    options = parse()
+    options = arguments(__doc__).parse_args()
     torch.set_num_threads(1)  # steps of small batches; more processes use more cores
-    service = Service(options)
+    service = Service(options, States(options.states, options.keep_most, options.keep))
     uvicorn.run(
         service.app,
         host=options.host,

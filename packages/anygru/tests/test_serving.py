@@ -1,6 +1,7 @@
 """The service of `examples/serving`: every client gets the outputs of the model alone, and states survive a restart."""
 
 import asyncio
+import importlib.util
 import json
 import signal
 import socket
@@ -174,3 +175,63 @@ def test_rubbish_closes_one_connection_and_the_service_goes_on(start):
 
     asyncio.run(work())
     assert service.get("health") == "ready"
+
+
+def test_a_full_service_keeps_the_states_of_those_it_refuses(start):
+    service = start("--sessions", "1")
+
+    async def work():
+        async with service.connect() as connection:
+            token = json.loads(await connection.recv())["session"]
+            await talk(connection, torch.randn(3, WIDTH))
+        async with service.connect() as other:
+            await other.recv()
+            async with service.connect(token) as refused:
+                with pytest.raises(websockets.ConnectionClosed) as closed:
+                    await refused.recv()
+                assert closed.value.rcvd.code == 1013
+        while True:
+            async with service.connect(token) as connection:
+                try:
+                    return json.loads(await connection.recv())["steps"]
+                except websockets.ConnectionClosed:  # the other one's end has not arrived
+                    await asyncio.sleep(0.1)
+
+    assert asyncio.run(work()) == 3
+
+
+def test_an_old_connection_begins_again_where_it_was(start):
+    service = start("--max-age", "1")
+
+    async def work():
+        async with service.connect() as connection:
+            token = json.loads(await connection.recv())["session"]
+            await talk(connection, torch.randn(2, WIDTH))
+            with pytest.raises(websockets.ConnectionClosed) as closed:
+                await connection.recv()
+            assert closed.value.rcvd.code == 1012
+        async with service.connect(token) as connection:
+            assert json.loads(await connection.recv()) == {"session": token, "steps": 2}
+
+    asyncio.run(work())
+
+
+def test_states_that_nobody_comes_back_for_are_dropped(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("serve", SERVICE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    now = 0.0
+    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    states = module.States(tmp_path / "states.json", 3, 10.0)
+
+    async def kept(put):
+        await states.put(put)
+        return [token for token in "abcdef" if await states.get(token)]
+
+    assert asyncio.run(kept(dict.fromkeys("abcd", b"1"))) == ["b", "c", "d"]
+    now = 6.0
+    assert asyncio.run(kept({"b": b"2"})) == ["b", "c", "d"]
+    now = 11.0
+    assert asyncio.run(kept({"e": b"3"})) == ["b", "e"]
+    asyncio.run(states.flush())
+    assert asyncio.run(module.States(tmp_path / "states.json", 3, 10.0).get("b")) == b"2"
