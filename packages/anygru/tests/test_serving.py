@@ -3,6 +3,9 @@
 import asyncio
 import importlib.util
 import json
+import os
+import random
+import re
 import signal
 import socket
 import struct
@@ -235,3 +238,58 @@ def test_states_that_nobody_comes_back_for_are_dropped(tmp_path, monkeypatch):
     assert asyncio.run(kept({"e": b"3"})) == ["b", "e"]
     asyncio.run(states.flush())
     assert asyncio.run(module.States(tmp_path / "states.json", 3, 10.0).get("b")) == b"2"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").exists(), reason="reads the memory of a process in /proc")
+def test_clients_that_come_and_go_leave_nothing_behind(folder, start):
+    """ANYGRU_SOAK_MINUTES (1) of clients that join and leave, one in a hundred without a word, and come back."""
+    service = start("--keep-most", "50")
+    layer = anygru.load_checkpoint(folder / "model.safetensors").gru()
+    stop = time.monotonic() + 60 * float(os.environ.get("ANYGRU_SOAK_MINUTES", "1"))
+    counts = {"steps": 0, "sessions": 0, "back": 0}
+
+    def resident():
+        status = Path(f"/proc/{service.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1])
+
+    async def client(number):
+        draw, token, state = random.Random(number), "", None
+        while time.monotonic() < stop:
+            connection = await service.connect(token)
+            try:
+                hello = json.loads(await connection.recv())
+            except websockets.ConnectionClosed:  # the service has not seen yet that the last connection broke
+                await asyncio.sleep(0.1)
+                continue
+            if not token or hello["steps"] == 0:
+                state = None
+            counts["back" if state is not None else "sessions"] += 1
+            x = torch.randn(draw.randint(1, 30), WIDTH)
+            found, _ = await talk(connection, x)
+            with torch.no_grad():
+                output, state = layer(x[:, None], state)
+            assert torch.equal(found, output[:, 0]), "a session has a state that is not its own"
+            counts["steps"] += len(x)
+            if draw.random() < 0.01:
+                connection.transport.abort()
+            else:
+                await connection.close()
+            token = hello["session"] if draw.random() < 0.3 else ""
+            await asyncio.sleep(0.2 * draw.random())
+
+    async def watch():
+        while counts["sessions"] < 500:
+            await asyncio.sleep(0.1)
+        return resident()
+
+    async def work():
+        watching = asyncio.create_task(watch())
+        await asyncio.gather(*(client(number) for number in range(40)))
+        return await watching
+
+    before = asyncio.run(work())
+    grown = resident() - before
+    print(counts, f"{before} KiB, {grown} more")
+    assert counts["back"] > 0
+    assert grown < 8 * 1024, f"{grown} KiB more after {counts}"
