@@ -48,6 +48,7 @@ anygru::Shape make_shape(const Arguments& given, Index input_size, Index layers)
     shape.norm = kind.norm;
     shape.reset_before = kind.reset_before;
     shape.reverse = kind.reverse;
+    shape.precision = kind.precision;
     shape.rows = multiply({steps, batch}, "the batch");
     if (given.find(keys::sizes).is_valid()) {
         const Index* values = given.tensor<const Index>(keys::sizes, steps);
@@ -234,6 +235,13 @@ anygru::Storage storage_of(const std::string& format) {
     refuse("format must be float32, float64, bfloat16 or int8, got " + format);
 }
 
+anygru::Precision precision_of(const std::string& name) {
+    if (name == "highest") return anygru::Precision::highest;
+    if (name == "high") return anygru::Precision::high;
+    if (name == "bfloat16") return anygru::Precision::bfloat16;
+    refuse("precision must be highest, high or bfloat16, got " + name);
+}
+
 // The weights of an int8 layer, whose matrices go as addresses of other elements, and its scales.
 Stored* pack_int8(const Arguments& given, const anygru::Shape& shape) {
     const auto weights = nb::cast<nb::list>(given.get(keys::weights)),
@@ -328,12 +336,13 @@ NB_MODULE(_native, m) {
     nb::class_<Kind>(m, "Kind", "What calls of one layer have in common.")
         .def(
             "__init__",
-            [](Kind* self, bool bidirectional, bool bias, bool reset_before, bool reverse, bool norm) {
+            [](Kind* self, bool bidirectional, bool bias, bool reset_before, bool reverse, bool norm,
+               const std::string& precision) {
                 if (bidirectional && reverse) refuse("reverse goes with one direction");
-                new (self) Kind{bidirectional, bias, reset_before, reverse, norm};
+                new (self) Kind{bidirectional, bias, reset_before, reverse, norm, precision_of(precision)};
             },
             nb::arg("bidirectional"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("reverse"),
-            nb::arg("norm") = false);
+            nb::arg("norm") = false, nb::arg("precision") = "highest");
 
     m.def(
         "forward",
@@ -399,8 +408,7 @@ NB_MODULE(_native, m) {
           nb::arg("kind"), nb::arg("first") = 0.0, nb::arg("second") = 0.0,
           "Draws from the state of a mt19937_64, which moves on, and gives the next position.");
 
-    m.def(
-        "isa", [] { return anygru::frozen_kernels().name; }, "The instruction set in use.");
+    m.def("isa", [] { return anygru::frozen_kernels().name; }, "The instruction set in use.");
     m.def(
         "use", [](const std::string& name) { anygru::use_kernels(name.c_str()); },
         "Chooses an instruction set by name.");
@@ -421,5 +429,15 @@ NB_MODULE(_native, m) {
         },
         "Instruction sets for frozen layers that this CPU executes, best first; some have more than one of "
         "`variants`.");
+    m.def(
+        "precisions",
+        [] {
+            nb::list names;
+            if (anygru::frozen_kernels().high.forward) names.append("high");
+            if (anygru::frozen_kernels().half.forward) names.append("bfloat16");
+            return names;
+        },
+        "Precisions below \"highest\" that the instruction set in use has kernels for.");
+    m.def("why_no_tiles", &anygru::why_no_tiles, "Why no matrix unit is used, or an empty string.");
     m.def("thread_pool", &anygru::thread_pool, "Whose threads compute: \"openmp\" (PyTorch's) or \"own\".");
 }

@@ -14,6 +14,15 @@ using Index = std::int64_t;
 // For so many rows weights are better read as they lie, once for all of these, than packed on the way.
 constexpr Index few_rows = 4;
 
+// Of how many bfloat16 numbers, its terms (terms.hpp), a value of a row or a weight is the sum; 0: it is as given.
+struct Terms {
+    int row = 0, weight = 0;
+};
+
+// How float32 is multiplied: as it is, or as sums of bfloat16 terms (tiled_format.hpp) where there are kernels for
+// them.
+enum class Precision { highest, high, bfloat16 };
+
 class Barrier;
 class Progress;
 
@@ -127,10 +136,11 @@ struct Forward {
     bool packed_ready;    // they were packed before the call
     bool packs_input;     // whether `packed` begins with the weights of the input, or holds the recurrent ones only
     Index operand_bytes;  // of a row in the form that is multiplied; 0: as it is
-    Real* bias;           // [blocks, 4, lanes]
-    Real* state;          // [2, B, pitch] h of the last step and of this one, as products read it
-    Real* held;           // [B, pitch] h of the last step, where `state` is masked; else null
-    Real* reset_state;    // [B, 2, pitch] r * h and z; reset_before only
+    Terms terms;
+    Real* bias;         // [blocks, 4, lanes]
+    Real* state;        // [2, B, pitch] h of the last step and of this one, as products read it
+    Real* held;         // [B, pitch] h of the last step, where `state` is masked; else null
+    Real* reset_state;  // [B, 2, pitch] r * h and z; reset_before only
     Index pitch;
     Real* scratch;  // [threads, scratch_size]
     Index scratch_size;
@@ -202,8 +212,9 @@ struct FormatKernels {
     // The matrices as they were packed, and the scales of int8 ones.
     void (*unpack)(const Forward<Real>&, void* weight_ih, void* weight_hh, float* scale_ih, float* scale_hh);
     Index (*packed_bytes)(const Forward<Real>&);
-    Index (*operand_bytes)(Index width);
+    Index (*operand_bytes)(Index width, Terms terms);
     Index weight_bytes;
+    Terms terms;
 };
 
 template <class Real>
@@ -226,12 +237,13 @@ struct Kernels {
     const KernelsOf<Real>& of() const;
 };
 
-// Kernels for the weights of frozen layers, with instructions that not all CPUs have which execute the kernels that
-// they go with.
+// Kernels for the weights of frozen layers and for lower precisions, with instructions that not all CPUs have which
+// execute the kernels that they go with. Null functions: none.
 struct FrozenKernels {
     const char* name;
-    const char* kernels;  // the name of those
-    FormatKernels<float> bfloat16, int8;
+    const char* kernels;                  // the name of those
+    FormatKernels<float> bfloat16, int8;  // frozen
+    FormatKernels<float> high, half;      // Precision::high and Precision::bfloat16
 };
 
 template <>

@@ -48,6 +48,7 @@ bool take_weights(nb::handle weights, const Kind& kind, ForwardArguments<Real>& 
     shape.norm = kind.norm;
     shape.reset_before = kind.reset_before;
     shape.reverse = kind.reverse;
+    shape.precision = kind.precision;
     const bool list = PyList_CheckExact(weights.ptr());
     if (!list && !PyTuple_CheckExact(weights.ptr())) return false;
     const Index count = PySequence_Fast_GET_SIZE(weights.ptr()), each = shape.weights_a_direction();

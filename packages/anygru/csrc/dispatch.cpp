@@ -9,6 +9,12 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#endif
 #define ANYGRU_SETS "variants_x86.def"
 #elif defined(__aarch64__)
 #if defined(__linux__)
@@ -52,6 +58,29 @@ bool has_avx_vnni() {
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
     return has_avx2() && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & (1u << 4));
 }
+
+// Why this process may not use Advanced Matrix Extensions, or an empty string: their registers are so large that
+// a process has to ask for them, and a system or a container may refuse.
+std::string ask_for_amx() {
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    constexpr unsigned tiles = 1u << 24, bfloats = 1u << 22, bytes = 1u << 25;
+    if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) ||
+        (edx & (tiles | bfloats | bytes)) != (tiles | bfloats | bytes))
+        return "this CPU has no matrix unit that is known here (AMX)";
+#if defined(__linux__)
+    constexpr long request_permission = 0x1023, tile_data = 18;
+    if (syscall(SYS_arch_prctl, request_permission, tile_data) != 0)
+        return std::string("the system refuses the registers of AMX (arch_prctl: ") + std::strerror(errno) + ")";
+    return "";
+#else
+    return "AMX is used on Linux only";
+#endif
+}
+const std::string& why_no_amx() {
+    static const std::string reason = ask_for_amx();
+    return reason;
+}
+bool has_amx() { return has_avx512() && __builtin_cpu_supports("avx512vnni") && why_no_amx().empty(); }
 #elif defined(__aarch64__)
 bool has_dot_products() {
 #if defined(__linux__)
@@ -102,6 +131,29 @@ std::vector<const char*> executable(const std::vector<Variant<Table>>& list) {
 }
 
 }  // namespace
+
+template <>
+const FormatKernels<float>& kernels_for(Precision precision) {
+    const FrozenKernels& own = frozen_kernels();
+    if (precision == Precision::high && own.high.forward) return own.high;
+    if (precision == Precision::bfloat16 && own.half.forward) return own.half;
+    return kernels().single.full;
+}
+
+template <>
+const FormatKernels<double>& kernels_for(Precision) {
+    return kernels().twice.full;
+}
+
+const char* why_no_tiles() {
+    if (frozen_kernels().high.forward) return "";
+#if defined(__x86_64__)
+    if (!why_no_amx().empty()) return why_no_amx().c_str();
+    return "another instruction set was chosen (ANYGRU_CPU_ISA)";
+#else
+    return "this CPU has no matrix unit that is known here";
+#endif
+}
 
 const char* const* executable_variants() {
     static const std::vector<const char*> names = executable(variants());

@@ -4,6 +4,7 @@
 // Sums of integers are exact, so the instructions may differ in how they get there:
 //   bytes    a row's int16 value v is two bytes, v = 256 * high + low; their products with the weights are summed apart
 //   words    it is multiplied as it is, with weights that are widened to int16
+// A file that defines ANYGRU_SOFT_BYTES gets bytes in the order of AVX-512 VNNI and of tiles, on any CPU.
 #pragma once
 
 #include "simd.hpp"
@@ -24,7 +25,24 @@ ANYGRU_INLINE Ints repeated(const char* from) {
     return value - Ints{};
 }
 
-#if defined(__AVX512VNNI__)
+#if defined(ANYGRU_SOFT_BYTES)
+struct Dot {
+    static constexpr int group = 4;
+    static constexpr bool bytes = true, offset = true;
+    using Weight = Ints;
+    static ANYGRU_INLINE Weight weight(const char* from) {
+        Weight result;
+        std::memcpy(&result, from, sizeof result);
+        return result;
+    }
+    static ANYGRU_INLINE Ints add(Ints sum, Ints value, Weight weight) {
+        typedef std::uint32_t Words __attribute__((vector_size(ANYGRU_VECTOR_BYTES)));
+        for (int byte = 0; byte < 4; ++byte)
+            sum += (Ints)((Words)value >> (8 * byte) & 255) * ((Ints)((Words)weight << (24 - 8 * byte)) >> 24);
+        return sum;
+    }
+};
+#elif defined(__AVX512VNNI__)
 struct Dot {
     static constexpr int group = 4;       // neighbouring k that a lane has in one vector of weights
     static constexpr bool bytes = true;   // or words

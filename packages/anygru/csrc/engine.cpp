@@ -51,7 +51,7 @@ public:
         : arguments_(arguments),
           shape_(arguments.shape),
           kernels_(kernels.of<Real>()),
-          format_(arguments.packed ? *arguments.packed->format : kernels_.full),
+          format_(arguments.packed ? *arguments.packed->format : kernels_for<Real>(shape_.precision)),
           plan_(make_plan(shape_, arguments.threads, kernels, kernels_.lanes, sizeof(Real), format_.weight_bytes)),
           teams_(plan_.teams) {
         blocks_ = (shape_.hidden + kernels_.lanes - 1) / kernels_.lanes;
@@ -61,7 +61,7 @@ public:
             for (Index t = 0; t < shape_.steps; ++t) offsets_[t + 1] = offsets_[t] + shape_.sizes[t];
         }
         Grid grid{plan_.division.row_groups, plan_.division.block_groups, nullptr, nullptr};
-        operand_bytes_ = format_.operand_bytes(std::max(widest_input(), shape_.hidden));
+        operand_bytes_ = format_.operand_bytes(std::max(widest_input(), shape_.hidden), format_.terms);
         const ScratchLayout layout(shape_.batch, plan_.chunk, grid, blocks_, kernels_.lanes, kernels.tile_rows,
                                    kernels.depth_block, operand_bytes_, shape_.norm);
         scratch_size_ = layout.bytes(sizeof(Real)) / Index(sizeof(Real));
@@ -89,13 +89,14 @@ private:
         for (int layer = 0; progress_ && layer < shape_.layers; ++layer) new (progress_ + layer) Progress;
         // What is read once or twice is not worth packing: one step reads every weight once, a chunk those of its
         // input.
-        const bool packs = shape_.steps > 1 && !arguments_.packed;
-        packs_input_ = arguments_.packed || shape_.steps > 2 * plan_.chunk;
+        // Terms have to be made, even for a single step.
+        const bool terms = format_.terms.weight > 0;
+        const bool packs = (shape_.steps > 1 || terms) && !arguments_.packed;
+        packs_input_ = arguments_.packed || terms || shape_.steps > 2 * plan_.chunk;
         for (Team<Real>& team : teams_) {
             team.all = make_barriers(parts, 1, members);
             team.row_groups = make_barriers(parts, plan_.division.row_groups, plan_.division.block_groups);
-            const Index panels = blocks_ * 3 * kernels_.lanes * ((packs_input_ ? widest_input() : 0) + shape_.hidden);
-            team.packed = packs ? parts.take<Real>(panels) : nullptr;
+            team.packed = packs ? parts.take<Real>(panel_elements()) : nullptr;
             team.bias = arguments_.packed ? nullptr : parts.take<Real>(blocks_ * 4 * kernels_.lanes);
             team.state = parts.take<Real>(2 * shape_.batch * pitch_);
             team.held = arguments_.modifiers.mask ? parts.take<Real>(shape_.batch * pitch_) : nullptr;
@@ -108,6 +109,16 @@ private:
             between_ = parts.take<Real>(buffers * between);
             between_buffers_ = buffers;
         }
+    }
+
+    // Room for the packed weights of the widest layer.
+    Index panel_elements() const {
+        Forward<Real> call{};
+        call.input_size = packs_input_ ? widest_input() : 0;
+        call.hidden = shape_.hidden;
+        call.reset_before = shape_.reset_before;
+        call.terms = format_.terms;
+        return (format_.packed_bytes(call) + Index(sizeof(Real)) - 1) / Index(sizeof(Real));
     }
 
     Index widest_input() const {
@@ -186,6 +197,7 @@ private:
         call.packed_ready = arguments_.packed != nullptr;
         call.packs_input = packs_input_;
         call.operand_bytes = operand_bytes_;
+        call.terms = format_.terms;
         call.bias = arguments_.packed ? arguments_.packed->biases[place] : team.bias;
         call.state = team.state;
         call.held = team.held;

@@ -19,6 +19,7 @@ struct Shape {
     bool norm;           // layer norm; its gains follow the weights of a direction
     bool reverse;        // the only direction reads from the last step to the first
     const Index* sizes;  // ragged: [T]; dense: null
+    Precision precision;
 
     bool is_reverse(int direction) const { return reverse || direction == 1; }
     int weights_a_direction() const { return (bias ? 4 : 2) + (norm ? 2 : 0); }

@@ -2,19 +2,27 @@
 //
 // A format has
 //   Operand                       what the pointers to rows point to
+//   Tools                         what a thread holds while it multiplies, made from Terms
 //   Matrix<W>                     weights of W gates
 //   matrices(call, blocks, ...)   those of a direction
-//   pack(call, first, last)       the weights and biases of blocks first .. last - 1 from as they lie, if they are to
-//   be packed unpack(call, ...)             the other way, without biases packed_bytes(call)            of all that
-//   `pack` packs operand_bytes(width)          the memory that `operand` needs operand(row, width, memory)   a row of
-//   so many values as an Operand, in `memory` unless it is one already panels_for<W>(count, ...)     how many blocks
-//   are multiplied with `count` rows at once product<W>(...)               as `product` in panels.hpp
+//   pack(call, first, last)       packs the weights and biases of blocks first .. last - 1, where they are to be packed
+//   unpack(call, ...)             the other way, without biases
+//   packed_bytes(call)            of all that `pack` packs
+//   operand_bytes(width, terms)   the memory that `operand` needs
+//   operand(tools, row, width, memory)   a row of so many values as an Operand, in `memory` unless it is one already
+//   panels_for<W>(count, ...)     how many blocks are multiplied with `count` rows at once
+//   product<W>(tools, ...)        as `product` in panels.hpp
 #pragma once
 
 #include "panels.hpp"
 
 namespace anygru {
 namespace ANYGRU_VARIANT {
+
+// Of a format that needs none.
+struct NoTools {
+    explicit NoTools(Terms) {}
+};
 
 template <class Format>
 struct MatricesOf {
@@ -43,6 +51,7 @@ inline void pack_bias(const Forward<Real>& call, Index block) {
 template <class Real, class Stored = Real>
 struct InFull {
     using Operand = Real;
+    using Tools = NoTools;
     template <int W>
     using Matrix = Weights<Real, W, Stored>;
     static constexpr int L = lanes<Real>;
@@ -118,9 +127,9 @@ struct InFull {
         return blocks * 3 * L * (call.input_size + call.hidden) * Index(sizeof(Stored));
     }
 
-    static Index operand_bytes(Index) { return 0; }
+    static Index operand_bytes(Index, Terms) { return 0; }
 
-    static ANYGRU_INLINE const Real* operand(const Real* row, Index, char*) { return row; }
+    static ANYGRU_INLINE const Real* operand(const Tools&, const Real* row, Index, char*) { return row; }
 
     template <int W>
     static ANYGRU_INLINE int panels_for(Index count, Index available) {
@@ -128,7 +137,7 @@ struct InFull {
     }
 
     template <int W>
-    static void product(const Real* const* rows, Index count, const Matrix<W>& weights, Index first, int panels,
+    static void product(Tools&, const Real* const* rows, Index count, const Matrix<W>& weights, Index first, int panels,
                         Index following, Real* sums) {
         ANYGRU_VARIANT::product<Real, W, Stored>(rows, count, weights, first, panels, following, sums);
     }

@@ -32,6 +32,7 @@ struct ForwardKernel {
     const Share share;
     const Index blocks;
     MatricesOf<Format> weights;
+    typename Format::Tools tools;
     // This thread's scratch memory.
     const Operand** rows;   // pointers to rows of the matrix that is being multiplied
     char* converted;        // these rows, where the format asks for other values than they are made of
@@ -41,7 +42,10 @@ struct ForwardKernel {
     Real* sums;             // [groups of own blocks][own rows][S][W][L], as many groups as `gathered_bytes` hold
 
     ForwardKernel(const Forward<Real>& forward, int member)
-        : call(forward), share(forward.grid, member, (forward.hidden + L - 1) / L, tile_rows), blocks(share.blocks) {
+        : call(forward),
+          share(forward.grid, member, (forward.hidden + L - 1) / L, tile_rows),
+          blocks(share.blocks),
+          tools(forward.terms) {
         const ScratchLayout layout(call.sequence.batch, call.chunk, call.grid, blocks, L, tile_rows, deepest_block,
                                    call.operand_bytes, bool(call.norm));
         char* memory = reinterpret_cast<char*>(call.scratch + member * call.scratch_size);
@@ -132,7 +136,7 @@ struct ForwardKernel {
         }
         Real* to = projected;
         for_panels<3>(slots, 0, [&](Index block, int panels, Index following) {
-            Format::template product<3>(rows, slots, weights.input, block, panels, following, to);
+            Format::template product<3>(tools, rows, slots, weights.input, block, panels, following, to);
             note<3>(inputs, block, panels, to);
             to += slots * panels * 3 * L;
         });
@@ -223,7 +227,7 @@ struct ForwardKernel {
 
     // Makes a row of `width` values number `slot` of those that are multiplied.
     ANYGRU_INLINE void place(Index slot, const Real* row, Index width) {
-        rows[slot] = Format::operand(row, width, converted + slot * call.operand_bytes);
+        rows[slot] = Format::operand(tools, row, width, converted + slot * call.operand_bytes);
     }
 
     // This thread's rows of a state buffer as those that are multiplied; returns their number.
@@ -276,7 +280,7 @@ struct ForwardKernel {
             }
             if (used == 0 || block < first) first = block;
             if (used == 0 || block >= last) last = block + panels;
-            Format::template product<W>(rows, count, matrix, block, panels, following, sums + used);
+            Format::template product<W>(tools, rows, count, matrix, block, panels, following, sums + used);
             note<W>(products, block, panels, sums + used);
             used += needed;
         });
@@ -436,13 +440,14 @@ struct ForwardKernel {
 };
 
 template <class Real, class Format>
-constexpr FormatKernels<Real> format_kernels(Index weight_bytes) {
+constexpr FormatKernels<Real> format_kernels(Index weight_bytes, Terms terms = {}) {
     return {&ForwardKernel<Real, Format>::run,
             &Format::pack,
             &Format::unpack,
             &Format::packed_bytes,
             &Format::operand_bytes,
-            weight_bytes};
+            weight_bytes,
+            terms};
 }
 
 }  // namespace ANYGRU_VARIANT

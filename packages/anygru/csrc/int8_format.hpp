@@ -10,11 +10,10 @@
 
 #include "formats.hpp"
 #include "int8_rows.hpp"
+#include "tiles.hpp"
 
 namespace anygru {
 namespace ANYGRU_VARIANT {
-
-constexpr Index int8_block = 512;
 
 // Vectors of sums for one of the outputs: of upper and of lower bytes, or of words.
 constexpr int int8_parts = Dot::bytes ? 2 : 1;
@@ -29,7 +28,8 @@ constexpr int int8_panels(int M, int W) {
     return panels >= 4 ? 4 : panels >= 2 ? 2 : 1;
 }
 
-template <int W>
+// Multiple: of how many k the weights of a block are, filled up with zeros.
+template <int W, Index Multiple = Dot::group>
 struct Int8Matrix {
     static constexpr Index width = W * lanes<float>;  // weights of one k in a panel
 
@@ -42,7 +42,7 @@ struct Int8Matrix {
     // Of the blocks of k before k, and the scales.
     static Index bytes_before(Index k) {
         const Index blocks = (k + int8_block - 1) / int8_block;
-        return (1 + (Dot::offset ? blocks : 0)) * width * 4 + (k + Dot::group - 1) / Dot::group * Dot::group * width;
+        return (1 + (Dot::offset ? blocks : 0)) * width * 4 + (k + Multiple - 1) / Multiple * Multiple * width;
     }
     static Index panel_bytes(Index depth) { return bytes_before(depth); }
 
@@ -60,8 +60,17 @@ struct Int8Matrix {
 // What a tile needs to know about its block of k.
 struct Int8Block {
     Index start, groups;  // the first k; groups of k
+    Index plane;          // from upper to lower bytes of a row
     bool first, last;
 };
+
+// The sum over a block, and after the last one the total.
+ANYGRU_INLINE void finish_int8(Ints sum, float row_scale, const char* scales, const Int8Block& block, float* at) {
+    Vector<float> value = __builtin_convertvector(sum, Vector<float>);
+    if (!block.first) value = load(at) + value;
+    if (block.last) value = value * load(reinterpret_cast<const float*>(scales)) * broadcast(row_scale);
+    store(at, value);
+}
 
 template <int M, int S, int W>
 struct Int8Tile {
@@ -73,7 +82,7 @@ struct Int8Tile {
         using Matrix = Int8Matrix<W>;
         Ints sum[M][S][W][int8_parts];
         const char* value[M];
-        for (int m = 0; m < M; ++m) value[m] = rows[m]->values() + block.start / Dot::group * group_bytes;
+        for (int m = 0; m < M; ++m) value[m] = rows[m]->values() + block.start / int8_block * block_bytes;
         const char* weights = panel + Matrix::weights_at(block.start);
         each([&](int m, int s, int w) ANYGRU_INLINED {
             Ints begin{};
@@ -91,7 +100,7 @@ struct Int8Tile {
             for (int m = 0; m < M; ++m)
 #pragma GCC unroll 2
                 for (int part = 0; part < int8_parts; ++part) {
-                    const Ints own = repeated(value[m] + group * group_bytes + 4 * part);
+                    const Ints own = repeated(value[m] + (group * group_bytes + part * block.plane));
 #pragma GCC unroll 4
                     for (int s = 0; s < S; ++s)
 #pragma GCC unroll 3
@@ -103,7 +112,7 @@ struct Int8Tile {
         each([&](int m, int s, int w) ANYGRU_INLINED {
             Ints total = sum[m][s][w][0];
             if constexpr (Dot::bytes) total = (total << 8) + sum[m][s][w][1];
-            finish(total, rows[m]->scale, panel + s * stride + w * L * 4, block, sums + ((m * S + s) * W + w) * L);
+            finish_int8(total, rows[m]->scale, panel + s * stride + w * L * 4, block, sums + ((m * S + s) * W + w) * L);
         });
     }
 
@@ -115,14 +124,6 @@ struct Int8Tile {
             for (int s = 0; s < S; ++s)
 #pragma GCC unroll 3
                 for (int w = 0; w < W; ++w) work(m, s, w);
-    }
-
-    static ANYGRU_INLINE void finish(Ints total, float row_scale, const char* scales, const Int8Block& block,
-                                     float* at) {
-        Vector<float> value = __builtin_convertvector(total, Vector<float>);
-        if (!block.first) value = load(at) + value;
-        if (block.last) value = value * load(reinterpret_cast<const float*>(scales)) * broadcast(row_scale);
-        store(at, value);
     }
 };
 
@@ -145,10 +146,14 @@ inline Int8TileFunction int8_tile(Index rows, int panels) {
                        : int8_tile<(int8_rows > 2 ? 4 : 1), W>(panels);
 }
 
+template <class Tiles = NoTiles>
 struct Int8 {
     using Operand = QuantizedRow;
     template <int W>
-    using Matrix = Int8Matrix<W>;
+    using Matrix = Int8Matrix<W, Tiles::present ? Index(tile_bytes) : Index(Dot::group)>;
+    struct Tools : Tiles {
+        explicit Tools(Terms) {}
+    };
     static constexpr int L = lanes<float>;
 
     static MatricesOf<Int8> matrices(const Forward<float>& call, Index blocks, float*) {
@@ -248,14 +253,15 @@ struct Int8 {
                 scale[(gate + w) * hidden + row] = matrix.scales(block)[w * L + row - block * L];
     }
 
-    static Index operand_bytes(Index width) { return quantized_bytes(width); }
+    static Index operand_bytes(Index width, Terms) { return quantized_bytes(width); }
 
-    static ANYGRU_INLINE const QuantizedRow* operand(const float* row, Index width, char* memory) {
+    static ANYGRU_INLINE const QuantizedRow* operand(const Tools&, const float* row, Index width, char* memory) {
         return quantize_row(row, width, memory);
     }
 
     template <int W>
     static ANYGRU_INLINE int panels_for(Index count, Index available) {
+        if (Tiles::present && count > few_lines) return W == 1 && available >= 3 ? 3 : 1;
         const Index tiles = (count + int8_rows - 1) / int8_rows;
         const int highest = tiles > 0 ? int((count + tiles - 1) / tiles) : 1;
         const int most = int8_panels(highest, W);
@@ -263,14 +269,22 @@ struct Int8 {
     }
 
     template <int W>
-    static void product(const QuantizedRow* const* rows, Index count, const Matrix<W>& matrix, Index first, int panels,
-                        Index, float* sums) {
+    static void product(Tools& tools, const QuantizedRow* const* rows, Index count, const Matrix<W>& matrix,
+                        Index first, int panels, Index, float* sums) {
         const Index width = Index(panels) * Matrix<W>::width;
         if (matrix.depth == 0) std::memset(sums, 0, sizeof(float) * count * width);
         const char* const panel = matrix.panels + first * matrix.stride;
         for (Index k = 0; k < matrix.depth; k += int8_block) {
             const Index depth = matrix.depth - k < int8_block ? matrix.depth - k : int8_block;
-            const Int8Block block{k, (depth + Dot::group - 1) / Dot::group, k == 0, k + depth == matrix.depth};
+            const Int8Block block{k, (depth + Dot::group - 1) / Dot::group, plane_bytes(matrix.depth), k == 0,
+                                  k + depth == matrix.depth};
+            if constexpr (Tiles::present)
+                if (count > few_lines) {
+                    if (panels * W == 3) on_tiles<3, W>(tools, rows, count, matrix, first, block, depth, sums);
+                    if (panels * W == 2) on_tiles<2, W>(tools, rows, count, matrix, first, block, depth, sums);
+                    if (panels * W == 1) on_tiles<1, W>(tools, rows, count, matrix, first, block, depth, sums);
+                    continue;
+                }
             const Index tiles = (count + int8_rows - 1) / int8_rows;
             for (Index tile = 0, row = 0; tile < tiles; ++tile) {
                 const Index height = (count - row + (tiles - tile) - 1) / (tiles - tile);
@@ -280,6 +294,49 @@ struct Int8 {
         }
         for (Index row = 0; row < count; ++row)
             if (!rows[row]->finite) product_as_floats(rows[row]->given, matrix, first, panels, sums + row * width);
+    }
+
+    // C columns of tiles, as many as the panels from `first` on have gates, over a block of k.
+    template <int C, int W>
+    static void on_tiles(Tools& tools, const QuantizedRow* const* rows, Index count, const Matrix<W>& matrix,
+                         Index first, const Int8Block& block, Index depth, float* sums) {
+        static_assert(!Tiles::present || (Dot::bytes && Dot::offset && Dot::group == 4));
+        constexpr Index pitch = C * tile_bytes;
+        const Index height = count < tile_lines ? count : tile_lines;
+        const Index weights = matrix.weights_at(block.start);
+        Walk way{};
+        way.row_pitch = reinterpret_cast<const char*>(rows[1]) - reinterpret_cast<const char*>(rows[0]);
+        const char* panels[C];
+        for (int c = 0; c < C; ++c) {
+            panels[c] = matrix.panels + (first + c / W) * matrix.stride + c % W * tile_bytes;
+            way.columns[c] = panels[c] + weights;
+        }
+        way.column_pitch = matrix.width * 4;
+        way.blocks = (depth + tile_bytes - 1) / tile_bytes;
+        way.row_step = tile_bytes;
+        way.column_step = tile_bytes * matrix.width;
+        way.passes = 1;
+        tools.shape(int(height));
+        for (Index start = 0; start < count; start += height) {
+            const Index row = start + height <= count ? start : count - height;
+            // The tiles of rows are the upper and the lower bytes. The last one begins where it is whole: the rows that
+            // two tiles have are finished once.
+            way.rows[0] = rows[row]->values() + block.start / int8_block * block_bytes;
+            way.rows[1] = way.rows[0] + block.plane;
+            walk<Product::bytes, C, true>(tools, way);
+            alignas(64) char parts[2][tile_lines * pitch];
+            store_sums<C, 0>(tools, parts[0], pitch);
+            store_sums<C, 3>(tools, parts[1], pitch);
+            for (Index line = start - row; line < height; ++line)
+                for (int c = 0; c < C; ++c) {
+                    Ints upper, lower, offset;
+                    std::memcpy(&upper, parts[0] + line * pitch + c * tile_bytes, sizeof upper);
+                    std::memcpy(&lower, parts[1] + line * pitch + c * tile_bytes, sizeof lower);
+                    std::memcpy(&offset, panels[c] + weights - matrix.width * 4, sizeof offset);
+                    finish_int8(((upper + offset) << 8) + (lower + offset), rows[row + line]->scale, panels[c], block,
+                                sums + ((row + line) * C + c) * L);
+                }
+        }
     }
 
     // Of a row with an infinity or NaN: slow, as a sum that is one of them has no use for speed.

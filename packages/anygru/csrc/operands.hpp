@@ -72,6 +72,7 @@ Real* tensor(nb::handle given, Index expected, const char* name) {
 // What calls of one layer have in common.
 struct Kind {
     bool bidirectional, bias, reset_before, reverse, norm;
+    Precision precision;
 };
 
 inline int thread_count(Index threads) {

@@ -19,8 +19,9 @@ const FormatKernels<Real>& kernels_for(Storage storage) {
 
 // What the kernels that pack and unpack look at.
 template <class Real>
-Forward<Real> one_direction(const Shape& shape, Index place) {
+Forward<Real> one_direction(const Shape& shape, Index place, Terms terms) {
     Forward<Real> call{};
+    call.terms = terms;
     call.input_size = shape.layer_input(int(place) / shape.directions);
     call.hidden = shape.hidden;
     call.reset_before = shape.reset_before;
@@ -44,7 +45,7 @@ Packed<Real>* pack(const Shape& shape, Storage storage, const std::vector<const 
         result->biases.clear();
         result->gains.clear();
         for (Index place = 0; place < places; ++place) {
-            const Index bytes = result->format->packed_bytes(one_direction<Real>(shape, place));
+            const Index bytes = result->format->packed_bytes(one_direction<Real>(shape, place, result->format->terms));
             result->panels.push_back(parts.take<Real>((bytes + Index(sizeof(Real)) - 1) / Index(sizeof(Real))));
             result->biases.push_back(parts.take<Real>(blocks * 4 * lanes));
             result->gains.push_back(shape.norm ? parts.take<Real>(6 * shape.hidden) : nullptr);
@@ -56,7 +57,7 @@ Packed<Real>* pack(const Shape& shape, Storage storage, const std::vector<const 
     lay_out(parts);
     for (Index place = 0; place < places; ++place) {
         const Real* const* given = weights.data() + place * shape.weights_a_direction();
-        Forward<Real> call = one_direction<Real>(shape, place);
+        Forward<Real> call = one_direction<Real>(shape, place, result->format->terms);
         call.weight_ih = given[0];
         call.weight_hh = given[1];
         call.scale_ih = storage == Storage::int8 ? scales[std::size_t(2 * place)] : nullptr;
@@ -76,7 +77,7 @@ Packed<Real>* pack(const Shape& shape, Storage storage, const std::vector<const 
 template <class Real>
 void unpack(const Packed<Real>& packed, Index place, void* weight_ih, void* weight_hh, float* scale_ih,
             float* scale_hh) {
-    Forward<Real> call = one_direction<Real>(packed.shape, place);
+    Forward<Real> call = one_direction<Real>(packed.shape, place, packed.format->terms);
     call.packed = packed.panels[std::size_t(place)];
     packed.format->unpack(call, weight_ih, weight_hh, scale_ih, scale_hh);
 }

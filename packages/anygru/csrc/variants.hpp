@@ -12,6 +12,17 @@ const Kernels& kernels();
 // Those of frozen layers that go with the variant in use: the best that this CPU executes, or the ones that were named.
 const FrozenKernels& frozen_kernels();
 
+// The forward kernels for a precision: those of `kernels()` where the ones in use have none for it, and in float64.
+template <class Real>
+const FormatKernels<Real>& kernels_for(Precision precision);
+template <>
+const FormatKernels<float>& kernels_for(Precision precision);
+template <>
+const FormatKernels<double>& kernels_for(Precision precision);
+
+// Why no matrix unit is used, or an empty string.
+const char* why_no_tiles();
+
 // From now on this one; throws as above. A name of frozen kernels stands for the variant that they go with, too; that
 // of a variant for the frozen kernels of the same name, which use no more instructions.
 void use_kernels(const char* name);

@@ -15,8 +15,15 @@ class Kind:
     """What calls of one layer have in common."""
 
     def __init__(
-        self, bidirectional: bool, bias: bool, reset_before: bool, reverse: bool, norm: bool = False
-    ) -> None: ...
+        self,
+        bidirectional: bool,
+        bias: bool,
+        reset_before: bool,
+        reverse: bool,
+        norm: bool = False,
+        precision: str = "highest",
+    ) -> None:
+        """precision: highest, high or bfloat16; computed as highest where the instruction set has no kernels for it."""
 
 class _Shape(TypedDict):
     itemsize: int
@@ -197,4 +204,10 @@ def use(name: str) -> None: ...
 def isa() -> str: ...
 def variants() -> list[str]: ...
 def frozen_variants() -> list[str]: ...
+def precisions() -> list[str]:
+    """Which of the precisions "high" and "bfloat16" the instruction set in use has kernels for."""
+
+def why_no_tiles() -> str:
+    """Why no matrix unit is used, or an empty string."""
+
 def thread_pool() -> str: ...

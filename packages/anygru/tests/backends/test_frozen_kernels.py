@@ -112,6 +112,8 @@ def test_every_variant_is_near_the_reference(variant: str, weights: str, case: C
 @pytest.mark.parametrize("weights", ["float32", "bfloat16"])
 @pytest.mark.parametrize("case", SHAPES, ids=str)
 def test_weights_that_float32_holds_give_the_bits_of_the_plain_layer(variant: str, weights: str, case: Case) -> None:
+    if weights == "bfloat16" and not native.why_no_tiles():
+        pytest.skip("tiles multiply rows of bfloat16 terms: test_tiles.py")
     stored, (input, h_0) = make_stored(case, weights), make_batch(case)
     plain = cpu.run(make_problem(case), Call(input, h_0, dequantize_all(stored), None))
     packed = Prepared(make_problem(case), stored).run(Call(input, h_0, ()))

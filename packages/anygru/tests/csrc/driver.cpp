@@ -235,6 +235,25 @@ void check_forward(const Problem<Real>& problem) {
     }
 }
 
+// Rows are not rounded, or on tiles to sixteen bits.
+void check_bfloat16(const Problem<float>& problem, const std::vector<float>& output) {
+    if (*anygru::why_no_tiles())
+        compare("bfloat16 output", output, problem.run(1, false, false).output, 0);
+    else
+        compare("bfloat16 output", output, problem.expected().first, 3e-5);
+}
+
+// Lower precisions, against plain loops, and the same bits with any number of threads.
+void check_precisions(Problem<float> problem) {
+    const auto expected = problem.expected();
+    for (const auto precision : {anygru::Precision::high, anygru::Precision::bfloat16}) {
+        problem.shape.precision = precision;
+        const auto first = problem.run(1, true, false);
+        compare("lower precision", first.output, expected.first, precision == anygru::Precision::high ? 3e-5 : 5e-2);
+        for (int threads : {2, 3}) compare("output again", problem.run(threads, false, false).output, first.output, 0);
+    }
+}
+
 // Weights rounded to bfloat16 or int8, packed and multiplied as those, against plain loops with what they stand for.
 void check_frozen(Problem<float> problem, anygru::Storage storage) {
     const bool is_int8 = storage == anygru::Storage::int8;
@@ -270,7 +289,7 @@ void check_frozen(Problem<float> problem, anygru::Storage storage) {
     if (is_int8)
         compare("int8 output", first.output, problem.expected().first, 2e-4);
     else
-        compare("bfloat16 output", first.output, problem.run(1, false, false).output, 0);
+        check_bfloat16(problem, first.output);
     for (int threads : {2, 3})
         compare("output again", problem.run(threads, false, packed.get()).output, first.output, 0);
 }
@@ -284,6 +303,10 @@ void check_all_frozen() {
                 check_frozen(Problem<float>(size[0], size[1], size[2], size[3], 2, option & 8 ? 2 : 1, option & 1,
                                             option & 2, option & 4),
                              storage);
+    for (const auto& size : sizes)
+        for (int option = 0; option < 16; ++option)
+            check_precisions(Problem<float>(size[0], size[1], size[2], size[3], 2, option & 8 ? 2 : 1, option & 1,
+                                            option & 2, option & 4));
 }
 
 // Gradients of sum(output * u) + sum(h_n * v) for one layer in double.

@@ -82,6 +82,20 @@ def test_under_sanitizers(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_tiles_have_the_bits_of_their_formula(tmp_path: Path) -> None:
+    if platform.machine() not in ("x86_64", "AMD64"):
+        pytest.skip("the tiles of this test are those of x86-64")
+    program = tmp_path / "tiles"
+    flags = ["-std=c++17", "-O1", "-ffp-contract=off", "-mavx2", "-mfma", "-mamx-tile", "-mamx-bf16", "-mamx-int8"]
+    source = str(Path(__file__).with_name("tiles.cpp"))
+    command = [compiler_or_skip("g++"), *flags, "-Wno-psabi", f"-I{SOURCES}", source, "-o", str(program)]
+    subprocess.run(command, check=True)
+    result = subprocess.run([program], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "tiles in memory: compared" in result.stdout
+
+
+@pytest.mark.slow
 def test_on_arm_in_an_emulator(tmp_path: Path) -> None:
     emulator = compiler_or_skip("qemu-aarch64")
     program = build(compiler_or_skip("aarch64-linux-gnu-g++"), "arm", ["-O1", "-static"], tmp_path)

@@ -1,0 +1,285 @@
+"""Products of bfloat16 terms on matrix units and on the tiles in memory that repeat them: the formula of docs/kernels.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+import torch
+from helpers import Case, close
+from torch import Tensor
+
+from anygru.backends import reference
+from anygru.backends.cpu_prepared import Prepared
+from anygru.facts.formula import Formula
+from anygru.facts.problem import Call, Problem
+from anygru.facts.quantization import Stored, quantize
+from anygru.facts.weights import Layout
+
+native = pytest.importorskip("anygru._native", reason="anygru was installed without its native kernels")
+
+GREATEST = float(torch.finfo(torch.bfloat16).max)
+INFINITY, NAN = float("inf"), float("nan")
+
+
+def has_tiles(name: str) -> bool:
+    before = native.isa()
+    native.use(name)
+    try:
+        return native.precisions() == ["high", "bfloat16"] and native.why_no_tiles() == ""
+    finally:
+        native.use(before)
+
+
+TILED = [name for name in native.frozen_variants() if has_tiles(name)]
+LOWER = ("high", "bfloat16")
+TERMS = {"frozen": (2, 1), "high": (2, 2), "bfloat16": (1, 1)}
+
+
+@pytest.fixture(params=TILED)
+def tiled(request: pytest.FixtureRequest) -> Iterator[str]:
+    before = native.isa()
+    native.use(request.param)
+    yield request.param
+    native.use(before)
+
+
+@pytest.fixture(params=native.frozen_variants())
+def variant(request: pytest.FixtureRequest) -> Iterator[str]:
+    before = native.isa()
+    native.use(request.param)
+    yield request.param
+    native.use(before)
+
+
+def make_batch(case: Case) -> tuple[Tensor, Tensor, list[Tensor]]:
+    scale = 0.5 / case.H**0.5
+    weights = [weight.detach().float() for weight in case.weights(scale=scale)]
+    return case.input(torch.float32).detach(), case.h_0(torch.float32).detach(), weights
+
+
+def run(case: Case, precision: str, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], threads: int = 1) -> Tensor:
+    kind = native.Kind(case.bidirectional, case.bias, case.reset == "before", False, False, precision)
+    output: Tensor = native.dense(input, h_0, list(weights), kind, threads, False)[0]
+    return output
+
+
+def make_problem(case: Case) -> Problem:
+    layout = Layout(case.L, case.bidirectional, case.bias)
+    return Problem("cpu", torch.float32, layout, Formula(case.reset), False, False, False, False)
+
+
+def flushed(values: np.ndarray) -> np.ndarray:
+    """Denormal numbers as zeros."""
+    return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), values), values)
+
+
+def first_term(x: np.ndarray) -> np.ndarray:
+    rounded = torch.from_numpy(x).bfloat16().float().numpy()
+    cut = (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+    return np.where(np.isfinite(x) & ~np.isfinite(rounded), cut, rounded)
+
+
+def terms(x: np.ndarray, count: int) -> list[np.ndarray]:
+    first = first_term(x)
+    with np.errstate(invalid="ignore"):
+        rest = np.where(np.isfinite(first), x - first, np.float32(0))
+    return [first, first_term(rest)][:count]
+
+
+def fused(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """a * b + c rounded once: products of bfloat16 are exact in float64, and so nearly always is the sum."""
+    return flushed((flushed(a).astype(np.float64) * flushed(b) + c).astype(np.float32))
+
+
+def product(row: Tensor, matrix: Tensor, kind: str) -> Tensor:
+    """The sums of the three gates for one row."""
+    depth = -(-len(row) // 32) * 32
+    row_terms, weight_terms = TERMS[kind]
+    x = terms(np.pad(row.numpy(), (0, depth - len(row))), row_terms)
+    w = terms(np.pad(matrix.numpy(), ((0, 0), (0, depth - len(row)))), weight_terms)
+    pairs = [(0, 0)] + [(1, 0)] * (row_terms > 1) + [(0, 1)] * (weight_terms > 1)
+    total = np.zeros(len(matrix), np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):
+        for k in range(0, depth, 32):
+            for i, j in pairs:
+                even = odd = np.zeros(len(matrix), np.float32)
+                for at in range(k, k + 32, 2):
+                    even = fused(x[i][at], w[j][:, at], even)
+                    odd = fused(x[i][at + 1], w[j][:, at + 1], odd)
+                total = flushed(flushed(total) + flushed(even + odd))
+    return torch.from_numpy(total)
+
+
+def step(x: Tensor, h: Tensor, weights: Sequence[Tensor], reset: str, kind: str) -> Tensor:
+    """One sequence's next state, in float64 but for the products."""
+    hidden = len(h)
+    b_ih, b_hh = weights[2].double(), weights[3].double()
+    i_r, i_z, i_n = (product(x, weights[0], kind).double() + b_ih).chunk(3)
+    h_r, h_z, h_n = (product(h, weights[1], kind).double() + b_hh).chunk(3)
+    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
+    if reset == "before":
+        h_n = product(r.float() * h, weights[1][2 * hidden :], kind).double() + b_hh[2 * hidden :]
+        n = torch.tanh(i_n + h_n)
+    else:
+        n = torch.tanh(i_n + r * h_n)
+    return (n + z * (h.double() - n)).float()
+
+
+def run_kind(case: Case, kind: str, input: Tensor, h_0: Tensor, weights: Sequence[Tensor]) -> Tensor:
+    if kind != "frozen":
+        return run(case, kind, input, h_0, weights)
+    stored = [quantize(weight, "bfloat16") for weight in weights]
+    return Prepared(make_problem(case), stored).run(Call(input, h_0, ()))[0]
+
+
+@pytest.mark.parametrize("kind", TERMS)
+@pytest.mark.parametrize("reset", ["after", "before"])
+@pytest.mark.parametrize(
+    ("features", "hidden", "batch"), [(1, 1, 1), (7, 21, 3), (70, 40, 6), (33, 65, 17), (8, 130, 37)]
+)
+def test_steps_are_those_of_the_docs(tiled: str, kind: str, reset: str, features: int, hidden: int, batch: int) -> None:
+    case = Case(T=1, B=batch, I=features, H=hidden, reset=reset)
+    input, h_0, weights = make_batch(case)
+    if kind == "frozen":
+        weights = [weight.bfloat16().float() if weight.dim() == 2 else weight for weight in weights]
+    actual = run_kind(case, kind, input, h_0, weights)
+    rows = sorted({0, batch // 2, batch - 1})
+    expected = torch.stack([step(input[0, b], h_0[0, b], weights, reset, kind) for b in rows])
+    # r * h is rounded again, where another last bit of r may give another bfloat16.
+    tolerance = 2e-4 if kind == "bfloat16" and reset == "before" else 1e-6
+    torch.testing.assert_close(actual[0, rows], expected, atol=tolerance, rtol=0)
+
+
+@pytest.mark.parametrize("kind", TERMS)
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_a_sequence_has_the_same_bits_in_every_batch_and_in_chunks(tiled: str, kind: str, reset: str) -> None:
+    case = Case(T=4, B=37, I=70, H=40, reset=reset)
+    input, h_0, weights = make_batch(case)
+    whole = run_kind(case, kind, input, h_0, weights)
+    for rows in ([3], [36, 3], [0, 5, 3, 7], [9, 4, 3, 2, 8], list(range(1, 18)), list(range(20, 37))):
+        part = run_kind(case, kind, input[:, rows].contiguous(), h_0[:, rows].contiguous(), weights)
+        assert torch.equal(part, whole[:, rows])
+    first = run_kind(case, kind, input[:1], h_0, weights)
+    rest = run_kind(case, kind, input[1:], first[-1:].contiguous(), weights)
+    assert torch.equal(torch.cat([first, rest]), whole)
+
+
+@pytest.mark.parametrize("precision", LOWER)
+def test_threads_do_not_change_bits(tiled: str, precision: str) -> None:
+    for case in (Case(T=12, B=1, I=64, H=160), Case(T=12, B=40, I=20, H=48, bidirectional=True, reset="before")):
+        input, h_0, weights = make_batch(case)
+        alone = run(case, precision, input, h_0, weights)
+        for threads in (2, 3):
+            assert torch.equal(run(case, precision, input, h_0, weights, threads), alone)
+
+
+def test_tiles_and_a_matrix_unit_give_the_same_bits() -> None:
+    if len(TILED) < 2:
+        pytest.skip("this machine has no matrix unit")
+    case = Case(T=5, B=21, I=70, H=45, L=2, bidirectional=True)
+    input, h_0, weights = make_batch(case)
+    before = native.isa()
+    try:
+        for kind in TERMS:
+            found = []
+            for name in TILED:
+                native.use(name)
+                found.append(run_kind(case, kind, input, h_0, weights))
+            assert torch.equal(found[0], found[1])
+    finally:
+        native.use(before)
+
+
+def error(actual: Tensor, exact: Tensor) -> float:
+    return float((actual.double() - exact).abs().max())
+
+
+def test_errors_against_float64(tiled: str) -> None:
+    case = Case(T=20, B=20, I=64, H=256)
+    input, h_0, weights = make_batch(case)
+    problem = make_problem(case)._replace(dtype=torch.float64)
+
+    def exact(own: Sequence[Tensor]) -> Tensor:
+        doubles = [weight.double() for weight in own]
+        return reference.run(problem, Call(input.double(), h_0.double(), doubles, None))[0]
+
+    truth = exact(weights)
+    assert error(run(case, "high", input, h_0, weights), truth) < 2e-5
+    halves = [weight.bfloat16().float() if weight.dim() == 2 else weight for weight in weights]
+    assert error(run_kind(case, "frozen", input, h_0, halves), exact(halves)) < 1e-5
+    torch_module = torch.nn.GRU(64, 256).bfloat16()
+    for own, weight in zip(torch_module.parameters(), weights, strict=True):
+        own.data = weight.bfloat16()
+    with torch.no_grad():
+        of_torch = error(torch_module(input.bfloat16(), h_0.bfloat16())[0], truth)
+    assert error(run(case, "bfloat16", input, h_0, weights), truth) < of_torch
+
+
+@pytest.mark.parametrize("kind", TERMS)
+@pytest.mark.parametrize("batch", [2, 9])
+def test_infinity_nan_and_the_ends_of_the_range(tiled: str, kind: str, batch: int) -> None:
+    case = Case(T=1, B=batch, I=6, H=17)
+    special = [INFINITY, -INFINITY, NAN, 3.4e38, -3.4e38, 1e-40, 1e-30, GREATEST, 3e38]
+    input, h_0, weights = make_batch(case)
+    weights = [weight.bfloat16().float() if weight.dim() == 2 else weight for weight in weights]
+    weights[2] = torch.zeros_like(weights[2])
+    for value in special:
+        x, h = input.clone(), h_0.clone()
+        x[0, 0, 2], h[0, -1, 3] = value, value
+        x[0, 1] = 1e-38 * x[0, 1]
+        actual = run_kind(case, kind, x, h, weights)
+        expected = torch.stack([step(x[0, b], h[0, b], weights, "after", kind) for b in range(batch)])
+        close(actual[0], expected, value=value)
+
+
+@pytest.mark.parametrize("precision", LOWER)
+def test_special_weights(tiled: str, precision: str) -> None:
+    case = Case(T=1, B=7, I=6, H=17)
+    input, h_0, weights = make_batch(case)
+    for value in (INFINITY, NAN, 3.4e38, 1e-40):
+        own = [weight.clone() for weight in weights]
+        own[0][3, 2], own[1][20, 16] = value, value
+        actual = run(case, precision, input, h_0, own)
+        expected = torch.stack([step(input[0, b], h_0[0, b], own, "after", precision) for b in range(7)])
+        close(actual[0], expected, value=value)
+
+
+@pytest.mark.parametrize("value", [1e-40, 3.4e38, -INFINITY, INFINITY])
+def test_packed_special_weights_come_back(tiled: str, value: float) -> None:
+    case = Case(I=5, H=17)
+    stored = [quantize(weight, "bfloat16") for weight in make_batch(case)[2]]
+    stored[0] = Stored(stored[0].values.clone())
+    stored[0].values[0, 0] = value
+    found = Prepared(make_problem(case), stored).stored()
+    assert torch.equal(found[0].values, stored[0].values)
+
+
+def test_a_precision_without_kernels_gives_the_bits_of_the_highest(variant: str) -> None:
+    case = Case(T=3, B=5, I=6, H=17)
+    batch = make_batch(case)
+    for precision in LOWER:
+        if precision not in native.precisions():
+            assert torch.equal(run(case, precision, *batch), run(case, "highest", *batch))
+
+
+def test_float64_knows_one_precision(tiled: str) -> None:
+    case = Case(T=3, B=5, I=6, H=17)
+    input, h_0, weights = (one if isinstance(one, list) else one.double() for one in make_batch(case))
+    weights = [weight.double() for weight in weights]
+    assert torch.equal(run(case, "bfloat16", input, h_0, weights), run(case, "highest", input, h_0, weights))
+
+
+def test_what_is_not_there_is_named() -> None:
+    with pytest.raises(ValueError, match="precision must be highest, high or bfloat16, got medium"):
+        native.Kind(False, True, False, False, False, "medium")
+    before = native.isa()
+    reason = native.why_no_tiles()
+    if "amx" not in native.frozen_variants():
+        assert reason
+        with pytest.raises(
+            ValueError, match=r"must be one of .*tiles.* on this machine, got amx" if TILED else "one of"
+        ):
+            native.use("amx")
+    assert native.isa() == before
