@@ -12,35 +12,45 @@
 #pragma once
 
 #include "call.hpp"
+#include "formats.hpp"
 #include "modifiers.hpp"
 #include "norm.hpp"
-#include "panels.hpp"
 #include "partition.hpp"
 #include "threads.hpp"
 
 namespace anygru {
 namespace ANYGRU_VARIANT {
 
-template <class Real>
+// Format: how weights and gradients are multiplied; see formats.hpp.
+template <class Real, class Format = InFull<Real>>
 struct BackwardKernel {
     using V = Vector<Real>;
+    using Operand = typename Format::Operand;
+    using Columns = typename Format::template Matrix<1>;
     static constexpr int L = lanes<Real>;
 
     const Backward<Real>& call;
     const Share share;
     const Index hidden;
     const Index width;  // values a row of grad_gates
-    const Real** rows;
-    Real* sums;  // [own rows][S][L]
+    typename Format::Tools tools;
+    Columns columns[2];    // of W_hh; with reset before, those of r and z and those of n
+    const Operand** rows;  // pointers to rows of gates' gradients that are being multiplied
+    char* converted;       // these rows, where the format asks for other values than they are made of
+    Real* sums;            // [own rows][S][L]
 
     BackwardKernel(const Backward<Real>& backward, int member)
         : call(backward),
           share(backward.grid, member, (backward.hidden + L - 1) / L, tile_rows),
           hidden(backward.hidden),
-          width(gate_columns(backward.reset_before, bool(backward.norm)) * backward.hidden) {
-        const ScratchLayout layout(call.sequence.batch, 1, call.grid, share.blocks, L, tile_rows, deepest_block);
+          width(gate_columns(backward.reset_before, bool(backward.norm)) * backward.hidden),
+          tools(backward.terms) {
+        const ScratchLayout layout(call.sequence.batch, 1, call.grid, share.blocks, L, tile_rows, deepest_block,
+                                   call.operand_bytes);
         char* memory = reinterpret_cast<char*>(call.scratch + member * call.scratch_size);
-        rows = reinterpret_cast<const Real**>(memory);
+        rows = reinterpret_cast<const Operand**>(memory);
+        converted = memory + layout.operands;
+        Format::columns(call, share.blocks, columns);
         sums = reinterpret_cast<Real*>(memory + layout.panels);
     }
 
@@ -69,17 +79,16 @@ struct BackwardKernel {
     // Packed columns of W_hh, rows in the order of grad_gates, and the gradient of h_n as the first carry: ragged
     // sequences find it there when their last step comes.
     void prepare() {
+        const auto of_gates = [&](Index k) { return call.weight_hh + k * hidden; };
+        const auto of_candidate = [&](Index k) { return call.weight_hh + (2 * hidden + k) * hidden; };
+        const auto of_all = [&](Index k) { return k < hidden ? of_candidate(k) : of_gates(k - hidden); };
         for (Index block = share.first_block + share.row_group; call.packed && block < share.last_block;
              block += share.row_groups) {
-            const Index square = hidden * hidden, first = block * L;
-            Real* panel = call.packed + first * (call.reset_before ? 2 : 3) * hidden;
             if (call.reset_before) {
-                pack_columns(call.weight_hh, hidden, first, 2 * hidden, panel, 0, 2 * hidden);
-                panel = call.packed + (share.blocks * 2 + block) * hidden * L;
-                pack_columns(call.weight_hh + 2 * square, hidden, first, hidden, panel, 0, hidden);
+                Format::pack_columns(columns[0], block, hidden, of_gates);
+                Format::pack_columns(columns[1], block, hidden, of_candidate);
             } else {
-                pack_columns(call.weight_hh + 2 * square, hidden, first, hidden, panel, 0, 3 * hidden);
-                pack_columns(call.weight_hh, hidden, first, 2 * hidden, panel, hidden, 3 * hidden);
+                Format::pack_columns(columns[0], block, hidden, of_all);
             }
         }
         for_rows(call.sequence.batch, [&](Index, Index b) {
@@ -170,7 +179,7 @@ struct BackwardKernel {
         });
         if (!multiplies) return;
         exchange();
-        multiply(t, size, {0, 2, 1, call.packed}, {hidden, 0, 2, nullptr}, parity,
+        multiply(t, size, columns[0], {0, 2, 1}, {hidden, 0, 2}, parity,
                  [&](Real* carry, V sum, Index place) { settle(t, carry, sum, place); });
     }
 
@@ -186,8 +195,7 @@ struct BackwardKernel {
             }
         });
         exchange();
-        const Real* candidate = call.packed ? call.packed + share.blocks * 2 * hidden * L : nullptr;
-        multiply(t, size, {2 * hidden, 2, 1, candidate}, {}, parity, [&](Real* carry, V dp, Index place) {
+        multiply(t, size, columns[1], {2 * hidden, 2, 1}, {}, parity, [&](Real* carry, V dp, Index place) {
             const Index b = place / call.pitch, at = place % call.pitch;
             const Index row = call.sequence.first_row(t) + b, left = hidden - at;
             const V r = load(call.kept + row * 4 * hidden + at, left);
@@ -198,7 +206,7 @@ struct BackwardKernel {
         if (call.norm) make_gates(t, size, true, false, [](Index) {});
         if (!multiplies) return;
         exchange();
-        multiply(t, size, {0, 0, 2, call.packed}, {}, parity,
+        multiply(t, size, columns[0], {0, 0, 2}, {}, parity,
                  [&](Real* carry, V sum, Index place) { settle(t, carry, sum, place); });
     }
 
@@ -259,36 +267,39 @@ struct BackwardKernel {
     // Neighbouring columns of grad_gates and the rows of weight_hh that they are multiplied with.
     struct Part {
         Index column, gate, gates;
-        const Real* packed;  // the panels of this part and of the one that follows it
     };
 
-    void multiply_block(Index count, const Part& part, const Part& next, Index block, int panels) {
-        const Index depth = part.gates * hidden;
-        if (part.packed) {
-            const Weights<Real, 1> weights{part.packed, nullptr, hidden, depth + next.gates * hidden, nullptr};
-            return product<Real, 1>(rows, count, weights, block, panels, block, sums);
+    void multiply_block(Index count, const Columns& packed, const Part& part, const Part& next, Index block,
+                        int panels) {
+        if (call.packed) return Format::template product<1>(tools, rows, count, packed, block, panels, block, sums);
+        if constexpr (Format::in_place) {
+            const Index depth = part.gates * hidden;
+            const Real* matrix = call.weight_hh + block * L;
+            product_of_columns<Real>(rows, count, 0, depth, matrix + part.gate * hidden * hidden, hidden, panels, sums,
+                                     true);
+            if (next.gates)
+                product_of_columns<Real>(rows, count, depth, next.gates * hidden, matrix + next.gate * hidden * hidden,
+                                         hidden, panels, sums, false);
         }
-        const Real* matrix = call.weight_hh + block * L;
-        product_of_columns<Real>(rows, count, 0, depth, matrix + part.gate * hidden * hidden, hidden, panels, sums,
-                                 true);
-        if (next.gates)
-            product_of_columns<Real>(rows, count, depth, next.gates * hidden, matrix + next.gate * hidden * hidden,
-                                     hidden, panels, sums, false);
     }
 
     // Gate gradients of step t times weights, for a part and the one that follows it; finish(carry, sum, place) gets
     // each vector.
     template <class Finish>
-    ANYGRU_INLINE void multiply(Index t, Index size, const Part& part, const Part& next, Index parity,
-                                const Finish& finish) {
+    ANYGRU_INLINE void multiply(Index t, Index size, const Columns& packed, const Part& part, const Part& next,
+                                Index parity, const Finish& finish) {
         const Real* gates = call.grad_gates + call.sequence.first_row(t) * width + part.column;
+        const Index depth = (part.gates + next.gates) * hidden;
         Index count = 0;
-        for_rows(size, [&](Index, Index b) { rows[count++] = gates + b * width; });
+        for_rows(size, [&](Index, Index b) {
+            rows[count] = Format::operand(tools, gates + b * width, depth, converted + count * call.operand_bytes);
+            ++count;
+        });
         const Index first = share.first_block, last = share.last_block;
         for (Index done = 0, panels; done < last - first; done += panels) {
-            panels = panels_for<1>(count, last - first - done);
+            panels = Format::template panels_for<1>(count, last - first - done);
             const Index block = parity == 0 ? first + done : last - done - panels;
-            multiply_block(count, part, next, block, int(panels));
+            multiply_block(count, packed, part, next, block, int(panels));
             for_rows(size, [&](Index i, Index b) {
                 for (Index s = 0; s < panels; ++s) {
                     const Index place = b * call.pitch + (block + s) * L;
@@ -298,6 +309,14 @@ struct BackwardKernel {
         }
     }
 };
+
+// With the backward pass in the same format.
+template <class Real, class Format>
+constexpr FormatKernels<Real> with_backward(FormatKernels<Real> kernels) {
+    kernels.backward = &BackwardKernel<Real, Format>::run;
+    kernels.column_bytes = &Format::column_bytes;
+    return kernels;
+}
 
 }  // namespace ANYGRU_VARIANT
 }  // namespace anygru

@@ -173,6 +173,8 @@ struct Backward {
     Real* grad_offset;     // [rows, H] or null
     Real* grad_h_0;        // [B, H]
     bool multiplies_last;  // else grad_h_0 lacks the product of the last step's gates, and a decay
+    Terms terms;           // see Forward, as operand_bytes
+    Index operand_bytes;
 
     Grid grid;
     Real* packed;  // [blocks, 3H, lanes]; null: weight_hh is read as it lies
@@ -204,7 +206,7 @@ struct Gradients {
     Index scratch_size;
 };
 
-// The forward pass with weights in one format (formats.hpp).
+// The passes with weights in one format (formats.hpp).
 template <class Real>
 struct FormatKernels {
     void (*forward)(const Forward<Real>&, int member);
@@ -215,12 +217,13 @@ struct FormatKernels {
     Index (*operand_bytes)(Index width, Terms terms);
     Index weight_bytes;
     Terms terms;
+    void (*backward)(const Backward<Real>&, int member);  // null: none in this format
+    Index (*column_bytes)(const Backward<Real>&);         // of the weights that it packs
 };
 
 template <class Real>
 struct KernelsOf {
     FormatKernels<Real> full;
-    void (*backward)(const Backward<Real>&, int member);
     void (*gradients)(const Gradients<Real>&, int member);
     Real (*sum)(const Real* values, Index count);  // a plain walk over memory, by which its speed is measured
     int lanes;

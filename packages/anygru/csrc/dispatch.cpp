@@ -58,6 +58,10 @@ bool has_avx_vnni() {
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
     return has_avx2() && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & (1u << 4));
 }
+bool has_avx512_bf16() {
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    return has_avx512() && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & (1u << 5));
+}
 
 // Why this process may not use Advanced Matrix Extensions, or an empty string: their registers are so large that
 // a process has to ask for them, and a system or a container may refuse.
@@ -102,14 +106,31 @@ const std::vector<Variant<Kernels>>& variants() {
     return list;
 }
 
+// What a set lacks, it has from the next one that goes with the same kernels.
+std::vector<Variant<FrozenKernels>> completed(std::vector<Variant<FrozenKernels>> list,
+                                              std::vector<FrozenKernels>& whole) {
+    for (std::size_t i = list.size(); i-- > 0;) {
+        whole[i] = *list[i].kernels;
+        for (std::size_t next = i + 1; next < list.size(); ++next) {
+            if (!list[next].executable || std::strcmp(whole[i].kernels, whole[next].kernels) != 0) continue;
+            if (!whole[i].bfloat16.forward) whole[i].bfloat16 = whole[next].bfloat16;
+            if (!whole[i].int8.forward) whole[i].int8 = whole[next].int8;
+        }
+        list[i].kernels = &whole[i];
+    }
+    return list;
+}
+
 const std::vector<Variant<FrozenKernels>>& frozen_variants() {
 #define ANYGRU_SET(name, chosen, executable, flags) {&name##_frozen, executable, chosen},
 #define ANYGRU_FROZEN_SET(name, goes_with, executable, flags) {&name##_frozen, executable, true},
-    static const std::vector<Variant<FrozenKernels>> list = {
+    static const std::vector<Variant<FrozenKernels>> given = {
 #include ANYGRU_SETS
     };
 #undef ANYGRU_SET
 #undef ANYGRU_FROZEN_SET
+    static std::vector<FrozenKernels> whole(given.size());
+    static const std::vector<Variant<FrozenKernels>> list = completed(given, whole);
     return list;
 }
 

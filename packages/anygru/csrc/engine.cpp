@@ -231,7 +231,10 @@ template <class Real>
 class BackwardRun {
 public:
     BackwardRun(const BackwardArguments<Real>& arguments, const Kernels& kernels)
-        : arguments_(arguments), shape_(arguments.shape), kernels_(kernels.of<Real>()) {
+        : arguments_(arguments),
+          shape_(arguments.shape),
+          kernels_(kernels.of<Real>()),
+          format_(kernels_for<Real>(shape_.precision)) {
         const int threads = useful_threads(arguments.threads, shape_);
         if (shape_.directions == 2 && threads >= 2) teams_.resize(2);
         division_ =
@@ -243,8 +246,9 @@ public:
             for (Index t = 0; t < shape_.steps; ++t) offsets_[t + 1] = offsets_[t] + shape_.sizes[t];
         }
         const Grid grid{division_.row_groups, division_.block_groups, nullptr, nullptr};
+        operand_bytes_ = format_.operand_bytes(3 * shape_.hidden, format_.terms);
         const ScratchLayout layout(shape_.batch, 1, grid, blocks_, kernels_.lanes, kernels.tile_rows,
-                                   kernels.depth_block);
+                                   kernels.depth_block, operand_bytes_);
         scratch_size_ = layout.bytes(sizeof(Real)) / Index(sizeof(Real));
         Parts dry;
         lay_out(dry);
@@ -265,14 +269,24 @@ private:
         for (Team<Real>& team : teams_) {
             team.all = make_barriers(parts, 1, members);
             team.row_groups = make_barriers(parts, division_.row_groups, division_.block_groups);
-            team.packed = in_place() ? nullptr : parts.take<Real>(blocks_ * kernels_.lanes * 3 * shape_.hidden);
+            team.packed = in_place() ? nullptr : parts.take<Real>(panel_elements());
             team.state = parts.take<Real>(shape_.batch * pitch_);
             team.scratch = parts.take<Real>(members * scratch_size_);
         }
     }
 
     // One or two steps are not worth packing for, where all blocks are whole.
-    bool in_place() const { return shape_.steps <= 2 && shape_.hidden % kernels_.lanes == 0; }
+    bool in_place() const {
+        return shape_.steps <= 2 && shape_.hidden % kernels_.lanes == 0 && format_.terms.weight == 0;
+    }
+
+    Index panel_elements() const {
+        Backward<Real> call{};
+        call.hidden = shape_.hidden;
+        call.reset_before = shape_.reset_before;
+        call.terms = format_.terms;
+        return (format_.column_bytes(call) + Index(sizeof(Real)) - 1) / Index(sizeof(Real));
+    }
 
     void work(int thread) {
         const int members = division_.threads();
@@ -309,23 +323,26 @@ private:
         call.grad_offset = arguments_.grad_offset ? arguments_.grad_offset + direction * rows * hidden : nullptr;
         call.grad_h_0 = arguments_.grad_h_0 + direction * batch * hidden;
         call.multiplies_last = arguments_.multiplies_last;
+        call.terms = format_.terms;
+        call.operand_bytes = operand_bytes_;
         call.grid = {division_.row_groups, division_.block_groups, team.all, team.row_groups};
         call.packed = team.packed;
         call.carry = team.state;
         call.pitch = pitch_;
         call.scratch = team.scratch;
         call.scratch_size = scratch_size_;
-        kernels_.backward(call, member);
+        format_.backward(call, member);
         if (division_.threads() > 1) team.all->wait();
     }
 
     const BackwardArguments<Real>& arguments_;
     const Shape& shape_;
     const KernelsOf<Real>& kernels_;
+    const FormatKernels<Real>& format_;
     std::vector<Team<Real>> teams_ = std::vector<Team<Real>>(1);
     Division division_;
     std::vector<Index> offsets_;
-    Index blocks_ = 0, pitch_ = 0, scratch_size_ = 0;
+    Index blocks_ = 0, pitch_ = 0, operand_bytes_ = 0, scratch_size_ = 0;
 };
 
 }  // namespace

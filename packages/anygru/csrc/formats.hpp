@@ -12,6 +12,13 @@
 //   operand(tools, row, width, memory)   a row of so many values as an Operand, in `memory` unless it is one already
 //   panels_for<W>(count, ...)     how many blocks are multiplied with `count` rows at once
 //   product<W>(tools, ...)        as `product` in panels.hpp
+//
+// and, if there is a backward pass in it,
+//   in_place                      whether columns of weights can be multiplied as they lie
+//   columns(call, blocks, to)     weights by which the gradients of gates are multiplied: all of W_hh, rows of n first;
+//                                 reset before: those of r and z, and those of n
+//   pack_columns(matrix, block, columns, from)   a block of them, whose row k is at from(k)
+//   column_bytes(call)            of all of them
 #pragma once
 
 #include "panels.hpp"
@@ -125,6 +132,24 @@ struct InFull {
     static Index packed_bytes(const Forward<Real>& call) {
         const Index blocks = (call.hidden + L - 1) / L;
         return blocks * 3 * L * (call.input_size + call.hidden) * Index(sizeof(Stored));
+    }
+
+    static constexpr bool in_place = true;
+
+    static void columns(const Backward<Real>& call, Index blocks, Matrix<1> (&to)[2]) {
+        const Index hidden = call.hidden, gates = call.reset_before ? 2 : 3;
+        to[0] = {call.packed, nullptr, hidden, gates * hidden, nullptr};
+        to[1] = {call.packed ? call.packed + blocks * 2 * hidden * L : nullptr, nullptr, hidden, hidden, nullptr};
+    }
+
+    template <class From>
+    static void pack_columns(const Matrix<1>& matrix, Index block, Index columns, const From& from) {
+        Real* const panel = const_cast<Real*>(matrix.packed) + block * matrix.depth * L;
+        ANYGRU_VARIANT::pack_columns(from, columns, block * L, matrix.depth, panel);
+    }
+
+    static Index column_bytes(const Backward<Real>& call) {
+        return (call.hidden + L - 1) / L * L * 3 * call.hidden * Index(sizeof(Real));
     }
 
     static Index operand_bytes(Index, Terms) { return 0; }

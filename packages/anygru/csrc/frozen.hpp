@@ -2,34 +2,48 @@
 // for frozen layers and for lower precisions.
 #pragma once
 
+#include "backward_kernel.hpp"
 #include "gru_kernel.hpp"
 #include "int8_format.hpp"
 #include "tiled_format.hpp"
 #include "variants.hpp"
 
-// frozen_name: of the table; kernels_name: of the kernels that it goes with.
-#define ANYGRU_DEFINE_FROZEN(frozen_name, kernels_name)                                                  \
-    namespace anygru {                                                                                   \
-    extern const FrozenKernels frozen_name##_frozen = {                                                  \
-        #frozen_name,                                                                                    \
-        #kernels_name,                                                                                   \
-        ANYGRU_VARIANT::format_kernels<float, ANYGRU_VARIANT::InFull<float, ANYGRU_VARIANT::Bfloat>>(2), \
-        ANYGRU_VARIANT::format_kernels<float, ANYGRU_VARIANT::Int8<>>(1),                                \
-        {},                                                                                              \
-        {}};                                                                                             \
-    }
+namespace anygru {
+namespace ANYGRU_VARIANT {
 
-// The same with tiles of a matrix unit: frozen bfloat16 and both lower precisions are one set of kernels.
-#define ANYGRU_DEFINE_TILED(frozen_name, kernels_name, Tiles)                                  \
-    namespace anygru {                                                                         \
-    namespace ANYGRU_VARIANT {                                                                 \
-    using Own = Tiled<Tiles, LineProduct>;                                                     \
-    }                                                                                          \
-    extern const FrozenKernels frozen_name##_frozen = {                                        \
-        #frozen_name,                                                                          \
-        #kernels_name,                                                                         \
-        ANYGRU_VARIANT::format_kernels<float, ANYGRU_VARIANT::Own>(2, {2, 1}),                 \
-        ANYGRU_VARIANT::format_kernels<float, ANYGRU_VARIANT::Int8<ANYGRU_VARIANT::Tiles>>(1), \
-        ANYGRU_VARIANT::format_kernels<float, ANYGRU_VARIANT::Own>(2, {2, 2}),                 \
-        ANYGRU_VARIANT::format_kernels<float, ANYGRU_VARIANT::Own>(2, {1, 1})};                \
+// With vectors: bfloat16 is widened.
+constexpr FrozenKernels frozen_table(const char* name, const char* kernels) {
+    return {name, kernels, format_kernels<float, InFull<float, Bfloat>>(2), format_kernels<float, Int8<>>(1), {}, {}};
+}
+
+template <class Format>
+constexpr FormatKernels<float> both_passes(Terms terms) {
+    return with_backward<float, Format>(format_kernels<float, Format>(2, terms));
+}
+
+// With tiles: frozen bfloat16 and both lower precisions are one set of kernels.
+template <class Tiles>
+constexpr FrozenKernels tiled_table(const char* name, const char* kernels) {
+    using Format = Tiled<Tiles, LineProduct>;
+    return {name,
+            kernels,
+            format_kernels<float, Format>(2, {2, 1}),
+            format_kernels<float, Int8<Tiles>>(1),
+            both_passes<Format>({2, 2}),
+            both_passes<Format>({1, 1})};
+}
+
+// Products of bfloat16 only; frozen layers have the kernels of another set.
+template <class Lines>
+constexpr FrozenKernels half_table(const char* name, const char* kernels) {
+    return {name, kernels, {}, {}, {}, both_passes<Tiled<NoTiles, Lines>>({1, 1})};
+}
+
+}  // namespace ANYGRU_VARIANT
+}  // namespace anygru
+
+// name: of the table; kernels: the name of the kernels that it goes with; the rest: a function as above.
+#define ANYGRU_DEFINE_FROZEN(name, kernels, ...)                                             \
+    namespace anygru {                                                                       \
+    extern const FrozenKernels name##_frozen = ANYGRU_VARIANT::__VA_ARGS__(#name, #kernels); \
     }

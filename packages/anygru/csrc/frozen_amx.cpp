@@ -2,4 +2,4 @@
 #define ANYGRU_VECTOR_BYTES 64
 #include "frozen.hpp"
 
-ANYGRU_DEFINE_TILED(amx, avx512, AmxTiles)
+ANYGRU_DEFINE_FROZEN(amx, avx512, tiled_table<ANYGRU_VARIANT::AmxTiles>)

@@ -2,4 +2,4 @@
 #define ANYGRU_VECTOR_BYTES 64
 #include "frozen.hpp"
 
-ANYGRU_DEFINE_FROZEN(avx512_vnni, avx512)
+ANYGRU_DEFINE_FROZEN(avx512_vnni, avx512, frozen_table)

@@ -2,4 +2,4 @@
 #define ANYGRU_VECTOR_BYTES 16
 #include "frozen.hpp"
 
-ANYGRU_DEFINE_FROZEN(baseline, baseline)
+ANYGRU_DEFINE_FROZEN(baseline, baseline, frozen_table)

@@ -2,4 +2,4 @@
 #define ANYGRU_VECTOR_BYTES 16
 #include "frozen.hpp"
 
-ANYGRU_DEFINE_FROZEN(neon, neon)
+ANYGRU_DEFINE_FROZEN(neon, neon, frozen_table)

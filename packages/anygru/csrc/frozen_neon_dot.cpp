@@ -2,4 +2,4 @@
 #define ANYGRU_VECTOR_BYTES 16
 #include "frozen.hpp"
 
-ANYGRU_DEFINE_FROZEN(neon_dot, neon)
+ANYGRU_DEFINE_FROZEN(neon_dot, neon, frozen_table)

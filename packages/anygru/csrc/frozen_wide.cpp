@@ -3,4 +3,4 @@
 #define ANYGRU_VECTOR_BYTES 64
 #include "frozen.hpp"
 
-ANYGRU_DEFINE_FROZEN(wide, wide)
+ANYGRU_DEFINE_FROZEN(wide, wide, frozen_table)

@@ -447,7 +447,9 @@ constexpr FormatKernels<Real> format_kernels(Index weight_bytes, Terms terms = {
             &Format::packed_bytes,
             &Format::operand_bytes,
             weight_bytes,
-            terms};
+            terms,
+            nullptr,
+            nullptr};
 }
 
 }  // namespace ANYGRU_VARIANT

@@ -140,5 +140,82 @@ private:
 };
 #endif
 
+#if defined(__AVX512BF16__)
+// M rows times S panels with products of pairs: of each pair the CPU adds the product of the odd k to a sum, then that
+// of the even k, each by a fused multiply-add where denormal numbers count as zero.
+template <int M, int S, int W>
+struct PairTile {
+    static void run(const Bfloat* const* rows, const char* panel, Index stride, Index pairs, float* sums) {
+        __m512 sum[M][S][W] = {};
+        for (Index pair = 0; pair < pairs; ++pair, panel += W * 64) {
+            __m512bh weight[S][W];
+#pragma GCC unroll 4
+            for (int s = 0; s < S; ++s)
+#pragma GCC unroll 3
+                for (int w = 0; w < W; ++w) weight[s][w] = (__m512bh)_mm512_loadu_si512(panel + s * stride + w * 64);
+#pragma GCC unroll 8
+            for (int m = 0; m < M; ++m) {
+                const __m512bh own = (__m512bh)repeated(reinterpret_cast<const char*>(rows[m]) + 4 * pair);
+#pragma GCC unroll 4
+                for (int s = 0; s < S; ++s)
+#pragma GCC unroll 3
+                    for (int w = 0; w < W; ++w) sum[m][s][w] = _mm512_dpbf16_ps(sum[m][s][w], own, weight[s][w]);
+            }
+        }
+#pragma GCC unroll 8
+        for (int m = 0; m < M; ++m)
+#pragma GCC unroll 4
+            for (int s = 0; s < S; ++s)
+#pragma GCC unroll 3
+                for (int w = 0; w < W; ++w) _mm512_storeu_ps(sums + ((m * S + s) * W + w) * 16, sum[m][s][w]);
+    }
+};
+
+// Rows and weights of one term.
+struct PairProduct {
+    static constexpr int group = 2;
+
+    template <int W>
+    static int panels_for(Index count, Index available) {
+        return ANYGRU_VARIANT::panels_for<W>(count, available);
+    }
+
+    template <int W>
+    static void product(const Bfloat* const* rows, int, Index count, const TermMatrix<W, group>& matrix, Index first,
+                        int panels, float* sums) {
+        const char* const panel = matrix.panels + first * matrix.stride;
+        const Index tiles = (count + tile_rows - 1) / tile_rows, width = Index(panels) * W * lanes<float>;
+        for (Index tile = 0, row = 0; tile < tiles; ++tile) {
+            const Index height = (count - row + (tiles - tile) - 1) / (tiles - tile);  // nearly equal heights
+            find<W>(height, panels)(rows + row, panel, matrix.stride, (matrix.depth + 1) / 2, sums + row * width);
+            row += height;
+        }
+    }
+
+private:
+    using Function = void (*)(const Bfloat* const*, const char*, Index, Index, float*);
+
+    template <int W>
+    static Function find(Index rows, int panels) {
+        if (panels == 4) return tile_of<4, W>(rows);
+        if constexpr (W == 1)
+            if (panels == 3) return tile_of<3, W>(rows);
+        return panels == 2 ? tile_of<2, W>(rows) : tile_of<1, W>(rows);
+    }
+    template <int S, int W>
+    static Function tile_of(Index rows) {
+        static constexpr Function tiles[] = {pick<1, S, W>(), pick<2, S, W>(), pick<3, S, W>(), pick<4, S, W>(),
+                                             pick<5, S, W>(), pick<6, S, W>(), pick<7, S, W>(), pick<8, S, W>()};
+        return tiles[rows - 1];
+    }
+    // Only shapes that fit the registers exist.
+    template <int M, int S, int W>
+    static constexpr Function pick() {
+        if constexpr (M * S * W <= tile_vectors) return &PairTile<M, S, W>::run;
+        return nullptr;
+    }
+};
+#endif
+
 }  // namespace ANYGRU_VARIANT
 }  // namespace anygru

@@ -148,16 +148,15 @@ inline void pack_rows(const Real* weight, Index hidden, int gates, Index first, 
     }
 }
 
-// Values k = at .. at + depth - 1 of a panel [whole][lanes]: columns of a matrix [depth][columns], from column `first`
-// on; zero past the last column.
-template <class Real>
-inline void pack_columns(const Real* weight, Index columns, Index first, Index depth, Real* panel, Index at,
-                         Index whole) {
-    for (Index k = at; k < at + depth; ++k, weight += columns) {
+// A panel [depth][lanes]: columns of a matrix [depth][columns] whose row k is at from(k), from column `first` on; zero
+// past the last column.
+template <class Real, class From>
+inline void pack_columns(const From& from, Index columns, Index first, Index depth, Real* panel) {
+    for (Index k = 0; k < depth; ++k) {
         const Index start = k - k % depth_block<Real>;
-        const Index block = whole - start < depth_block<Real> ? whole - start : depth_block<Real>;
+        const Index block = depth - start < depth_block<Real> ? depth - start : depth_block<Real>;
         store(panel + (start + place_in_block<Real>(k - start, block)) * lanes<Real>,
-              load(weight + first, columns - first));
+              load(from(k) + first, columns - first));
     }
 }
 

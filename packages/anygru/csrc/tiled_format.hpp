@@ -86,6 +86,26 @@ struct Tiled {
                                 panel + matrix.place(k, w, lane), sizeof(Bfloat));
     }
 
+    static constexpr bool in_place = false;
+
+    static void columns(const Backward<float>& call, Index blocks, Matrix<1> (&to)[2]) {
+        const Index hidden = call.hidden, gates = call.reset_before ? 2 : 3;
+        to[0] = Matrix<1>(call.packed, gates * hidden, call.terms.weight);
+        to[1] =
+            Matrix<1>(reinterpret_cast<const char*>(call.packed) + blocks * to[0].stride, hidden, call.terms.weight);
+    }
+
+    template <class From>
+    static void pack_columns(const Matrix<1>& matrix, Index block, Index columns, const From& from) {
+        matrix.pack_columns(block, columns, from);
+    }
+
+    static Index column_bytes(const Backward<float>& call) {
+        const Index blocks = (call.hidden + L - 1) / L;
+        const auto bytes = [&](Index depth) { return blocks * Matrix<1>::panel_bytes(depth, call.terms.weight); };
+        return call.reset_before ? bytes(2 * call.hidden) + bytes(call.hidden) : bytes(3 * call.hidden);
+    }
+
     static Index operand_bytes(Index width, Terms terms) { return terms_bytes(width, terms.row); }
 
     static ANYGRU_INLINE const Bfloat* operand(const Tools& tools, const float* row, Index width, char* memory) {

@@ -38,7 +38,8 @@ Real sum(const Real* values, Index count) {
 
 template <class Real>
 constexpr KernelsOf<Real> kernels_of() {
-    return {format_kernels<Real, InFull<Real>>(Index(sizeof(Real))), &BackwardKernel<Real>::run, &gradients<Real>,
+    using Format = InFull<Real>;
+    return {with_backward<Real, Format>(format_kernels<Real, Format>(Index(sizeof(Real)))), &gradients<Real>,
             &sum<Real>, lanes<Real>};
 }
 

@@ -23,22 +23,31 @@ GREATEST = float(torch.finfo(torch.bfloat16).max)
 INFINITY, NAN = float("inf"), float("nan")
 
 
-def has_tiles(name: str) -> bool:
+def precisions_of(name: str) -> list[str]:
     before = native.isa()
     native.use(name)
     try:
-        return native.precisions() == ["high", "bfloat16"] and native.why_no_tiles() == ""
+        return native.precisions()
     finally:
         native.use(before)
 
 
-TILED = [name for name in native.frozen_variants() if has_tiles(name)]
+PRECISE = [name for name in native.frozen_variants() if "bfloat16" in precisions_of(name)]
+TILED = [name for name in PRECISE if "high" in precisions_of(name)]
 LOWER = ("high", "bfloat16")
 TERMS = {"frozen": (2, 1), "high": (2, 2), "bfloat16": (1, 1)}
 
 
 @pytest.fixture(params=TILED)
 def tiled(request: pytest.FixtureRequest) -> Iterator[str]:
+    before = native.isa()
+    native.use(request.param)
+    yield request.param
+    native.use(before)
+
+
+@pytest.fixture(params=PRECISE)
+def precise(request: pytest.FixtureRequest) -> Iterator[str]:
     before = native.isa()
     native.use(request.param)
     yield request.param
@@ -283,3 +292,46 @@ def test_what_is_not_there_is_named() -> None:
         ):
             native.use("amx")
     assert native.isa() == before
+
+
+def gradients_of(
+    case: Case, precision: str, input: Tensor, h_0: Tensor, weights: Sequence[Tensor], threads: int = 1
+) -> list[Tensor]:
+    """Of the sum of squares of the output, for input, h_0 and weights."""
+    kind = native.Kind(case.bidirectional, case.bias, case.reset == "before", False, False, precision)
+    output, h_n, reserve = native.dense(input, h_0, list(weights), kind, threads, True)
+    call = {
+        "kind": kind, "grad_output": 2 * output, "grad_h_n": torch.zeros_like(h_n), "input": input, "h_0": h_0,
+        "weights": list(weights), "output": output, "reserve": reserve, "needs": [True] * 6, "gives_gates": False,
+        "threads": threads,
+    }  # fmt: skip
+    return native.backward_of_layer(call)
+
+
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_gradients_are_nearer_to_float64_than_those_of_torch(precise: str, reset: str) -> None:
+    case = Case(T=12, B=21, I=33, H=70, reset=reset)
+    input, h_0, weights = make_batch(case)
+    given = [tensor.double().requires_grad_() for tensor in (input, h_0, *weights)]
+    problem = make_problem(case)._replace(dtype=torch.float64, needs_grad=True)
+    exact = reference.run(problem, Call(given[0], given[1], given[2:], None))[0]
+    expected = torch.autograd.grad(exact.square().sum(), given)
+    halves = [tensor.bfloat16().requires_grad_() for tensor in (input, h_0, *weights)]
+    plain = problem._replace(dtype=torch.bfloat16)
+    of_halves = reference.run(plain, Call(halves[0], halves[1], halves[2:], None))[0]
+    torchs = torch.autograd.grad(of_halves.square().sum(), halves)
+    for precision in native.precisions():
+        found = gradients_of(case, precision, input, h_0, weights)
+        for one, truth, half in zip(found, expected, torchs, strict=True):
+            bound = 1e-4 * float(truth.abs().max()) if precision == "high" else error(half, truth)
+            assert error(one, truth) < bound
+
+
+@pytest.mark.parametrize("reset", ["after", "before"])
+def test_gradients_do_not_depend_on_threads(precise: str, reset: str) -> None:
+    case = Case(T=6, B=40, I=20, H=80, reset=reset)
+    batch = make_batch(case)
+    for precision in native.precisions():
+        alone = gradients_of(case, precision, *batch)
+        again = gradients_of(case, precision, *batch, threads=3)
+        assert all(torch.equal(one, other) for one, other in zip(again[1:], alone[1:], strict=True))
