@@ -56,17 +56,17 @@ private:
 
 namespace keys {
 
-inline const Key adds("adds"), batch("batch"), bias_hh_gradient("bias_hh_gradient"),
+inline const Key adds("adds"), adds_input("adds_input"), batch("batch"), bias_hh_gradient("bias_hh_gradient"),
     bias_ih_gradient("bias_ih_gradient"), format("format"), gains("gains"), gates("gates"), gives_gates("gives_gates"),
     grad_decay("grad_decay"), grad_gates("grad_gates"), grad_h_0("grad_h_0"), grad_h_n("grad_h_n"),
-    grad_offset("grad_offset"), grad_output("grad_output"), grad_norms("grad_norms"), grad_row_stride("grad_row_stride"),
-    grad_step_stride("grad_step_stride"), h_0("h_0"), h_n("h_n"), hidden("hidden"), input("input"),
-    input_size("input_size"), itemsize("itemsize"), kept("kept"), kind("kind"), layers("layers"), mask("mask"),
-    needs("needs"), norm_kept("norm_kept"), output("output"), output_row_stride("output_row_stride"),
-    output_step_stride("output_step_stride"), previous("previous"), reserve("reserve"), row_stride("row_stride"),
-    rows("rows"), sizes("batch_sizes"), scales("scales"), step_stride("step_stride"), steps("steps"),
-    threads("threads"), weight_hh_gradient("weight_hh_gradient"), weight_ih_gradient("weight_ih_gradient"),
-    weights("weights"), weights_hh("weights_hh");
+    grad_offset("grad_offset"), grad_output("grad_output"), grad_norms("grad_norms"),
+    grad_row_stride("grad_row_stride"), grad_step_stride("grad_step_stride"), h_0("h_0"), h_n("h_n"), hidden("hidden"),
+    input("input"), input_gradient("input_gradient"), input_size("input_size"), itemsize("itemsize"), kept("kept"),
+    kind("kind"), layers("layers"), mask("mask"), needs("needs"), norm_kept("norm_kept"), output("output"),
+    output_row_stride("output_row_stride"), output_step_stride("output_step_stride"), previous("previous"),
+    reserve("reserve"), row_stride("row_stride"), rows("rows"), sizes("batch_sizes"), scales("scales"),
+    step_stride("step_stride"), steps("steps"), threads("threads"), weight_hh_gradient("weight_hh_gradient"),
+    weight_ih("weight_ih"), weight_ih_gradient("weight_ih_gradient"), weights("weights"), weights_hh("weights_hh");
 
 // A tensor of factors, how many states it is for (1: one for all), and its values a row.
 struct FactorKeys {

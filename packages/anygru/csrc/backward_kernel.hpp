@@ -310,11 +310,14 @@ struct BackwardKernel {
     }
 };
 
-// With the backward pass in the same format.
+// With the backward pass in the same format, and what follows it.
 template <class Real, class Format>
-constexpr FormatKernels<Real> with_backward(FormatKernels<Real> kernels) {
+constexpr FormatKernels<Real> with_backward(FormatKernels<Real> kernels, void (*gradients)(const Gradients<Real>&, int),
+                                            Index (*scratch)(const Gradients<Real>&)) {
     kernels.backward = &BackwardKernel<Real, Format>::run;
     kernels.column_bytes = &Format::column_bytes;
+    kernels.gradients = gradients;
+    kernels.gradient_scratch = scratch;
     return kernels;
 }
 

@@ -216,6 +216,12 @@ void gradients(const Arguments& given) {
     arguments.bias_ih_gradient = given.optional_tensor<Real>(keys::bias_ih_gradient, 3 * hidden);
     arguments.bias_hh_gradient = given.optional_tensor<Real>(keys::bias_hh_gradient, 3 * hidden);
     arguments.adds = given.flag(keys::adds);
+    arguments.precision = kind.precision;
+    arguments.input_gradient = given.optional_tensor<Real>(keys::input_gradient, features);
+    if (arguments.input_gradient) {
+        arguments.weight_ih = given.tensor<const Real>(keys::weight_ih, wide);
+        arguments.adds_input = given.flag(keys::adds_input);
+    }
     const int used = thread_count(given.number(keys::threads));
     nb::gil_scoped_release release;
     anygru::gradients(arguments, used);

@@ -199,7 +199,10 @@ struct Gradients {
     Real* bias_ih_gradient;    // [3H]
     Real* bias_hh_gradient;    // [3H]
     bool adds;                 // to these; or overwrites them
-    Real* input_gradient;      // [rows, I] or null; not made for speed with many rows
+    Real* input_gradient;      // [rows, I] or null; made for speed with many rows by the kernels of terms only
+    bool adds_input;           // to it
+    Precision precision;
+    Terms terms;
 
     int members;    // threads that share the call
     Real* scratch;  // [members, scratch_size]
@@ -217,14 +220,15 @@ struct FormatKernels {
     Index (*operand_bytes)(Index width, Terms terms);
     Index weight_bytes;
     Terms terms;
-    void (*backward)(const Backward<Real>&, int member);  // null: none in this format
-    Index (*column_bytes)(const Backward<Real>&);         // of the weights that it packs
+    void (*backward)(const Backward<Real>&, int member);    // null: none in this format
+    Index (*column_bytes)(const Backward<Real>&);           // of the weights that it packs
+    void (*gradients)(const Gradients<Real>&, int member);  // of any number of rows, or in terms of more than a few
+    Index (*gradient_scratch)(const Gradients<Real>&);      // elements that a thread needs for them
 };
 
 template <class Real>
 struct KernelsOf {
     FormatKernels<Real> full;
-    void (*gradients)(const Gradients<Real>&, int member);
     Real (*sum)(const Real* values, Index count);  // a plain walk over memory, by which its speed is measured
     int lanes;
 };

@@ -7,6 +7,7 @@
 
 #include "arguments.hpp"
 #include "direct.hpp"
+#include "variants.hpp"
 #include "workspace.hpp"
 
 namespace anygru {
@@ -105,11 +106,12 @@ nb::object compute_gradients(LayerGradients<Real>& call) {
     const Index each = gate_columns(shape.reset_before, shape.norm) * hidden, states = batch * hidden;
     const Index norms = shape.norm ? norm_tiles(batch) * 12 * hidden : 0;
     const bool few = rows <= few_rows, first_state = !back.h_0, one_step = shape.steps == 1;
-    const bool torch_multiplies = needs[0] && !few;
+    const bool lower = kernels_for<Real>(shape.precision).terms.row > 0;
+    const bool torch_multiplies = needs[0] && !few && !lower;
     // What the products of the state read: h_0 itself, if it is not changed before the only step.
     const bool reads_h_0 = one_step && !back.modifiers.decay.data && !back.modifiers.mask;
-    const bool torch_adds =
-        needs[1] && reads_h_0 && !few && !shape.reset_before && double(states) * 3 * double(hidden) >= worth_torch;
+    const bool torch_adds = needs[1] && reads_h_0 && !few && !lower && !shape.reset_before &&
+                            double(states) * 3 * double(hidden) >= worth_torch;
     back.multiplies_last = needs[1] && !torch_adds;
     nb::object gates;
     if (gives_gates || torch_multiplies || torch_adds) gates = result(true, back.grad_gates, input, rows, each);
@@ -126,7 +128,7 @@ nb::object compute_gradients(LayerGradients<Real>& call) {
     sums.gates = back.grad_gates;
     sums.previous = reads_h_0 ? back.h_0 : back.previous;
     std::vector<nb::object> found;
-    found.push_back(result_like(needs[0] && few, sums.input_gradient, input, view, shape.steps, width));
+    found.push_back(result_like(needs[0] && !torch_multiplies, sums.input_gradient, input, view, shape.steps, width));
     found.push_back(result_like(needs[1], back.grad_h_0, input, view, 1, hidden));
     found.push_back(result(needs[2], sums.weight_ih_gradient, input, 3 * hidden, width));
     found.push_back(result(needs[3], sums.weight_hh_gradient, input, 3 * hidden, hidden));
@@ -177,8 +179,7 @@ nb::object backward_of_layer(const Arguments& given, const TensorView& view) {
         refuse("needs must have one value for the input, h_0 and each weight");
     // Only the gradient of weight_ih reads the input: otherwise its strides do not matter.
     if (call.needs[2] && !take(given, keys::input, view.numel(), sums.input)) return nb::none();
-    if (!take(given, keys::h_0, states, back.h_0) ||
-        !take(given, keys::output, units, back.output.data) ||
+    if (!take(given, keys::h_0, states, back.h_0) || !take(given, keys::output, units, back.output.data) ||
         !take(given, keys::reserve, reserve_size(shape), back.kept) ||
         !take(given, keys::grad_output, units, back.grad_output.data) ||
         !take(given, keys::grad_h_n, states, back.grad_h_n))
@@ -196,6 +197,7 @@ nb::object backward_of_layer(const Arguments& given, const TensorView& view) {
     back.threads = thread_count(given.number(keys::threads));
     sums.rows = shape.rows, sums.input_size = shape.input_size, sums.hidden = shape.hidden;
     sums.reset_before = shape.reset_before, sums.norm = shape.norm;
+    sums.precision = shape.precision;
     sums.kept = back.kept;
     sums.weight_ih = forward.weights[0];
     call.input = nb::borrow(given.get(keys::input));

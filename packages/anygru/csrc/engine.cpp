@@ -375,16 +375,17 @@ void backward(const BackwardArguments<Real>& arguments) {
 
 template <class Real>
 void gradients(Gradients<Real> call, int threads) {
-    const Kernels& variant = kernels();
+    const bool few = call.rows <= few_rows;
+    const FormatKernels<Real>& format = few ? kernels().of<Real>().full : kernels_for<Real>(call.precision);
     call.members = gradient_threads(threads, call.rows, call.input_size, call.hidden);
-    const int gates = int(gate_columns(call.reset_before, call.norm));
-    call.scratch_size = portable::gradient_scratch(call.hidden, call.members, gates, variant.of<Real>().lanes);
+    call.terms = format.terms;
+    call.scratch_size = format.gradient_scratch(call);
     call.scratch =
         Parts(workspace().reserve(sizeof(Real) * std::size_t(call.scratch_size * call.members))).take<Real>(0);
     struct Run {
         const Gradients<Real>& call;
         void (*kernel)(const Gradients<Real>&, int);
-    } run{call, variant.of<Real>().gradients};
+    } run{call, format.gradients};
     run_threads(
         call.members,
         [](void* self, int member) {

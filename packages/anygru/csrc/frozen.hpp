@@ -5,6 +5,7 @@
 #include "backward_kernel.hpp"
 #include "gru_kernel.hpp"
 #include "int8_format.hpp"
+#include "term_gradients.hpp"
 #include "tiled_format.hpp"
 #include "variants.hpp"
 
@@ -18,7 +19,8 @@ constexpr FrozenKernels frozen_table(const char* name, const char* kernels) {
 
 template <class Format>
 constexpr FormatKernels<float> both_passes(Terms terms) {
-    return with_backward<float, Format>(format_kernels<float, Format>(2, terms));
+    return with_backward<float, Format>(format_kernels<float, Format>(2, terms), &gradients_of_terms<Format>,
+                                        &scratch_of_terms<Format>);
 }
 
 // With tiles: frozen bfloat16 and both lower precisions are one set of kernels.

@@ -80,7 +80,11 @@ struct GradientKernel {
                                              sums, true);
                 else
                     last_columns(gates, j, left, sums);
-                for (int s = 0; s < panels; ++s, j += L) store(out + j, load(sums + s * L), call.input_size - j);
+                for (int s = 0; s < panels; ++s, j += L) {
+                    const V sum = load(sums + s * L);
+                    const Index count = call.input_size - j;
+                    store(out + j, call.adds_input ? load(out + j, count) + sum : sum, count);
+                }
             }
         }
     }

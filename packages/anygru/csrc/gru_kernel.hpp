@@ -449,6 +449,8 @@ constexpr FormatKernels<Real> format_kernels(Index weight_bytes, Terms terms = {
             weight_bytes,
             terms,
             nullptr,
+            nullptr,
+            nullptr,
             nullptr};
 }
 

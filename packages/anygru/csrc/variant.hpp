@@ -21,6 +21,12 @@ void gradients(const Gradients<Real>& call, int member) {
 }
 
 template <class Real>
+Index scratch_of_gradients(const Gradients<Real>& call) {
+    const int gates = int(gate_columns(call.reset_before, call.norm));
+    return gradient_scratch(call.hidden, call.members, gates, lanes<Real>);
+}
+
+template <class Real>
 Real sum(const Real* values, Index count) {
     constexpr Index L = lanes<Real>;
     Vector<Real> sums[8] = {};
@@ -39,7 +45,8 @@ Real sum(const Real* values, Index count) {
 template <class Real>
 constexpr KernelsOf<Real> kernels_of() {
     using Format = InFull<Real>;
-    return {with_backward<Real, Format>(format_kernels<Real, Format>(Index(sizeof(Real)))), &gradients<Real>,
+    return {with_backward<Real, Format>(format_kernels<Real, Format>(Index(sizeof(Real))), &gradients<Real>,
+                                        &scratch_of_gradients<Real>),
             &sum<Real>, lanes<Real>};
 }
 

@@ -14,14 +14,10 @@
 namespace anygru {
 namespace ANYGRU_VARIANT {
 
-template <class Real>
-struct WeightGradientKernel {
-    using V = Vector<Real>;
-    static constexpr int L = lanes<Real>;
-    static constexpr int M = tile_rows;  // units a tile
-    static constexpr Index group_size = gradient_depth * M + 64 / sizeof(Real);
-    static constexpr int widest = tile_vectors / M;  // vectors a tile
-
+// What the kernels have in common: `Own` has pack_gates(row, depth), multiply(product, depth, adds) and sum_gate(gate,
+// depth, adds).
+template <class Real, class Own>
+struct WeightSums {
     // Gradient `out` [count, hidden, size] of the weights of some gates, from values [rows, size].
     struct Product {
         const int* gates;  // their places in a row of the gates' gradients
@@ -37,46 +33,86 @@ struct WeightGradientKernel {
     const Index first, units;  // own hidden units
     const int* from_input;     // gates that the product with the input gets its gradients from ...
     const int* from_state;     // ... and that with the state
-    const Index groups;        // of M own units
-    Real* panel;               // [depth][widest][L] of a product's values
-    Real* sums;                // [M][widest][L] of a tile
-    Real* packed;              // [gates][groups][depth][M]
 
-    WeightGradientKernel(const Gradients<Real>& gradients, int member)
+    WeightSums(const Gradients<Real>& gradients, int member)
         : call(gradients),
           hidden(gradients.hidden),
           gates(int(gate_columns(gradients.reset_before, gradients.norm))),
           first(first_unit(hidden, call.members, member)),
-          units(first_unit(hidden, call.members, member + 1) - first),
-          groups((units + M - 1) / M) {
+          units(first_unit(hidden, call.members, member + 1) - first) {
         static constexpr int order[] = {0, 1, 2, 3, 4, 5}, order_of_state[] = {1, 2, 0};
         from_input = order + gates - 3;
         from_state = call.reset_before ? order : order_of_state;
-        panel = call.scratch + member * call.scratch_size;
-        sums = panel + gradient_depth * widest * L;
-        packed = sums + tile_vectors * L;
     }
 
     void compute() {
+        Own& own = *static_cast<Own*>(this);
         const Index pieces = (call.rows + gradient_depth - 1) / gradient_depth;
         for (Index piece = 0; piece < pieces; ++piece) {
             const Index row = call.rows * piece / pieces, depth = call.rows * (piece + 1) / pieces - row;
             const bool adds = call.adds || piece > 0;
-            pack_gates(row, depth);
-            for (int gate = 0; gate < gates; ++gate) sum_gate(gate, depth, adds);
+            own.pack_gates(row, depth);
+            for (int gate = 0; gate < gates; ++gate) own.sum_gate(gate, depth, adds);
             if (call.weight_ih_gradient)
-                multiply({from_input, 3, call.input + row * call.input_size, call.input_size, call.input_size,
-                          call.weight_ih_gradient},
-                         depth, adds);
+                own.multiply({from_input, 3, call.input + row * call.input_size, call.input_size, call.input_size,
+                              call.weight_ih_gradient},
+                             depth, adds);
             if (!call.weight_hh_gradient) continue;
-            multiply({from_state, call.reset_before ? 2 : 3, call.previous + row * hidden, hidden, hidden,
-                      call.weight_hh_gradient},
-                     depth, adds);
-            if (call.reset_before)
-                multiply({from_state + 2, 1, call.kept + (row * 4 + 3) * hidden, 4 * hidden, hidden,
-                          call.weight_hh_gradient + 2 * hidden * hidden},
+            own.multiply({from_state, call.reset_before ? 2 : 3, call.previous + row * hidden, hidden, hidden,
+                          call.weight_hh_gradient},
                          depth, adds);
+            if (call.reset_before)
+                own.multiply({from_state + 2, 1, call.kept + (row * 4 + 3) * hidden, 4 * hidden, hidden,
+                              call.weight_hh_gradient + 2 * hidden * hidden},
+                             depth, adds);
         }
+    }
+
+    // A gate's places in the biases of input and state, for the own unit number `unit`; null where none is wanted.
+    struct Biases {
+        Real *of_input, *of_state;
+        void put(Index unit, Real sum, bool adds) const {
+            if (of_input) of_input[unit] = adds ? of_input[unit] + sum : sum;
+            if (of_state) of_state[unit] = adds ? of_state[unit] + sum : sum;
+        }
+    };
+
+    Biases biases(int gate) const {
+        const int input = place_of(gate, from_input), state = place_of(gate, from_state);
+        return {call.bias_ih_gradient && input >= 0 ? call.bias_ih_gradient + input * hidden + first : nullptr,
+                call.bias_hh_gradient && state >= 0 ? call.bias_hh_gradient + state * hidden + first : nullptr};
+    }
+
+    // The place of a gate among r, z, n where a product gets its gradients from it, or -1.
+    static int place_of(int gate, const int* own) {
+        for (int place = 0; place < 3; ++place)
+            if (own[place] == gate) return place;
+        return -1;
+    }
+};
+
+// With vectors, as the numbers are.
+template <class Real>
+struct WeightGradientKernel : WeightSums<Real, WeightGradientKernel<Real>> {
+    using V = Vector<Real>;
+    using Base = WeightSums<Real, WeightGradientKernel<Real>>;
+    using Base::call, Base::hidden, Base::gates, Base::first, Base::units;
+    using typename Base::Product;
+    static constexpr int L = lanes<Real>;
+    static constexpr int M = tile_rows;  // units a tile
+    static constexpr Index group_size = gradient_depth * M + 64 / sizeof(Real);
+    static constexpr int widest = tile_vectors / M;  // vectors a tile
+
+    const Index groups;  // of M own units
+    Real* panel;         // [depth][widest][L] of a product's values
+    Real* sums;          // [M][widest][L] of a tile
+    Real* packed;        // [gates][groups][depth][M]
+
+    WeightGradientKernel(const Gradients<Real>& gradients, int member)
+        : Base(gradients, member), groups((units + M - 1) / M) {
+        panel = call.scratch + member * call.scratch_size;
+        sums = panel + gradient_depth * widest * L;
+        packed = sums + tile_vectors * L;
     }
 
     Real* group_of(int gate, Index group) const { return packed + (gate * groups + group) * group_size; }
@@ -94,31 +130,18 @@ struct WeightGradientKernel {
         }
     }
 
-    // The place of a gate among r, z, n where a product gets its gradients from it, or -1.
-    static int place_of(int gate, const int* own) {
-        for (int place = 0; place < 3; ++place)
-            if (own[place] == gate) return place;
-        return -1;
-    }
-
     // One gate's share of both biases.
     void sum_gate(int gate, Index depth, bool adds) const {
-        const int input = place_of(gate, from_input), state = place_of(gate, from_state);
-        Real* const of_input = call.bias_ih_gradient && input >= 0 ? call.bias_ih_gradient + input * hidden : nullptr;
-        Real* const of_state = call.bias_hh_gradient && state >= 0 ? call.bias_hh_gradient + state * hidden : nullptr;
-        if (!of_input && !of_state) return;
+        const auto to = this->biases(gate);
+        if (!to.of_input && !to.of_state) return;
         for (Index group = 0; group < groups; ++group) {
             const Index unit = group * M, count = units - unit < M ? units - unit : M;
             const Real* from = group_of(gate, group);
             Real total[4][M] = {};  // additions that do not wait for each other
             for (Index k = 0; k < depth; ++k, from += M)
                 for (int m = 0; m < M; ++m) total[k & 3][m] += from[m];
-            for (Index m = 0; m < count; ++m) {
-                const Real sum = (total[0][m] + total[1][m]) + (total[2][m] + total[3][m]);
-                const Index at = first + unit + m;
-                if (of_input) of_input[at] = adds ? of_input[at] + sum : sum;
-                if (of_state) of_state[at] = adds ? of_state[at] + sum : sum;
-            }
+            for (Index m = 0; m < count; ++m)
+                to.put(unit + m, (total[0][m] + total[1][m]) + (total[2][m] + total[3][m]), adds);
         }
     }
 

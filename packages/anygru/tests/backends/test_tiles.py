@@ -334,4 +334,50 @@ def test_gradients_do_not_depend_on_threads(precise: str, reset: str) -> None:
     for precision in native.precisions():
         alone = gradients_of(case, precision, *batch)
         again = gradients_of(case, precision, *batch, threads=3)
-        assert all(torch.equal(one, other) for one, other in zip(again[1:], alone[1:], strict=True))
+        assert all(torch.equal(one, other) for one, other in zip(again, alone, strict=True))
+
+
+def sums_of(precision: str, reset: str, given: dict[str, Tensor], threads: int, adds: bool) -> list[Tensor]:
+    """`native.gradients` of everything, over memory that is 1 before."""
+    rows, size = given["input"].shape
+    hidden = given["previous"].shape[1]
+    shapes = ((3 * hidden, size), (3 * hidden, hidden), (3 * hidden,), (3 * hidden,), (rows, size))
+    found = [torch.ones(shape) for shape in shapes]
+    names = ("weight_ih_gradient", "weight_hh_gradient", "bias_ih_gradient", "bias_hh_gradient", "input_gradient")
+    call = {
+        "itemsize": 4, "kind": native.Kind(False, True, reset == "before", False, False, precision), "rows": rows,
+        "input_size": size, "hidden": hidden, "adds": adds, "adds_input": adds, "threads": threads, **given,
+        **dict(zip(names, found, strict=True)),
+    }  # fmt: skip
+    native.gradients(call)
+    return found
+
+
+@pytest.mark.parametrize("reset", ["after", "before"])
+@pytest.mark.parametrize(("rows", "size", "hidden"), [(3, 7, 5), (40, 50, 33), (300, 17, 90), (530, 3, 16)])
+def test_sums_over_rows_against_float64(precise: str, reset: str, rows: int, size: int, hidden: int) -> None:
+    columns = 3 if reset == "before" else 4
+    generator = torch.Generator().manual_seed(3)
+    shapes = {
+        "gates": (rows, columns * hidden), "previous": (rows, hidden), "kept": (rows, 4, hidden),
+        "input": (rows, size), "weight_ih": (3 * hidden, size),
+    }  # fmt: skip
+    given = {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
+    wide = {name: tensor.double() for name, tensor in given.items()}
+    of_input = wide["gates"][:, -3 * hidden :]
+    of_state = wide["gates"][:, : 3 * hidden]
+    if reset == "after":
+        of_state = torch.cat([of_state[:, hidden:], of_state[:, :hidden]], 1)
+    weight_hh = of_state.T @ wide["previous"]
+    if reset == "before":
+        weight_hh[2 * hidden :] = of_state[:, 2 * hidden :].T @ wide["kept"][:, 3]
+    expected = [of_input.T @ wide["input"], weight_hh, of_input.sum(0), of_state.sum(0), of_input @ wide["weight_ih"]]
+    for precision in native.precisions():
+        bound = 2e-5 if precision == "high" else 1e-2
+        found = sums_of(precision, reset, given, 1, False)
+        for one, truth in zip(found, expected, strict=True):
+            assert error(one, truth) < bound * float(truth.abs().max())
+        for one, other in zip(sums_of(precision, reset, given, 1, True), found, strict=True):
+            close(one, other + 1)
+        for one, other in zip(sums_of(precision, reset, given, 3, False), found, strict=True):
+            assert torch.equal(one, other)
