@@ -429,7 +429,10 @@ def test_autocast(dtype: torch.dtype) -> None:
     with torch.autocast("cpu", dtype):
         expected = model(input)
     with anygru.accelerate(model), torch.autocast("cpu", dtype):
-        torch.testing.assert_close(model(input), expected, rtol=0, atol=0)
+        found = model(input)
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype is other.dtype
+        torch.testing.assert_close(one, other, rtol=0.02, atol=0.02)
 
 
 def test_fake_tensors_and_flop_counters_see_torchs_operators(calls: list[str]) -> None:

@@ -16,7 +16,8 @@ from .facts.modifiers import NONE, Modifiers, Noise
 from .facts.problem import Between, Options
 from .facts.sequences import Batch, Lengths
 from .operator import tracing
-from .operator.execution import AnyWeights, autocast_enabled, check_state, direct, is_recorded, run, sizes_of
+from .operator.casting import AnyWeights, autocast_enabled
+from .operator.execution import check_state, direct, is_recorded, run, sizes_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -5,7 +5,7 @@ A backend is a module of this package with two functions:
     refuse(problem) -> str | None        a reason that the user can act on, or None to accept
     run(problem, call) -> (output, h_n)    see `reference.run`
 
-The first in `NAMES` that accepts a problem computes it. README.md beside this file tells how to add one.
+The first in `order(problem)` that accepts a problem computes it. README.md beside this file tells how to add one.
 """
 
 import functools
@@ -34,7 +34,7 @@ class Backend(Protocol):
 
 
 NAMES = ("cpu", "cudnn", "aten", "triton", "reference")
-"""The backends, fastest first."""
+"""The backends, fastest first; `order` knows the exceptions."""
 
 
 def check_name(name: str) -> None:
@@ -64,12 +64,17 @@ def choose(problem: Problem, name: str | None = None) -> Backend:
     if name is None:
         if cpu_calls.native is None and problem.device_type == "cpu" and problem.formula.standard:
             _warn_of_missing_kernels()
-        return next(backend for backend in map(load, NAMES) if backend.refuse(problem) is None)
+        return next(backend for backend in map(load, order(problem)) if backend.refuse(problem) is None)
     backend = load(name)
     reason = backend.refuse(problem)
     if reason is not None:
         raise BackendError(f"backend={name!r} cannot take this call: {reason}")
     return backend
+
+
+def order(problem: Problem) -> tuple[str, ...]:
+    """The names of the backends, fastest first for this problem."""
+    return NAMES if problem.products is None else ("aten", *(name for name in NAMES if name != "aten"))
 
 
 @functools.lru_cache(maxsize=1)

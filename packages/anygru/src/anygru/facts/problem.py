@@ -32,6 +32,8 @@ class Options(NamedTuple):
     """The states of every layer at every step are a result, too."""
     batch_first: bool = False
     """The caller's form of a dense or padded batch is [B, T, I]."""
+    products: torch.dtype | None = None
+    """See `Problem.products`; given under autocast."""
 
 
 class Problem(NamedTuple):
@@ -59,6 +61,8 @@ class Problem(NamedTuple):
     """The names of the modifiers (`modifiers.py`) that the call has."""
     rounds_rows: bool = False
     """Rows of inputs and states are rounded to 16 bits, as in the kernels for int8 weights."""
+    products: torch.dtype | None = None
+    """torch's own kernel on the CPU, with products in this dtype, takes less time than ours; see `backends/products.py`."""
 
 
 class Call(NamedTuple):

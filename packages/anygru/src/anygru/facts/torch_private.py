@@ -75,6 +75,14 @@ jagged_bounds = "min_seqlen" in inspect.signature(torch.nested.nested_tensor_fro
 """Whether a nested tensor can be told its shortest and longest sequence; torch 2.4 cannot."""
 
 
+has_amx: Callable[[], bool] = _find("cpu._is_amx_tile_supported", lambda: False)
+has_amx_fp16: Callable[[], bool] = _find("cpu._is_amx_fp16_supported", lambda: False)
+has_avx512_bf16: Callable[[], bool] = _find("cpu._is_avx512_bf16_supported", lambda: False)
+has_fp16_products: Callable[[], bool] = _find("ops.mkldnn._is_mkldnn_fp16_supported", lambda: False)
+"""Whether the CPU has units for half precision that torch uses. Without a name (torch before 2.6), torch's products are taken
+for slow."""
+
+
 def is_forward_mode() -> bool:
     """Whether forward-mode AD is active."""
     level: int = getattr(forward_ad, "_current_level", 0)

@@ -16,7 +16,7 @@ from ..facts.entries import FORMULA_ENTRY, FORMULA_MARK
 from ..facts.formula import Activation, Formula, Reset, make_formula
 from ..facts.problem import Options
 from ..functional import check_dropout, check_norm, make_noise
-from ..operator.execution import DTYPES
+from ..operator.casting import DTYPES
 
 _IN_OPTIONS = frozenset(
     (

@@ -1,7 +1,7 @@
 """One call in its inner form: checks, the choice of a backend, and what happens between the layers."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -16,17 +16,10 @@ from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Options, Problem
 from ..facts.weights import Layout, Weights, count_layers
 from . import tracing, tracing_frozen
+from .casting import DTYPES, AnyWeights, autocast, autocast_enabled, autocast_products, faster_products
 from .frozen_weights import FrozenWeights
 
-DTYPES = frozenset((torch.float32, torch.float64, torch.bfloat16, torch.float16))
-"""The dtypes that a GRU is computed in."""
-AnyWeights: TypeAlias = Sequence[Tensor] | FrozenWeights
-"""The weights of a call."""
-_any_autocast, _transform, _recorder = (
-    torch_private.is_any_autocast,
-    torch_private.transform,
-    torch_private.tracing_state,
-)
+_transform, _recorder = torch_private.transform, torch_private.tracing_state
 _dispatch_modes, is_profiled = torch_private.dispatch_modes, torch_private.is_profiled
 _plain_types: dict[type, bool] = {}
 _Result = TypeVar("_Result")
@@ -44,7 +37,7 @@ def run(
     """[T, B, I], or packed rows with batch_sizes, through checks, choice and backend; states as [T, B, L*D, H] or [N, L*D, H]."""
     if autocast_enabled(input):
         return _run_cast(input, h_0, weights, modifiers, (batch, batch_sizes, options))
-    plain = batch_sizes is None and options.noise is None
+    plain = batch_sizes is None and options.noise is None and options.products is None
     if plain and not options.dropout and not options.states and not torch.compiler.is_compiling():
         found: tuple[Tensor, Tensor] | None = direct("direct", input, h_0, weights, options, modifiers)
         if found is not None:
@@ -72,18 +65,19 @@ def _run_cast(
     rest: tuple[int, Tensor | None, Options],
 ) -> tuple[Tensor, ...]:
     """`run` in the dtypes that autocast asks for, with autocast off so that matrix products do not cast again."""
-    input, h_0, weights = _autocast(input, h_0, weights)
+    input, h_0, weights = autocast(input, h_0, weights)
     modifiers = modifiers if modifiers is NONE else modifiers.like(input)
+    batch, batch_sizes, options = rest
+    options = options._replace(products=_unrecorded(_autocast_products, input, h_0, weights, batch_sizes))
     with torch.autocast(input.device.type, enabled=False):
-        return run(input, h_0, weights, *rest, modifiers)
+        return run(input, h_0, weights, batch, batch_sizes, options, modifiers)
 
 
-def autocast_enabled(input: Tensor) -> bool:
-    """Whether torch casts the arguments of an operation on this tensor."""
-    if not _any_autocast():
-        return False
-    kind = input.device.type
-    return kind != "meta" and torch.is_autocast_enabled(kind)
+def _autocast_products(
+    input: Tensor, h_0: Tensor | None, weights: AnyWeights, batch_sizes: Tensor | None
+) -> torch.dtype | None:
+    needs_grad = not isinstance(weights, FrozenWeights) and _needs_grad(input, h_0, weights)
+    return autocast_products(input.dtype, input, weights, batch_sizes, needs_grad)
 
 
 def sizes_of(weights: AnyWeights, options: Options) -> tuple[Layout, int]:
@@ -149,7 +143,8 @@ def describe(
     Raises what `run` raises for such weights and input.
     """
     if autocast_enabled(input):
-        input, _, weights = _autocast(input, None, weights)
+        input, _, weights = autocast(input, None, weights)
+        options = options._replace(products=_autocast_products(input, None, weights, batch_sizes))
     layout, hidden_size = _check(input, None, weights, 0, options)
     state = input.new_empty((1, 1, hidden_size), device="meta")
     rounds_rows = False
@@ -352,6 +347,7 @@ def _problem(call: Call, layout: Layout, options: Options) -> Problem:
         _needs_grad(input, h_0, weights) or (modifiers.needs_grad and torch.is_grad_enabled()),
         _inside_transform() or not _all_plain(input, h_0, *weights, *modifiers.present),
         modified=modifiers.names,
+        products=options.products or faster_products(input, weights, batch_sizes),
     )
 
 
@@ -366,21 +362,3 @@ def _all_plain(*tensors: Tensor) -> bool:
         if not plain:
             return False
     return True
-
-
-def _autocast(input: Tensor, h_0: Tensor | None, weights: AnyWeights) -> tuple[Tensor, Tensor | None, AnyWeights]:
-    """The dtypes of torch's own GRU under autocast: on CUDA the autocast dtype, on the CPU that of the state.
-
-    A frozen layer computes in float32.
-    """
-    if isinstance(weights, FrozenWeights):
-        halves = (torch.bfloat16, torch.float16)
-        cast_h = h_0.to(weights.dtype) if h_0 is not None and h_0.dtype in halves else h_0
-        return input.to(weights.dtype) if input.dtype in halves else input, cast_h, weights
-    device = input.device.type
-    state = input if h_0 is None else h_0
-    dtype = torch.get_autocast_dtype(device) if device == "cuda" else state.dtype
-    if torch.float64 in (dtype, input.dtype, weights[0].dtype) or dtype not in DTYPES:
-        return input, h_0, weights
-    cast = [weight if weight.dtype is dtype else weight.to(dtype) for weight in weights]
-    return input.to(dtype), None if h_0 is None else h_0.to(dtype), cast

@@ -23,6 +23,7 @@ from ..errors import AnygruError
 from ..facts import torch_private
 from ..facts.formula import Formula
 from ..facts.problem import Options
+from ..operator.casting import autocast_products, faster_products
 from . import compiling
 
 _MARK = "_anygru_accelerated"
@@ -172,7 +173,8 @@ def _gru(*call: Any) -> tuple[Tensor, Tensor]:
         input, batch_first = rows, False
     else:
         input, h_0, weights, bias, _, dropout, training, bidirectional, batch_first = call
-    if not _ours(input, h_0, weights):
+    steps = input.transpose(0, 1) if batch_first and input.dim() == 3 else input
+    if not _ours(input, h_0, weights) or _is_faster_there(steps, h_0, weights, batch_sizes if packed else None):
         return torch._VF.gru(*call)
     output, h_n = functional.gru(
         PackedSequence(rows, batch_sizes) if packed else input,
@@ -199,7 +201,7 @@ def _gru_cell(
         if found is not None:
             return found
     fits = h.dim() == 2 and input.shape[-1] == w_ih.shape[-1] and h.shape == (input.shape[0], w_hh.shape[-1])
-    if not fits or not both or not _ours(input, h, weights):
+    if not fits or not both or not _ours(input, h, weights) or _is_faster_there(input[None], h, weights, None):
         return torch._VF.gru_cell(input, h, w_ih, w_hh, b_ih, b_hh)
     return functional.gru_cell(input, h, w_ih, w_hh, b_ih, b_hh)
 
@@ -210,15 +212,15 @@ _kernels = ModuleType("anygru.accelerate._kernels")
 _kernels.__dict__.update(gru=_gru, gru_cell=_gru_cell, __getattr__=functools.partial(getattr, torch._VF))
 
 _PLAIN = (Tensor, nn.Parameter)
+_CASTABLE = (torch.float32, torch.bfloat16, torch.float16)
 _FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 
 def _ours(input: Tensor, h_0: Tensor, weights: Sequence[Tensor | None]) -> bool:
     """Whether anygru computes this call. Wrong arguments, and calls that torch must see, go to torch.
 
-    These are: tensors that differ in dtype, device or class; an empty batch or sequence; autocast, which chooses dtypes inside
-    torch's kernel; tracing and exporting, whose results must not need anygru; FakeTensor, FLOP counters and other dispatch
-    modes.
+    These are: tensors that differ in dtype (unless autocast changes it), device or class; an empty batch or sequence; autocast
+    on CUDA; tracing and exporting, whose results must not need anygru; FakeTensor, FLOP counters and other dispatch modes.
     """
     if torch.compiler.is_compiling():
         if torch_private.is_exporting() is not False:
@@ -228,7 +230,22 @@ def _ours(input: Tensor, h_0: Tensor, weights: Sequence[Tensor | None]) -> bool:
     dtype, device = input.dtype, input.device
     if dtype not in _FLOATS or device.type not in ("cpu", "cuda") or 0 in input.shape or 0 in h_0.shape:
         return False
-    for tensor in (input, h_0, *weights):
-        if tensor is None or type(tensor) not in _PLAIN or tensor.dtype is not dtype or tensor.device != device:
+    dtypes: tuple[torch.dtype, ...] = (dtype,)
+    if torch.is_autocast_enabled(device.type):
+        if device.type != "cpu" or dtype is torch.float64 or torch.compiler.is_compiling():
             return False
-    return not torch.is_autocast_enabled(device.type)
+        dtypes = _CASTABLE
+    for tensor in (input, h_0, *weights):
+        if tensor is None or type(tensor) not in _PLAIN or tensor.dtype not in dtypes or tensor.device != device:
+            return False
+    return True
+
+
+def _is_faster_there(steps: Tensor, h_0: Tensor, weights: Sequence[Tensor], batch_sizes: Tensor | None) -> bool:
+    """Whether torch's own kernel is faster for a call that is ours: as `operator` would choose it, without the way there."""
+    if not steps.is_cpu or torch.compiler.is_compiling():
+        return False
+    if not torch.is_autocast_enabled("cpu"):
+        return faster_products(steps, weights, batch_sizes) is not None
+    needs_grad = torch.is_grad_enabled() and any(one.requires_grad for one in (steps, h_0, *weights))
+    return autocast_products(h_0.dtype, steps, weights, batch_sizes, needs_grad) is not None

@@ -1,0 +1,58 @@
+"""In which dtype the products of a call may be computed on the CPU, and where torch multiplies faster than our kernels.
+
+Our kernels multiply bfloat16 and float16 as float32. A CPU with units for these dtypes multiplies them faster, and torch's own
+kernel uses the units. It spends more time between the products, so it wins where products are large. The rule, with W weights in
+a direction of a layer (their mean), B sequences in a step (the mean of a ragged batch) and T steps:
+
+    W * (B + 24 / T) > limit        24 / T: our kernels convert the weights once in a call
+
+docs/kernels.md has the measurements from which `LIMITS` come. Without such units torch is faster only for a few steps of one
+sequence, whose weights it reads once and in half the width; then B counts as nothing.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from ..facts import torch_private
+
+CONVERTING = 24
+"""Converting a weight takes as long as so many multiply-adds save."""
+LIMITS = {"amx": 5e6, "avx512": 14e6}
+"""Multiply-adds a step, from which on torch's kernel is faster, by the units of the CPU."""
+AUTOCAST_LIMITS = {"amx": (10e6, 10e6), "avx512": (80e6, 25e6)}
+"""The same under autocast, where torch converts weights and states in each call: in inference and in training."""
+
+
+@cache
+def units(dtype: torch.dtype) -> str | None:
+    """The units for products of bfloat16 or float16 that torch uses on this CPU: "amx", "avx512" or None."""
+    if dtype is torch.bfloat16:
+        found = {"amx": torch_private.has_amx, "avx512": torch_private.has_avx512_bf16}
+    else:
+        found = {"amx": torch_private.has_amx_fp16, "avx512": torch_private.has_fp16_products}
+    return next((kind for kind, has in found.items() if has()), None)
+
+
+def are_faster_in_torch(dtype: torch.dtype, steps: float, batch: float, weights: float) -> bool:
+    """Whether torch's own kernel takes less time for tensors of a half-wide dtype: see above."""
+    found = units(dtype)
+    if found is None:
+        return batch <= 1 and weights * CONVERTING > LIMITS["avx512"] * steps
+    return weights * (batch + CONVERTING / steps) > LIMITS[found]
+
+
+def are_faster_under_autocast(dtype: torch.dtype, batch: float, weights: float, trains: bool) -> bool:
+    """Whether torch's own kernel takes less time for float32 tensors under autocast to this dtype."""
+    found = units(dtype)
+    return found is not None and weights * batch > AUTOCAST_LIMITS[found][trains]
+
+
+def sizes(input: Tensor, batch_sizes: Tensor | None, weights: Sequence[Tensor]) -> tuple[float, float, float]:
+    """Steps, sequences in a step and weights of one direction of one layer, as the rules count them; of none, ones."""
+    matrices = [weight.numel() for weight in weights if weight.dim() == 2]
+    steps = max(input.shape[0] if batch_sizes is None else batch_sizes.shape[0], 1)
+    batch = input.shape[1] if batch_sizes is None else input.shape[0] / steps
+    return steps, batch, 2 * sum(matrices) / max(len(matrices), 1)
