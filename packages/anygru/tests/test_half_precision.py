@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 from torch import Tensor, nn
 
 import anygru
-from anygru.backends import products
+from anygru.backends import cpu_calls, products
 
 HALVES = (torch.bfloat16, torch.float16)
 WORDS = "cpu        could, but torch's own kernel multiplies matrices of these sizes faster in bfloat16 on this CPU"
 
 
+def take_units(monkeypatch: pytest.MonkeyPatch, name: str | None) -> None:
+    """A CPU with units that torch's kernels use and ours do not."""
+    monkeypatch.setattr(products, "units", lambda dtype: name)
+    monkeypatch.setattr(cpu_calls, "precisions", frozenset)
+
+
 @pytest.fixture(params=[None, "avx512", "amx"])
 def units(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str | None:
     """What the CPU has for products of half precision."""
-    monkeypatch.setattr(products, "units", lambda dtype: request.param)
+    take_units(monkeypatch, request.param)
     return request.param
 
 
@@ -50,7 +58,7 @@ def test_a_few_steps_of_one_sequence_are_read_in_half_the_width(units: str | Non
 
 
 def test_what_torchs_kernel_cannot_compute_stays_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "units", lambda dtype: "amx")
+    take_units(monkeypatch, "amx")
     large = torch.zeros(2, 512, 512, dtype=torch.bfloat16)
     assert WORDS in str(anygru.explain(anygru.GRU(512, 512, dtype=torch.bfloat16), large))
     assert chosen(anygru.GRU(512, 512, dtype=torch.bfloat16, reset="before"), large) == "cpu"
@@ -107,7 +115,7 @@ def test_gradients_are_as_exact_as_torchs(dtype: torch.dtype, autocast: bool, un
 
 @pytest.mark.parametrize("autocast", [False, True])
 def test_the_taken_kernel_gives_torchs_bits(autocast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "units", lambda dtype: "amx")
+    take_units(monkeypatch, "amx")
     torch.manual_seed(0)
     kind = torch.float32 if autocast else torch.bfloat16
     theirs = nn.GRU(256, 256).to(kind)
@@ -140,3 +148,91 @@ def test_accelerated_layers_go_the_same_ways(units: str | None, monkeypatch: pyt
     with anygru.accelerate(half):
         half(input.bfloat16())
         assert len(calls) == 1 + 2 * (units is None)
+
+
+@pytest.fixture
+def settings() -> Iterator[None]:
+    """Restores torch's settings of precision."""
+    before = torch.get_float32_matmul_precision()
+    yield
+    if hasattr(torch.backends.mkldnn, "rnn"):
+        torch.backends.mkldnn.rnn.fp32_precision = "none"
+    torch.set_float32_matmul_precision(before)
+
+
+PRECISIONS = {"highest": "highest", "high": "high", "medium": "bfloat16"}
+
+
+@pytest.mark.usefixtures("settings")
+def test_torchs_settings_say_how_exact_products_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    for setting, expected in PRECISIONS.items():
+        torch.set_float32_matmul_precision(setting)
+        assert products.allowed_precision(torch.float32) == expected
+        assert products.allowed_precision(torch.float64) == "highest"
+        assert products.allowed_precision(torch.float32, torch.bfloat16) == "bfloat16"
+        assert products.allowed_precision(torch.float32, torch.float16) == "high"
+        for available in ((), ("bfloat16",), ("high", "bfloat16"), ("high",)):
+            monkeypatch.setattr(cpu_calls, "precisions", lambda available=available: frozenset(available))
+            found = products.precision(torch.float32)
+            assert found == ("high" if available == ("high",) and setting == "medium" else expected) or (
+                found == "highest" and expected not in available
+            )
+
+
+@pytest.mark.usefixtures("settings")
+@pytest.mark.skipif(not hasattr(torch.backends.mkldnn, "rnn"), reason="this torch has no setting for recurrent layers")
+def test_the_setting_of_recurrent_layers_comes_before_that_of_products() -> None:
+    torch.set_float32_matmul_precision("medium")
+    torch.backends.mkldnn.rnn.fp32_precision = "ieee"
+    assert products.allowed_precision(torch.float32) == "highest"
+    torch.backends.mkldnn.rnn.fp32_precision = "tf32"
+    assert products.allowed_precision(torch.float32) == "high"
+    torch.backends.mkldnn.rnn.fp32_precision = "bf16"
+    torch.set_float32_matmul_precision("highest")
+    assert products.allowed_precision(torch.float32) == "bfloat16"
+
+
+@pytest.mark.usefixtures("settings")
+def test_without_units_every_setting_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu_calls, "precisions", frozenset)
+    layer, input = anygru.GRU(32, 48), torch.randn(6, 16, 32)
+    expected = results(layer, input, None)
+    for setting in PRECISIONS:
+        torch.set_float32_matmul_precision(setting)
+        for one, other in zip(results(layer, input, None), expected, strict=True):
+            assert torch.equal(one, other)
+        words = "with products of float32, though less exact ones are allowed"
+        assert (words in str(anygru.explain(layer, input))) == (setting != "highest")
+
+
+@pytest.mark.usefixtures("settings")
+@pytest.mark.parametrize("kind", ["layer", "cell", "ragged"])
+def test_kernels_get_the_precision_forward_and_backward(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    plain = cpu_calls.kind
+    monkeypatch.setattr(cpu_calls, "precisions", lambda: frozenset(("high", "bfloat16")))
+    monkeypatch.setattr(cpu_calls, "kind", lambda *facts: asked.append(facts[5]) or plain(*facts[:5]))
+
+    def step() -> set[str]:
+        asked.clear()
+        if kind == "cell":
+            anygru.GRUCell(4, 6)(torch.randn(3, 4)).sum().backward()
+        else:
+            input = torch.randn(5, 3, 4) if kind == "layer" else [torch.randn(5, 4), torch.randn(2, 4)]
+            output = anygru.GRU(4, 6)(input)[0]
+            (output if kind == "layer" else torch.cat(output)).sum().backward()
+        return set(asked)
+
+    assert step() == {"highest"}
+    torch.set_float32_matmul_precision("high")
+    assert step() == {"high"}
+    torch.set_float32_matmul_precision("medium")
+    assert step() == {"bfloat16"}
+    torch.set_float32_matmul_precision("highest")
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert step() == {"bfloat16"}
+        assert "with products of bfloat16" in str(anygru.explain(anygru.GRU(4, 6), torch.zeros(5, 3, 4)))
+    layer = anygru.GRU(4, 6, dtype=torch.bfloat16)
+    asked.clear()
+    layer(torch.zeros(5, 3, 4, dtype=torch.bfloat16))[0].sum().backward()
+    assert set(asked) == {"bfloat16"}

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Options, Problem, plain_problem
-from . import cpu_calls, recorded
+from . import cpu_calls, products, recorded
 from .cpu_backward import BackwardPass
 from .cpu_calls import native
 from .cpu_cell import direct_cell as direct_cell
@@ -69,12 +69,13 @@ def direct(
     """
     if native is None or not options.formula.standard:
         return None
-    kind = cpu_calls.kind(options.bidirectional, options.bias, options.reverse, options.norm, options.formula.reset)
+    precision = products.precision(input.dtype, options.autocast)
+    facts = (options.bidirectional, options.bias, options.reverse, options.norm)
+    kind = cpu_calls.kind(*facts, options.formula.reset, precision)
     found = cpu_calls.dense(input, h_0, weights, kind, needs_grad, modifiers)
     if found is None or not needs_grad:
         return found  # type: ignore[no-any-return]
-    layout = (options.bidirectional, options.bias, options.reverse, options.norm)
-    problem = plain_problem(options.formula, layout, len(weights), input.dtype)
+    problem = plain_problem(options.formula, facts, len(weights), input.dtype, precision)
     if h_0 is None:
         h_0 = torch.zeros_like(found[1])
     if modifiers is not NONE:

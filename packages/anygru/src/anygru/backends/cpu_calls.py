@@ -52,14 +52,30 @@ def address(tensor: Tensor, dtype: torch.dtype) -> Tensor | tuple[int, int]:
     return tensor.data_ptr(), tensor.nbytes
 
 
+@functools.cache
+def precisions() -> frozenset[str]:
+    """The less exact products of float32 ("high", "bfloat16") that the kernels for this CPU have."""
+    # A native module without matrix units does not have the function either.
+    return frozenset() if native is None else frozenset(getattr(native, "precisions", list)())
+
+
+def why_no_tiles() -> str:
+    """Why the kernels do not use matrix units; "" if they do."""
+    found: str = getattr(native, "why_no_tiles", lambda: "this build has no kernels for matrix units")()
+    return found
+
+
 @functools.lru_cache(maxsize=64)
-def kind(bidirectional: bool, bias: bool, reverse: bool, norm: bool, reset: Reset) -> "_native.Kind":
+def kind(
+    bidirectional: bool, bias: bool, reverse: bool, norm: bool, reset: Reset, precision: str = "highest"
+) -> "_native.Kind":
     """The native module's object for what all calls of one layer share."""
-    return native.Kind(bidirectional, bias, reset == "before", reverse, norm)
+    facts = (bidirectional, bias, reset == "before", reverse, norm)
+    return native.Kind(*facts) if precision == "highest" else native.Kind(*facts, precision)
 
 
 def kind_of(problem: Problem) -> "_native.Kind":
-    return kind(*problem.layout[1:], problem.formula.reset)
+    return kind(*problem.layout[1:], problem.formula.reset, problem.precision)
 
 
 def plain(tensor: Tensor) -> Tensor:

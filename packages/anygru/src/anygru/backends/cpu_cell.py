@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ..facts.formula import Formula
 from ..facts.problem import Call, Options, are_batched, plain_problem
-from . import cpu_calls, reference
+from . import cpu_calls, products, reference
 from .cpu_calls import native
 from .cpu_sums import Loop, loop_of
 
@@ -19,7 +19,8 @@ def direct_cell(
     """One step [B, I] or [I], as `direct` of `cpu.py`: the state after it."""
     if native is None or not options.formula.standard or (options.norm and needs_grad):
         return None
-    kind = cpu_calls.kind(False, options.bias, False, options.norm, options.formula.reset)
+    precision = products.precision(input.dtype)
+    kind = cpu_calls.kind(False, options.bias, False, options.norm, options.formula.reset, precision)
     found = native.cell(input, h, weights, kind, torch.get_num_threads(), needs_grad)
     if found is None:
         copies = _copied(input, h, weights)

@@ -1,8 +1,12 @@
-"""In which dtype the products of a call may be computed on the CPU, and where torch multiplies faster than our kernels.
+"""How exact the products of a call are on the CPU, and where torch multiplies faster than our kernels.
 
-Our kernels multiply bfloat16 and float16 as float32. A CPU with units for these dtypes multiplies them faster, and torch's own
-kernel uses the units. It spends more time between the products, so it wins where products are large. The rule, with W weights in
-a direction of a layer (their mean), B sequences in a step (the mean of a ragged batch) and T steps:
+`precision` is of our kernels. Theirs are "highest" (float32), "high" (each factor as the sum of two bfloat16, three products) and
+"bfloat16" (each factor rounded to bfloat16); sums are float32. The last two need matrix units or their like; without kernels for
+them, products are of float32.
+
+Without these, our kernels multiply bfloat16 and float16 as float32. A CPU with units for these dtypes multiplies them faster,
+and torch's own kernel uses the units. It spends more time between the products, so it wins where products are large. The rule,
+with W weights in a direction of a layer (their mean), B sequences in a step (the mean of a ragged batch) and T steps:
 
     W * (B + 24 / T) > limit        24 / T: our kernels convert the weights once in a call
 
@@ -17,6 +21,8 @@ import torch
 from torch import Tensor
 
 from ..facts import torch_private
+from ..facts.problem import Problem
+from . import cpu_calls
 
 CONVERTING = 24
 """Converting a weight takes as long as so many multiply-adds save."""
@@ -24,6 +30,50 @@ LIMITS = {"amx": 5e6, "avx512": 14e6}
 """Multiply-adds a step, from which on torch's kernel is faster, by the units of the CPU."""
 AUTOCAST_LIMITS = {"amx": (10e6, 10e6), "avx512": (80e6, 25e6)}
 """The same under autocast, where torch converts weights and states in each call: in inference and in training."""
+
+
+_OF_HALVES = {torch.bfloat16: "bfloat16", torch.float16: "high"}
+_OF_SETTINGS = {"tf32": "high", "bf16": "bfloat16"}
+
+
+def allowed_precision(dtype: torch.dtype, autocast: torch.dtype | None = None) -> str:
+    """The least exact products that a caller allows for tensors of a dtype.
+
+    "bfloat16" for tensors in bfloat16 and under autocast to it; "high" for those in float16, which have bits for two bfloat16.
+    For float32 torch's settings: `torch.backends.mkldnn.rnn.fp32_precision`, and where it is "none", that of products, which
+    `torch.set_float32_matmul_precision` sets: tf32 ("high") and bf16 ("medium") are "high" and "bfloat16".
+    """
+    found = _OF_HALVES.get(dtype)
+    if found is not None or dtype is not torch.float32:
+        return found or "highest"
+    if autocast in _OF_HALVES:
+        return _OF_HALVES[autocast]
+    setting = torch_private.fp32_precision("mkldnn", "rnn")
+    if setting == "none":
+        setting = torch_private.fp32_precision("mkldnn", "matmul")
+    return _OF_SETTINGS.get(setting, "highest")
+
+
+def explain(problem: Problem, autocast: torch.dtype | None) -> str:
+    """Which products our kernels compute, in words; "" where nothing but float32 is allowed."""
+    allowed = allowed_precision(problem.dtype, autocast)
+    if allowed == "highest":
+        return ""
+    if problem.precision == "highest":
+        return f"with products of float32, though less exact ones are allowed ({cpu_calls.why_no_tiles()})"
+    words = {"high": "three bfloat16 products for each of float32", "bfloat16": "products of bfloat16"}
+    return f"with {words[problem.precision]}"
+
+
+def precision(dtype: torch.dtype, autocast: torch.dtype | None = None) -> str:
+    """The products that our kernels compute: the least exact that are allowed and that they have on this CPU."""
+    available = cpu_calls.precisions()
+    if not available:
+        return "highest"
+    allowed = allowed_precision(dtype, autocast)
+    if allowed == "bfloat16" and allowed not in available:
+        allowed = "high"
+    return allowed if allowed in available else "highest"
 
 
 @cache
@@ -38,6 +88,8 @@ def units(dtype: torch.dtype) -> str | None:
 
 def are_faster_in_torch(dtype: torch.dtype, steps: float, batch: float, weights: float) -> bool:
     """Whether torch's own kernel takes less time for tensors of a half-wide dtype: see above."""
+    if precision(dtype) != "highest":
+        return False  # our kernels use the same units
     found = units(dtype)
     if found is None:
         return batch <= 1 and weights * CONVERTING > LIMITS["avx512"] * steps
@@ -46,7 +98,7 @@ def are_faster_in_torch(dtype: torch.dtype, steps: float, batch: float, weights:
 
 def are_faster_under_autocast(dtype: torch.dtype, batch: float, weights: float, trains: bool) -> bool:
     """Whether torch's own kernel takes less time for float32 tensors under autocast to this dtype."""
-    found = units(dtype)
+    found = units(dtype) if precision(torch.float32, dtype) == "highest" else None
     return found is not None and weights * batch > AUTOCAST_LIMITS[found][trains]
 
 

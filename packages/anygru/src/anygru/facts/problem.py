@@ -32,6 +32,8 @@ class Options(NamedTuple):
     """The states of every layer at every step are a result, too."""
     batch_first: bool = False
     """The caller's form of a dense or padded batch is [B, T, I]."""
+    autocast: torch.dtype | None = None
+    """The call came under autocast to this dtype on the CPU; its tensors are cast already."""
     products: torch.dtype | None = None
     """See `Problem.products`; given under autocast."""
 
@@ -63,6 +65,8 @@ class Problem(NamedTuple):
     """Rows of inputs and states are rounded to 16 bits, as in the kernels for int8 weights."""
     products: torch.dtype | None = None
     """torch's own kernel on the CPU, with products in this dtype, takes less time than ours; see `backends/products.py`."""
+    precision: str = "highest"
+    """Of our kernels' products on the CPU: "highest", "high" or "bfloat16"; see `backends/products.py`."""
 
 
 class Call(NamedTuple):
@@ -98,11 +102,14 @@ class Call(NamedTuple):
 
 
 @cache
-def plain_problem(formula: Formula, facts: tuple[bool, ...], weights: int, dtype: torch.dtype) -> Problem:
+def plain_problem(
+    formula: Formula, facts: tuple[bool, ...], weights: int, dtype: torch.dtype, precision: str = "highest"
+) -> Problem:
     """The problem of a dense call with gradients; `facts`: the fields of `Layout` after num_layers; `weights`: how many."""
     one = Layout(1, *facts)
     layout = one._replace(num_layers=weights // one.per_layer)
-    return Problem("cpu", dtype, layout, formula, ragged=False, empty=False, needs_grad=True, transformed=False)
+    problem = Problem("cpu", dtype, layout, formula, ragged=False, empty=False, needs_grad=True, transformed=False)
+    return problem._replace(precision=precision)
 
 
 def are_batched(grads: Sequence[Tensor | None]) -> bool:

@@ -82,6 +82,16 @@ has_fp16_products: Callable[[], bool] = _find("ops.mkldnn._is_mkldnn_fp16_suppor
 """Whether the CPU has units for half precision that torch uses. Without a name (torch before 2.6), torch's products are taken
 for slow."""
 
+fp32_precision: Callable[[str, str], str] = _find(
+    "_C._get_fp32_precision_getter",
+    lambda backend, operation: (
+        {"high": "tf32", "medium": "bf16"}.get(torch.get_float32_matmul_precision(), "ieee")
+        if operation == "matmul"
+        else "none"
+    ),
+)
+"""What torch allows products of float32 to be: "ieee", "tf32" or "bf16"; "none" where nothing is set for the operation."""
+
 
 def is_forward_mode() -> bool:
     """Whether forward-mode AD is active."""

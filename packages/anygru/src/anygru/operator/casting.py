@@ -43,6 +43,11 @@ def autocast(input: Tensor, h_0: Tensor | None, weights: AnyWeights) -> tuple[Te
     return input.to(dtype), None if h_0 is None else h_0.to(dtype), cast
 
 
+def autocast_dtype(input: Tensor) -> torch.dtype | None:
+    """The dtype of autocast for a tensor on the CPU."""
+    return torch.get_autocast_dtype("cpu") if input.is_cpu else None
+
+
 def autocast_products(
     state: torch.dtype, input: Tensor, weights: AnyWeights, batch_sizes: Tensor | None, needs_grad: bool
 ) -> torch.dtype | None:

@@ -9,14 +9,14 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from .. import backends
-from ..backends import aten
+from ..backends import aten, products
 from ..errors import ArgumentError, ArgumentTypeError, BackendError
 from ..facts import torch_private
 from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Options, Problem
 from ..facts.weights import Layout, Weights, count_layers
 from . import tracing, tracing_frozen
-from .casting import DTYPES, AnyWeights, autocast, autocast_enabled, autocast_products, faster_products
+from .casting import DTYPES, AnyWeights, autocast, autocast_dtype, autocast_enabled, autocast_products, faster_products
 from .frozen_weights import FrozenWeights
 
 _transform, _recorder = torch_private.transform, torch_private.tracing_state
@@ -68,7 +68,8 @@ def _run_cast(
     input, h_0, weights = autocast(input, h_0, weights)
     modifiers = modifiers if modifiers is NONE else modifiers.like(input)
     batch, batch_sizes, options = rest
-    options = options._replace(products=_unrecorded(_autocast_products, input, h_0, weights, batch_sizes))
+    faster = _unrecorded(_autocast_products, input, h_0, weights, batch_sizes)
+    options = options._replace(products=faster, autocast=autocast_dtype(input))
     with torch.autocast(input.device.type, enabled=False):
         return run(input, h_0, weights, batch, batch_sizes, options, modifiers)
 
@@ -144,7 +145,8 @@ def describe(
     """
     if autocast_enabled(input):
         input, _, weights = autocast(input, None, weights)
-        options = options._replace(products=_autocast_products(input, None, weights, batch_sizes))
+        faster = _autocast_products(input, None, weights, batch_sizes)
+        options = options._replace(products=faster, autocast=autocast_dtype(input))
     layout, hidden_size = _check(input, None, weights, 0, options)
     state = input.new_empty((1, 1, hidden_size), device="meta")
     rounds_rows = False
@@ -348,6 +350,7 @@ def _problem(call: Call, layout: Layout, options: Options) -> Problem:
         _inside_transform() or not _all_plain(input, h_0, *weights, *modifiers.present),
         modified=modifiers.names,
         products=options.products or faster_products(input, weights, batch_sizes),
+        precision=products.precision(input.dtype, options.autocast),
     )
 
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from .. import backends
-from ..backends import reference
+from ..backends import products, reference
 from ..backends.recorded import Kernels
 from ..facts import sequences, torch_private
 from ..facts.decays import to_rows
@@ -94,6 +94,7 @@ def problem_of(call: Call, layout: Layout, formula: Formula, needs_grad: bool = 
         needs_grad=needs_grad,
         transformed=False,
         modified=call.modifiers.names,
+        precision=products.precision(call.input.dtype),
     )
 
 

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from .. import backends
+from ..backends import products
 from ..errors import ArgumentError, ArgumentTypeError
 from ..facts.formula import Formula
 from ..facts.problem import Options, Problem
@@ -14,6 +15,7 @@ from ..facts.sequences import Batch, Lengths, enter
 from ..facts.weights import KINDS
 from ..layers.frozen import Frozen
 from ..layers.gru import GRU, FrozenGRUCell, GRUCell
+from ..operator.casting import autocast_dtype, autocast_enabled
 from ..operator.execution import describe
 
 
@@ -33,6 +35,9 @@ class Explanation:
     copies: Sequence[str] = ()
     """What each call copies before the backend reads it, and why; contiguous tensors spare it."""
 
+    products: str = ""
+    """How exact the kernels' products are, where that is not only float32."""
+
     @property
     def _why_not_taken(self) -> str:
         if self.named is not None:
@@ -48,6 +53,7 @@ class Explanation:
         for name, reason in self.reasons.items():
             if name == self.backend:
                 words = "computes this call" + (f" with {self.weights}" if self.weights else "")
+                words += f", {self.products}" if self.products else ""
                 words += "".join(f", copies {one}" for one in self.copies)
             else:
                 words = f"no: {reason}" if reason else f"could, but {self._why_not_taken}"
@@ -100,8 +106,14 @@ def explain(
     problem = describe(rows, weights, batch_sizes, options, modified)
     chosen = backends.choose(problem, name)
     told = getattr(chosen, "copies", None)
-    copies = told(rows, weights) if told is not None and rows.device.type == "cpu" else ()
-    return Explanation(chosen.__name__.rpartition(".")[2], backends.reasons(problem), problem, name, copies=copies)
+    read = (
+        input if isinstance(input, Tensor) and batch_sizes is None else rows
+    )  # with the strides that the caller knows
+    copies = told(read, weights) if told is not None and rows.device.type == "cpu" else ()
+    backend = chosen.__name__.rpartition(".")[2]
+    autocast = autocast_dtype(rows) if autocast_enabled(rows) else None
+    precision = products.explain(problem, autocast) if backend == "cpu" else ""
+    return Explanation(backend, backends.reasons(problem), problem, name, copies=copies, products=precision)
 
 
 def _explain_frozen(layer: Frozen, input: Batch, lengths: Lengths | None, modified: tuple[str, ...]) -> Explanation:
