@@ -308,3 +308,32 @@ def test_fluid_trains_on_given_steps():
     outputs, _ = fluid.layers.dynamic_decode(decoder, paddle.zeros([2]))
     np.testing.assert_array_equal(outputs.sample_ids.numpy()[0], [1, 2, 3])
     np.testing.assert_array_equal(outputs.sample_ids.numpy()[1, 0], 4)
+
+
+@pytest.mark.parametrize("kind", ["GRUCell", "LSTMCell", "SimpleRNNCell"])
+def test_the_output_of_a_cell_is_its_state(kind):
+    """The same object, as in Paddle 2.6.2 (recorded), of the dialect's class; a loop over slices trains as torch's does."""
+    cell, theirs = getattr(nn, kind)(3, 4), getattr(torch.nn, kind.replace("Simple", ""))(3, 4)
+    fill(cell)
+    with torch.no_grad():
+        for name, parameter in theirs.named_parameters():
+            parameter.copy_(torch.from_numpy(getattr(cell, name).numpy()))
+    values = np.random.RandomState(1).randn(2, 5, 3).astype("float32")
+    x, states = paddle.to_tensor(values, stop_gradient=False), None
+    y = torch.from_numpy(values).requires_grad_()
+    expected = None
+    for t in range(5):
+        output, states = cell(x[:, t], states)
+        expected = theirs(y[:, t], expected)
+        first = states[0] if kind == "LSTMCell" else states
+        assert first is output
+        assert type(output) is paddle.Tensor
+    output.square().sum().backward()
+    (expected[0] if kind == "LSTMCell" else expected).square().sum().backward()
+    for name, parameter in theirs.named_parameters():
+        np.testing.assert_allclose(getattr(cell, name).grad.numpy(), parameter.grad.numpy(), atol=1e-5)
+    np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy(), atol=1e-5)
+    with pytest.raises(ValueError, match="inputs must have the parameters' dtype"):
+        cell(paddle.ones([2, 3], "float64"))
+    with pytest.raises(ValueError, match="argument 'inputs' must be Tensor"):
+        cell(values[:, 0])

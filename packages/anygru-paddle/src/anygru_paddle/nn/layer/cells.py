@@ -24,6 +24,8 @@ from .sequence import Nested, RNNCellBase
 Attr = ParamAttr | Initializer | str | bool | None
 _PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 _torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
+_SIMPLE_STEPS = {"tanh": operation(torch.rnn_tanh_cell), "relu": operation(torch.rnn_relu_cell)}
+_lstm_step = operation(torch.lstm_cell)
 
 
 class Cell(RNNCellBase):
@@ -74,17 +76,30 @@ class Cell(RNNCellBase):
         Raises:
             ValueError: for another number of axes, no tensor, or a dtype that is not the parameters'.
         """
+        self._check(inputs, *states)
+        return [plain(each) for each in (inputs, *states)]
+
+    def _check(self, inputs: torch.Tensor, *states: torch.Tensor) -> None:
+        """Raises as `_checked`; a loop over a cell spends much of its time here, so words are made for errors only."""
+        dtype = _torch_dtype(self._parameters["weight_ih"])
         name = type(self).__name__
         need_tensor(inputs, "inputs", name)
         if inputs.ndim != 2:
             raise ValueError(
                 f"(InvalidArgument) {name}: inputs must be [B, {self.input_size}], got {list(inputs.shape)}"
             )
-        need_dtype(plain(inputs), self.weight_ih, f"{name}: inputs")
+        if _torch_dtype(inputs) != dtype:
+            need_dtype(inputs, self.weight_ih, f"{name}: inputs")
         for state in states:
             need_tensor(state, "states", name)
-            need_dtype(state, self.weight_ih, f"{name}: states")
-        return [plain(each) for each in (inputs, *states)]
+            if _torch_dtype(state) != dtype:
+                need_dtype(state, self.weight_ih, f"{name}: states")
+
+    @property
+    def _own(self) -> list[torch.Tensor]:
+        """The parameters as torch's functions take them, which do not mind their class."""
+        own = self._parameters
+        return [own[name] for name in _PARTS]  # type: ignore[misc]
 
     @property
     def state_shape(self) -> Nested:
@@ -128,9 +143,9 @@ class SimpleRNNCell(Cell):
     def forward(self, inputs: torch.Tensor, states: torch.Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The output and the new state, which are the same values; inputs [B, I], states [B, H] or None for zeros."""
         states = self.get_initial_states(inputs, self.state_shape) if states is None else states
-        step = torch.rnn_tanh_cell if self.activation == "tanh" else torch.rnn_relu_cell
-        h = operation(step)(*self._checked(inputs, states), *self.weights)
-        return h, h.view_as(h)
+        self._check(inputs, states)
+        h = _SIMPLE_STEPS[self.activation](inputs, states, *self._own)
+        return h, h  # one object, as in Paddle 2.6.2 (recorded)
 
     def extra_repr(self) -> str:
         """The sizes, and the activation unless it is tanh."""
@@ -147,9 +162,9 @@ class LSTMCell(Cell):
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """The output h and the new states (h, c); inputs [B, I], states (h, c), each [B, H], or None for zeros."""
         states = self.get_initial_states(inputs, self.state_shape) if states is None else states
-        x, h, c = self._checked(inputs, *states)
-        h, c = operation(torch.lstm_cell)(x, (h, c), *self.weights)
-        return h, (h.view_as(h), c)
+        self._check(inputs, *states)
+        h, c = _lstm_step(inputs, tuple(states), *self._own)
+        return h, (h, c)
 
     @property
     def state_shape(self) -> Nested:
@@ -191,7 +206,7 @@ class GRUCell(Cell):
         else:
             x, state = one_batch(*self._checked(inputs, states))
         h = wrap(core_call(functional.gru_cell, x, state, *self.weights))
-        return h, h.view_as(h)  # type: ignore[return-value]
+        return h, h
 
     def along(
         self, inputs: Nested, states: Nested, lengths: torch.Tensor | None, time_major: bool, is_reverse: bool
