@@ -36,6 +36,14 @@ public:
         return value;
     }
 
+    // 0 where it is left out.
+    double real(const Key& key) const {
+        const nb::handle found = find(key);
+        const double value = found.is_valid() ? PyFloat_AsDouble(found.ptr()) : 0;
+        if (value == -1 && PyErr_Occurred()) throw nb::python_error();
+        return value;
+    }
+
     bool flag(const Key& key) const { return get(key).ptr() == Py_True; }
 
     template <class Real>
@@ -57,7 +65,8 @@ private:
 namespace keys {
 
 inline const Key adds("adds"), adds_input("adds_input"), batch("batch"), bias_hh_gradient("bias_hh_gradient"),
-    bias_ih_gradient("bias_ih_gradient"), format("format"), gains("gains"), gates("gates"), gives_gates("gives_gates"),
+    bias_ih_gradient("bias_ih_gradient"), clipping("clipping"), format("format"), gains("gains"), gates("gates"),
+    gives_gates("gives_gates"),
     grad_decay("grad_decay"), grad_gates("grad_gates"), grad_h_0("grad_h_0"), grad_h_n("grad_h_n"),
     grad_offset("grad_offset"), grad_output("grad_output"), grad_norms("grad_norms"),
     grad_row_stride("grad_row_stride"), grad_step_stride("grad_step_stride"), h_0("h_0"), h_n("h_n"), hidden("hidden"),

@@ -70,7 +70,7 @@ struct BackwardKernel {
         if (call.grad_h_0)
             for_rows(sequence.batch, [&](Index, Index b) {
                 for (Index at = share.first_block * L; at < own_end(); ++at)
-                    call.grad_h_0[b * hidden + at] = call.carry[b * call.pitch + at];
+                    call.grad_h_0[b * call.state_stride + at] = call.carry[b * call.pitch + at];
             });
     }
 
@@ -94,7 +94,7 @@ struct BackwardKernel {
         for_rows(call.sequence.batch, [&](Index, Index b) {
             for (Index block = share.first_block; block < share.last_block; ++block) {
                 const Index left = hidden - block * L;
-                const V start = call.grad_h_n ? load(call.grad_h_n + b * hidden + block * L, left) : V{};
+                const V start = call.grad_h_n ? load(call.grad_h_n + b * call.state_stride + block * L, left) : V{};
                 store(call.carry + b * call.pitch + block * L, start);
             }
         });
@@ -113,7 +113,7 @@ struct BackwardKernel {
         const Sequence& sequence = call.sequence;
         const Index before = call.reverse ? t + 1 : t - 1;
         const bool started = call.reverse ? before < sequence.steps && b < sequence.size(before) : before >= 0;
-        if (!started) return call.h_0 + b * hidden;
+        if (!started) return call.h_0 + b * call.state_stride;
         return sequence.at(call.output, before) + b * call.output.row_stride;
     }
 
@@ -126,7 +126,7 @@ struct BackwardKernel {
 
     // Times the mask of the state in products.
     ANYGRU_INLINE V masked(Index b, Index at, V value) const {
-        return call.modifiers.mask ? value * load(call.modifiers.mask + b * hidden + at, hidden - at) : value;
+        return call.modifiers.mask ? value * load(call.modifiers.mask + b * call.state_stride + at, hidden - at) : value;
     }
 
     struct Saved {
@@ -252,12 +252,19 @@ struct BackwardKernel {
     ANYGRU_INLINE void settle(Index t, Real* carry, V sum, Index place) {
         const Index b = place / call.pitch, at = place % call.pitch, left = hidden - at;
         const V gradient = load(carry) + masked(b, at, sum);
-        if (!call.modifiers.decay.data) return store(carry, gradient);
+        if (!call.modifiers.decay.data) return store(carry, clipped(gradient));
         const Index row = call.sequence.first_row(t) + b;
         if (call.grad_offset) store(call.grad_offset + row * hidden + at, gradient, left);
         if (call.grad_decay)
             store(call.grad_decay + row * hidden + at, gradient * load(previous_state(t, b) + at, left), left);
-        store(carry, decayed(call.modifiers.decay, row, at, left, gradient));
+        store(carry, clipped(decayed(call.modifiers.decay, row, at, left, gradient)));
+    }
+
+    ANYGRU_INLINE V clipped(V gradient) const {
+        if (call.clipping == 0) return gradient;
+        const V most = broadcast<Real>(call.clipping);
+        gradient = gradient > most ? most : gradient;
+        return gradient < -most ? -most : gradient;
     }
 
     void exchange() {

@@ -37,18 +37,15 @@ anygru::Shape make_shape(const Arguments& given, Index input_size, Index layers)
     const Index hidden = given.number(keys::hidden);
     if (steps < 0 || batch < 0 || input_size < 0) refuse("steps, batch and input_size must not be negative");
     if (hidden < 1 || layers < 1 || layers > 100000) refuse("hidden and layers must be at least 1");
+    if (hidden % kind.groups || (kind.splits_input && input_size % kind.groups))
+        refuse("hidden, and an input that is split, must be multiples of the groups");
     anygru::Shape shape{};
     shape.steps = steps;
     shape.batch = batch;
     shape.input_size = input_size;
-    shape.hidden = hidden;
+    shape.hidden = hidden / kind.groups;
     shape.layers = int(layers);
-    shape.directions = kind.bidirectional ? 2 : 1;
-    shape.bias = kind.bias;
-    shape.norm = kind.norm;
-    shape.reset_before = kind.reset_before;
-    shape.reverse = kind.reverse;
-    shape.precision = kind.precision;
+    kind.describe(shape);
     shape.rows = multiply({steps, batch}, "the batch");
     if (given.find(keys::sizes).is_valid()) {
         const Index* values = given.tensor<const Index>(keys::sizes, steps);
@@ -65,7 +62,7 @@ anygru::Shape make_shape(const Arguments& given, Index input_size, Index layers)
         shape.sizes = steps ? values : &none;
     }
     // The largest arrays that any pass makes from this shape.
-    multiply({shape.rows + batch + 1, Index(shape.directions), layers, 16, hidden}, "hidden");
+    multiply({shape.rows + batch + 1, kind.bidirectional ? 2 : 1, layers, 16, hidden}, "hidden");
     multiply({3, hidden + 64, hidden + 64}, "hidden");
     multiply({3, hidden + 64, input_size + 64}, "input_size");
     return shape;
@@ -95,23 +92,28 @@ anygru::Rows<Real> rows(const Arguments& given, const anygru::Shape& shape, Inde
     return {data, step_stride, row_stride};
 }
 
+// The columns of tensor number `i` of a layer's weights.
+Index width_of(const anygru::Shape& shape, Index i, Index each) {
+    const Index kind = i % each;
+    return kind == 0 ? shape.layer_input(int(i / each * shape.groups / shape.directions)) : kind == 1 ? shape.hidden : 1;
+}
+
 template <class Real>
 std::vector<const Real*> weight_list(const anygru::Shape& shape, nb::handle given) {
     if (!PyList_CheckExact(given.ptr())) refuse("weights must be a list of tensors");
     const auto weights = nb::borrow<nb::list>(given);
     const int each = shape.weights_a_direction();
-    const std::size_t expected = std::size_t(shape.layers) * shape.directions * each;
-    if (weights.size() != expected)
+    const Index expected = Index(shape.layers) * (shape.directions / shape.groups) * each;
+    if (Index(weights.size()) != expected)
         refuse("weights must be " + std::to_string(expected) + " tensors, got " + std::to_string(weights.size()));
-    std::vector<const Real*> result(expected);
-    for (std::size_t i = 0; i < expected; ++i) {
+    std::vector<const Real*> result(std::size_t(expected * shape.groups));
+    for (Index i = 0; i < expected; ++i) {
         const int kind = int(i % each);
-        const Index width = kind == 0   ? shape.layer_input(int(i / each) / shape.directions)
-                            : kind == 1 ? shape.hidden
-                                        : 1;
+        const Index width = width_of(shape, i, each);
         const char* name = kind == 0 ? "weight_ih" : kind == 1 ? "weight_hh" : "a bias or gain";
-        result[i] = tensor<const Real>(nb::handle(PyList_GET_ITEM(weights.ptr(), Py_ssize_t(i))),
-                                       multiply({3, shape.hidden, width}, name), name);
+        const Real* given = tensor<const Real>(nb::handle(PyList_GET_ITEM(weights.ptr(), Py_ssize_t(i))),
+                                               multiply({3, shape.hidden, width, shape.groups}, name), name);
+        anygru::spread(result, shape, i, each, given, 3 * shape.hidden * width);
     }
     return result;
 }
@@ -151,8 +153,13 @@ void take_norm(const Arguments& given, anygru::BackwardArguments<Real>& argument
     arguments.grad_norms =
         given.tensor<Real>(keys::grad_norms, anygru::norm_tiles(shape.batch) * shape.directions * 12 * shape.hidden);
     const auto gains = nb::cast<nb::list>(given.get(keys::gains));
-    if (gains.size() != 2 * std::size_t(shape.directions)) refuse("gains must be two tensors a direction");
-    for (nb::handle gain : gains) arguments.gains.push_back(tensor<const Real>(gain, 3 * shape.hidden, "gains"));
+    if (Index(gains.size()) * shape.groups != 2 * Index(shape.directions))
+        refuse("gains must be two tensors a direction");
+    arguments.gains.resize(2 * std::size_t(shape.directions));
+    for (Index i = 0; i < Index(gains.size()); ++i)
+        anygru::spread(arguments.gains, shape, i, 2,
+                       tensor<const Real>(gains[std::size_t(i)], 3 * shape.hidden * shape.groups, "gains"),
+                       3 * shape.hidden);
 }
 
 template <class Real>
@@ -180,10 +187,14 @@ void backward(const Arguments& given) {
     arguments.grad_h_0 = given.tensor<Real>(keys::grad_h_0, states);
     if (shape.norm) take_norm(given, arguments);
     const auto weights_hh = nb::cast<nb::list>(given.get(keys::weights_hh));
-    if (weights_hh.size() != std::size_t(shape.directions)) refuse("weights_hh must have one tensor a direction");
+    if (Index(weights_hh.size()) * shape.groups != shape.directions)
+        refuse("weights_hh must have one tensor a direction");
     const Index square = multiply({3, shape.hidden, shape.hidden}, "weight_hh");
-    for (nb::handle weight : weights_hh)
-        arguments.weights_hh.push_back(tensor<const Real>(weight, square, "weight_hh"));
+    arguments.weights_hh.resize(std::size_t(shape.directions));
+    for (Index i = 0; i < Index(weights_hh.size()); ++i)
+        anygru::spread(arguments.weights_hh, shape, i, 1,
+                       tensor<const Real>(weights_hh[std::size_t(i)], square * shape.groups, "weight_hh"), square);
+    arguments.clipping = Real(given.real(keys::clipping));
     arguments.threads = thread_count(given.number(keys::threads));
     nb::gil_scoped_release release;
     anygru::backward(arguments);
@@ -253,22 +264,28 @@ Stored* pack_int8(const Arguments& given, const anygru::Shape& shape) {
     const auto weights = nb::cast<nb::list>(given.get(keys::weights)),
                scales = nb::cast<nb::list>(given.get(keys::scales));
     const int each = shape.weights_a_direction();
-    const Index places = Index(shape.layers) * shape.directions;
+    const Index places = Index(shape.layers) * (shape.directions / shape.groups), rows = 3 * shape.hidden;
     if (Index(weights.size()) != places * each || Index(scales.size()) != places * 2)
         refuse("weights and scales must be " + std::to_string(places * each) + " and " + std::to_string(places * 2));
-    std::vector<const float*> matrices, factors;
+    // The matrices' bytes go as addresses of other elements.
+    std::vector<const std::int8_t*> bytes(std::size_t(places * each * shape.groups));
     for (Index i = 0; i < places * each; ++i) {
         const nb::handle one(PyList_GET_ITEM(weights.ptr(), Py_ssize_t(i)));
-        const Index width = i % each ? shape.hidden : shape.layer_input(int(i / each) / shape.directions);
+        const Index numel = multiply({rows, width_of(shape, i, each)}, "weights"), all = numel * shape.groups;
         if (i % each < 2)
-            matrices.push_back(reinterpret_cast<const float*>(
-                tensor<const std::int8_t>(one, multiply({3, shape.hidden, width}, "weights"), "weights")));
+            anygru::spread(bytes, shape, i, each, tensor<const std::int8_t>(one, all, "weights"), numel);
         else
-            matrices.push_back(tensor<const float>(one, 3 * shape.hidden, "bias"));
+            anygru::spread(bytes, shape, i, each,
+                           reinterpret_cast<const std::int8_t*>(tensor<const float>(one, all, "bias")),
+                           numel * Index(sizeof(float)));
     }
+    std::vector<const float*> matrices, factors(std::size_t(places * 2 * shape.groups));
+    for (const std::int8_t* at : bytes) matrices.push_back(reinterpret_cast<const float*>(at));
     for (Index i = 0; i < places * 2; ++i)
-        factors.push_back(
-            tensor<const float>(nb::handle(PyList_GET_ITEM(scales.ptr(), Py_ssize_t(i))), 3 * shape.hidden, "scales"));
+        anygru::spread(factors, shape, i, 2,
+                       tensor<const float>(nb::handle(PyList_GET_ITEM(scales.ptr(), Py_ssize_t(i))),
+                                           rows * shape.groups, "scales"),
+                       rows);
     return new StoredWeights<float>(anygru::pack<float>(shape, anygru::Storage::int8, matrices, factors));
 }
 
@@ -343,12 +360,16 @@ NB_MODULE(_native, m) {
         .def(
             "__init__",
             [](Kind* self, bool bidirectional, bool bias, bool reset_before, bool reverse, bool norm,
-               const std::string& precision) {
+               const std::string& precision, int groups, bool splits_input) {
                 if (bidirectional && reverse) refuse("reverse goes with one direction");
-                new (self) Kind{bidirectional, bias, reset_before, reverse, norm, precision_of(precision)};
+                if (groups < 1 || groups > 1 << 20) refuse("groups must be at least 1");
+                new (self) Kind{bidirectional, bias,   reset_before, reverse, norm, precision_of(precision),
+                                groups,        splits_input};
             },
             nb::arg("bidirectional"), nb::arg("bias"), nb::arg("reset_before"), nb::arg("reverse"),
-            nb::arg("norm") = false, nb::arg("precision") = "highest");
+            nb::arg("norm") = false, nb::arg("precision") = "highest", nb::arg("groups") = 1,
+            nb::arg("splits_input") = false)
+        .def_ro("groups", &Kind::groups);
 
     m.def(
         "forward",

@@ -115,6 +115,7 @@ struct Forward {
     bool reset_before;
     Rows<const Real> input;  // I values a row
     Rows<Real> output;       // H values a row
+    Index state_stride;      // between the rows of h_0, h_n and the mask of the state
     const Real* h_0;         // [B, H] or null: zero
     Real* h_n;               // [B, H]
     StatePlaces places;      // of both
@@ -158,6 +159,7 @@ struct Backward {
     bool reverse;
     bool reset_before;
     Rows<const Real> grad_output;  // H values a row; data null: zero
+    Index state_stride;            // between the rows of the states, of their gradients and of the mask
     const Real* grad_h_n;          // [B, H] or null: zero
     Rows<const Real> output;
     const Real* h_0;        // [B, H]
@@ -175,6 +177,7 @@ struct Backward {
     bool multiplies_last;  // else grad_h_0 lacks the product of the last step's gates, and a decay
     Terms terms;           // see Forward, as operand_bytes
     Index operand_bytes;
+    Real clipping;         // the greatest gradient that a step hands to the state before it; 0: any
 
     Grid grid;
     Real* packed;  // [blocks, 3H, lanes]; null: weight_hh is read as it lies

@@ -21,16 +21,17 @@ nb::object dense(nb::handle input, const TensorView& given, nb::handle h_0, nb::
     arguments.input = {given.at<const Real>(), given.strides[0], given.strides[1]};
     if (!take_weights<Real>(weights, kind, arguments)) return nb::none();
     if (!modified.is_none()) arguments.modifiers = modifiers<Real>(Arguments(nb::cast<nb::dict>(modified)), shape);
-    const Index states = shape.layers * shape.directions, features = shape.directions * shape.hidden;
+    const Index states = shape.layers * shape.directions / shape.groups, features = shape.directions * shape.hidden;
+    const Index width = shape.state_stride();
     TensorView view;
     if (!h_0.is_none()) {
-        if (!view_of(h_0.ptr(), view) || view.bits != given.bits || !view.is(states, shape.batch, shape.hidden) ||
+        if (!view_of(h_0.ptr(), view) || view.bits != given.bits || !view.is(states, shape.batch, width) ||
             !view.contiguous())
             return nb::none();
         arguments.h_0 = view.at<const Real>();
     }
     const nb::object output = new_tensor(input, shape.steps, shape.batch, features);
-    const nb::object h_n = new_tensor(input, states, shape.batch, shape.hidden);
+    const nb::object h_n = new_tensor(input, states, shape.batch, width);
     if (!view_of_new(output.ptr(), view)) return nb::none();
     arguments.output = {view.at<Real>(), shape.batch * features, features};
     if (!view_of_new(h_n.ptr(), view)) return nb::none();
@@ -62,18 +63,20 @@ nb::object cell(nb::handle input, const TensorView& given, nb::handle h, nb::han
     const bool gaps = given.strides[batched] != 1 && shape.input_size != 1;
     if (gaps || shape.rows == 0 || shape.input_size == 0) return nb::none();
     arguments.input = {given.at<const Real>(), 0, batched ? given.strides[0] : 0};
-    if (!take_weights<Real>(weights, kind, arguments) || shape.layers * shape.directions != 1) return nb::none();
+    if (!take_weights<Real>(weights, kind, arguments) || shape.layers * shape.directions != shape.groups)
+        return nb::none();
+    const Index width = shape.state_stride();
     TensorView view;
     if (!h.is_none()) {
         if (!view_of(h.ptr(), view) || view.bits != given.bits || !view.contiguous() ||
-            !(batched ? view.is(shape.batch, shape.hidden) : view.is(shape.hidden)))
+            !(batched ? view.is(shape.batch, width) : view.is(width)))
             return nb::none();
         arguments.h_0 = view.at<const Real>();
     }
-    const nb::object output = batched ? new_tensor(input, shape.batch, shape.hidden) : new_tensor(input, shape.hidden);
+    const nb::object output = batched ? new_tensor(input, shape.batch, width) : new_tensor(input, width);
     if (!view_of_new(output.ptr(), view)) return nb::none();
     arguments.h_n = view.at<Real>();
-    arguments.output = {arguments.h_n, shape.rows * shape.hidden, shape.hidden};
+    arguments.output = {arguments.h_n, shape.rows * width, width};
     nb::object reserve;
     if (keep) {
         reserve = new_tensor(input, reserve_size(shape));
@@ -104,20 +107,22 @@ nb::object advance(const StoredWeights<Real>& stored, nb::handle input, const Te
     shape.rows = shape.steps * shape.batch;
     const int last = given.dimensions - 1;
     const bool gaps = given.strides[last] != 1 && shape.input_size != 1;
-    if (given.shape[last] != shape.input_size || shape.rows == 0 || gaps || shape.directions != 1) return nb::none();
+    if (given.shape[last] != shape.input_size || shape.rows == 0 || gaps || shape.directions != shape.groups)
+        return nb::none();
+    const Index width = shape.state_stride();
     TensorView view;  // a stream makes its state itself, and no negative of its memory
     if (!view_of_new(state.ptr(), view) || view.bits != given.bits || !view.contiguous() ||
-        !view.is(shape.layers, shape.batch, shape.hidden))
+        !view.is(shape.layers, shape.batch, width))
         return nb::none();
     arguments.h_0 = arguments.h_n = view.at<Real>();
     arguments.input = {given.at<const Real>(), many ? given.strides[0] : 0, batched ? given.strides[many] : 0};
-    const nb::object output = many && batched ? new_tensor(input, shape.steps, shape.batch, shape.hidden)
-                              : many          ? new_tensor(input, shape.steps, shape.hidden)
-                              : batched       ? new_tensor(input, shape.batch, shape.hidden)
-                                              : new_tensor(input, shape.hidden);
+    const nb::object output = many && batched ? new_tensor(input, shape.steps, shape.batch, width)
+                              : many          ? new_tensor(input, shape.steps, width)
+                              : batched       ? new_tensor(input, shape.batch, width)
+                                              : new_tensor(input, width);
     if (!view_of_new(output.ptr(), view)) return nb::none();
-    arguments.output = {view.at<Real>(), shape.batch * shape.hidden, shape.hidden};
-    arguments.weights.resize(std::size_t(shape.layers) * shape.weights_a_direction());
+    arguments.output = {view.at<Real>(), shape.batch * width, width};
+    arguments.weights.resize(std::size_t(shape.layers) * shape.directions * shape.weights_a_direction());
     arguments.packed = stored.packed.get();
     arguments.threads = thread_count(threads);
     {
@@ -137,12 +142,13 @@ nb::object advance_rows(const StoredWeights<Real>& stored, nb::handle input, con
     shape = stored.packed->shape;
     shape.steps = 1, shape.batch = shape.rows = given.shape[0];
     const bool gaps = given.strides[1] != 1 && shape.input_size != 1;
-    if (given.shape[1] != shape.input_size || shape.rows == 0 || gaps || shape.directions != 1) return nb::none();
+    if (given.shape[1] != shape.input_size || shape.rows == 0 || gaps || shape.directions != shape.groups)
+        return nb::none();
     TensorView view;
     if (!view_of(states.ptr(), view) || view.bits != given.bits || view.dimensions != 2 || !view.contiguous())
         return nb::none();
-    const Index capacity = view.shape[0], width = view.shape[1];
-    if (offset < 0 || offset > width - shape.layers * shape.hidden) refuse("offset leaves no room for the states");
+    const Index capacity = view.shape[0], width = view.shape[1], features = shape.state_stride();
+    if (offset < 0 || offset > width - shape.layers * features) refuse("offset leaves no room for the states");
     if (!rows.is_none()) {
         arguments.state_rows = tensor<const Index>(rows, shape.batch, "rows");
         for (Index b = 0; b < shape.batch; ++b)
@@ -153,10 +159,10 @@ nb::object advance_rows(const StoredWeights<Real>& stored, nb::handle input, con
     arguments.state_row_stride = width;
     arguments.h_0 = arguments.h_n = view.at<Real>() + offset;
     arguments.input = {given.at<const Real>(), 0, given.strides[0]};
-    const nb::object output = new_tensor(input, shape.batch, shape.hidden);
+    const nb::object output = new_tensor(input, shape.batch, features);
     if (!view_of_new(output.ptr(), view)) return nb::none();
-    arguments.output = {view.at<Real>(), shape.batch * shape.hidden, shape.hidden};
-    arguments.weights.resize(std::size_t(shape.layers) * shape.weights_a_direction());
+    arguments.output = {view.at<Real>(), shape.batch * features, features};
+    arguments.weights.resize(std::size_t(shape.layers) * shape.directions * shape.weights_a_direction());
     arguments.packed = stored.packed.get();
     arguments.threads = thread_count(threads);
     {

@@ -43,18 +43,16 @@ template <class Real>
 bool take_weights(nb::handle weights, const Kind& kind, ForwardArguments<Real>& arguments) {
     if (nb::isinstance<Stored>(weights)) return take_packed(weights, arguments);
     Shape& shape = arguments.shape;
-    shape.directions = kind.bidirectional ? 2 : 1;
-    shape.bias = kind.bias;
-    shape.norm = kind.norm;
-    shape.reset_before = kind.reset_before;
-    shape.reverse = kind.reverse;
-    shape.precision = kind.precision;
+    kind.describe(shape);
     const bool list = PyList_CheckExact(weights.ptr());
     if (!list && !PyTuple_CheckExact(weights.ptr())) return false;
     const Index count = PySequence_Fast_GET_SIZE(weights.ptr()), each = shape.weights_a_direction();
-    if (count == 0 || count % (each * shape.directions)) return false;
-    shape.layers = int(count / (each * shape.directions));
-    arguments.weights.resize(std::size_t(count));
+    const Index a_layer = each * shape.directions / shape.groups;
+    if (count == 0 || count % a_layer) return false;
+    shape.layers = int(count / a_layer);
+    if (kind.splits_input && shape.input_size % shape.groups) return false;
+    arguments.weights.resize(std::size_t(count * shape.groups));
+    const int first = shape.groups > 1;  // the dimension that follows that of the groups
     for (Index i = 0; i < count; ++i) {
         TensorView view;
         PyObject* const weight =
@@ -63,14 +61,15 @@ bool take_weights(nb::handle weights, const Kind& kind, ForwardArguments<Real>& 
             return false;
         const Index kind = i % each;
         if (i == 0) {
-            if (view.dimensions != 2 || view.shape[0] % 3) return false;
-            shape.hidden = view.shape[0] / 3;
+            if (view.dimensions != first + 2 || view.shape[first] % 3) return false;
+            shape.hidden = view.shape[first] / 3;
         }
-        if (kind > 1
-                ? !view.is(3 * shape.hidden)
-                : !view.is(3 * shape.hidden, kind ? shape.hidden : shape.layer_input(int(i / each / shape.directions))))
+        if (view.dimensions != first + (kind > 1 ? 1 : 2) || (first && view.shape[0] != shape.groups) ||
+            view.shape[first] != 3 * shape.hidden)
             return false;
-        arguments.weights[std::size_t(i)] = view.at<const Real>();
+        if (kind < 2 && view.shape[first + 1] != (kind ? shape.hidden : shape.layer_input(int(i / a_layer))))
+            return false;
+        spread(arguments.weights, shape, i, each, view.at<const Real>(), view.numel() / shape.groups);
     }
     return true;
 }

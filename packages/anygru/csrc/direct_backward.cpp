@@ -110,7 +110,7 @@ nb::object compute_gradients(LayerGradients<Real>& call) {
     const bool torch_multiplies = needs[0] && !few && !lower;
     // What the products of the state read: h_0 itself, if it is not changed before the only step.
     const bool reads_h_0 = one_step && !back.modifiers.decay.data && !back.modifiers.mask;
-    const bool torch_adds = needs[1] && reads_h_0 && !few && !lower && !shape.reset_before &&
+    const bool torch_adds = needs[1] && reads_h_0 && !few && !lower && !shape.reset_before && back.clipping == 0 &&
                             double(states) * 3 * double(hidden) >= worth_torch;
     back.multiplies_last = needs[1] && !torch_adds;
     nb::object gates;
@@ -187,6 +187,7 @@ nb::object backward_of_layer(const Arguments& given, const TensorView& view) {
     if (!back.kept || (!back.output.data && shape.steps > 1)) refuse("reserve and output are missing");
     back.shape = shape;
     back.modifiers = modifiers<Real>(given, shape);
+    back.clipping = Real(given.real(keys::clipping));
     back.output.step_stride = back.grad_output.step_stride = states;
     back.output.row_stride = back.grad_output.row_stride = shape.hidden;
     back.weights_hh = {forward.weights[1]};

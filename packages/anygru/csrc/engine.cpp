@@ -155,7 +155,7 @@ private:
         }
         for (int layer = 0; layer < shape_.layers; ++layer) {
             for (int direction = 0; direction < shape_.directions; ++direction)
-                if (plan_.teams == 1 || direction == team) compute(team, member, layer, direction);
+                if (direction % plan_.teams == team) compute(team, member, layer, direction);
             if (layer + 1 < shape_.layers && plan_.teams > 1) everybody_->wait();
         }
     }
@@ -176,12 +176,14 @@ private:
         call.input = layer == 0 ? arguments_.input : Rows<const Real>{inner_output(layer - 1), batch * inner, inner};
         call.output =
             layer + 1 == shape_.layers ? arguments_.output : Rows<Real>{inner_output(layer), batch * inner, inner};
+        call.input.data += shape_.input_at(layer, direction);
         call.output.data += direction * hidden;
         const bool apart = arguments_.state_row_stride != 0;
-        const Index before = place * (apart ? 1 : batch) * hidden;
+        const Index before = apart ? place * hidden : shape_.state_at(place);
+        call.state_stride = shape_.state_stride();
         call.h_0 = arguments_.h_0 ? arguments_.h_0 + before : nullptr;
         call.h_n = arguments_.h_n + before;
-        call.places = {arguments_.state_rows, apart ? arguments_.state_row_stride : hidden};
+        call.places = {arguments_.state_rows, apart ? arguments_.state_row_stride : call.state_stride};
         call.weight_ih = weights[0];
         call.weight_hh = weights[1];
         call.bias_ih = shape_.bias ? weights[2] : nullptr;
@@ -236,7 +238,7 @@ public:
           kernels_(kernels.of<Real>()),
           format_(kernels_for<Real>(shape_.precision)) {
         const int threads = useful_threads(arguments.threads, shape_);
-        if (shape_.directions == 2 && threads >= 2) teams_.resize(2);
+        if (shape_.directions >= 2 && threads >= 2) teams_.resize(std::size_t(std::min(shape_.directions, threads)));
         division_ =
             divide(threads / int(teams_.size()), shape_, kernels_.lanes, kernels.tile_rows, sizeof(Real), sizeof(Real));
         blocks_ = (shape_.hidden + kernels_.lanes - 1) / kernels_.lanes;
@@ -292,7 +294,7 @@ private:
         const int members = division_.threads();
         const int team = thread / members, member = thread % members;
         for (int direction = 0; direction < shape_.directions; ++direction)
-            if (teams_.size() == 1 || direction == team) compute(teams_[team], member, direction);
+            if (direction % int(teams_.size()) == team) compute(teams_[team], member, direction);
     }
 
     void compute(const Team<Real>& team, int member, int direction) {
@@ -304,10 +306,11 @@ private:
         call.reset_before = shape_.reset_before;
         call.grad_output = arguments_.grad_output;
         if (call.grad_output.data) call.grad_output.data += direction * hidden;
-        call.grad_h_n = arguments_.grad_h_n ? arguments_.grad_h_n + direction * batch * hidden : nullptr;
+        call.state_stride = shape_.state_stride();
+        call.grad_h_n = arguments_.grad_h_n ? arguments_.grad_h_n + shape_.state_at(direction) : nullptr;
         call.output = arguments_.output;
         call.output.data += direction * hidden;
-        call.h_0 = arguments_.h_0 + direction * batch * hidden;
+        call.h_0 = arguments_.h_0 + shape_.state_at(direction);
         call.weight_hh = arguments_.weights_hh[direction];
         call.kept = arguments_.kept + direction * rows * 4 * hidden;
         call.grad_gates =
@@ -321,10 +324,11 @@ private:
         }
         call.grad_decay = arguments_.grad_decay ? arguments_.grad_decay + direction * rows * hidden : nullptr;
         call.grad_offset = arguments_.grad_offset ? arguments_.grad_offset + direction * rows * hidden : nullptr;
-        call.grad_h_0 = arguments_.grad_h_0 + direction * batch * hidden;
+        call.grad_h_0 = arguments_.grad_h_0 + shape_.state_at(direction);
         call.multiplies_last = arguments_.multiplies_last;
         call.terms = format_.terms;
         call.operand_bytes = operand_bytes_;
+        call.clipping = arguments_.clipping;
         call.grid = {division_.row_groups, division_.block_groups, team.all, team.row_groups};
         call.packed = team.packed;
         call.carry = team.state;

@@ -13,17 +13,31 @@ namespace anygru {
 struct Shape {
     Index steps, batch, rows;  // T, B, and rows of the input: T * B, or the sum of the sizes
     Index input_size, hidden;  // I, H
-    int layers, directions;
+    int layers;
+    int directions;  // of a layer; with groups each direction counts once for every group
     bool bias;
     bool reset_before;
     bool norm;           // layer norm; its gains follow the weights of a direction
     bool reverse;        // the only direction reads from the last step to the first
     const Index* sizes;  // ragged: [T]; dense: null
     Precision precision;
+    // Groups of hidden units with weights of their own, which read no other group's state: `hidden` is the units of one.
+    int groups = 1;
+    bool splits_input = false;  // a group reads its own part of the input, too
 
-    bool is_reverse(int direction) const { return reverse || direction == 1; }
+    bool is_reverse(int direction) const { return reverse || direction / groups == 1; }
     int weights_a_direction() const { return (bias ? 4 : 2) + (norm ? 2 : 0); }
-    Index layer_input(int layer) const { return layer == 0 ? input_size : directions * hidden; }
+    // Features that a direction reads.
+    Index layer_input(int layer) const {
+        return (layer == 0 ? input_size : directions * hidden) / (splits_input ? groups : 1);
+    }
+    // The first of them in a row of the input.
+    Index input_at(int layer, int direction) const {
+        return splits_input ? direction % groups * layer_input(layer) : 0;
+    }
+    Index state_stride() const { return groups * hidden; }
+    // Where the states of a direction of a layer begin in [layers * directions / groups, B, groups * H].
+    Index state_at(Index place) const { return place / groups * batch * state_stride() + place % groups * hidden; }
 };
 
 // How packed weights are stored.
@@ -57,12 +71,12 @@ struct StateFactors {
 template <class Real>
 struct StateModifiers {
     StateFactors<Real> decay, candidate, zoneout;
-    const Real* mask;  // [layers * directions, B, H] or null
+    const Real* mask;  // as the states, or null
     StateFactors<Real> offset;
 
     Modifiers<Real> of(Index place, const Shape& shape) const {
         return {decay.of(place, shape.rows), candidate.of(place, shape.rows), zoneout.of(place, shape.rows),
-                mask ? mask + place * shape.batch * shape.hidden : nullptr, offset.of(place, shape.rows)};
+                mask ? mask + shape.state_at(place) : nullptr, offset.of(place, shape.rows)};
     }
 };
 
@@ -71,7 +85,7 @@ struct ForwardArguments {
     Shape shape;
     StateModifiers<Real> modifiers;
     Rows<const Real> input;
-    const Real* h_0;  // [layers * directions, B, H] or null: zero
+    const Real* h_0;  // [layers * directions, B, H], see Shape::state_at, or null: zero
     const Index* state_rows;  // [B]; null with a row stride of 0: h_0 and h_n have the form above
     Index state_row_stride;   // otherwise they are [rows, layers * directions, H] with this stride, and these rows take part
     std::vector<const Real*> weights;
@@ -101,6 +115,7 @@ struct BackwardArguments {
     Real* previous;                       // [directions, rows, H] or null
     Real* grad_h_0;                       // [directions, B, H]
     bool multiplies_last = true;          // see Backward
+    Real clipping = 0;                    // see Backward
     int threads;
 };
 

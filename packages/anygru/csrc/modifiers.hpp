@@ -57,7 +57,7 @@ ANYGRU_INLINE void hand_on(const Forward<Real>& call, const NextRows& ahead, Rea
     if (b < ahead.size) h = started(call.modifiers, ahead.first_row + b, at, left, h);
     if (call.held) {
         store(call.held + b * call.pitch + at, h);
-        h *= load(call.modifiers.mask + b * call.hidden + at, left);
+        h *= load(call.modifiers.mask + b * call.state_stride + at, left);
     }
     store(next + b * call.pitch + at, h);
 }

@@ -73,7 +73,30 @@ Real* tensor(nb::handle given, Index expected, const char* name) {
 struct Kind {
     bool bidirectional, bias, reset_before, reverse, norm;
     Precision precision;
+    int groups;
+    bool splits_input;
+
+    // What a shape has from it.
+    void describe(Shape& shape) const {
+        shape.directions = (bidirectional ? 2 : 1) * groups;
+        shape.bias = bias;
+        shape.norm = norm;
+        shape.reset_before = reset_before;
+        shape.reverse = reverse;
+        shape.precision = precision;
+        shape.groups = groups;
+        shape.splits_input = splits_input;
+    }
 };
+
+// Puts tensor number `i` of a list into `places`, which have the tensors of every group for themselves; `numel`: the
+// elements of one group's part.
+template <class Value>
+void spread(std::vector<const Value*>& places, const Shape& shape, Index i, Index each, const Value* tensor,
+            Index numel) {
+    for (Index group = 0; group < shape.groups; ++group)
+        places[std::size_t((i / each * shape.groups + group) * each + i % each)] = tensor + group * numel;
+}
 
 inline int thread_count(Index threads) {
     if (threads < 1) refuse("threads must be at least 1");
@@ -92,7 +115,8 @@ struct StoredWeights : Stored {
 
 inline bool same_weights(const Shape& a, const Shape& b) {
     return a.input_size == b.input_size && a.hidden == b.hidden && a.layers == b.layers &&
-           a.directions == b.directions && a.bias == b.bias && a.norm == b.norm && a.reset_before == b.reset_before;
+           a.directions == b.directions && a.bias == b.bias && a.norm == b.norm && a.reset_before == b.reset_before &&
+           a.groups == b.groups && a.splits_input == b.splits_input;
 }
 
 // Weights packed before, if they belong to this layer and to these kernels.

@@ -32,7 +32,7 @@ inline Division divide(int threads, const Shape& shape, int lanes, int tile_rows
             const int block_groups = used / groups;
             const double rows = groups == 1 ? double(batch) : double((tiles + groups - 1) / groups * tile_rows);
             const double width = double((blocks + block_groups - 1) / block_groups) * lanes * 3;
-            const double depth = double(shape.hidden + shape.input_size);
+            const double depth = double(shape.hidden + shape.layer_input(0));
             const double bytes = width * double(shape.hidden) * double(weight);
             const double compute = 2 * rows * width * depth / (flops_per_ns * 4 / double(element));
             const double memory = bytes / (bytes > near_bytes ? far_bytes_per_ns : near_bytes_per_ns);
@@ -55,7 +55,7 @@ constexpr double reading_a_weight = 5;
 
 inline int useful_threads(int threads, const Shape& shape) {
     const double weights =
-        3 * double(shape.hidden) * double(shape.hidden + shape.input_size) * shape.directions * shape.layers;
+        3 * double(shape.hidden) * double(shape.hidden + shape.layer_input(0)) * shape.directions * shape.layers;
     const double work = weights * std::max(double(shape.rows), shape.steps == 1 ? reading_a_weight : 0);
     return ready_threads(std::max(1, std::min(threads, int(std::min(work / worth_a_thread, 1024.0)))));
 }
@@ -66,7 +66,7 @@ inline int gradient_threads(int threads, Index rows, Index input_size, Index hid
     return ready_threads(std::max(1, int(std::min(work / worth_a_thread, double(most)))));
 }
 
-// Teams compute at the same time: the two directions, or consecutive layers along the diagonal.
+// Teams compute at the same time: the directions of a layer, or consecutive layers along the diagonal.
 struct Plan {
     int teams = 1;
     bool pipelined = false;
@@ -79,8 +79,8 @@ inline Plan make_plan(const Shape& shape, int threads, const Kernels& kernels, i
     Plan plan;
     threads = useful_threads(threads, shape);
     const double step_work = double(shape.batch) * 3 * double(shape.hidden) * double(shape.hidden);
-    if (shape.directions == 2 && threads >= 2) {
-        plan.teams = 2;
+    if (shape.directions >= 2 && threads >= 2) {
+        plan.teams = std::min(shape.directions, threads);
     } else if (shape.layers >= 2 && shape.directions == 1 && threads >= 2 && shape.steps >= 16 && step_work < 2e6 &&
                shape.layers >= threads && !crowded()) {
         plan.teams = threads;

@@ -20,6 +20,7 @@ _HOME = {
     "FrozenGRU": "layers",
     "FrozenGRUCell": "layers",
     "freeze": "patching.freeze",
+    "freeze_aware": "patching.freeze",
     "Stream": "layers",
     "stepper": "layers.stepper",
     "Stepper": "layers",

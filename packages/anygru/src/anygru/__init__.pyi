@@ -35,6 +35,7 @@ from .patching.accelerate import restore as restore
 from .patching.explain import Explanation as Explanation
 from .patching.explain import explain as explain
 from .patching.freeze import freeze as freeze
+from .patching.freeze import freeze_aware as freeze_aware
 
 __version__: str
 __all__: list[str]

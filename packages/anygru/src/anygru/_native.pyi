@@ -22,8 +22,11 @@ class Kind:
         reverse: bool,
         norm: bool = False,
         precision: str = "highest",
+        groups: int = 1,
+        splits_input: bool = False,
     ) -> None:
         """precision: highest, high or bfloat16; computed as highest where the instruction set has no kernels for it."""
+    groups: int
 
 class _Shape(TypedDict):
     itemsize: int
@@ -75,6 +78,7 @@ class ForwardCall(_Shape, ModifiersCall):
 class BackwardCall(_Shape, ModifiersCall, NormCall):
     grad_decay: Tensor | None
     grad_offset: Tensor | None
+    clipping: float | None
     steps: int
     batch: int
     hidden: int
@@ -131,6 +135,7 @@ class LayerCall(ModifiersCall, total=False):
     reserve: torch.Tensor
     needs: Sequence[bool]
     gives_gates: bool
+    clipping: float | None
 
 def forward(call: ForwardCall) -> None: ...
 def backward(call: BackwardCall) -> None: ...

@@ -10,9 +10,18 @@ from torch.nn.utils.rnn import PackedSequence
 
 from .errors import ArgumentError, ArgumentTypeError
 from .facts import sequences
+from .facts.arguments import (
+    check_clipping,
+    check_dropout,
+    check_groups,
+    check_norm,
+    check_state_type,
+    choose_formula,
+    make_noise,
+)
 from .facts.decays import Align, PerStep, join
-from .facts.formula import Activation, Formula, Reset, make_formula
-from .facts.modifiers import NONE, Modifiers, Noise
+from .facts.formula import Activation, Reset
+from .facts.modifiers import NONE, Modifiers
 from .facts.problem import Between, Options
 from .facts.sequences import Batch, Lengths
 from .operator import tracing
@@ -23,8 +32,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .operator.typed_calls import CallOptions, Form
-
-_STANDARD = Formula()
 
 
 @overload
@@ -67,6 +74,7 @@ def gru(
     *,
     lengths: Lengths | None = None,
     batch_first: bool = False,
+    batch_first_states: bool = False,
     bidirectional: bool = False,
     bias: bool = True,
     dropout: float | Between = 0.0,
@@ -80,6 +88,9 @@ def gru(
     zoneout: float = 0.0,
     recurrent_dropout: float = 0.0,
     recurrent_dropout_on: str = "state",
+    groups: int = 1,
+    input_groups: int = 1,
+    gradient_clipping: float | None = None,
     reset: Reset = "after",
     gate_activation: Activation = "sigmoid",
     activation: Activation = "tanh",
@@ -96,6 +107,7 @@ def gru(
             computed for padding. Sequences of length 0 and batches of size 0 are legal. float32, float64, bfloat16 or float16.
         h_0: the initial state [L*D, B, H] ([L*D, H] for one sequence) in the caller's order of sequences, or [L*D, 1, H] for all
             of them, as a learned one is; None: zeros.
+        batch_first_states: h_0 and h_n of a batch are [B, L*D, H] (and [1, L*D, H] for all sequences), in every form of batch.
         weights: flat, in torch's order: for each layer, for each direction, weight_ih [3H, I] (the input size of a layer above
             the first is D*H), weight_hh [3H, H], and with bias bias_ih [3H], bias_hh [3H]; rows in the order reset, update,
             candidate. L follows from their number.
@@ -121,6 +133,13 @@ def gru(
             gain_ih [3H] and gain_hh [3H] after the biases of each direction.
         zoneout: probability that a hidden unit keeps its state in a step, when training (Krueger et al. 2017); otherwise the
             share of the old state in the new one.
+        groups: parts G of the hidden units that have weights of their own and read no other part of the state. All weights then
+            begin with a dimension G: weight_ih [G, 3H/G, I], weight_hh [G, 3H/G, H/G], biases and gains [G, 3H/G]. A group is
+            a GRU of H/G units (with a norm of its own), whose output is its part of the features.
+        input_groups: G: each group reads its own part of a layer's input, consecutive features as in torch.nn.Conv1d, and
+            weight_ih is [G, 3H/G, I/G]; 1: all of it.
+        gradient_clipping: the greatest magnitude of the gradient that a step hands to the state before it, unit by unit, so
+            that no gradient grows on its way through time; None: any. Outputs do not change.
         recurrent_dropout: probability of zeroing, when training, with the rest scaled up: a unit of the state as products read
             it, the same in all steps (recurrent_dropout_on="state": Gal and Ghahramani 2016), or a unit of the candidate of
             one step (recurrent_dropout_on="candidate": Semeniuta et al. 2016).
@@ -148,8 +167,23 @@ def gru(
         dropout = probability if training else 0.0
     noise = make_noise(zoneout, recurrent_dropout, recurrent_dropout_on, training)
     has_norm = check_norm(norm) is not None
+    splits_input = check_groups(groups, input_groups)
+    clipping = check_clipping(gradient_clipping)
     options = Options(
-        formula, bidirectional, bias, dropout, backend, reverse, has_norm, noise, return_states, batch_first
+        formula,
+        bidirectional,
+        bias,
+        dropout,
+        backend,
+        reverse,
+        has_norm,
+        noise,
+        return_states,
+        batch_first,
+        batch_first_states,
+        groups,
+        splits_input,
+        clipping,
     )
     return compute(input, h_0, weights, lengths, options, resets, decay, reset_states)
 
@@ -165,6 +199,10 @@ def compute(
     reset_states: PerStep | None = None,
 ) -> tuple[Any, ...]:
     """`gru` with checked options, and with weights and a state that are tensors."""
+    if options.batch_first_states:
+        h_0, options = _states_second(h_0, weights, options)
+        output, h_n, *rest = compute(input, h_0, weights, lengths, options, resets, decay, reset_states)
+        return output, h_n.transpose(0, 1) if h_n.dim() == 3 else h_n, *rest
     if lengths is None and isinstance(input, Tensor) and not input.is_nested:
         if resets is None and decay is None and reset_states is None:
             return _dense(input, h_0, weights, options)
@@ -186,6 +224,16 @@ def compute(
     modifiers = _join((resets, decay, reset_states), rows.align, rows.data, dimensions, weights, options)
     output, h_n, *states = run(rows.data, h_0, weights, rows.batch, rows.batch_sizes, options, modifiers)
     return rows.restore(output), rows.unsort_state(h_n), *(_states_first(rows.restore(each)) for each in states)
+
+
+def _states_second(h_0: Tensor | None, weights: AnyWeights, options: Options) -> tuple[Tensor | None, Options]:
+    """A state [B, L*D, H] as [L*D, B, H], and the options for it; that of one sequence stays."""
+    if h_0 is not None and h_0.dim() == 3:
+        layout, hidden = sizes_of(weights, options)
+        if tuple(h_0.shape[1:]) != (layout.states, hidden):
+            raise ArgumentError(f"h_0 must be [B, L*D, H] = [B, {layout.states}, {hidden}], got {list(h_0.shape)}")
+        h_0 = h_0.transpose(0, 1).contiguous()
+    return h_0, options._replace(batch_first_states=False)
 
 
 def _states_first(states: Batch) -> Batch:
@@ -261,16 +309,28 @@ def gru_cell(
     gate_activation: Activation = "sigmoid",
     activation: Activation = "tanh",
     backend: str | None = None,
+    groups: int = 1,
+    input_groups: int = 1,
+    gradient_clipping: float | None = None,
 ) -> Tensor:
     """One step of a GRU: the state after input [B, I] (or [I]) from state h [B, H] (or [H]; None: zeros).
 
-    Weights as for `gru`; both biases or none. Raises what `gru` raises.
+    Weights and options as for `gru`; both biases or none. Raises what `gru` raises.
     """
     if (b_ih is None) != (b_hh is None):
         raise ArgumentError("b_ih and b_hh must both be given or both be None")
     weights = (w_ih, w_hh) if b_ih is None or b_hh is None else (w_ih, w_hh, b_ih, b_hh)
     _check_tensors(h, "h", weights)
-    options = Options(choose_formula(reset, gate_activation, activation), False, b_ih is not None, 0.0, backend)
+    options = Options(
+        choose_formula(reset, gate_activation, activation),
+        False,
+        b_ih is not None,
+        0.0,
+        backend,
+        groups=groups,
+        splits_input=check_groups(groups, input_groups),
+        clipping=check_clipping(gradient_clipping),
+    )
     return compute_cell(input, h, weights, options)
 
 
@@ -308,52 +368,6 @@ def _check_tensors(state: Tensor | None, name: str, weights: Sequence[Tensor]) -
     for index, weight in enumerate(weights):
         if not isinstance(weight, Tensor):
             raise ArgumentTypeError(f"weights[{index}] must be a tensor, got {type(weight).__name__}")
-
-
-def check_state_type(state: object, argument: str) -> None:
-    """Raises ArgumentTypeError if it is no tensor."""
-    if not isinstance(state, Tensor):
-        raise ArgumentTypeError(f"{argument} must be a tensor or None, got {type(state).__name__}")
-
-
-def check_dropout(dropout: float, name: str = "dropout") -> float:
-    """The probability as a float.
-
-    Raises:
-        ArgumentTypeError: no number.
-        ArgumentError: not between 0 and 1.
-    """
-    if isinstance(dropout, bool) or not isinstance(dropout, (int, float)):
-        raise ArgumentTypeError(f"{name} must be a probability between 0 and 1, got {type(dropout).__name__}")
-    if not 0.0 <= dropout <= 1.0:
-        raise ArgumentError(f"{name} must be a probability between 0 and 1, got {dropout}")
-    return float(dropout)
-
-
-def check_norm(norm: str | None) -> str | None:
-    """Raises ArgumentError if it is not "layer" or None."""
-    if norm not in (None, "layer"):
-        raise ArgumentError(f"norm must be 'layer' or None, got {norm!r}")
-    return norm
-
-
-def make_noise(zoneout: float, recurrent_dropout: float, on: str, training: bool) -> Noise | None:
-    """Checked zoneout and recurrent dropout; None if there is neither."""
-    if zoneout == 0.0 and recurrent_dropout == 0.0 and on == "state":
-        return None
-    if on not in ("state", "candidate"):
-        raise ArgumentError(f"recurrent_dropout_on must be 'state' or 'candidate', got {on!r}")
-    noise = Noise(
-        check_dropout(zoneout, "zoneout"), check_dropout(recurrent_dropout, "recurrent_dropout"), on, training
-    )
-    return noise if noise.names else None
-
-
-def choose_formula(reset: str, gate_activation: Activation, activation: Activation) -> Formula:
-    """`make_formula` with a fast path for the default formula."""
-    if reset == "after" and gate_activation == "sigmoid" and activation == "tanh":
-        return _STANDARD
-    return make_formula(reset, gate_activation, activation)
 
 
 def _dense(

@@ -4,7 +4,7 @@ import torch
 from torch import _VF, Tensor
 
 from ..facts.problem import Call, Problem
-from . import mirrored
+from . import grouped, mirrored
 
 _MODIFIERS = {
     "decay": "resets and no decay of the state",
@@ -35,6 +35,8 @@ def refuse_formula(problem: Problem) -> str | None:
         return f"torch's own GRU knows no {_MODIFIERS[problem.modified[0]]}"
     if problem.layout.norm:
         return "torch's own GRU knows no layer norm"
+    if problem.clipping is not None and problem.needs_grad:
+        return "torch's own GRU knows no clipping of gradients inside the recurrence"
     if problem.transformed:
         return "torch's own GRU does not run under torch.func transforms, dispatch modes or tensor subclasses"
     return None
@@ -50,6 +52,8 @@ def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
 
 def _run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
     layout = problem.layout
+    if layout.groups > 1:
+        return grouped.run(run, problem, call)
     if layout.reverse:
         return mirrored.run(_run, problem, call)
     input, h_0, weights, batch_sizes, _ = call

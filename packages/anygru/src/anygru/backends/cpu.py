@@ -70,12 +70,13 @@ def direct(
     if native is None or not options.formula.standard:
         return None
     precision = products.precision(input.dtype, options.autocast)
-    facts = (options.bidirectional, options.bias, options.reverse, options.norm)
-    kind = cpu_calls.kind(*facts, options.formula.reset, precision)
+    kind = cpu_calls.kind(options.formula.reset, options.layout_facts, precision)
     found = cpu_calls.dense(input, h_0, weights, kind, needs_grad, modifiers)
     if found is None or not needs_grad:
         return found  # type: ignore[no-any-return]
-    problem = plain_problem(options.formula, facts, len(weights), input.dtype, precision)
+    problem = plain_problem(options.formula, options.layout_facts, len(weights), input.dtype, precision)
+    if options.clipping is not None:
+        problem = problem._replace(clipping=options.clipping)
     if h_0 is None:
         h_0 = torch.zeros_like(found[1])
     if modifiers is not NONE:
@@ -95,7 +96,7 @@ def reserve_numel(problem: Problem, call: Call) -> Any:
     units = rows * hidden * problem.layout.directions
     numel = units * (5 * problem.layout.num_layers - 1)
     if problem.layout.norm:
-        numel += rows * problem.layout.states * (6 * hidden + 4)
+        numel += rows * problem.layout.states * (6 * hidden + 4 * problem.layout.groups)
     return 2 * (numel + units) if problem.dtype in _HALF_DTYPES else numel
 
 
@@ -147,7 +148,8 @@ def backward(
     if problem.dtype in _HALF_DTYPES:
         return _backward_of_halves(problem, call, kept, grads, needs)
     end = 2 + len(call.weights)
-    if problem.layout.states == 1 and call.batch_sizes is None and not any(needs[end:]):
+    one = problem.layout.states == problem.layout.groups == 1
+    if one and call.batch_sizes is None and not any(needs[end:]):
         # One native call if possible: several would spend much of a small call's time between them.
         whole = _backward_of_layer(problem, call, kept, grads, needs[:end])
         copies = None if whole is not None else cpu_calls.copied((call.input, call.h_0, *call.weights))
@@ -177,6 +179,7 @@ def _backward_of_layer(
             "reserve": kept[1],
             "needs": needs,
             "gives_gates": False,
+            "clipping": problem.clipping,
             **cpu_calls.describe(modifiers, problem.dtype),
             "threads": torch.get_num_threads(),
         }

@@ -1,14 +1,14 @@
 """The backward pass of the native kernels."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import torch
 from torch import Tensor
 
-from ..facts.modifiers import Modifiers
+from ..facts.modifiers import NONE, Modifiers
 from ..facts.problem import Call, Problem
-from .cpu_calls import address, describe, kind_of, native, plain
+from .cpu_calls import address, describe, kind_of, native, plain, plain_modifiers
 
 if TYPE_CHECKING:
     from .. import _native
@@ -32,6 +32,10 @@ class _Piece(NamedTuple):
     before: int
 
 
+_Place: TypeAlias = tuple[int, int]
+"""The index of a direction's first weight, and a group."""
+
+
 class BackwardPass:
     """The backward pass of one call. The kernels compute the recurrence and the sums over steps, torch the input's gradient."""
 
@@ -46,22 +50,24 @@ class BackwardPass:
         self.h_0 = plain(h_0)
         self.modifiers = modifiers
         self.hidden = h_0.shape[2]
+        self.units = self.hidden // layout.groups
+        self.chains = layout.directions * layout.groups  # recurrences of a layer; group after group of each direction
         self.features = self.hidden * layout.directions
         self.rows = output.numel() // self.features
         self.steps = output.shape[0] if batch_sizes is None else batch_sizes.shape[0]
         gates = layout.num_layers * layout.directions * self.rows * 4 * self.hidden
-        self.kept = reserve[:gates].view(layout.num_layers, layout.directions, self.rows, 4, self.hidden)
+        self.kept = reserve[:gates].view(layout.num_layers, self.chains, self.rows, 4, self.units)
         norms = gates + (layout.num_layers - 1) * output.numel()
         inner = reserve[gates:norms].view(layout.num_layers - 1, self.rows, self.features)
         self.layer_inputs = [plain(input.reshape(self.rows, input.shape[-1])), *inner]
         self.layer_outputs = [*inner, output.reshape(self.rows, self.features)]
         self.input_shape = input.shape
-        norm_shape = (layout.num_layers, layout.directions, self.rows, 6 * self.hidden + 4)
+        norm_shape = (layout.num_layers, self.chains, self.rows, 6 * self.units + 4)
         self.norm_kept = reserve[norms:].view(norm_shape) if layout.norm else None
         self.norm_sums: Tensor | None = None
         wanted = dict(zip(modifiers.names, needs[2 + len(weights) :], strict=True))
         self.grads_of_modifiers = {
-            name: output.new_empty((layout.states, self.rows, self.hidden))
+            name: output.new_empty((layout.states * layout.groups, self.rows, self.units))
             for name in ("decay", "offset")
             if wanted.get(name)
         }
@@ -83,23 +89,26 @@ class BackwardPass:
     def _gradient_of_modifier(self, name: str, values: Tensor) -> Tensor | None:
         """The sums over the states and units that share a value."""
         grad = self.grads_of_modifiers.get(name)
-        return (
-            None if grad is None else grad.sum_to_size((values.shape[0], self.rows, values.shape[-1])).view_as(values)
-        )
+        if grad is None:
+            return None
+        if self.layout.groups > 1:
+            grad = grad.unflatten(0, (-1, self.layout.groups)).movedim(1, 2).flatten(2)
+        return grad.sum_to_size((values.shape[0], self.rows, values.shape[-1])).view_as(values)
 
     def _modifiers(self, layer: int, piece: _Piece) -> Modifiers:
         """Those of one layer and a piece, plain."""
         if not self.modifiers.names:
-            return self.modifiers
+            return NONE
         decay, candidate, zoneout, mask, offset = self.modifiers.of_states(self.layout.states_of_layer(layer))
 
         def rows(factors: Tensor | None) -> Tensor | None:
             if factors is None or factors.numel() == 1:
                 return factors
-            return plain(factors.reshape(factors.shape[0], self.rows, factors.shape[-1])[:, piece.rows])
+            return factors.reshape(factors.shape[0], self.rows, factors.shape[-1])[:, piece.rows]
 
-        mask = None if mask is None else plain(mask[:, : piece.batch])
-        return Modifiers(rows(decay), rows(candidate), rows(zoneout), mask, rows(offset))
+        mask = None if mask is None else mask[:, : piece.batch]
+        own = Modifiers(rows(decay), rows(candidate), rows(zoneout), mask, rows(offset))
+        return plain_modifiers(own, self.layout.groups, self.layout.directions)
 
     def _layer(
         self,
@@ -116,7 +125,7 @@ class BackwardPass:
         grad_input = torch.empty_like(self.layer_inputs[layer]) if wants_input else None
         if self.layout.norm:
             tiles = -(-self.h_0.shape[1] // NORM_TILE)
-            self.norm_sums = self.h_0.new_zeros((directions, tiles, 4, 3 * self.hidden))
+            self.norm_sums = self.h_0.new_zeros((self.chains, tiles, 4, 3 * self.units))
         pieces = self._pieces()
         if len(pieces) > 1:  # the gradient of the state goes from piece to piece in grad_h_0
             grad_h_0.zero_() if grad_h_n is None else grad_h_0.copy_(grad_h_n)
@@ -125,8 +134,7 @@ class BackwardPass:
             found = self._recurrence(layer, piece, grad_output, grad_h_n, grad_h_0, kept)
             own_input = None if grad_input is None else grad_input[piece.rows]
             for direction in range(directions):
-                terms = (self.layer_inputs[layer][piece.rows], *(values[direction] for values in found))
-                self._gradients(layer, direction, terms, grads, own_input)
+                self._gradients(layer, direction, self.layer_inputs[layer][piece.rows], found, grads, own_input)
         if self.norm_sums is not None:
             self._gradients_of_norms(layer, self.norm_sums, grads)
         return grad_input
@@ -161,12 +169,12 @@ class BackwardPass:
         kept: Tensor,
     ) -> tuple[Tensor, ...]:
         """The terms of a piece but for its input, each [D, N, ...]."""
-        problem, layout, hidden, dtype, batch = self.problem, self.layout, self.hidden, self.problem.dtype, piece.batch
+        problem, layout, units, dtype, batch = self.problem, self.layout, self.units, self.problem.dtype, piece.batch
         columns = 6 if layout.norm else 3 if problem.formula.reset == "before" else 4
         output = self.layer_outputs[layer]
         rows = piece.rows.stop - piece.rows.start
-        gates = output.new_empty((layout.directions, rows, columns * hidden))
-        previous = output.new_empty((layout.directions, rows, hidden))
+        gates = output.new_empty((self.chains, rows, columns * units))
+        previous = output.new_empty((self.chains, rows, units))
         if piece.steps.start == 0:
             states = self.h_0[layout.states_of_layer(layer)]
         else:
@@ -174,16 +182,15 @@ class BackwardPass:
         recurrent = self.weights[layout.of_layer(layer)][1 :: layout.per_direction]
         sizes, modifiers = self.batch_sizes, self._modifiers(layer, piece)
         norm = self._norm(layer, piece) if layout.norm else {}
-        own = {
-            name: grad[layout.states_of_layer(layer)][:, piece.rows] for name, grad in self.grads_of_modifiers.items()
-        }
+        chains = slice(layer * self.chains, (layer + 1) * self.chains)
+        own = {name: grad[chains][:, piece.rows] for name, grad in self.grads_of_modifiers.items()}
         native.backward(
             {
                 "itemsize": dtype.itemsize,
                 "kind": kind_of(problem),
                 "steps": piece.steps.stop - piece.steps.start,
                 "batch": batch,
-                "hidden": hidden,
+                "hidden": self.hidden,
                 "batch_sizes": None if sizes is None else address(sizes[piece.steps], torch.int64),
                 "grad_output": None if grad_output is None else address(grad_output[piece.rows], dtype),
                 "grad_step_stride": batch * self.features,
@@ -200,6 +207,7 @@ class BackwardPass:
                 "grad_h_0": address(grad_h_0[:, :batch], dtype),
                 "grad_decay": address(own["decay"], dtype) if "decay" in own else None,
                 "grad_offset": address(own["offset"], dtype) if "offset" in own else None,
+                "clipping": problem.clipping,
                 **self._describe_norm(layer, norm),
                 **describe(modifiers, dtype),
                 "threads": torch.get_num_threads(),
@@ -225,50 +233,67 @@ class BackwardPass:
         return cast("_native.NormCall", found)
 
     def _gradients(
-        self, layer: int, direction: int, terms: Sequence[Tensor], grads: list[Tensor | None], grad_input: Tensor | None
+        self,
+        layer: int,
+        direction: int,
+        input: Tensor,
+        found: Sequence[Tensor],
+        grads: list[Tensor | None],
+        grad_input: Tensor | None,
     ) -> None:
         """Adds a piece to the gradients of one direction's weights that are asked for, or begins them with it.
 
-        terms: the rows that are summed: input [N, I], gates [N, columns * H], previous states [N, H], kept values [N, 4, H].
-        The gates' last 3H columns are what the product with the input gets; see gate_columns in csrc/call.hpp.
-        Those of the gains and biases of a layer norm are made by the recurrence.
+        found: as of `_recurrence`. The gates' last 3H columns are what the product with the input gets; see gate_columns in
+        csrc/call.hpp. The gradients of the gains and biases of a layer norm are made by the recurrence.
         """
-        first = self.layout.of_direction(layer, direction).start
-        self._sums(terms, grads, first, 2 if self.layout.norm else self.layout.per_direction)
-        if grad_input is not None:
-            gates = terms[1][:, -3 * self.hidden :]
-            torch.addmm(grad_input, gates, self.weights[first], beta=int(direction > 0), out=grad_input)
+        layout, first = self.layout, self.layout.of_direction(layer, direction).start
+        begun = [grad is not None for grad in grads]
+        width = layout.read_by_group(input.shape[1])
+        for group in range(layout.groups):
+            part = slice(group * width, (group + 1) * width) if layout.splits_input else slice(None)
+            own = (plain(input[:, part]), *(values[direction * layout.groups + group] for values in found))
+            self._sums(own, grads, (first, group), begun)
+            if grad_input is not None:
+                weight, gates = layout.of_group(self.weights[first : first + 1], group)[0], own[1][:, -3 * self.units :]
+                adds = direction > 0 or (group > 0 and not layout.splits_input)
+                to = grad_input[:, part]
+                torch.addmm(to, gates, weight, beta=int(adds), out=to)
 
     def _gradients_of_norms(self, layer: int, sums: Tensor, grads: list[Tensor | None]) -> None:
         """Puts the gradients of gains and biases into `grads`, from sums [D, tiles, 4, 3H]."""
-        for direction, own in enumerate(sums.sum(1)):
+        for direction, own in enumerate(sums.sum(1).unflatten(0, (-1, self.layout.groups))):
             place = self.layout.of_direction(layer, direction)
             names = ("gain_ih", "gain_hh", "bias_ih", "bias_hh")
-            for name, grad in zip(names, own.unbind(), strict=True):
+            for name, grad in zip(names, own.unbind(1), strict=True):
                 if name in self.layout.kinds:
                     index = place.start + self.layout.kinds.index(name)
-                    grads[index] = grad if self.needs[2 + index] else None
+                    grads[index] = grad.reshape(self.weights[index].shape) if self.needs[2 + index] else None
 
-    def _sums(self, terms: Sequence[Tensor], grads: list[Tensor | None], first: int, count: int) -> None:
-        """Gradients of the first tensors of a direction, which begin at `first`."""
+    def _sums(self, terms: Sequence[Tensor], grads: list[Tensor | None], place: _Place, begun: Sequence[bool]) -> None:
+        """Gradients of a group's weights: the first tensors of a direction.
+
+        terms: the rows that are summed: input [N, I], gates [N, columns * H], previous states [N, H], kept values [N, 4, H].
+        begun: of each weight, whether its gradient has rows of other pieces already.
+        """
         input, gates, previous, kept = terms
+        first, group = place
         dtype, before = self.problem.dtype, self.problem.formula.reset == "before"
         wanted: list[Any] = [None] * 4
         adds = False
-        for index in range(count):
+        for index in range(2 if self.layout.norm else self.layout.per_direction):
             if self.needs[2 + first + index]:
+                adds = begun[first + index]
                 grad = grads[first + index]
-                adds = grad is not None
                 if grad is None:
                     grad = grads[first + index] = torch.empty_like(self.weights[first + index])
-                wanted[index] = address(grad, dtype)
+                wanted[index] = address(self.layout.of_group([grad], group)[0], dtype)
         native.gradients(
             {
                 "itemsize": dtype.itemsize,
                 "kind": kind_of(self.problem),
                 "rows": gates.shape[0],
                 "input_size": input.shape[1],
-                "hidden": self.hidden,
+                "hidden": self.units,
                 "gates": address(gates, dtype),
                 "previous": address(previous, dtype),
                 "kept": address(kept, dtype) if before else None,

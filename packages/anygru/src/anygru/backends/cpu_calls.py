@@ -66,16 +66,14 @@ def why_no_tiles() -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def kind(
-    bidirectional: bool, bias: bool, reverse: bool, norm: bool, reset: Reset, precision: str = "highest"
-) -> "_native.Kind":
-    """The native module's object for what all calls of one layer share."""
-    facts = (bidirectional, bias, reset == "before", reverse, norm)
-    return native.Kind(*facts) if precision == "highest" else native.Kind(*facts, precision)
+def kind(reset: Reset, layout: tuple[Any, ...], precision: str = "highest") -> "_native.Kind":
+    """The native module's object for what all calls of one layer share; `layout`: the fields of `Layout` after num_layers."""
+    bidirectional, bias, reverse, norm, groups, splits_input = layout
+    return native.Kind(bidirectional, bias, reset == "before", reverse, norm, precision, groups, splits_input)
 
 
 def kind_of(problem: Problem) -> "_native.Kind":
-    return kind(*problem.layout[1:], problem.formula.reset, problem.precision)
+    return kind(problem.formula.reset, problem.layout[1:], problem.precision)
 
 
 def plain(tensor: Tensor) -> Tensor:
@@ -106,8 +104,9 @@ def why_copied(tensor: Tensor, rows: bool = False) -> str | None:
     return None if in_order else f"its strides are {tuple(tensor.stride())}"
 
 
-def plain_modifiers(modifiers: Modifiers) -> Modifiers:
-    """Each of them plain."""
+def plain_modifiers(modifiers: Modifiers, groups: int = 1, states: int = 1) -> Modifiers:
+    """Each of them plain, and as the kernels read those of groups; see `Modifiers.of_groups`."""
+    modifiers = modifiers.of_groups(groups, states)
     return modifiers if modifiers is NONE else Modifiers.of(modifiers.names, map(plain, modifiers.present))
 
 
@@ -139,7 +138,7 @@ def dense(
     threads = torch.get_num_threads()
     if modifiers is NONE:
         return native.dense(input, h_0, weights, kind, threads, keep)
-    if not input.is_cpu or any(type(one) not in _PLAIN for one in modifiers.present):
+    if not input.is_cpu or kind.groups > 1 or any(type(one) not in _PLAIN for one in modifiers.present):
         return None
     modifiers = plain_modifiers(modifiers)  # alive until the kernel is done
     return native.dense(input, h_0, weights, kind, threads, keep, describe(modifiers, input.dtype))
@@ -173,7 +172,7 @@ def forward(
     output, h_n, reserve = results
     weights = [plain(weight) for weight in weights]  # alive until the kernel is done
     h_0 = plain(h_0)
-    modifiers = plain_modifiers(modifiers)
+    modifiers = plain_modifiers(modifiers, problem.layout.groups, problem.layout.states)
     if batch_sizes is None:
         steps, batch, input_size = input.shape
         input = _strided(input, dtype)

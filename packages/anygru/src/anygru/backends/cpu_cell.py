@@ -6,7 +6,6 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from ..facts.formula import Formula
 from ..facts.problem import Call, Options, are_batched, plain_problem
 from . import cpu_calls, products, reference
 from .cpu_calls import native
@@ -17,10 +16,10 @@ def direct_cell(
     input: Tensor, h: Tensor | None, weights: Sequence[Tensor], options: Options, needs_grad: bool
 ) -> Tensor | None:
     """One step [B, I] or [I], as `direct` of `cpu.py`: the state after it."""
-    if native is None or not options.formula.standard or (options.norm and needs_grad):
+    if native is None or not options.formula.standard or ((options.norm or options.groups > 1) and needs_grad):
         return None
     precision = products.precision(input.dtype)
-    kind = cpu_calls.kind(False, options.bias, False, options.norm, options.formula.reset, precision)
+    kind = cpu_calls.kind(options.formula.reset, options.layout_facts, precision)
     found = native.cell(input, h, weights, kind, torch.get_num_threads(), needs_grad)
     if found is None:
         copies = _copied(input, h, weights)
@@ -28,7 +27,7 @@ def direct_cell(
     if found is None or not needs_grad:
         return found
     loop = loop_of(weights, kind)
-    facts = (kind, options.formula, found, loop)
+    facts = (kind, options, found, loop)
     if loop is None or loop.anchor is None:
         recorded: Tensor = _GRUCell.apply(facts, None, input, h, *weights)  # type: ignore[no-untyped-call]
     else:
@@ -42,14 +41,14 @@ class _GRUCell(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        facts: tuple[Any, Formula, tuple[Tensor, Tensor], Loop | None],
+        facts: tuple[Any, Options, tuple[Tensor, Tensor], Loop | None],
         anchor: Tensor | None,
         input: Tensor,
         h: Tensor | None,
         *weights: Tensor,
     ) -> Tensor:
-        kind, formula, (state, reserve), loop = facts
-        ctx.kind, ctx.formula, ctx.loop, ctx.is_anchored = kind, formula, loop, anchor is not None
+        kind, options, (state, reserve), loop = facts
+        ctx.kind, ctx.options, ctx.loop, ctx.is_anchored = kind, options, loop, anchor is not None
         if loop is not None and anchor is not None:
             weights = loop.weights
         ctx.save_for_backward(reserve, input, h, *weights)
@@ -69,11 +68,11 @@ class _GRUCell(torch.autograd.Function):
             if copies is not None:
                 found = _backward(ctx, grad, copies, reserve, needs, to_anchor)
         if found is None:
-            found = _gradients_of_step(ctx.formula, grad, input, h, weights, needs)
+            found = _gradients_of_step(ctx.options, grad, input, h, weights, needs)
             if to_anchor:
                 ctx.loop.add_gradients(found[2:])
         elif to_anchor:
-            ctx.loop.add_rows(found.pop(), input, h, reserve if ctx.formula.reset == "before" else None)
+            ctx.loop.add_rows(found.pop(), input, h, reserve if ctx.options.formula.reset == "before" else None)
         return None, None, *found[: 2 if ctx.is_anchored else None]
 
 
@@ -105,19 +104,21 @@ def _backward(
             "needs": (*needs[:2], *(False for _ in weights)) if to_anchor else needs,
             "threads": torch.get_num_threads(),
             "gives_gates": to_anchor,
+            "clipping": ctx.options.clipping,
         }
     )
 
 
 def _gradients_of_step(
-    formula: Formula, grad: Tensor, input: Tensor, h: Tensor | None, weights: Sequence[Tensor], needs: Sequence[bool]
+    options: Options, grad: Tensor, input: Tensor, h: Tensor | None, weights: Sequence[Tensor], needs: Sequence[bool]
 ) -> list[Tensor | None]:
     """Gradients for (input, h, *weights), computed by torch, so that they can be differentiated again."""
 
     def whole(tensor: Tensor) -> Tensor:
         return tensor.reshape(1, -1, tensor.shape[-1])
 
-    problem = plain_problem(formula, (False, len(weights) == 4), len(weights), input.dtype)
+    problem = plain_problem(options.formula, options.layout_facts, len(weights), input.dtype)
+    problem = problem._replace(clipping=options.clipping)
     state = input.new_zeros((*input.shape[:-1], weights[1].shape[1])) if h is None else h
     arriving = (whole(grad), torch.zeros_like(whole(state)))
     found = reference.gradients(problem, Call(whole(input), whole(state), weights), arriving, needs)

@@ -26,8 +26,9 @@ class Prepared:
         self._problem = problem
         self._kind = cpu_calls.kind_of(problem)
         self._stored_dtype = stored[0].values.dtype
-        self._input_size, self._hidden_size = stored[0].values.shape[1], stored[1].values.shape[1]
-        self._biases = [one.values.detach().clone() for one in stored if one.values.dim() == 1]
+        self._input_size, self._hidden_size = problem.layout.sizes(stored[0].values, stored[1].values)
+        each = problem.layout.per_direction
+        self._biases = [one.values.detach().clone() for place, one in enumerate(stored) if place % each > 1]
         is_int8 = self._stored_dtype is torch.int8
         weights = [plain(one.values.detach() if is_int8 else dequantize(one)) for one in stored]
         scales = [plain(one.scale.detach()) for one in stored if one.scale is not None]
@@ -55,9 +56,15 @@ class Prepared:
             matrices = [torch.empty(shape, dtype=self._stored_dtype, device="cpu") for shape in shapes[own][:2]]
             scaled = self._stored_dtype is torch.int8
             scales = (
-                [torch.empty(len(matrix), dtype=torch.float32, device="cpu") for matrix in matrices] if scaled else []
+                [torch.empty(matrix.shape[:-1], dtype=torch.float32, device="cpu") for matrix in matrices]
+                if scaled
+                else []
             )
-            native.unpack(self._packed, place, [(one.data_ptr(), one.nbytes) for one in (*matrices, *scales)])
+            for group in range(layout.groups):
+                parts = layout.of_group((*matrices, *scales), group)
+                native.unpack(
+                    self._packed, place * layout.groups + group, [(one.data_ptr(), one.nbytes) for one in parts]
+                )
             found += [Stored(matrix, scales[i] if scaled else None) for i, matrix in enumerate(matrices)]
             biases = layout.per_direction - 2
             found += [Stored(bias.clone()) for bias in self._biases[place * biases : (place + 1) * biases]]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..facts.problem import Call, Problem
-from . import aten, reference
+from . import aten, grouped, reference
 
 
 def refuse(problem: Problem) -> str | None:
@@ -19,6 +19,8 @@ def refuse(problem: Problem) -> str | None:
 
 def run(problem: Problem, call: Call) -> tuple[Tensor, Tensor]:
     """As `reference.run`."""
+    if problem.layout.groups > 1:
+        return grouped.run(run, problem, call)
     if problem.needs_grad:
         recorded: tuple[Tensor, Tensor] = _FusedGRU.apply(problem, call.batch_sizes, *call.tensors)  # type: ignore[no-untyped-call]
         return recorded

@@ -5,12 +5,14 @@ tested against it.
 """
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, BackendError
+from ..facts import torch_private
 from ..facts.formula import Activation, Formula, resolve
 from ..facts.modifiers import Modifiers
 from ..facts.problem import Call, Problem
@@ -59,6 +61,8 @@ def gradients(problem: Problem, call: Call, grads: tuple[Tensor, Tensor], needs:
         needs: which of `call.tensors` want a gradient; the others get None.
     """
     create_graph = torch.is_grad_enabled()
+    if create_graph and problem.clipping is not None and torch_private.transform() is None:
+        _refuse_second_derivative()
     with torch.enable_grad():
         inputs = call.tensors
         if create_graph:
@@ -86,7 +90,7 @@ def _one_direction(
     formula = problem.formula
     own = dict(zip(problem.layout.kinds, weights, strict=True))
     step = _step_after if formula.reset == "after" else _step_before
-    from_input, from_state = (_Product(own, suffix, problem.rounds_rows) for suffix in ("ih", "hh"))
+    from_input, from_state = (_Product(problem, own, suffix) for suffix in ("ih", "hh"))
     steps = _steps(from_input(input), sizes)  # [T, B, 3H] or [N, 3H]: one product for all steps
     of_rows = (modifiers.decay, modifiers.offset, modifiers.candidate, modifiers.zoneout)
     each = [_each_step(values, steps, sizes) for values in of_rows]
@@ -95,7 +99,7 @@ def _one_direction(
         # The sequences that have this step are the first, since the longest come first.
         running = None if sizes is None else sizes[t]
         decay, offset, candidate_mask, zoneout = (values[t] for values in each)
-        before = _decayed(h[:running], decay)
+        before = _decayed(_clipped(h[:running], problem.clipping), decay)
         before = before if offset is None else before + offset
         read = before if modifiers.mask is None else before * modifiers.mask[0, :running]
         update, candidate = step(formula, steps[t], read, from_state)
@@ -113,24 +117,71 @@ def _one_direction(
 class _Product:
     """The product with weight_ih or weight_hh, with its norm and its bias."""
 
-    def __init__(self, weights: dict[str, Tensor], suffix: str, rounds_rows: bool) -> None:
-        self.rounds_rows = rounds_rows
+    def __init__(self, problem: Problem, weights: dict[str, Tensor], suffix: str) -> None:
+        self.rounds_rows, self.groups = problem.rounds_rows, problem.layout.groups
+        self.splits = self.groups > 1 and (suffix == "hh" or problem.layout.splits_input)
         self.weight, self.bias, self.gain = (weights.get(f"{kind}_{suffix}") for kind in ("weight", "bias", "gain"))
 
     def __call__(self, values: Tensor, first: int = 0, last: int = 3) -> Tensor:
         """[..., (last - first) * H]: the gates from `first` to before `last`."""
         assert self.weight is not None
-        if self.rounds_rows:
-            values = round_rows(values)
         if self.gain is not None and (first, last) == (0, 3):
             return torch.cat((self(values, 0, 2), self(values, 2, 3)), -1)
-        hidden = self.weight.shape[0] // 3
-        rows = slice(first * hidden, last * hidden)
-        bias = None if self.bias is None else self.bias[rows]
-        if self.gain is None:
-            return F.linear(values, self.weight[rows], bias)
-        product = F.linear(values, self.weight[rows])
-        return F.layer_norm(product, product.shape[-1:], self.gain[rows], bias)
+        if self.splits:
+            values = values.unflatten(-1, (self.groups, -1))
+        if self.rounds_rows:
+            values = round_rows(values)
+        units = self.weight.shape[-2] // 3
+        weight, bias, gain = (
+            None if one is None else one.narrow(int(self.groups > 1), first * units, (last - first) * units)
+            for one in (self.weight, self.bias, self.gain)
+        )
+        assert weight is not None
+        if self.groups > 1:
+            return self._of_groups(values, (weight, bias, gain), last - first)
+        if gain is None:
+            return F.linear(values, weight, bias)
+        product = F.linear(values, weight)
+        return F.layer_norm(product, product.shape[-1:], gain, bias)
+
+    def _of_groups(self, values: Tensor, own: tuple[Tensor, Tensor | None, Tensor | None], gates: int) -> Tensor:
+        """The same of `values` [..., G, features], or [..., features] where all groups read the same, and weights [G, ...]."""
+        weight, bias, gain = own
+        if self.splits:
+            product = torch.einsum("...gk,grk->...gr", values, weight)
+        else:
+            product = F.linear(values, weight.flatten(0, 1)).view(*values.shape[:-1], *weight.shape[:2])
+        if gain is not None:
+            product = F.layer_norm(product, product.shape[-1:]) * gain
+        product = product if bias is None else product + bias
+        by_gate: Tensor = product.unflatten(-1, (gates, -1)).transpose(-3, -2)
+        return by_gate.flatten(-3)
+
+
+def _clipped(state: Tensor, most: float | None) -> Tensor:
+    """The state, whose gradient by way of this result stays between -`most` and `most`."""
+    if most is None or not state.requires_grad:
+        return state
+    if torch.compiler.is_compiling():
+        raise BackendError(
+            "gradient_clipping in a graph needs activations that have names, and not backend='reference' or torch.func"
+        )
+    state = state.view_as(state)
+    state.register_hook(lambda grad: _clip(grad, most))
+    return state
+
+
+def _clip(grad: Tensor, most: float) -> Tensor:
+    if torch.is_grad_enabled() and torch_private.transform() is None:
+        _refuse_second_derivative()
+    return grad.clamp(-most, most)
+
+
+def _refuse_second_derivative() -> NoReturn:
+    """Of clipped gradients: they would depend on where backends join gradients."""
+    raise BackendError(
+        "gradient_clipping has no second derivatives: leave create_graph=True out, or set gradient_clipping to None"
+    )
 
 
 def _steps(rows: Tensor, sizes: list[int] | None) -> tuple[Tensor, ...]:

@@ -44,6 +44,10 @@ def _refuse_formula(problem: Problem) -> str | None:
         return "it knows the activations sigmoid and tanh only"
     if problem.layout.norm:
         return "it knows no layer norm"
+    if problem.layout.groups > 1:
+        return "it knows no groups of hidden units"
+    if problem.clipping is not None and problem.needs_grad:
+        return "it knows no clipping of gradients inside the recurrence"
     if problem.empty:
         return "it refuses empty batches and sequences"
     if problem.recorded:

@@ -260,6 +260,10 @@ def _gru(module: nn.Module, path: str, weights: str | None) -> list[Operation]:
         if not isinstance(getattr(layer, argument), str):
             chosen = activation_name(getattr(layer, argument))
             raise ArgumentError(f"{name}: {argument} is the function {chosen}, which C cannot call; use a name")
+    if layer.groups > 1:
+        raise ArgumentError(
+            f"{name}: groups={layer.groups}, which a file in C has not; export the layer that ungrouped() gives"
+        )
     zoneout = 0.0 if isinstance(layer, Frozen) else float(layer.zoneout)
     stored, used = _stored(layer, name, weights)
     layout = layer.layout if isinstance(layer, Frozen) else _layout(layer)

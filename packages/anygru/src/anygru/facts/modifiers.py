@@ -57,6 +57,23 @@ class Modifiers(NamedTuple):
         """The modifiers of some layers and directions."""
         return Modifiers(*(value if value is None or len(value) == 1 else value[states] for value in self))
 
+    def of_groups(self, groups: int, states: int) -> "Modifiers":
+        """Those of `states` layers and directions as of so many times `groups` smaller ones; the mask stays as it is."""
+        if groups == 1 or not self.names:
+            return self
+
+        def split(values: Tensor | None) -> Tensor | None:
+            if values is None or values.numel() == 1 or (len(values) == 1 and values.shape[-1] == 1):
+                return values
+            values = values.expand(states, *values.shape[1:])
+            if values.shape[-1] == 1:
+                return values.repeat_interleave(groups, 0)
+            parts: Tensor = values.unflatten(-1, (groups, -1)).movedim(-2, 1)
+            return parts.flatten(0, 1)
+
+        decay, candidate, zoneout, mask, offset = self
+        return Modifiers(split(decay), split(candidate), split(zoneout), mask, split(offset))
+
     def like(self, input: Tensor) -> "Modifiers":
         """In the dtype of the input."""
         return Modifiers(*(value if value is None else value.to(input.dtype) for value in self))

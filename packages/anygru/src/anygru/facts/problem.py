@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -36,6 +36,18 @@ class Options(NamedTuple):
     """The call came under autocast to this dtype on the CPU; its tensors are cast already."""
     products: torch.dtype | None = None
     """See `Problem.products`; given under autocast."""
+    batch_first_states: bool = False
+    """The caller's form of h_0 and h_n is [B, L*D, H]."""
+    groups: int = 1
+    splits_input: bool = False
+    """As of `Layout`."""
+    clipping: float | None = None
+    """The greatest gradient that a step hands to the state before it; None: any."""
+
+    @property
+    def layout_facts(self) -> tuple[Any, ...]:
+        """The fields of `Layout` after num_layers."""
+        return (self.bidirectional, self.bias, self.reverse, self.norm, self.groups, self.splits_input)
 
 
 class Problem(NamedTuple):
@@ -61,6 +73,8 @@ class Problem(NamedTuple):
     """torch.jit.trace or the legacy ONNX exporter records the operations of torch that the call makes."""
     modified: tuple[str, ...] = ()
     """The names of the modifiers (`modifiers.py`) that the call has."""
+    clipping: float | None = None
+    """The greatest gradient that a step hands to the state before it; None: any."""
     rounds_rows: bool = False
     """Rows of inputs and states are rounded to 16 bits, as in the kernels for int8 weights."""
     products: torch.dtype | None = None
@@ -103,7 +117,7 @@ class Call(NamedTuple):
 
 @cache
 def plain_problem(
-    formula: Formula, facts: tuple[bool, ...], weights: int, dtype: torch.dtype, precision: str = "highest"
+    formula: Formula, facts: tuple[Any, ...], weights: int, dtype: torch.dtype, precision: str = "highest"
 ) -> Problem:
     """The problem of a dense call with gradients; `facts`: the fields of `Layout` after num_layers; `weights`: how many."""
     one = Layout(1, *facts)

@@ -19,9 +19,9 @@ class Stored(NamedTuple):
     """A weight matrix or a bias as it is stored."""
 
     values: Tensor
-    """[3H, K], or a bias [3H], which is float32 in every format."""
+    """[3H, K], or a bias [3H], which is float32 in every format; with G groups [G, 3H/G, K] and [G, 3H/G]."""
     scale: Tensor | None = None
-    """float32 [3H], positive, where values are int8; else None."""
+    """float32, a value for each row, positive, where values are int8; else None."""
 
 
 def check_format(weights: str) -> torch.dtype:
@@ -35,8 +35,10 @@ def check_format(weights: str) -> torch.dtype:
     return DTYPES[weights]
 
 
-def quantize(tensor: Tensor, weights: str) -> Stored:
+def quantize(tensor: Tensor, weights: str, nearest: bool = False) -> Stored:
     """A float32 weight matrix, or a bias, in the named format; the memory is shared where nothing changes.
+
+    nearest: int8 weights are rounded one by one, as `rounded` does it.
 
     Raises:
         ArgumentError: no format has this name, or int8 cannot hold the values because one is infinite or NaN.
@@ -45,15 +47,43 @@ def quantize(tensor: Tensor, weights: str) -> Stored:
     tensor = tensor.detach()
     if tensor.dim() == 1 or dtype is not torch.int8:
         return Stored(tensor if tensor.dim() == 1 else tensor.to(dtype))
-    greatest = tensor.abs().amax(1) if tensor.shape[1] else tensor.new_zeros(len(tensor))
-    if not tensor.is_meta and not bool(torch.isfinite(greatest).all()):
-        raise ArgumentError("int8 holds finite weights only, and one is infinite or NaN")
-    # A row of zeros, or of numbers so small that a 127th underflows, gets a scale that is not 0.
-    scale = (greatest / 127).clamp(min=torch.finfo(torch.float32).tiny)
+    scale = _scale(tensor)
     if tensor.is_meta:
         return Stored(tensor.to(torch.int8), scale)
+    if not bool(torch.isfinite(scale).all()):
+        raise ArgumentError("int8 holds finite weights only, and one is infinite or NaN")
+    if nearest:
+        return Stored(torch.round(tensor / scale.unsqueeze(-1)).to(torch.int8), scale)
     parts = [_rounded_together(part.cpu(), scale.cpu()) for part in tensor.split(_AT_MOST, 1)]
     return Stored(torch.cat(parts, 1).to(tensor.device), scale)
+
+
+def _scale(matrix: Tensor) -> Tensor:
+    """The scales of the rows of int8 weights."""
+    greatest = matrix.abs().amax(-1) if matrix.shape[-1] else matrix.new_zeros(matrix.shape[:-1])
+    # A row of zeros, or of numbers so small that a 127th underflows, gets a scale that is not 0.
+    return (greatest / 127).clamp(min=torch.finfo(torch.float32).tiny)
+
+
+def rounded(matrix: Tensor, weights: str) -> Tensor:
+    """A weight matrix with the values that a format can hold, whose gradient goes to the matrix as if nothing had been rounded.
+
+    The straight-through estimator of Bengio et al. 2013 (arXiv:1308.3432).
+    """
+    exact = matrix.detach()
+    if weights == "int8":
+        scale = _scale(exact).unsqueeze(-1)
+        exact = torch.round(exact / scale) * scale
+    else:
+        exact = exact.to(DTYPES[weights]).to(matrix.dtype)
+    return exact + (matrix - matrix.detach())  # the sum is exact, since the difference is 0
+
+
+def quantize_groups(tensor: Tensor, weights: str, nearest: bool = False) -> Stored:
+    """`quantize` of each group of a tensor [G, ...]."""
+    parts = [quantize(part, weights, nearest) for part in tensor]
+    scales = [part.scale for part in parts if part.scale is not None]
+    return Stored(torch.stack([part.values for part in parts]), torch.stack(scales) if scales else None)
 
 
 LIKE_NOISE = 2.0
@@ -121,7 +151,7 @@ def dequantize(stored: Stored) -> Tensor:
     """The values of a stored weight; int8 and bfloat16 become float32, others keep their dtype."""
     values, scale = stored
     if scale is not None:
-        return values.float() * scale.unsqueeze(1)
+        return values.float() * scale.unsqueeze(-1)
     return values.float() if values.dtype is torch.bfloat16 else values
 
 

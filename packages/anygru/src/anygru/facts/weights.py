@@ -2,7 +2,9 @@
 
 Weights are flat and in torch's order: for each layer, for each direction, `weight_ih [3H, I]` (above the first layer
 `[3H, D*H]`), `weight_hh [3H, H]`, with biases `bias_ih [3H]` and `bias_hh [3H]`, and with layer norm `gain_ih [3H]` and
-`gain_hh [3H]`.
+`gain_hh [3H]`. With G groups of hidden units each tensor is [G, ...], with the weights of one group, a GRU of H/G units, after
+another's: `weight_ih [G, 3H/G, I]` ([G, 3H/G, I/G] where the input is split, too), `weight_hh [G, 3H/G, H/G]`, and
+[G, 3H/G] each bias and gain.
 """
 
 from collections.abc import Sequence
@@ -17,6 +19,9 @@ KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "gain_ih", "gain_hh")
 """The tensors that one direction of one layer may have."""
 
 
+MATRICES = KINDS[:2]
+
+
 class Layout(NamedTuple):
     """The counts of a GRU. Hashable, so that backends can be chosen by it."""
 
@@ -27,6 +32,10 @@ class Layout(NamedTuple):
     """The only direction reads each sequence from its last step to its first."""
     norm: bool = False
     """Layer norm of the products with the weights."""
+    groups: int = 1
+    """Parts of the hidden units that have weights of their own and read no other part of the state."""
+    splits_input: bool = False
+    """Each group reads its own part of the layer's input, too, as the groups of a convolution do."""
 
     @property
     def directions(self) -> int:
@@ -79,13 +88,26 @@ class Layout(NamedTuple):
 
     def shapes(self, input_size: int, hidden_size: int) -> list[tuple[int, ...]]:
         """The shapes of the flat weights."""
-        rows, found = 3 * hidden_size, []
+        units, found = hidden_size // self.groups, []
+        rows = (3 * units,) if self.groups == 1 else (self.groups, 3 * units)
         for layer in range(self.num_layers):
-            features = input_size if layer == 0 else self.directions * hidden_size
-            own: list[tuple[int, ...]] = [(rows, features), (rows, hidden_size)]
-            own += [(rows,)] * (self.per_direction - 2)
+            features = self.read_by_group(input_size if layer == 0 else self.directions * hidden_size)
+            own: list[tuple[int, ...]] = [(*rows, features), (*rows, units)]
+            own += [rows] * (self.per_direction - 2)
             found += own * self.directions
         return found
+
+    def read_by_group(self, features: int) -> int:
+        """How many of a layer's input features each group reads."""
+        return features // self.groups if self.splits_input else features
+
+    def sizes(self, first: Tensor, second: Tensor) -> tuple[int, int]:
+        """I and H, from weight_ih and weight_hh of the first layer."""
+        return first.shape[-1] * (self.groups if self.splits_input else 1), second.shape[-1] * self.groups
+
+    def of_group(self, weights: Sequence[Tensor], group: int) -> list[Tensor]:
+        """The weights of a group, which are those of a layer without groups."""
+        return list(weights) if self.groups == 1 else [weight[group] for weight in weights]
 
 
 class Weights(NamedTuple):
@@ -110,26 +132,51 @@ class Weights(NamedTuple):
         bias: bool = True,
         reverse: bool = False,
         norm: bool = False,
+        groups: int = 1,
+        splits_input: bool = False,
     ) -> "Weights":
         """Flat tensors, whose number tells how many layers there are.
 
         Raises:
             ArgumentError: the number does not divide by the tensors of a layer, or a shape does not fit the others.
         """
-        layout = count_layers(tensors, bidirectional, bias, reverse, norm)
-        if tensors[0].dim() != 2:
-            raise ArgumentError(f"weights[0] (weight_ih of layer 0) must be [3*H, I], got {list(tensors[0].shape)}")
+        layout = count_layers(tensors, bidirectional, bias, reverse, norm, groups, splits_input)
+        if tensors[0].dim() != _dimensions(layout):
+            raise ArgumentError(
+                f"weights[0] (weight_ih of layer 0) must be {_symbols(layout)['weight_ih']}, got {list(tensors[0].shape)}"
+            )
         weights = cls(tensors, layout)
-        weights.check(tensors[0].shape[1], tensors[0].dtype, tensors[0].device)
+        weights.check(weights.input_size, tensors[0].dtype, tensors[0].device)
         return weights
 
     @property
     def input_size(self) -> int:
-        return self.tensors[0].shape[1]
+        return self.layout.sizes(*self.tensors[:2])[0]
 
     @property
     def hidden_size(self) -> int:
-        return self.tensors[1].shape[1]
+        return self.layout.sizes(*self.tensors[:2])[1]
+
+    def ungrouped(self) -> "Weights":
+        """The weights of an equal GRU without groups, with zeros where a group reads nothing. Differentiable.
+
+        Raises:
+            ArgumentError: the products are normalised, which each group does for itself.
+        """
+        tensors, layout = self
+        if layout.groups == 1:
+            return self
+        if layout.norm:
+            raise ArgumentError("each group has a layer norm of its own, which no GRU without groups has")
+        flat = []
+        for index, tensor in enumerate(tensors):
+            kind = layout.kinds[index % layout.per_direction]
+            gates = tensor.unflatten(1, (3, -1)).transpose(0, 1)  # [3, G, H/G, ...]
+            if kind == "weight_hh" or (kind == "weight_ih" and layout.splits_input):
+                flat.append(torch.cat([torch.block_diag(*gate.unbind()) for gate in gates]))
+            else:
+                flat.append(gates.flatten(0, 2))
+        return Weights(flat, layout._replace(groups=1, splits_input=False))
 
     def named(self) -> dict[str, Tensor]:
         """The tensors by their names in a state_dict."""
@@ -138,9 +185,13 @@ class Weights(NamedTuple):
     def check(self, features: int, dtype: torch.dtype, device: torch.device) -> None:
         """Raises if a tensor does not fit an input of so many features, its dtype and device, or the other tensors."""
         tensors, layout = self
-        if tensors[1].dim() != 2 or tensors[1].shape[1] == 0:
-            raise ArgumentError(f"weights[1] (weight_hh of layer 0) must be [3*H, H], got {list(tensors[1].shape)}")
-        expected = layout.shapes(features, tensors[1].shape[1])
+        if tensors[1].dim() != _dimensions(layout) or tensors[1].shape[-1] == 0:
+            raise ArgumentError(
+                f"weights[1] (weight_hh of layer 0) must be {_symbols(layout)['weight_hh']}, got {list(tensors[1].shape)}"
+            )
+        if features % layout.groups and layout.splits_input:
+            self._blame_input(features, dtype, device)
+        expected = layout.shapes(features, self.hidden_size)
         for index, (tensor, shape) in enumerate(zip(tensors, expected, strict=True)):
             if tensor.shape != shape:
                 self._blame_input(features, dtype, device)
@@ -154,7 +205,7 @@ class Weights(NamedTuple):
     def _blame_input(self, features: int, dtype: torch.dtype, device: torch.device) -> None:
         """Raises if the input alone is at fault: all tensors fit another one."""
         first = self.tensors[0]
-        own = first.shape[-1] if first.dim() == 2 else 0
+        own = self.input_size if first.dim() == _dimensions(self.layout) else 0
         expected = self.layout.shapes(own, self.hidden_size)
         if any(
             tensor.shape != shape or tensor.dtype is not first.dtype or tensor.device != first.device
@@ -170,22 +221,42 @@ class Weights(NamedTuple):
     def _shape_error(self, index: int, expected: tuple[int, ...]) -> ArgumentError:
         layer, place = divmod(index, self.layout.per_layer)
         name = self.layout.kinds[place % self.layout.per_direction]
-        symbols = {"weight_ih": "[3*H, I]", "weight_hh": "[3*H, H]"}.get(name, "[3*H]")
+        symbols = _symbols(self.layout).get(name, "[3*H]" if self.layout.groups == 1 else "[G, 3*H/G]")
         came = f"got {list(self.tensors[index].shape)}; H is {self.hidden_size} from weights[1] (weight_hh)"
         if name == "weight_ih":
-            came += f", I is {expected[1]} from {'the layer below' if layer else 'input'}"
+            features = expected[-1] * (self.layout.groups if self.layout.splits_input else 1)
+            came += f", I is {features} from {'the layer below' if layer else 'input'}"
         return ArgumentError(f"weights[{index}] ({name} of layer {layer}) must be {symbols} = {list(expected)}, {came}")
 
 
+def _dimensions(layout: Layout) -> int:
+    """Those of a weight matrix."""
+    return 2 if layout.groups == 1 else 3
+
+
+def _symbols(layout: Layout) -> dict[str, str]:
+    """The shapes of the matrices in words."""
+    if layout.groups == 1:
+        return {"weight_ih": "[3*H, I]", "weight_hh": "[3*H, H]"}
+    features = "I/G" if layout.splits_input else "I"
+    return {"weight_ih": f"[G, 3*H/G, {features}]", "weight_hh": "[G, 3*H/G, H/G]"}
+
+
 def count_layers(
-    tensors: Sequence[Tensor], bidirectional: bool, bias: bool, reverse: bool = False, norm: bool = False
+    tensors: Sequence[Tensor],
+    bidirectional: bool,
+    bias: bool,
+    reverse: bool = False,
+    norm: bool = False,
+    groups: int = 1,
+    splits_input: bool = False,
 ) -> Layout:
     """The layout of flat weights.
 
     Raises:
         ArgumentError: their number does not divide by the tensors of a layer.
     """
-    one = Layout(1, bidirectional, bias, reverse, norm)
+    one = Layout(1, bidirectional, bias, reverse, norm, groups, splits_input)
     layers, rest = divmod(len(tensors), one.per_layer)
     if layers == 0 or rest:
         raise ArgumentError(

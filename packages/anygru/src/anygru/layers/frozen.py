@@ -19,12 +19,12 @@ from ..facts.entries import FORMULA_ENTRY, HALF_ENTRY, SCALE
 from ..facts.formula import Activation, Formula
 from ..facts.problem import Options
 from ..facts.quantization import Stored, check, check_format
-from ..facts.weights import Layout
+from ..facts.weights import MATRICES, Layout
 from ..operator.execution import is_recorded
 from ..operator.frozen_weights import FrozenWeights
 from .recurrent import check_size, formula_repr
 
-_IN_OPTIONS = frozenset(("batch_first", "dropout", "training"))
+_IN_OPTIONS = frozenset(("batch_first", "batch_first_states", "dropout", "training"))
 """The attributes that `options` depends on and that may change."""
 
 _lock = threading.RLock()
@@ -45,6 +45,7 @@ class Frozen(nn.Module):
 
     dropout = 0.0
     batch_first = False
+    batch_first_states = False
     _options: Options
     _weights: FrozenWeights
     _entries: frozenset[str]
@@ -71,10 +72,10 @@ class Frozen(nn.Module):
         self.formula = formula
         self._names = tuple(names)
         stored = []
-        for shape in layout.shapes(*sizes):
-            own = dtype if len(shape) == 2 else torch.float32
+        for place, shape in enumerate(layout.shapes(*sizes)):
+            own = dtype if layout.kinds[place % layout.per_direction] in MATRICES else torch.float32
             values = torch.zeros(shape, dtype=own, device=device)
-            ones = torch.ones(shape[0], dtype=torch.float32, device=device) if own is torch.int8 else None
+            ones = torch.ones(shape[:-1], dtype=torch.float32, device=device) if own is torch.int8 else None
             stored.append(Stored(values, ones))
         self.replace_weights(stored)
         self.eval()
@@ -82,8 +83,15 @@ class Frozen(nn.Module):
 
     def _make_options(self) -> Options:
         dropout = self.dropout if self.training else 0.0
-        facts = (self.formula, self.layout.bidirectional, self.layout.bias, dropout, self.backend)
-        return Options(*facts, batch_first=self.batch_first)
+        layout = self.layout
+        facts = (self.formula, layout.bidirectional, layout.bias, dropout, self.backend)
+        return Options(
+            *facts,
+            batch_first=self.batch_first,
+            batch_first_states=self.batch_first_states,
+            groups=layout.groups,
+            splits_input=layout.splits_input,
+        )
 
     @property
     def options(self) -> Options:
@@ -114,6 +122,18 @@ class Frozen(nn.Module):
     @property
     def bias(self) -> bool:
         return self.layout.bias
+
+    @property
+    def groups(self) -> int:
+        return self.layout.groups
+
+    @property
+    def input_groups(self) -> int:
+        return self.layout.groups if self.layout.splits_input else 1
+
+    def _options_repr(self) -> str:
+        each = {"groups": self.groups, "input_groups": self.input_groups, "batch_first_states": self.batch_first_states}
+        return "".join(f", {name}={value}" for name, value in each.items() if value is True or value > 1)
 
     @property
     def frozen_weights(self) -> FrozenWeights:

@@ -9,16 +9,17 @@ from torch import Tensor
 from torch.nn.parameter import is_lazy
 
 from ..errors import ArgumentError, ArgumentTypeError
+from ..facts.arguments import check_dropout, check_state_type
 from ..facts.decays import PerStep
 from ..facts.formula import Activation, make_formula
 from ..facts.problem import Options
-from ..facts.quantization import Stored, check_format, quantize
+from ..facts.quantization import Stored, check_format, quantize, quantize_groups
 from ..facts.sequences import Batch, Lengths
 from ..facts.weights import Layout, Weights
-from ..functional import check_dropout, check_state_type, compute, compute_cell
+from ..functional import compute, compute_cell
 from ..operator.frozen_weights import FrozenWeights
 from .frozen import Frozen
-from .recurrent import as_leaf, check_size
+from .recurrent import as_leaf, check_parts, check_size
 from .rnn_names import RNNNames
 from .stream import Stream
 
@@ -37,7 +38,7 @@ class FrozenGRU(RNNNames, Frozen):
         weights: how weight matrices are stored: "float32", "bfloat16" or "int8".
         input_size, hidden_size, num_layers, bias, batch_first, bidirectional, device: as for `GRU`.
         dropout: kept for `thaw`; it has no effect.
-        reset, gate_activation, activation, backend: as for `GRU`.
+        reset, gate_activation, activation, backend, groups, input_groups, batch_first_states: as for `GRU`.
 
     Example:
         >>> layer = anygru.GRU(10, 20)
@@ -53,8 +54,8 @@ class FrozenGRU(RNNNames, Frozen):
     @classmethod
     def of(cls, layer: Any, tensors: dict[str, Tensor], weights: str) -> "Self":
         """A frozen copy of a `GRU` with these flat weights, by their names."""
-        _check_plain(layer)
-        stored = _stored(tensors, weights)
+        check_plain(layer)
+        stored = _stored(layer, tensors, weights)
         frozen = cls(
             layer.input_size,
             layer.hidden_size,
@@ -66,6 +67,8 @@ class FrozenGRU(RNNNames, Frozen):
             device="meta",
             weights=weights,
             **_formula_of(layer),
+            **_groups_of(layer),
+            batch_first_states=layer.batch_first_states,
         )
         frozen.replace_weights(stored)
         del stored
@@ -88,11 +91,16 @@ class FrozenGRU(RNNNames, Frozen):
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
         backend: str | None = None,
+        groups: int = 1,
+        input_groups: int = 1,
+        batch_first_states: bool = False,
     ) -> None:
-        layout = Layout(check_size("num_layers", num_layers), bool(bidirectional), bool(bias))
+        check_parts(groups, hidden_size, input_groups, input_size)
+        facts = (bool(bidirectional), bool(bias), False, False, groups, input_groups > 1)
+        layout = Layout(check_size("num_layers", num_layers), *facts)
         formula = make_formula(reset, gate_activation, activation)
         super().__init__((input_size, hidden_size), layout, layout.names(), weights, formula, backend, device)
-        self.batch_first = bool(batch_first)
+        self.batch_first, self.batch_first_states = bool(batch_first), bool(batch_first_states)
         self.dropout = check_dropout(dropout)
 
     @property
@@ -138,7 +146,7 @@ class FrozenGRU(RNNNames, Frozen):
 
     def stream_options(self) -> Options:
         """The options of a call in inference."""
-        return self._options._replace(dropout=0.0, batch_first=False)
+        return self._options._replace(dropout=0.0, batch_first=False, batch_first_states=False)
 
     def stream(self, batch_size: int | None = None) -> Stream:
         """A stream that runs this layer and shares its packed weights; see `GRU.stream`."""
@@ -148,15 +156,13 @@ class FrozenGRU(RNNNames, Frozen):
         """A GRU that can be trained, with the weights as they are now, in float32."""
         weights = Weights(self.frozen_weights.dequantized(), self.layout)
         copies = Weights([tensor.clone().requires_grad_() for tensor in weights.tensors], self.layout)
-        return self.trainable.around(
-            copies,
-            batch_first=self.batch_first,
-            dropout=self.dropout,
-            **_formula_of(self),
-        )
+        options = _formula_of(self)
+        layer = self.trainable.around(copies, batch_first=self.batch_first, dropout=self.dropout, **options)
+        layer.batch_first_states = self.batch_first_states
+        return layer
 
     def extra_repr(self) -> str:
-        return sizes_repr(self) + self._repr_end()
+        return sizes_repr(self) + self._options_repr() + self._repr_end()
 
 
 class FrozenGRUCell(Frozen):
@@ -171,10 +177,10 @@ class FrozenGRUCell(Frozen):
     @classmethod
     def of(cls, cell: Any, tensors: dict[str, Tensor], weights: str) -> "Self":
         """A frozen copy of a `GRUCell` with these weights, by their names."""
-        _check_plain(cell)
-        stored = _stored(tensors, weights)
-        sizes = (cell.input_size, cell.hidden_size, cell.bias)
-        frozen = cls(*sizes, device="meta", weights=weights, **_formula_of(cell))
+        check_plain(cell)
+        stored = _stored(cell, tensors, weights)
+        options = _formula_of(cell) | _groups_of(cell)
+        frozen = cls(cell.input_size, cell.hidden_size, cell.bias, device="meta", weights=weights, **options)
         frozen.replace_weights(stored)
         del stored
         _give_memory_back(frozen)
@@ -192,8 +198,11 @@ class FrozenGRUCell(Frozen):
         gate_activation: Activation = "sigmoid",
         activation: Activation = "tanh",
         backend: str | None = None,
+        groups: int = 1,
+        input_groups: int = 1,
     ) -> None:
-        layout = Layout(bias=bool(bias))
+        check_parts(groups, hidden_size, input_groups, input_size)
+        layout = Layout(bias=bool(bias), groups=groups, splits_input=input_groups > 1)
         formula = make_formula(reset, gate_activation, activation)
         super().__init__((input_size, hidden_size), layout, layout.kinds, weights, formula, backend, device)
 
@@ -217,7 +226,7 @@ class FrozenGRUCell(Frozen):
 
     def extra_repr(self) -> str:
         words = f"{self.input_size}, {self.hidden_size}"
-        return words + ("" if self.bias else ", bias=False") + self._repr_end()
+        return words + ("" if self.bias else ", bias=False") + self._options_repr() + self._repr_end()
 
 
 def _give_memory_back(frozen: Frozen) -> None:
@@ -226,6 +235,10 @@ def _give_memory_back(frozen: Frozen) -> None:
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
         if trim is not None:
             trim(0)
+
+
+def _groups_of(layer: Any) -> dict[str, Any]:
+    return {"groups": layer.groups, "input_groups": layer.input_groups}
 
 
 def _formula_of(layer: Any) -> dict[str, Any]:
@@ -241,12 +254,13 @@ def sizes_repr(layer: Any) -> str:
     return words
 
 
-def _check_plain(layer: Any) -> None:
+def check_plain(layer: Any) -> None:
+    """Raises ArgumentError if no frozen layer computes as this one does."""
     if layer.norm is not None or layer.zoneout:
         raise ArgumentError("a frozen layer has no layer norm and no zoneout; use the layer under torch.no_grad()")
 
 
-def _stored(tensors: dict[str, Tensor], weights: str) -> list[Stored]:
+def _stored(layer: Any, tensors: dict[str, Tensor], weights: str) -> list[Stored]:
     """A copy of a layer's weights in the format of that name."""
     check_format(weights)
     for name, tensor in tensors.items():
@@ -259,7 +273,10 @@ def _stored(tensors: dict[str, Tensor], weights: str) -> list[Stored]:
     stored = []
     for name, tensor in tensors.items():
         try:
-            stored.append(quantize(tensor.detach().clone(), weights))
+            own = tensor.detach().clone()
+            stored.append(
+                (quantize if layer.groups == 1 else quantize_groups)(own, weights, layer.freezes_to is not None)
+            )
         except ArgumentError as error:
             raise ArgumentError(f"{name}: {error}") from error
     return stored

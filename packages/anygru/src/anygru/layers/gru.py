@@ -1,4 +1,4 @@
-"""`GRU` and `GRUCell`: parameters and options; `functional.py` computes."""
+"""`GRU`: parameters and options; `functional.py` computes."""
 
 import inspect
 import warnings
@@ -12,17 +12,19 @@ from torch.nn.parameter import UninitializedParameter
 from torch.nn.utils.rnn import PackedSequence
 
 from ..errors import ArgumentError, ArgumentTypeError
+from ..facts.arguments import check_dropout, check_state_type, make_noise
 from ..facts.decays import PerStep
 from ..facts.formula import Activation, Reset
 from ..facts.problem import Options
 from ..facts.sequences import Batch, Lengths
 from ..facts.weights import Layout, Weights
-from ..functional import check_dropout, check_state_type, compute, compute_cell, make_noise
-from ..operator.typed_calls import CellCall, SequenceCall
+from ..functional import compute
+from ..operator.typed_calls import SequenceCall
+from .cell import GRUCell as GRUCell
 from .frozen_calls import FrozenGRU as FrozenGRU
 from .frozen_calls import FrozenGRUCell as FrozenGRUCell
 from .frozen_calls import sizes_repr
-from .recurrent import Recurrent, as_leaf, check_size, settle_weights
+from .recurrent import KEPT, Recurrent, as_leaf, check_parts, check_size, of_layout, settle_weights, to_freeze
 from .rnn_names import RNNNames
 from .stream import Stream
 
@@ -44,6 +46,11 @@ class GRU(RNNNames, Recurrent):
         recurrent_dropout_on: "state" (one mask for all steps) or "candidate" (one for each); see `functional.gru`.
         weight_dropout: probability of zeroing an element of each weight_hh for a whole call, in training, with the rest scaled
             up: DropConnect (Wan et al. 2013) as in the AWD-LSTM (Merity et al. 2017). The parameters stay as they are.
+        groups: parts G of the hidden units with weights of their own, which read no other part of the state: weight_hh is
+            [G, 3H/G, H/G], weight_ih [G, 3H/G, I], and biases and gains are [G, 3H/G]; see `functional.gru`.
+        input_groups: G: each group reads its own part of the input, too, and weight_ih is [G, 3H/G, I/G].
+        gradient_clipping: the greatest magnitude of the gradient that a step hands to the state before it; None: any.
+        batch_first_states: h_0 and h_n of a batch are [B, L*D, H], whatever batch_first says of the input.
 
     Raises:
         ValueError, TypeError: naming the argument.
@@ -81,21 +88,27 @@ class GRU(RNNNames, Recurrent):
         recurrent_dropout: float = 0.0,
         recurrent_dropout_on: str = "state",
         weight_dropout: float = 0.0,
+        groups: int = 1,
+        input_groups: int = 1,
+        gradient_clipping: float | None = None,
+        batch_first_states: bool = False,
     ) -> None:
         super().__init__(reset, gate_activation, activation, backend, dtype)
+        self.groups, self.input_groups, self.gradient_clipping = groups, input_groups, gradient_clipping
         self.norm, self.zoneout, self.weight_dropout = norm, zoneout, weight_dropout
         self.recurrent_dropout, self.recurrent_dropout_on = recurrent_dropout, recurrent_dropout_on
         self.input_size = 0 if input_size is None else check_size("input_size", input_size)
         self.hidden_size = check_size("hidden_size", hidden_size)
         self.num_layers = check_size("num_layers", num_layers)
         self.bias = bool(bias)
-        self.batch_first = bool(batch_first)
+        self.batch_first, self.batch_first_states = bool(batch_first), bool(batch_first_states)
         self.bidirectional = bool(bidirectional)
         self.dropout = check_dropout(dropout)
         if self.dropout and self.num_layers == 1:
             warnings.warn(
                 f"dropout acts between layers, so dropout={dropout} has no effect with num_layers=1", stacklevel=2
             )
+        check_parts(groups, self.hidden_size, input_groups, self.input_size)
         self._make_parameters(device, dtype)
         self._settle_options()
         self.reset_parameters()
@@ -145,7 +158,7 @@ class GRU(RNNNames, Recurrent):
             gate_activation=gate_activation,
             activation=activation,
             backend=backend,
-            norm="layer" if layout.norm else None,
+            **of_layout(layout),
         )
         layer._adopt(weights.named())
         return layer
@@ -165,7 +178,8 @@ class GRU(RNNNames, Recurrent):
 
     @property
     def _layout(self) -> Layout:
-        return Layout(self.num_layers, self.bidirectional, self.bias, norm=self.norm is not None)
+        facts = (self.norm is not None, self.groups, self.input_groups > 1)
+        return Layout(self.num_layers, self.bidirectional, self.bias, False, *facts)
 
     @property
     def flat_weights(self) -> list[Tensor]:
@@ -204,7 +218,7 @@ class GRU(RNNNames, Recurrent):
             input: [T, B, I] ([B, T, I] if batch_first), one sequence [T, I], or a ragged batch in any form that
                 `functional.gru` takes.
             h_0: [L*D, B, H] ([L*D, H] for one sequence), in the order of the batch, or [L*D, 1, H] for all sequences; None:
-                zeros.
+                zeros. With batch_first_states [B, L*D, H] or [1, L*D, H].
             lengths: int [B], in steps, when input is a padded tensor.
             resets: bool or numbers, a value for each step: where it is true, the state is 0 before that step; see
                 `functional.gru`.
@@ -213,7 +227,8 @@ class GRU(RNNNames, Recurrent):
             reset_states: the states that resets go to, instead of 0; see `functional.gru`.
 
         Returns:
-            output with D*H features, h_n [L*D, B, H] ([L*D, H] for one sequence), and the states if asked for.
+            output with D*H features, h_n [L*D, B, H] ([L*D, H] for one sequence; [B, L*D, H] with batch_first_states), and the
+            states if asked for.
         """
         if not isinstance(input, Tensor):
             node: tuple[Any, ...] | None = as_leaf(
@@ -243,8 +258,7 @@ class GRU(RNNNames, Recurrent):
             ArgumentError: no such format, a lazy layer, or weights that int8 cannot hold.
             ArgumentTypeError: the layer is not float32.
         """
-        settle_weights(self)
-        return FrozenGRU.of(self, dict(zip(self._weight_names, self.flat_weights, strict=True)), weights)
+        return FrozenGRU.of(self, to_freeze(self, self._weight_names, weights), weights)
 
     def stream_weights(self) -> list[Tensor]:
         """The copy of the weights that a stream keeps."""
@@ -254,7 +268,20 @@ class GRU(RNNNames, Recurrent):
     def stream_options(self) -> Options:
         """The options of a call in inference."""
         noise = make_noise(self.zoneout, 0.0, "state", False)
-        return self.options._replace(dropout=0.0, noise=noise, batch_first=False)
+        return self.options._replace(dropout=0.0, noise=noise, batch_first=False, batch_first_states=False)
+
+    def ungrouped(self) -> "GRU":
+        """A layer without groups that computes the same, with zeros where a group reads nothing; the weights are copies.
+
+        Raises:
+            ArgumentError: each group has a layer norm of its own.
+        """
+        settle_weights(self)
+        weights = Weights([weight.detach().clone() for weight in self.flat_weights], self._layout).ungrouped()
+        options = {name: getattr(self, name) for name in KEPT}
+        layer = GRU.around(weights, batch_first=self.batch_first, dropout=self.dropout, **options)
+        layer.batch_first_states = self.batch_first_states
+        return layer.requires_grad_().train(self.training)
 
     def stream(self, batch_size: int | None = None) -> Stream:
         """A stream that runs this layer one step or one chunk at a time and keeps the state; see `anygru.layers.stream`."""
@@ -287,107 +314,15 @@ class LazyGRU(LazyModuleMixin, GRU):
         if not self.has_uninitialized_params():
             self.input_size = self.weight_ih_l0.shape[1]
             return
-        self.input_size = check_size("the input's last dimension", features)
+        check_size("the input's last dimension", features)
+        check_parts(self.groups, self.hidden_size, self.input_groups, features)
+        self.input_size = features
+        shape = self._layout.shapes(features, self.hidden_size)[0]
         with torch.no_grad():
             for name in ("weight_ih_l0", "weight_ih_l0_reverse"):
                 if name in self._parameters:
-                    self._parameters[name].materialize((3 * self.hidden_size, features))  # type: ignore[union-attr]
+                    self._parameters[name].materialize(shape)  # type: ignore[union-attr]
             self.reset_parameters()
 
 
-class GRUCell(Recurrent):
-    """One step of a GRU: torch.nn.GRUCell's arguments, parameters, state_dict and results, with both formulas.
-
-    Args: as `GRU`; recurrent dropout is on the candidate only, since a mask of the state would stay for a whole sequence.
-    """
-
-    recurrent_dropout_on = "candidate"
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: torch.device | str | int | None = None,
-        dtype: torch.dtype | None = None,
-        *,
-        reset: Reset = "after",
-        gate_activation: Activation = "sigmoid",
-        activation: Activation = "tanh",
-        backend: str | None = None,
-        norm: str | None = None,
-        zoneout: float = 0.0,
-        recurrent_dropout: float = 0.0,
-    ) -> None:
-        super().__init__(reset, gate_activation, activation, backend, dtype)
-        self.norm, self.zoneout, self.recurrent_dropout = norm, zoneout, recurrent_dropout
-        self.input_size = check_size("input_size", input_size)
-        self.hidden_size = check_size("hidden_size", hidden_size)
-        self.bias = bool(bias)
-        self._weight_names = Layout(1, False, self.bias, norm=norm is not None).kinds
-        rows = 3 * hidden_size
-        self.weight_ih = nn.Parameter(torch.empty((rows, input_size), device=device, dtype=dtype))
-        self.weight_hh = nn.Parameter(torch.empty((rows, hidden_size), device=device, dtype=dtype))
-        self.bias_ih = nn.Parameter(torch.empty(rows, device=device, dtype=dtype)) if bias else None
-        self.bias_hh = nn.Parameter(torch.empty(rows, device=device, dtype=dtype)) if bias else None
-        for name in ("gain_ih", "gain_hh") if norm is not None else ():
-            setattr(self, name, nn.Parameter(torch.empty(rows, device=device, dtype=dtype)))
-        self._settle_options()
-        self.reset_parameters()
-
-    if TYPE_CHECKING:
-        __call__: CellCall
-
-    @classmethod
-    def around(
-        cls,
-        weights: Weights,
-        *,
-        reset: Reset = "after",
-        gate_activation: Activation = "sigmoid",
-        activation: Activation = "tanh",
-        backend: str | None = None,
-    ) -> "GRUCell":
-        """A cell that shares the given weights, which have one layer and one direction; see `GRU.around`."""
-        tensors, layout = weights
-        if layout.states != 1:
-            raise ArgumentError(
-                f"weights must have one layer and one direction, got {layout.num_layers} and {layout.directions}"
-            )
-        cell = cls(
-            weights.input_size,
-            weights.hidden_size,
-            layout.bias,
-            device="meta",
-            dtype=tensors[0].dtype,
-            reset=reset,
-            gate_activation=gate_activation,
-            activation=activation,
-            backend=backend,
-            norm="layer" if layout.norm else None,
-        )
-        cell._adopt(dict(zip(layout.kinds, tensors, strict=True)))
-        return cell
-
-    def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
-        """The state after input [B, I] (or [I]) from h [B, H] (or [H]; None: zeros)."""
-        if not isinstance(input, Tensor):
-            node = as_leaf(self, input, h)
-            if node is not None:
-                return node
-        if h is not None:
-            check_state_type(h, "h")
-        return compute_cell(input, h, self._current(self._weight_names), self._options)
-
-    def freeze(self, weights: str = "float32") -> FrozenGRUCell:
-        """A cell for inference with a copy of the present weights, packed once; see `GRU.freeze`."""
-        settle_weights(self)
-        named = dict(zip(self._weight_names, self._current(self._weight_names), strict=True))
-        return FrozenGRUCell.of(self, named, weights)
-
-    def extra_repr(self) -> str:
-        words = f"{self.input_size}, {self.hidden_size}"
-        return words + ("" if self.bias else ", bias=False") + self._formula_repr()
-
-
-FrozenGRU.trainable, FrozenGRUCell.trainable = GRU, GRUCell
+FrozenGRU.trainable = GRU

@@ -98,6 +98,7 @@ class GRUMemory(Memory):
         self.offset = 0
         weights = getattr(ours, "weights", "float32")
         self.fingerprint = f"GRU {ours.input_size} {ours.hidden_size} {ours.num_layers} {ours.formula} {weights}"
+        self.fingerprint += "" if ours.groups == 1 else f" {ours.groups} {ours.input_groups}"
 
         self.advance = self._stream.native
         """The backend's call for a step, see `backends.cpu_prepared.Prepared.advance`; None if it has none."""

@@ -12,18 +12,36 @@ from torch.nn.parameter import UninitializedParameter
 
 from .. import backends
 from ..errors import ArgumentError, ArgumentTypeError
+from ..facts.arguments import check_clipping, check_dropout, check_groups, check_norm, make_noise
 from ..facts.entries import FORMULA_ENTRY, FORMULA_MARK
 from ..facts.formula import Activation, Formula, Reset, make_formula
 from ..facts.problem import Options
-from ..functional import check_dropout, check_norm, make_noise
+from ..facts.quantization import check_format, rounded
+from ..facts.weights import MATRICES, Layout
 from ..operator.casting import DTYPES
 
 _IN_OPTIONS = frozenset(
     (
         *("reset", "gate_activation", "activation", "backend", "bidirectional", "bias", "dropout", "training"),
-        *("batch_first", "norm", "zoneout", "recurrent_dropout", "recurrent_dropout_on", "weight_dropout"),
+        *(
+            "batch_first",
+            "batch_first_states",
+            "norm",
+            "zoneout",
+            "recurrent_dropout",
+            "recurrent_dropout_on",
+            "weight_dropout",
+        ),
+        *("groups", "input_groups", "gradient_clipping", "freezes_to"),
     )
 )
+
+
+_SHOWN = (
+    *("norm", "zoneout", "recurrent_dropout", "recurrent_dropout_on", "weight_dropout"),
+    *("groups", "input_groups", "gradient_clipping", "freezes_to", "batch_first_states"),
+)
+"""Options that `repr` tells where they are not the default."""
 
 
 def check_size(argument: str, value: object, least: int = 1) -> int:
@@ -68,6 +86,41 @@ def settle_weights(module: nn.Module) -> None:
             hook(module, ())
 
 
+KEPT = ("reset", "gate_activation", "activation", "backend")
+"""Options that a copy without groups keeps."""
+
+
+def of_layout(layout: Layout) -> dict[str, Any]:
+    """The arguments of a layer that shares weights of this layout."""
+    input_groups = layout.groups if layout.splits_input else 1
+    return {"norm": "layer" if layout.norm else None, "groups": layout.groups, "input_groups": input_groups}
+
+
+def to_freeze(layer: "Recurrent", names: Sequence[str], weights: str) -> dict[str, Tensor]:
+    """The weights by name, as they are before any rounding.
+
+    Raises:
+        ArgumentError: the layer was trained for another format.
+    """
+    settle_weights(layer)
+    if layer.freezes_to not in (None, weights):
+        raise ArgumentError(
+            f"weights={weights!r}, and the layer is trained for {layer.freezes_to!r}: freeze it so, or set its freezes_to to None"
+        )
+    return dict(zip(names, layer._exact(names), strict=True))
+
+
+def check_parts(groups: int, hidden_size: int, input_groups: int, input_size: int) -> None:
+    """Raises ArgumentError if the sizes do not divide by the groups."""
+    splits_input = check_groups(groups, input_groups)
+    if groups == 1:
+        return
+    if check_size("hidden_size", hidden_size) % groups:
+        raise ArgumentError(f"hidden_size must be a multiple of groups={groups}, got {hidden_size}")
+    if splits_input and check_size("input_size", input_size, 0) % groups:
+        raise ArgumentError(f"input_size must be a multiple of input_groups={groups}, got {input_size}")
+
+
 class Recurrent(nn.Module):
     """The common base of layer and cell: a formula, a backend's name, torch's initialisation."""
 
@@ -76,12 +129,19 @@ class Recurrent(nn.Module):
     bias: bool
     bidirectional = False
     batch_first = False
+    batch_first_states = False
     dropout = 0.0
     norm: str | None = None
     zoneout = 0.0
     recurrent_dropout = 0.0
     recurrent_dropout_on = "state"
     weight_dropout = 0.0
+    groups = 1
+    input_groups = 1
+    gradient_clipping: float | None = None
+    freezes_to: str | None = None
+    """The format of a frozen layer for which this one is trained: calls read its weights as that format can hold them. See
+    `anygru.freeze_aware`."""
     _options: Options
 
     def __init__(
@@ -128,6 +188,8 @@ class Recurrent(nn.Module):
         formula = make_formula(self.reset, self.gate_activation, self.activation)
         dropout = self.dropout if self.training else 0.0
         check_dropout(self.weight_dropout, "weight_dropout")
+        if self.freezes_to is not None:
+            check_format(self.freezes_to)
         norm = check_norm(self.norm) is not None
         noise = make_noise(self.zoneout, self.recurrent_dropout, self.recurrent_dropout_on, self.training)
         return Options(
@@ -139,6 +201,10 @@ class Recurrent(nn.Module):
             norm=norm,
             noise=noise,
             batch_first=self.batch_first,
+            batch_first_states=self.batch_first_states,
+            groups=self.groups,
+            splits_input=check_groups(self.groups, self.input_groups),
+            clipping=check_clipping(self.gradient_clipping),
         )
 
     @property
@@ -152,8 +218,11 @@ class Recurrent(nn.Module):
         return self._options.formula
 
     def reset_parameters(self) -> None:
-        """Every parameter uniform in +-1/sqrt(H), as torch.nn.GRU does it (and with the same draws); gains of a norm 1."""
-        bound = 1.0 / math.sqrt(self.hidden_size)
+        """Every parameter uniform in +-1/sqrt(H), as torch.nn.GRU does it (and with the same draws); gains of a norm 1.
+
+        With groups H is that of one, as if each were a layer.
+        """
+        bound = 1.0 / math.sqrt(self.hidden_size // self.groups)
         for name, parameter in self.named_parameters():
             if name.startswith("gain_"):
                 nn.init.ones_(parameter)
@@ -167,6 +236,14 @@ class Recurrent(nn.Module):
             setattr(self, name, shared)
 
     def _current(self, names: Sequence[str]) -> list[Any]:
+        """The weights that a call reads, by name."""
+        found = self._exact(names)
+        if self.freezes_to is None:
+            return found
+        form, size = self.freezes_to, len(MATRICES[0])
+        return [rounded(w, form) if name[:size] in MATRICES else w for name, w in zip(names, found, strict=True)]
+
+    def _exact(self, names: Sequence[str]) -> list[Any]:
         """Weights by name; finds parameters without nn.Module's slow attribute lookup."""
         own = self._parameters
         # A parametrized or weight-normalised weight is no parameter any more, but still an attribute.
@@ -228,7 +305,7 @@ class Recurrent(nn.Module):
 
     def _formula_repr(self) -> str:
         words = ""
-        for name in ("norm", "zoneout", "recurrent_dropout", "recurrent_dropout_on", "weight_dropout"):
+        for name in _SHOWN:
             if getattr(self, name) != getattr(type(self), name):
                 words += f", {name}={getattr(self, name)!r}"
         return words + formula_repr(self.formula, self.backend)

@@ -143,7 +143,9 @@ class _Step(nn.Module):
 
     def forward(self, input: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         steps = input.unsqueeze(1) if self.layer.batch_first else input.unsqueeze(0)
-        output, new_state = self.layer(steps, state)
+        turned = self.layer.batch_first_states
+        output, new_state = self.layer(steps, state.transpose(0, 1) if turned else state)
+        new_state = new_state.transpose(0, 1) if turned else new_state
         return output.squeeze(1 if self.layer.batch_first else 0), new_state
 
 

@@ -118,7 +118,7 @@ def _widened(values: Sequence[Value], scales: Sequence[Value]) -> list[Value]:
     for value in values:
         wide = op.Cast(value, to=1)
         if value.dtype.name == "INT8":
-            wide = op.Mul(wide, op.Unsqueeze(next(remaining), op.Constant(value_ints=[1])))
+            wide = op.Mul(wide, op.Unsqueeze(next(remaining), op.Constant(value_ints=[-1])))
         weights.append(wide)
     for weight, value in zip(weights, values, strict=True):
         weight.shape = value.shape
@@ -140,7 +140,7 @@ def _call(
     """All layers, each by `layer(input, state, group, lengths, attributes, reverse)`, which gives [T, B, D*H] and [D, B, H]."""
     op = onnxscript_operators()
     modifiers, facts = Modifiers(*rest[: len(Modifiers._fields)]), rest[len(Modifiers._fields) :]
-    bidirectional, bias, reverse, norm, reset, gate_activation, activation, *_ = facts
+    bidirectional, bias, reverse, norm, groups, splits_input, reset, gate_activation, activation, *_ = facts
     if modifiers.decay is not None:
         raise ArgumentError(f"ONNX's GRU has no resets and no decay of the state: {AWAY}")
     if norm or modifiers.names:
@@ -150,19 +150,56 @@ def _call(
             "ONNX's GRU takes no PackedSequence and no list of sequences: give the layer a padded tensor with lengths"
         )
     directions = 2 if bidirectional else 1
-    groups = _grouped(weights, directions, 4 if bias else 2)
+    layers = _by_layer(weights, directions, 4 if bias else 2)
     names = [check_activation("gate_activation", gate_activation), check_activation("activation", activation)]
     attributes = {"hidden_size": int(weights[1].shape[-1]), "linear_before_reset": int(reset == "after")}
     final = []
-    for number, group in enumerate(groups):
-        state = h_0 if len(groups) == 1 else _part(op, h_0, number * directions, (number + 1) * directions)
-        input, h_n = layer(input, state, group, sizes, (attributes, names), reverse)
+    if groups > 1:
+        layer = _of_groups(layer, groups, splits_input)
+    for number, own in enumerate(layers):
+        state = h_0 if len(layers) == 1 else _part(op, h_0, number * directions, (number + 1) * directions)
+        input, h_n = layer(input, state, own, sizes, (attributes, names), reverse)
         final.append(h_n)
     return input, final[0] if len(final) == 1 else op.Concat(*final, axis=0)
 
 
 _Facts: TypeAlias = tuple[dict[str, Any], list[str]]
 """Attributes of all GRU nodes, and the names of the two activations."""
+
+
+def _of_groups(layer: Callable[..., tuple[Value, Value]], groups: int, splits_input: bool) -> Callable[..., Any]:
+    """`layer` as one that has groups: a layer for each, side by side."""
+
+    def compute(
+        input: Value, h_0: Value, own: Sequence[Sequence[Value]], sizes: Value, facts: _Facts, reverse: bool
+    ) -> tuple[Value, Value]:
+        op = onnxscript_operators()
+        units, directions = facts[0]["hidden_size"], len(own)
+        outputs, final = [], []
+        for group in range(groups):
+            weights = [[_of_group(op, weight, group) for weight in direction] for direction in own]
+            part = input
+            if splits_input:
+                width = int(own[0][0].shape[-1])
+                part = _part(op, input, group * width, (group + 1) * width, 2)
+            state = _part(op, h_0, group * units, (group + 1) * units, 2)
+            output, h_n = layer(part, state, weights, sizes, facts, reverse)
+            shape = op.Constant(value_ints=[0, 0, directions, units])
+            outputs.append(op.Reshape(output, shape) if directions > 1 else output)
+            final.append(h_n)
+        output = op.Concat(*outputs, axis=3 if directions > 1 else 2)
+        if directions > 1:
+            output = op.Reshape(output, op.Constant(value_ints=[0, 0, directions * groups * units]))
+        return output, op.Concat(*final, axis=2)
+
+    return compute
+
+
+def _of_group(op: Operators, weight: Value, group: int) -> Value:
+    """The part of a weight [G, ...] that is one group's."""
+    part = op.Squeeze(_part(op, weight, group, group + 1), op.Constant(value_ints=[0]))
+    part.shape = type(weight.shape)(list(weight.shape)[1:])
+    return part
 
 
 def _whole_layer(
@@ -213,14 +250,15 @@ def _masked_layer(
     return op.Concat(*outputs, axis=2), op.Concat(*final, axis=0)
 
 
-def _part(op: Operators, value: Value, start: int, end: int) -> Value:
-    return op.Slice(value, op.Constant(value_ints=[start]), op.Constant(value_ints=[end]))
+def _part(op: Operators, value: Value, start: int, end: int, axis: int = 0) -> Value:
+    bounds = (op.Constant(value_ints=[bound]) for bound in (start, end, axis))
+    return op.Slice(value, *bounds)
 
 
-def _grouped(weights: Sequence[Value], directions: int, parts: int) -> list[list[Sequence[Value]]]:
+def _by_layer(weights: Sequence[Value], directions: int, parts: int) -> list[list[Sequence[Value]]]:
     """The flat list of weights by layer and direction."""
-    groups = [weights[start : start + parts] for start in range(0, len(weights), parts)]
-    return [groups[start : start + directions] for start in range(0, len(groups), directions)]
+    each = [weights[start : start + parts] for start in range(0, len(weights), parts)]
+    return [each[start : start + directions] for start in range(0, len(each), directions)]
 
 
 def _activation_attributes(names: Sequence[str]) -> dict[str, Any]:

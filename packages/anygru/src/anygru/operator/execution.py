@@ -89,8 +89,8 @@ def sizes_of(weights: AnyWeights, options: Options) -> tuple[Layout, int]:
     """
     if isinstance(weights, FrozenWeights):
         return weights.layout, weights.hidden_size
-    layout = count_layers(weights, options.bidirectional, options.bias, options.reverse, options.norm)
-    return layout, weights[1].shape[-1]
+    layout = count_layers(weights, *options.layout_facts)
+    return layout, weights[1].shape[-1] * layout.groups
 
 
 def direct(
@@ -319,7 +319,7 @@ def _each_direction(
 
 def _compute(call: Call, layout: Layout, options: Options) -> tuple[Tensor, Tensor]:
     if torch.compiler.is_compiling():
-        return tracing.run(call, layout, options.formula, options.backend)
+        return tracing.run(call, layout, options.formula, options.backend, options.clipping)
     problem = _unrecorded(_problem, call, layout, options)
     if is_recorded():
         problem = problem._replace(recorded=True)
@@ -351,6 +351,7 @@ def _problem(call: Call, layout: Layout, options: Options) -> Problem:
         modified=modifiers.names,
         products=options.products or faster_products(input, weights, batch_sizes),
         precision=products.precision(input.dtype, options.autocast),
+        clipping=options.clipping,
     )
 
 

@@ -35,7 +35,7 @@ class FrozenWeights:
     ) -> None:
         first, second = stored[0].values, stored[1].values
         self.layout, self.formula, self.backend = layout, formula, backend
-        self.input_size, self.hidden_size = first.shape[1], second.shape[1]
+        self.input_size, self.hidden_size = layout.sizes(first, second)
         self.device, self.dtype = first.device, torch.float32
         problem = Problem(self.device.type, self.dtype, layout, formula, False, False, False, False)
         chosen = backends.choose(problem, backend) if packs and not first.is_meta else None

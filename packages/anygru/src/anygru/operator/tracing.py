@@ -32,7 +32,8 @@ _library = torch.library.Library("anygru", "DEF")
 MODIFIERS = len(Modifiers._fields)
 FACTS = (
     f"Tensor? sizes, {', '.join(f'Tensor? {name}' for name in Modifiers._fields)}, "
-    "bool bidirectional, bool bias, bool reverse, bool norm, str reset, str gate_activation, str activation, str? backend"
+    "bool bidirectional, bool bias, bool reverse, bool norm, int groups, bool splits_input, "
+    "str reset, str gate_activation, str activation, str? backend, float? clipping"
 )
 _library.define(
     f"gru(Tensor input, Tensor h_0, Tensor[] weights, {FACTS}, bool keep) -> (Tensor, Tensor, Tensor)",
@@ -45,7 +46,9 @@ _library.define(
 )
 
 
-def run(call: Call, layout: Layout, formula: Formula, backend: str | None) -> tuple[Tensor, Tensor]:
+def run(
+    call: Call, layout: Layout, formula: Formula, backend: str | None, clipping: float | None = None
+) -> tuple[Tensor, Tensor]:
     """As a backend's `run`, traced: as one node where that can be.
 
     Under torch.func inside the compiled region, or with a callable for an activation, which no schema could name, the reference
@@ -53,9 +56,11 @@ def run(call: Call, layout: Layout, formula: Formula, backend: str | None) -> tu
     """
     input, h_0, weights, batch_sizes, modifiers = call
     if not is_one_node(formula, backend):
-        problem = Problem("", input.dtype, layout, formula, batch_sizes is not None, False, True, True)
+        problem = Problem(
+            "", input.dtype, layout, formula, batch_sizes is not None, False, True, True, clipping=clipping
+        )
         return reference.run(problem, call)
-    facts = (batch_sizes, *modifiers, *layout[1:], *formula, backend)
+    facts = (batch_sizes, *modifiers, *layout[1:], *formula, backend, clipping)
     output, h_n, _ = torch.ops.anygru.gru(input, h_0, list(weights), *facts, torch.is_grad_enabled())
     return output, h_n
 
@@ -77,9 +82,8 @@ _under_transform._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 def read_facts(weights: Sequence[Tensor], facts: Sequence[Any]) -> tuple[Layout, Formula, str | None]:
     """The layout, the formula and the name of the backend, from the arguments in `FACTS` after the modifiers."""
-    bidirectional, bias, reverse, norm, reset, gate_activation, activation, backend = facts
-    formula = Formula(reset, gate_activation, activation)
-    return count_layers(weights, bidirectional, bias, reverse, norm), formula, backend
+    *of_layout, reset, gate_activation, activation, backend, _ = facts
+    return count_layers(weights, *of_layout), Formula(reset, gate_activation, activation), backend
 
 
 def problem_of(call: Call, layout: Layout, formula: Formula, needs_grad: bool = False) -> Problem:
@@ -101,7 +105,7 @@ def problem_of(call: Call, layout: Layout, formula: Formula, needs_grad: bool = 
 def _choose(call: Call, facts: Sequence[Any], keep: bool) -> tuple[Problem, backends.Backend]:
     """The problem of a node and the backend that computes it."""
     layout, formula, backend = read_facts(call.weights, facts)
-    problem = problem_of(call, layout, formula, keep)
+    problem = problem_of(call, layout, formula, keep)._replace(clipping=facts[-1])
     return problem, backends.choose(problem, backend)
 
 

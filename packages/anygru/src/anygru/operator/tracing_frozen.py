@@ -35,7 +35,7 @@ def run(
         return tracing.run(call._replace(weights=dequantize_all(stored)), layout, formula, backend)
     values = [one.values for one in stored]
     scales = [one.scale for one in stored if one.scale is not None]
-    facts = (call.batch_sizes, *call.modifiers, *layout[1:], *formula, backend)
+    facts = (call.batch_sizes, *call.modifiers, *layout[1:], *formula, backend, None)
     found: tuple[Tensor, Tensor] = torch.ops.anygru.frozen_gru(call.input, call.h_0, values, scales, *facts)
     return found
 

@@ -65,6 +65,7 @@ class CallOptions(TypedDict, total=False):
 
     lengths: Lengths | None
     batch_first: bool
+    batch_first_states: bool
     bidirectional: bool
     bias: bool
     dropout: float | Between
@@ -74,6 +75,9 @@ class CallOptions(TypedDict, total=False):
     reset_states: PerStep | None
     decay: PerStep | None
     norm: str | None
+    groups: int
+    input_groups: int
+    gradient_clipping: float | None
     zoneout: float
     recurrent_dropout: float
     recurrent_dropout_on: str

@@ -211,6 +211,8 @@ def gru(
         ArgumentTypeError: local tensors among global ones, or other processes.
         ArgumentError: a weight in another layout; the message tells which can be computed.
     """
+    if options.get("batch_first_states"):
+        raise ArgumentError("batch_first_states is for local tensors: the states of global ones are [L*D, B, H]")
     given = {"input": input, "h_0": h_0, **{f"weights[{index}]": weight for index, weight in enumerate(weights)}}
     for name, tensor in given.items():
         if tensor is not None and not isinstance(tensor, DTensor):

@@ -25,7 +25,7 @@ class Report:
     """The result of `accelerate`, `restore` or `freeze`. As a context manager it undoes `accelerate` at the end.
 
     Attributes:
-        action: "accelerated", "restored" or "frozen".
+        action: "accelerated", "restored", "frozen" or "prepared".
         changed: a description of each changed module, by its name; a shared module is listed once, under all its names.
         unchanged: why each recurrent module that was left as it is was left, by its name.
         whole_process: whether every GRU of the process was meant.

@@ -1,4 +1,4 @@
-"""`freeze`: exchanges every GRU inside a model for a frozen one."""
+"""`freeze` exchanges every GRU inside a model for a frozen one; `freeze_aware` prepares the training for it."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ from ..errors import AnygruError
 from ..facts.quantization import check_format
 from ..facts.weights import KINDS, Weights
 from ..layers.frozen import Frozen
+from ..layers.frozen_calls import check_plain
 from ..layers.gru import GRU, GRUCell
 from ..layers.recurrent import is_reparametrization, settle_weights
 from .accelerate import Report, describe, recurrent_modules
@@ -50,12 +51,63 @@ def freeze(model: nn.Module, weights: str = "float32") -> Report:
         if reason is not None:
             report.unchanged[name] = reason
             continue
-        for parent in model.modules():
-            for place, child in parent._modules.items():
-                if child is module:
-                    parent._modules[place] = frozen
+        _exchange(model, module, frozen)
         report.changed[name] = describe(frozen)
     return report
+
+
+def freeze_aware(model: nn.Module, weights: str = "int8") -> Report:
+    """Train every GRU inside a model with its weights as a frozen layer will hold them, so that `freeze` changes nothing.
+
+    From now on each call reads the weight matrices rounded to the format, in training and in inference, and gradients go to the
+    exact ones as if nothing had been rounded (straight-through, Bengio et al. 2013, arXiv:1308.3432). The parameters, their
+    names and what optimizers know of them stay. `freeze(model, weights)` then stores the rounded weights, bit for bit. Train a
+    model as usual first, and the last epochs with this.
+
+    Args:
+        model: the module to walk, in place. torch.nn.GRU and GRUCell become layers of anygru around the same parameters.
+        weights: "int8" or "bfloat16"; "float32" ends it.
+
+    Returns:
+        Report: the prepared modules, and why others were left.
+
+    Raises:
+        TypeError: `model` is not a torch.nn.Module.
+        ArgumentError: no such format.
+
+    Example:
+        >>> model = torch.nn.Sequential(torch.nn.GRU(3, 5, batch_first=True))
+        >>> print(anygru.freeze_aware(model, weights="int8"))
+        prepared 1 module
+          0: GRU(3, 5, batch_first=True, freezes_to='int8')
+    """
+    check_format(weights)
+    report = Report("prepared")
+    for name, module in recurrent_modules(model):
+        own = isinstance(module, (GRU, GRUCell))
+        reason = None if own else _reason_to_leave(module, module is model)
+        try:
+            if own:
+                check_plain(module)
+        except AnygruError as error:
+            reason = str(error)
+        if reason is not None:
+            report.unchanged[name] = reason
+            continue
+        prepared = _as_ours(module)
+        prepared.freezes_to = None if weights == "float32" else weights
+        if not own:
+            _exchange(model, module, prepared.train(module.training))
+        report.changed[name] = describe(prepared)
+    return report
+
+
+def _exchange(model: nn.Module, module: nn.Module, other: nn.Module) -> None:
+    """Puts another module in every place of one."""
+    for parent in model.modules():
+        for place, child in parent._modules.items():
+            if child is module:
+                parent._modules[place] = other
 
 
 def _reason_to_leave(module: nn.Module, is_model: bool) -> str | None:
@@ -77,16 +129,19 @@ def _reason_to_leave(module: nn.Module, is_model: bool) -> str | None:
 
 
 def _freeze(module: nn.Module, weights: str) -> nn.Module:
+    return _as_ours(module).freeze(weights)
+
+
+def _as_ours(module: nn.Module) -> GRU | GRUCell:
+    """A layer of anygru, or one around the parameters of torch's."""
     if isinstance(module, (GRU, GRUCell)):
-        return module.freeze(weights)
+        return module
     settle_weights(module)
     layer: Any = module
     cell = isinstance(module, nn.GRUCell)
     names = KINDS if cell else layer._flat_weights_names
     tensors = [tensor for tensor in (getattr(layer, name, None) for name in names) if tensor is not None]
     if cell:
-        ours: GRU | GRUCell = GRUCell.around(Weights.of(tensors, False, layer.bias))
-    else:
-        settled = Weights.of(tensors, layer.bidirectional, layer.bias)
-        ours = GRU.around(settled, batch_first=layer.batch_first, dropout=layer.dropout)
-    return ours.freeze(weights)
+        return GRUCell.around(Weights.of(tensors, False, layer.bias))
+    settled = Weights.of(tensors, layer.bidirectional, layer.bias)
+    return GRU.around(settled, batch_first=layer.batch_first, dropout=layer.dropout)

@@ -1,6 +1,7 @@
 """Writing a checkpoint in another format: GRUs in the target's form, everything else as it is."""
 
 import os
+import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -160,6 +161,9 @@ class _Writer:
                 return _LEFT_OUT
             if name in self._plan.transposed:
                 return self._fit(name, StoredTensor(np.ascontiguousarray(tree.values.T), tree.dtype))
+            only_ours = _only_ours(name, tree)
+            if only_ours and self._report.target not in _OWN_NAMES:
+                self._problems[name] = f"it is of a GRU with {only_ours}, which {self._report.target} has not"
             self._report.kept.append(name)
         return self._fit(flat_name(path), tree)
 
@@ -347,6 +351,21 @@ class _Writer:
         preferred = getattr(self._module, "preferred_styles", lambda path, others: ())(gru.path, others)
         wanted = [layout for layout in fitting if layout.name in ((self._style,) if self._style else preferred)]
         return (wanted or fitting)[0]
+
+
+_OWN_NAMES = ("torch", "safetensors")
+"""Formats in which layers of anygru are written as they are."""
+_PARTS = re.compile(r"(?:^|\.)(weight_hh|gain_hh)(?:_l\d{1,3}(?:_reverse)?)?\Z")
+
+
+def _only_ours(name: str, stored: StoredTensor) -> str:
+    """In words what a tensor of a GRU tells that no other framework's GRU has; nothing of any other tensor."""
+    match = _PARTS.search(name[-64:])
+    if match is None:
+        return ""
+    if match[1] == "gain_hh":
+        return "layer norm"
+    return "groups (write the layer that its ungrouped() gives)" if len(stored.shape) == 3 else ""
 
 
 _LEFT_OUT = object()

@@ -1,0 +1,88 @@
+"""Checks of the arguments that layers and functions share."""
+
+from torch import Tensor
+
+from ..errors import ArgumentError, ArgumentTypeError
+from .formula import Activation, Formula, make_formula
+from .modifiers import Noise
+
+_STANDARD = Formula()
+
+
+def check_state_type(state: object, argument: str) -> None:
+    """Raises ArgumentTypeError if it is no tensor."""
+    if not isinstance(state, Tensor):
+        raise ArgumentTypeError(f"{argument} must be a tensor or None, got {type(state).__name__}")
+
+
+def check_dropout(dropout: float, name: str = "dropout") -> float:
+    """The probability as a float.
+
+    Raises:
+        ArgumentTypeError: no number.
+        ArgumentError: not between 0 and 1.
+    """
+    if isinstance(dropout, bool) or not isinstance(dropout, (int, float)):
+        raise ArgumentTypeError(f"{name} must be a probability between 0 and 1, got {type(dropout).__name__}")
+    if not 0.0 <= dropout <= 1.0:
+        raise ArgumentError(f"{name} must be a probability between 0 and 1, got {dropout}")
+    return float(dropout)
+
+
+def check_norm(norm: str | None) -> str | None:
+    """Raises ArgumentError if it is not "layer" or None."""
+    if norm not in (None, "layer"):
+        raise ArgumentError(f"norm must be 'layer' or None, got {norm!r}")
+    return norm
+
+
+def check_groups(groups: int, input_groups: int) -> bool:
+    """Whether the input is split, too.
+
+    Raises:
+        ArgumentTypeError: no ints.
+        ArgumentError: groups is less than 1, or input_groups is neither 1 nor groups.
+    """
+    for name, value in (("groups", groups), ("input_groups", input_groups)):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ArgumentTypeError(f"{name} must be an int, got {type(value).__name__}")
+    if groups < 1:
+        raise ArgumentError(f"groups must be at least 1, got {groups}")
+    if input_groups not in (1, groups):
+        raise ArgumentError(f"input_groups must be 1 or as many as groups ({groups}), got {input_groups}")
+    return input_groups > 1
+
+
+def check_clipping(clipping: float | None) -> float | None:
+    """The bound as a float.
+
+    Raises:
+        ArgumentTypeError: no number.
+        ArgumentError: not positive.
+    """
+    if clipping is None:
+        return None
+    if isinstance(clipping, bool) or not isinstance(clipping, (int, float)):
+        raise ArgumentTypeError(f"gradient_clipping must be a positive number or None, got {type(clipping).__name__}")
+    if not clipping > 0:
+        raise ArgumentError(f"gradient_clipping must be a positive number or None, got {clipping}")
+    return float(clipping)
+
+
+def make_noise(zoneout: float, recurrent_dropout: float, on: str, training: bool) -> Noise | None:
+    """Checked zoneout and recurrent dropout; None if there is neither."""
+    if zoneout == 0.0 and recurrent_dropout == 0.0 and on == "state":
+        return None
+    if on not in ("state", "candidate"):
+        raise ArgumentError(f"recurrent_dropout_on must be 'state' or 'candidate', got {on!r}")
+    noise = Noise(
+        check_dropout(zoneout, "zoneout"), check_dropout(recurrent_dropout, "recurrent_dropout"), on, training
+    )
+    return noise if noise.names else None
+
+
+def choose_formula(reset: str, gate_activation: Activation, activation: Activation) -> Formula:
+    """`make_formula` with a fast path for the default formula."""
+    if reset == "after" and gate_activation == "sigmoid" and activation == "tanh":
+        return _STANDARD
+    return make_formula(reset, gate_activation, activation)

@@ -1,0 +1,122 @@
+"""`GRUCell`: one step of a GRU."""
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import ArgumentError
+from ..facts.arguments import check_state_type
+from ..facts.formula import Activation, Reset
+from ..facts.weights import KINDS, Layout, Weights
+from ..functional import compute_cell
+from ..operator.typed_calls import CellCall
+from .frozen_calls import FrozenGRUCell
+from .recurrent import KEPT, Recurrent, as_leaf, check_parts, check_size, of_layout, settle_weights, to_freeze
+
+
+class GRUCell(Recurrent):
+    """One step of a GRU: torch.nn.GRUCell's arguments, parameters, state_dict and results, with both formulas.
+
+    Args: as `GRU`; recurrent dropout is on the candidate only, since a mask of the state would stay for a whole sequence.
+    """
+
+    recurrent_dropout_on = "candidate"
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        reset: Reset = "after",
+        gate_activation: Activation = "sigmoid",
+        activation: Activation = "tanh",
+        backend: str | None = None,
+        norm: str | None = None,
+        zoneout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        groups: int = 1,
+        input_groups: int = 1,
+        gradient_clipping: float | None = None,
+    ) -> None:
+        super().__init__(reset, gate_activation, activation, backend, dtype)
+        self.groups, self.input_groups, self.gradient_clipping = groups, input_groups, gradient_clipping
+        self.norm, self.zoneout, self.recurrent_dropout = norm, zoneout, recurrent_dropout
+        self.input_size = check_size("input_size", input_size)
+        self.hidden_size = check_size("hidden_size", hidden_size)
+        self.bias = bool(bias)
+        check_parts(groups, self.hidden_size, input_groups, self.input_size)
+        layout = Layout(1, False, self.bias, False, norm is not None, groups, input_groups > 1)
+        self._weight_names = layout.kinds
+        shapes = dict(zip(layout.kinds, layout.shapes(self.input_size, self.hidden_size), strict=True))
+        for kind in KINDS if layout.norm else KINDS[:4]:
+            made = nn.Parameter(torch.empty(shapes[kind], device=device, dtype=dtype)) if kind in shapes else None
+            self.register_parameter(kind, made)
+        self._settle_options()
+        self.reset_parameters()
+
+    if TYPE_CHECKING:
+        __call__: CellCall
+
+    @classmethod
+    def around(
+        cls,
+        weights: Weights,
+        *,
+        reset: Reset = "after",
+        gate_activation: Activation = "sigmoid",
+        activation: Activation = "tanh",
+        backend: str | None = None,
+    ) -> "GRUCell":
+        """A cell that shares the given weights, which have one layer and one direction; see `GRU.around`."""
+        tensors, layout = weights
+        if layout.states != 1:
+            raise ArgumentError(
+                f"weights must have one layer and one direction, got {layout.num_layers} and {layout.directions}"
+            )
+        cell = cls(
+            weights.input_size,
+            weights.hidden_size,
+            layout.bias,
+            device="meta",
+            dtype=tensors[0].dtype,
+            reset=reset,
+            gate_activation=gate_activation,
+            activation=activation,
+            backend=backend,
+            **of_layout(layout),
+        )
+        cell._adopt(dict(zip(layout.kinds, tensors, strict=True)))
+        return cell
+
+    def forward(self, input: Tensor, h: Tensor | None = None) -> Tensor:
+        """The state after input [B, I] (or [I]) from h [B, H] (or [H]; None: zeros)."""
+        if not isinstance(input, Tensor):
+            node = as_leaf(self, input, h)
+            if node is not None:
+                return node
+        if h is not None:
+            check_state_type(h, "h")
+        return compute_cell(input, h, self._current(self._weight_names), self._options)
+
+    def freeze(self, weights: str = "float32") -> FrozenGRUCell:
+        """A cell for inference with a copy of the present weights, packed once; see `GRU.freeze`."""
+        return FrozenGRUCell.of(self, to_freeze(self, self._weight_names, weights), weights)
+
+    def ungrouped(self) -> "GRUCell":
+        """A cell without groups that computes the same; see `GRU.ungrouped`."""
+        settle_weights(self)
+        layout = Layout(1, False, self.bias, False, self.norm is not None, self.groups, self.input_groups > 1)
+        flat = [weight.detach().clone() for weight in self._current(self._weight_names)]
+        cell = GRUCell.around(Weights(flat, layout).ungrouped(), **{name: getattr(self, name) for name in KEPT})
+        return cell.requires_grad_().train(self.training)
+
+    def extra_repr(self) -> str:
+        words = f"{self.input_size}, {self.hidden_size}"
+        return words + ("" if self.bias else ", bias=False") + self._formula_repr()
+
+
+FrozenGRUCell.trainable = GRUCell
