@@ -5,6 +5,14 @@ from typing import TypeVar
 Error = TypeVar("Error", bound=Exception)
 
 
+class UnsettledError(ValueError, RuntimeError, IndexError):
+    """A fault about a tensor in half precision or without elements.
+
+    Paddle 2.6.2 says ValueError, RuntimeError or IndexError for it, by what the kernel at hand looks at first (recorded); whoever
+    catches one of them catches this.
+    """
+
+
 class EnforceNotMet(Exception):
     """The error of Paddle's kernels for values, as opposed to shapes and dtypes, that they refuse."""
 

@@ -166,7 +166,8 @@ class Optimizer:
                 key = *options.values(), _torch_dtype(parameter), parameter.device
                 alike.setdefault(key, (options, []))[1].append((plain(parameter), plain(gradient), *values))
             for options, rows in alike.values():
-                rule(*(list(column) for column in zip(*rows, strict=True)), **options)
+                parameters, gradients, *state = (list(column) for column in zip(*rows, strict=True))
+                rule(parameters, gradients, state, **options)
 
     def _treated(self, params_grads: Pairs) -> list[tuple[Group, EagerParamBase, torch.Tensor]]:
         """The gradients clipped, and then with the regularizers' terms."""

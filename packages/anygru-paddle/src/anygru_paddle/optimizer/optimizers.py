@@ -370,5 +370,7 @@ class Lamb(Optimizer):
 
     def _options(self, parameter: EagerParamBase, group: Group) -> dict[str, Any]:
         excluded = self._excluded is not None and self._excluded(parameter)
+        decay = 0.0 if excluded else self._decay
         options = {"beta1": single(self._beta1), "beta2": single(self._beta2), "epsilon": self._epsilon}
-        return {**options, "decay": 0.0 if excluded else self._decay, "always_adapt": self._always_adapt}
+        # Paddle 2.6.2 does not scale the updates of parameters that do not decay (recorded).
+        return {**options, "decay": decay if decay or self._always_adapt else None}

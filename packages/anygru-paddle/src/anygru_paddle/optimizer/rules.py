@@ -1,7 +1,7 @@
 """Paddle's update rules, one function each: it changes parameters `p` and their accumulators in place, by the gradients `g`.
 
 Each argument before the learning rate is a list with an entry for every parameter that shares the rate and the options: one
-call of torch steps them all. The lists after `g` are the accumulators in the order of `Optimizer.accumulators`.
+call of torch steps them all. `state` holds such a list for each accumulator, in the order of `Optimizer.accumulators`.
 Where a rule differs from the one in torch.optim, its docstring says how. Source: the CPU kernels of Paddle 2.6
 (`paddle/phi/kernels/cpu/*_kernel.cc` and `funcs/*_functors.h`), read, and their results, recorded.
 """
@@ -11,23 +11,26 @@ import math
 import torch
 
 Ts = list[torch.Tensor]
+State = list[Ts]
 Tensors = list[torch.Tensor] | tuple[torch.Tensor, ...]  # the second from torch's functions on lists
 
 
-def sgd(p: Ts, g: Ts, lr: float) -> None:
+def sgd(p: Ts, g: Ts, state: State, lr: float) -> None:
     """Gradient descent."""
     torch._foreach_sub_(p, g, alpha=lr)
 
 
-def momentum(p: Ts, g: Ts, velocity: Ts, lr: float, mu: float, nesterov: bool) -> None:
+def momentum(p: Ts, g: Ts, state: State, lr: float, mu: float, nesterov: bool) -> None:
     """Gradient descent with a velocity (B. Polyak, 1964), or one step ahead of it (Y. Nesterov, 1983)."""
+    (velocity,) = state
     _scale(velocity, mu)
     torch._foreach_add_(velocity, g)
     torch._foreach_sub_(p, torch._foreach_add(g, velocity, alpha=mu) if nesterov else velocity, alpha=lr)
 
 
-def adagrad(p: Ts, g: Ts, moment: Ts, lr: float, epsilon: float) -> None:
+def adagrad(p: Ts, g: Ts, state: State, lr: float, epsilon: float) -> None:
     """J. Duchi and others, 2011."""
+    (moment,) = state
     torch._foreach_addcmul_(moment, g, g)
     torch._foreach_addcdiv_(p, g, torch._foreach_add(torch._foreach_sqrt(moment), epsilon), value=-lr)
 
@@ -47,8 +50,9 @@ def _mean(of: Ts, share: float, first: Tensors, second: Tensors | None = None) -
         torch._foreach_addcmul_(of, first, second, value=1 - share)
 
 
-def adadelta(p: Ts, g: Ts, squared_grad: Ts, squared_update: Ts, lr: float, rho: float, epsilon: float) -> None:
+def adadelta(p: Ts, g: Ts, state: State, lr: float, rho: float, epsilon: float) -> None:
     """M. Zeiler, 2012."""
+    squared_grad, squared_update = state
     _mean(squared_grad, rho, g, g)
     update = torch._foreach_add(squared_update, epsilon)
     torch._foreach_div_(update, torch._foreach_add(squared_grad, epsilon))
@@ -58,10 +62,9 @@ def adadelta(p: Ts, g: Ts, squared_grad: Ts, squared_update: Ts, lr: float, rho:
     torch._foreach_sub_(p, update, alpha=lr)
 
 
-def rmsprop(
-    p: Ts, g: Ts, moment: Ts, square: Ts, mean: Ts, lr: float, rho: float, epsilon: float, mu: float, centered: bool
-) -> None:
+def rmsprop(p: Ts, g: Ts, state: State, lr: float, rho: float, epsilon: float, mu: float, centered: bool) -> None:
     """G. Hinton, lecture 6, 2012. Epsilon is under the root and the learning rate within the momentum, unlike in torch."""
+    moment, square, mean = state
     _mean(square, rho, g, g)
     variance: Tensors = square
     if centered:
@@ -73,10 +76,9 @@ def rmsprop(
     torch._foreach_sub_(p, moment)
 
 
-def adam(
-    p: Ts, g: Ts, first: Ts, second: Ts, power1: Ts, power2: Ts, lr: float, beta1: float, beta2: float, epsilon: float
-) -> None:
+def adam(p: Ts, g: Ts, state: State, lr: float, beta1: float, beta2: float, epsilon: float) -> None:
     """D. Kingma, J. Ba, 2015. The powers beta ** step are accumulators of one element, as Paddle's files hold them."""
+    first, second, power1, power2 = state
     _mean(first, beta1, g)
     _mean(second, beta2, g, g)
     corrections = [math.sqrt(1 - float(power)) for power in power2]
@@ -88,10 +90,9 @@ def adam(
     _scale(power2, beta2)
 
 
-def adamax(
-    p: Ts, g: Ts, moment: Ts, norm: Ts, power1: Ts, lr: float, beta1: float, beta2: float, epsilon: float
-) -> None:
+def adamax(p: Ts, g: Ts, state: State, lr: float, beta1: float, beta2: float, epsilon: float) -> None:
     """D. Kingma, J. Ba, 2015, section 7.1. Epsilon is added to the old maximum; torch adds it to the new one."""
+    moment, norm, power1 = state
     _mean(moment, beta1, g)
     _scale(norm, beta2)
     torch._foreach_add_(norm, epsilon)
@@ -100,28 +101,25 @@ def adamax(
     _scale(power1, beta1)
 
 
-def adamw(
-    p: Ts, g: Ts, first: Ts, second: Ts, power1: Ts, power2: Ts, lr: float, beta1: float, beta2: float, epsilon: float,
-    decay: float,
-) -> None:  # fmt: skip
+def adamw(p: Ts, g: Ts, state: State, lr: float, beta1: float, beta2: float, epsilon: float, decay: float) -> None:
     """Adam after the parameter has shrunk by lr * decay (I. Loshchilov, F. Hutter, 2019)."""
     _scale(p, 1 - lr * decay)
-    adam(p, g, first, second, power1, power2, lr, beta1, beta2, epsilon)
+    adam(p, g, state, lr, beta1, beta2, epsilon)
 
 
 def lamb(
-    p: Ts, g: Ts, first: Ts, second: Ts, power1: Ts, power2: Ts, lr: float, beta1: float, beta2: float, epsilon: float,
-    decay: float, always_adapt: bool,
-) -> None:  # fmt: skip
-    """Adam scaled by the norms of parameter and update (Y. You and others, 2020)."""
+    p: Ts, g: Ts, state: State, lr: float, beta1: float, beta2: float, epsilon: float, decay: float | None
+) -> None:
+    """Adam scaled by the norms of parameter and update (Y. You and others, 2020); without `decay` it is not scaled."""
+    first, second, power1, power2 = state
     _mean(first, beta1, g)
     _mean(second, beta2, g, g)
     root = torch._foreach_sqrt(torch._foreach_div(second, [1 - float(power) for power in power2]))
     torch._foreach_add_(root, epsilon)
     change = torch._foreach_div(first, [1 - float(power) for power in power1])
     torch._foreach_div_(change, root)
-    torch._foreach_add_(change, p, alpha=decay)
-    if decay != 0 or always_adapt:  # Paddle does not scale the updates of parameters that do not decay
+    if decay is not None:
+        torch._foreach_add_(change, p, alpha=decay)
         sizes = zip(torch._foreach_norm(p), torch._foreach_norm(change), strict=True)
         ones = torch.ones((), dtype=change[0].dtype, device=change[0].device)
         factors = [torch.where((size > 0) & (length > 0), size / length, ones) for size, length in sizes]

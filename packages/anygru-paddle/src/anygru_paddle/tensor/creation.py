@@ -8,7 +8,7 @@ import torch
 
 from ..base import unique_name
 from ..base.core import as_place, expected_place
-from ..base.errors import no_kernel, paddles
+from ..base.errors import UnsettledError, no_kernel, paddles
 from ..framework.dtype import torch_dtype
 from ..framework.framework import default_torch_dtype
 from ..framework.kinds import DTypeLike, Shape
@@ -212,7 +212,9 @@ def linspace(start: Any, stop: Any, num: Any, dtype: Any = None, name: str | Non
     if dtype is not None and torch_dtype(dtype) not in _COUNTED:
         raise no_kernel(f"(NotFound) linspace() is not implemented for {dtype}")
     if int(_number(num)) < 1:
-        raise ValueError(f"(InvalidArgument) linspace(): num must be at least 1, got {num}")
+        halves = dtype is not None and torch_dtype(dtype) in (torch.float16, torch.bfloat16)
+        fault = UnsettledError if halves else ValueError
+        raise fault(f"(InvalidArgument) linspace(): num must be at least 1, got {num}")
     return torch.linspace(_number(start), _number(stop), int(_number(num)), **_options(dtype))
 
 

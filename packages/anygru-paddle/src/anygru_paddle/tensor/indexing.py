@@ -11,7 +11,7 @@ import torch
 
 from ..framework.kinds import Operand
 from .inplace import refuse_leaf
-from .operation import as_torch, plain, translate, wrap
+from .operation import as_torch, plain, translate, unsettled, wrap
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -140,7 +140,12 @@ class _Parts:
         length = int(lengths[axis])
         chosen = places(item, length, writes)
         if chosen.step > 0:
-            return _WHOLE if len(chosen) == length else slice(chosen.start, max(chosen.start, chosen.stop), chosen.step)
+            # Only a slice of all elements one by one is the tensor itself; `t[::2]` of one element is a step of the graph.
+            return (
+                _WHOLE
+                if len(chosen) == length and chosen.step == 1
+                else slice(chosen.start, max(chosen.start, chosen.stop), chosen.step)
+            )
         self.turned.append(axis)
         first = length - 1 - chosen[0] if chosen else 0
         return slice(first, first + (len(chosen) - 1) * -chosen.step + 1 if chosen else 0, -chosen.step)
@@ -169,17 +174,21 @@ def get(self: "Tensor", index: Any) -> "Tensor":
         view = parts.view()
         return wrap(torch.Tensor.__getitem__(view, parts.of_view()) if parts.advanced else view)
     except (IndexError, RuntimeError) as error:
-        raise _translated(error, self, view) from error
+        raise _translated(error, self, view, "could not be broadcast", " mask ") from error
 
 
-def _translated(error: Exception, x: "Tensor", view: torch.Tensor | None) -> Exception:
-    """Paddle's error: a ValueError for index tensors that do not fit the view, an IndexError for all else (2.6.2, recorded)."""
+def _translated(error: Exception, x: "Tensor", view: torch.Tensor | None, fits: str, other: str) -> Exception:
+    """Paddle's error (2.6.2, recorded).
+
+    A ValueError for index tensors that do not fit the view, torch's texts with `fits` among them, and an IndexError for all else,
+    torch's texts with `other` among them.
+    """
     if not isinstance(error, IndexError):
-        return translate(error, "__getitem__")
+        return unsettled(translate(error, "__getitem__"), x)
     text = str(error)
-    if view is not None and ("could not be broadcast" in text or (0 not in _shape(view) and " mask " not in text)):
-        return ValueError(f"(InvalidArgument) an index tensor does not fit shape {x.shape}: {error}")
-    return IndexError(f"(OutOfRange) the index does not fit shape {x.shape}: {error}")
+    if view is not None and (fits in text or other not in text):
+        return unsettled(ValueError(f"(InvalidArgument) an index tensor does not fit shape {x.shape}: {error}"), x)
+    return unsettled(IndexError(f"(OutOfRange) the index does not fit shape {x.shape}: {error}"), x)
 
 
 def _choose(view: torch.Tensor, parts: _Parts, new: torch.Tensor) -> bool:
@@ -193,6 +202,11 @@ def _choose(view: torch.Tensor, parts: _Parts, new: torch.Tensor) -> bool:
         return False
     torch.Tensor.copy_(view, torch.where(mask, new, view))
     return True
+
+
+def _chooses_nothing(parts: _Parts) -> bool:
+    """Whether one of the masks is False everywhere: Paddle 2.6.2 then writes nothing, whatever the other indices (recorded)."""
+    return any(index.dtype == torch.bool and not bool(torch.any(index)) for _, index in parts.advanced)
 
 
 def _write(view: torch.Tensor, parts: _Parts, new: torch.Tensor) -> None:
@@ -242,4 +256,6 @@ def set_(self: "Tensor", index: Any, value: Operand) -> None:
         if parts.turned:
             torch.Tensor.copy_(self, torch.flip(parts.tensor, parts.turned))
     except (IndexError, RuntimeError) as error:
-        raise _translated(error, self, view) from error
+        if "could not be broadcast" in str(error) and _chooses_nothing(parts):
+            return
+        raise _translated(error, self, view, " mask ", "none") from error

@@ -123,7 +123,7 @@ _FURTHER_COUNTS = {"gcd": 2, "hypot": 2, "ldexp": 1, "masked_fill": 1, "nan_to_n
 _FUNCTIONS: dict[ModuleType, str] = {
     ops: """abs acos acosh asin asinh atan atanh ceil cos cosh digamma erf erfinv exp expm1 floor frac i0 lgamma log log10
         log1p log2 neg reciprocal round rsqrt sigmoid sin sinh sqrt square tan tanh trunc""",
-    math: "addmm clip divide ldexp lerp logit multiply nan_to_num pow renorm scale subtract",
+    math: "addmm clip divide ldexp logit multiply nan_to_num pow renorm scale subtract",
     pairs: "floor_divide floor_mod gcd hypot lcm mod remainder",
     logic: """bitwise_and bitwise_not bitwise_or bitwise_xor equal greater_equal greater_than less_equal less_than logical_and
         logical_not logical_or logical_xor not_equal""",
@@ -212,14 +212,19 @@ def exponential_(x: "Tensor", lam: float = 1.0, name: str | None = None) -> "Ten
     return overwrite(x, as_torch(-np.log1p(-draws.numpy()) / np.asarray(single(lam), draws.numpy().dtype)))
 
 
+def _lerp(x: "Tensor", y: torch.Tensor, weight: Any, name: str | None = None) -> torch.Tensor:
+    """`lerp`. Paddle 2.6.2 makes a list of a number: a tensor without axes is then one of shape [1] (recorded)."""
+    return math.lerp(x, y, torch.full([1], weight, dtype=_dtype(x)) if isinstance(weight, float) else weight)
+
+
 INPLACE: "dict[str, Callable[..., Tensor]]" = {
     f"{name}_": in_place(getattr(module, name), f"{name}_")
     for module, names in _FUNCTIONS.items()
     for name in names.split()
 }
 INPLACE |= {
-    "add_": _add, "where_": _where, "zero_": zero_, "fill_": fill_, "fill_diagonal_": fill_diagonal_, "uniform_": uniform_,
-    "normal_": normal_, "exponential_": exponential_,
+    "add_": _add, "lerp_": in_place(_lerp, "lerp_"), "where_": _where, "zero_": zero_, "fill_": fill_, "normal_": normal_,
+    "fill_diagonal_": fill_diagonal_, "uniform_": uniform_, "exponential_": exponential_,
 }  # fmt: skip
 globals().update(INPLACE)
 __all__ = sorted(INPLACE.keys() - _METHODS_ONLY)

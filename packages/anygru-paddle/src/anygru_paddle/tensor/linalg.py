@@ -97,27 +97,33 @@ def p_norm(x: torch.Tensor, p: float, axis: Any, keepdim: bool) -> torch.Tensor:
     )
 
 
+def _norm_of_integers(size: torch.Tensor, p: float, axes: tuple[int, int], keepdim: bool) -> torch.Tensor:
+    """The norm of matrices of integers, by two axes the one that Paddle 2.6.2 has; it cuts p and 1 / p to integers (recorded)."""
+    if math.isinf(p):
+        return (torch.amax if p > 0 else torch.amin)(size, axes, keepdim)
+    return torch.pow(torch.sum(torch.pow(size, int(p)), axes, keepdim), int(1 / p))
+
+
 @operation
 def norm(
     x: torch.Tensor, p: Any = "fro", axis: Axis = None, keepdim: bool = False, name: str | None = None
 ) -> torch.Tensor:
     """The p-norm of vectors, or the Frobenius norm of matrices, along axes; of all elements without an axis."""
     need_tensor(x, "x", "norm")
-    axis = as_axis(axis)
+    axis, given_fro = as_axis(axis), p == "fro"
     if p in ("fro", "nuc"):
         if p == "nuc":
             return torch.linalg.matrix_norm(x, "nuc", (-2, -1) if axis is None else axis, keepdim)
         p = 2
+    if isinstance(axis, tuple) and len(axis) > 2:  # said before the dtype (recorded, 2.6.2)
+        raise ValueError(f"except axis type int or list (length of list <=2), found {list(axis)}")
     if not isinstance(p, (int, float)):
         raise ValueError(f"norm: p must be 'fro' or a number, got {p!r}")
-    if (
-        p == 1
-        and not isinstance(axis, int)
-        and axis is not None
-        and len(axis) == 2
-        and _dtype(x) in (torch.int32, torch.int64)
-    ):
-        return torch.sum(torch.abs(x), tuple(axis), keepdim)  # the one norm that Paddle has of integers
+    if isinstance(axis, tuple) and len(axis) == 2:
+        if p == 0:
+            raise ValueError(f"just support axis type int or list (length of list <=1) if p = 0, found {list(axis)}")
+        if _dtype(x) in (torch.int32, torch.int64) and not given_fro:
+            return _norm_of_integers(torch.abs(x), p, axis, keepdim)
     need_float(x, "norm")
     if axis is None:
         return _full_shape(p_norm(torch.flatten(x), float(p), 0, False), x, keepdim)

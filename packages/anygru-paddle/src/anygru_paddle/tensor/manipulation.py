@@ -263,6 +263,8 @@ def moveaxis(x: torch.Tensor, source: Axis, destination: Axis, name: str | None 
 def _contracted(axes: Any, rank: int) -> tuple[list[int], list[int]]:
     """The axes of x and of y that a `tensordot` sums over."""
     if isinstance(axes, (int, np.integer)):
+        if axes < 0:
+            raise AssertionError(f"The 'axes' in tensordot should not be negative, but received axes={axes}.")
         return list(range(rank - int(axes), rank)), list(range(int(axes)))
     both = [axes, axes] if not isinstance(axes[0], (list, tuple, torch.Tensor)) else [axes[0], axes[-1]]
     mine, theirs = (as_sizes(each) for each in both)
@@ -280,6 +282,10 @@ def tensordot(x: torch.Tensor, y: torch.Tensor, axes: Axis = 2, name: str | None
     x, y = promoted(x, y, "tensordot", (*NUMBERS, torch.complex64, torch.complex128))
     pairs = list(zip(*_contracted(axes, x.ndim), strict=True))
     for mine, theirs in pairs:
+        if not (-x.ndim <= mine < x.ndim and -y.ndim <= theirs < y.ndim):
+            raise paddles(
+                IndexError(f"tensordot(): x has {x.ndim} axes and y {y.ndim}, got the axes {mine} and {theirs}")
+            )
         if x.shape[mine] == 1:
             y = torch.sum(y, dim=theirs, keepdim=True, dtype=torch_dtype(y.dtype))
         elif y.shape[theirs] == 1:

@@ -124,9 +124,9 @@ def mm(input: torch.Tensor, mat2: torch.Tensor, name: str | None = None) -> torc
 
 @operation
 def inner(x: torch.Tensor, y: torch.Tensor, name: str | None = None) -> torch.Tensor:
-    """The inner product over the last axis; of two tensors of shape [1] their product, [1] (recorded, 2.6.2)."""
+    """The inner product over the last axis; the plain product where one of them has one element (recorded, 2.6.2)."""
     x, y = promoted(x, y, "inner", (*NUMBERS, *_COMPLEX))
-    return torch.mul(x, y) if list(x.shape) == list(y.shape) == [1] else torch.inner(x, y)
+    return torch.mul(x, y) if 1 in (torch.Tensor.numel(x), torch.Tensor.numel(y)) else torch.inner(x, y)
 
 
 @operation

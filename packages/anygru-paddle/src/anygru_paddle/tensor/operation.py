@@ -17,7 +17,7 @@ import torch
 
 from anygru.errors import AnygruError, ArgumentError, ArgumentTypeError
 
-from ..base.errors import no_kernel, no_tensor
+from ..base.errors import UnsettledError, no_kernel, no_tensor
 from ..framework.kinds import Operand
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _SMALL = (torch.bool, torch.int8, torch.uint8, torch.int16)
 _LISTS = ("shape", "inputs", "equation")  # first parameters of rows that are no tensor
 # The dtypes that most of Paddle 2.6.2's CPU kernels of two tensors take (recorded, dtype by dtype).
 NUMBERS = (torch.int32, torch.int64, torch.float32, torch.float64)
+_ZERO = torch.zeros((), dtype=torch.float64)  # a number on every device
 _array: type[torch.Tensor] = torch.Tensor
 _torch_dtype = torch.Tensor.dtype.__get__  # type: ignore[attr-defined]
 
@@ -71,8 +72,7 @@ def to_dtype(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     if dtype not in _HALVES or not x.is_cpu or x.is_complex() or _torch_dtype(x) in (dtype, torch.bool):
         return torch.Tensor.to(x, dtype)
     with torch.no_grad():
-        single = torch.Tensor.to(plain(x), torch.float32).contiguous()
-        cut = torch.where(torch.isnan(single), single, _HALVES[dtype](single)).to(dtype)
+        cut = _HALVES[dtype](torch.Tensor.to(plain(x), torch.float32).contiguous())
     if not (x.requires_grad and torch.is_grad_enabled()):
         return cut
     rounded = torch.Tensor.to(x, dtype)
@@ -80,19 +80,21 @@ def to_dtype(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return rounded
 
 
-def _cut_bits(single: torch.Tensor, bits: int) -> torch.Tensor:
-    return (single.view(torch.int32) & -(1 << bits)).view(torch.float32)
+def _cut_to_bfloat16(single: torch.Tensor) -> torch.Tensor:
+    """The first 16 bits, those of nan too."""
+    return (single.view(torch.int32) >> 16).to(torch.int16).view(torch.bfloat16)
 
 
 def _cut_to_float16(single: torch.Tensor) -> torch.Tensor:
     """The next float16 towards zero; below its smallest normal number the steps are 2 ** -24."""
     size, steps = torch.abs(single), torch.trunc(single * 2.0**24) * 2.0**-24
-    cut = torch.where(size < 2.0**-14, steps, _cut_bits(single, 13))
-    return torch.where(size > 65504.0, torch.sign(single) * torch.inf, cut)
+    cut = torch.where(size < 2.0**-14, steps, (single.view(torch.int32) & -(1 << 13)).view(torch.float32))
+    cut = torch.where(size > 65504.0, torch.sign(single) * torch.inf, cut)
+    return torch.where(torch.isnan(single), single, cut).to(torch.float16)
 
 
 _HALVES: dict[torch.dtype, Callable[[torch.Tensor], torch.Tensor]] = {
-    torch.bfloat16: lambda single: _cut_bits(single, 16),
+    torch.bfloat16: _cut_to_bfloat16,
     torch.float16: _cut_to_float16,
 }
 
@@ -104,6 +106,22 @@ def translate(error: Exception, name: str) -> Exception:
     if isinstance(error, NotImplementedError):
         return no_kernel(f"(NotFound) {name}(): {error}")
     return ValueError(f"(InvalidArgument) {name}(): {error}")
+
+
+def _holds_unsettled(value: Any) -> bool:
+    """Whether an argument is or holds a tensor in half precision on a CPU, or one without elements."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_unsettled, value))
+    if not isinstance(value, torch.Tensor):
+        return False
+    return (_torch_dtype(value) in _HALVES and value.is_cpu) or torch.Tensor.numel(value) == 0
+
+
+def unsettled(error: Exception, *arguments: Any) -> Exception:
+    """`error`, or for tensors whose faults Paddle has no one class for an error of all these classes."""
+    if isinstance(error, (ValueError, RuntimeError, IndexError)) and any(map(_holds_unsettled, arguments)):
+        return UnsettledError(*error.args)
+    return error
 
 
 def _is_of_the_call(error: Exception) -> bool:
@@ -143,9 +161,10 @@ def operation(function: Callable[Arguments, Any]) -> Callable[Arguments, Any]:
         try:
             result = function(*args, **kwargs)
         except (RuntimeError, TypeError, IndexError, ValueError) as error:
-            if isinstance(error, ValueError) and not hasattr(error, "is_of_a_tensor"):
-                raise
-            translated = error if _is_of_the_call(error) else translate(error, function.__name__)
+            translated: Exception = error
+            if not isinstance(error, ValueError) and not _is_of_the_call(error):
+                translated = translate(error, function.__name__)
+            translated = unsettled(translated, *args, *kwargs.values())
             if translated is error:
                 raise
             raise translated from error
@@ -202,6 +221,13 @@ def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         if _torch_dtype(x) == torch.float16 and x.device.type == "cpu":
             raise no_kernel(f"(NotFound) a product of {x.dtype}: {error}") from None
         raise
+
+
+def times(x: torch.Tensor, y: Any) -> torch.Tensor:
+    """x * y; by a number it is 0 + x * y, as in Paddle 2.6.2, which has no -0 in such products (recorded)."""
+    if isinstance(y, (int, float)) and x.is_floating_point():
+        return torch.add(_ZERO, x, alpha=y)
+    return torch.mul(x, y)
 
 
 def float_of_int(x: torch.Tensor) -> torch.Tensor:

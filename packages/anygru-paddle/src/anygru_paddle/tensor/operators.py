@@ -9,9 +9,10 @@ integers gives float32. `+=` and the like make a new tensor. A string is the num
 `tensor == "sum"` is not an error.
 """
 
+import math
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -20,7 +21,7 @@ from ..base.errors import divided_by_zero, no_kernel
 from ..framework.dtype import single
 from ..framework.kinds import Operand
 from .logic import INTEGERS, is_equal, is_not_equal
-from .operation import need_same_dtype, no_small, product, to_dtype, translate, wrap
+from .operation import need_same_dtype, no_small, product, times, to_dtype, translate, wrap
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -37,16 +38,16 @@ def _to(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 def _right(x: torch.Tensor, y: Any, symbol: str, fills: bool) -> Any:
     """The right operand as a tensor or a Python number.
 
-    Integers of NumPy and `np.float64` are Python numbers to Paddle 2.6.2; bools, complex numbers and other floats of NumPy become
-    tensors of shape [1] where it `fills` (recorded).
+    `np.int32`, `np.int64` and `np.float64` are Python numbers to Paddle 2.6.2; bools, complex numbers and other floats of NumPy
+    become tensors of shape [1] where it `fills`, and NumPy's bools and other integers are refused (recorded).
     """
     if isinstance(y, (torch.Tensor, int, float)) and not (fills and isinstance(y, bool)):
         return y
     if isinstance(y, np.ndarray):
         return torch.as_tensor(y)
-    if isinstance(y, np.integer):
+    if isinstance(y, (np.int32, np.int64)):
         return int(y)
-    if isinstance(y, (np.generic, bool, complex)):
+    if isinstance(y, (np.floating, np.complexfloating, bool, complex)):
         value = y.item() if isinstance(y, np.generic) else y
         if isinstance(value, complex):
             return value
@@ -56,7 +57,8 @@ def _right(x: torch.Tensor, y: Any, symbol: str, fills: bool) -> Any:
         number = float(found[0]) if found else float(y == "True")
         return torch.full([1], number if x.is_floating_point() else int(number), dtype=_dtype(x))
     raise ValueError(
-        f"(InvalidArgument) {symbol}: argument (position 1) must be int, float, bool or Tensor, but got {type(y).__name__}"
+        f"(InvalidArgument) {symbol}: argument (position 1) must be int, float, bool or Tensor, or numpy.float32, float64, "
+        f"int32, int64 or complex, but got {type(y).__name__}"
     )
 
 
@@ -70,24 +72,10 @@ def _common(x: torch.Tensor, y: torch.Tensor, promotes: bool) -> torch.dtype:
     return mine
 
 
-def _operator(
-    symbol: str,
-    compute: Binary,
-    *,
-    promotes: bool = False,
-    divides: bool = False,
-    compares: bool = False,
-    small: tuple[torch.dtype, ...] = (),
-    numbers: bool = True,
-    swapped: bool = False,
-    rounds: bool = False,
-    fills: bool = False,
-) -> "Callable[[Tensor, Any], Tensor]":
-    """An operator method.
+class _Rules(NamedTuple):
+    """How an operator treats dtypes and numbers.
 
-    Args:
-        symbol: the operator's name in errors.
-        compute: torch's function of two tensors, or a tensor and a number.
+    Attributes:
         promotes: two floating-point tensors give the wider dtype.
         divides: integers are made float32 first.
         compares: gives bools, takes any dtype.
@@ -98,10 +86,25 @@ def _operator(
         fills: a bool and a float of NumPy become tensors of shape [1].
     """
 
+    promotes: bool = False
+    divides: bool = False
+    compares: bool = False
+    small: tuple[torch.dtype, ...] = ()
+    numbers: bool = True
+    swapped: bool = False
+    rounds: bool = False
+    fills: bool = False
+
+
+def _operator(symbol: str, compute: Binary, rules: _Rules) -> "Callable[[Tensor, Any], Tensor]":
+    """The operator method `symbol`, by torch's function `compute` of two tensors, or of a tensor and a number."""
+    promotes, divides, compares, small, numbers, swapped, rounds, fills = rules
+
     def method(self: "Tensor", other: Any) -> "Tensor":
         x: Any = self
         y = other if type(other) in (int, float) else _right(x, other, symbol, fills)
         mine = _dtype(x)
+        is_number = isinstance(y, (int, float)) and type(y) is not bool  # a bool is a tensor to Paddle 2.6.2 (recorded)
         if type(y) is bool and mine != torch.bool:
             y = int(y)
         if isinstance(y, complex) and mine in _HALVES:
@@ -116,21 +119,28 @@ def _operator(
             x = _to(x, torch.float32)
         elif mine == torch.bool and compares:
             y = bool(y)  # Paddle 2.6.2 casts the number: a bool tensor is equal to 3 where it is True (recorded)
+        elif mine == torch.bool and promotes and rounds and is_number:
+            # Paddle 2.6.2 casts the number in sums and differences, too: True - 1 is True (recorded).
+            return wrap(torch.ones_like(x) if y else torch.clone(x))
         elif mine == torch.bool:
             x = _to(x, torch.int64)
         if rounds and isinstance(y, (int, float)) and x.is_floating_point():
             y = single(y)
+        act = compute
         if divides and not (x.is_floating_point() or x.is_complex()):
             x = _to(x, torch.float32)
             y = _to(y, torch.float32) if isinstance(y, torch.Tensor) else y
-        if not (compares or divides or (numbers and not isinstance(y, torch.Tensor))):
+        if divides and is_number and not swapped:  # Paddle 2.6.2 multiplies by 1 / y, rounded to the dtype (recorded)
+            y, act = 1.0 / y if y else math.copysign(math.inf, y), times
+        if not (compares or divides or (numbers and is_number)):
             no_small(x if isinstance(y, float) else self, symbol, small)
-        if mine == torch.float16 and promotes and isinstance(y, (int, float)) and self.is_cpu:
+        if mine == torch.float16 and (promotes or act is times) and isinstance(y, (int, float)) and self.is_cpu:
             # In float16, digits cut off at every step (recorded, 2.6.2).
             y = to_dtype(torch.tensor(float(y)), mine).float()
-            return wrap(to_dtype(compute(y, x.float()) if swapped else compute(x.float(), y), mine))
+            cut = to_dtype(act(y, x.float()) if swapped else act(x.float(), y), mine)
+            return wrap(torch.add(cut, 0.0) if act is times else cut)
         try:
-            out = compute(y, x) if swapped else compute(x, y)
+            out = act(y, x) if swapped else act(x, y)
         except (RuntimeError, TypeError) as error:
             raise translate(error, symbol) from error
         if not compares and mine == torch.bool and not x.is_floating_point():
@@ -169,7 +179,7 @@ def _reverse_subtract(x: Any, y: Any) -> torch.Tensor:
 
 
 def _reverse_divide(x: Any, y: Any) -> torch.Tensor:
-    return torch.mul(torch.reciprocal(y), x) if isinstance(x, (int, float)) else torch.div(x, y)
+    return torch.div(_as_tensor(x, y), y)
 
 
 def _matmul(x: Any, y: Operand) -> torch.Tensor:
@@ -178,17 +188,17 @@ def _matmul(x: Any, y: Operand) -> torch.Tensor:
     return product(x, y)
 
 
-_int16 = (torch.int16,)
-_add = _operator("__add__", torch.add, promotes=True, rounds=True, small=_int16)
-_sub = _operator("__sub__", torch.sub, promotes=True, rounds=True, small=_int16)
-_mul = _operator("__mul__", torch.mul, promotes=True, small=(torch.bool,))
-_div = _operator("__div__", torch.div, divides=True)
-_floordiv = _operator(
-    "__floordiv__", _floor_divide, small=(torch.int8, torch.uint8, torch.int16), numbers=False, fills=True
-)
-_mod = _operator("__mod__", _modulo, rounds=True, numbers=False)
-_pow = _operator("__pow__", torch.pow, rounds=True, numbers=False, fills=True)
-_mm = _operator("__matmul__", _matmul)
+_SUMS = _Rules(promotes=True, rounds=True, small=(torch.int16,))
+_EQUALITY, _ORDER = _Rules(compares=True, fills=True), _Rules(compares=True)
+_QUOTIENTS = _Rules(small=(torch.int8, torch.uint8, torch.int16), numbers=False, fills=True)
+_add = _operator("__add__", torch.add, _SUMS)
+_sub = _operator("__sub__", torch.sub, _SUMS)
+_mul = _operator("__mul__", times, _Rules(promotes=True, small=(torch.bool,)))
+_div = _operator("__div__", torch.div, _Rules(divides=True))
+_floordiv = _operator("__floordiv__", _floor_divide, _QUOTIENTS)
+_mod = _operator("__mod__", _modulo, _Rules(rounds=True, numbers=False))
+_pow = _operator("__pow__", torch.pow, _Rules(rounds=True, numbers=False, fills=True))
+_mm = _operator("__matmul__", _matmul, _Rules())
 
 
 def _bitwise(symbol: str, compute: Binary) -> "Callable[[Tensor, Any], Tensor]":
@@ -210,7 +220,7 @@ def _bitwise(symbol: str, compute: Binary) -> "Callable[[Tensor, Any], Tensor]":
 
 
 def _negative(self: "Tensor") -> "Tensor":
-    return wrap(torch.clone(self) if _dtype(self) == torch.bool else torch.neg(self))
+    return wrap(torch.clone(self) if _dtype(self) == torch.bool else times(self, -1))
 
 
 def _invert(self: "Tensor") -> "Tensor":
@@ -235,7 +245,7 @@ OPERATORS: dict[str, Any] = {
     "__radd__": _add,
     "__iadd__": _add,
     "__sub__": _sub,
-    "__rsub__": _operator("__rsub__", _reverse_subtract, promotes=True, swapped=True, rounds=True, small=_int16),
+    "__rsub__": _operator("__rsub__", _reverse_subtract, _SUMS._replace(swapped=True)),
     "__isub__": _sub,
     "__mul__": _mul,
     "__rmul__": _mul,
@@ -243,7 +253,7 @@ OPERATORS: dict[str, Any] = {
     "__div__": _div,
     "__truediv__": _div,
     "__itruediv__": _div,
-    "__rtruediv__": _operator("__rtruediv__", _reverse_divide, divides=True, swapped=True),
+    "__rtruediv__": _operator("__rtruediv__", _reverse_divide, _Rules(divides=True, swapped=True)),
     "__floordiv__": _floordiv,
     "__ifloordiv__": _floordiv,
     "__rfloordiv__": _unsupported("//"),
@@ -252,16 +262,16 @@ OPERATORS: dict[str, Any] = {
     "__rmod__": _unsupported("%"),
     "__pow__": _pow,
     "__ipow__": _pow,
-    "__rpow__": _operator("__rpow__", torch.pow, swapped=True),
+    "__rpow__": _operator("__rpow__", torch.pow, _Rules(swapped=True)),
     "__matmul__": _mm,
     "__imatmul__": _mm,
     "__rmatmul__": _unsupported("@"),
-    "__eq__": _operator("__eq__", is_equal, compares=True, fills=True),
-    "__ne__": _operator("__ne__", is_not_equal, compares=True, fills=True),
-    "__lt__": _operator("__lt__", torch.lt, compares=True, rounds=True),
-    "__le__": _operator("__le__", torch.le, compares=True, rounds=True),
-    "__gt__": _operator("__gt__", torch.gt, compares=True),
-    "__ge__": _operator("__ge__", torch.ge, compares=True),
+    "__eq__": _operator("__eq__", is_equal, _EQUALITY),
+    "__ne__": _operator("__ne__", is_not_equal, _EQUALITY),
+    "__lt__": _operator("__lt__", torch.lt, _ORDER._replace(rounds=True)),
+    "__le__": _operator("__le__", torch.le, _ORDER._replace(rounds=True)),
+    "__gt__": _operator("__gt__", torch.gt, _ORDER),
+    "__ge__": _operator("__ge__", torch.ge, _ORDER),
     "__and__": _bitwise("bitwise_and", torch.bitwise_and),
     "__iand__": _bitwise("bitwise_and", torch.bitwise_and),
     "__rand__": _unsupported("&"),

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..base.errors import paddles
-from .operation import NUMBERS, float_of_int, need_float, need_tensor, operation, row
+from .operation import NUMBERS, float_of_int, need_float, need_tensor, operation, row, times
 
 __all__ = [
     "abs", "acos", "acosh", "angle", "asin", "asinh", "atan", "atanh", "ceil", "conj", "cos", "cosh", "deg2rad",
@@ -94,7 +94,7 @@ deg2rad = _widening("deg2rad", torch.deg2rad, "Degrees to radians.", bools=True)
 rad2deg = _widening("rad2deg", torch.rad2deg, "Radians to degrees.", bools=True)
 abs = _any("abs", torch.abs, "Absolute value.")
 square = _any("square", torch.square, "x * x.")
-neg = _any("neg", _of_bool(torch.clone, torch.neg), "-x.")
+neg = _any("neg", _of_bool(torch.clone, lambda x: times(x, -1)), "-x.")
 sign = _any("sign", torch.sign, "-1, 0 or 1 by the sign of x.")
 sgn = _any(
     "sgn", lambda x: torch.sgn(x) if x.is_complex() else torch.sign(x), "The sign of x; for complex numbers x / |x|."

@@ -118,6 +118,8 @@ nextafter = _pair(
 
 def _divisor(name: str, compute: Callable[..., Any], what: str) -> Callable[..., Any]:
     def function(x: torch.Tensor, y: Operand, name: str | None = None) -> torch.Tensor:
+        if isinstance(y, torch.Tensor):
+            torch.broadcast_shapes(list(x.shape), list(y.shape))  # looked at first (recorded, 2.6.2)
         need_same_dtype(x, y, function.__name__, (*NUMBERS, torch.complex64, torch.complex128), by="xy")
         no_small(x, function.__name__)
         return compute(x, y)

@@ -60,10 +60,9 @@ def scatter_nd_add(
 ) -> torch.Tensor:
     """`x` plus `updates` at the positions that the last axis of `index` names."""
     places = tuple(torch.unbind(torch.Tensor.to(index, torch.int64), -1))
-    if torch.Tensor.numel(x) == 0 and torch.Tensor.numel(index):
-        raise paddles(
-            IndexError(f"(OutOfRange) scatter_nd_add(): x of shape {list(x.shape)} has no position to add to")
-        )
+    if torch.Tensor.numel(x) == 0:  # torch does not look at the positions
+        for place, length in zip(places, list(x.shape), strict=False):
+            _in_range(place, length, "scatter_nd_add")
     return torch.index_put(x, places, updates, accumulate=True)
 
 

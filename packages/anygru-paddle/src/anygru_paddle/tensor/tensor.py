@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 from ..base import core, flags, unique_name
+from ..base.errors import no_kernel
 from ..base.seams import words
 from ..framework.dtype import FROM_TORCH, dtype, torch_dtype
 from ..framework.kinds import Operand
@@ -30,8 +31,8 @@ from .methods import METHODS
 from .moving import recast as recast
 from .one_element import OneElement
 from .operation import as_torch as as_torch
+from .operation import need_tensor, results_are
 from .operation import plain as plain
-from .operation import results_are
 from .to_string import tensor_to_string
 
 _torch_shape = torch.Tensor.shape.__get__  # type: ignore[attr-defined]
@@ -222,9 +223,22 @@ class Tensor(Differentiable):
         torch.Tensor.copy_(_torch_data(self), new)  # no change that counts in Paddle (recorded, 2.6.2)
 
     def copy_(self, other: torch.Tensor, blocking: bool = True) -> None:  # type: ignore[override]
-        """Overwrite the values in place with those of `other`, and take over its shape (recorded, 2.6.2)."""
+        """Overwrite the values in place with those of `other`, and take over its shape (recorded, 2.6.2).
+
+        Raises:
+            ValueError: for anything but a tensor.
+            RuntimeError: for a tensor of another dtype.
+        """
+        need_tensor(other, "other", "copy_")
+        if _torch_dtype(other) != _torch_dtype(self):
+            raise no_kernel(
+                f"(PreconditionNotMet) Tensor {self.name} has different data type with Tensor {getattr(other, 'name', '')}: "
+                f"{self.dtype} and {torch_dtype(other.dtype)}, Tensor Copy cannot be performed!".replace(
+                    "torch.", "paddle."
+                )
+            )
         if _torch_shape(other) != _torch_shape(self):
-            self.data = torch.Tensor.clone(plain(other.detach())).to(_torch_dtype(self))
+            self.data = torch.Tensor.clone(plain(other.detach()))
             return
         with torch.no_grad():
             torch.Tensor.copy_(_torch_data(self), other)
@@ -261,10 +275,7 @@ class Tensor(Differentiable):
         return int(self)
 
     def __index__(self) -> int:
-        value = self._only("python index")
-        if not isinstance(value, int):
-            raise TypeError(f"only integer tensors can be used as an index, this one is {self.dtype}")
-        return int(value)
+        return int(self._only("python index"))  # 1.9 is 1 to Paddle 2.6.2 (recorded)
 
     def __bool__(self) -> bool:
         if torch.Tensor.numel(self) != 1:

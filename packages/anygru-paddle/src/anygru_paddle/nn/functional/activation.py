@@ -225,6 +225,7 @@ def gumbel_softmax(
     x: torch.Tensor, temperature: float = 1.0, hard: bool = False, axis: int = -1, name: str | None = None
 ) -> torch.Tensor:
     """A sample from the categories with logits x; `hard` gives ones and zeros with the gradient of the soft sample."""
+    need_float(x, "gumbel_softmax")
     draws = plain(uniform_values(list(x.shape), 1e-5, 1.0, torch_dtype(x.dtype)))
     noise = -torch.log(-torch.log(draws))
     soft = softmaxes.softmax(torch.add(x, noise) / single(temperature), axis)

@@ -213,7 +213,6 @@ def normalize(
     if 0 in list(x.shape):
         raise ValueError(f"(InvalidArgument) normalize(): all lengths of x must be above 0, got {list(x.shape)}")
     need_float(x, "normalize")
-    axis = 0 if x.ndim == 1 else axis
     return torch.div(x, torch.clamp(p_norm(x, float(p), axis, True), min=epsilon))
 
 

@@ -15,7 +15,7 @@ __all__ = ["diag_embed", "gather_tree", "sequence_mask"]
 def sequence_mask(x: torch.Tensor, maxlen: Any = None, dtype: Any = "int64", name: str | None = None) -> torch.Tensor:
     """Ones for the first x steps of `maxlen` (the longest), zeros after, along a new last axis."""
     need_tensor(x, "x", "sequence_mask")
-    steps = int(x.max()) if maxlen is None else int(maxlen)
+    steps = int(maxlen) if maxlen is not None else int(x.max()) if torch.Tensor.numel(x) else 0
     return torch.lt(torch.arange(steps), torch.unsqueeze(x, -1)).to(torch_dtype(dtype))
 
 
