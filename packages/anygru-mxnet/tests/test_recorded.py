@@ -224,15 +224,6 @@ def test_a_gru_of_one_layer_has_no_advice_about_dropout():
         layer(nd.ones((2, 1, 2)))
 
 
-def test_gradients_of_whole_numbers_say_why_there_are_none():
-    x = nd.array([1, 2], dtype="int32")
-    x.attach_grad()
-    with autograd.record():
-        y = x * 2
-    with pytest.raises(MXNetError, match="int32 arrays have no gradients"):
-        y.backward()
-
-
 @pytest.mark.parametrize("cell", [rnn.GRU, rnn.GRUCell])
 def test_sizes_that_are_none(cell):
     with pytest.raises(MXNetError, match="whole numbers"):

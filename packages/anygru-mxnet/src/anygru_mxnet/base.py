@@ -87,12 +87,24 @@ def torch_dtype(dtype: DtypeLike) -> torch.dtype:
     return found
 
 
+class FrontEndFault(Exception):
+    """What MXNet's own Python finds wrong, not its engine: it keeps Python's class."""
+
+
+class FrontEndIndexError(FrontEndFault, IndexError):
+    """An IndexError of MXNet's Python."""
+
+
+class FrontEndValueError(FrontEndFault, ValueError):
+    """A ValueError of MXNet's Python."""
+
+
 @contextlib.contextmanager
 def engine_errors() -> Iterator[None]:
     """Give torch's complaints about shapes and dtypes the class that MXNet users catch."""
     try:
         yield
-    except (MXNetError, AnygruError):
+    except (MXNetError, AnygruError, FrontEndFault):
         raise
     except (RuntimeError, IndexError, ValueError, TypeError) as error:
         raise MXNetError(str(error)) from error

@@ -5,12 +5,12 @@ import operator as python_operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from ..base import NUMPY_OF_TORCH, MXNetError, numeric_types
+from ..operators import OPERATORS
 from ..operators.arithmetic import BINARY, as_number
 from ..state import state, without_torch_grad
-from .array import IN_GRAPH, IN_PLACE, Array, run, wrap, write
+from .array import IN_GRAPH, IN_PLACE, Array, call, wrap, write
+from .whole import carry, in_graph
 
 if TYPE_CHECKING:
     from .ndarray import NDArray
@@ -58,10 +58,10 @@ class Arithmetic(Array):
         return arithmetic("power", other, self)
 
     def __neg__(self) -> "NDArray":
-        return wrap(run(torch.neg, self._t), self._ctx)
+        return call(OPERATORS["negative"], (self,), {})
 
     def __abs__(self) -> "NDArray":
-        return wrap(run(torch.abs, self._t), self._ctx)
+        return call(OPERATORS["abs"], (self,), {})
 
     def __iadd__(self, other: Any) -> "NDArray":
         return in_place("add", self, other)
@@ -128,20 +128,33 @@ def arithmetic(name: str, left: Any, right: Any) -> "NDArray":
         raise AssertionError(f"Argument lhs must have NDArray type, but got {left}")
     try:
         if state.recording:
-            return wrap(BINARY[name](a, b), ctx)
+            result = wrap(BINARY[name](a, b), ctx)
+            if not result._t.is_floating_point():
+                _carry(result, BINARY[name], left, right, (a, b))
+            return result
         return wrap(without_torch_grad(BINARY[name], a, b), ctx)
     except RuntimeError as error:
         raise MXNetError(str(error)) from error
 
 
+def _carry(result: Array, function: Callable, left: Any, right: Any, values: tuple[Any, Any]) -> None:
+    """Let gradients flow through the whole numbers that an operator was applied to."""
+    if isinstance(left, Array) and isinstance(right, Array):
+        carry(result, function, [left, right], None)
+    elif isinstance(left, Array):
+        carry(result, lambda a: function(a, values[1]), [left], None)
+    else:
+        carry(result, lambda b: function(values[0], b), [right], None)
+
+
 def in_place(name: str, left: Array, right: Any) -> Any:
     """A binary operator whose result replaces the left array's elements."""
-    if state.recording and left._t.requires_grad:
+    if state.recording and in_graph(left).requires_grad:
         raise MXNetError(IN_GRAPH)
-    result = arithmetic(name, left, right)._t
-    if result.requires_grad:
+    result = arithmetic(name, left, right)
+    if in_graph(result).requires_grad:
         raise MXNetError(IN_PLACE)
-    write(left, result)
+    write(left, result._t)
     return left
 
 

@@ -1,6 +1,7 @@
 """The wrapper around a tensor and what runs operators on it, below everything that `mx.nd` and `mx.np` offer."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -9,9 +10,10 @@ from torch import Tensor
 from ..base import MXNetError
 from ..context import Context, as_context
 from ..operators import Operator
-from ..operators.flat import flat
+from ..operators.arithmetic import as_number, whole_of
 from ..state import state, without_torch_grad
 from .tape import remember
+from .whole import carry, in_graph
 
 if TYPE_CHECKING:
     from .ndarray import NDArray
@@ -31,14 +33,14 @@ class Array:
         ctx: the context; the current one by default.
     """
 
-    __slots__ = ("__weakref__", "_ctx", "_flat", "_fresh", "_grad", "_t")
+    __slots__ = ("__weakref__", "_carrier", "_ctx", "_fresh", "_grad", "_t")
 
     def __init__(self, tensor: Tensor, ctx: Context | None = None) -> None:
         self._t = tensor
         self._ctx = as_context(ctx)
         self._grad: NDArray | None = None
         self._fresh = False
-        self._flat: Tensor | None = None
+        self._carrier: Tensor | None = None
 
 
 _kinds: dict[bool, type[Array]] = {}
@@ -56,7 +58,7 @@ def wrap(tensor: Tensor, ctx: Context, numpy_semantics: bool | None = None) -> "
     array._ctx = ctx
     array._grad = None
     array._fresh = False
-    array._flat = None
+    array._carrier = None
     if tensor.requires_grad and state.recording:
         remember(array)
     return array
@@ -84,7 +86,7 @@ def write(target: Array, values: Tensor) -> None:
     if target._t.shape != values.shape:
         raise MXNetError(f"the output has shape {tuple(target._t.shape)}, the result {tuple(values.shape)}")
     if state.recording:
-        if target._t.requires_grad:
+        if in_graph(target).requires_grad:
             raise MXNetError(IN_GRAPH)
         if values.requires_grad:
             target._t.copy_(values)
@@ -98,9 +100,14 @@ def mark(array: "NDArray", gradient: "NDArray", grad_req: str) -> None:
     leaf = array._t.detach()
     array._t = leaf
     array._grad = gradient
-    if grad_req == "null" or not leaf.dtype.is_floating_point:
+    array._carrier = None
+    if grad_req == "null" or leaf.dtype == torch.bool:
         return
+    if not leaf.dtype.is_floating_point:
+        leaf = array._carrier = leaf.double()
     leaf.requires_grad_(True)
+
+    array_dtype = array._t.dtype
 
     def collect(variable: Tensor) -> None:
         fresh = variable.grad
@@ -108,6 +115,8 @@ def mark(array: "NDArray", gradient: "NDArray", grad_req: str) -> None:
         assert fresh is not None
         if fresh._is_zerotensor():  # zeros without memory, as in second derivatives
             fresh = torch.zeros_like(fresh)
+        if array_dtype != fresh.dtype:
+            fresh = whole_of(fresh, array_dtype)
         if grad_req == "add":
             gradient._t.data.add_(fresh.detach())
         else:
@@ -135,12 +144,14 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
         TypeError: for too many arguments.
     """
     ctx = None
+    carried = False
     values: list[Any] = []
     inputs = len(arguments) if operator.variadic else len(operator.inputs)
     for place, argument in enumerate(arguments):
         if isinstance(argument, Array):
             values.append(argument._t)
             ctx = ctx or argument._ctx
+            carried = carried or (argument._carrier is not None and state.recording)
         else:
             if place < inputs and (operator.variadic or argument is not None):
                 name = operator.inputs[0 if operator.variadic else place]
@@ -150,6 +161,7 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
     for key, value in attributes.items():
         if isinstance(value, Array):
             ctx = ctx or value._ctx
+            carried = carried or (value._carrier is not None and state.recording)
             named[key] = value._t
         elif key in operator.inputs and not operator.variadic:
             if value is not None:
@@ -174,11 +186,33 @@ def call(operator: Operator, arguments: tuple, attributes: Mapping[str, Any], ou
     except (RuntimeError, IndexError, ValueError, TypeError) as error:
         raise MXNetError(f"{operator.name}: {str(error).replace(operator.compute.__name__, operator.name)}") from error
     given = _give(result, ctx, out)
-    if state.recording and isinstance(result, Tensor) and not result.is_floating_point() and out is None:
-        # Whole numbers are in MXNet's graph with a gradient of zero; torch has no such node, so there is one beside them.
-        beside = flat(torch.zeros(1), *values)
-        given._flat = beside if beside.requires_grad else None
+    if carried or (state.recording and isinstance(result, Tensor) and not result.is_floating_point()):
+        _carry_through(given, operator, arguments, attributes)
     return given
+
+
+def _carry_through(given: Any, operator: Operator, arguments: tuple, attributes: Mapping[str, Any]) -> None:
+    """Let gradients flow through whole numbers among the arrays that an operator was called with, or those that it gave."""
+    places = [place for place, argument in enumerate(arguments) if isinstance(argument, Array)]
+    names = [name for name, value in attributes.items() if isinstance(value, Array)]
+    arrays = [*(arguments[place] for place in places), *(attributes[name] for name in names)]
+    fixed = {name: value for name, value in attributes.items() if name in operator.attributes}
+    if "scalar" in fixed:  # MXNet cuts it to the array's dtype
+        fixed["scalar"] = as_number(fixed["scalar"], arrays[0]._t)
+
+    def compute(*tensors: Tensor) -> Any:
+        values = list(arguments)
+        for place, tensor in zip(places, tensors, strict=False):
+            values[place] = tensor
+        return operator.compute(*values, **fixed, **dict(zip(names, tensors[len(places) :], strict=True)))
+
+    for number, part in enumerate(given if isinstance(given, list) else [given]):
+        one = compute if part is given else partial(_one_of, compute, number)
+        carry(part, one, arrays, operator)
+
+
+def _one_of(compute: Callable[..., Any], number: int, *tensors: Tensor) -> Any:
+    return compute(*tensors)[number]
 
 
 def _own(result: Any, values: list, named: Mapping[str, Any]) -> Any:

@@ -7,10 +7,11 @@ from torch import Tensor
 
 from anygru.extend import is_release
 
-from ..base import NUMPY_OF_TORCH, MXNetError
+from ..base import MXNetError
 from ..operators.flat import flat
 from .array import Array, wrap
 from .tape import forget
+from .whole import in_graph
 
 if TYPE_CHECKING:
     from .ndarray import NDArray
@@ -39,21 +40,14 @@ def _heads(heads: Any, head_grads: Any) -> tuple[list["NDArray"], list[Tensor], 
     heads, head_grads = zip(*once.values(), strict=True)
     heads_in_torch, seeds = [], []
     for head, given in zip(heads, head_grads, strict=True):
-        if head._flat is not None:
-            heads_in_torch.append(head._flat)
-            seeds.append(torch.ones_like(head._flat))
-            continue
-        if not head._t.dtype.is_floating_point:
-            raise MXNetError(
-                f"{NUMPY_OF_TORCH[head._t.dtype].__name__} arrays have no gradients here; use astype('float32')"
-            )
-        if not head._t.requires_grad:
+        tensor = in_graph(head)
+        if not tensor.requires_grad:
             raise MXNetError(_NOT_IN_GRAPH)
         seed = torch.ones_like(head._t) if given is None else given._t.detach()
         if seed.shape != head._t.shape:
             raise MXNetError(f"a head gradient must have its head's shape {head.shape}, got {tuple(seed.shape)}")
-        heads_in_torch.append(head._t)
-        seeds.append(seed.to(head._t.dtype))
+        heads_in_torch.append(tensor)
+        seeds.append(seed.to(tensor.dtype))
     return list(heads), heads_in_torch, seeds
 
 
@@ -96,8 +90,9 @@ def grad(
     arrays, tensors, seeds = _heads(heads, head_grads)
     wanted = [variables] if isinstance(variables, Array) else list(variables)
     assert wanted, "variables must hold at least one array"
-    for place, variable in enumerate(wanted, 1):
-        if not (variable._t.requires_grad and variable._t.is_leaf):
+    roots = [in_graph(variable) for variable in wanted]
+    for place, root in enumerate(roots, 1):
+        if not (root.requires_grad and root.is_leaf):
             raise MXNetError(
                 f"Cannot differentiate with respect to the {place}-th variable because it does not require gradient."
             )
@@ -105,7 +100,7 @@ def grad(
     try:
         found = torch.autograd.grad(
             tensors,
-            [variable._t for variable in wanted],
+            roots,
             seeds,
             retain_graph=retain,
             create_graph=create_graph,
@@ -122,9 +117,9 @@ def grad(
         forget(arrays)
     if create_graph:
         # The gradient of a linear function is constant; its own gradient is zero, not missing.
-        roots = [variable._t for variable in wanted]
         found = tuple(values if values.requires_grad else flat(_filled(values), *roots) for values in found)
-    return [wrap(values, variable._ctx) for values, variable in zip(found, wanted, strict=True)]
+    pairs = zip(found, wanted, strict=True)
+    return [wrap(values.to(variable._t.dtype), variable._ctx) for values, variable in pairs]
 
 
 def _filled(values: Tensor) -> Tensor:

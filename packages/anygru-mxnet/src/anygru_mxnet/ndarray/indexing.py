@@ -4,6 +4,7 @@ Integers in every axis give an array of shape (1,); a contiguous part shares mem
 number 0 or 1.
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -43,23 +44,36 @@ def _expand(key: Any, shape: tuple[int, ...]) -> list:
     return parts[:at] + whole + parts[at + 1 :]
 
 
-def _as_index(index: Any, size: int, axis: int, device: torch.device) -> Any:
-    """One index as torch takes it, checked against the axis."""
-    if isinstance(index, (bool, *integer_types)):
-        place = int(index)
-        if not -size <= place < size:
-            raise IndexError(f"index {place} is out of bounds for axis {axis} with size {size}")
-        return place
-    if isinstance(index, slice) or index is None:
-        if isinstance(index, slice) and index.step == 0:
-            raise ValueError("slice step cannot be zero")
+def _places(index: Any, device: torch.device) -> Any:
+    """An array or list that is an index as a tensor; any other index as it is."""
+    if index is None or isinstance(index, (bool, slice, *integer_types)):
         return index
     if not isinstance(index, Tensor):
         index = torch.as_tensor(np.asarray([_scalar(i) for i in index] if isinstance(index, (list, tuple)) else index))
-    places = index.to(device, torch.int64)
-    if places.numel() and not bool(((places >= -size) & (places < size)).all()):
-        raise IndexError(f"an index is out of bounds for axis {axis} with size {size}")
-    return places
+    return index.to(device, torch.int64)
+
+
+def _checked(index: Any, size: int, axis: int, beside_arrays: bool) -> Any:
+    """One index as torch takes it.
+
+    Raises:
+        IndexError: for places outside the axis.
+        MXNetError: for a slice that chooses nothing beside arrays: MXNet 1.9.1 makes them arrays, and none without elements.
+        ValueError: for a slice of step 0.
+    """
+    if isinstance(index, slice):
+        if index.step == 0:
+            raise ValueError("slice step cannot be zero")
+        if beside_arrays and not range(*index.indices(size)):
+            raise MXNetError(f"slice {index.start}:{index.stop} beside arrays chooses nothing of axis {axis}")
+    elif isinstance(index, Tensor):
+        if index.numel() and not bool(((index >= -size) & (index < size)).all()):
+            raise IndexError(f"an index is out of bounds for axis {axis} with size {size}")
+    elif index is not None:
+        index = int(index)
+        if not -size <= index < size:
+            raise IndexError(f"index {index} is out of bounds for axis {axis} with size {size}")
+    return index
 
 
 def _scalar(item: Any) -> Any:
@@ -68,22 +82,25 @@ def _scalar(item: Any) -> Any:
 
 
 def _resolve(tensor: Tensor, key: Any) -> list:
-    """The key as torch indices, one an axis and None for new ones."""
-    resolved, axis = [], 0
-    for part in _expand(key, tuple(tensor.shape)):
-        size = tensor.shape[axis] if part is not None else 0
-        resolved.append(_as_index(part, size, axis, tensor.device))
-        axis += part is not None
-    arrays = [part for part in resolved if isinstance(part, Tensor)]
-    if arrays:
-        # Beside arrays a number is an array too: torch would apply it first, and so place the arrays' axes elsewhere.
-        resolved = [torch.tensor([p], device=tensor.device) if isinstance(p, int) else p for p in resolved]
-        try:
-            torch.broadcast_shapes(*(part.shape for part in arrays))
-        except RuntimeError:
-            shapes = ", ".join(str(tuple(part.shape)) for part in arrays)
-            raise ValueError(f"the arrays of an index must be broadcastable to one shape, got {shapes}") from None
-    return resolved
+    """The key as torch indices, one an axis and None for new ones; faults are found in MXNet 1.9.1's order (recorded)."""
+    parts = [_places(part, tensor.device) for part in _expand(key, tuple(tensor.shape))]
+    arrays = [part for part in parts if isinstance(part, Tensor)]
+    axes = list(itertools.accumulate((part is not None for part in parts), initial=0))
+    sizes = [tensor.shape[axis] if part is not None else 0 for part, axis in zip(parts, axes, strict=False)]
+    triples = list(zip(parts, sizes, axes, strict=False))
+    if not arrays:
+        return [_checked(*triple, False) for triple in triples]
+    for triple in triples:
+        if isinstance(triple[0], slice):
+            _checked(*triple, True)
+    try:
+        torch.broadcast_shapes(*(part.shape for part in arrays))
+    except RuntimeError:
+        shapes = ", ".join(str(tuple(part.shape)) for part in arrays)
+        raise ValueError(f"the arrays of an index must be broadcastable to one shape, got {shapes}") from None
+    parts = [_checked(*triple, True) for triple in triples]
+    # Beside arrays a number is an array too: torch would apply it first, and so place the arrays' axes elsewhere.
+    return [torch.tensor([part], device=tensor.device) if isinstance(part, int) else part for part in parts]
 
 
 def _turn(tensor: Tensor, parts: list) -> Tensor:
@@ -91,6 +108,11 @@ def _turn(tensor: Tensor, parts: list) -> Tensor:
     axis = 0
     for place, part in enumerate(parts):
         if isinstance(part, slice) and part.step is not None and part.step < 0:
+            chosen = range(*part.indices(tensor.shape[axis]))
+            if len(chosen) == 1:  # one row has no direction: a view, as of any slice
+                parts[place] = slice(chosen[0], chosen[0] + 1)
+                axis += 1
+                continue
             tensor = tensor.index_select(axis, backwards(part, tensor.shape[axis], tensor.device))
             parts[place] = slice(None)
         axis += part is not None
@@ -188,10 +210,22 @@ def _fit(values: Tensor, shape: tuple[int, ...]) -> Tensor:
         ) from None
 
 
+def _refuse_backward_ends(tensor: Tensor, parts: list) -> None:
+    """Refuse to assign to a slice that ends before it begins, with MXNet 1.9.1's class of error (recorded)."""
+    axis = 0
+    for part in parts:
+        if isinstance(part, slice):
+            start, stop, step = part.indices(tensor.shape[axis])
+            ends = f"slice {part.start}:{part.stop} ends before it begins, in an axis of size {tensor.shape[axis]}"
+            assert (stop - start) * step >= 0, ends
+        axis += part is not None
+
+
 def put(tensor: Tensor, key: Any, value: Any) -> None:
     """`array[key] = value`, for a tensor.
 
     Raises:
+        AssertionError: for a slice that ends before it begins.
         IndexError: for an index outside the array.
         TypeError: for a value that is no array or number.
         ValueError: for a value whose shape does not fit.
@@ -199,6 +233,7 @@ def put(tensor: Tensor, key: Any, value: Any) -> None:
     if tensor.numel() == 0:
         return
     tensor, parts, new_axes = _without_new_axes(tensor, _resolve(tensor, key))
+    _refuse_backward_ends(tensor, parts)
     number = isinstance(value, numeric_types)
     values = tensor.new_tensor(value) if number else _values(tensor, value)
     if any(isinstance(p, slice) and p.step is not None and p.step < 0 for p in parts):

@@ -7,7 +7,7 @@ contiguous slices, `detach`) is a view.
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from .array import IN_GRAPH, IN_PLACE, call, mark, move, run, wrap, wrapped_by, 
 from .gradients import backward
 from .scalars import scalar, singles
 from .tape import remember
+from .whole import carry, in_graph
 
 __all__ = ["NDArray"]
 
@@ -240,10 +241,17 @@ class NDArray(Arithmetic):
         size, before = math.prod(wanted), self._t.numel()
         if size != before:
             # MXNet's engine refuses more elements than there are; its Python front end, fewer (recorded from 1.9.1).
-            engine = size > before or -1 in shape or state.recording
+            engine = size > before or state.recording
             error: type[Exception] = MXNetError if engine else ValueError
             raise error(f"Cannot reshape array of size {before} into shape {tuple(shape)}")
-        return wrap(run(lambda t: t.reshape(wanted), self._t), self._ctx)
+        return self._seen(lambda t: t.reshape(wanted))
+
+    def _seen(self, function: Callable[[torch.Tensor], torch.Tensor]) -> "NDArray":
+        """A view of the array, or a part of it, in the same graph."""
+        part = wrap(run(function, self._t), self._ctx)
+        if self._carrier is not None and state.recording:
+            carry(part, function, [self], OPERATORS["slice"])
+        return part
 
     def broadcast_to(self, shape: tuple[int, ...]) -> "NDArray":
         """The array repeated along axes of size 1.
@@ -267,7 +275,7 @@ class NDArray(Arithmetic):
         """One more axis of size 1; over the same memory with `inplace`."""
         if inplace:
             assert -self.ndim - 1 <= axis <= self.ndim, f"axis {axis} is out of range for {self.ndim} dimensions"
-            return wrap(run(lambda t: t.unsqueeze(axis), self._t), self._ctx)
+            return self._seen(lambda t: t.unsqueeze(axis))
         return call(OPERATORS["expand_dims"], (self,), {"axis": axis})
 
     def squeeze(self, axis: Sizes = None, inplace: bool = False) -> "NDArray":
@@ -299,10 +307,10 @@ class NDArray(Arithmetic):
     def __getitem__(self, key: Any) -> "NDArray":
         if key is Ellipsis or (type(key) is tuple and not key) or (type(key) is slice and key == slice(None)):
             return self
-        return wrap(run(indexing.get, self._t, key), self._ctx)
+        return self._seen(lambda t: indexing.get(t, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if state.recording and self._t.requires_grad:
+        if state.recording and in_graph(self).requires_grad:
             raise MXNetError(IN_GRAPH)
         if isinstance(value, NDArray):
             value = value._t

@@ -13,9 +13,10 @@ from torch import Tensor
 
 
 class _Recorded(Protocol):
-    """What the tape needs of an array."""
+    """What the tape needs of an array: its values and, for whole numbers, the carrier of their gradients."""
 
     _t: Tensor
+    _carrier: Tensor | None
 
 
 class _Tape(threading.local):
@@ -35,9 +36,9 @@ def remember(array: Any) -> None:
         _tape.room = 2 * len(_tape.arrays) + 1024
 
 
-def _nodes(tensors: Iterable[Tensor]) -> set[Any]:
-    """The nodes of torch's graph that the tensors were computed by."""
-    waiting = [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
+def _nodes(heads: Iterable[Any]) -> set[Any]:
+    """These nodes of torch's graph, and all those that lead to them."""
+    waiting = [node for node in heads if node is not None]
     found: set[Any] = set(waiting)
     while waiting:
         for node, _ in waiting.pop().next_functions:
@@ -47,17 +48,28 @@ def _nodes(tensors: Iterable[Tensor]) -> set[Any]:
     return found
 
 
+def _node(array: _Recorded) -> Any:
+    """The node of torch's graph that an array was computed by, or None."""
+    return (array._t if array._carrier is None else array._carrier).grad_fn
+
+
+def _detach(array: _Recorded) -> None:
+    array._t = array._t.detach()
+    array._carrier = None
+
+
 def forget(heads: Iterable[_Recorded]) -> None:
     """Take everything that the heads were computed from, and the heads, out of the graph."""
-    alive = [array for known in _tape.arrays if (array := known()) is not None and array._t.grad_fn is not None]
-    nodes = _nodes(head._t for head in heads)
+    heads = list(heads)
+    alive = [array for known in _tape.arrays if (array := known()) is not None and _node(array) is not None]
+    nodes = _nodes(_node(head) for head in heads)
     staying = []
     for array in alive:
-        if array._t.grad_fn in nodes:
-            array._t = array._t.detach()
+        if _node(array) in nodes:
+            _detach(array)
         else:
             staying.append(weakref.ref(array))
     _tape.arrays = staying
     for head in heads:
-        if head._t.grad_fn is not None:
-            head._t = head._t.detach()
+        if _node(head) is not None:
+            _detach(head)

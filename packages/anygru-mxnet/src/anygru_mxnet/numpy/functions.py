@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..base import DtypeLike, Sizes, torch_dtype
+from ..base import DtypeLike, FrontEndIndexError, FrontEndValueError, Sizes, torch_dtype
 from ..operators.arithmetic import whole_of
 from .apply import apply
 
@@ -168,8 +168,12 @@ def _dot(a: Tensor, b: Tensor, out: Any = None) -> Tensor:
 
 
 def _split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    if isinstance(indices_or_sections, int) and ary.shape[axis] % indices_or_sections:
-        raise ValueError("array split does not result in an equal division")
+    # MXNet's Python asks for the size before its engine sees the array.
+    if isinstance(indices_or_sections, int):
+        if not -ary.dim() <= axis < ary.dim():
+            raise FrontEndIndexError("tuple index out of range")
+        if ary.shape[axis] % indices_or_sections:
+            raise FrontEndValueError("array split does not result in an equal division")
     return list(torch.tensor_split(ary, indices_or_sections, axis))
 
 
@@ -278,7 +282,8 @@ _OTHERS: dict[str, Function] = {
     "atleast_1d": torch.atleast_1d, "atleast_2d": torch.atleast_2d, "atleast_3d": torch.atleast_3d,
     "append": lambda arr, values, axis=None: _concatenate((arr, values), axis), "average": _average,
     "broadcast_arrays": lambda *args: [part.contiguous() for part in torch.broadcast_tensors(*args)],
-    "diagflat": lambda v, k=0: torch.diagflat(v, k), "ediff1d": _steps, "hsplit": torch.hsplit, "vsplit": torch.vsplit,
+    "diagflat": lambda v, k=0: torch.diagflat(v, k), "ediff1d": _steps, "hsplit": torch.hsplit,
+    "vsplit": lambda ary, indices_or_sections: _split(ary, indices_or_sections),
     "dsplit": torch.dsplit, "nan_to_num": lambda x, copy=True, nan=0.0, posinf=None, neginf=None, **_: (
         torch.nan_to_num(x, nan, posinf, neginf)
     ),

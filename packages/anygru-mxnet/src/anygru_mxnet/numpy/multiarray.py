@@ -77,6 +77,8 @@ class ndarray(NDArray):
     def __repr__(self) -> str:
         values = onp.asarray(self.asnumpy())
         text = onp.array2string(values, separator=", ", prefix="array(") if values.size else "[]"
+        if not values.size and values.ndim > 1:
+            text += f", shape={values.shape}"
         kind = "" if values.dtype in (onp.float32, onp.bool_) else f", dtype={values.dtype}"
         place = "" if self._ctx.device_type == "cpu" else f", ctx={self._ctx}"
         return f"array({text}{kind}{place})"

@@ -171,11 +171,11 @@ def _register_binary(name: str, function: Binary) -> None:
     own = f"elemwise_{name}" if name in ("add", "sub", "mul", "div") else f"_{name}"
     names = [own, f"_{stem}", *([f"_{title}"] if title else [])]
     broadcasts = [f"broadcast_{name}", *([f"broadcast_{stem}"] if stem != name else [])]
-    operator(broadcasts[0], *broadcasts[1:], inputs=2)(broadcast)
-    operator(*dict.fromkeys(names), inputs=2, alike=True)(elementwise)
-    operator(f"_{stem}_scalar", *([f"_{title}Scalar"] if title else []), alike=True)(with_scalar)
+    operator(broadcasts[0], *broadcasts[1:], inputs=2, pointwise=True)(broadcast)
+    operator(*dict.fromkeys(names), inputs=2, alike=True, pointwise=True)(elementwise)
+    operator(f"_{stem}_scalar", *([f"_{title}Scalar"] if title else []), alike=True, pointwise=True)(with_scalar)
     if name in ("sub", "div", "mod", "power"):
-        operator(f"_r{stem}_scalar", f"_R{title}Scalar", alike=True)(from_scalar)
+        operator(f"_r{stem}_scalar", f"_R{title}Scalar", alike=True, pointwise=True)(from_scalar)
 
 
 for _name, _function in BINARY.items():

@@ -67,10 +67,10 @@ UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "gamma": _gamma,
 }  # fmt: skip
 for _name, _unary in UNARY.items():
-    operator(_name, alike=True)(_keep_whole(_unary))
+    operator(_name, alike=True, pointwise=True)(_keep_whole(_unary))
 
 
-@operator("erfinv", alike=True)
+@operator("erfinv", alike=True, pointwise=True)
 def _erfinv(data: Tensor) -> Tensor:
     if data.dtype.is_floating_point:
         return torch.erfinv(data)
@@ -158,7 +158,7 @@ def _logical_not(data: Tensor) -> Tensor:
     return torch.logical_not(data).to(data.dtype)
 
 
-@operator("clip", alike=True)
+@operator("clip", alike=True, pointwise=True)
 def _clip(data: Tensor, a_min: float, a_max: float) -> Tensor:
     low, high = single(a_min), single(a_max)
     if data.dtype.is_floating_point and low <= high:
@@ -175,7 +175,7 @@ def _hard_sigmoid(data: Tensor, alpha: float = 0.2, beta: float = 0.5) -> Tensor
     return torch.clamp(data * single(alpha) + single(beta), 0, 1)
 
 
-@operator("smooth_l1", alike=True)
+@operator("smooth_l1", alike=True, pointwise=True)
 def _smooth_l1(data: Tensor, scalar: float = 1.0) -> Tensor:
     edge = 1.0 / scalar**2
     return torch.where(data.abs() < edge, 0.5 * scalar**2 * data * data, data.abs() - 0.5 * edge).to(data.dtype)

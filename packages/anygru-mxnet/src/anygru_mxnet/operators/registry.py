@@ -41,6 +41,7 @@ class Operator:
         output_names: names of the results, or a function from a number to a name; by default "output" for one and
             "output0", "output1" for several.
         alike: whether all inputs and results have one shape.
+        pointwise: whether each element of the result depends on one element of each input, which may broadcast.
         rows: whether the result has as many rows as the first input, each computed from its own alone.
         back: the inputs' shapes as the results' shapes imply them, given attributes, inputs' and results' shapes.
         begins: for inputs that a symbol's variables are, the initializer that they get unless they have one.
@@ -60,6 +61,7 @@ class Operator:
         infer: Callable[[Mapping[str, Any], list[Shape]], list[Shape]] | None = None,
         output_names: tuple[str, ...] | Callable[[int], str] = (),
         alike: bool = False,
+        pointwise: bool = False,
         rows: bool = False,
         back: Callable[[Mapping[str, Any], list[Shape], list[Shape]], list[Shape]] | None = None,
         begins: Mapping[str, str] | None = None,
@@ -83,6 +85,7 @@ class Operator:
         self.infer = infer
         self.output_names = output_names
         self.alike = alike
+        self.pointwise = pointwise
         self.rows = rows
         self.back = back
         self.wires = wires

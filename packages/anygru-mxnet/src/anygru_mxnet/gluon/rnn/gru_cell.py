@@ -165,8 +165,9 @@ class GRUCell(GatedCell):
         if sequence.merge or (sequence.merge is None and sequence.lengths is not None):
             return output, [last]
         outputs = sequence.steps(output)
-        # Without lengths the last output is the state, the same array, as after step by step: a head that `backward` counts once.
-        return outputs, [last if sequence.lengths is not None else outputs[-1]]
+        # Without lengths the last output is the state, the same array, as after step by step: a head that `backward` counts
+        # once. A hybridized cell gives two arrays, which count as two heads (both recorded from 1.9.1).
+        return outputs, [last if sequence.lengths is not None or self._active else outputs[-1]]
 
     def _deferred(self) -> bool:
         return any(parameter._deferred_init for parameter in self._reg_params.values())

@@ -1,0 +1,102 @@
+"""Gradients through arrays of whole numbers, which MXNet has and torch has not.
+
+Beside such an array there is a tensor of float64 in torch's graph, its carrier, through which the gradients flow. MXNet 1.9.1
+computes them in the arrays' own dtype: each derivative is cut to a whole number before it is multiplied (recorded).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ..operators import Operator
+from ..operators.arithmetic import whole_of
+from .tape import remember
+
+if TYPE_CHECKING:
+    from .array import Array
+
+
+def in_graph(array: "Array") -> Tensor:
+    """The tensor that stands for an array in torch's graph: its own, or the carrier of its gradients."""
+    return array._t if array._carrier is None else array._carrier
+
+
+def carry(array: "Array", compute: Callable[..., Any], inputs: Sequence[Any], operator: Operator | None) -> None:
+    """Let gradients reach the inputs that an array was computed from, where torch's graph does not lead there.
+
+    Args:
+        array: the result.
+        compute: a function of tensors that gave it.
+        inputs: the arrays that it was computed from.
+        operator: what `compute` runs; None for an operation on each element.
+    """
+    result = array._t
+    whole = not result.is_floating_point()
+    carriers = [in_graph(each) if whole or each._carrier is not None else each._t.detach() for each in inputs]
+    if not any(carrier.requires_grad for carrier in carriers):
+        return
+    step = _Step(compute, [each._t.detach() for each in inputs], result.dtype, operator)
+    carried = _Carried.apply(step, result.double() if whole else result, *carriers)
+    if whole:
+        array._carrier = carried
+    else:
+        array._t = carried
+    remember(array)
+
+
+class _Step:
+    """An operation, the values that it read, and the dtype of its result."""
+
+    def __init__(
+        self, compute: Callable[..., Any], values: list[Tensor], dtype: torch.dtype, operator: Operator | None
+    ) -> None:
+        self.compute = compute
+        self.values = values
+        self.dtype = dtype
+        self.cast = operator is not None and operator.name == "Cast"
+        self.pointwise = operator is None or operator.pointwise
+
+    def gradients(self, seed: Tensor) -> list[Tensor | None]:
+        """The gradients of the values, given that of the result."""
+        if self.cast:
+            return [_cut(seed, value.dtype) for value in self.values]
+        with torch.enable_grad():
+            reals = [value.double() for value in self.values]
+            if self.pointwise:
+                reals = [real.expand(seed.shape) for real in reals]
+            reals = [real.detach().requires_grad_() for real in reals]
+            result = self.compute(*reals)
+            if not (isinstance(result, Tensor) and result.requires_grad):
+                return [torch.zeros_like(value, dtype=torch.float64) for value in self.values]
+            begin = torch.ones_like(result) if self.pointwise else seed.to(result.dtype)
+            found = torch.autograd.grad(result, reals, begin, allow_unused=True)
+        return [self._own(part, value, seed) for part, value in zip(found, self.values, strict=True)]
+
+    def _own(self, found: Tensor | None, value: Tensor, seed: Tensor) -> Tensor:
+        if found is None:
+            return torch.zeros_like(value, dtype=torch.float64)
+        found = _cut(found, value.dtype)
+        return (found * _cut(seed, value.dtype)).sum_to_size(value.shape) if self.pointwise else found
+
+
+def _cut(real: Tensor, dtype: torch.dtype) -> Tensor:
+    """Numbers as a dtype holds them."""
+    return real.double() if dtype.is_floating_point else whole_of(real, dtype).double()
+
+
+class _Carried(torch.autograd.Function):
+    """A result that is known, in the graph of its inputs' carriers."""
+
+    @staticmethod
+    def forward(ctx: Any, step: _Step, result: Tensor, *carriers: Tensor) -> Tensor:
+        ctx.step = step
+        ctx.dtypes = [carrier.dtype for carrier in carriers]
+        return result.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (seed,) = gradients
+        found = ctx.step.gradients(seed if ctx.step.dtype.is_floating_point else _cut(seed, ctx.step.dtype))
+        return None, seed, *(part.to(dtype) for part, dtype in zip(found, ctx.dtypes, strict=True) if part is not None)
