@@ -147,3 +147,40 @@ def test_a_fifo_is_refused(tmp_path: Path) -> None:
         mx.sym.load(str(tmp_path / "x.states"))
     with pytest.raises(FileNotFoundError):
         trainer().load_states(str(tmp_path / "nothing"))
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("(" + "1," * 1_000_000 + ")", "shape"),
+        ("(" + "1," * 1_000_000 + ")", "__shape__"),
+        ("-" * 100_000 + "1", "shape"),
+        ("-" * 100_000 + "1", "__shape__"),
+        ("9" * 1_000_000, "shape"),
+    ],
+)
+def test_an_attribute_that_is_too_long_is_one_clear_error(text: str, place: str) -> None:
+    """Python's parser would take a gigabyte for a tuple of a million entries, and RecursionError for signs."""
+    nodes = [node(), node("Reshape", "y", [[0, 0]], shape="(1, 2)")]
+    nodes[place == "shape"]["attrs"][place] = text
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(MXNetError, match=f"attribute {place} has {len(text)} letters .* at most 65536") as found:
+        mx.sym.load_json(json.dumps({"nodes": nodes, "heads": [[1, 0]]})).infer_shape()
+    assert len(str(found.value)) < 200
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
+
+
+def test_shapes_have_a_bounded_number_of_axes() -> None:
+    x = mx.sym.var("x")
+    with pytest.raises(MXNetError, match="x has 1000000 axes, at most 64"):
+        mx.sym.reshape(x, shape=(-1,)).infer_shape(x=(1,) * 1_000_000)
+    with pytest.raises(MXNetError, match="1000 axes, at most 64"):
+        mx.nd.ones((1,)).reshape((1,) * 1000)
+
+
+def test_shapes_of_a_long_chain_take_time_in_proportion() -> None:
+    y = x = mx.sym.var("x")
+    for _ in range(3000):
+        y = -y
+    assert y.infer_shape(x=(2, 3))[1] == [(2, 3)]
+    assert x.list_arguments() == y.list_arguments()

@@ -117,12 +117,25 @@ class Operator:
         """The attributes of a node as values, from the texts that a symbol file holds."""
         given = {key: value for key, value in texts.items() if not key.startswith("__")}
         self.check(given)
-        return {key: _value(text) for key, text in given.items() if key in self.attributes}
+        return {key: value_of(text, key) for key, text in given.items() if key in self.attributes}
 
 
-def _value(text: Any) -> Any:
+MOST_AXES = 64
+"""NumPy's limit, torch's too."""
+_LONGEST = 1 << 16
+"""Attributes of MXNet's own files have some hundred letters; Python's parser takes a kilobyte of memory for each."""
+
+
+def value_of(text: Any, name: str) -> Any:
+    """The value of an attribute from its text; a text that is no literal of Python stays one.
+
+    Raises:
+        MXNetError: for a text that is too long to be an attribute of a network.
+    """
     if not isinstance(text, str):
         return text
+    if len(text) > _LONGEST:
+        raise MXNetError(f"attribute {name} has {len(text)} letters ({text[:20]}...), expected at most {_LONGEST}")
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):  # the last two for text nested too deeply

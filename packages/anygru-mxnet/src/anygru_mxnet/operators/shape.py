@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..base import MXNetError, Sizes
 from .arithmetic import same_dtype
-from .registry import Shape, as_tuple, axes_of, one_axis, operator, truth
+from .registry import MOST_AXES, Shape, as_tuple, axes_of, one_axis, operator, truth
 
 
 def new_shape(old: tuple[int, ...], codes: tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
@@ -21,6 +21,8 @@ def new_shape(old: tuple[int, ...], codes: tuple[int, ...], reverse: bool = Fals
     Raises:
         MXNetError: for codes that do not fit the shape.
     """
+    if len(codes) > MOST_AXES:
+        raise MXNetError(f"reshape: the shape has {len(codes)} axes, at most {MOST_AXES} are possible")
     if reverse:
         return tuple(reversed(new_shape(tuple(reversed(old)), tuple(reversed(codes)))))
     result: list[int] = []

@@ -19,6 +19,7 @@ from ..operators.registry import truth
 from ..state import state, without_torch_grad
 from .node import Entry, Node, topological
 
+_LONGEST_MESSAGE = 1000  # what torch says may hold an attribute of a file
 _CREATORS = ("_zeros", "_ones", "_full")
 # What an elementwise operator becomes where a state of unknown batch size has size 1 in its place.
 BROADCASTING = {f"elemwise_{name}": f"broadcast_{name}" for name in ("add", "sub", "mul", "div")} | {
@@ -194,7 +195,7 @@ class Program:
             except (MXNetError, NotImplementedError):
                 raise
             except (RuntimeError, IndexError, ValueError, TypeError, AnygruError) as error:
-                raise MXNetError(f"Error in operator {step.name}: {error}") from error
+                raise MXNetError(f"Error in operator {step.name}: {str(error)[:_LONGEST_MESSAGE]}") from error
             if isinstance(result, tuple):
                 for slot, part in zip(step.writes, result, strict=False):
                     slots[slot] = part

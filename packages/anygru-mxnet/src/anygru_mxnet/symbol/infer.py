@@ -4,7 +4,6 @@ A node whose inputs are known runs on torch's meta device, which has shapes only
 one shape, and those that tell the shapes of their other inputs, pass on known shapes in either direction.
 """
 
-import ast
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from ..base import MXNetError
 from ..operators.recurrent import gates_of, parameter_shapes
-from ..operators.registry import truth
+from ..operators.registry import MOST_AXES, truth, value_of
 from .graph import Program, flattened_parameters, unknown_size
 from .node import Entry, Node, naming, topological
 
@@ -57,10 +56,12 @@ class Shapes:
         """Note a shape that `reader` implies.
 
         Raises:
-            MXNetError: where a different one is known.
+            MXNetError: where a different one is known, and for more axes than arrays can have.
         """
         if shape is None:
             return
+        if len(shape) > MOST_AXES:
+            raise MXNetError(f"{entry[0].name} has {len(shape)} axes, at most {MOST_AXES} are possible")
         old = self.of(entry)
         merged = _merge(old, shape, entry, reader)
         if merged != old:
@@ -107,10 +108,10 @@ def _declared(node: Node) -> Shape | None:
     text = node.attrs.get("__shape__")
     if text is None:
         return None
-    shape = tuple(ast.literal_eval(text))
-    if not all(isinstance(size, int) for size in shape):
+    shape = value_of(text, "__shape__")
+    if not isinstance(shape, (tuple, list)) or not all(isinstance(size, int) for size in shape):
         raise MXNetError(f"Error in variable {node.name}: __shape__ must be a tuple of integers, got {text[:60]!r}")
-    return shape
+    return tuple(shape)
 
 
 def _spread(node: Node, found: Shapes) -> None:

@@ -110,7 +110,7 @@ def naming(node: Node) -> Iterator[None]:
         raise
     except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, SyntaxError, RuntimeError) as error:
         operator = "variable" if node.operator is None else node.operator.name
-        raise MXNetError(f"Error in {operator} {node.name}: {type(error).__name__}: {error}") from error
+        raise MXNetError(f"Error in {operator} {node.name}: {type(error).__name__}: {str(error)[:1000]}") from error
 
 
 def text_of(value: Any) -> str:
