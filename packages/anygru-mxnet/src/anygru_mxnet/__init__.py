@@ -31,6 +31,7 @@ from . import (
     random,
     registry,
     rnn,
+    runtime,
     symbol,
     test_utils,
     util,

@@ -1,5 +1,6 @@
 """`mx.executor.Executor`: a symbol bound to arrays, as MXNet had it before Gluon. Of MXNet 1.9's `mxnet.executor`."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -48,6 +49,7 @@ class Executor:
         self._requests = requests
         self._results: list[NDArray] = []
         self._watch: Callable | None = None
+        self._recorded = False
 
     @property
     def arg_arrays(self) -> list[NDArray]:
@@ -90,17 +92,21 @@ class Executor:
             if target.shape != value.shape:
                 raise ValueError(f"Shape not match! Argument {name}, need: {target.shape}, received: {value.shape}")
             target[:] = value
+        self._compute(bool(is_train), bool(is_train))
+        return self._results
+
+    def _compute(self, recording: bool, training: bool) -> None:
         values = []
         for name in self._program.variables:
             array = self.aux_dict[name] if name in self.aux_dict else self.arg_dict[name]
             gradient = self.grad_dict.get(name)
-            if is_train and gradient is not None:
+            if recording and gradient is not None:
                 array = wrap(array._t.detach(), array._ctx)
                 mark(array, gradient, self._requests[name])
             values.append(array._t)
-        with self._ctx, Scope(bool(is_train), bool(is_train)):
+        with self._ctx, Scope(recording, training):
             self._results = [wrap(result, self._ctx) for result in self._program.run(values, self._watch)]
-        return self._results
+        self._recorded = recording
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
         """Fill the gradients' arrays, given those of the outputs: an array, a list or a dict; ones by default.
@@ -118,6 +124,9 @@ class Executor:
             raise ValueError(
                 f"out_grads must have one array for each of the {len(self.outputs)} outputs, got {len(given)}"
             )
+        if not self._recorded:
+            # After `forward(is_train=False)` MXNet's executors have gradients, too: of layers that predict.
+            self._compute(True, False)
         entries = [(id(node), index) for node, index in self._symbol._entries]
         # An output that is listed twice counts once, with its last gradient (1.9.1, recorded).
         once = dict(zip(entries, zip(self.outputs, given, strict=False), strict=True))
@@ -159,7 +168,12 @@ class Executor:
                 raise MXNetError(f"New shape of arg: {name} is larger than original: set allow_up_sizing=True")
 
         def fitted(array: NDArray | None, shape: tuple[int, ...]) -> NDArray | None:
-            return array if array is None or array.shape == shape else zeros(shape, self._ctx, array.dtype)
+            if array is None or array.shape == shape:
+                return array
+            size = math.prod(shape)
+            if size <= array.size:  # the beginning of the same memory, as in MXNet
+                return wrap(array._t.reshape(-1)[:size].view(shape), self._ctx)
+            return zeros(shape, self._ctx, array.dtype)
 
         def all_fitted(arrays: dict[str, Any], sizes: Sequence[tuple[int, ...]]) -> dict[str, Any]:
             return {name: fitted(arrays[name], shape) for name, shape in zip(arrays, sizes, strict=True)}

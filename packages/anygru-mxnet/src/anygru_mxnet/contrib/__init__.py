@@ -1,3 +1,3 @@
-"""`mx.contrib`: vocabularies and embeddings of words."""
+"""`mx.contrib`: vocabularies and embeddings of words, the first form of `mx.autograd`."""
 
-from . import amp, text
+from . import amp, autograd, text

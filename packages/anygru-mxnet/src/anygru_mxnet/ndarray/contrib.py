@@ -1,10 +1,13 @@
 """`mx.nd.contrib`: what GRU users take from it."""
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
+from ..context import Context, current_context
 from .array import wrap
 from .ndarray import NDArray
 from .register import FUNCTIONS
@@ -20,6 +23,37 @@ ctc_loss = CTCLoss = FUNCTIONS["CTCLoss"]
 adamw_update, mp_adamw_update = CONTRIB["adamw_update"], CONTRIB["mp_adamw_update"]
 multi_adamw_update, multi_mp_adamw_update = CONTRIB["multi_adamw_update"], CONTRIB["multi_mp_adamw_update"]
 multi_lamb_update, multi_mp_lamb_update = CONTRIB["multi_lamb_update"], CONTRIB["multi_mp_lamb_update"]
+
+
+def _zipfian(uniform: Callable[..., Any], true_classes: Any, num_sampled: int, range_max: int) -> tuple[Any, Any, Any]:
+    """`rand_zipfian` of arrays or symbols, whose uniform draws the first argument makes."""
+    span = math.log(range_max + 1)
+    sampled = (uniform(0, span, shape=(num_sampled,), dtype="float64").exp() - 1).astype("int64") % range_max
+
+    def expected(classes: Any) -> Any:
+        reals = classes.astype("float64")
+        return ((reals + 2.0) / (reals + 1.0)).log() / span * num_sampled
+
+    return sampled, expected(true_classes), expected(sampled)
+
+
+def rand_zipfian(
+    true_classes: NDArray, num_sampled: int, range_max: int, ctx: Context | None = None
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Classes drawn by an approximately log-uniform law, as a sampled softmax needs them.
+
+    Args:
+        true_classes: the classes that are right.
+        num_sampled: how many to draw.
+        range_max: classes are below this number, frequent ones first.
+        ctx: where to draw; the current context by default.
+
+    Returns:
+        The drawn classes (int64), and how often the right ones and the drawn ones are expected (float64).
+    """
+    ctx = ctx or current_context()
+    draw = partial(FUNCTIONS["_random_uniform"], ctx=ctx)
+    return _zipfian(lambda low, high, **kind: draw(low=low, high=high, **kind), true_classes, num_sampled, range_max)
 
 
 def foreach(body: Callable, data: Any, init_states: Any, name: str = "foreach") -> tuple[Any, Any]:

@@ -8,22 +8,13 @@ from ..context import ContextLike
 from ..operators import OPERATORS
 from .array import call
 from .ndarray import NDArray
+from .register import FUNCTIONS
 
+# What `mx.random` has as well; the draws in the shape of an array are here only.
 __all__ = [
-    "exponential",
-    "gamma",
-    "generalized_negative_binomial",
-    "multinomial",
-    "negative_binomial",
-    "normal",
-    "normal_like",
-    "poisson",
-    "randint",
-    "randn",
-    "shuffle",
-    "uniform",
-    "uniform_like",
-]
+    "exponential", "gamma", "generalized_negative_binomial", "multinomial", "negative_binomial", "normal", "poisson",
+    "randint", "randn", "shuffle", "uniform",
+]  # fmt: skip
 
 
 def _draw(
@@ -126,11 +117,9 @@ def shuffle(data: NDArray, **kwargs: Any) -> NDArray:
     return call(OPERATORS["_shuffle"], (data,), {}, kwargs.get("out"))
 
 
-def uniform_like(data: NDArray, low: float = 0.0, high: float = 1.0, out: NDArray | None = None) -> NDArray:
-    """Uniform draws in the shape of an array."""
-    return call(OPERATORS["_random_uniform_like"], (data,), {"low": low, "high": high}, out)
+def likes(functions: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    """`uniform_like` and its kin, from the functions of the operators: draws in the shape of an array."""
+    return {f"{name}_like": functions[f"_random_{name}_like"] for name in DRAWS if name != "randint"}
 
 
-def normal_like(data: NDArray, loc: float = 0.0, scale: float = 1.0, out: NDArray | None = None) -> NDArray:
-    """Normal draws in the shape of an array."""
-    return call(OPERATORS["_random_normal_like"], (data,), {"loc": loc, "scale": scale}, out)
+globals().update(likes(FUNCTIONS))

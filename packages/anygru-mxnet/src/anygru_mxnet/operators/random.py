@@ -1,5 +1,12 @@
-"""Random numbers: drawn from torch's generators, which `mx.random.seed` seeds."""
+"""Random numbers: drawn from torch's generators, which `mx.random.seed` seeds.
 
+A distribution is a row of `_DRAWS`. Three operators come from it: `_random_name` takes numbers, `_sample_name` an array with
+the parameters of a distribution in each element, `_random_name_like` numbers and an array that tells the shape.
+"""
+
+import math
+from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any
 
 import torch
@@ -21,77 +28,6 @@ def _blank(shape: Sizes, ctx: ContextLike, dtype: DtypeLike) -> Tensor:
     return torch.empty(_sizes(shape), dtype=kind, device=as_context(ctx).device)
 
 
-@operator("_random_uniform", "uniform", "random_uniform", inputs=0)
-def _uniform(
-    low: float = 0.0, high: float = 1.0, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None
-) -> Tensor:
-    return _blank(shape, ctx, dtype).uniform_(low, high)
-
-
-@operator("_random_normal", "normal", "random_normal", inputs=0)
-def _normal(
-    loc: float = 0.0, scale: float = 1.0, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None
-) -> Tensor:
-    return _blank(shape, ctx, dtype).normal_(loc, scale)
-
-
-@operator("_random_exponential", "random_exponential", inputs=0)
-def _exponential(lam: float = 1.0, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None) -> Tensor:
-    return _blank(shape, ctx, dtype).exponential_(lam)
-
-
-@operator("_random_gamma", "random_gamma", inputs=0)
-def _gamma(
-    alpha: float = 1.0, beta: float = 1.0, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None
-) -> Tensor:
-    blank = _blank(shape, ctx, dtype)
-    return torch._standard_gamma(torch.full_like(blank, alpha)) * beta
-
-
-@operator("_random_poisson", "random_poisson", inputs=0)
-def _poisson(lam: float = 1.0, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None) -> Tensor:
-    return torch.poisson(torch.full_like(_blank(shape, ctx, dtype), lam))
-
-
-def _negative_binomial(count: Tensor, fail: Tensor) -> Tensor:
-    """How many failures there are, of probability `fail` over that of the other, before `count` successes."""
-    return torch.poisson(torch._standard_gamma(count) * fail)
-
-
-@operator("_random_negative_binomial", "random_negative_binomial", inputs=0)
-def _random_negative_binomial(
-    k: float = 1.0, p: float = 1.0, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None
-) -> Tensor:
-    blank = _blank(shape, ctx, dtype)
-    return _negative_binomial(torch.full_like(blank, k), torch.full_like(blank, (1 - p) / p))
-
-
-@operator("_random_generalized_negative_binomial", "random_generalized_negative_binomial", inputs=0)
-def _random_generalized_negative_binomial(
-    mu: float = 1.0, alpha: float = 1.0, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = None
-) -> Tensor:
-    blank = _blank(shape, ctx, dtype)
-    return _negative_binomial(torch.full_like(blank, 1 / alpha), torch.full_like(blank, mu * alpha))
-
-
-@operator("_sample_negative_binomial", "sample_negative_binomial", inputs=2)
-def _sample_negative_binomial(k: Tensor, p: Tensor, shape: Sizes = None, dtype: DtypeLike = None) -> Tensor:
-    sizes = _sampled(shape)
-    return _negative_binomial(_spread(k, sizes).contiguous(), _spread((1 - p) / p, sizes))
-
-
-@operator("_sample_generalized_negative_binomial", "sample_generalized_negative_binomial", inputs=2)
-def _sample_generalized(mu: Tensor, alpha: Tensor, shape: Sizes = None, dtype: DtypeLike = None) -> Tensor:
-    sizes = _sampled(shape)
-    return _negative_binomial(_spread(1 / alpha, sizes).contiguous(), _spread(mu * alpha, sizes))
-
-
-@operator("_random_randint", "random_randint", inputs=0)
-def _randint(low: int, high: int, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = "int32") -> Tensor:
-    kind = torch.int32 if dtype in (None, "None") else torch_dtype(dtype)
-    return torch.randint(int(low), int(high), _sizes(shape), dtype=kind, device=as_context(ctx).device)
-
-
 def _sampled(shape: Sizes) -> tuple[int, ...]:
     return () if shape in (None, ()) else _sizes(shape)
 
@@ -101,34 +37,97 @@ def _spread(parameter: Tensor, shape: tuple[int, ...]) -> Tensor:
     return parameter.reshape(parameter.shape + (1,) * len(shape)).expand(parameter.shape + shape)
 
 
-@operator("_sample_uniform", "sample_uniform", inputs=2)
-def _sample_uniform(low: Tensor, high: Tensor, shape: Sizes = None, dtype: DtypeLike = None) -> Tensor:
-    sizes = _sampled(shape)
-    low, high = _spread(low, sizes), _spread(high, sizes)
-    return low + (high - low) * torch.rand_like(low)
+Number = Any  # a float, or a tensor with one for each draw
 
 
-@operator("_sample_normal", "sample_normal", inputs=2)
-def _sample_normal(mu: Tensor, sigma: Tensor, shape: Sizes = None, dtype: DtypeLike = None) -> Tensor:
-    sizes = _sampled(shape)
-    return torch.normal(_spread(mu, sizes).contiguous(), _spread(sigma, sizes).contiguous())
+def _gamma(blank: Tensor, shape: Number) -> Tensor:
+    shapes = shape if isinstance(shape, Tensor) else torch.full_like(blank, shape)
+    return torch._standard_gamma(_wide(shapes)).to(blank.dtype)
 
 
-@operator("_sample_exponential", "sample_exponential")
-def _sample_exponential(lam: Tensor, shape: Sizes = None, dtype: DtypeLike = None) -> Tensor:
-    rate = _spread(lam, _sampled(shape))
-    return torch.empty_like(rate.contiguous()).exponential_() / rate
+def _poisson(blank: Tensor, rate: Number) -> Tensor:
+    rates = rate if isinstance(rate, Tensor) else torch.full_like(blank, rate)
+    return torch.poisson(_wide(rates)).to(blank.dtype)
 
 
-@operator("_sample_gamma", "sample_gamma", inputs=2)
-def _sample_gamma(alpha: Tensor, beta: Tensor, shape: Sizes = None, dtype: DtypeLike = None) -> Tensor:
-    sizes = _sampled(shape)
-    return torch._standard_gamma(_spread(alpha, sizes).contiguous()) * _spread(beta, sizes)
+def _wide(values: Tensor) -> Tensor:
+    """Values in a dtype that torch draws in on a CPU, in one piece of memory."""
+    return (values.float() if values.dtype == torch.float16 else values).contiguous()
 
 
-@operator("_sample_poisson", "sample_poisson")
-def _sample_poisson(lam: Tensor, shape: Sizes = None, dtype: DtypeLike = None) -> Tensor:
-    return torch.poisson(_spread(lam, _sampled(shape)).contiguous())
+def _uniform(blank: Tensor, low: Number, high: Number) -> Tensor:
+    if isinstance(low, Tensor):
+        return low + (high - low) * blank.uniform_()
+    return blank.uniform_(low, high)
+
+
+def _normal(blank: Tensor, loc: Number, scale: Number) -> Tensor:
+    if isinstance(loc, Tensor):
+        return loc + scale * blank.normal_()
+    return blank.normal_(loc, scale)
+
+
+# name -> (parameters with their defaults, their names with arrays if they differ, how to draw)
+_DRAWS: dict[str, tuple[dict[str, float], tuple[str, ...], Callable[..., Tensor]]] = {
+    "uniform": ({"low": 0.0, "high": 1.0}, (), _uniform),
+    "normal": ({"loc": 0.0, "scale": 1.0}, ("mu", "sigma"), _normal),
+    "exponential": ({"lam": 1.0}, (), lambda blank, lam: blank.exponential_() / lam),
+    "gamma": ({"alpha": 1.0, "beta": 1.0}, (), lambda blank, alpha, beta: _gamma(blank, alpha) * beta),
+    "poisson": ({"lam": 1.0}, (), _poisson),
+    # Failures before k successes are a Poisson draw whose rate is a gamma draw.
+    "negative_binomial": ({"k": 1.0, "p": 1.0}, (), lambda blank, k, p: _poisson(blank, _gamma(blank, k) * (1 - p) / p)),
+    "generalized_negative_binomial": (
+        {"mu": 1.0, "alpha": 1.0},
+        (),
+        lambda blank, mu, alpha: _poisson(blank, _gamma(blank, 1 / alpha) * (mu * alpha)),
+    ),
+}  # fmt: skip
+
+
+def _signed(compute: Callable[..., Tensor], **defaults: Any) -> Callable[..., Tensor]:
+    """A function of keywords with the signature that an operator reads its inputs and attributes from."""
+
+    def operation(*args: Any, **kwargs: Any) -> Tensor:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return compute(**bound.arguments)
+
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    signature = Signature([Parameter(name, kind, default=value) for name, value in defaults.items()])
+    operation.__signature__ = signature  # type: ignore[attr-defined]
+    return operation
+
+
+def _register(name: str, numbers: dict[str, float], arrays: tuple[str, ...], draw: Callable[..., Tensor]) -> None:
+    def of_numbers(shape: Sizes, ctx: ContextLike, dtype: DtypeLike, **parameters: float) -> Tensor:
+        return draw(_blank(shape, ctx, dtype), *parameters.values())
+
+    def of_arrays(shape: Sizes, dtype: DtypeLike, **parameters: Tensor) -> Tensor:
+        sizes = _sampled(shape)
+        spread = [_spread(parameter, sizes) for parameter in parameters.values()]
+        drawn = draw(torch.empty_like(spread[0], memory_format=torch.contiguous_format), *spread)
+        return drawn if dtype in (None, "None") else drawn.to(torch_dtype(dtype))
+
+    def like(data: Tensor, **parameters: float) -> Tensor:
+        return draw(torch.empty_like(data), *parameters.values())
+
+    short = [name] if name in ("uniform", "normal") else []
+    operator(f"_random_{name}", f"random_{name}", *short, inputs=0)(
+        _signed(of_numbers, **numbers, shape=None, ctx=None, dtype=None)
+    )
+    each = dict.fromkeys(arrays or tuple(numbers), Parameter.empty)
+    operator(f"_sample_{name}", f"sample_{name}", inputs=len(each))(_signed(of_arrays, **each, shape=None, dtype=None))
+    operator(f"_random_{name}_like")(_signed(like, data=Parameter.empty, **numbers))
+
+
+for _name, _row in _DRAWS.items():
+    _register(_name, *_row)
+
+
+@operator("_random_randint", "random_randint", inputs=0)
+def _randint(low: int, high: int, shape: Sizes = None, ctx: ContextLike = None, dtype: DtypeLike = "int32") -> Tensor:
+    kind = torch.int32 if dtype in (None, "None") else torch_dtype(dtype)
+    return torch.randint(int(low), int(high), _sizes(shape), dtype=kind, device=as_context(ctx).device)
 
 
 @operator(
@@ -155,11 +154,20 @@ def _shuffle(data: Tensor) -> Tensor:
     return data[torch.randperm(data.shape[0], device=data.device)]
 
 
-@operator("_random_uniform_like", "random_uniform_like", "uniform_like")
-def _uniform_like(data: Tensor, low: float = 0.0, high: float = 1.0) -> Tensor:
-    return torch.empty_like(data).uniform_(low, high)
-
-
-@operator("_random_normal_like", "random_normal_like", "normal_like")
-def _normal_like(data: Tensor, loc: float = 0.0, scale: float = 1.0) -> Tensor:
-    return torch.empty_like(data).normal_(loc, scale)
+@operator("_sample_unique_zipfian", inputs=0, visible=2)
+def _sample_unique_zipfian(range_max: int, shape: Sizes = None) -> tuple[Tensor, Tensor]:
+    """Different whole numbers below `range_max`, small ones more often, for each row; and how many were drawn for that."""
+    rows, count = _sizes(shape)
+    samples, tries = [], []
+    for _ in range(rows):
+        found: dict[int, None] = {}
+        drawn = 0
+        while len(found) < count:
+            reals = torch.rand(count, dtype=torch.float64) * math.log(range_max + 1)
+            for value in (reals.exp() - 1).round().long().remainder(range_max).tolist():
+                drawn += len(found) < count
+                if len(found) < count:
+                    found[value] = None
+        samples.append(list(found))
+        tries.append(drawn)
+    return torch.tensor(samples), torch.tensor(tries)

@@ -135,3 +135,10 @@ for _name, _law, _count in (
     ),
 ):
     _densities(_name, _law, _count)
+
+
+@operator("_random_pdf_dirichlet", "random_pdf_dirichlet", inputs=2)
+def _dirichlet_density(sample: Tensor, alpha: Tensor, is_log: bool = False) -> Tensor:
+    spread = alpha.reshape(alpha.shape[:-1] + (1,) * (sample.dim() - alpha.dim()) + alpha.shape[-1:])
+    density = laws.Dirichlet(spread, validate_args=False).log_prob(sample)
+    return density if truth(is_log) else density.exp()

@@ -1,5 +1,8 @@
 """`mx.sym.contrib`: what GRU users take from it."""
 
+from functools import partial
+
+from ..ndarray.contrib import _zipfian
 from ..ndarray.updates import scaled
 from .control_flow import cond as cond
 from .control_flow import foreach as foreach
@@ -15,3 +18,4 @@ AdaptiveAvgPooling2D = FUNCTIONS["_contrib_AdaptiveAvgPooling2D"]
 ctc_loss = CTCLoss = FUNCTIONS["CTCLoss"]
 adamw_update = scaled(FUNCTIONS["_adamw_update"], 4, lambda number: FUNCTIONS["_full"](shape=(1,), value=number))
 mp_adamw_update = scaled(FUNCTIONS["_mp_adamw_update"], 5, lambda number: FUNCTIONS["_full"](shape=(1,), value=number))
+rand_zipfian = partial(_zipfian, lambda low, high, **kind: FUNCTIONS["_random_uniform"](low=low, high=high, **kind))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ..ndarray.random import DRAWS, parameters_of
+from ..ndarray.random import DRAWS, likes, parameters_of
 from .register import FUNCTIONS
 from .symbol import Symbol
 
@@ -25,9 +25,11 @@ uniform, normal, poisson, exponential, gamma, negative_binomial, generalized_neg
     _distribution, DRAWS
 )
 multinomial, shuffle = FUNCTIONS["_sample_multinomial"], FUNCTIONS["_shuffle"]
-uniform_like, normal_like = FUNCTIONS["uniform_like"], FUNCTIONS["normal_like"]
+globals().update(likes(FUNCTIONS))
 
 
 def randn(*shape: int, **kwargs: Any) -> Symbol:
-    """Normal, the sizes as arguments."""
-    return normal(shape=shape, **kwargs)
+    """Normal, the sizes as arguments; other symbols than its parameters have no effect, as in MXNet 1.9.1 (recorded)."""
+    parameters = ("loc", "scale")
+    given = {key: value for key, value in kwargs.items() if key in parameters or not isinstance(value, Symbol)}
+    return normal(shape=shape, **given)

@@ -1,3 +1,3 @@
-"""`gluon.contrib`: further cells, layers and samplers."""
+"""`gluon.contrib`: further cells, layers and samplers, and the estimator."""
 
-from . import data, nn, rnn
+from . import data, estimator, nn, rnn
