@@ -128,12 +128,52 @@ def fmod(input: Any, other: Any) -> Any:
     return torch.fmod(input, other)
 
 
+class _Power(torch.autograd.Function):
+    """A power of floating point, with the gradients of OneFlow 0.9.0, which differ from torch's at 0 and below (recorded).
+
+    That of the exponent is 0 there if base and exponent have one shape, and NaN or infinite otherwise; that of the base is
+    `exponent * base ** (exponent - 1)` at any exponent.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, base: torch.Tensor, exponent: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(base, exponent)
+        return torch.pow(base, exponent)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+        base, exponent = ctx.saved_tensors
+        of_base = of_exponent = None
+        with torch._C.DisableTorchFunctionSubclass():
+            if ctx.needs_input_grad[0]:
+                of_base = (gradients[0] * exponent * torch.pow(base, exponent - 1)).sum_to_size(base.shape)
+            if ctx.needs_input_grad[1]:
+                of_exponent = gradients[0] * torch.pow(base, exponent) * torch.log(base)
+                if base.shape == exponent.shape:
+                    of_exponent = torch.where(base > 0, of_exponent, 0)
+                of_exponent = of_exponent.sum_to_size(exponent.shape)
+        return of_base, of_exponent
+
+
+def _power(input: Any, exponent: torch.Tensor) -> Any:
+    """`input ** exponent` for an exponent that is a tensor."""
+    tensors = [value for value in (input, exponent) if isinstance(value, Tensor)]
+    if any(value.is_global for value in tensors) or not any(value.requires_grad for value in tensors):
+        return torch.pow(input, exponent)
+    with torch._C.DisableTorchFunctionSubclass():
+        known = torch.result_type(input, exponent)
+        base = input if isinstance(input, torch.Tensor) else torch.tensor(input)
+        return dress(_Power.apply(base.to(known), exponent.to(known)))
+
+
 def pow(input: Any, exponent: Any) -> Any:
     """`input ** exponent`; of two tensors of whole numbers as float32, of whole numbers and a negative one rounded down."""
     input, exponent = _in_floats_of_one_type(input, exponent)
     tensors = isinstance(input, torch.Tensor) and isinstance(exponent, torch.Tensor)
     if tensors and not torch_dtype(exponent).is_floating_point:
         input = _floats(input)
+    if isinstance(exponent, torch.Tensor):
+        return _power(input, exponent)
     if isinstance(exponent, int) and exponent < 0 and not torch_dtype(input).is_floating_point:
         return torch.pow(_floats(input), exponent).to(torch_dtype(input))  # torch refuses it
     return torch.pow(input, exponent)
@@ -144,6 +184,8 @@ def _limited(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(input: Any, min: Any = None, max: Any = None) -> Any:
+        if _is_bool(input):
+            raise NotImplementedError(f"{function.__name__}: only of floating point or whole numbers, got bools")
         if not _is_floating(input):
             min, max = (int(limit) if isinstance(limit, float) else limit for limit in (min, max))
         return function(input, min, max)
@@ -207,6 +249,17 @@ def _comparison(function: Callable[..., Any], exchanged: Callable[..., Any]) -> 
         if not isinstance(input, torch.Tensor) and isinstance(other, torch.Tensor):
             return exchanged(other, input)
         return function(*_in_one_type(input, other))
+
+    return call
+
+
+def _number_first(function: Callable[..., Any]) -> Callable[[Tensor, Any], Any]:
+    """A quotient or remainder of a number by a tensor, which of bools OneFlow has not."""
+
+    def call(self: Tensor, other: Any) -> Any:
+        if _is_bool(self):
+            raise TypeError(f"{function.__name__}(): a number is not divided by bools; cast the tensor")
+        return function(self, other)
 
     return call
 
@@ -315,8 +368,11 @@ for _name, _operator in [
     ("__pow__", pow),
     ("__sub__", sub),
     ("__rsub__", lambda self, other: sub(other, self)),
+    ("__rpow__", lambda self, other: pow(other, self)),
     ("__mod__", fmod),
+    ("__rmod__", _number_first(torch.Tensor.__rmod__)),
     ("__floordiv__", floor_divide),
+    ("__rfloordiv__", _number_first(torch.Tensor.__rfloordiv__)),
     ("__and__", logical_and),
     ("__or__", logical_or),
     ("__xor__", logical_xor),

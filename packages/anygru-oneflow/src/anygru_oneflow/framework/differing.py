@@ -185,9 +185,17 @@ def copy_(self: Tensor, other: Any) -> None:
         torch.Tensor.copy_(self.detach(), source)
 
 
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Any:
+    """Pieces of a dimension, in a new last one. Raises RuntimeError for one that is not there, as OneFlow does."""
+    try:
+        return torch.Tensor.unfold(self, dimension, size, step)
+    except IndexError as error:
+        raise RuntimeError(*error.args) from None
+
+
 _functions: tuple[Callable[..., Any], ...] = (
     sort, argsort, softmax, log_softmax, copy_, allclose, masked_fill, masked_fill_, masked_select,
-    nonzero, topk, flip, roll,
+    nonzero, topk, flip, roll, unfold,
 )  # fmt: skip
 for _function in _functions:
     setattr(Tensor, _function.__name__, _function)

@@ -1,6 +1,7 @@
 """Functions of OneFlow that torch writes as indexing, and two measures of predictions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 import torch.utils.dlpack
@@ -9,7 +10,7 @@ from .dressing import dress, torch_dtype
 from .tensor import Tensor
 
 __all__ = [
-    "batch_gather", "broadcast_like", "from_dlpack", "gather_nd", "in_top_k", "quick_gelu", "roc_auc_score",
+    "batch_gather", "broadcast_like", "from_dlpack", "gather_nd", "in_top_k", "index_select", "quick_gelu", "roc_auc_score",
     "scatter_nd", "slice", "slice_update", "tensor_scatter_nd_update", "to_dlpack",
 ]  # fmt: skip
 
@@ -26,6 +27,29 @@ def slice_update(input: Tensor, update: Tensor, slice_tup_list: _Slices) -> Tens
     """Overwrite a part of the tensor in place, and return it."""
     input[tuple(_slice(*part) for part in slice_tup_list)] = update
     return input
+
+
+def rows_or_zeros(function: Callable[[Tensor, Tensor], Any], rows: Tensor, index: Tensor, dim: int = 0) -> Any:
+    """A function (rows, index) of torch that picks rows, where OneFlow 0.9.0 has zeros for indices that are too large.
+
+    (Recorded on the CPU; a negative index ends OneFlow's process, and is an error here.)
+    """
+    try:
+        return function(rows, index)
+    except (IndexError, RuntimeError):
+        fits = rows.dim() and -rows.dim() <= dim < rows.dim() and not torch_dtype(index).is_floating_point
+        if not fits or rows.is_global or index.numel() == 0 or index.min().item() < 0:
+            raise
+    count = rows.shape[dim]
+    sizes = list(rows.shape)
+    sizes[dim] = 1
+    longer = torch.cat([rows, torch.zeros(sizes, dtype=torch_dtype(rows))], dim)
+    return function(longer, torch.clamp(index, max=count))  # type: ignore[arg-type]
+
+
+def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
+    """The rows along a dimension that a vector of places names; zeros for places that are too large."""
+    return rows_or_zeros(lambda rows, places: torch.index_select(rows, dim, places), input, index, dim)
 
 
 def gather_nd(input: Tensor, index: Tensor) -> Tensor:
@@ -94,3 +118,4 @@ def to_dlpack(tensor: Tensor) -> object:
 
 
 Tensor.in_top_k = in_top_k  # type: ignore[attr-defined]
+Tensor.index_select = index_select  # type: ignore[assignment, method-assign]

@@ -1,12 +1,14 @@
 """Indexing by brackets, where OneFlow's rules differ from torch's."""
 
 import contextlib
+import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import torch
 
-from .dressing import torch_dtype
+from .dressing import dress, torch_dtype
 from .dtype import stored
 from .tensor import Tensor
 
@@ -19,6 +21,27 @@ def _index(index: Any) -> Any:
     if isinstance(index, tuple):
         return tuple([None if part is True else part for part in index])
     return None if index is True else index
+
+
+def _of_nothing(self: Tensor, index: Any) -> Any:
+    """What an index gives of a tensor without elements, if that has none, either; None otherwise.
+
+    OneFlow 0.9.0 does not look at places in a dimension of size 0 if the result has no elements (recorded); torch refuses them.
+    """
+    parts = list(index) if isinstance(index, tuple) else [index]
+    taken = [0 if part is None or part is True else part.dim() if _is_mask(part) else 1 for part in parts]
+    sizes: list[int] = list(self.shape)
+    left, dim = len(sizes) - sum(n for part, n in zip(parts, taken, strict=True) if part is not ...), 0
+    for number, (part, dims) in enumerate(zip(parts, taken, strict=True)):
+        if isinstance(part, (list, np.ndarray, torch.Tensor)) and dims == 1 and sizes[dim] == 0:
+            parts[number], sizes[dim] = torch.zeros(np.shape(part), dtype=torch.int64), 1
+        dim += left if part is ... else dims
+    shape = torch.empty(sizes)[_index(tuple(parts))].shape
+    return None if math.prod(shape) else dress(self.flatten()[:0].reshape(shape))
+
+
+def _is_mask(part: Any) -> bool:
+    return isinstance(part, torch.Tensor) and torch_dtype(part) is torch.bool
 
 
 @contextlib.contextmanager
@@ -43,7 +66,13 @@ def _get(self: Tensor, index: Any) -> Any:
     if type(index) is int:
         return torch.Tensor.__getitem__(self, index)
     with _oneflow_errors(self, index):
-        return torch.Tensor.__getitem__(self, _index(index))
+        try:
+            return torch.Tensor.__getitem__(self, _index(index))
+        except IndexError:
+            nothing = None if self.numel() or self.is_global else _of_nothing(self, index)
+            if nothing is None:
+                raise
+            return nothing
 
 
 def _set(self: Tensor, index: Any, value: Any) -> None:
@@ -55,7 +84,11 @@ def _set(self: Tensor, index: Any, value: Any) -> None:
     else:
         value = stored(value, known)
     with _oneflow_errors(self, index):
-        torch.Tensor.__setitem__(self, _index(index), value)
+        try:
+            torch.Tensor.__setitem__(self, _index(index), value)
+        except IndexError:
+            if self.numel() or self.is_global or _of_nothing(self, index) is None:
+                raise
 
 
 def _size(self: Tensor, dim: int | None = None) -> Any:

@@ -12,7 +12,7 @@ from .dressing import torch_dtype
 from .dtype import dtype, plain
 from .tensor import Tensor
 
-__all__ = ["addmm", "baddbmm", "bmm", "matmul", "mm", "norm"]
+__all__ = ["addmm", "baddbmm", "bmm", "einsum", "matmul", "mm", "norm"]
 
 
 def _product(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
@@ -43,6 +43,13 @@ def _product(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
         return product if alpha == 1 else product * alpha
 
     return call
+
+
+def einsum(equation: str, *operands: Any) -> Any:
+    """A sum of products; of an operand without elements it is zeros, which have no gradient (recorded in 0.9.0)."""
+    result = torch.einsum(equation, *operands)
+    tensors = operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
+    return result.detach() if any(tensor.numel() == 0 for tensor in tensors) else result
 
 
 matmul = _product(torch.matmul)

@@ -6,6 +6,7 @@ result, in its own type. Of no elements every result is zero: the kernels clear 
 
 import builtins
 import inspect
+import math
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -17,7 +18,8 @@ from .dtype import dtype, plain
 from .tensor import Tensor
 
 __all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "cumsum", "max", "mean", "min", "nansum", "prod", "std", "sum",
+    "all", "amax", "amin", "any", "argmax", "argmin", "cumsum", "logsumexp", "max", "mean", "median", "min", "nansum",
+    "prod", "std", "sum",
 ]  # fmt: skip
 
 Dims = int | tuple[int, ...] | list[int] | None
@@ -142,23 +144,63 @@ amax = _extremes(torch.amax)
 amin = _extremes(torch.amin)
 
 
-def _extreme(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The least or greatest value; over a dimension the values and their places; of two tensors the values of both.
+def logsumexp(input: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool = False) -> Any:
+    """The logarithm of the sum of exponentials; of a tensor without dimensions as float32 (recorded in 0.9.0)."""
+    return torch.logsumexp(input if input.dim() else torch.Tensor.to(input, torch.float32), dim, keepdim)
+
+
+def median(input: Tensor, *arguments: Any, **keywords: Any) -> Any:
+    """The value in the middle, or over a dimension the values and their places; of no elements NaN without a gradient."""
+    return torch.median(input.detach() if input.numel() == 0 else input, *arguments, **keywords)
+
+
+def _reduced(input: Tensor, dim: int, keepdim: bool) -> list[int]:
+    """The shape of a reduction over one dimension."""
+    sizes: list[int] = list(input.shape)
+    if keepdim:
+        sizes[dim] = 1
+    else:
+        del sizes[dim]
+    return sizes
+
+
+def _places_of_nothing(input: Tensor, dim: int | None, keepdim: bool) -> Any:
+    """The places of a reduction whose result has no elements; None for others.
 
     Over a dimension of no elements OneFlow's places are memory that nobody wrote, so torch's error remains.
+    """
+    if dim is None or input.numel() or not -input.dim() <= dim < input.dim():
+        return None
+    sizes = _reduced(input, dim, keepdim)
+    return None if math.prod(sizes) else dress(torch.zeros(sizes, dtype=torch.int64))
+
+
+def _extreme(function: Callable[..., Any], values: Callable[..., Any]) -> Callable[..., Any]:
+    """The least or greatest value; over a dimension the values and their places; of two tensors the values of both.
+
+    Equal values share the gradient (recorded in 0.9.0), as they do in `values`; torch gives it to one of them.
     """
 
     @wraps(function)
     def call(input: Tensor, *arguments: Any, **keywords: Any) -> Any:
         if not arguments and not keywords and input.numel() == 0:
             return _zeros(input, None, False)
-        return function(input, *arguments, **keywords)
+        dim = arguments[0] if arguments else keywords.get("dim")
+        if not isinstance(dim, int):
+            return function(input, *arguments, **keywords)
+        keepdim = arguments[1] if len(arguments) > 1 else keywords.get("keepdim", False)
+        places = _places_of_nothing(input, dim, keepdim)
+        if places is not None:
+            return _WITH_PLACES((dress(input.flatten()[:0].reshape(places.shape)), places))
+        found = function(input, *arguments, **keywords)
+        return _WITH_PLACES((values(input, dim, keepdim), found[1])) if input.requires_grad else found
 
     return call
 
 
-max = _extreme(torch.max)
-min = _extreme(torch.min)
+_WITH_PLACES = torch.return_types.max
+max = _extreme(torch.max, torch.amax)
+min = _extreme(torch.min, torch.amin)
 
 
 def _place(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -168,7 +210,8 @@ def _place(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         if torch_dtype(input) is torch.bool:
             input = torch.Tensor.to(input, torch.uint8)  # type: ignore[assignment]
-        return _over(function, input, dim, keepdim)
+        nothing = _places_of_nothing(input, dim, keepdim)
+        return _over(function, input, dim, keepdim) if nothing is None else nothing
 
     return call
 
@@ -176,5 +219,8 @@ def _place(function: Callable[..., Any]) -> Callable[..., Any]:
 argmax = _place(torch.argmax)
 argmin = _place(torch.argmin)
 
-for _function in (all, amax, amin, any, argmax, argmin, cumsum, max, mean, min, nansum, prod, std, sum):
+_methods = (
+    all, amax, amin, any, argmax, argmin, cumsum, logsumexp, max, mean, median, min, nansum, prod, std, sum,
+)  # fmt: skip
+for _function in _methods:
     setattr(Tensor, _function.__name__, _function)

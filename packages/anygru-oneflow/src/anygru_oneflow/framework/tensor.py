@@ -68,6 +68,8 @@ class Tensor(OverProcesses):
         if values and isinstance(values[0], torch.Tensor):
             return dress(copied(values[0]))
         given = copied(values[0]) if values else []
+        if isinstance(given, complex):  # of which 0.9.0 takes the real part (recorded)
+            given = given.real
         return dress(torch.as_tensor(math.nan if given is None else given, dtype=torch.get_default_dtype()))
 
     @classmethod

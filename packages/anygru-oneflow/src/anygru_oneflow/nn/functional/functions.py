@@ -9,6 +9,7 @@ from torch.nn import functional as _torch
 
 from ...framework.arithmetic import relu
 from ...framework.dressing import dress, torch_dtype
+from ...framework.indexing import rows_or_zeros
 from ...framework.tensor import Tensor
 from ..modules.adopted import named, with_defaults
 from ..modules.empty import average_pooled, interpolated, max_pooled, or_empty, unfolded
@@ -16,7 +17,8 @@ from ..modules.empty import average_pooled, interpolated, max_pooled, or_empty, 
 __all__ = [
     "affine_grid", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm",
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d", "cross_entropy",
-    "ctc_greedy_decoder", "dropout", "elu", "grid_sample", "hardtanh", "interpolate", "kl_div", "l1_loss", "leaky_relu", "linear",
+    "ctc_greedy_decoder", "dropout", "elu", "embedding", "grid_sample", "hardtanh",
+    "interpolate", "kl_div", "l1_loss", "leaky_relu", "linear",
     "max_pool1d", "max_pool2d", "max_pool3d", "mse_loss", "one_hot", "relu", "smooth_l1_loss",
     "sparse_softmax_cross_entropy", "triplet_margin_loss", "unfold",
 ]  # fmt: skip
@@ -79,6 +81,22 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
         product = torch.matmul(input, weight)
         return product if bias is None else product + bias
     return _torch.linear(input, weight, bias)
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:
+    """The rows of the weight that the input names; without `padding_idx` zeros for places that are too large."""
+    options = (padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    if padding_idx is not None or max_norm is not None:
+        return _torch.embedding(input, weight, *options)
+    return rows_or_zeros(lambda rows, places: _torch.embedding(places, rows, *options), weight, input)
 
 
 def _with_sizes(function: Function) -> Function:

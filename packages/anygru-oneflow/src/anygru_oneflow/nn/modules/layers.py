@@ -30,9 +30,6 @@ _ROWS: dict[str, dict[str, Any]] = {
     "ConvTranspose1d": {"shown": ""},
     "ConvTranspose2d": {"shown": ""},
     "ConvTranspose3d": {"shown": ""},
-    "Embedding": {
-        "positional": "num_embeddings embedding_dim padding_idx max_norm norm_type scale_grad_by_freq sparse _weight"
-    },
     "GELU": {"positional": "approximate", "shown": ""},
     "GLU": {"shown": ""},
     "GroupNorm": {"shown": "{num_groups}, {num_channels}, eps={eps}, affine={affine}"},

@@ -11,8 +11,9 @@ from .adopted import adopt
 from .module import Module
 
 __all__ = [
-    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Dropout", "FusedBatchNorm1d", "FusedBatchNorm2d", "FusedBatchNorm3d",
-    "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "Linear", "PixelShuffle", "QuickGELU", "RMSLayerNorm", "SyncBatchNorm",
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Dropout", "Embedding", "FusedBatchNorm1d", "FusedBatchNorm2d",
+    "FusedBatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "Linear", "PixelShuffle", "QuickGELU",
+    "RMSLayerNorm", "SyncBatchNorm",
 ]  # fmt: skip
 
 # What a normalization shows of itself.
@@ -42,6 +43,19 @@ def _batch_norm(layer: type[torch.nn.Module]) -> Any:
 BatchNorm1d = _batch_norm(torch.nn.BatchNorm1d)
 BatchNorm2d = _batch_norm(torch.nn.BatchNorm2d)
 BatchNorm3d = _batch_norm(torch.nn.BatchNorm3d)
+
+
+def _embedded(self: Any, input: Tensor) -> Any:
+    return F.embedding(
+        input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+    )
+
+
+Embedding = adopt(
+    torch.nn.Embedding,
+    "num_embeddings embedding_dim padding_idx max_norm norm_type scale_grad_by_freq sparse _weight",
+)
+Embedding.forward = _embedded
 
 
 def _instance_norm(layer: type[torch.nn.Module]) -> Any:

@@ -115,9 +115,36 @@ def _check_step(cell: Module, input: Tensor, hx: object) -> None:
         # Without a state the check itself fails in 0.9.0, by a TypeError (recorded).
         kind = TypeError if hx is None else RuntimeError
         raise kind(f"{cell._get_name()}: input must have {size} features, got {input.shape[-1]}")
+    for state in hx if isinstance(hx, (tuple, list)) else [hx]:
+        if isinstance(state, torch.Tensor) and state.dim() != input.dim():  # on which torch's LSTMCell crashes
+            raise RuntimeError(
+                f"{cell._get_name()}: hx must have {input.dim()} dimensions as input has, got {state.dim()}"
+            )
 
 
-RNNCell = _steps_checked(_global_cell(adopt(torch.nn.RNNCell, base=RNNCellBase)))
+def _with_matrix_of_states(cell: Any) -> Any:
+    """An RNNCell that takes one vector and a matrix of states as OneFlow 0.9.0 does (recorded).
+
+    It adds the states' bias along their first dimension, so only a square matrix is possible.
+    """
+    step = cell.forward
+
+    @wraps(step)
+    def forward(self: Any, input: Tensor, hx: Any = None) -> Any:
+        if input.dim() != 1 or hx is None or hx.dim() != 2 or input.is_global:
+            return step(self, input, hx)
+        if tuple(hx.shape) != (self.hidden_size, self.hidden_size):
+            raise RuntimeError(f"RNNCell: hx must be [{self.hidden_size}] for an input of one vector, got {hx.shape}")
+        sums = input @ self.weight_ih.T + hx @ self.weight_hh.T
+        if self.bias:
+            sums = sums + self.bias_ih + self.bias_hh.unsqueeze(1)
+        return torch.tanh(sums) if self.nonlinearity == "tanh" else torch.relu(sums)
+
+    cell.forward = forward
+    return cell
+
+
+RNNCell = _with_matrix_of_states(_steps_checked(_global_cell(adopt(torch.nn.RNNCell, base=RNNCellBase))))
 LSTMCell = _steps_checked(_global_cell(adopt(torch.nn.LSTMCell, base=RNNCellBase)))
 
 

@@ -1,0 +1,116 @@
+"""Results at the edges of operators (equal values, zeros, wrong places, no elements), as OneFlow 0.9.0 gave them on the CPU."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import anygru_oneflow as flow
+from anygru_oneflow.nn import functional as F
+
+
+def gradient(function: Callable[[Any], Any], values: Any) -> tuple[Any, Any]:
+    """The result for a leaf of these values, and the gradient of the sum of its squares."""
+    leaf = flow.tensor(values).clone().detach().requires_grad_()
+    result = function(leaf)
+    (result * result).sum().backward()
+    return result.tolist(), leaf.grad.tolist()
+
+
+def test_equal_extremes_share_the_gradient() -> None:
+    values = [[1.0, 2.0], [1.0, 0.0], [3.0, 2.0]]
+    assert gradient(lambda x: x.min(dim=0)[0], values) == ([1.0, 0.0], [[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
+    assert gradient(lambda x: flow.max(x, -2, keepdim=True).values, values) == (
+        [[3.0, 2.0]],
+        [[0.0, 2.0], [0.0, 0.0], [6.0, 2.0]],
+    )
+
+
+def test_gradients_of_powers_at_zero_and_below() -> None:
+    """Of one shape the exponent's gradient is 0 there, and otherwise NaN or infinite."""
+    base, exponent = [-1.0, 0.0, 2.0, -2.0, 0.0], [2.0, 3.0, 2.0, 1.5, 0.0]
+    _, of_exponent = gradient(lambda b: flow.tensor(base) ** b, exponent)
+    np.testing.assert_allclose(of_exponent, [0, 0, 22.18071, 0, 0], rtol=1e-6)
+    _, broadcast = gradient(lambda b: flow.tensor([base, base]) ** b, exponent)
+    np.testing.assert_allclose(broadcast, [math.nan, math.nan, 44.36142, math.nan, -math.inf], rtol=1e-6)
+    np.testing.assert_allclose(gradient(lambda b: 0.0**b, exponent)[1], [math.nan] * 4 + [-math.inf])
+    np.testing.assert_allclose(gradient(lambda a: a ** flow.tensor(exponent), base)[1], [-4, 0, 32, math.nan, math.nan])
+
+
+def test_power_is_twice_differentiable() -> None:
+    leaves = [torch.rand(3, 2, dtype=torch.float64) + 0.5, torch.rand(2, dtype=torch.float64)]
+    given = tuple(leaf.requires_grad_() for leaf in leaves)
+
+    def function(base: torch.Tensor, exponent: torch.Tensor) -> torch.Tensor:
+        return (base.as_subclass(flow.Tensor) ** exponent.as_subclass(flow.Tensor)).as_subclass(torch.Tensor)
+
+    assert torch.autograd.gradcheck(function, given)
+    assert torch.autograd.gradgradcheck(function, given)
+
+
+def test_places_that_are_too_large_have_zeros() -> None:
+    """Without `padding_idx`."""
+    rows = [[1.0, 2.0], [3.0, 4.0]]
+    places = flow.tensor([0, 5, 1])
+    expected = [[1.0, 2.0], [0.0, 0.0], [3.0, 4.0]]
+    assert gradient(lambda w: F.embedding(places, w), rows) == (expected, [[2.0, 4.0], [6.0, 8.0]])
+    assert flow.index_select(flow.tensor(rows), 0, places).tolist() == expected
+    assert flow.ones(5, 0, 1).index_select(-2, flow.tensor([0, 3])).tolist() == [[[0.0], [0.0]]] * 5
+    layer = flow.nn.Embedding(2, 2)
+    assert layer(flow.tensor([7])).tolist() == [[0.0, 0.0]]
+    for refused in (
+        lambda: F.embedding(flow.tensor([-1]), flow.tensor(rows)),
+        lambda: F.embedding(places, flow.tensor(rows), padding_idx=0),
+        lambda: flow.index_select(flow.tensor(rows), 2, places),
+    ):
+        with pytest.raises((IndexError, RuntimeError)):
+            refused()
+
+
+def test_results_of_nothing() -> None:
+    leaf = flow.ones(0, 2, requires_grad=True)
+    assert not flow.einsum("ij,jk->ik", leaf, flow.ones(2, 3)).requires_grad
+    assert not leaf.median().requires_grad
+    assert flow.zeros(0, 0, 2).argmax(0).shape == (0, 2)
+    values, places = flow.zeros(0, 2, 0).max(0)
+    assert (tuple(values.shape), tuple(places.shape)) == ((2, 0), (2, 0))
+    x = flow.zeros(2, 0, 0, 2)
+    assert tuple(x[:, :1:2, None, [-2, -1]].shape) == (2, 0, 1, 2, 2)
+    assert tuple(flow.zeros(2, 0, 0)[1:2:2, -1:1, flow.tensor([0, 0])].shape) == (1, 0, 2)
+    y = flow.zeros(0, 1)
+    y[[0, 0], 1::1] = 3
+    for refused in (lambda: flow.zeros(0, 3)[[0, 0]], lambda: flow.zeros(2, 0)[:, [0]], lambda: flow.zeros(0, 3)[0]):
+        with pytest.raises(IndexError):
+            refused()
+
+
+def test_a_cell_of_one_vector_and_a_matrix_of_states() -> None:
+    """The states' bias is added along their first dimension; other cells refuse it."""
+    cell = flow.nn.RNNCell(2, 3)
+    for parameter in cell.parameters():
+        parameter.data.copy_(flow.tensor(np.random.RandomState(3).randn(*parameter.shape).astype("float32")))
+    states = flow.tensor(np.arange(9, dtype="float32").reshape(3, 3) / 10)
+    expected = [[0.99999326, -0.90587568, 0.67873037], [0.99997509, -0.99852234, -0.63600165]]
+    np.testing.assert_allclose(cell(flow.tensor([1.0, 2.0]), states)[:2].detach().numpy(), expected, rtol=1e-5)
+    for kind in (flow.nn.RNNCell, flow.nn.GRUCell):
+        with pytest.raises(RuntimeError, match="hx must"):
+            kind(2, 3)(flow.ones(2), flow.ones(4, 3))
+    with pytest.raises(RuntimeError, match="hx must have 1 dimensions"):
+        flow.nn.LSTMCell(2, 3)(flow.ones(2), (flow.ones(3, 3), flow.ones(3, 3)))
+
+
+def test_types_of_logsumexp_bools_and_complex_numbers() -> None:
+    assert flow.logsumexp(flow.tensor(1.0, dtype=flow.float64), 0).dtype is flow.float32
+    assert flow.ones(2, dtype=flow.float64).logsumexp(0).dtype is flow.float64
+    assert flow.Tensor(1 + 2j).item() == 1.0
+    bools = flow.tensor([True, False])
+    with pytest.raises(NotImplementedError):
+        bools.clip_(0)
+    for refused in (lambda: 2 % bools, lambda: -1 // bools):
+        with pytest.raises(TypeError):
+            refused()
+    with pytest.raises(RuntimeError):
+        flow.ones(2, 3).unfold(6, 1, 2)
