@@ -174,8 +174,31 @@ def test_files_of_torch_are_loaded(tmp_path: Path, zipped: bool) -> None:
 
 def test_files_of_torch_run_no_code(tmp_path: Path) -> None:
     torch.save(torch.nn.Linear(1, 1), tmp_path / "module.pt")
-    with pytest.raises(CheckpointError, match=r"written by torch.save and holds more than tensors.*state_dict"):
+    with pytest.raises(CheckpointError, match=r"torch.nn.modules.linear.*state_dict"):
         flow.load(tmp_path / "module.pt")
+
+
+def test_damaged_files_of_torch_are_refused_with_a_bound(tmp_path: Path) -> None:
+    """A view of stride 0 that unfolds to far more than the file, and files that end too soon."""
+    torch.save({"a": torch.zeros(1).expand(1 << 40), "b": 1}, tmp_path / "wide.pt")
+    with pytest.raises(CheckpointError, match="wide.pt"):
+        flow.load(tmp_path / "wide.pt")
+    for zipped in (True, False):
+        torch.save({"a": torch.arange(64.0)}, tmp_path / "whole.pt", _use_new_zipfile_serialization=zipped)
+        content = (tmp_path / "whole.pt").read_bytes()
+        for length in (len(content) - 1, len(content) // 2, 64):
+            (tmp_path / "cut.pt").write_bytes(content[:length])
+            with pytest.raises(CheckpointError, match="cut.pt"):
+                flow.load(tmp_path / "cut.pt")
+
+
+def test_tensors_of_torch_stay_tied_and_may_be_changed(tmp_path: Path) -> None:
+    both = torch.arange(4.0)
+    torch.save({"a": both, "b": both}, tmp_path / "tied.pt")
+    saved = flow.load(tmp_path / "tied.pt")
+    saved["a"].add_(1)
+    assert saved["b"].tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert flow.load(tmp_path / "tied.pt")["a"].tolist() == [0.0, 1.0, 2.0, 3.0]
 
 
 def test_a_module_that_holds_itself_is_refused(tmp_path: Path) -> None:

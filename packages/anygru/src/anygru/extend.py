@@ -31,6 +31,8 @@ _HOME = {
     "mxnet_files": "checkpoints.formats.mxnet",
     "oneflow_files": "checkpoints.formats.oneflow",
     "paddle_files": "checkpoints.formats.paddle",
+    "torch_files": "checkpoints.formats.torch",
+    "StoredTensor": "checkpoints.stored:StoredTensor",
     "Budget": "checkpoints.reading.budget:Budget",
     "Bytes": "checkpoints.reading.source:Bytes",
     "PickledCall": "checkpoints.writing.pickling:PickledCall",

@@ -2,8 +2,7 @@
 
 import functools
 import os
-import pickle
-import zipfile
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import torch
 
 from anygru.errors import CheckpointError
-from anygru.extend import Global, Pending, PickledCall
+from anygru.extend import Budget, Global, Pending, PickledCall, StoredTensor, torch_files
 from anygru.extend import oneflow_files as files
 from anygru.parallel import world
 
@@ -25,6 +24,7 @@ from .tensor import Parameter, Tensor
 __all__ = ["load", "save"]
 
 HERE = "anygru_oneflow"
+_HEAD = 512  # bytes by which a file is recognised
 # What torch's modules keep beside what OneFlow's do.
 _TORCH_ONLY = (
     *(name for name in vars(torch.nn.Module()) if name.endswith("_hooks") or "_hooks_" in name),
@@ -114,28 +114,32 @@ def _put(values: torch.Tensor, global_src_rank: int | None, map_location: Device
     return tensor if map_location is None else tensor.to(map_location)
 
 
-# The beginning of what torch.save wrote before version 1.6: a pickled number.
-_LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
-
-
 def _is_torchs(path: str | os.PathLike[str]) -> bool:
     """Whether torch.save wrote the file: an archive, or its format before version 1.6."""
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
-        return file.read(len(_LEGACY)) == _LEGACY or zipfile.is_zipfile(path)
+        return torch_files.recognise(file.read(_HEAD))
 
 
 def _of_torch(path: str | os.PathLike[str], put: Callable[[torch.Tensor], Tensor]) -> Any:
-    """The content of a file of torch.save, with OneFlow's tensors."""
+    """The content of a file of torch.save, with OneFlow's tensors in memory of their own."""
+    made: dict[int, Tensor] = {}
+
+    def tensor(stored: StoredTensor) -> Tensor:
+        if id(stored) not in made:
+            made[id(stored)] = put(stored.tensor().clone())
+        return made[id(stored)]
+
     try:
-        saved = torch.load(path, "cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
+        tree = torch_files.read(path, Budget(path)).tree
+    except CheckpointError as error:
         raise CheckpointError(
-            f"{os.fspath(path)} was written by torch.save and holds more than tensors and plain values, which would run code; "
-            "save its state_dict() with torch instead"
+            f"{error} (the file was written by torch.save; of a whole model, save its state_dict() with torch instead)"
         ) from error
-    return _mapped(saved, torch.Tensor, lambda tensor: put(tensor.detach()))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # it is only copied
+        return _mapped(tree, StoredTensor, tensor)
 
 
 def _file_tensor(tensor: Tensor) -> files.Tensor:
