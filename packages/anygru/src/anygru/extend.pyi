@@ -5,11 +5,13 @@ from .checkpoints.formats import hdf5 as hdf5_files
 from .checkpoints.formats import mxnet as mxnet_files
 from .checkpoints.formats import oneflow as oneflow_files
 from .checkpoints.formats import paddle as paddle_files
+from .checkpoints.formats import torch as torch_files
 from .checkpoints.reading.budget import PER_OBJECT, Budget
 from .checkpoints.reading.json_text import parse_json
 from .checkpoints.reading.pickle_tree import Pending
 from .checkpoints.reading.source import Bytes, open_bytes, open_regular, shown
 from .checkpoints.reading.unpickle import RestrictedUnpickler
+from .checkpoints.stored import StoredTensor
 from .checkpoints.writing.atomic import open_for_replace
 from .checkpoints.writing.convert import convert
 from .checkpoints.writing.pickling import Global, PickledCall, dump
@@ -39,6 +41,7 @@ __all__ = [
     "Pending",
     "RestrictedUnpickler",
     "STANDARD_INPUT",
+    "StoredTensor",
     "TORCH_OF_NUMPY",
     "UsageError",
     "Weights",
@@ -73,4 +76,5 @@ __all__ = [
     "schedules",
     "shown",
     "single",
+    "torch_files",
 ]

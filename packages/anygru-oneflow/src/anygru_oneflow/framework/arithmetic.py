@@ -86,13 +86,19 @@ def mul(input: Any, other: Any) -> Any:
     return torch.mul(*_in_one_type(input, other))
 
 
+def _of_numbers(value: object) -> bool:
+    """Whether it is a tensor of a type other than bool."""
+    return isinstance(value, torch.Tensor) and not _is_bool(value)
+
+
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """`input - other`; a bool counts as 0 or 1, and the difference of two tensors of bools is one of bools."""
     input, other = _in_one_type(input, other)
     if _is_bool(input) and _is_bool(other) and alpha == 1:
         return torch.logical_and(input, torch.logical_not(other))  # 0 - 1 is false, too (recorded in 0.9.0)
+    known = next((torch_dtype(value) for value in (input, other) if _of_numbers(value)), torch.int64)
     input, other = (
-        value.to(torch.int64) if _is_bool(value) else int(value) if isinstance(value, bool) else value
+        value.to(known) if _is_bool(value) else int(value) if isinstance(value, bool) else value
         for value in (input, other)
     )
     return torch.sub(input, other, alpha=alpha) if isinstance(input, torch.Tensor) else torch.rsub(other, input)
@@ -170,6 +176,8 @@ def pow(input: Any, exponent: Any) -> Any:
     """`input ** exponent`; of two tensors of whole numbers as float32, of whole numbers and a negative one rounded down."""
     input, exponent = _in_floats_of_one_type(input, exponent)
     tensors = isinstance(input, torch.Tensor) and isinstance(exponent, torch.Tensor)
+    if _is_bool(input) and _is_bool(exponent):  # 0 ** 0 is true
+        return torch.logical_or(input, torch.logical_not(exponent))
     if tensors and not torch_dtype(exponent).is_floating_point:
         input = _floats(input)
     if isinstance(exponent, torch.Tensor):

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.distributed.tensor import DTensor
 
+from . import parts
 from .dressing import copied, dress, torch_dtype
 from .dtype import dtype, plain, stored
 from .tensor import Tensor
@@ -114,6 +116,8 @@ def unique(
     dtype: dtype | None = None,
 ) -> Any:
     """The different values, in ascending order or in that of their coming; places and counts as int32."""
+    if isinstance(input, DTensor):
+        return dress(parts.compute(unique, "", (input, sorted, return_inverse, return_counts, dtype), {}))
     counted = torch.int32 if dtype is None else plain(dtype)
     with torch._C.DisableTorchFunctionSubclass():
         values, inverse, counts = torch.unique(input.flatten(), return_inverse=True, return_counts=True)

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.distributed.tensor import DTensor, Partial, Placement, Replicate
+from torch.distributed.tensor import DTensor, Partial
+
+from anygru.extend import global_tensor
 
 from .dtype import Size, indexed, of_torch
 
@@ -22,11 +24,10 @@ DRESSED: dict[type, type] = {}
 def dress(value: Any) -> Any:
     """A result of torch in OneFlow's types: tensors (in place, in tuples and lists too), shapes, types, devices."""
     kind = type(value)
-    if kind is DTensor and any(_is_extremum(layout) for layout in value.placements):
-        # OneFlow's partial results are sums; torch also has partial maxima and minima.
-        value = value.redistribute(
-            placements=[Replicate() if _is_extremum(layout) else layout for layout in value.placements]
-        )
+    if kind is DTensor and any(
+        isinstance(layout, Partial) and layout.reduce_op != "sum" for layout in value.placements
+    ):
+        value = global_tensor.with_sums(value)
     if kind in DRESSED:
         value.__class__ = DRESSED[kind]
     elif kind is torch.Size:
@@ -39,10 +40,6 @@ def dress(value: Any) -> Any:
         for part in value:
             dress(part)
     return value
-
-
-def _is_extremum(layout: Placement) -> bool:
-    return isinstance(layout, Partial) and layout.reduce_op not in ("sum", "avg")
 
 
 def inside_torch(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -86,8 +86,8 @@ def _set(self: Tensor, index: Any, value: Any) -> None:
     with _oneflow_errors(self, index):
         try:
             torch.Tensor.__setitem__(self, _index(index), value)
-        except IndexError:
-            if self.numel() or self.is_global or _of_nothing(self, index) is None:
+        except IndexError as error:
+            if self.numel() or self.is_global or "size 0" not in str(error):
                 raise
 
 

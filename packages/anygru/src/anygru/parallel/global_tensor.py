@@ -115,7 +115,7 @@ def relayout(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
             pieces = local.chunk(mesh.size(axis), dim) if dim is not None else (local,)
             kept = [piece if number == place else piece * 0 for number, piece in enumerate(pieces)]
             local = torch.cat(kept, dim) if dim is not None else kept[0]
-    return DTensor.from_local(local, mesh, layout)
+    return assembled(local, mesh, layout, tuple(tensor.shape))
 
 
 def _moved(tensor: DTensor, mesh: DeviceMesh, layout: Layout) -> DTensor:
@@ -167,12 +167,40 @@ def _carried(held: Tensor, source_mesh: DeviceMesh, target_mesh: DeviceMesh, sha
 
 def to_local(tensor: DTensor) -> Tensor:
     """This process's piece; differentiable. Of a replica, each process's use adds to the gradient."""
-    averaged = [axis for axis, kind in enumerate(tensor.placements) if _is_average(kind)]
     gradients = [Partial() if kind.is_replicate() else kind for kind in tensor.placements]
-    local = DTensor.to_local(tensor, grad_placements=gradients)
-    for axis in averaged:  # torch marks the result of a mean as an average over processes; to_local returns a sum
-        local = local / tensor.device_mesh.size(axis)
-    return local
+    return DTensor.to_local(tensor, grad_placements=gradients)
+
+
+def with_sums(tensor: DTensor) -> DTensor:
+    """The tensor with sums over processes in place of torch's other partial results.
+
+    Torch leaves a mean open as an average; operators that follow it, and their gradients, are right for sums. An open
+    maximum or minimum is closed.
+    """
+    if any(map(_is_average, tensor.placements)):
+        tensor = _Summed.apply(tensor)  # type: ignore[no-untyped-call]
+    layout = [
+        Replicate() if isinstance(kind, Partial) and kind.reduce_op != "sum" else kind for kind in tensor.placements
+    ]
+    return tensor if layout == list(tensor.placements) else tensor.redistribute(placements=layout)
+
+
+class _Summed(torch.autograd.Function):
+    """A tensor with sums in place of averages over processes, which is the same tensor to its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: DTensor) -> DTensor:
+        mesh, local = tensor.device_mesh, tensor._local_tensor
+        for axis in (axis for axis, kind in enumerate(tensor.placements) if _is_average(kind)):
+            local = local / mesh.size(axis)
+        layout = [Partial() if _is_average(kind) else kind for kind in tensor.placements]
+        return DTensor.from_local(
+            local, mesh, layout, run_check=False, shape=tensor.shape, stride=_strides(tensor.shape)
+        )
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: DTensor) -> DTensor:
+        return gradients[0]
 
 
 def _is_average(kind: Placement) -> bool:
@@ -282,14 +310,35 @@ def over_batch(
         shape = list(result.shape)
         if batch_dim is not None and dim is not None:
             shape[dim] = input.shape[batch_dim]
-        found.append(_assembled(result, input.device_mesh, layout, tuple(shape)))
+        found.append(assembled(result, input.device_mesh, layout, tuple(shape)))
     return found
 
 
-def _assembled(local: Tensor, mesh: DeviceMesh, layout: Layout, shape: tuple[int, ...]) -> DTensor:
-    """The global tensor of a known shape."""
-    stride = _strides(shape)
-    return DTensor.from_local(local.contiguous(), mesh, layout, run_check=False, shape=torch.Size(shape), stride=stride)
+def assembled(local: Tensor, mesh: DeviceMesh, layout: Layout, shape: tuple[int, ...]) -> DTensor:
+    """The global tensor of a known shape of which `local` is this process's piece; twice differentiable."""
+    result: DTensor = _Assembled.apply(local.contiguous(), mesh, tuple(layout), shape)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _Assembled(torch.autograd.Function):
+    """`DTensor.from_local`, whose own backward pass cannot be differentiated where the gradient has another layout."""
+
+    @staticmethod
+    def forward(ctx: Any, local: Tensor, mesh: DeviceMesh, layout: Layout, shape: tuple[int, ...]) -> DTensor:
+        ctx.layout = layout
+        return DTensor.from_local(local, mesh, layout, run_check=False, shape=torch.Size(shape), stride=_strides(shape))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: DTensor) -> tuple[Tensor, None, None, None]:
+        # Of a sum, each process's piece has the whole gradient, and the gradients of these add up.
+        back = [Replicate() if kind.is_partial() else kind for kind in ctx.layout]
+        twice = [Partial() if kind.is_partial() else kind for kind in ctx.layout]
+        return (
+            DTensor.to_local(gradients[0].redistribute(placements=back), grad_placements=twice),
+            None,
+            None,
+            None,
+        )
 
 
 def _over_rows(weights: Sequence[DTensor]) -> list[bool]:

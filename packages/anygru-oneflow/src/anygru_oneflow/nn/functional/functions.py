@@ -17,7 +17,7 @@ from ..modules.empty import average_pooled, interpolated, max_pooled, or_empty, 
 __all__ = [
     "affine_grid", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm",
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d", "cross_entropy",
-    "ctc_greedy_decoder", "dropout", "elu", "embedding", "grid_sample", "hardtanh",
+    "ctc_greedy_decoder", "dropout", "elu", "embedding", "grid_sample", "hardsigmoid", "hardtanh",
     "interpolate", "kl_div", "l1_loss", "leaky_relu", "linear",
     "max_pool1d", "max_pool2d", "max_pool3d", "mse_loss", "one_hot", "relu", "smooth_l1_loss",
     "sparse_softmax_cross_entropy", "triplet_margin_loss", "unfold",
@@ -70,6 +70,12 @@ def leaky_relu(input: Tensor, alpha: float, inplace: bool = False) -> Any:
 def hardtanh(input: Tensor, min_val: float, max_val: float) -> Any:
     """`x` between two limits."""
     return _torch.hardtanh(input, min_val, max_val)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Any:
+    """`x / 6 + 0.5` between 0 and 1, twice differentiable."""
+    result = _torch.relu6(input + 3) / 6
+    return torch.Tensor.copy_(input, result) if inplace else result
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:

@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 import torch
+from torch.distributed.tensor import DTensor
 
 from ...framework.dressing import inside_torch
 from ...framework.dtype import plain, translated
@@ -36,7 +37,7 @@ def adopt(
         make = with_defaults(make, **defaults)
     own: dict[str, Any] = {"__init__": make if axes is None else _with_tuples(make, axes)}
     if "forward" in vars(layer) and not issubclass(layer, torch.nn.Sequential):
-        own["forward"] = layer.forward if _is_one_function(layer) else inside_torch(layer.forward)
+        own["forward"] = _forward(layer)
     if axes is not None:
         own["forward"] = or_empty(
             own["forward"], pooled_by(axes), lambda self, _: getattr(self, "return_indices", False)
@@ -47,16 +48,18 @@ def adopt(
     return type(layer.__name__, (layer, base), {**own, **about})
 
 
-def _is_one_function(layer: type[torch.nn.Module]) -> bool:
-    """Whether its forward is a single function of torch, which on OneFlow's tensors also accepts global ones."""
-    return layer.__module__.endswith((".activation", ".instancenorm")) or layer in (
-        torch.nn.LayerNorm,
-        torch.nn.GroupNorm,
-        torch.nn.AvgPool1d,
-        torch.nn.AvgPool2d,
-        torch.nn.AvgPool3d,
-        torch.nn.Unfold,
-    )
+def _forward(layer: type[torch.nn.Module]) -> Callable[..., Any]:
+    """The layer's forward, run inside torch; on global tensors as a program would, so that each function has its layouts."""
+    forward: Callable[..., Any] = layer.forward
+    inside = inside_torch(forward)
+
+    @wraps(forward)
+    def call(self: Any, *inputs: Any, **keywords: Any) -> Any:
+        if any(isinstance(value, DTensor) for value in (*inputs, *keywords.values())):
+            return forward(self, *inputs, **keywords)
+        return inside(self, *inputs, **keywords)
+
+    return call
 
 
 def _with_tuples(make: Callable[..., None], axes: int) -> Callable[..., None]:

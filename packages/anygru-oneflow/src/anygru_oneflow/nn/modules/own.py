@@ -12,8 +12,8 @@ from .module import Module
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Dropout", "Embedding", "FusedBatchNorm1d", "FusedBatchNorm2d",
-    "FusedBatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "Linear", "PixelShuffle", "QuickGELU",
-    "RMSLayerNorm", "SyncBatchNorm",
+    "FusedBatchNorm3d", "Hardsigmoid", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "Linear", "PixelShuffle",
+    "QuickGELU", "RMSLayerNorm", "SyncBatchNorm",
 ]  # fmt: skip
 
 # What a normalization shows of itself.
@@ -56,6 +56,8 @@ Embedding = adopt(
     "num_embeddings embedding_dim padding_idx max_norm norm_type scale_grad_by_freq sparse _weight",
 )
 Embedding.forward = _embedded
+Hardsigmoid = adopt(torch.nn.Hardsigmoid)
+Hardsigmoid.forward = lambda self, input: F.hardsigmoid(input, self.inplace)
 
 
 def _instance_norm(layer: type[torch.nn.Module]) -> Any:
