@@ -24,9 +24,10 @@ from .facts.formula import Activation, Reset
 from .facts.modifiers import NONE, Modifiers
 from .facts.problem import Between, Options
 from .facts.sequences import Batch, Lengths
+from .facts.torch_private import tracing_state
 from .operator import tracing
 from .operator.casting import AnyWeights, autocast_enabled
-from .operator.execution import check_state, direct, is_recorded, run, sizes_of
+from .operator.execution import direct, run, sizes_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -165,10 +166,12 @@ def gru(
     if dropout != 0.0 and not callable(dropout):
         probability = check_dropout(dropout)
         dropout = probability if training else 0.0
-    noise = make_noise(zoneout, recurrent_dropout, recurrent_dropout_on, training)
-    has_norm = check_norm(norm) is not None
+    noise = None
+    if zoneout != 0.0 or recurrent_dropout != 0.0 or recurrent_dropout_on != "state":
+        noise = make_noise(zoneout, recurrent_dropout, recurrent_dropout_on, training)
+    has_norm = norm is not None and check_norm(norm) is not None
     splits_input = check_groups(groups, input_groups)
-    clipping = check_clipping(gradient_clipping)
+    clipping = None if gradient_clipping is None else check_clipping(gradient_clipping)
     options = Options(
         formula,
         bidirectional,
@@ -180,10 +183,10 @@ def gru(
         noise,
         return_states,
         batch_first,
-        batch_first_states,
-        groups,
-        splits_input,
-        clipping,
+        batch_first_states=batch_first_states,
+        groups=groups,
+        splits_input=splits_input,
+        clipping=clipping,
     )
     return compute(input, h_0, weights, lengths, options, resets, decay, reset_states)
 
@@ -203,27 +206,35 @@ def compute(
         h_0, options = _states_second(h_0, weights, options)
         output, h_n, *rest = compute(input, h_0, weights, lengths, options, resets, decay, reset_states)
         return output, h_n.transpose(0, 1) if h_n.dim() == 3 else h_n, *rest
+    given = None if resets is None and decay is None and reset_states is None else (resets, decay, reset_states)
     if lengths is None and isinstance(input, Tensor) and not input.is_nested:
-        if resets is None and decay is None and reset_states is None:
-            return _dense(input, h_0, weights, options)
-        modifiers = _join_dense((resets, decay, reset_states), input, weights, options)
+        modifiers = NONE if given is None else _join_dense(given, input, weights, options)
         return _dense(input, h_0, weights, options, modifiers)
-    if is_recorded() and not isinstance(input, PackedSequence):
+    if tracing_state() is not None and not isinstance(input, PackedSequence):
         raise ArgumentError(
             "torch.jit.trace and the legacy ONNX exporter would record the lengths of this batch as constants; record a dense "
             "tensor or a PackedSequence, or use torch.export"
         )
-    traced = torch.compiler.is_compiling() and tracing.is_one_node(options.formula, options.backend)
-    if traced and lengths is not None and isinstance(input, Tensor) and input.dim() == 3:
-        modifiers = _join_dense((resets, decay, reset_states), input, weights, options)
+    if (
+        lengths is not None
+        and isinstance(input, Tensor)
+        and input.dim() == 3
+        and torch.compiler.is_compiling()
+        and tracing.is_one_node(options.formula, options.backend)
+    ):
+        modifiers = NONE if given is None else _join_dense(given, input, weights, options)
         return _traced_padded(input, h_0, weights, lengths, options, modifiers)
     rows = sequences.enter(input, lengths, options.batch_first)
-    if h_0 is not None:
-        h_0 = rows.sort_state(check_state(h_0, *sizes_of(weights, options), rows.batch))
-    dimensions = input.dim() - 1 if isinstance(input, Tensor) and not input.is_nested else 1
-    modifiers = _join((resets, decay, reset_states), rows.align, rows.data, dimensions, weights, options)
-    output, h_n, *states = run(rows.data, h_0, weights, rows.batch, rows.batch_sizes, options, modifiers)
-    return rows.restore(output), rows.unsort_state(h_n), *(_states_first(rows.restore(each)) for each in states)
+    modifiers = NONE
+    if given is not None:
+        dimensions = input.dim() - 1 if isinstance(input, Tensor) and not input.is_nested else 1
+        modifiers = join(*given, rows.align, sizes_of(weights, options), rows.data, dimensions)
+    output, h_n, *states = run(
+        rows.data, h_0, weights, rows.batch, rows.batch_sizes, options, modifiers, order=rows.order
+    )
+    if not states:
+        return rows.restore(output), h_n
+    return rows.restore(output), h_n, *(_states_first(rows.restore(each)) for each in states)
 
 
 def _states_second(h_0: Tensor | None, weights: AnyWeights, options: Options) -> tuple[Tensor | None, Options]:
@@ -281,20 +292,13 @@ def _align_dense(input: Tensor, batch_first: bool) -> Align:
 
 
 _PerStep: TypeAlias = tuple[PerStep | None, PerStep | None, PerStep | None]
-"""Resets, decay and the states that resets go to."""
-
-
-def _join(
-    given: _PerStep, align: Align, like: Tensor, step_dimensions: int, weights: AnyWeights, options: Options
-) -> Modifiers:
-    if all(one is None for one in given):
-        return NONE
-    return join(*given, align, sizes_of(weights, options), like, step_dimensions)
+"""Resets, decay and the states that resets go to, not all of them None."""
 
 
 def _join_dense(given: _PerStep, input: Tensor, weights: AnyWeights, options: Options) -> Modifiers:
     """The modifiers of one tensor, or of a padded one."""
-    return _join(given, _align_dense(input, options.batch_first), input, input.dim() - 1, weights, options)
+    align = _align_dense(input, options.batch_first)
+    return join(*given, align, sizes_of(weights, options), input, input.dim() - 1)
 
 
 def gru_cell(
@@ -361,7 +365,7 @@ def direct_cell(input: Tensor, h: Tensor | None, weights: AnyWeights, options: O
 
 
 def _check_tensors(state: Tensor | None, name: str, weights: Sequence[Tensor]) -> None:
-    if state is not None:
+    if state is not None and not isinstance(state, Tensor):
         check_state_type(state, name)
     if not isinstance(weights, (list, tuple, ParameterList)):
         raise ArgumentTypeError(f"weights must be a list or tuple of tensors, got {type(weights).__name__}")

@@ -109,14 +109,11 @@ def forward(problem: Problem, call: Call, keep: bool) -> tuple[Tensor, Tensor, T
         found = cpu_calls.dense(input, h_0, weights, cpu_calls.kind_of(problem), keep, modifiers)
         if found is not None:
             return found if keep else (*found, input.new_empty(0))
-    output, h_n = input.new_empty(_output_shape(problem, call)), h_0.new_empty(h_0.shape)
+    output = input.new_empty((*input.shape[:-1], h_0.shape[2] * problem.layout.directions))
+    h_n = h_0.new_empty(h_0.shape)
     reserve = input.new_empty(reserve_numel(problem, call)) if keep else None
     cpu_calls.forward(problem, call, (output, h_n, reserve))
     return output, h_n, input.new_empty(0) if reserve is None else reserve
-
-
-def _output_shape(problem: Problem, call: Call) -> tuple[int, ...]:
-    return *call.input.shape[:-1], call.h_0.shape[2] * problem.layout.directions
 
 
 def _forward_of_halves(problem: Problem, call: Call, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -127,7 +124,8 @@ def _forward_of_halves(problem: Problem, call: Call, keep: bool) -> tuple[Tensor
         return output.to(dtype), h_n.to(dtype), call.input.new_empty(0)
     reserve = wide.input.new_empty(reserve_numel(problem, call) // 2)
     kept = reserve[: reserve_numel(single, wide)]
-    output, h_n = reserve[kept.numel() :].view(_output_shape(problem, call)), wide.h_0.new_empty(call.h_0.shape)
+    output = reserve[kept.numel() :].view((*call.input.shape[:-1], call.h_0.shape[2] * problem.layout.directions))
+    h_n = wide.h_0.new_empty(call.h_0.shape)
     cpu_calls.forward(single, wide, (output, h_n, kept))
     return output.to(dtype), h_n.to(dtype), reserve.view(dtype)
 

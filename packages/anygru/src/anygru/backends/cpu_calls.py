@@ -1,6 +1,7 @@
 """Converts tensors to arguments of the native module, and calls its forward pass."""
 
 import functools
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -72,7 +73,9 @@ def kind(reset: Reset, layout: tuple[Any, ...], precision: str = "highest") -> "
     return native.Kind(bidirectional, bias, reset == "before", reverse, norm, precision, groups, splits_input)
 
 
+@functools.lru_cache(maxsize=64)
 def kind_of(problem: Problem) -> "_native.Kind":
+    """See `kind`."""
     return kind(problem.formula.reset, problem.layout[1:], problem.precision)
 
 
@@ -170,9 +173,11 @@ def forward(
     dtype = problem.dtype
     input, h_0, weights, batch_sizes, modifiers = call
     output, h_n, reserve = results
-    weights = [plain(weight) for weight in weights]  # alive until the kernel is done
-    h_0 = plain(h_0)
-    modifiers = plain_modifiers(modifiers, problem.layout.groups, problem.layout.states)
+    weights, h_0 = list(map(plain, weights)), plain(h_0)  # alive until the kernel is done
+    modified = None
+    if modifiers is not NONE:
+        modifiers = plain_modifiers(modifiers, problem.layout.groups, problem.layout.states)
+        modified = describe(modifiers, dtype)
     if batch_sizes is None:
         steps, batch, input_size = input.shape
         input = _strided(input, dtype)
@@ -199,13 +204,13 @@ def forward(
             "step_stride": step_stride,
             "row_stride": row_stride,
             "h_0": address(h_0, dtype),
-            "weights": [address(weight, dtype) for weight in weights] if packed is None else packed,
+            "weights": list(map(address, weights, itertools.repeat(dtype))) if packed is None else packed,
             "output": address(output, dtype),
             "output_step_stride": output_step_stride,
             "output_row_stride": output.shape[-1],
             "h_n": address(h_n, dtype),
             "reserve": None if reserve is None else address(reserve, dtype),
-            **describe(modifiers, dtype),
+            **(modified or {}),
             "threads": torch.get_num_threads(),
         }
     )

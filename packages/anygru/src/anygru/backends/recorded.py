@@ -32,7 +32,7 @@ def run(kernels: Kernels, problem: Problem, call: Call, found: tuple[Tensor, Ten
 
     found: the result of the forward pass, if it was computed before.
     """
-    results: Results = _GRU.apply(kernels, problem, call.batch_sizes, found, *call.tensors)  # type: ignore[no-untyped-call]
+    results: Results = _GRU.apply(kernels, problem, call, found, *call.tensors)  # type: ignore[no-untyped-call]
     return results
 
 
@@ -50,12 +50,12 @@ class _GRU(torch.autograd.Function):
         ctx: Any,
         kernels: Kernels,
         problem: Problem,
-        batch_sizes: Tensor | None,
+        call: Call,
         found: tuple[Tensor, Tensor, Tensor] | None,
         *tensors: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        output, h_n, reserve = found or kernels.forward(problem, Call.of(problem, tensors, batch_sizes), True)
-        ctx.kernels, ctx.problem, ctx.batch_sizes = kernels, problem, batch_sizes
+        output, h_n, reserve = found or kernels.forward(problem, call, True)
+        ctx.kernels, ctx.problem, ctx.batch_sizes = kernels, problem, call.batch_sizes
         # The output is saved without its version, since torch's own GRU lets it be changed in place; `changes` tells backward
         # whether it was. It shares the output's version and none of its memory.
         ctx.changes = output.detach()

@@ -106,7 +106,8 @@ class Call(NamedTuple):
     @property
     def tensors(self) -> tuple[Tensor, ...]:
         """All that may want a gradient, in the order in which gradients are returned."""
-        return (self.input, self.h_0, *self.weights, *self.modifiers.present)
+        own = (self.input, self.h_0, *self.weights)
+        return own if self.modifiers is NONE else own + self.modifiers.present
 
     def to(self, dtype: torch.dtype) -> "Call":
         """The call in another dtype."""

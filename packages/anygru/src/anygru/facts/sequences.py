@@ -6,6 +6,7 @@ on, the longest sequence first in each, with `batch_sizes` [T] saying how many r
 of a step lie together, and those still running are always the first. It is what torch and cuDNN use, too.
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias, cast
@@ -133,6 +134,7 @@ def _some(numbers: list[int]) -> str:
 
 
 def _from_list(sequences: Sequence[Tensor]) -> Rows:
+    lengths = []
     for index, sequence in enumerate(sequences):
         if not isinstance(sequence, Tensor):
             raise ArgumentTypeError(f"input[{index}] must be a tensor, got {type(sequence).__name__}")
@@ -144,12 +146,12 @@ def _from_list(sequences: Sequence[Tensor]) -> Rows:
                 f"input[{index}] must be {sequences[0].dtype} on {sequences[0].device} as input[0] is, "
                 f"got {sequence.dtype} on {sequence.device}"
             )
+        lengths.append(sequence.shape[0])
     if not sequences:
         raise ArgumentError("input is a list without a sequence; an empty batch is a tensor [T, 0, I]")
-    lengths = [len(sequence) for sequence in sequences]
 
-    def restore(rows: Tensor) -> Batch:
-        parts = rows.split(lengths)
+    def restore(inverse: Tensor, rows: Tensor) -> Batch:
+        parts = rows.index_select(0, inverse).split_with_sizes(lengths)
         return parts if isinstance(sequences, tuple) else list(parts)
 
     return _from_joined(torch.cat(tuple(sequences)), torch.tensor(lengths, device="cpu"), restore)
@@ -174,8 +176,8 @@ def _from_nested(nested: Tensor) -> Rows:
     if torch_private.jagged_bounds:
         bounds = {"min_seqlen": nested._min_seqlen, "max_seqlen": nested._max_seqlen}  # type: ignore[attr-defined]
 
-    def restore(rows: Tensor) -> Batch:
-        return torch.nested.nested_tensor_from_jagged(rows, offsets, **bounds)
+    def restore(inverse: Tensor, rows: Tensor) -> Batch:
+        return torch.nested.nested_tensor_from_jagged(rows.index_select(0, inverse), offsets, **bounds)
 
     return _from_joined(nested.values(), offsets.diff().cpu(), restore)
 
@@ -226,12 +228,12 @@ def check_lengths(lengths: Lengths, batch: int, steps: int) -> Tensor:
     return checked
 
 
-def _from_joined(joined: Tensor, lengths: Tensor, restore: Callable[[Tensor], Batch]) -> Rows:
-    """From sequences [N, I] one after the other; `restore` takes output rows in that order."""
+def _from_joined(joined: Tensor, lengths: Tensor, restore: Callable[[Tensor, Tensor], Batch]) -> Rows:
+    """From sequences [N, I] one after the other; `restore` takes the places of their rows in the output, and the output."""
     order, sizes, index = _row_index(lengths, lengths.cumsum(0) - lengths, 1)
     index = index.to(joined.device)
     inverse = torch.empty_like(index)
-    inverse[index] = torch.arange(len(index), device=joined.device)
+    inverse[index] = torch.arange(index.shape[0], device=joined.device)
     expected = lengths.tolist()
 
     def align(values: Batch, name: str) -> Tensor:
@@ -242,9 +244,9 @@ def _from_joined(joined: Tensor, lengths: Tensor, restore: Callable[[Tensor], Ba
     return Rows(
         joined.index_select(0, index),
         sizes,
-        len(lengths),
+        len(expected),
         order.to(joined.device),
-        lambda rows: restore(rows.index_select(0, inverse)),
+        functools.partial(restore, inverse),
         align,
     )
 
@@ -255,7 +257,7 @@ def _row_index(lengths: Tensor, starts: Tensor, stride: int) -> tuple[Tensor, Te
     Step t of sequence b is row `starts[b] + t * stride`.
     """
     order = torch.argsort(lengths, descending=True, stable=True)
-    longest = int(lengths.max()) if len(lengths) else 0
+    longest = int(lengths.max()) if lengths.shape[0] else 0
     steps = torch.arange(longest, device="cpu").unsqueeze(1)
     running = steps < lengths[order]  # [T, B]
     rows = starts[order] + stride * steps

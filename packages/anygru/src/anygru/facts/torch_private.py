@@ -7,7 +7,7 @@ is the careful one, so that the call takes the general path: a missing name cost
 import inspect
 import warnings
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import torch
@@ -68,6 +68,9 @@ will_execute: Callable[[Any], bool] | None = _find("_C._will_engine_execute_node
 """Whether the running backward pass comes to a node. Without these two, loops over cells sum gradients step by step."""
 
 
+forward_level: Callable[[], int] = partial(getattr, forward_ad, "_current_level", 0)
+"""The level of forward-mode AD, below 0 where it is not active."""
+
 is_exporting: Callable[[], bool | None] = _find("compiler.is_exporting", lambda: None)
 """Whether torch.export traces; None where torch (before 2.7) does not tell."""
 
@@ -91,12 +94,6 @@ fp32_precision: Callable[[str, str], str] = _find(
     ),
 )
 """What torch allows products of float32 to be: "ieee", "tf32" or "bf16"; "none" where nothing is set for the operation."""
-
-
-def is_forward_mode() -> bool:
-    """Whether forward-mode AD is active."""
-    level: int = getattr(forward_ad, "_current_level", 0)
-    return level >= 0
 
 
 _check_version()

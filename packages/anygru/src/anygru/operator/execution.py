@@ -19,7 +19,11 @@ from . import tracing, tracing_frozen
 from .casting import DTYPES, AnyWeights, autocast, autocast_dtype, autocast_enabled, autocast_products, faster_products
 from .frozen_weights import FrozenWeights
 
-_transform, _recorder = torch_private.transform, torch_private.tracing_state
+_any_autocast, _transform, _recorder = (
+    torch_private.is_any_autocast,
+    torch_private.transform,
+    torch_private.tracing_state,
+)
 _dispatch_modes, is_profiled = torch_private.dispatch_modes, torch_private.is_profiled
 _plain_types: dict[type, bool] = {}
 _Result = TypeVar("_Result")
@@ -33,28 +37,41 @@ def run(
     batch_sizes: Tensor | None,
     options: Options,
     modifiers: Modifiers = NONE,
+    *,
+    order: Tensor | None = None,
 ) -> tuple[Tensor, ...]:
-    """[T, B, I], or packed rows with batch_sizes, through checks, choice and backend; states as [T, B, L*D, H] or [N, L*D, H]."""
-    if autocast_enabled(input):
-        return _run_cast(input, h_0, weights, modifiers, (batch, batch_sizes, options))
+    """[T, B, I], or packed rows with batch_sizes, through checks, choice and backend; states as [T, B, L*D, H] or [N, L*D, H].
+
+    Args:
+        order: int64 [B], where to find the states of packed rows in h_0 and h_n; None: in the rows' own order.
+    """
+    if _any_autocast() and autocast_enabled(input):
+        return _run_cast(input, h_0, weights, modifiers, (batch, batch_sizes, options), order)
     plain = batch_sizes is None and options.noise is None and options.products is None
     if plain and not options.dropout and not options.states and not torch.compiler.is_compiling():
         found: tuple[Tensor, Tensor] | None = direct("direct", input, h_0, weights, options, modifiers)
         if found is not None:
             return found
-    layout, hidden_size = _unrecorded(_check, input, h_0, weights, batch, options)
+    layout, hidden_size, is_for_all = _unrecorded(_check, input, h_0, weights, batch, options)
     if h_0 is None:
         h_0 = input.new_zeros((layout.states, batch, hidden_size))
-    elif _unrecorded(_is_for_all, h_0, batch):
+    elif is_for_all:
         h_0 = h_0.expand(-1, batch, -1)
+    elif order is not None:
+        h_0 = h_0.index_select(1, order)
     if options.noise is not None:
         modifiers = options.noise.draw(modifiers, input, layout.states, batch, hidden_size)
+    results: tuple[Tensor, ...]
     if isinstance(weights, FrozenWeights):
-        return _run_frozen(Call(input, h_0, (), batch_sizes, modifiers), weights, options)
-    call = Call(input, h_0, weights, batch_sizes, modifiers)
-    if options.states or (options.dropout and layout.num_layers > 1):
-        return _run_by_layer(call, layout, options)
-    return _compute(call, layout, options)
+        results = _run_frozen(Call(input, h_0, (), batch_sizes, modifiers), weights, options)
+    elif options.states or (options.dropout and layout.num_layers > 1):
+        results = _run_by_layer(Call(input, h_0, weights, batch_sizes, modifiers), layout, options)
+    else:
+        results = _compute(Call(input, h_0, weights, batch_sizes, modifiers), layout, options)
+    if order is None:
+        return results
+    output, h_n, *states = results
+    return output, h_n.index_select(1, torch.argsort(order)), *states
 
 
 def _run_cast(
@@ -63,6 +80,7 @@ def _run_cast(
     weights: AnyWeights,
     modifiers: Modifiers,
     rest: tuple[int, Tensor | None, Options],
+    order: Tensor | None,
 ) -> tuple[Tensor, ...]:
     """`run` in the dtypes that autocast asks for, with autocast off so that matrix products do not cast again."""
     input, h_0, weights = autocast(input, h_0, weights)
@@ -71,7 +89,7 @@ def _run_cast(
     faster = _unrecorded(_autocast_products, input, h_0, weights, batch_sizes)
     options = options._replace(products=faster, autocast=autocast_dtype(input))
     with torch.autocast(input.device.type, enabled=False):
-        return run(input, h_0, weights, batch, batch_sizes, options, modifiers)
+        return run(input, h_0, weights, batch, batch_sizes, options, modifiers, order=order)
 
 
 def _autocast_products(
@@ -107,13 +125,13 @@ def direct(
         name: "direct", for a dense call as `run` takes it, or "direct_cell".
     """
     if isinstance(weights, FrozenWeights):
-        if _needs_grad(input, h_0, modifiers.present) or _inside_transform() or is_recorded():
+        if _needs_grad(input, h_0, modifiers.present) or _is_transformed() or is_recorded():
             return None
         compute = getattr(weights, name)
         given = (input, h_0) if modifiers is NONE else (input, h_0, modifiers)
         return named(compute, *given) if is_profiled() else compute(*given)
     compute = backends.direct(name, options.backend)
-    if compute is None or _inside_transform() or is_recorded():
+    if compute is None or _is_transformed() or is_recorded():
         return None
     if modifiers is NONE:
         call: tuple[Any, ...] = (input, h_0, weights, options, _needs_grad(input, h_0, weights))
@@ -147,7 +165,7 @@ def describe(
         input, _, weights = autocast(input, None, weights)
         faster = _autocast_products(input, None, weights, batch_sizes)
         options = options._replace(products=faster, autocast=autocast_dtype(input))
-    layout, hidden_size = _check(input, None, weights, 0, options)
+    layout, hidden_size, _ = _check(input, None, weights, 0, options)
     state = input.new_empty((1, 1, hidden_size), device="meta")
     rounds_rows = False
     if isinstance(weights, FrozenWeights):
@@ -155,14 +173,6 @@ def describe(
     modified += () if options.noise is None else options.noise.names
     problem = _problem(Call(input, state, weights, batch_sizes), layout, options)
     return problem._replace(modified=modified, rounds_rows=rounds_rows)
-
-
-def _check_h_0(h_0: Tensor, input: Tensor, layout: Layout, hidden_size: int, batch: int) -> None:
-    check_state(h_0, layout, hidden_size, batch)
-    if h_0.dtype is not input.dtype or h_0.device != input.device:
-        raise ArgumentTypeError(
-            f"h_0 must be {input.dtype} on {input.device} as input is, got {h_0.dtype} on {h_0.device}"
-        )
 
 
 def is_recorded() -> bool:
@@ -182,23 +192,13 @@ def _unrecorded(work: Callable[..., _Result], *arguments: Any) -> _Result:
         torch_private.set_tracing_state(recorder)
 
 
-def _is_for_all(h_0: Tensor, batch: int) -> bool:
-    """Whether a state [L*D, 1, H] is that of every sequence of a larger batch."""
-    return bool(h_0.shape[1] != batch)
+def _check(
+    input: Tensor, h_0: Tensor | None, weights: AnyWeights, batch: int, options: Options
+) -> tuple[Layout, int, bool]:
+    """The layout of the weights, H, and whether h_0 is one state for all sequences of a larger batch.
 
-
-def check_state(h_0: Tensor, layout: Layout, hidden_size: int, batch: int) -> Tensor:
-    """The state [L*D, B, H], one for all sequences [L*D, 1, H] expanded; raises ArgumentError for others."""
-    shape = (layout.states, batch, hidden_size)
-    if tuple(h_0.shape) == shape:
-        return h_0
-    if tuple(h_0.shape) != (layout.states, 1, hidden_size):
-        raise ArgumentError(f"h_0 must be [L*D, B, H] = {list(shape)}, got {list(h_0.shape)}")
-    return h_0.expand(shape)
-
-
-def _check(input: Tensor, h_0: Tensor | None, weights: AnyWeights, batch: int, options: Options) -> tuple[Layout, int]:
-    """The layout of the weights, and H; raises if the dtype of the input is wrong, or a weight or h_0 does not fit."""
+    Raises if the dtype of the input is wrong, or a weight or h_0 does not fit.
+    """
     dtype = input.dtype
     if dtype not in DTYPES:
         raise ArgumentTypeError(f"input must be float32, float64, bfloat16 or float16, got {dtype}")
@@ -209,9 +209,16 @@ def _check(input: Tensor, h_0: Tensor | None, weights: AnyWeights, batch: int, o
         _check_frozen(input, weights)
     else:
         Weights(weights, layout).check(input.shape[-1], dtype, input.device)
-    if h_0 is not None:
-        _check_h_0(h_0, input, layout, hidden_size, batch)
-    return layout, hidden_size
+    if h_0 is None:
+        return layout, hidden_size, False
+    states = layout.states
+    if tuple(h_0.shape) not in ((states, batch, hidden_size), (states, 1, hidden_size)):
+        raise ArgumentError(f"h_0 must be [L*D, B, H] = {[states, batch, hidden_size]}, got {list(h_0.shape)}")
+    if h_0.dtype is not input.dtype or h_0.device != input.device:
+        raise ArgumentTypeError(
+            f"h_0 must be {input.dtype} on {input.device} as input is, got {h_0.dtype} on {h_0.device}"
+        )
+    return layout, hidden_size, bool(h_0.shape[1] != batch)
 
 
 def _check_frozen(input: Tensor, weights: FrozenWeights) -> None:
@@ -254,12 +261,25 @@ def _needs_grad(input: Tensor, h_0: Tensor | None, weights: Sequence[Tensor]) ->
 
 
 def _has_tangent(tensor: Tensor) -> bool:
-    return torch_private.is_forward_mode() and forward_ad.unpack_dual(tensor).tangent is not None
+    return torch_private.forward_level() >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
 
 
-def _inside_transform() -> bool:
-    """Whether torch.func, forward-mode AD or a dispatch mode is active: kernels cannot read tensors' memory then."""
-    return _transform() is not None or torch_private.is_forward_mode() or _dispatch_modes() > 0
+def _is_transformed(tensors: Sequence[Tensor] = ()) -> bool:
+    """Whether kernels cannot read tensors' memory.
+
+    So it is if torch.func, forward-mode AD or a dispatch mode is active, or one of these tensors intercepts torch's operators.
+    """
+    if _transform() is not None or torch_private.forward_level() >= 0 or _dispatch_modes() > 0:
+        return True
+    for tensor in tensors:
+        kind = type(tensor)
+        plain = _plain_types.get(kind)
+        if plain is None:
+            plain = kind.__torch_dispatch__ is Tensor.__torch_dispatch__
+            _plain_types[kind] = plain
+        if not plain:
+            return True
+    return False
 
 
 def _run_by_layer(call: Call, layout: Layout, options: Options) -> tuple[Tensor, ...]:
@@ -321,7 +341,7 @@ def _compute(call: Call, layout: Layout, options: Options) -> tuple[Tensor, Tens
     if torch.compiler.is_compiling():
         return tracing.run(call, layout, options.formula, options.backend, options.clipping)
     problem = _unrecorded(_problem, call, layout, options)
-    if is_recorded():
+    if _recorder() is not None:
         problem = problem._replace(recorded=True)
         _refuse_to_record(problem)
     compute = backends.choose(problem, options.backend).run
@@ -339,6 +359,7 @@ def _refuse_to_record(problem: Problem) -> None:
 
 def _problem(call: Call, layout: Layout, options: Options) -> Problem:
     input, h_0, weights, batch_sizes, modifiers = call
+    modified = modifiers is not NONE
     return Problem(
         input.device.type,
         input.dtype,
@@ -346,23 +367,10 @@ def _problem(call: Call, layout: Layout, options: Options) -> Problem:
         options.formula,
         batch_sizes is not None,
         input.numel() == 0 or h_0.numel() == 0,
-        _needs_grad(input, h_0, weights) or (modifiers.needs_grad and torch.is_grad_enabled()),
-        _inside_transform() or not _all_plain(input, h_0, *weights, *modifiers.present),
-        modified=modifiers.names,
+        _needs_grad(input, h_0, weights) or (modified and modifiers.needs_grad and torch.is_grad_enabled()),
+        _is_transformed(call.tensors),
+        modified=modifiers.names if modified else (),
         products=options.products or faster_products(input, weights, batch_sizes),
         precision=products.precision(input.dtype, options.autocast),
         clipping=options.clipping,
     )
-
-
-def _all_plain(*tensors: Tensor) -> bool:
-    """Whether each tensor is storage that a kernel may read, not a subclass that intercepts torch's operators."""
-    for tensor in tensors:
-        kind = type(tensor)
-        plain = _plain_types.get(kind)
-        if plain is None:
-            plain = kind.__torch_dispatch__ is Tensor.__torch_dispatch__
-            _plain_types[kind] = plain
-        if not plain:
-            return False
-    return True
