@@ -7,19 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import anygru
 import anygru_chainer as chainer
 import anygru_chainer.functions as F
 import anygru_chainer.links as L
 
-HERE = str(Path(chainer.__file__).parent)
+HERE, CORE = (str(Path(module.__file__).parent) for module in (chainer, anygru))
 
 
-def entered(line):
-    """The Python functions of this package that a line enters, with how often."""
+def entered(line, below=(HERE,)):
+    """The Python functions in files below some folders that a line enters, with how often."""
     counts = collections.Counter()
 
     def see(frame, event, argument):
-        if event == "call" and frame.f_code.co_filename.startswith(HERE):
+        if event == "call" and frame.f_code.co_filename.startswith(below):
             counts[frame.f_code.co_filename, frame.f_code.co_name] += 1
 
     line()  # what is done once only does not count
@@ -39,7 +40,7 @@ def make(link, *arguments):
 
 @pytest.mark.parametrize(
     ("link", "states", "most", "in_all"),
-    [(L.NStepGRU, 1, 30, 75), (L.NStepBiGRU, 1, 30, 90), (L.NStepLSTM, 2, 35, 100)],
+    [(L.NStepGRU, 1, 22, 65), (L.NStepBiGRU, 1, 22, 80), (L.NStepLSTM, 2, 25, 80)],
 )
 def test_a_call_over_sequences_enters_few_functions(link, states, most, in_all):
     layer, xs = make(link, 1, 3, 4, 0.0)
@@ -48,7 +49,15 @@ def test_a_call_over_sequences_enters_few_functions(link, states, most, in_all):
     assert counts.total() <= in_all, counts
 
 
-@pytest.mark.parametrize(("link", "most"), [(L.StatefulGRU, 40), (L.LSTM, 40)])
+def test_a_call_over_sequences_enters_few_functions_in_all():
+    """Of this package and of the core together."""
+    layer, xs = make(L.NStepGRU, 1, 3, 4, 0.0)
+    counts = entered(lambda: layer(None, xs), below=(HERE, CORE))
+    assert len(counts) <= 50, counts
+    assert counts.total() <= 115, counts
+
+
+@pytest.mark.parametrize(("link", "most"), [(L.StatefulGRU, 32), (L.LSTM, 32)])
 def test_a_step_enters_few_functions(link, most):
     cell, (x, _) = make(link, 3, 4)
     cell(x)

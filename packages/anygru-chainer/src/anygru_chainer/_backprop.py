@@ -54,11 +54,9 @@ class GradTable:
 
     def add(self, node: Any, gradient: Any) -> None:
         """Add to a node's gradient (None adds nothing)."""
-        if node not in self._gradients:
-            self._gradients[node] = self._held(node) if node.creator_node is None else None
-        if gradient is not None:
-            old = self._gradients[node]
-            self._gradients[node] = gradient if old is None else self._sum(old, gradient)
+        gradients = self._gradients
+        old = gradients[node] if node in gradients else self._held(node) if node._creator_node is None else None
+        gradients[node] = old if gradient is None else gradient if old is None else self._sum(old, gradient)
 
     def pop(self, node: Any) -> Any:
         """Take a node's gradient out."""
@@ -68,13 +66,13 @@ class GradTable:
 
     def _held(self, node: Any) -> Any:
         """Take the gradient that the node's Variable holds."""
-        variable = node.get_variable_or_none() if self._accumulate else None
+        variable = node._variable() if self._accumulate else None
         if variable is None:
             return None
-        if node.creator_node is None:
+        if node._creator_node is None and node._old_style_function is not None:
             node.check_old_style_gradient()
         held = variable.grad_var
-        variable.grad_var = None
+        variable._set_grad_var(None)
         return held
 
     def _sum(self, old: Any, new: Any) -> Any:
@@ -98,9 +96,8 @@ def backprop_to_all(
         queue.push(node.creator_node)
     while queue:
         function = queue.pop()
-        nodes = [reference() for reference in function.outputs]
-        grads = tuple(None if n is None or n.creator_node is None else table.pop(n) for n in nodes)
-        targets = tuple(i for i, node in enumerate(function.inputs) if node.requires_grad)
+        inputs, (nodes, grads) = function.inputs, _arrived(function, table)
+        targets = tuple([i for i, node in enumerate(inputs) if node._requires_grad])
         if not targets:
             continue
         _step(function, targets, grads, table)
@@ -110,13 +107,24 @@ def backprop_to_all(
                 if held is not None:
                     held._set_grad_var(gradient)
         for i in targets:
-            node = function.inputs[i]
+            node = inputs[i]
             if table._gradients.get(node) is None:
                 continue
-            if node.creator_node is None:
+            if node._creator_node is None:
                 leaves[node] = None
-            queue.push(node.creator_node)
+            else:
+                queue.push(node._creator_node)
     _set_leaves(leaves, table, loss_scale)
+
+
+def _arrived(function: Any, table: GradTable) -> tuple[list[Any], tuple[Any, ...]]:
+    """The nodes of a function's outputs, None for those that are gone, and the gradients that they have got."""
+    nodes, grads = [], []
+    for reference in function.outputs:
+        node = reference()
+        nodes.append(node)
+        grads.append(None if node is None or node._creator_node is None else table.pop(node))
+    return nodes, tuple(grads)
 
 
 def _set_leaves(leaves: Iterable[Any], table: GradTable, loss_scale: float | None) -> None:
@@ -130,7 +138,7 @@ def _set_leaves(leaves: Iterable[Any], table: GradTable, loss_scale: float | Non
         if gradient is not None and not config.enable_backprop:
             gradient = _private(gradient, taken, table.variable)
         if gradient is not None:
-            gradient._is_partial_sum = False
+            gradient._partial_sum = None
         variable._set_grad_var(gradient)
         variable._grad_valid = True
         variable._loss_scale = loss_scale
@@ -149,25 +157,28 @@ def _private(gradient: Any, taken: set[Any], variable: type[Any]) -> Any:
 
 def _step(function: Any, targets: tuple[int, ...], grads: tuple[Any, ...], table: GradTable) -> None:
     """Run one function backwards and add its gradients to the table."""
-    hooks = _hooks.of_function(function)
+    hooks = _hooks.of_function(function) if function._local_function_hooks or _hooks.thread.function else ()
     if hooks:
         in_data = tuple(node.data for node in function.inputs)
         out_grad = tuple(None if g is None else g.array for g in grads)
         for hook in hooks:
             hook.backward_preprocess(function, in_data, out_grad)
     results = _gradients_of(function, targets, grads, table)
+    debug, inputs = config.debug, function.inputs
     for i, gradient in zip(targets, results, strict=True):
-        node = function.inputs[i]
-        if config.debug and gradient is not None:
-            _check_result(function, i, node, gradient, table.variable)
-        if gradient is not None and not isinstance(gradient, table.variable):
-            raise TypeError(
-                f"{type(function).__name__}.backward must return Variables or None, got {type(gradient)} for input {i}"
-            )
-        if gradient is not None and gradient.array is not None:
-            check_grad_type(function, node, gradient.array)
-            if config.debug and contains_nan(gradient.array):
-                raise RuntimeError(f"NaN is detected on backward computation of {function.label}")
+        node = inputs[i]
+        if gradient is not None:
+            if debug:
+                _check_result(function, i, node, gradient, table.variable)
+            if not isinstance(gradient, table.variable):
+                raise TypeError(
+                    f"{type(function).__name__}.backward must return Variables or None, got {type(gradient)} for input {i}"
+                )
+            array = gradient._data[0]
+            if array is not None:
+                check_grad_type(function, node, array)
+                if debug and contains_nan(array):
+                    raise RuntimeError(f"NaN is detected on backward computation of {function.label}")
         table.add(node, gradient)
     if hooks:
         for hook in hooks:
@@ -194,7 +205,7 @@ def _gradients_of(function: Any, targets: tuple[int, ...], grads: tuple[Any, ...
     """The gradients from the function's `backward`, one for each of the targets."""
     try:
         if function.accumulates:
-            held = tuple(table._gradients.pop(function.inputs[i], None) for i in targets)
+            held = tuple([table._gradients.pop(function.inputs[i], None) for i in targets])
             results = function.backward_accumulate(targets, grads, held)
         else:
             results = function.backward(targets, grads)
@@ -204,7 +215,7 @@ def _gradients_of(function: Any, targets: tuple[int, ...], grads: tuple[Any, ...
             error.args = (f"{error}\nStacktrace of the function is below:\n{lines}", *error.args[1:])
         raise
     if len(results) == len(function.inputs):
-        return tuple(results[i] for i in targets)
+        return results if len(targets) == len(results) else tuple([results[i] for i in targets])
     if len(results) != len(targets):
         expected = {len(function.inputs), len(targets)}
         raise ValueError(
@@ -263,8 +274,7 @@ def backprop_to_some(
     found: dict[Any, Any] = {}
     while queue:
         function = queue.pop()
-        nodes = [reference() for reference in function.outputs]
-        grads = tuple(None if n is None or n.creator_node is None else table.pop(n) for n in nodes)
+        nodes, grads = _arrived(function, table)
         for node, gradient in zip(nodes, grads, strict=True):
             if node is not None and node in inputs:
                 found[node] = gradient

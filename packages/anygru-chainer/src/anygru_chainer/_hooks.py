@@ -14,34 +14,32 @@ class _Thread(threading.local):
         self.link: OrderedDict[str, Any] = OrderedDict()
 
 
-_thread = _Thread()
+thread = _Thread()
 
 
 def get_function_hooks() -> OrderedDict[str, Any]:
     """The hooks that see every function of this thread, by name."""
-    return _thread.function
+    return thread.function
 
 
 def get_link_hooks() -> OrderedDict[str, Any]:
     """The hooks that see every link of this thread, by name."""
-    return _thread.link
+    return thread.link
 
 
 def of_function(function: Any) -> list[Any]:
     """All hooks that see a function: the thread's, then its own."""
-    own = function._local_function_hooks
-    return list({**_thread.function, **own}.values()) if own else list(_thread.function.values())
+    return list({**thread.function, **(function._local_function_hooks or {})}.values())
 
 
 def of_link(link: Any) -> dict[str, Any]:
     """All hooks that see a link, by name: the thread's, then its own."""
-    own = link._local_link_hooks
-    return {**_thread.link, **own} if own else _thread.link
+    return {**thread.link, **(link._local_link_hooks or {})}
 
 
 def nobody_watches(links: Iterable[Any], kind: type) -> bool:
     """Whether a link may compute what its parts do by itself: no hook would see them, and all are of this class."""
-    if get_link_hooks() or get_function_hooks():
+    if thread.link or thread.function:
         return False
     return not any(link._local_link_hooks or type(link) is not kind for link in links)
 

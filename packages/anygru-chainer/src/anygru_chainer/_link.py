@@ -111,11 +111,11 @@ class Link(DeviceResident):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self.__init_done:
             self._check_set_up()
-        hooks = _hooks.of_link(self)
         # A `__call__` of another base class comes before `forward`, as in Chainer 7.8.1 (its issue 5078).
         forward = getattr(super(), "__call__", None) or self.forward  # noqa: B004
-        if not hooks:
+        if not (self._local_link_hooks or _hooks.thread.link):
             return forward(*args, **kwargs)
+        hooks = _hooks.of_link(self)
         before = _ForwardPreprocessCallbackArgs(self, "forward", args, kwargs)
         for hook in hooks.values():
             hook.forward_preprocess(before)

@@ -38,36 +38,35 @@ class TorchFunction(FunctionNode):
         raise NotImplementedError
 
     def _forward(self, arrays: tuple[Any, ...], variables: list[Variable]) -> tuple[Any, ...]:
-        tensors = [as_tensor(array) for array in arrays]
-        record = False
+        tensors = list(map(as_tensor, arrays))
+        record, recorded = False, torch.is_grad_enabled()
         if config.enable_backprop:
-            for tensor, x in zip(tensors, variables, strict=True):
+            for tensor, x in zip(tensors, variables, strict=False):
                 if x._requires_grad:
                     record = True
                     if tensor.is_floating_point():
                         tensor.requires_grad_()
-        with torch.set_grad_enabled(record):
-            results = self._compute_as_numpy(tensors)
+        if record is not recorded:
+            torch.set_grad_enabled(record)
+        try:
+            results = self.compute(*tensors)
+        except RuntimeError as error:
+            if type(error) is not RuntimeError:  # out of memory, not covered, ...
+                raise
+            # errors over shapes are ValueErrors in NumPy, and so in Chainer
+            raise ValueError(f"{self.label}: {error}") from error
+        finally:
+            if record is not recorded:
+                torch.set_grad_enabled(recorded)
         if isinstance(results, Tensor):
             results = (results,)
         if record:
             self._leaves, self._results, self._in_arrays = tuple(tensors), results, arrays
-        return tuple([as_array(result.detach()) for result in results])
-
-    def _compute_as_numpy(self, tensors: list[Tensor]) -> Tensor | tuple[Tensor, ...]:
-        """`compute`, whose errors over shapes are ValueErrors, as NumPy's are and so Chainer's."""
-        try:
-            return self.compute(*tensors)
-        except RuntimeError as error:
-            if type(error) is not RuntimeError:  # out of memory, not covered, ...
-                raise
-            raise ValueError(f"{self.label}: {error}") from error
+        return tuple(map(as_array, map(Tensor.detach, results)))
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The outputs of some arrays, without a graph."""
-        with torch.no_grad():
-            results = self._compute_as_numpy([as_tensor(array) for array in inputs])
-        return tuple([as_array(r) for r in ((results,) if isinstance(results, Tensor) else results)])
+        return self._forward(inputs, [])
 
     def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradients by `torch.autograd.grad`; as functions of the graph themselves for double backprop."""

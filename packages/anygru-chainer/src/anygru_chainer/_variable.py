@@ -40,8 +40,8 @@ class Variable:
     """
 
     __array_priority__ = 200
-    _is_partial_sum = False
-    """Whether it is a gradient that only the present backward pass has seen, so that its array may be added to."""
+    _partial_sum: Any = None
+    """The tensor of a gradient that only the present backward pass has seen, so that it may be added to."""
     __hash__ = None  # type: ignore[assignment]
 
     T: "Variable"  # `variable_operators` sets this and what follows, and the comparisons

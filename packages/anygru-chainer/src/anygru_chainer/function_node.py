@@ -93,23 +93,29 @@ class FunctionNode:
         arrays = tuple(data)
         if on_gpu:
             self._check_one_device("input", arrays)
-        if config.debug:
+        debug = config.debug
+        if debug:
             self.stack = traceback.extract_stack()
         if config.type_check and not self._is_plainly_valid(arrays):
             type_check.check(self, arrays)
-        hooks = _hooks.of_function(self)
+        hooks = _hooks.of_function(self) if self._local_function_hooks or _hooks.thread.function else ()
         for hook in hooks:
             hook.forward_preprocess(self, arrays)
         self._input_indexes_to_retain = self._output_indexes_to_retain = None
         outputs = self._forward(arrays, variables)
-        self._check_outputs(outputs)
+        if debug or not isinstance(outputs, tuple):
+            self._check_outputs(outputs)
+        results = []
+        for array in outputs:
+            if not isinstance(array, ARRAYS):
+                self._check_outputs(outputs)
+            results.append(variable.Variable(array, requires_grad=requires_grad))
         for hook in hooks:
             hook.forward_postprocess(self, arrays)
         self._output_count = len(outputs)
-        results = tuple([variable.Variable(array, requires_grad=requires_grad) for array in outputs])
         if config.enable_backprop:
             self._join_graph(variables, results)
-        return results
+        return tuple(results)
 
     def _is_plainly_valid(self, arrays: tuple[Any, ...]) -> bool:
         """Whether a look at the arrays shows that `check_type_forward` would find nothing."""
@@ -118,13 +124,17 @@ class FunctionNode:
     def _forward(self, arrays: tuple[Any, ...], variables: list[variable.Variable]) -> tuple[Any, ...]:
         return self.forward(arrays)
 
-    def _join_graph(self, variables: list[variable.Variable], results: tuple[variable.Variable, ...]) -> None:
-        self.inputs = tuple([x._node for x in variables])
-        self.rank = max([node._rank for node in self.inputs], default=0)
-        outputs = []
+    def _join_graph(self, variables: list[variable.Variable], results: list[variable.Variable]) -> None:
+        inputs, rank, outputs = [], 0, []
+        for x in variables:
+            node = x._node
+            inputs.append(node)
+            if node._rank > rank:
+                rank = node._rank
+        self.inputs, self.rank = tuple(inputs), rank
         for y in results:
             node = y._node
-            node._creator_node, node._rank = self, self.rank + 1
+            node._creator_node, node._rank = self, rank + 1
             outputs.append(weakref.ref(node))
         self.outputs = tuple(outputs)
         for index in self._input_indexes_to_retain or ():

@@ -5,6 +5,11 @@ step do: its gradient has the gates of the forward pass and the parameters as th
 kept over an update (truncated backpropagation in A3C) trains by these numbers.
 
 Chainer's GRU resets before the product with the state, `U(r * h)`, and blends `(1 - z) * h + z * c`.
+
+The steps of GRUs have arithmetic of their own, where all others end in `anygru.functional`, for three reasons. The core's
+operators differentiate with the weights that they were called with, and they take gates stacked and blended the other way
+round: each step would work on stacked copies with negated update rows, which do not follow an update. A second gradient
+must have the gates of the forward pass as well. And a first step leaves U out, biases included.
 """
 
 from collections.abc import Sequence
@@ -27,16 +32,18 @@ Found = list[Tensor | tuple[Tensor, Tensor] | None]
 class Step(TorchFunction):
     """Subclass it and define `step` and `gradients`, and `compute` for gradients that are differentiated themselves."""
 
+    _tensors: Sequence[Tensor] = ()
+    """The inputs, in the memory of the arrays."""
     _saved: tuple[Tensor, ...] = ()
     """What `gradients` needs of the forward pass."""
     _summed: Tensor | None = None
     """The sums that enter the gates."""
 
-    def step(self, inputs: list[Tensor]) -> tuple[Tensor, ...]:
-        """The outputs for some inputs, called without torch's graph; it sets `_saved` and `_summed`."""
+    def step(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """The outputs for some inputs, none of which has a graph of torch; it sets `_saved` and `_summed`."""
         raise NotImplementedError
 
-    def gradients(self, inputs: list[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
+    def gradients(self, inputs: Sequence[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
         """The gradients of the wanted inputs; None or anything for the others.
 
         A pair of matrices means their product, and no gradient is part of another tensor.
@@ -45,12 +52,8 @@ class Step(TorchFunction):
 
     def _forward(self, arrays: tuple[Any, ...], variables: list[Variable]) -> tuple[Any, ...]:
         self._in_arrays = arrays
-        with torch.no_grad():
-            outputs = self.step([as_tensor(array) for array in arrays])
-        return tuple([as_array(y) for y in outputs])
-
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        return self._forward(inputs, [])
+        self._tensors = tensors = list(map(as_tensor, arrays))
+        return tuple(map(as_array, self.step(tensors)))
 
     def backward(self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         return self.backward_accumulate(target_input_indexes, grad_outputs, (None,) * len(target_input_indexes))
@@ -65,32 +68,29 @@ class Step(TorchFunction):
             found = self._differentiable_backward(list(target_input_indexes), outputs, gys)
             both = zip([found.get(i) for i in target_input_indexes], grad_inputs, strict=True)
             return tuple([new if old is None else old if new is None else new + old for new, old in both])
-        inputs = [as_tensor(array) for array in self._in_arrays]
-        wanted = [False] * len(inputs)
+        wanted = [False] * len(self._tensors)
         for i in target_input_indexes:
             wanted[i] = True
-        with torch.no_grad():
-            grads = self.gradients(inputs, [None if gy is None else as_tensor(gy.array) for gy in grad_outputs], wanted)
-            pairs = zip([grads[i] for i in target_input_indexes], grad_inputs, strict=True)
-            return tuple([_added(new, old) for new, old in pairs])
+        gys = [None if gy is None else as_tensor(gy._data[0]) for gy in grad_outputs]
+        grads = self.gradients(self._tensors, gys, wanted)
+        return tuple(map(_added, map(grads.__getitem__, target_input_indexes), grad_inputs))
 
 
 def _added(new: Tensor | tuple[Tensor, Tensor] | None, old: Variable | None) -> Variable | None:
     """The sum of the old gradient and a new one; a pair of matrices means their product."""
     if new is None:
         return old
-    if old is not None and old._is_partial_sum:
-        total = as_tensor(old.array)
+    if old is not None and old._partial_sum is not None:
         if isinstance(new, tuple):
-            total.addmm_(*new)
+            old._partial_sum.addmm_(*new)
         else:
-            total.add_(new)
+            old._partial_sum.add_(new)
         return old
     own = torch.mm(*new) if isinstance(new, tuple) else new
     if old is not None:
         own = own + as_tensor(old.array)
     found = Variable(as_array(own), requires_grad=False)
-    found._is_partial_sum = True
+    found._partial_sum = own
     return found
 
 
@@ -104,6 +104,14 @@ class GRUStep(Step):
 
     label = "GRU step"
 
+    def _is_plainly_valid(self, arrays: tuple[Any, ...]) -> bool:
+        h, x, w_x, b_x = arrays[:4]
+        w_h, b_h = arrays[8:10]
+        rows = len(x)
+        if x.dtype.kind != "f" or x.dtype != b_x.dtype or h.dtype != b_h.dtype:
+            return False
+        return x.shape == (rows, w_x.shape[1]) and h.shape == (rows, w_h.shape[1])
+
     def check_type_forward(self, in_types: Any) -> None:
         h, x, w_x, b_x = in_types[:4]
         w_h, b_h = in_types[8:10]
@@ -111,7 +119,7 @@ class GRUStep(Step):
         expect(x.dtype.kind == "f", x.dtype == b_x.dtype, x.ndim == 2, x.shape[1] == w_x.shape[1])
         expect(h.dtype == b_h.dtype, h.ndim == 2, h.shape[1] == w_h.shape[1], h.shape[0] == x.shape[0])
 
-    def step(self, inputs: list[Tensor]) -> tuple[Tensor, ...]:
+    def step(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         h, x, w_r, b_r, w_z, b_z, w, b, u_r, c_r, u_z, c_z, u, c = inputs
         sums = x.new_empty(3, len(x), len(b))
         for i, (w_x, b_x, w_h, b_h) in enumerate(((w_r, b_r, u_r, c_r), (w_z, b_z, u_z, c_z))):
@@ -124,7 +132,7 @@ class GRUStep(Step):
         self._saved, self._summed = (gates, kept), sums
         return (torch.addcmul(h, update, candidate - h),)
 
-    def gradients(self, inputs: list[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
+    def gradients(self, inputs: Sequence[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
         (gy,), (gates, kept) = gys, self._saved
         if gy is None:
             return [None] * len(inputs)
@@ -170,7 +178,7 @@ class GRUFirstStep(Step):
         type_check._argname((x, w_z), ("x", "W"))
         expect(x.dtype.kind == "f", x.dtype == b_z.dtype, x.ndim == 2, x.shape[1] == w_z.shape[1])
 
-    def step(self, inputs: list[Tensor]) -> tuple[Tensor, ...]:
+    def step(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         x, w_z, b_z, w, b = inputs
         sums = x.new_empty(2, len(x), len(b))
         _linear(x, w_z, b_z, sums[0])
@@ -179,7 +187,7 @@ class GRUFirstStep(Step):
         self._saved, self._summed = (update, candidate), sums
         return (update * candidate,)
 
-    def gradients(self, inputs: list[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
+    def gradients(self, inputs: Sequence[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
         (gy,), (update, candidate) = gys, self._saved
         if gy is None:
             return [None] * len(inputs)
@@ -207,6 +215,17 @@ class LSTMStep(Step):
 
     label = "LSTM step"
 
+    def _is_plainly_valid(self, arrays: tuple[Any, ...]) -> bool:
+        c, x, w, b = arrays[:4]
+        rows, dtype = x.shape[0], x.dtype
+        if dtype.kind != "f" or not dtype == b.dtype == c.dtype:
+            return False
+        if c.shape != (rows, len(w) / 4) or x.shape != (rows, w.shape[1]):
+            return False
+        return len(arrays) == 4 or (
+            arrays[4].dtype == arrays[5].dtype and arrays[4].shape == (rows, arrays[5].shape[1])
+        )
+
     def check_type_forward(self, in_types: Any) -> None:
         c, x, w, b = in_types[:4]
         type_check._argname((c, x, w, b), ("c", "x", "W", "b"))
@@ -216,51 +235,53 @@ class LSTMStep(Step):
             h, u = in_types[4:]
             expect(h.dtype == u.dtype, h.ndim == 2, h.shape[1] == u.shape[1], h.shape[0] == x.shape[0])
 
-    def step(self, inputs: list[Tensor]) -> tuple[Tensor, ...]:
+    def step(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         c, x, w, b = inputs[:4]
-        sums = torch.addmm(b, x, w.t())
+        sums = torch.nn.functional.linear(x, w, b)
         if len(inputs) > 4:
             sums.addmm_(inputs[4], inputs[5].t())
         # [4, B, N]: candidate, input gate, forget gate, output gate; a copy in any case, as the sums are kept as well
-        gates = sums.view(len(x), c.shape[1], 4).permute(2, 0, 1).clone(memory_format=torch.contiguous_format)
-        gates[0].tanh_()
-        gates[1:].sigmoid_()
-        candidate, enters, stays, leaves = gates
+        gates = sums.view(*c.shape, 4).permute(2, 0, 1).clone(memory_format=torch.contiguous_format)
+        candidate, enters, stays, leaves = gates.unbind()
+        candidate.tanh_()
+        gates.narrow(0, 1, 3).sigmoid_()
         cells = torch.addcmul(candidate * enters, stays, c)
         squashed = cells.tanh()
         self._saved, self._summed = (gates, squashed), sums
         return cells, leaves * squashed
 
-    def gradients(self, inputs: list[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
+    def gradients(self, inputs: Sequence[Tensor], gys: list[Tensor | None], wanted: Sequence[bool]) -> Found:
         g_cells, g_out = gys
         gates, squashed = self._saved
-        candidate, enters, stays, leaves = gates
+        candidate, enters, stays, leaves = gates.unbind()
         c, x, w = inputs[:3]
         raw = torch.empty_like(gates)
+        to_candidate, to_enters, to_stays, to_leaves = raw.unbind()
         if g_out is None:
             g = torch.zeros_like(squashed) if g_cells is None else g_cells
-            raw[3] = 0
+            to_leaves.zero_()
         else:
             g = g_out * leaves
             g = torch.addcmul(g, g, squashed * squashed, value=-1)
             if g_cells is not None:
                 g += g_cells
-            torch.mul(g_out, squashed, out=raw[3])
-        torch.mul(g, enters, out=raw[0])
-        torch.mul(g, candidate, out=raw[1])
-        torch.mul(g, c, out=raw[2])
-        raw[0].addcmul_(raw[0] * candidate, candidate, value=-1)
-        opened = gates[1:]
-        raw[1:] *= torch.addcmul(opened, opened, opened, value=-1)
-        sums = raw.permute(1, 2, 0).reshape(len(x), len(w))
+            torch.mul(g_out, squashed, out=to_leaves)
+        torch.mul(g, enters, out=to_candidate)
+        torch.mul(g, candidate, out=to_enters)
+        torch.mul(g, c, out=to_stays)
+        to_candidate.addcmul_(to_candidate * candidate, candidate, value=-1)
+        opened = gates.narrow(0, 1, 3)
+        raw.narrow(0, 1, 3).mul_(torch.addcmul(opened, opened, opened, value=-1))
+        sums = raw.permute(1, 2, 0).reshape(x.shape[0], w.shape[0])
+        columns = sums.t()
         grads: Found = [
             g * stays if wanted[0] else None,
-            sums @ w if wanted[1] else None,
-            (sums.t(), x),
+            sums.mm(w) if wanted[1] else None,
+            (columns, x),
             sums.sum(0) if wanted[3] else None,
         ]
         if len(inputs) > 4:
-            grads += [sums @ inputs[5] if wanted[4] else None, (sums.t(), inputs[4])]
+            grads += [sums.mm(inputs[5]) if wanted[4] else None, (columns, inputs[4])]
         return grads
 
     def compute(self, *inputs: Tensor) -> tuple[Tensor, ...]:

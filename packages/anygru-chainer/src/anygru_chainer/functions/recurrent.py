@@ -24,7 +24,7 @@ from ..variable import Variable
 from ._checks import Type, expect
 from ._longest_first import longest_first
 from ._rows import Tensor, function
-from .arrays import broadcast_to, reshape
+from .arrays import reshape
 from .joining import stack
 from .products import linear
 from .stochastic import check_ratio, dropout_mask
@@ -106,6 +106,9 @@ class NStepRNN(TorchFunction):
         self.dropout = dropout if config.train else 0.0
         self.bidirectional = bidirectional
         self.time_major = time_major
+        self._cells = n_layers * (2 if bidirectional else 1)
+        end = kind.n_states + 4 * kind.n_gates * self._cells
+        self._states, self._weights, self._xs = slice(kind.n_states), slice(kind.n_states, end), slice(end, None)
         self._masks: dict[int, list[Tensor]] = {}
         self._joined: list[Tensor] | None = None
 
@@ -113,14 +116,8 @@ class NStepRNN(TorchFunction):
     def label(self) -> str:
         return f"NStep{'Bi' if self.bidirectional else ''}{self.kind.name}"
 
-    def _parts(self, inputs: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
-        """The states, the weights and the data among the inputs."""
-        n_weights = 4 * self.kind.n_gates * self.n_layers * (2 if self.bidirectional else 1)
-        n_states = self.kind.n_states
-        return inputs[:n_states], inputs[n_states : n_states + n_weights], inputs[n_states + n_weights :]
-
     def _is_plainly_valid(self, arrays: tuple[Any, ...]) -> bool:
-        states, ws, xs = self._parts(arrays)
+        states, ws, xs = arrays[self._states], arrays[self._weights], arrays[self._xs]
         dtype, (n_units, n_inputs) = ws[0].dtype, ws[0].shape
         for h in states:
             if h.ndim != 3 or h.dtype != dtype or h.shape[2] != n_units:
@@ -133,7 +130,7 @@ class NStepRNN(TorchFunction):
         return bool(dtype.kind == "f")
 
     def check_type_forward(self, in_types: Sequence[Type]) -> None:
-        states, ws, xs = self._parts(in_types)
+        states, ws, xs = in_types[self._states], in_types[self._weights], in_types[self._xs]
         type_check._argname((*states, ws[0]), (*("hx", "cx")[: len(states)], "w0"))
         for h in states:
             expect(h.ndim == 3, h.dtype == ws[0].dtype, h.shape[2] == ws[self.kind.n_weights // 2].shape[1])
@@ -146,16 +143,15 @@ class NStepRNN(TorchFunction):
                 expect(x.shape[0] >= following.shape[0])
 
     def compute(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        states, parameters, xs = self._parts(inputs)
-        xs = [x if x.ndim == 2 else x.flatten(1) for x in xs]
-        weights = self._stacked(parameters)
+        xs = []
+        for x in inputs[self._xs]:
+            xs.append(x if x.ndim == 2 else x.flatten(1))
+        states = self._initial(inputs[self._states], len(xs[0]) if self.time_major else len(xs))
+        weights = self._stacked(inputs[self._weights])
         drop = self._drop if self.n_layers > 1 and self.dropout > 0 else None
         if self.kind is GRU_KIND and drop is None and not self.time_major:
-            h = states[0][: self.n_layers * (2 if self.bidirectional else 1), : len(xs)]
-            ys, hy = functional.gru(xs, h, weights, bidirectional=self.bidirectional)
+            ys, hy = functional.gru(xs, states[0][:, : len(xs)], weights, bidirectional=self.bidirectional)
             return hy, *ys
-        n_cells = self.n_layers * (2 if self.bidirectional else 1)
-        states = [state[:n_cells] for state in states]
         if self.time_major:
             sizes = [len(x) for x in xs]
             packed = PackedSequence(torch.cat(xs), torch.tensor(sizes))
@@ -171,6 +167,25 @@ class NStepRNN(TorchFunction):
         inverse = [order.index(b) for b in range(len(order))]
         unpacked = torch.nn.utils.rnn.unpack_sequence(PackedSequence(rows, packed.batch_sizes))
         return *[state[:, inverse] for state in finals], *[unpacked[b] for b in inverse]
+
+    def _initial(self, states: Sequence[Tensor], batch: int) -> list[Tensor]:
+        """The initial states of the cells, which must be there for all sequences (IndexError, InvalidType).
+
+        The errors are those of Chainer 7.8.1's slices and sums, recorded. Of time steps Chainer takes one row of hx for
+        all sequences of a layer that has no cells beside the state.
+        """
+        cells, found = self._cells, []
+        for name, state in zip(("hx", "cx"), states, strict=False):
+            if state.shape[0] >= cells and state.shape[1] >= batch:
+                found.append(state[:cells])
+            elif self.time_major and state.shape[0] >= cells and state.shape[1] == 1 and len(states) == 1:
+                found.append(state[:cells].expand(-1, batch, -1))
+            else:
+                message = f"{name} must be [S, B, N] with S = {cells} (layers times directions) and B = {batch}"
+                if state.shape[0] < cells or not self.time_major:
+                    raise IndexError(f"{message}, got {tuple(state.shape)}")
+                raise type_check.InvalidType(message, f"{tuple(state.shape)}")
+        return found
 
     def _stacked(self, parts: Sequence[Tensor]) -> list[Tensor]:
         """weight_ih, weight_hh, bias_ih and bias_hh of each layer and direction, with the values of the forward pass.
@@ -201,13 +216,6 @@ def _mask_like(rows: Tensor, ratio: float) -> Tensor:
     return torch.from_numpy(dropout_mask(tuple(rows.shape), dtype, ratio)).to(rows.device)
 
 
-def check_sequences(xs: VariableLike) -> None:
-    """Raise TypeError if one of the sequences is a number, None or the like."""
-    for i, x in enumerate(xs):
-        if not hasattr(x, "shape") and not hasattr(x, "__len__"):
-            raise TypeError(f"xs[{i}] must be an array or a Variable, got {type(x)}")
-
-
 def run(
     kind: Kind, n_layers: int, dropout: float, states: Sequence[Any], ws: Any, bs: Any, xs: VariableLike,
     bidirectional: bool, time_major: bool,
@@ -223,11 +231,6 @@ def run(
             raise IndexError(f"xs[{i}] must be [L, I] with I = {parameters[0].shape[1]}, got {tuple(x.shape)}")
         if not time_major and len(x) == 0:
             raise IndexError(f"xs[{i}] must have at least one step, got {tuple(x.shape)}; leave such sequences out")
-    batch = len(xs[0]) if time_major else len(xs)
-    facts = cells, batch, time_major, kind.n_states == 1
-    states = list(states)
-    for i, state in enumerate(states):
-        states[i] = _initial(("hx", "cx")[i], state, *facts)
     if n_layers > 1 and config.train:
         check_ratio(dropout)
         if dropout == 0:
@@ -236,24 +239,6 @@ def run(
     node = NStepRNN(kind, n_layers, dropout, bidirectional, time_major)
     outputs = node.apply((*states, *parameters, *xs))
     return *outputs[: kind.n_states], tuple(outputs[kind.n_states :])
-
-
-def _initial(name: str, state: Any, cells: int, batch: int, time_major: bool, one_row_serves: bool) -> Any:
-    """An initial state, which must hold all cells and sequences (TypeError, IndexError, InvalidType).
-
-    The errors are those of Chainer 7.8.1's slices and sums, recorded. Of time steps Chainer takes one row of hx for all
-    sequences of a layer that has no cells beside the state.
-    """
-    if not hasattr(state, "shape"):
-        raise TypeError(f"{name} must be an array or a Variable, got {type(state)}")
-    if len(state.shape) != 3 or (state.shape[0] >= cells and state.shape[1] >= batch):
-        return state
-    if time_major and state.shape[0] >= cells and state.shape[1] == 1 and one_row_serves:
-        return broadcast_to(state, (state.shape[0], batch, state.shape[2]))
-    message = f"{name} must be [S, B, N] with S = {cells} (layers times directions) and B = {batch}"
-    if state.shape[0] < cells or not time_major:
-        raise IndexError(f"{message}, got {tuple(state.shape)}")
-    raise type_check.InvalidType(message, f"{tuple(state.shape)}")
 
 
 def _draw_unused(size: int, times: int) -> None:

@@ -150,7 +150,9 @@ class NStepRNNBase(ChainList):
             argument.parse_kwargs(kwargs, train=train)
         if not isinstance(xs, (list, tuple)):
             raise AssertionError(f"xs must be a list or tuple of sequences [L, I], got {type(xs)}")
-        recurrent.check_sequences(xs)
+        for i, x in enumerate(xs):
+            if not hasattr(x, "shape") and not hasattr(x, "__len__"):
+                raise TypeError(f"xs[{i}] must be an array or a Variable, got {type(x)}")
         states = list(states)
         for i, state in enumerate(states):
             states[i] = self.init_hx(xs) if state is None else state
